@@ -14,11 +14,11 @@ import pyarrow as pa
 from benchmarks.page import Figure, Section
 from benchmarks.scale import FleetScale
 from deltaproto.fleet.drift.diff import ChangeKind
-from deltaproto.fleet.inventory import InventoryTables, inventory_at
-from deltaproto.fleet.scan_history import LocalQuestions, pair
-from deltaproto.fleet.schemas import Inventory, schema
+from deltaproto.fleet.inventory import InventoryTables, open_inventory_tables
+from deltaproto.fleet.scan_history import LocalInventoryQueries, select_pair
+from deltaproto.fleet.schemas import Inventory, inventory_schema
 from deltaproto.policy.evaluate import Checker
-from deltaproto.policy.local_catalog import site_catalogue, site_policy
+from deltaproto.policy.local_catalog import load_local_catalog, load_local_policy
 
 POLICY = Path(__file__).parents[1] / "policies" / "databricks-and-open-readers.yaml"
 _TOLD = """
@@ -75,7 +75,7 @@ def rows(name: Inventory, scan_id: str, count: int, *, later: bool) -> Iterator[
                     {**keys, "feature": each, "kind": "writer", "enabled": True, "present": None}
                     for each in listed
                 ]
-        yield pa.RecordBatch.from_pylist(made, schema=schema(name))
+        yield pa.RecordBatch.from_pylist(made, schema=inventory_schema(name))
 
 
 def make(inventory: InventoryTables, count: int) -> None:
@@ -102,17 +102,19 @@ def make(inventory: InventoryTables, count: int) -> None:
             if name in (Inventory.TABLES, Inventory.FEATURES):
                 yield from rows(name, scan_id, count, later=later)
 
-        inventory.add({name: scan.get(name) for name in schema(Inventory.SCANS).names}, part)
+        inventory.add(
+            {name: scan.get(name) for name in inventory_schema(Inventory.SCANS).names}, part
+        )
 
 
 def measured(folder: Path, scale: FleetScale, *, spark: bool) -> Section:
     count = scale.asked
     print(f"questions to an inventory of {count:,} tables", flush=True)
     place = str(folder / "asked")
-    inventory = inventory_at(place, {})
+    inventory = open_inventory_tables(place, {})
     make(inventory, count)
-    policy = site_policy(str(POLICY))
-    checker = Checker(policy, site_catalogue((), policy))
+    policy = load_local_policy(str(POLICY))
+    checker = Checker(policy, load_local_catalog((), policy))
     changed = -(-count // _EVERY)
     figures = _here(inventory, changed)
     if spark:
@@ -123,14 +125,14 @@ def measured(folder: Path, scale: FleetScale, *, spark: bool) -> Section:
 def _on_spark(folder: str, checker: Checker, count: int, changed: int) -> list[Figure]:
     """Drift and policy as Spark jobs."""
     from deltaproto.fleet.spark_checks import SparkChecks
-    from deltaproto.fleet.spark_questions import SparkQuestions
+    from deltaproto.fleet.spark_questions import SparkInventoryQueries
     from deltaproto.protocol.table_state import SparkSettings
     from deltaproto.tables.session import spark_session
 
     conf = {"spark.driver.memory": "4g", "spark.sql.shuffle.partitions": "8"}
     spark = spark_session(SparkSettings(conf=conf))
-    questions = SparkQuestions(spark, folder)
-    both = pair(questions.scans(), None, None)
+    questions = SparkInventoryQueries(spark, folder)
+    both = select_pair(questions.scans(), None, None)
     before = _peak()
     began = time.perf_counter()
     kinds = questions.drift(both, None).groupBy("change").count().collect()
@@ -156,11 +158,11 @@ def _on_spark(folder: str, checker: Checker, count: int, changed: int) -> list[F
 
 def _here(inventory: InventoryTables, changed: int) -> list[Figure]:
     """Drift through DataFusion, in this process."""
-    from deltaproto.fleet.drift.query import drift
+    from deltaproto.fleet.drift.query import find_drift
 
-    questions = LocalQuestions(inventory)
+    questions = LocalInventoryQueries(inventory)
     began = time.perf_counter()
-    found = sum(1 for _ in drift(questions, pair(questions.scans(), None, None), None))
+    found = sum(1 for _ in find_drift(questions, select_pair(questions.scans(), None, None), None))
     took = time.perf_counter() - began
     _must("drift", found, changed)
     return [

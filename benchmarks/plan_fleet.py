@@ -13,7 +13,7 @@ from benchmarks.pairs import Cost, Side, in_turns, processor
 from benchmarks.peers import deltaproto
 from benchmarks.scale import Scale
 from deltaproto.clients.requirements import table_requirements
-from deltaproto.planning.downgrade import Downgrade, plan_downgrade
+from deltaproto.planning.downgrade import DowngradeRequest, plan_downgrade
 from deltaproto.planning.plan import Fingerprint
 from deltaproto.planning.predict.table import Table
 from deltaproto.planning.request import PlanInput
@@ -67,7 +67,9 @@ def measured(folder: Path, scale: Scale) -> Section:
 
 def everything() -> float:
     """The median milliseconds in which a table with every registered feature is planned."""
-    names = [f.name for f in feature_catalog.all_features() if feature_catalog.registered(f.name)]
+    names = [
+        f.name for f in feature_catalog.all_features() if feature_catalog.is_registered(f.name)
+    ]
     protocol = Protocol.carrying(names)
     given = PlanInput(
         name="t",
@@ -83,7 +85,7 @@ def everything() -> float:
     times = []
     for _ in range(REPEATS):
         start = time.perf_counter()
-        plan_downgrade(given, Downgrade(to=(1, 2)))
+        plan_downgrade(given, DowngradeRequest(to=(1, 2)))
         times.append((time.perf_counter() - start) * 1000)
     return statistics.median(times)
 

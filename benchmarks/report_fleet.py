@@ -15,7 +15,7 @@ from benchmarks.pairs import Cost, in_turns, seconds
 from benchmarks.scale import FleetScale
 from deltaproto.cli.main import main as deltaproto
 from deltaproto.clients.catalog import Catalogue
-from deltaproto.plan_inputs.client_scope import newest
+from deltaproto.plan_inputs.client_scope import newest_clients
 from tests.browser.chromium import SWITCHES, chromium
 
 _SECONDS, _MEBIBYTES, _MILLISECONDS = 30, 15, 2000
@@ -63,7 +63,7 @@ def measured(folder: Path, scale: FleetScale) -> Section:
         _timed("scan", str(folder / "reported"), "--inventory", inventory, "-q")
     clients = [
         word
-        for client in newest(Catalogue())
+        for client in newest_clients(Catalogue())
         for word in ("--client", str(client.candidate.reference))
     ]
     costs = in_turns(

@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import pyarrow as pa
 from deltalake import write_deltalake
 
-from deltaproto.execution.verify import error_class
+from deltaproto.execution.verify import find_error_class
 from deltaproto.protocol.table_state import SparkSettings
 from deltaproto.tables.session import spark_session
 
@@ -115,7 +115,7 @@ class Soak:
 
     def note(self, name: str, error: BaseException) -> None:
         text = str(error)
-        found = CLASSES.get(error_class(text).partition(".")[0], type(error).__name__)
+        found = CLASSES.get(find_error_class(text).partition(".")[0], type(error).__name__)
         with self.lock:
             self.raised[name, found] += 1
 

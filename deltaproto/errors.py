@@ -68,10 +68,10 @@ class DeltaprotoError(Exception):
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Errors are pickled by executors; subclasses take other arguments than `args`.
-        return _restored, (type(self), self.args, self.__dict__)
+        return _restore_error, (type(self), self.args, self.__dict__)
 
 
-def _restored(
+def _restore_error(
     kind: type[DeltaprotoError], args: tuple[Any, ...], members: dict[str, Any]
 ) -> DeltaprotoError:
     error = kind.__new__(kind)
@@ -94,7 +94,7 @@ class TableError(DeltaprotoError):
         self.code = code
 
 
-def no_tables(source: str) -> TableError:
+def no_tables_error(source: str) -> TableError:
     """Return the error for a source (folder, file, list, inventory) without tables."""
     return TableError(
         ErrorCode.NO_TABLES,

@@ -8,7 +8,7 @@ import socket
 from typing import NamedTuple
 
 
-class Whoami(NamedTuple):
+class Actor(NamedTuple):
     """The acting user, machine and process."""
 
     actor: str
@@ -16,11 +16,11 @@ class Whoami(NamedTuple):
     pid: int
 
 
-def current_actor() -> Whoami:
+def current_actor() -> Actor:
     """Return the current user, machine and process."""
     try:
         actor = getpass.getuser()
     except (KeyError, OSError, ImportError):
         # The user has no passwd entry (containers), or the system has no passwd database (Windows).
         actor = str(os.getuid()) if hasattr(os, "getuid") else "unknown"
-    return Whoami(actor, socket.gethostname(), os.getpid())
+    return Actor(actor, socket.gethostname(), os.getpid())

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from deltaproto.errors import ErrorCode, TableError
-from deltaproto.redaction import confidential, may_hide
+from deltaproto.redaction import has_credentials, may_have_credentials
 
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/")
 _PLAIN = r"[A-Za-z0-9\-._~/]*"
@@ -16,7 +16,7 @@ _NAME_PART = r"(?:[^\s./`\\]+|`(?:[^`]|``)+`)"
 _NAME = rf"{_NAME_PART}(?:\.{_NAME_PART}){{1,2}}"
 
 
-NOWHERE = (
+NO_WORKING_DIRECTORY = (
     "the working directory was removed, so a relative path cannot be resolved",
     "change to a folder that exists, or give absolute paths",
 )
@@ -66,17 +66,19 @@ def locate(table: str) -> Location:
     if colon and scheme.lower() == "file":
         from urllib.parse import unquote_to_bytes
 
-        return _local(table, os.fsdecode(unquote_to_bytes(_bytes(_without_host(rest)))))
+        return _local_location(
+            table, os.fsdecode(unquote_to_bytes(_file_system_bytes(_without_host(rest))))
+        )
     if rest.startswith("//") and scheme.replace("+", "").isalnum():
         return Location(table, LocationKind.URI, None, table.rstrip("/"))
     if "/" not in table and not os.path.lexists(table) and re.fullmatch(_NAME, table):
         return Location(table, LocationKind.NAME, None, table)
-    _bytes(table)
-    return _local(table, table)
+    _file_system_bytes(table)
+    return _local_location(table, table)
 
 
 def _without_credentials(table: str) -> None:
-    if may_hide(table) and confidential(table):
+    if may_have_credentials(table) and has_credentials(table):
         raise TableError(
             ErrorCode.PERMISSION_DENIED,
             "the address contains credentials, but addresses are shown and stored",
@@ -84,7 +86,7 @@ def _without_credentials(table: str) -> None:
         )
 
 
-def _bytes(path: str) -> bytes:
+def _file_system_bytes(path: str) -> bytes:
     """Encode a path as the file system does; undecodable bytes are kept."""
     try:
         return os.fsencode(path)
@@ -96,10 +98,10 @@ def _bytes(path: str) -> bytes:
         ) from None
 
 
-def at(place: str, table: str) -> Location:
+def location_at(place: str, table: str) -> Location:
     """Return the address of a table found at an absolute path or URI; `table` is its name."""
     if place.startswith("/") and not place.endswith(("/", "/_delta_log")):
-        return Location(table, LocationKind.PATH, place, f"file://{_encoded(place)}")
+        return Location(table, LocationKind.PATH, place, f"file://{_percent_encode(place)}")
     return locate(place)._replace(text=table)
 
 
@@ -116,17 +118,17 @@ def _without_host(rest: str) -> str:
     return slash + path
 
 
-def _local(text: str, path: str) -> Location:
+def _local_location(text: str, path: str) -> Location:
     try:
         absolute = os.path.abspath(path)
     except FileNotFoundError:
-        raise TableError(ErrorCode.NOT_FOUND, *NOWHERE) from None
+        raise TableError(ErrorCode.NOT_FOUND, *NO_WORKING_DIRECTORY) from None
     if os.path.basename(absolute) == "_delta_log":
         absolute = os.path.dirname(absolute)
-    return Location(text, LocationKind.PATH, absolute, f"file://{_encoded(absolute)}")
+    return Location(text, LocationKind.PATH, absolute, f"file://{_percent_encode(absolute)}")
 
 
-def _encoded(path: str) -> str:
+def _percent_encode(path: str) -> str:
     # RFC 3986 percent-encoding of paths. urllib.parse does the same, but importing it costs three
     # milliseconds at every start.
     if re.fullmatch(_PLAIN, path):

@@ -82,37 +82,41 @@ class Redactor:
 
     def __init__(self, *options: Mapping[str, str]) -> None:
         clouds = {name: value for name, value in os.environ.items() if name.startswith(_CLOUDS)}
-        known = {form for secret in _secrets((*options, clouds)) for form in _forms(secret)}
+        known = {form for secret in _secrets((*options, clouds)) for form in _encoded_forms(secret)}
         self._secrets = sorted(known, key=len, reverse=True)
 
     def __call__(self, text: str) -> str:
         """Return `text` without credentials."""
         for secret in self._secrets:
             text = text.replace(secret, HIDDEN)
-        text = public_text(text)
+        text = redact_addresses_in(text)
         for pattern, replacement in _PATTERNS:
             text = re.sub(pattern, replacement, text)
         return text
 
 
-def public_text(text: str) -> str:
+def redact_addresses_in(text: str) -> str:
     """Return a text, such as SQL, with the credentials removed from addresses in it."""
     for pattern, replacement in _IN_ADDRESSES:
         text = re.sub(pattern, replacement, text)
-    return re.sub(_ENCODED_ADDRESS, lambda found: public(found[0]), text) if "%" in text else text
+    return (
+        re.sub(_ENCODED_ADDRESS, lambda found: redact_address(found[0]), text)
+        if "%" in text
+        else text
+    )
 
 
-def may_hide(address: str) -> bool:
+def may_have_credentials(address: str) -> bool:
     """Return True if an address can hold credentials by its form; local paths cannot."""
     return ":" in address or ";" in address or "key=" in address.lower()
 
 
-def public(address: str) -> str:
+def redact_address(address: str) -> str:
     """Return a table's address for display: without a password, token or signature.
 
     Local paths are never changed.
     """
-    if not may_hide(address) or address.lower().startswith(("file:", "delta.`file:")):
+    if not may_have_credentials(address) or address.lower().startswith(("file:", "delta.`file:")):
         return address
     shown = _without_credentials(address)
     plain = address
@@ -141,9 +145,9 @@ def _without_credentials(address: str) -> str:
     return re.sub(_SIGNED, rf"\1{HIDDEN}", shown)
 
 
-def confidential(address: str) -> bool:
-    """Return True if `public` hides something in the address, or already has."""
-    return public(address) != address or any(
+def has_credentials(address: str) -> bool:
+    """Return True if `redact_address` hides something in the address, or already has."""
+    return redact_address(address) != address or any(
         mark in address for mark in (f"//{HIDDEN}@", f"={HIDDEN}", f"3D{HIDDEN}", f":{HIDDEN}")
     )
 
@@ -153,10 +157,10 @@ def _secrets(options: Iterable[Mapping[str, str]]) -> Iterator[str]:
         for name, value in mapping.items():
             if re.search(_KEY, name) and not re.search(_PLACES, name):
                 yield value
-                yield from _parts(value)
+                yield from _nested_secrets(value)
 
 
-def _parts(value: str) -> Iterator[str]:
+def _nested_secrets(value: str) -> Iterator[str]:
     """Yield the secrets within a value: in a key file's JSON, and in a shared access signature."""
     import json
     from urllib.parse import unquote
@@ -175,7 +179,7 @@ def _parts(value: str) -> Iterator[str]:
         yield unquote(signature)
 
 
-def _forms(secret: str) -> Iterator[str]:
+def _encoded_forms(secret: str) -> Iterator[str]:
     import base64
     import json
     from urllib.parse import quote

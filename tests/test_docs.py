@@ -42,7 +42,7 @@ def test_every_page_is_in_the_navigation() -> None:
 
 @pytest.mark.parametrize("guide", sorted((DOCS / "guides").glob("*.md")), ids=lambda g: g.stem)
 def test_the_examples_of_guides_are_command_lines_and_yaml(guide: Path) -> None:
-    from deltaproto.cli.main import command_named
+    from deltaproto.cli.main import load_command
     from tests.support.parsed import parsed
 
     text = guide.read_text()
@@ -52,6 +52,6 @@ def test_the_examples_of_guides_are_command_lines_and_yaml(guide: Path) -> None:
                 continue
             name, *words = line.partition(" > ")[0].partition("#")[0].split()[1:]
             assert name in COMMANDS
-            assert parsed(command_named(name), words), line
+            assert parsed(load_command(name), words), line
     for block in re.findall(r"```yaml\n(.*?)```", text, re.S):
         assert yaml.safe_load(block)

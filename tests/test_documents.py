@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from deltaproto.cli.variables import OWN, variable
+from deltaproto.cli.variables import COMMAND_VARIABLES, environment_variable
 from deltaproto.errors import ErrorCode, ExitCode
 from deltaproto.policy.rules import all_rules
 from tests.conftest import Ran
@@ -25,7 +25,7 @@ from tests.support.parsed import parsed
 
 Cli = Callable[..., Ran]
 entry = importlib.import_module("deltaproto.cli.main")
-COMMANDS = {name: entry.command_named(name) for name in entry.COMMANDS}
+COMMANDS = {name: entry.load_command(name) for name in entry.COMMANDS}
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = sorted((*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")))
 README, ARCHITECTURE, CONTRIBUTING = (
@@ -81,11 +81,13 @@ class TestCommandLine:
             assert parsed(COMMANDS[name], words), match[0]
 
     def test_every_environment_variable_is_one(self) -> None:
-        real = {variable(c.name, o.flags[0]) for c in COMMANDS.values() for o in c.options}
+        real = {
+            environment_variable(c.name, o.flags[0]) for c in COMMANDS.values() for o in c.options
+        }
         named = {v for path in DOCUMENTS for v in re.findall(r"DELTAPROTO_\w+", path.read_text())}
         assert named
         assert named <= real
-        own = {name for names in OWN.values() for name in names.values()}
+        own = {name for names in COMMAND_VARIABLES.values() for name in names.values()}
         assert own <= set(re.findall(r"DELTAPROTO_\w+", README))
 
     @each_row("rule", all_rules(), ids=lambda rule: rule.id)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
-from deltaproto.planning.engine import NEWEST, Engine, parse_engine
+from deltaproto.planning.engine import NEWEST_DELTA_SPARK, Engine, parse_engine
 from tests.support import engines
 
 ROOT = Path(__file__).parents[1]
@@ -22,7 +22,7 @@ def pins(name: str) -> dict[str, str]:
 
 
 def test_nothing_is_left_out_on_the_pinned_pair(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert Engine(version=NEWEST) == engines.PINNED
+    assert Engine(version=NEWEST_DELTA_SPARK) == engines.PINNED
     monkeypatch.setattr(engines, "RUNNING", engines.PINNED)
     for release in RELEASES:
         assert engines.missing(release, "something") is None

@@ -24,16 +24,16 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from deltaproto.certification.certify import certify
-from deltaproto.certification.client import roster, subject
-from deltaproto.certification.cross_check import against
-from deltaproto.certification.entry import entry, left_over
+from deltaproto.certification.client import load_roster, select_client
+from deltaproto.certification.cross_check import find_contradictions
+from deltaproto.certification.entry import build_entry, find_entry_discrepancies
 from deltaproto.certification.fixtures.case import Kit, load_kit
 from deltaproto.certification.fixtures.make import make_kit
 from deltaproto.certification.published import known_tables
-from deltaproto.certification.runner import in_order
-from deltaproto.certification.verify_writes import SPARK, Referee
+from deltaproto.certification.runner import sort_cells
+from deltaproto.certification.verify_writes import SPARK, WriteVerifier
 from deltaproto.clients import measurement, version_scheme
-from deltaproto.clients.catalog import Catalogue, shipped
+from deltaproto.clients.catalog import Catalogue, load_shipped_client
 from deltaproto.clients.measurement import Measurement
 from deltaproto.errors import DeltaprotoError
 from deltaproto.protocol.table_state import SparkSettings
@@ -75,7 +75,7 @@ def main() -> int:
             print("making the kit", flush=True)
             make_kit(spark, given.kit)
         kit = load_kit(given.kit)
-        referee = Referee(spark)
+        referee = WriteVerifier(spark)
         for name in _wanted(given.names, kit, missing=given.missing):
             failed += not _measured(name, kit, referee, given.cache, given.only, added=given.added)
     if not given.no_derive:
@@ -84,13 +84,13 @@ def main() -> int:
 
 
 def _wanted(names: list[str], kit: Kit, *, missing: bool) -> Iterator[str]:
-    for each in roster():
+    for each in load_roster():
         for version in each.versions:
             name = f"{each}@{version}"
             forms = {each.client, str(each), name, f"{each.client}@{version}"}
             if names and not forms & set(names):
                 continue
-            known = measurement.measurement_of(each.client, each.path, version)
+            known = measurement.find_measurement(each.client, each.path, version)
             if not (missing and known is not None and known.kit_digest == kit.digest):
                 yield name
 
@@ -98,35 +98,38 @@ def _wanted(names: list[str], kit: Kit, *, missing: bool) -> Iterator[str]:
 def _measured(
     name: str,
     kit: Kit,
-    referee: Referee,
+    referee: WriteVerifier,
     cache: Path,
     only: Sequence[str] = (),
     *,
     added: bool = False,
 ) -> bool:
     cases = tuple(c for c in kit.cases if not only or any(fnmatch(c.name, p) for p in only))
-    asked = subject(name).reference
-    known = measurement.measurement_of(asked.id, asked.path, asked.version)
+    asked = select_client(name).reference
+    known = measurement.find_measurement(asked.id, asked.path, asked.version)
     if added and known is not None:
         there = {cell.case for cell in known.cells}
         cases = tuple(case for case in cases if case.name not in there)
     try:
-        found = certify(subject(name), kit._replace(cases=cases), referee, cache)
+        found = certify(select_client(name), kit._replace(cases=cases), referee, cache)
     except DeltaprotoError as error:
         print(f"{name}: {error.message}: {error.hint}", flush=True)
         return False
     except Exception:
         traceback.print_exc()
         return False
-    file = MEASURED / f"{measurement.file_name(found.client, found.path, found.version)}.json"
+    file = (
+        MEASURED
+        / f"{measurement.measurement_file_name(found.client, found.path, found.version)}.json"
+    )
     # Tables that a newer kit adds leave the recipes of the others as they were.
     same = known is not None and (added or known.kit_digest == found.kit_digest)
     if (only or added) and known is not None and same:
         again = {case.name for case in cases}
         kept = [cell for cell in known.cells if cell.case not in again]
-        found = found._replace(cells=in_order((*kept, *found.cells)), seconds=known.seconds)
+        found = found._replace(cells=sort_cells((*kept, *found.cells)), seconds=known.seconds)
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(measurement.to_json(found), encoding="utf-8")
+    file.write_text(measurement.measurement_to_json(found), encoding="utf-8")
     print(
         f"{time.strftime('%H:%M:%S')} {name}: {found.seconds:.0f} s, {told(found.cells)}",
         flush=True,
@@ -137,24 +140,26 @@ def _measured(
 def derive(kit: Kit, survey: Path | None = None) -> None:
     """Entries and the document, from the measurements that are there."""
     tables = known_tables(kit)
-    measurement.shipped_measurements.cache_clear()
+    measurement.load_shipped_measurements.cache_clear()
     found: dict[str, list[Measurement]] = {}
-    for each in measurement.shipped_measurements():
+    for each in measurement.load_shipped_measurements():
         found.setdefault(each.client, []).append(each)
     (MEASURED / "entries").mkdir(parents=True, exist_ok=True)
     left = {}
     for client, all_of_it in found.items():
         ordered = sorted(all_of_it, key=lambda m: (_version(m), m.path or ""))
-        entries = [entry(each, tables) for each in ordered]
+        entries = [build_entry(each, tables) for each in ordered]
         lines = ",\n".join(json.dumps(each, ensure_ascii=False) for each in entries)
         file = MEASURED / "entries" / f"{client}.json"
         file.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
         for each, plain in zip(ordered, entries, strict=True):
-            left[each.name] = left_over(plain, each, tables)
-    shipped.cache_clear()
+            left[each.name] = find_entry_discrepancies(plain, each, tables)
+    load_shipped_client.cache_clear()
     catalogue = Catalogue()
     differences = {
-        each.name: against(catalogue, each, tables) for group in found.values() for each in group
+        each.name: find_contradictions(catalogue, each, tables)
+        for group in found.values()
+        for each in group
     }
     every = [each for group in found.values() for each in group]
     every.sort(key=lambda m: (m.client, m.path or "", _version(m)))
@@ -166,7 +171,7 @@ def derive(kit: Kit, survey: Path | None = None) -> None:
 
 
 def _version(measured: Measurement) -> version_scheme.Version:
-    parsed = version_scheme.parse("dotted", measured.version or "0")
+    parsed = version_scheme.parse_version("dotted", measured.version or "0")
     assert parsed is not None
     return parsed
 

@@ -29,7 +29,7 @@ from typing import Any
 from deltaproto import app
 from deltaproto.app.arguments import NONE
 from deltaproto.cli.main import COMMANDS, main
-from deltaproto.render.schemas import schema
+from deltaproto.render.schemas import load_schema
 from tools.man import manual
 from tools.recipes import RECIPES
 
@@ -203,7 +203,7 @@ def schemas() -> str:
         "Every output has a JSON Schema; the package brings them in `deltaproto/render/schemas`.",
     ]
     for name in _SCHEMAS:
-        document = schema(name)
+        document = load_schema(name)
         rows = [
             f"| `{member}` | {_kind(told)} | {told.get('description', '')} |"
             for member, told in document["properties"].items()

@@ -6,9 +6,9 @@ import textwrap
 from collections.abc import Iterator
 
 from deltaproto import __version__
-from deltaproto.cli.app import MEANINGS
+from deltaproto.cli.app import EXIT_CODE_MEANINGS
 from deltaproto.cli.declare import Command, Option
-from deltaproto.cli.main import COMMANDS, command_named
+from deltaproto.cli.main import COMMANDS, load_command
 
 
 def manual() -> str:
@@ -37,9 +37,9 @@ def _lines() -> Iterator[str]:
     )
     yield ".SH COMMANDS"
     for name in COMMANDS:
-        yield from _command(command_named(name))
+        yield from _command(load_command(name))
     yield ".SH EXIT STATUS"
-    for code, meaning in MEANINGS.items():
+    for code, meaning in EXIT_CODE_MEANINGS.items():
         yield from _item(f"\\fB{int(code)}\\fR", meaning)
     yield ".SH SEE ALSO"
     yield from _text("deltaproto COMMAND --help, and the guides in the documentation.")

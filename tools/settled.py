@@ -10,7 +10,7 @@ import yaml
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from deltaproto.certification.entry import Known, Left, outcomes
+from deltaproto.certification.entry import Discrepancy, KnownTable, collect_outcomes
 from deltaproto.clients.matching import Verdict
 from deltaproto.clients.measurement import MeasuredOutcome, Measurement
 from deltaproto.clients.model import Access
@@ -31,7 +31,7 @@ from deltaproto.render.document import (
 )
 from deltaproto.render.document.markdown import document_markdown
 
-Differences = Mapping[str, Sequence[Left]]
+Differences = Mapping[str, Sequence[Discrepancy]]
 _HEAD = "<!-- Made by `make certify`; what is written here by hand is lost. -->\n\n"
 _ACCESS = (Access.READ, Access.APPEND)
 _MOST, _MORE = 12, " and {} more"
@@ -117,7 +117,7 @@ _SHOWN = (
 def _listed(differences: Differences) -> Block:
     rows: list[Sequence[Line]] = []
     for name, found in differences.items():
-        grouped: dict[tuple[bool, str, str, str], list[Left]] = {}
+        grouped: dict[tuple[bool, str, str, str], list[Discrepancy]] = {}
         for each in found:
             key = (not each.looser, str(each.access), str(each.verdict), str(each.outcome))
             grouped.setdefault(key, []).append(each)
@@ -137,7 +137,9 @@ def _listed(differences: Differences) -> Block:
     return TableBlock(("Client", "Access", "Says", "Tables", "Of the first"), rows)
 
 
-def survey_document(file: Path, measured: Sequence[Measurement], tables: Iterable[Known]) -> str:
+def survey_document(
+    file: Path, measured: Sequence[Measurement], tables: Iterable[KnownTable]
+) -> str:
     """Each disagreement with a survey of documents and sources, made before anything was tried.
 
     Args:
@@ -155,7 +157,7 @@ def survey_document(file: Path, measured: Sequence[Measurement], tables: Iterabl
             continue
         grouped: dict[tuple[str, str, str], list[str]] = {}
         reasons: dict[tuple[str, str, str], str] = {}
-        for (case, access), found in outcomes(each.cells).items():
+        for (case, access), found in collect_outcomes(each.cells).items():
             if access not in _ACCESS:
                 continue
             verdict = _says(said, known[case], access)
@@ -230,7 +232,7 @@ def _surveyed(survey: Mapping[str, Any], measured: Measurement) -> Mapping[str, 
     return None
 
 
-def _says(said: Mapping[str, Any], known: Known, access: Access) -> Verdict:
+def _says(said: Mapping[str, Any], known: KnownTable, access: Access) -> Verdict:
     protocol = known.needs.protocol
     reader = _passes(
         said.get("reader"), protocol.min_reader_version, protocol.reader_features, reads=True
@@ -254,13 +256,15 @@ def _passes(
     if version in (side.get("legacy_versions") or ()):
         return True
     implied = (
-        feature_catalog.implied_by(version, 6) if reads else feature_catalog.implied_by(2, version)
+        feature_catalog.features_implied_by(version, 6)
+        if reads
+        else feature_catalog.features_implied_by(2, version)
     )
     if reads:
         implied = frozenset(
             name
             for name in implied
-            if feature_catalog.record(name).kind is FeatureKind.READER_WRITER
+            if feature_catalog.feature_record(name).kind is FeatureKind.READER_WRITER
         )
     needed = (listed or frozenset()) if version == top else implied
     return needed <= set(side.get("features") or ())

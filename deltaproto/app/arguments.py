@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from deltaproto.errors import UsageError
 from deltaproto.protocol.table_state import SparkSettings
-from deltaproto.tables.spark_connect import check_remote
+from deltaproto.tables.spark_connect import validate_remote
 
 NONE: Mapping[str, str] = MappingProxyType({})
 _Choice = TypeVar("_Choice", bound=StrEnum)
@@ -46,7 +46,7 @@ def spark_settings(
     Raises:
         UsageError: for an invalid Spark Connect URL.
     """
-    check_remote(remote)
+    validate_remote(remote)
     settings = SparkSettings(remote, dict(conf))
     if not storage_options:
         return settings

@@ -11,7 +11,7 @@ from deltaproto.errors import UsageError
 
 if TYPE_CHECKING:
     from deltaproto.execution.plan_file import LoadedPlan
-    from deltaproto.execution.result import Applied
+    from deltaproto.execution.result import ApplyResult
     from deltaproto.planning.plan import Plan
 
 
@@ -29,7 +29,7 @@ def apply(
     storage_options: Mapping[str, str] = NONE,
     spark_remote: str | None = None,
     spark_conf: Mapping[str, str] = NONE,
-) -> Applied:
+) -> ApplyResult:
     """Apply one plan through Spark, step by step, with checks before and after each step.
 
     Does not ask for confirmation: the call is the consent. Review the plan first, or `warning` of
@@ -51,35 +51,35 @@ def apply(
     Raises:
         UsageError: for a file that is not a plan, was changed, or has several plans.
     """
-    from deltaproto.execution.append_log import AUDIT
-    from deltaproto.execution.apply import Session, apply_plans
-    from deltaproto.execution.prepare import Context
+    from deltaproto.execution.append_log import AUDIT_FILE
+    from deltaproto.execution.apply import ApplySession, apply_plans
+    from deltaproto.execution.prepare import ApplyContext
     from deltaproto.execution.result import NullObserver
     from deltaproto.execution.runner import StatementRunner
     from deltaproto.execution.waits import WaitLimits
     from deltaproto.policy.evaluate import Checker
-    from deltaproto.policy.local_catalog import site_catalogue, site_policy
+    from deltaproto.policy.local_catalog import load_local_catalog, load_local_policy
     from deltaproto.redaction import Redactor
 
     folder = os.fspath(journal)
     spark = spark_settings(spark_remote, spark_conf, storage_options)
-    rules = None if policy is None else site_policy(os.fspath(policy))
-    context = Context(
+    rules = None if policy is None else load_local_policy(os.fspath(policy))
+    context = ApplyContext(
         dict(storage_options),
         spark,
         folder=lambda _: folder,
         policy=rules,
         checker=None
         if rules is None
-        else Checker(rules, site_catalogue(words(catalogue, "catalogue"), rules)),
+        else Checker(rules, load_local_catalog(words(catalogue, "catalogue"), rules)),
         allow_irreversible=allow_irreversible,
         outside_window=outside_window,
     )
     planned = _from_file(plan if isinstance(plan, str | os.PathLike) else _kept(plan, folder))
-    session = Session(
+    session = ApplySession(
         context,
         lambda: StatementRunner.started(spark.reaching(planned.plan.location)),
-        audit=lambda _: os.path.join(folder, AUDIT),
+        audit=lambda _: os.path.join(folder, AUDIT_FILE),
         redact=Redactor(storage_options, spark.conf, spark.hadoop),
         observer=NullObserver(),
         limits=WaitLimits(retries, wait),
@@ -92,11 +92,11 @@ def apply(
 def _kept(plan: Plan, folder: str) -> str:
     """Return the file of a plan; an existing file keeps the start times of its waits."""
     from deltaproto.planning.checksum import plan_id
-    from deltaproto.render.save_plan import keep_plan
+    from deltaproto.render.save_plan import save_plan_file
 
     path = os.path.join(folder, f"{plan_id(plan)}.json")
     if not os.path.exists(path):
-        keep_plan(plan, path)
+        save_plan_file(plan, path)
     return path
 
 

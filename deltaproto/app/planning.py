@@ -11,7 +11,7 @@ from deltaproto.app.arguments import NONE, member, spark_settings, words
 from deltaproto.errors import UsageError
 
 if TYPE_CHECKING:
-    from deltaproto.plan_inputs.client_scope import Planner, Users
+    from deltaproto.plan_inputs.client_scope import ClientScope, Planner
     from deltaproto.planning.plan import Plan
     from deltaproto.protocol.table_state import SparkSettings
 
@@ -54,25 +54,29 @@ def plan_upgrade(
         UsageError: for a request that is empty or invalid.
         TableError: when the table cannot be read, or its protocol violates the spec.
     """
-    from deltaproto.plan_inputs.client_scope import upgrading
-    from deltaproto.plan_inputs.parse_goal import script, version_pair, wanted_features
-    from deltaproto.planning.upgrade_request import Upgrade
+    from deltaproto.plan_inputs.client_scope import upgrade_planner
+    from deltaproto.plan_inputs.parse_goal import (
+        parse_features_to_enable,
+        read_script,
+        validate_version_pair,
+    )
+    from deltaproto.planning.upgrade_request import UpgradeRequest
 
     if not (enable or set or to or isolation or cluster_by or sql):
         raise UsageError("no change requested", "pass enable, set, to, isolation, … or sql")
-    asked = Upgrade(
-        enable=wanted_features(
+    asked = UpgradeRequest(
+        enable=parse_features_to_enable(
             words(enable, "enable"), tuple(words(cluster_by, "cluster_by")), "enable"
         ),
         set=dict(set),
-        to=None if to is None else version_pair(*to),
+        to=None if to is None else validate_version_pair(*to),
         isolation=isolation,
-        statements=tuple(parsed for text in words(sql, "sql") for parsed in script(text)),
+        statements=tuple(parsed for text in words(sql, "sql") for parsed in read_script(text)),
     )
     keep = words(for_clients, "for_clients")
     spark = spark_settings(spark_remote, spark_conf, storage_options)
     users = _users(policy, catalogue, (*keep, *words(clients, "clients")), access)
-    return _planned(table, upgrading(asked, keep), users, engine, storage_options, spark)
+    return _planned(table, upgrade_planner(asked, keep), users, engine, storage_options, spark)
 
 
 def plan_downgrade(
@@ -116,9 +120,9 @@ def plan_downgrade(
         UsageError: for no goal or several, and for an invalid request.
         TableError: when the table cannot be read, or its protocol violates the spec.
     """
-    from deltaproto.plan_inputs.client_scope import downgrading, letting_in
-    from deltaproto.plan_inputs.parse_goal import feature_names, version_pair
-    from deltaproto.planning.downgrade import Downgrade
+    from deltaproto.plan_inputs.client_scope import client_downgrade_planner, downgrade_planner
+    from deltaproto.plan_inputs.parse_goal import parse_feature_names, validate_version_pair
+    from deltaproto.planning.downgrade import DowngradeRequest
     from deltaproto.planning.search.search import HistoryChoice
 
     by_client = bool(for_clients) or policy is not None
@@ -127,18 +131,20 @@ def plan_downgrade(
         raise UsageError("not one goal", "pass one of lowest, drop, to, or for_clients and policy")
     if include_enabled and not lowest:
         raise UsageError("include_enabled requires lowest")
-    asked = Downgrade(
+    asked = DowngradeRequest(
         lowest=lowest,
         include_enabled=include_enabled,
-        drop=feature_names(words(drop, "drop"), "drop"),
-        to=None if to is None else version_pair(*to),
+        drop=parse_feature_names(words(drop, "drop"), "drop"),
+        to=None if to is None else validate_version_pair(*to),
         history=None if history is None else member(HistoryChoice, history, "history"),
         rewrite=rewrite,
     )
     watched = words(clients, "clients")
     wanted = words(for_clients, "for_clients")
     assumed = () if access else wanted
-    planner = letting_in(asked, watched, assumed) if by_client else downgrading(asked)
+    planner = (
+        client_downgrade_planner(asked, watched, assumed) if by_client else downgrade_planner(asked)
+    )
     users = _users(policy, catalogue, (*wanted, *watched), access)
     spark = spark_settings(spark_remote, spark_conf, storage_options)
     return _planned(table, planner, users, engine, storage_options, spark)
@@ -149,20 +155,20 @@ def _users(
     catalogue: Sequence[str],
     named: Sequence[str],
     access: Sequence[str],
-) -> Users:
-    from deltaproto.plan_inputs.client_scope import Users
-    from deltaproto.plan_inputs.parse_goal import accesses
-    from deltaproto.policy.local_catalog import DEFAULT_ACCESS, site_policy
+) -> ClientScope:
+    from deltaproto.plan_inputs.client_scope import ClientScope
+    from deltaproto.plan_inputs.parse_goal import parse_accesses
+    from deltaproto.policy.local_catalog import DEFAULT_ACCESS, load_local_policy
 
-    rules = None if policy is None else site_policy(os.fspath(policy))
-    does = accesses(words(access, "access"), "access") or DEFAULT_ACCESS
-    return Users(rules, words(catalogue, "catalogue"), named, does)
+    rules = None if policy is None else load_local_policy(os.fspath(policy))
+    does = parse_accesses(words(access, "access"), "access") or DEFAULT_ACCESS
+    return ClientScope(rules, words(catalogue, "catalogue"), named, does)
 
 
 def _planned(
     table: str,
     planner: Planner,
-    users: Users,
+    users: ClientScope,
     engine: str | None,
     storage_options: Mapping[str, str],
     spark: SparkSettings,

@@ -11,7 +11,7 @@ from deltaproto.errors import TableError, UsageError
 
 if TYPE_CHECKING:
     from deltaproto.inspection.interface import Inspection
-    from deltaproto.policy.evaluate import Checked
+    from deltaproto.policy.evaluate import TableCheck
 
 
 def inspect_table(
@@ -66,7 +66,7 @@ def check(
     storage_options: Mapping[str, str] = NONE,
     spark_remote: str | None = None,
     spark_conf: Mapping[str, str] = NONE,
-) -> list[Checked]:
+) -> list[TableCheck]:
     """Check each table: verdicts on the declared clients, and findings.
 
     A table that cannot be read has `error`, and is not `complete`: never treat it as compliant.
@@ -83,24 +83,28 @@ def check(
     Raises:
         UsageError: for an invalid policy, with file and line, and for an unknown client.
     """
-    from deltaproto.inspection.facts import facts
-    from deltaproto.plan_inputs.parse_goal import accesses
+    from deltaproto.inspection.facts import facts_from_inspection
+    from deltaproto.plan_inputs.parse_goal import parse_accesses
     from deltaproto.policy.document import Policy
-    from deltaproto.policy.evaluate import Checker, unreadable
-    from deltaproto.policy.local_catalog import declared, site_catalogue, site_policy
-    from deltaproto.tables.engine_errors import one_table
+    from deltaproto.policy.evaluate import Checker, unreadable_table
+    from deltaproto.policy.local_catalog import (
+        load_local_catalog,
+        load_local_policy,
+        parse_declared,
+    )
+    from deltaproto.tables.engine_errors import contain_table_errors
 
     if policy is None and not clients:
         raise UsageError("nothing to check against", "pass a policy, or clients as ID@VERSION")
-    rules = Policy(source="") if policy is None else site_policy(os.fspath(policy))
+    rules = Policy(source="") if policy is None else load_local_policy(os.fspath(policy))
     checker = Checker(
         rules,
-        site_catalogue(words(catalogue, "catalogue"), rules),
-        asked=[declared(text) for text in words(clients, "clients")],
-        access=accesses(words(access, "access"), "access"),
+        load_local_catalog(words(catalogue, "catalogue"), rules),
+        asked=[parse_declared(text) for text in words(clients, "clients")],
+        access=parse_accesses(words(access, "access"), "access"),
     )
 
-    def checked(table: str) -> Checked:
+    def checked(table: str) -> TableCheck:
         try:
             inspection = inspect_table(
                 table,
@@ -108,10 +112,10 @@ def check(
                 spark_remote=spark_remote,
                 spark_conf=spark_conf,
             )
-            with one_table():
-                return checker.check(facts(inspection))
+            with contain_table_errors():
+                return checker.check(facts_from_inspection(inspection))
         except TableError as error:
-            return unreadable(table, error)
+            return unreadable_table(table, error)
 
     each = map(checked, [tables] if isinstance(tables, str) else tables)
     return list(checker.with_policy(each))

@@ -6,13 +6,13 @@ import time
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from deltaproto.execution.result import Applied
+    from deltaproto.execution.result import ApplyResult
     from deltaproto.inspection.interface import Inspection
     from deltaproto.planning.plan import Plan
-    from deltaproto.policy.evaluate import Checked
+    from deltaproto.policy.evaluate import TableCheck
 
 
-def to_dict(value: Inspection | Checked | Plan | Applied) -> dict[str, Any]:
+def to_dict(value: Inspection | TableCheck | Plan | ApplyResult) -> dict[str, Any]:
     """Convert a function's result to the JSON of the command with the same name.
 
     A plan's times are relative to now.
@@ -20,17 +20,17 @@ def to_dict(value: Inspection | Checked | Plan | Applied) -> dict[str, Any]:
     Raises:
         TypeError: for any other value.
     """
-    from deltaproto.execution.result import Applied
+    from deltaproto.execution.result import ApplyResult
     from deltaproto.inspection.interface import Inspection
     from deltaproto.planning.plan import Plan
-    from deltaproto.policy.evaluate import Checked
+    from deltaproto.policy.evaluate import TableCheck
 
     match value:
         case Inspection():
             from deltaproto.render.inspection_json import table_fields
 
             return table_fields(value)
-        case Checked():
+        case TableCheck():
             from deltaproto.render.check_json import checked_fields
 
             return checked_fields(value)
@@ -38,7 +38,7 @@ def to_dict(value: Inspection | Checked | Plan | Applied) -> dict[str, Any]:
             from deltaproto.render.plan_json import plan_fields
 
             return plan_fields(value, time.time())
-        case Applied():
+        case ApplyResult():
             from deltaproto.render.apply_json import applied_fields
 
             return applied_fields(value)

@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from deltaproto.certification.operation import AdapterRequest
-from deltaproto.certification.process import Process, ProcessEnd, ProcessLimits, Stopped
+from deltaproto.certification.process import Process, ProcessEnd, ProcessLimits, ProcessStopped
 from deltaproto.errors import EngineError
 
-HOST = Path(__file__).parent / "adapter_server.py"
+ADAPTER_SERVER = Path(__file__).parent / "adapter_server.py"
 _NUMBERS = ("count", "total")
 _NO_KNOWN_FORM = (ValueError, KeyError, TypeError, AttributeError)
-_STRANGE = "its process sent an invalid response"
+_INVALID_RESPONSE = "its process sent an invalid response"
 _KEPT = re.compile(
     r"PATH|HOME|LANG|LC_.*|TZ|TMPDIR|TEMP|TMP|JAVA_HOME|USER|LOGNAME|.*_proxy|.*_PROXY"
 )
@@ -66,7 +66,7 @@ class Adapter(Protocol):
         """Stop the client."""
 
 
-class Served:
+class ServedAdapter:
     """A Python adapter, run by `adapter_server.py` with the Python of the client's environment.
 
     A process that has ended is restarted for the next request.
@@ -80,7 +80,7 @@ class Served:
         limits: ProcessLimits,
         environment: Mapping[str, str] | None = None,
     ) -> None:
-        self._command = [str(python), str(HOST), str(file)]
+        self._command = [str(python), str(ADAPTER_SERVER), str(file)]
         self._environment = {**clean_environment(), **(environment or {})}
         self._folder, self._limits = folder, limits
         self._process: Process | None = None
@@ -98,10 +98,10 @@ class Served:
         """
         try:
             self._started()
-        except Stopped as stopped:
+        except ProcessStopped as stopped:
             raise EngineError(
                 f"the client fails to start: {stopped.detail}",
-                _last(stopped.said) or "the adapter reports no reason",
+                _last_line(stopped.said) or "the adapter reports no reason",
             ) from None
 
     def lacks(self, function: str) -> bool:
@@ -125,14 +125,14 @@ class Served:
             line = process.line(seconds)
             if line is None:
                 raise process.how_it_died()
-            reply = _reply(json.loads(line))
+            reply = _parse_reply(json.loads(line))
             self._answered = True
-        except Stopped as stopped:
+        except ProcessStopped as stopped:
             self._process = None
-            return _stopped(stopped)
+            return _reply_for_stopped(stopped)
         except _NO_KNOWN_FORM:
             self.close()
-            return Reply(ReplyKind.CRASHED, message=_STRANGE)
+            return Reply(ReplyKind.CRASHED, message=_INVALID_RESPONSE)
         return reply
 
     def close(self) -> None:
@@ -151,12 +151,14 @@ class Served:
             found = json.loads(line)
             if not found["ready"]:
                 process.kill()
-                raise Stopped(ProcessEnd.DIED, _failure(found["failed"]), process.said)
+                raise ProcessStopped(
+                    ProcessEnd.DIED, _describe_failure(found["failed"]), process.said
+                )
             self.release, self.python = found["release"], found["python"]
             self.offers = frozenset(found["offers"])
         except _NO_KNOWN_FORM:
             process.kill()
-            raise Stopped(ProcessEnd.DIED, _STRANGE, process.said) from None
+            raise ProcessStopped(ProcessEnd.DIED, _INVALID_RESPONSE, process.said) from None
         self._process = process
         return process
 
@@ -197,17 +199,17 @@ class CommandAdapter:
             while (line := process.line(until - time.monotonic())) is not None:
                 lines.append(line)
             code = process.ended(max(0.0, until - time.monotonic()))
-        except Stopped as stopped:
-            return _stopped(stopped)
+        except ProcessStopped as stopped:
+            return _reply_for_stopped(stopped)
         finally:
             process.kill()
         if code < 0:
-            return _stopped(process.how_it_died())
+            return _reply_for_stopped(process.how_it_died())
         if code == self._NO_SUCH_OPERATION:
             return Reply(ReplyKind.NOT_OFFERED)
         if code:
-            return Reply(ReplyKind.FAILED, message=_last(process.said) or f"exit code {code}")
-        return _printed(request.function, [line for line in lines if line.strip()])
+            return Reply(ReplyKind.FAILED, message=_last_line(process.said) or f"exit code {code}")
+        return _parse_printed(request.function, [line for line in lines if line.strip()])
 
     def close(self) -> None:
         """Do nothing: no process is left running."""
@@ -218,7 +220,7 @@ def clean_environment() -> dict[str, str]:
     return {key: value for key, value in os.environ.items() if _KEPT.fullmatch(key)}
 
 
-def _printed(function: str, lines: list[bytes]) -> Reply:
+def _parse_printed(function: str, lines: list[bytes]) -> Reply:
     try:
         found = [json.loads(line) for line in lines]
     except ValueError:
@@ -232,25 +234,25 @@ def _printed(function: str, lines: list[bytes]) -> Reply:
     return Reply(ReplyKind.ANSWERED, found if function == "rows" else None)
 
 
-def _reply(found: Mapping[str, Any]) -> Reply:
+def _parse_reply(found: Mapping[str, Any]) -> Reply:
     if "failed" in found:
         kind = ReplyKind.CRASHED if found["failed"]["panic"] else ReplyKind.FAILED
-        return Reply(kind, message=_failure(found["failed"]))
+        return Reply(kind, message=_describe_failure(found["failed"]))
     if found.get("offered") is False:
         return Reply(ReplyKind.NOT_OFFERED)
     return Reply(ReplyKind.ANSWERED, found.get("answer"))
 
 
-def _stopped(stopped: Stopped) -> Reply:
+def _reply_for_stopped(stopped: ProcessStopped) -> Reply:
     kind = ReplyKind.TIMED_OUT if stopped.why is ProcessEnd.TIMED_OUT else ReplyKind.CRASHED
-    said = _last(stopped.said) if stopped.why is ProcessEnd.DIED else ""
+    said = _last_line(stopped.said) if stopped.why is ProcessEnd.DIED else ""
     return Reply(kind, message=f"{stopped.detail}: {said}" if said else stopped.detail)
 
 
-def _failure(failed: Mapping[str, Any]) -> str:
+def _describe_failure(failed: Mapping[str, Any]) -> str:
     return f"{failed['type']}: {failed['message']}"
 
 
-def _last(text: str) -> str:
+def _last_line(text: str) -> str:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return lines[-1] if lines else ""

@@ -10,25 +10,25 @@ from collections.abc import Callable
 from pathlib import Path
 
 from deltaproto import __version__
-from deltaproto.certification.adapter import Adapter, CommandAdapter, Served
-from deltaproto.certification.client import ClientUnderTest, environment, installed
+from deltaproto.certification.adapter import Adapter, CommandAdapter, ServedAdapter
+from deltaproto.certification.client import ClientUnderTest, create_environment, list_installed
 from deltaproto.certification.fixtures.case import Kit
 from deltaproto.certification.process import ProcessLimits
-from deltaproto.certification.runner import ClientRun, Wanted
-from deltaproto.certification.scrub import scrubbed
-from deltaproto.certification.verify_writes import Referee
+from deltaproto.certification.runner import CellFilter, ClientRun
+from deltaproto.certification.scrub import scrub_error
+from deltaproto.certification.verify_writes import WriteVerifier
 from deltaproto.clients.measurement import Measurement
 
 
 def certify(
     subject: ClientUnderTest,
     kit: Kit,
-    referee: Referee | None,
+    referee: WriteVerifier | None,
     cache: Path,
     *,
     command: str | None = None,
     limits: ProcessLimits = ProcessLimits(),
-    wanted: Wanted = lambda _case, _operation: True,
+    wanted: CellFilter = lambda _case, _operation: True,
     progress: Callable[[int, int], None] | None = None,
 ) -> Measurement:
     """Measure a client on the reference tables.
@@ -40,21 +40,21 @@ def certify(
     Raises:
         EngineError: when its environment cannot be created, or it fails to start.
     """
-    python = environment(() if command else subject.requires, cache)
+    python = create_environment(() if command else subject.requires, cache)
     needed = {name: os.environ[name] for name in subject.needs if name in os.environ}
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="certify-") as made:
         folder = Path(made)
         home = folder / "home"
         home.mkdir()
-        seen: list[Served | CommandAdapter] = []
+        seen: list[ServedAdapter | CommandAdapter] = []
 
         def start() -> Adapter:
-            adapter: Served | CommandAdapter
+            adapter: ServedAdapter | CommandAdapter
             if command is not None:
                 adapter = CommandAdapter(command, Path.cwd(), limits)
             else:
-                adapter = Served(python, subject.file, home, limits, needed)
+                adapter = ServedAdapter(python, subject.file, home, limits, needed)
                 adapter.start()
             seen.append(adapter)
             return adapter
@@ -83,10 +83,10 @@ def certify(
         date=datetime.datetime.now(datetime.UTC).date().isoformat(),
         tool=f"deltaproto {__version__}",
         python=seen[0].python,
-        packages=installed(python) if subject.requires and not command else (),
+        packages=list_installed(python) if subject.requires and not command else (),
         processors=len(os.sched_getaffinity(0))
         if hasattr(os, "sched_getaffinity")
         else os.cpu_count() or 1,
         seconds=round(time.monotonic() - began, 1),
-        cells=tuple(cell._replace(why=scrubbed(cell.why, folders)) for cell in cells),
+        cells=tuple(cell._replace(why=scrub_error(cell.why, folders)) for cell in cells),
     )

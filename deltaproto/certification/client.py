@@ -19,7 +19,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from deltaproto.clients.resolve import Reference, parse_reference
+from deltaproto.clients.resolve import ClientReference, parse_reference
 from deltaproto.errors import EngineError, UsageError
 
 _FOLDER = Path(__file__).parent / "adapters"
@@ -28,7 +28,7 @@ _READY = ".ready"
 _VERSION = "{version}"
 
 
-class Roster(NamedTuple):
+class RosterEntry(NamedTuple):
     """One path of a client that the package can measure."""
 
     client: str
@@ -44,13 +44,13 @@ class Roster(NamedTuple):
     """environment variables with the location of something that no registry has"""
 
     def __str__(self) -> str:
-        return str(Reference(self.client, self.path, None))
+        return str(ClientReference(self.client, self.path, None))
 
 
 class ClientUnderTest(NamedTuple):
     """A client at a version, and how to run it."""
 
-    reference: Reference
+    reference: ClientReference
     file: Path
     requires: tuple[str, ...]
     workers: int
@@ -58,13 +58,13 @@ class ClientUnderTest(NamedTuple):
 
 
 @cache
-def roster() -> tuple[Roster, ...]:
+def load_roster() -> tuple[RosterEntry, ...]:
     """Return all client paths with an adapter in the package."""
     import yaml
 
     plain = yaml.safe_load((_FOLDER / "roster.yaml").read_text(encoding="utf-8"))
     return tuple(
-        Roster(
+        RosterEntry(
             each["client"],
             each.get("path"),
             _FOLDER / each["adapter"],
@@ -77,7 +77,7 @@ def roster() -> tuple[Roster, ...]:
     )
 
 
-def subject(text: str, adapter: Path | None = None) -> ClientUnderTest:
+def select_client(text: str, adapter: Path | None = None) -> ClientUnderTest:
     """Resolve `text`: a client of the roster, or any name if a custom adapter is given.
 
     Raises:
@@ -87,11 +87,11 @@ def subject(text: str, adapter: Path | None = None) -> ClientUnderTest:
     if adapter is not None:
         if not adapter.is_file():
             raise UsageError(f"no adapter at {adapter}", "pass a Python file")
-        requires = _filled(adapter, requirements(adapter), reference)
+        requires = _fill_version(adapter, read_requirements(adapter), reference)
         return ClientUnderTest(reference, adapter.absolute(), requires, 1)
-    paths = [each for each in roster() if each.client == reference.id]
+    paths = [each for each in load_roster() if each.client == reference.id]
     if not paths:
-        known = ", ".join(dict.fromkeys(each.client for each in roster()))
+        known = ", ".join(dict.fromkeys(each.client for each in load_roster()))
         raise UsageError(
             f"no adapter for {reference.id}",
             f"pass one with --adapter or --command; the package has {known}",
@@ -116,11 +116,11 @@ def subject(text: str, adapter: Path | None = None) -> ClientUnderTest:
                 f"{entry} needs {variable}", f"set it as described at the top of {entry.file}"
             )
     return ClientUnderTest(
-        reference, entry.file, _pinned(entry, reference), entry.workers, entry.needs
+        reference, entry.file, _pin_requirements(entry, reference), entry.workers, entry.needs
     )
 
 
-def requirements(file: Path) -> tuple[str, ...]:
+def read_requirements(file: Path) -> tuple[str, ...]:
     """Return the dependencies in an adapter's script block; empty without one.
 
     Raises:
@@ -141,7 +141,7 @@ def requirements(file: Path) -> tuple[str, ...]:
         ) from None
 
 
-def environment(requires: Sequence[str], folder: Path) -> Path:
+def create_environment(requires: Sequence[str], folder: Path) -> Path:
     """Return the Python of a virtual environment with these requirements, created once.
 
     Raises:
@@ -166,7 +166,7 @@ def environment(requires: Sequence[str], folder: Path) -> Path:
     return python
 
 
-def installed(python: Path) -> tuple[str, ...]:
+def list_installed(python: Path) -> tuple[str, ...]:
     """List the packages of an environment as NAME==VERSION."""
     listing = subprocess.run(
         [str(python), "-m", "pip", "list", "--format=freeze", "--disable-pip-version-check"],
@@ -178,12 +178,12 @@ def installed(python: Path) -> tuple[str, ...]:
     return tuple(line for line in listing.stdout.splitlines() if not line.startswith(tools))
 
 
-def _pinned(entry: Roster, reference: Reference) -> tuple[str, ...]:
+def _pin_requirements(entry: RosterEntry, reference: ClientReference) -> tuple[str, ...]:
     from packaging.specifiers import SpecifierSet
     from packaging.version import Version
 
     assert reference.version is not None
-    base = _filled(entry.file, requirements(entry.file), reference)
+    base = _fill_version(entry.file, read_requirements(entry.file), reference)
     pins = [
         pin
         for span, each in entry.pins
@@ -195,7 +195,9 @@ def _pinned(entry: Roster, reference: Reference) -> tuple[str, ...]:
     return (*kept, *pins)
 
 
-def _filled(file: Path, requires: Sequence[str], reference: Reference) -> tuple[str, ...]:
+def _fill_version(
+    file: Path, requires: Sequence[str], reference: ClientReference
+) -> tuple[str, ...]:
     if any(_VERSION in each for each in requires) and reference.version is None:
         raise UsageError(
             f"{file.name} needs a version of {reference.id}", f"use {reference.id}@VERSION"

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from deltaproto.certification.fixtures.case import ReferenceTable, Row, by_id
+from deltaproto.certification.fixtures.case import ReferenceTable, Row, sort_by_id
 from deltaproto.certification.fixtures.recipe import ANY
 
 _MIDNIGHT = re.compile(r"[T ]00:00:00(\.0+)?$")
@@ -29,34 +29,34 @@ _TYPES = {
 _FAMILY = {word: name for name, words in _TYPES.items() for word in words.split()}
 
 
-def rows_differ(case: ReferenceTable, found: Any, wanted: Sequence[Row]) -> str:
+def describe_row_difference(case: ReferenceTable, found: Any, wanted: Sequence[Row]) -> str:
     """Describe what is wrong with these rows; empty if nothing is."""
     if not isinstance(found, list) or not all(isinstance(row, Mapping) for row in found):
         return "no rows came back" if found is None else "what came back are not rows"
     if len(found) != len(wanted):
-        return f"{len(found)} rows instead of {len(wanted)}{_which(found, wanted)}"
+        return f"{len(found)} rows instead of {len(wanted)}{_describe_ids(found, wanted)}"
     names = set(wanted[0]) if wanted else set()
     kinds = dict(case.schema)
     for row in found:
         if set(row) != names:
             return f"columns {_names(row)} instead of {_names(names)}"
-    for got, expected in zip(by_id(found), by_id(wanted), strict=True):
+    for got, expected in zip(sort_by_id(found), sort_by_id(wanted), strict=True):
         for name, value in expected.items():
-            if not same(got[name], value, kinds.get(name, "")):
+            if not is_same_value(got[name], value, kinds.get(name, "")):
                 return f"{name} is {_shown(got[name])} instead of {_shown(value)} where id is " + (
                     f"{expected.get('id')}"
                 )
     return ""
 
 
-def number_differs(found: Any, wanted: int) -> str:
+def describe_number_difference(found: Any, wanted: int) -> str:
     """Describe what is wrong with a count or a sum; empty if nothing is."""
     if found is None:
         return f"nothing instead of {wanted}"
     return "" if _equal_numbers(found, wanted) else f"{_shown(found)} instead of {wanted}"
 
 
-def schema_differs(case: ReferenceTable, found: Any) -> str:
+def describe_schema_difference(case: ReferenceTable, found: Any) -> str:
     """Describe what is wrong with these columns; a type with an unknown name is accepted.
 
     Clients name times with and without zone ambiguously, so the two are not distinguished here.
@@ -70,13 +70,13 @@ def schema_differs(case: ReferenceTable, found: Any) -> str:
     if names != wanted:
         return f"columns {', '.join(map(str, names))} instead of {', '.join(wanted)}"
     for (name, kind), (_, told) in zip(case.schema, found, strict=True):
-        family = _family(str(told))
+        family = _type_family(str(told))
         if kind in _TYPES and family in _TYPES and family != kind:
             return f"{name} is {told} instead of {kind}"
     return ""
 
 
-def same(found: Any, wanted: Any, kind: str = "") -> bool:
+def is_same_value(found: Any, wanted: Any, kind: str = "") -> bool:
     """Return True if a client's value equals the reference value."""
     if wanted == ANY:
         return found is not None
@@ -89,7 +89,7 @@ def same(found: Any, wanted: Any, kind: str = "") -> bool:
     if kind.startswith("variant") and isinstance(wanted, Mapping):
         return _same_variant(found, wanted)
     if kind.startswith(("timestamp", "date")):
-        return _moment(found) == _moment(wanted)
+        return _normalize_time(found) == _normalize_time(wanted)
     return bool(found == wanted)
 
 
@@ -128,19 +128,19 @@ def _decoded(variant: Mapping[str, Any]) -> Any:
         return None
 
 
-def _moment(value: Any) -> str:
+def _normalize_time(value: Any) -> str:
     text = _ZONE.sub("", str(value).strip()).replace(" ", "T")
     text = re.sub(r"\.(\d*?)0+$", lambda match: f".{match[1]}" if match[1] else "", text)
     return _MIDNIGHT.sub("", text)
 
 
-def _family(told: str) -> str:
+def _type_family(told: str) -> str:
     word = told.strip().lower()
     inner = re.fullmatch(r"(?:nullable|lowcardinality)\((.*)\)", word)
     return _FAMILY.get(inner[1] if inner else word, word)
 
 
-def _which(found: Sequence[Row], wanted: Sequence[Row]) -> str:
+def _describe_ids(found: Sequence[Row], wanted: Sequence[Row]) -> str:
     got, expected = ([row.get("id") for row in rows] for rows in (found, wanted))
     extra = sorted(i for i in set(got) - set(expected) if isinstance(i, int))
     missing = sorted(i for i in set(expected) - set(got) if isinstance(i, int))

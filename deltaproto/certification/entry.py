@@ -14,14 +14,14 @@ from typing import Any, NamedTuple
 from deltaproto.certification.fixtures.case import ReferenceTable
 from deltaproto.certification.fixtures.recipe import FeatureEvidence
 from deltaproto.certification.gates import (
+    accepted_reader_versions,
     is_for_readers,
     read_gate,
-    taken_readers,
     write_gate,
 )
-from deltaproto.certification.scrub import shortened
+from deltaproto.certification.scrub import shorten
 from deltaproto.clients.entry import parse_client
-from deltaproto.clients.matching import Verdict, judge
+from deltaproto.clients.matching import Verdict, judge_access
 from deltaproto.clients.measurement import (
     MeasuredOutcome,
     Measurement,
@@ -29,7 +29,7 @@ from deltaproto.clients.measurement import (
     ResultColumn,
 )
 from deltaproto.clients.model import Access, AppliesTo, Path, Range
-from deltaproto.clients.requirements import EXPRESSION, TableRequirements
+from deltaproto.clients.requirements import EXPRESSION_PREFIX, TableRequirements
 
 _LONGEST = 160
 _PAIR = re.compile(r"protocol\.([12])-([1-6])")
@@ -51,7 +51,7 @@ class ObservedAccess(NamedTuple):
     why: str
 
 
-class Left(NamedTuple):
+class Discrepancy(NamedTuple):
     """A table on which the entry and the measurement differ."""
 
     case: str
@@ -68,14 +68,14 @@ class Left(NamedTuple):
         return self.verdict is Verdict.REFUSED and self.outcome is MeasuredOutcome.WRONG
 
 
-class Known(NamedTuple):
+class KnownTable(NamedTuple):
     """The relevant properties of a reference table."""
 
     case: ReferenceTable
     needs: TableRequirements
 
 
-def outcomes(cells: Iterable[MeasurementCell]) -> dict[tuple[str, Access], ObservedAccess]:
+def collect_outcomes(cells: Iterable[MeasurementCell]) -> dict[tuple[str, Access], ObservedAccess]:
     """Return the outcome by table and access: the worst of the supported operations."""
     found: dict[tuple[str, Access], ObservedAccess] = {}
     for cell in cells:
@@ -91,11 +91,11 @@ def outcomes(cells: Iterable[MeasurementCell]) -> dict[tuple[str, Access], Obser
     return found
 
 
-def entry(measured: Measurement, tables: Iterable[Known]) -> dict[str, Any]:
+def build_entry(measured: Measurement, tables: Iterable[KnownTable]) -> dict[str, Any]:
     """Return the member `measured` of a catalog entry, as plain data."""
     known = {each.case.name: each for each in tables}
     cases = [each.case for each in known.values()]
-    found = outcomes(measured.cells)
+    found = collect_outcomes(measured.cells)
     # Without the tables that are about a protocol alone, the gate is unknown.
     offered = [access for access in Access if (_FIRST, access) in found]
     plain: dict[str, Any] = {"version": measured.version} if measured.version else {}
@@ -112,7 +112,7 @@ def entry(measured: Measurement, tables: Iterable[Known]) -> dict[str, Any]:
         {
             "kind": "measured",
             "reference": f"{measured.tool}, certify, kit {measured.kit_version} "
-            f"({measured.kit_digest}), with {_with(measured)}",
+            f"({measured.kit_digest}), with {_measured_with(measured)}",
             "date": measured.date,
         }
     ]
@@ -140,7 +140,7 @@ def _writers_reading(
     if set(names) <= set(read["features"]):
         return
     write["reader_features"] = names
-    write["readers"] = taken_readers(
+    write["readers"] = accepted_reader_versions(
         lambda case: any(_passes(found, case, access) for access in _WRITES)
     )
 
@@ -149,27 +149,30 @@ def _hazards(
     plain: Mapping[str, Any],
     measured: Measurement,
     found: Mapping[tuple[str, Access], ObservedAccess],
-    known: Mapping[str, Known],
+    known: Mapping[str, KnownTable],
 ) -> list[dict[str, Any]]:
     """Return the outcomes on tables with a hazard, if the gates do not decide them."""
-    each = _parsed(plain, measured)
+    each = _parse_range(plain, measured)
     decided: dict[tuple[str, Access], tuple[ObservedAccess, str]] = {}
     for (name, access), was in sorted(found.items()):
         hazard = known[name].case.hazard
         if hazard is None or access not in each.paths[0].access:
             continue
-        if _verdict(each, _bare(known[name].needs), access) in (Verdict.OK, Verdict.UNKNOWN):
+        if _verdict(each, _protocol_requirements(known[name].needs), access) in (
+            Verdict.OK,
+            Verdict.UNKNOWN,
+        ):
             decided[hazard, access] = was, name
     for (hazard, access), (was, _) in tuple(decided.items()):
         # A MERGE also inserts rows: it accepts and refuses what an append does.
         append = decided.get((hazard, Access.APPEND))
-        of_constraint = hazard.startswith(EXPRESSION) and access is Access.DML
+        of_constraint = hazard.startswith(EXPRESSION_PREFIX) and access is Access.DML
         if of_constraint and was.outcome is MeasuredOutcome.RIGHT and append is not None:
             decided[hazard, access] = append
     grouped: dict[tuple[str, Verdict, str], dict[str, Any]] = {}
     right: dict[tuple[str, ...], list[str]] = {}
     for hazard in dict.fromkeys(hazard for hazard, _ in decided):
-        fine = [a for a in Access if (hazard, a) in decided and _right(decided[hazard, a])]
+        fine = [a for a in Access if (hazard, a) in decided and _is_right(decided[hazard, a])]
         if fine:
             right.setdefault(tuple(map(str, fine)), []).append(hazard)
     for (hazard, access), (was, name) in decided.items():
@@ -182,7 +185,7 @@ def _hazards(
                 "hazards": [hazard],
                 "access": [],
                 "verdict": str(verdict),
-                "what": shortened(was.why, _LONGEST),
+                "what": shorten(was.why, _LONGEST),
                 "reference": f"certify, {name}",
             },
         )
@@ -194,11 +197,11 @@ def _hazards(
     return [*grouped.values(), *fine_ones]
 
 
-def _right(decided: tuple[ObservedAccess, str]) -> bool:
+def _is_right(decided: tuple[ObservedAccess, str]) -> bool:
     return decided[0].outcome is MeasuredOutcome.RIGHT
 
 
-def _bare(needs: TableRequirements) -> TableRequirements:
+def _protocol_requirements(needs: TableRequirements) -> TableRequirements:
     """Return the requirements of a table's protocol alone."""
     return needs._replace(hazards=frozenset(), unseen=frozenset())
 
@@ -208,30 +211,30 @@ def _passes(found: Mapping[tuple[str, Access], ObservedAccess], case: str, acces
     return was is not None and was.outcome is not MeasuredOutcome.REFUSED
 
 
-def left_over(
-    plain: Mapping[str, Any], measured: Measurement, tables: Iterable[Known]
-) -> list[Left]:
+def find_entry_discrepancies(
+    plain: Mapping[str, Any], measured: Measurement, tables: Iterable[KnownTable]
+) -> list[Discrepancy]:
     """Yield the differences between the entry and the measurement."""
-    each = _parsed(plain, measured)
-    return differences(each, each.paths[0], measured, tables)
+    each = _parse_range(plain, measured)
+    return find_discrepancies(each, each.paths[0], measured, tables)
 
 
-def differences(
-    each: Range, path: Path, measured: Measurement, tables: Iterable[Known]
-) -> list[Left]:
+def find_discrepancies(
+    each: Range, path: Path, measured: Measurement, tables: Iterable[KnownTable]
+) -> list[Discrepancy]:
     """Yield the differences between a range of the catalog and the measurement of one path."""
     known = {table.case.name: table for table in tables}
-    found = outcomes(measured.cells)
+    found = collect_outcomes(measured.cells)
     return [
-        Left(case, access, said, was.outcome, was.why)
+        Discrepancy(case, access, said, was.outcome, was.why)
         for (case, access), was in found.items()
         if (_FIRST, access) in found
-        and (said := judge(each, path, known[case].needs, access).verdict)
-        not in _agreeing(known[case].case, access, was.outcome)
+        and (said := judge_access(each, path, known[case].needs, access).verdict)
+        not in _agreeing_verdicts(known[case].case, access, was.outcome)
     ]
 
 
-def _agreeing(
+def _agreeing_verdicts(
     case: ReferenceTable, access: Access, outcome: MeasuredOutcome
 ) -> tuple[Verdict, ...]:
     # Refusing to remove rows of an append-only table is correct.
@@ -249,10 +252,10 @@ _AGREES: Mapping[MeasuredOutcome, tuple[Verdict, ...]] = {
 
 
 def _verdict(each: Range, needs: TableRequirements, access: Access) -> Verdict:
-    return judge(each, each.paths[0], needs, access).verdict
+    return judge_access(each, each.paths[0], needs, access).verdict
 
 
-def _parsed(plain: Mapping[str, Any], measured: Measurement) -> Range:
+def _parse_range(plain: Mapping[str, Any], measured: Measurement) -> Range:
     versions = "none" if measured.version is None else "dotted"
     client = {"id": measured.client, "versions": versions, "measured": [plain]}
     return parse_client(client, measured.client).measured[0]
@@ -262,16 +265,16 @@ def _known_bad(
     plain: Mapping[str, Any],
     measured: Measurement,
     found: Mapping[tuple[str, Access], ObservedAccess],
-    known: Mapping[str, Known],
+    known: Mapping[str, KnownTable],
 ) -> list[dict[str, Any]]:
     """Return what the gates do not explain, one item for each feature, reach and failure."""
-    each = _parsed(plain, measured)
+    each = _parse_range(plain, measured)
     items: dict[tuple[str, str, bool, bool], dict[str, Any]] = {}
     for (name, access), was in found.items():
         case = known[name].case
         if case.hazard is not None:
             continue
-        said = _verdict(each, _bare(known[name].needs), access)
+        said = _verdict(each, _protocol_requirements(known[name].needs), access)
         feature = case.feature or (_EVERY if case.name == _PLAIN else None)
         if feature is None or was.outcome is MeasuredOutcome.RIGHT or said in _AGREES[was.outcome]:
             continue
@@ -279,14 +282,14 @@ def _known_bad(
             continue
         # A refusal by the gates takes precedence, unless the entry revokes it.
         ungated = said is Verdict.REFUSED
-        where = _where(case, known[name].needs) if case.feature else AppliesTo.SUPPORTED.value
+        where = _applies_to(case, known[name].needs) if case.feature else AppliesTo.SUPPORTED.value
         fails = was.outcome is MeasuredOutcome.REFUSED
         item = items.setdefault(
             (feature, where, fails, ungated),
             {
                 "features": "all" if feature is _EVERY else [feature],
                 "access": [],
-                "what": shortened(was.why, _LONGEST),
+                "what": shorten(was.why, _LONGEST),
                 "reference": f"certify, {name}",
                 "where": where,
                 **({"fails": True} if fails else {}),
@@ -298,7 +301,7 @@ def _known_bad(
 
 
 def _bad_pairs(
-    each: Range, found: Mapping[tuple[str, Access], ObservedAccess], known: Mapping[str, Known]
+    each: Range, found: Mapping[tuple[str, Access], ObservedAccess], known: Mapping[str, KnownTable]
 ) -> list[dict[str, Any]]:
     """Return legacy pairs whose outcome differs from that of both versions separately."""
     items: dict[tuple[Access, MeasuredOutcome], dict[str, Any]] = {}
@@ -319,7 +322,7 @@ def _bad_pairs(
                 "features": "all",
                 "pairs": [],
                 "access": [str(access)],
-                "what": shortened(was.why, _LONGEST),
+                "what": shorten(was.why, _LONGEST),
                 "reference": f"certify, {name}",
                 "where": AppliesTo.SUPPORTED.value,
                 **({"fails": True} if fails else {}),
@@ -329,7 +332,7 @@ def _bad_pairs(
     return list(items.values())
 
 
-def _where(case: ReferenceTable, table: TableRequirements) -> str:
+def _applies_to(case: ReferenceTable, table: TableRequirements) -> str:
     """Return the narrowest group of tables with this one that it happens to."""
     assert case.feature is not None
     if case.state is FeatureEvidence.LISTED:
@@ -339,7 +342,7 @@ def _where(case: ReferenceTable, table: TableRequirements) -> str:
     return AppliesTo.USED.value
 
 
-def _with(measured: Measurement) -> str:
+def _measured_with(measured: Measurement) -> str:
     own = {f"{measured.client}=={measured.version}"}
     others = [package for package in measured.packages if package not in own]
     wanted = ("deltalake", "pyarrow", "pyspark", "pandas")

@@ -10,7 +10,7 @@ from typing import Any
 
 from deltaproto.certification.fixtures.case import ReferenceTable
 from deltaproto.certification.fixtures.recipe import FeatureEvidence
-from deltaproto.clients.model import STRANGE
+from deltaproto.clients.model import ANY_UNKNOWN_FEATURE
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature import FeatureKind
 
@@ -32,20 +32,20 @@ def write_gate(cases: Iterable[ReferenceTable], passes: Passes) -> dict[str, Any
     """Return what the client accepts for writing."""
     names = _features(cases, passes, readers=False)
     gate = _gate(passes, _BY_WRITER, names, "protocol.1-7", _UNKNOWN_WRITERS)
-    readers = _taken(passes, _BY_READER)
+    readers = _accepted_versions(passes, _BY_READER)
     if readers != [1, 2] and "legacy" in gate:
         gate["readers"] = readers
     return gate
 
 
-def taken_readers(passes: Passes) -> list[int]:
+def accepted_reader_versions(passes: Passes) -> list[int]:
     """Return the legacy reader versions of tables that the client accepted."""
-    return _taken(passes, _BY_READER)
+    return _accepted_versions(passes, _BY_READER)
 
 
 def is_for_readers(feature: str) -> bool:
     """Return True if readers must support the feature."""
-    return feature_catalog.record(feature).kind is FeatureKind.READER_WRITER
+    return feature_catalog.feature_record(feature).kind is FeatureKind.READER_WRITER
 
 
 def _gate(
@@ -65,15 +65,15 @@ def _gate(
     strange, future = map(passes, unknown)
     if strange and future:
         return {"unchecked": "all", "features": names}
-    gate: dict[str, Any] = {"legacy": _taken(passes, pairs)}
+    gate: dict[str, Any] = {"legacy": _accepted_versions(passes, pairs)}
     if names or passes(empty):
         gate["features"] = names
     if strange:
-        gate["unchecked"] = [STRANGE]
+        gate["unchecked"] = [ANY_UNKNOWN_FEATURE]
     return gate
 
 
-def _taken(passes: Passes, pairs: Mapping[int, Sequence[str]]) -> list[int]:
+def _accepted_versions(passes: Passes, pairs: Mapping[int, Sequence[str]]) -> list[int]:
     return [version for version, cases in pairs.items() if any(map(passes, cases))]
 
 
@@ -91,12 +91,12 @@ def _features(cases: Iterable[ReferenceTable], passes: Passes, *, readers: bool)
         and case.feature is not None
         and (not readers or is_for_readers(case.feature))
         and passes(case.name)
-        and not _draft(case.feature)
+        and not _requires_drafts(case.feature)
     )
 
 
-def _draft(feature: str) -> bool:
+def _requires_drafts(feature: str) -> bool:
     """Return True for a feature whose draft requires others: it was only tested with them."""
-    return not feature_catalog.registered(feature) and bool(
-        feature_catalog.record(feature).required_features
+    return not feature_catalog.is_registered(feature) and bool(
+        feature_catalog.feature_record(feature).required_features
     )

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from deltaproto.certification.observe import ObservedVersion
-from deltaproto.certification.operation import PROPERTY
+from deltaproto.certification.operation import CHANGED_PROPERTY
 from deltaproto.clients.measurement import ResultColumn
 from deltaproto.protocol.protocol import Protocol
 
@@ -20,7 +20,7 @@ _COUNTED_DOMAINS = frozenset({"delta.rowTracking"})
 _ICEBERG = ("icebergCompatV1", "icebergCompatV2", "icebergCompatV3")
 
 
-def broken(
+def find_violations(
     operation: ResultColumn,
     before: ObservedVersion,
     after: ObservedVersion,
@@ -41,7 +41,7 @@ def broken(
         yield "deletion vectors were written, which icebergCompat forbids"
 
 
-def state_differs(before: ObservedVersion, after: ObservedVersion) -> Iterator[str]:
+def describe_state_changes(before: ObservedVersion, after: ObservedVersion) -> Iterator[str]:
     """Yield what is missing or changed in the table's state, except for domains with counters."""
     if dict(after.protocol) != dict(before.protocol):
         was, now = (Protocol.stored(seen.protocol) for seen in (before, after))
@@ -83,10 +83,10 @@ def _features_differ(was: Protocol, now: Protocol) -> str:
 def _state_kept(
     operation: ResultColumn, before: ObservedVersion, after: ObservedVersion
 ) -> Iterator[str]:
-    yield from state_differs(before, after)
+    yield from describe_state_changes(before, after)
     expected = dict(before.configuration)
     if operation is ResultColumn.CONFIGURE:
-        expected[PROPERTY[0]] = PROPERTY[1]
+        expected[CHANGED_PROPERTY[0]] = CHANGED_PROPERTY[1]
     # The writer's counters are not checked.
     counted = "delta.rowTracking.", "delta.inCommitTimestampEnablement"
     for key in sorted(expected.keys() | after.configuration.keys()):

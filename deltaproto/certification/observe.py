@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
-from deltaproto.certification.fixtures.case import by_id
-from deltaproto.tables.log.files import LogListing, read_actions, sort_names
-from deltaproto.tables.log.live_files import live_files
-from deltaproto.tables.log.snapshot import check_reach, replay
+from deltaproto.certification.fixtures.case import sort_by_id
+from deltaproto.tables.log.files import LogListing, build_listing, read_actions
+from deltaproto.tables.log.live_files import read_live_files
+from deltaproto.tables.log.snapshot import replay, require_rebuildable
 from deltaproto.tables.storage.local import LocalLogStore
 
 
@@ -39,7 +39,7 @@ class ObservedVersion(NamedTuple):
         return self.configuration.get(key, "").lower() == "true"
 
 
-def observe(table: Path) -> ObservedVersion:
+def observe_newest(table: Path) -> ObservedVersion:
     """Read the newest version with only the log reader.
 
     Raises:
@@ -47,18 +47,18 @@ def observe(table: Path) -> ObservedVersion:
     """
     store, listing = _log(table)
     version = -1 if listing.newest is None else listing.newest
-    check_reach(listing, version)
+    require_rebuildable(listing, version)
     snapshot = replay(store, listing, version)
     assert snapshot.protocol is not None
     assert snapshot.metadata is not None
     metadata = snapshot.metadata
-    live = live_files(store, listing, version).files
+    live = read_live_files(store, listing, version).files
     return ObservedVersion(
         version=version,
         protocol=snapshot.protocol.to_action(),
         table_id=metadata.id or "",
         configuration={k: v for k, v in metadata.configuration.items() if v is not None},
-        schema=_counted_off(json.loads(metadata.schema_string or "null")),
+        schema=_without_identity_marks(json.loads(metadata.schema_string or "null")),
         partition_columns=tuple(metadata.partition_columns),
         domains=snapshot.live_domains,
         checkpoints=frozenset(listing.checkpoints),
@@ -67,9 +67,9 @@ def observe(table: Path) -> ObservedVersion:
     )
 
 
-def protocol_of(table: Path) -> dict[str, Any]:
+def read_protocol(table: Path) -> dict[str, Any]:
     """Read the protocol of the newest version."""
-    return dict(observe(table).protocol)
+    return dict(observe_newest(table).protocol)
 
 
 def commits_since(table: Path, version: int) -> list[list[dict[str, Any]]]:
@@ -84,7 +84,7 @@ def commits_since(table: Path, version: int) -> list[list[dict[str, Any]]]:
     return found
 
 
-def rows_untouched(
+def are_rows_untouched(
     before: ObservedVersion,
     after: ObservedVersion,
     commits: Sequence[Sequence[Mapping[str, Any]]],
@@ -107,12 +107,12 @@ def rows_untouched(
     return not any(filecmp.cmpfiles(source, table, paths, shallow=False)[1:])
 
 
-def plain_rows(table: Path) -> list[dict[str, Any]] | None:
+def read_live_rows(table: Path) -> list[dict[str, Any]] | None:
     """Return the rows of the live files, by `id`; None if files alone do not determine the rows."""
     import pyarrow.parquet as pq
 
     store, listing = _log(table)
-    live = live_files(store, listing, listing.newest or 0)
+    live = read_live_files(store, listing, listing.newest or 0)
     if any(file.vector for file in live.files.values()):
         return None
     rows: list[dict[str, Any]] = []
@@ -123,12 +123,12 @@ def plain_rows(table: Path) -> list[dict[str, Any]] | None:
             rows += [{name: _text(value) for name, value in row.items()} for row in found]
         except FileNotFoundError:
             return None
-    return by_id(rows)
+    return sort_by_id(rows)
 
 
 def _log(table: Path) -> tuple[LocalLogStore, LogListing]:
     store = LocalLogStore(str(table))
-    return store, sort_names(store.list())
+    return store, build_listing(store.list())
 
 
 def _text(value: Any) -> Any:
@@ -136,7 +136,7 @@ def _text(value: Any) -> Any:
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
 
 
-def _counted_off(schema: Any) -> Any:
+def _without_identity_marks(schema: Any) -> Any:
     for field in (schema or {}).get("fields", ()):
         field.get("metadata", {}).pop("delta.identity.highWaterMark", None)
     return schema

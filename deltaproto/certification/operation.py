@@ -15,7 +15,7 @@ CHANGED_FROM = 15
 MERGED_ID = 200
 OMITTING_ID = 300
 CHANGED, MERGED, ADDED = "changed", "merged", "new"
-PROPERTY = ("delta.logRetentionDuration", "interval 60 days")
+CHANGED_PROPERTY = ("delta.logRetentionDuration", "interval 60 days")
 _PRICE = 1.5
 
 
@@ -29,7 +29,7 @@ class AdapterRequest(NamedTuple):
     arguments: Mapping[str, Any]
 
 
-def operations(case: ReferenceTable) -> tuple[ResultColumn, ...]:
+def operations_for(case: ReferenceTable) -> tuple[ResultColumn, ...]:
     """Return the operations for this table; one of each access if only the protocol matters."""
     if case.brief:
         more = [ResultColumn.UPDATE, ResultColumn.MERGE] if case.hazard is not None else []
@@ -47,7 +47,7 @@ def operations(case: ReferenceTable) -> tuple[ResultColumn, ...]:
     )
 
 
-def requests(case: ReferenceTable, operation: ResultColumn) -> Iterator[AdapterRequest]:
+def build_requests(case: ReferenceTable, operation: ResultColumn) -> Iterator[AdapterRequest]:
     """Return the calls of an operation; a filter is one call per comparison."""
     match operation:
         case ResultColumn.TIME_TRAVEL:
@@ -59,41 +59,47 @@ def requests(case: ReferenceTable, operation: ResultColumn) -> Iterator[AdapterR
         case ResultColumn.TOTAL:
             yield AdapterRequest("total", {"column": "id"})
         case ResultColumn.APPEND | ResultColumn.OVERWRITE:
-            yield AdapterRequest(operation.value, {"rows": _given(case, added(case))})
+            yield AdapterRequest(operation.value, {"rows": _given(case, rows_to_append(case))})
         case ResultColumn.APPEND_OMITTING:
-            yield AdapterRequest("append", {"rows": _given(case, [omitting(case)], case.omitted)})
+            yield AdapterRequest(
+                "append", {"rows": _given(case, [row_with_omissions(case)], case.omitted)}
+            )
         case ResultColumn.APPEND_VIOLATING:
-            yield AdapterRequest("append", {"rows": _given(case, [violating(case)])})
+            yield AdapterRequest("append", {"rows": _given(case, [violating_row(case)])})
         case ResultColumn.DELETE:
             yield AdapterRequest("delete", {"where": _where("id", "=", DELETED_ID)})
         case ResultColumn.UPDATE:
             changed = {"where": _where("id", ">=", CHANGED_FROM), "column": "word"}
             yield AdapterRequest("update", {**changed, "value": CHANGED})
         case ResultColumn.MERGE:
-            yield AdapterRequest("merge", {"rows": _given(case, merged(case)), "column": "id"})
+            yield AdapterRequest(
+                "merge", {"rows": _given(case, rows_to_merge(case)), "column": "id"}
+            )
         case ResultColumn.CONFIGURE:
-            yield AdapterRequest("configure", {"key": PROPERTY[0], "value": PROPERTY[1]})
+            yield AdapterRequest(
+                "configure", {"key": CHANGED_PROPERTY[0], "value": CHANGED_PROPERTY[1]}
+            )
         case _:
             yield AdapterRequest(operation.value, {})
 
 
-def added(case: ReferenceTable) -> list[dict[str, Any]]:
+def rows_to_append(case: ReferenceTable) -> list[dict[str, Any]]:
     """Return the rows to append."""
     return [_row(case, number, ADDED) for number in NEW_IDS]
 
 
-def merged(case: ReferenceTable) -> list[dict[str, Any]]:
+def rows_to_merge(case: ReferenceTable) -> list[dict[str, Any]]:
     """Return the source of a merge: one existing and one new row."""
     return [_row(case, DELETED_ID, MERGED), _row(case, MERGED_ID, MERGED)]
 
 
-def omitting(case: ReferenceTable) -> dict[str, Any]:
+def row_with_omissions(case: ReferenceTable) -> dict[str, Any]:
     """A row without the columns that a writer must fill."""
     row = _row(case, OMITTING_ID, ADDED)
     return {name: value for name, value in row.items() if name not in case.omitted}
 
 
-def violating(case: ReferenceTable) -> dict[str, Any]:
+def violating_row(case: ReferenceTable) -> dict[str, Any]:
     """Return a row that must be rejected."""
     return {**_row(case, OMITTING_ID, ADDED), **case.violating}
 
@@ -103,23 +109,23 @@ def rows_after(case: ReferenceTable, operation: ResultColumn) -> list[Row]:
     rows: list[Row] = list(case.rows)
     match operation:
         case ResultColumn.APPEND:
-            return [*rows, *added(case)]
+            return [*rows, *rows_to_append(case)]
         case ResultColumn.OVERWRITE:
-            return list(added(case))
+            return list(rows_to_append(case))
         case ResultColumn.APPEND_OMITTING:
-            return [*rows, {**omitting(case), **case.omitted}]
+            return [*rows, {**row_with_omissions(case), **case.omitted}]
         case ResultColumn.DELETE:
             return [row for row in rows if row["id"] != DELETED_ID]
         case ResultColumn.UPDATE:
             return [{**r, "word": CHANGED} if r["id"] >= CHANGED_FROM else r for r in rows]
         case ResultColumn.MERGE:
-            new = merged(case)
+            new = rows_to_merge(case)
             kept = {row["id"] for row in new}
             return [row for row in rows if row["id"] not in kept] + list(new)
     return rows
 
 
-def changes(case: ReferenceTable, operation: ResultColumn) -> list[tuple[str, int]]:
+def expected_changes(case: ReferenceTable, operation: ResultColumn) -> list[tuple[str, int]]:
     """Return kind and id of every change that a write must add to the change data feed."""
     before = {row["id"]: row for row in case.rows}
     after = {row["id"]: row for row in rows_after(case, operation)}

@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from deltaproto.certification.adapter import Reply, ReplyKind
-from deltaproto.certification.compare import number_differs, rows_differ, schema_differs
+from deltaproto.certification.compare import (
+    describe_number_difference,
+    describe_row_difference,
+    describe_schema_difference,
+)
 from deltaproto.certification.fixtures.case import ReferenceTable
 from deltaproto.clients.measurement import MeasuredOutcome, MeasurementCell, ResultColumn
 
@@ -14,12 +18,12 @@ _UNKNOWABLE = "answered, though the protocol asks for something that nobody know
 _WRITTEN = "wrote, though the protocol asks for something that nobody knows"
 
 
-def judge_read(
+def classify_read(
     case: ReferenceTable, operation: ResultColumn, replies: Sequence[Reply]
 ) -> MeasurementCell:
     """Classify a read; the first wrong reply decides."""
     for number, reply in enumerate(replies):
-        cell = without_answer(case, operation, reply)
+        cell = classify_unanswered(case, operation, reply)
         if cell is not None:
             return cell
         if "read" in case.must_refuse:
@@ -29,7 +33,7 @@ def judge_read(
     return MeasurementCell(case.name, operation, MeasuredOutcome.RIGHT)
 
 
-def judge_write(
+def classify_write(
     case: ReferenceTable, operation: ResultColumn, faults: Sequence[str]
 ) -> MeasurementCell:
     """Classify a write that the client reports as successful.
@@ -39,14 +43,14 @@ def judge_write(
     """
     if "write" in case.must_refuse:
         return MeasurementCell(case.name, operation, MeasuredOutcome.WRONG, _WRITTEN)
-    if taken := must_fail(case, operation):
+    if taken := why_must_fail(case, operation):
         return MeasurementCell(case.name, operation, MeasuredOutcome.WRONG, taken)
     if faults:
         return MeasurementCell(case.name, operation, MeasuredOutcome.WRONG, "; ".join(faults))
     return MeasurementCell(case.name, operation, MeasuredOutcome.RIGHT)
 
 
-def without_answer(
+def classify_unanswered(
     case: ReferenceTable, operation: ResultColumn, reply: Reply
 ) -> MeasurementCell | None:
     """Classify a request that the client did not execute; None if it did."""
@@ -55,7 +59,7 @@ def without_answer(
             return None
         case ReplyKind.FAILED:
             # Failing is right where the operation must fail.
-            right = must_fail(case, operation)
+            right = why_must_fail(case, operation)
             outcome = MeasuredOutcome.RIGHT if right else MeasuredOutcome.REFUSED
         case ReplyKind.NOT_OFFERED:
             outcome = MeasuredOutcome.NOT_OFFERED
@@ -66,7 +70,7 @@ def without_answer(
     return MeasurementCell(case.name, operation, outcome, reply.message)
 
 
-def must_fail(case: ReferenceTable, operation: ResultColumn) -> str:
+def why_must_fail(case: ReferenceTable, operation: ResultColumn) -> str:
     """Return why this must not succeed on this table; empty if it may."""
     if operation is ResultColumn.APPEND_VIOLATING:
         return "it took a row that the table forbids"
@@ -78,16 +82,16 @@ def must_fail(case: ReferenceTable, operation: ResultColumn) -> str:
 def _read_fault(case: ReferenceTable, operation: ResultColumn, reply: Reply, number: int) -> str:
     match operation:
         case ResultColumn.COUNT:
-            return number_differs(reply.answer, len(case.rows))
+            return describe_number_difference(reply.answer, len(case.rows))
         case ResultColumn.TOTAL:
-            return number_differs(reply.answer, case.total)
+            return describe_number_difference(reply.answer, case.total)
         case ResultColumn.SCHEMA:
-            return schema_differs(case, reply.answer)
+            return describe_schema_difference(case, reply.answer)
         case ResultColumn.TIME_TRAVEL:
             assert case.past is not None
-            return rows_differ(case, reply.answer, case.past.rows)
+            return describe_row_difference(case, reply.answer, case.past.rows)
         case ResultColumn.FILTER:
             asked = case.filters[number]
-            fault = rows_differ(case, reply.answer, asked.rows)
+            fault = describe_row_difference(case, reply.answer, asked.rows)
             return fault and f"where {asked.column} {asked.op} {asked.value}: {fault}"
-    return rows_differ(case, reply.answer, case.rows)
+    return describe_row_difference(case, reply.answer, case.rows)

@@ -44,7 +44,7 @@ class ProcessEnd(StrEnum):
     MEMORY = "took too much memory"
 
 
-class Stopped(Exception):
+class ProcessStopped(Exception):
     """The process has ended; `said` is the end of its standard error."""
 
     def __init__(self, why: ProcessEnd, detail: str, said: str = "") -> None:
@@ -116,7 +116,7 @@ class Process:
             except queue.Empty:
                 if time.monotonic() >= until:
                     self.kill()
-                    raise Stopped(
+                    raise ProcessStopped(
                         ProcessEnd.TIMED_OUT, f"no answer within {seconds:g} s", self.said
                     ) from None
 
@@ -126,7 +126,7 @@ class Process:
             return self._process.wait(seconds)
         except subprocess.TimeoutExpired:
             self.kill()
-            raise Stopped(
+            raise ProcessStopped(
                 ProcessEnd.TIMED_OUT, f"did not end within {seconds:g} s", self.said
             ) from None
 
@@ -141,21 +141,21 @@ class Process:
         with self._lock:
             return self._tail.decode("utf-8", "replace").strip()
 
-    def how_it_died(self) -> Stopped:
+    def how_it_died(self) -> ProcessStopped:
         """Return the error of a process whose output ended too early."""
         try:
             code = self._process.wait(5)
         except subprocess.TimeoutExpired:
             self.kill()
-            return Stopped(ProcessEnd.DIED, "it closed its output", self.said)
+            return ProcessStopped(ProcessEnd.DIED, "it closed its output", self.said)
         for reader in self._readers:
             reader.join(1)
         if code < 0:
             with contextlib.suppress(ValueError):
-                return Stopped(
+                return ProcessStopped(
                     ProcessEnd.DIED, f"killed by {signal.Signals(-code).name}", self.said
                 )
-        return Stopped(ProcessEnd.DIED, f"ended with exit code {code}", self.said)
+        return ProcessStopped(ProcessEnd.DIED, f"ended with exit code {code}", self.said)
 
     def kill(self) -> None:
         """Kill it and all processes that it started."""
@@ -172,15 +172,17 @@ class Process:
             printed = self._printed
         if printed > self._limits.output:
             self.kill()
-            raise Stopped(
+            raise ProcessStopped(
                 ProcessEnd.FLOODED,
                 f"printed more than {self._limits.output // 1024**2} MiB",
                 self.said,
             )
-        if _memory(self._process.pid) > self._limits.memory:
+        if _resident_bytes(self._process.pid) > self._limits.memory:
             self.kill()
             most = self._limits.memory // 1024**2
-            raise Stopped(ProcessEnd.MEMORY, f"took more than {most:,} MiB of memory", self.said)
+            raise ProcessStopped(
+                ProcessEnd.MEMORY, f"took more than {most:,} MiB of memory", self.said
+            )
 
     def _read_lines(self, stream: BufferedReader) -> None:
         rest = b""
@@ -209,7 +211,7 @@ class Process:
             return self._printed > self._limits.output
 
 
-def _memory(group: int) -> int:
+def _resident_bytes(group: int) -> int:
     """Return the resident bytes of a process group; 0 if unknown."""
     total = 0
     page = os.sysconf("SC_PAGE_SIZE") if _PROC.exists() else 0

@@ -11,25 +11,25 @@ from pathlib import Path
 
 from deltaproto.certification.adapter import Adapter, Reply, ReplyKind
 from deltaproto.certification.fixtures.case import Kit, ReferenceTable
-from deltaproto.certification.observe import ObservedVersion, observe
-from deltaproto.certification.operation import AdapterRequest, operations, requests
+from deltaproto.certification.observe import ObservedVersion, observe_newest
+from deltaproto.certification.operation import AdapterRequest, build_requests, operations_for
 from deltaproto.certification.outcome import (
-    judge_read,
-    judge_write,
-    must_fail,
-    without_answer,
+    classify_read,
+    classify_unanswered,
+    classify_write,
+    why_must_fail,
 )
-from deltaproto.certification.verify_writes import Referee
+from deltaproto.certification.verify_writes import WriteVerifier
 from deltaproto.clients.measurement import MeasuredOutcome, MeasurementCell, ResultColumn
 
-PATIENCE = 3
+MAX_FAILURES = 3
 """after this many consecutive timeouts, a function is not tried again"""
 _TABLE_PATIENCE = 2
 """after this many timeouts on one table, nothing more is tried on it"""
-Wanted = Callable[[ReferenceTable, ResultColumn], bool]
+CellFilter = Callable[[ReferenceTable, ResultColumn], bool]
 
 
-def in_order(cells: Iterable[MeasurementCell]) -> tuple[MeasurementCell, ...]:
+def sort_cells(cells: Iterable[MeasurementCell]) -> tuple[MeasurementCell, ...]:
     """Cells by table and operation."""
     order = list(ResultColumn)
     return tuple(sorted(cells, key=lambda cell: (cell.case, order.index(cell.operation))))
@@ -48,11 +48,11 @@ class ClientRun:
         self,
         kit: Kit,
         start: Callable[[], Adapter],
-        referee: Referee | None,
+        referee: WriteVerifier | None,
         folder: Path,
         *,
         workers: int = 1,
-        wanted: Wanted = lambda _case, _operation: True,
+        wanted: CellFilter = lambda _case, _operation: True,
         progress: Callable[[int, int], None] | None = None,
     ) -> None:
         self._kit, self._start, self._referee, self._folder = kit, start, referee, folder
@@ -91,12 +91,12 @@ class ClientRun:
                     self._stopped = True
                     judging.shutdown(wait=False, cancel_futures=True)
                     raise
-        return in_order(cells)
+        return sort_cells(cells)
 
     def _asked(self, case: ReferenceTable) -> list[ResultColumn]:
         return [
             operation
-            for operation in operations(case)
+            for operation in operations_for(case)
             if self._wanted(case, operation) and (operation.reads or self._referee is not None)
         ]
 
@@ -115,19 +115,20 @@ class ClientRun:
         pending: list[Future[MeasurementCell]],
     ) -> Iterator[MeasurementCell]:
         source = self._kit.table(case)
-        before = observe(source)
+        before = observe_newest(source)
         reading = self._copy(source, case, "read")
         for operation in asked:
             if self._stopped:
                 return
             if operation.reads:
                 replies = [
-                    self._ask(adapter, case, reading, each) for each in requests(case, operation)
+                    self._ask(adapter, case, reading, each)
+                    for each in build_requests(case, operation)
                 ]
-                yield self._told(judge_read(case, operation, replies))
+                yield self._told(classify_read(case, operation, replies))
                 continue
             table = self._copy(source, case, operation)
-            (request,) = requests(case, operation)
+            (request,) = build_requests(case, operation)
             reply = self._ask(adapter, case, table, request)
             if reply.kind is ReplyKind.NOT_OFFERED:
                 shutil.rmtree(table.parent)
@@ -152,32 +153,34 @@ class ClientRun:
 
     def _judged(
         self,
-        referee: Referee,
+        referee: WriteVerifier,
         case: ReferenceTable,
         operation: ResultColumn,
         before: ObservedVersion,
         table: Path,
         reply: Reply,
     ) -> MeasurementCell:
-        failed = without_answer(case, operation, reply)
+        failed = classify_unanswered(case, operation, reply)
         if failed is not None:
             # A client killed mid-write may already have committed; do not count that as a failure.
             if failed.outcome is not MeasuredOutcome.TIMED_OUT and referee.committed(before, table):
                 why = f"it failed, and changed the table all the same: {failed.why}"
                 return MeasurementCell(case.name, operation, MeasuredOutcome.WRONG, why)
             return failed
-        if "write" in case.must_refuse or must_fail(case, operation):
-            return judge_write(case, operation, ())
+        if "write" in case.must_refuse or why_must_fail(case, operation):
+            return classify_write(case, operation, ())
         faults = referee.faults(case, operation, before, table, self._kit.table(case))
-        return judge_write(case, operation, faults)
+        return classify_write(case, operation, faults)
 
     def _ask(
         self, adapter: Adapter, case: ReferenceTable, table: Path, request: AdapterRequest
     ) -> Reply:
         if adapter.lacks(request.function):
             return Reply(ReplyKind.NOT_OFFERED)
-        if self._hung[request.function] >= PATIENCE:
-            return Reply(ReplyKind.TIMED_OUT, message=f"not tried: {PATIENCE} others took too long")
+        if self._hung[request.function] >= MAX_FAILURES:
+            return Reply(
+                ReplyKind.TIMED_OUT, message=f"not tried: {MAX_FAILURES} others took too long"
+            )
         if self._hung_on[case.name] >= _TABLE_PATIENCE:
             return Reply(
                 ReplyKind.TIMED_OUT, message="not tried: others on this table took too long"

@@ -19,15 +19,15 @@ _SCRUBBED = (
 )
 
 
-def scrubbed(text: str, folders: Iterable[Path]) -> str:
+def scrub_error(text: str, folders: Iterable[Path]) -> str:
     """Return an error's text in one line, without parts that differ between runs."""
     for folder in folders:
         text = text.replace(str(folder), "…")
     for pattern, instead in _SCRUBBED:
         text = pattern.sub(instead, text)
-    return shortened(" ".join(text.split()), _LONGEST)
+    return shorten(" ".join(text.split()), _LONGEST)
 
 
-def shortened(text: str, most: int) -> str:
+def shorten(text: str, most: int) -> str:
     """Truncate a text to `most` characters, with an ellipsis."""
     return text if len(text) <= most else f"{text[: most - 1]}…"

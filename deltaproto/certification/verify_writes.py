@@ -7,22 +7,22 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from deltaproto.certification.compare import rows_differ
+from deltaproto.certification.compare import describe_row_difference
 from deltaproto.certification.fixtures.case import ReferenceTable, Row
-from deltaproto.certification.fixtures.edit import without_commits
+from deltaproto.certification.fixtures.edit import remove_commits
 from deltaproto.certification.fixtures.make import spark_rows
-from deltaproto.certification.invariants import broken, state_differs
+from deltaproto.certification.invariants import describe_state_changes, find_violations
 from deltaproto.certification.observe import (
     ObservedVersion,
+    are_rows_untouched,
     commits_since,
-    observe,
-    plain_rows,
-    rows_untouched,
+    observe_newest,
+    read_live_rows,
 )
-from deltaproto.certification.operation import changes, rows_after
+from deltaproto.certification.operation import expected_changes, rows_after
 from deltaproto.clients.measurement import ResultColumn
 from deltaproto.errors import TableError
-from deltaproto.tables.engine_errors import spark_reason
+from deltaproto.tables.engine_errors import spark_first_line
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -55,7 +55,7 @@ _ROWS_STAY = (ResultColumn.CONFIGURE, ResultColumn.VACUUM, ResultColumn.OPTIMIZE
 _SAME = {"update_preimage": "delete", "update_postimage": "insert"}
 
 
-class Referee:
+class WriteVerifier:
     """Verifies writes. Spark is the authority on rows, the log reader on everything else.
 
     If only a table's protocol matters, its rows are read from the files in the log. After a write
@@ -84,7 +84,7 @@ class Referee:
     def committed(self, before: ObservedVersion, table: Path) -> bool:
         """Return True if a failed client has left a commit, or a log that cannot be read."""
         try:
-            return observe(table).version != before.version
+            return observe_newest(table).version != before.version
         except TableError:
             return True
 
@@ -97,16 +97,16 @@ class Referee:
         source: Path,
     ) -> Iterator[str]:
         try:
-            after = observe(table)
+            after = observe_newest(table)
         except TableError as error:
             yield f"the log is damaged: {error.message}"
             return
         commits = commits_since(table, before.version)
-        yield from broken(operation, before, after, commits)
+        yield from find_violations(operation, before, after, commits)
         if operation is ResultColumn.CHECKPOINT:
             yield from self._checkpoint(case, before, after, table)
             return
-        if operation in _ROWS_STAY and rows_untouched(before, after, commits, source, table):
+        if operation in _ROWS_STAY and are_rows_untouched(before, after, commits, source, table):
             return
         yield from self._rows(case, operation, table)
         if operation in _FEED and before.on("delta.enableChangeDataFeed"):
@@ -119,15 +119,15 @@ class Referee:
         try:
             found = self._read(case, table)
         except Exception as error:
-            yield f"Spark cannot read the table any more: {spark_reason(error)}"
+            yield f"Spark cannot read the table any more: {spark_first_line(error)}"
             return
         wanted = [_bytes_only(row) for row in rows_after(case, operation)]
-        if difference := rows_differ(case, [_bytes_only(row) for row in found], wanted):
+        if difference := describe_row_difference(case, [_bytes_only(row) for row in found], wanted):
             yield difference
 
     def _read(self, case: ReferenceTable, table: Path) -> list[dict[str, Any]]:
         # Only files and rows are used there, and Spark does not support each of those features.
-        if case.brief and (rows := plain_rows(table)) is not None:
+        if case.brief and (rows := read_live_rows(table)) is not None:
             # A column that is missing in every file is null.
             return [{**dict.fromkeys(name for name, _ in case.schema), **row} for row in rows]
         return spark_rows(self._spark, table)
@@ -145,11 +145,11 @@ class Referee:
                 .collect()
             )
         except Exception as error:
-            yield f"the change data feed cannot be read: {spark_reason(error)}"
+            yield f"the change data feed cannot be read: {spark_first_line(error)}"
             return
         found = sorted((_SAME.get(kind, kind), number) for kind, number in feed)
         wanted = sorted(
-            (_SAME.get(kind, kind), number) for kind, number in changes(case, operation)
+            (_SAME.get(kind, kind), number) for kind, number in expected_changes(case, operation)
         )
         if found != wanted:
             yield (
@@ -166,7 +166,7 @@ class Referee:
                 self._row_ids[case.name] = self._ids(source)
             ids = self._ids(table)
         except Exception as error:
-            yield f"the row ids cannot be read: {spark_reason(error)}"
+            yield f"the row ids cannot be read: {spark_first_line(error)}"
             return
         if len(set(ids.values())) != len(ids) or None in ids.values():
             yield "two rows have the same row id, or one has none"
@@ -191,10 +191,11 @@ class Referee:
         # What a checkpoint lacks is only missed after the commits before it are gone.
         later = table.with_name(f"{table.name}.later")
         shutil.copytree(table, later)
-        without_commits(later, newest)
+        remove_commits(later, newest)
         try:
             yield from (
-                f"in the checkpoint {what}" for what in state_differs(after, observe(later))
+                f"in the checkpoint {what}"
+                for what in describe_state_changes(after, observe_newest(later))
             )
         except TableError as error:
             yield f"the checkpoint cannot be read: {error.message}"

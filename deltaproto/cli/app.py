@@ -13,10 +13,10 @@ from typer.core import TyperCommand, TyperGroup
 
 from deltaproto import __version__
 from deltaproto.cli.declare import Command, Option, Panel
-from deltaproto.cli.variables import variable
+from deltaproto.cli.variables import environment_variable
 from deltaproto.errors import ExitCode, UsageError
 
-MEANINGS = {
+EXIT_CODE_MEANINGS = {
     ExitCode.OK: "done",
     ExitCode.FINDINGS: "findings at or above --fail-on",
     ExitCode.USAGE: "a mistake on the command line or in a file that it names",
@@ -49,14 +49,16 @@ def run(commands: Mapping[str, str], load: Callable[[str], Command], words: Sequ
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_tool_options)
-    called = next((word for word in [*words, *_completed()][:1] if word in commands), "")
+    called = next((word for word in [*words, *_words_to_complete()][:1] if word in commands), "")
     parsed: list[Callable[[], int]] = []
     for name, summary in commands.items():
         if name == called:
             command = load(name)
-            app.command(name, cls=_grouped(command), help=command.help)(_function(command, parsed))
+            app.command(name, cls=_command_class(command), help=command.help)(
+                _build_callback(command, parsed)
+            )
         elif not called:
-            app.command(name, help=summary)(_nothing)
+            app.command(name, help=summary)(_unparsed_command)
     try:
         outcome = app(args=list(words), prog_name="deltaproto", standalone_mode=False)
     except Exception as error:
@@ -73,7 +75,7 @@ def run(commands: Mapping[str, str], load: Callable[[str], Command], words: Sequ
     return parsed[0]() if parsed else int(outcome or ExitCode.OK)
 
 
-def _completed() -> list[str]:
+def _words_to_complete() -> list[str]:
     """Return the words that the shell wants to complete, without the program name."""
     if "_DELTAPROTO_COMPLETE" not in os.environ:
         return []
@@ -87,16 +89,18 @@ class _Group(TyperGroup):
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         with formatter.section("Exit codes"):
-            formatter.write_dl([(str(int(code)), text) for code, text in MEANINGS.items()])
+            formatter.write_dl(
+                [(str(int(code)), text) for code, text in EXIT_CODE_MEANINGS.items()]
+            )
         formatter.write_paragraph()
         formatter.write_text(_EPILOG)
 
 
-def _nothing() -> None:
+def _unparsed_command() -> None:
     """Placeholder callback for a command that is only listed."""
 
 
-def _grouped(command: Command) -> type[TyperCommand]:
+def _command_class(command: Command) -> type[TyperCommand]:
     """Return a class whose help groups the options and ends with examples and exit codes."""
     panels = {option.name: option.panel for option in command.options}
 
@@ -122,7 +126,9 @@ def _grouped(command: Command) -> type[TyperCommand]:
                 for example in command.examples:
                     formatter.write(f"{'':>{formatter.current_indent}}deltaproto {example}\n")
             with formatter.section("Exit codes"):
-                formatter.write_dl([(str(int(code)), MEANINGS[code]) for code in command.exits])
+                formatter.write_dl(
+                    [(str(int(code)), EXIT_CODE_MEANINGS[code]) for code in command.exits]
+                )
 
     return Grouped
 
@@ -146,7 +152,7 @@ def _tool_options(
     pass
 
 
-def _function(command: Command, parsed: list[Callable[[], int]]) -> Callable[..., None]:
+def _build_callback(command: Command, parsed: list[Callable[[], int]]) -> Callable[..., None]:
     """Return a function with the command's signature, which appends the call to `parsed`."""
 
     def function(**values: Any) -> None:
@@ -158,16 +164,16 @@ def _function(command: Command, parsed: list[Callable[[], int]]) -> Callable[...
             values[argument.name] = tuple(values[argument.name] or ())
         parsed.append(partial(command.run, values))
 
-    parameters = [_option(command, option) for option in command.options]
+    parameters = [_option_parameter(command, option) for option in command.options]
     if command.argument is not None:
-        parameters.insert(0, _argument(command))
+        parameters.insert(0, _argument_parameter(command))
     function.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     function.__annotations__ = {p.name: p.annotation for p in parameters}
     function.__name__ = command.name
     return function
 
 
-def _option(command: Command, option: Option) -> inspect.Parameter:
+def _option_parameter(command: Command, option: Option) -> inspect.Parameter:
     declared: Any = option.type
     if option.many:
         declared = list[str] | None
@@ -175,7 +181,7 @@ def _option(command: Command, option: Option) -> inspect.Parameter:
         declared = option.type | None
     info = typer.Option(
         *option.flags,
-        envvar=variable(command.name, option.flags[0]),
+        envvar=environment_variable(command.name, option.flags[0]),
         help=option.help,
         metavar=option.metavar,
     )
@@ -187,7 +193,7 @@ def _option(command: Command, option: Option) -> inspect.Parameter:
     )
 
 
-def _argument(command: Command) -> inspect.Parameter:
+def _argument_parameter(command: Command) -> inspect.Parameter:
     argument = command.argument
     assert argument is not None
     declared: Any = list[str] if argument.many else str

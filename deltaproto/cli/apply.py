@@ -10,59 +10,66 @@ from typing import Any
 
 from deltaproto.cli import options
 from deltaproto.cli.declare import Command, Option, Panel
-from deltaproto.cli.plan_io import FORMAT, PLANS, default_journal_dir, lazy_runner, read_all, shown
-from deltaproto.cli.signals import resume_hint, terminable
-from deltaproto.cli.undo_plan import way_back
+from deltaproto.cli.plan_io import (
+    FORMAT,
+    PLANS,
+    default_journal_dir,
+    lazy_runner,
+    load_and_report_plans,
+    open_plan_output,
+)
+from deltaproto.cli.signals import handle_termination, resume_hint
+from deltaproto.cli.undo_plan import load_or_create_undo_plan
 from deltaproto.errors import ExitCode, TableError, UsageError
-from deltaproto.execution.append_log import AUDIT
-from deltaproto.execution.apply import Session, apply_plans, unprepared
-from deltaproto.execution.plan_file import LoadedPlan, plan_files
-from deltaproto.execution.prepare import Context, PreparedPlan
-from deltaproto.execution.result import Applied
-from deltaproto.execution.undo import StalePlan
+from deltaproto.execution.append_log import AUDIT_FILE
+from deltaproto.execution.apply import ApplySession, apply_plans, preparation_failure
+from deltaproto.execution.plan_file import LoadedPlan, find_plan_files
+from deltaproto.execution.prepare import ApplyContext, PreparedPlan
+from deltaproto.execution.result import ApplyResult
+from deltaproto.execution.undo import StalePlanError
 from deltaproto.execution.waits import WaitLimits
 from deltaproto.policy.evaluate import Checker
-from deltaproto.policy.local_catalog import site_catalogue, site_policy
+from deltaproto.policy.local_catalog import load_local_catalog, load_local_policy
 from deltaproto.redaction import Redactor
 from deltaproto.render.terminal import single_line
 
-_MOST = 64
-_AGAIN = "committed steps are kept and recorded; run the same command again to resume"
+_MAX_PARALLEL = 64
+_RESUME_HINT = "committed steps are kept and recorded; run the same command again to resume"
 
 
 def run(values: Mapping[str, Any]) -> int:
     """Execute every plan, render each result, and return the worst exit code."""
-    plans, codes = read_all(values["plans"], allow_empty=values["allow_empty"])
-    options.require_range(values["parallel"], "--parallel", _MOST)
-    storage = options.pairs(values["storage_option"], "--storage-option")
+    plans, codes = load_and_report_plans(values["plans"], allow_empty=values["allow_empty"])
+    options.require_range(values["parallel"], "--parallel", _MAX_PARALLEL)
+    storage = options.parse_pairs(values["storage_option"], "--storage-option")
     spark = options.spark_settings(values).reaching(*(each.plan.location for each in plans))
     redact = Redactor(storage, spark.conf)
-    policy = site_policy(values["policy"]) if values["policy"] else None
-    context = Context(
+    policy = load_local_policy(values["policy"]) if values["policy"] else None
+    context = ApplyContext(
         storage,
         spark,
         folder=lambda path: values["journal"] or default_journal_dir(path),
         policy=policy,
         checker=None
         if policy is None
-        else Checker(policy, site_catalogue(values["client_file"], policy)),
+        else Checker(policy, load_local_catalog(values["client_file"], policy)),
         allow_irreversible=values["allow_irreversible"],
         outside_window=values["outside_window"],
     )
     options.refuse_overwrite(
         values["output"],
         (
-            *plan_files(values["plans"], allow_empty=True),
+            *find_plan_files(values["plans"], allow_empty=True),
             values["policy"],
             values["audit"],
             *values["client_file"],
         ),
     )
-    with shown("apply", values, redact, many=len(plans) > 1) as to:
-        session = Session(
+    with open_plan_output("apply", values, redact, many=len(plans) > 1) as to:
+        session = ApplySession(
             context,
             lazy_runner(spark),
-            audit=lambda path: values["audit"] or os.path.join(context.folder(path), AUDIT),
+            audit=lambda path: values["audit"] or os.path.join(context.folder(path), AUDIT_FILE),
             redact=redact,
             observer=to.display,
             limits=WaitLimits(values["retries"], values["wait"]),
@@ -75,38 +82,38 @@ def run(values: Mapping[str, Any]) -> int:
             to.text.warned(prepared)
             if not asks or prepared.refused is not None or not prepared.left:
                 return None
-            return _typed(prepared.planned.plan.table)
+            return _confirm_table_name(prepared.planned.plan.table)
 
-        ready, stuck = _chosen(plans, context, values)
+        ready, stuck = _choose_plans(plans, context, values)
         to.report.expect([*(each.planned.id for each in stuck), *(each.id for each in ready)])
-        with terminable(), resume_hint(None if values["dry_run"] else _AGAIN):
+        with handle_termination(), resume_hint(None if values["dry_run"] else _RESUME_HINT):
             for applied in chain(stuck, apply_plans(ready, session, confirm, ask_all_first=asks)):
                 codes.add(applied.code)
                 to.result(applied)
-        options.policy_notices(context.checker)
+        options.print_policy_notices(context.checker)
     codes.add(to.output.code)
     if not values["detailed_exitcode"]:
         codes = {ExitCode.OK if code is ExitCode.CHANGES else code for code in codes}
     return int(ExitCode.worst(codes))
 
 
-def _chosen(
-    plans: Sequence[LoadedPlan], context: Context, values: Mapping[str, Any]
-) -> tuple[list[LoadedPlan], list[Applied]]:
+def _choose_plans(
+    plans: Sequence[LoadedPlan], context: ApplyContext, values: Mapping[str, Any]
+) -> tuple[list[LoadedPlan], list[ApplyResult]]:
     """Return the plans to execute (with --undo: the undo plans), and results for the others."""
     if not values["undo"]:
         return list(plans), []
     ready: list[LoadedPlan] = []
-    stuck: list[Applied] = []
+    stuck: list[ApplyResult] = []
     for planned in plans:
         try:
-            ready.append(way_back(planned, context, keep=not values["dry_run"]))
-        except (StalePlan, TableError) as error:
-            stuck.append(unprepared(planned, error))
+            ready.append(load_or_create_undo_plan(planned, context, keep=not values["dry_run"]))
+        except (StalePlanError, TableError) as error:
+            stuck.append(preparation_failure(planned, error))
     return ready, stuck
 
 
-def _typed(table: str) -> str | None:
+def _confirm_table_name(table: str) -> str | None:
     """Ask for the table's name. Return None if it was typed, else why execution is refused.
 
     Raises:

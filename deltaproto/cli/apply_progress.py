@@ -19,7 +19,7 @@ _SHOWN = 12
 _EVERY_SECONDS = 600.0
 
 
-class Display:
+class ProgressDisplay:
     """Shows running steps on standard error if it is a terminal."""
 
     def __init__(self, text: ApplyText, *, many: bool, show: bool) -> None:

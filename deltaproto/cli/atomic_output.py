@@ -20,7 +20,7 @@ class TruncateOnFirstWrite(io.TextIOWrapper):
     def __init__(self, path: str) -> None:
         self._path = path
         self._made = not os.path.lexists(path)
-        self._raw = _Emptied(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666))
+        self._raw = _TruncatingFile(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666))
         super().__init__(io.BufferedWriter(self._raw), "utf-8", "backslashreplace")
 
     def __exit__(self, kind: Any, *_: Any) -> None:
@@ -35,7 +35,7 @@ class TruncateOnFirstWrite(io.TextIOWrapper):
             os.unlink(self._path)
 
 
-class _Emptied(PipeFile):
+class _TruncatingFile(PipeFile):
     def __init__(self, descriptor: int) -> None:
         super().__init__(descriptor, "w")
         self.emptied = False

@@ -8,62 +8,71 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from deltaproto.certification.certify import certify
-from deltaproto.certification.client import ClientUnderTest, roster, subject
-from deltaproto.certification.cross_check import against
-from deltaproto.certification.entry import entry
+from deltaproto.certification.client import ClientUnderTest, load_roster, select_client
+from deltaproto.certification.cross_check import find_contradictions
+from deltaproto.certification.entry import build_entry
 from deltaproto.certification.fixtures.case import Kit, ReferenceTable, load_kit
 from deltaproto.certification.fixtures.recipes import KIT_VERSION
-from deltaproto.certification.operation import operations as of_case
+from deltaproto.certification.operation import operations_for as of_case
 from deltaproto.certification.process import ProcessLimits
 from deltaproto.certification.published import known_tables
-from deltaproto.certification.runner import Wanted
+from deltaproto.certification.runner import CellFilter
 from deltaproto.cli import options
 from deltaproto.cli.declare import Argument, Command, Option, Panel
-from deltaproto.cli.progress import rated, waiting
-from deltaproto.clients.catalog import shipped, shipped_ids
-from deltaproto.clients.measurement import MeasuredOutcome, Measurement, ResultColumn, to_json
+from deltaproto.cli.progress import show_rate, show_waiting
+from deltaproto.clients.catalog import load_shipped_client, shipped_client_ids
+from deltaproto.clients.measurement import (
+    MeasuredOutcome,
+    Measurement,
+    ResultColumn,
+    measurement_to_json,
+)
 from deltaproto.clients.resolve import parse_reference
 from deltaproto.errors import ErrorCode, ExitCode, TableError, UsageError
 from deltaproto.policy.finding import FailOn
-from deltaproto.policy.local_catalog import site_catalogue
+from deltaproto.policy.local_catalog import load_local_catalog
 from deltaproto.render.certification.words import Certified
 from deltaproto.render.certification.write import write_certified
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_LONGEST = 86_400
+_MAX_TIMEOUT_SECONDS = 86_400
 """seconds"""
 
 
 def run(values: Mapping[str, Any]) -> int:
     """Create the reference tables, or measure a client on them and render the results."""
     show = not (values["no_progress"] or values["quiet"])
-    options.require_range(values["timeout"], "--timeout", _LONGEST)
+    options.require_range(values["timeout"], "--timeout", _MAX_TIMEOUT_SECONDS)
     if values["make_kit"] is not None:
-        _made(Path(values["make_kit"]), values, show=show)
+        _create_kit(Path(values["make_kit"]), values, show=show)
         if values["client"] is None:
             return int(ExitCode.OK)
     for name in ("entry", "results", "output"):
         options.refuse_overwrite(values[name], (values["adapter"],), f"--{name}")
-    chosen = _subject(values)
-    operations = _operations(values["operation"])
-    kit = _kit(values, show=show)
-    wanted = _wanted(kit, values["only"], operations)
+    chosen = _select_client(values)
+    operations = _select_operations(values["operation"])
+    kit = _open_kit(values, show=show)
+    wanted = _build_filter(kit, values["only"], operations)
     asked = any(wanted(case, each) for case in kit.cases for each in of_case(case))
     if not asked and not values["allow_empty"]:
-        raise _nothing("no reference table of the kit has one of the requested operations")
+        raise _nothing_to_measure_error(
+            "no reference table of the kit has one of the requested operations"
+        )
     referee = None
     if any(not operation.reads for operation in operations):
-        from deltaproto.certification.verify_writes import Referee
+        from deltaproto.certification.verify_writes import WriteVerifier
 
-        referee = Referee(_spark(values, "starting Spark to verify what was written", show))
-    with rated("cells", show=show) as step:
+        referee = WriteVerifier(
+            _start_spark(values, "starting Spark to verify what was written", show)
+        )
+    with show_rate("cells", show=show) as step:
         measured = certify(
             chosen,
             kit,
             referee,
-            _cache() / "clients",
+            _cache_folder() / "clients",
             command=values["command"],
             limits=ProcessLimits(seconds=values["timeout"]),
             wanted=wanted,
@@ -71,30 +80,32 @@ def run(values: Mapping[str, Any]) -> int:
         )
     tables = known_tables(kit)
     if values["results"] is not None:
-        with options.opened(values["results"]) as file:
-            file.write(to_json(measured))
+        with options.open_output(values["results"]) as file:
+            file.write(measurement_to_json(measured))
     if values["entry"] is not None:
-        with options.opened(values["entry"]) as file:
-            file.write(_entry(measured, entry(measured, tables)))
+        with options.open_output(values["entry"]) as file:
+            file.write(_format_entry(measured, build_entry(measured, tables)))
     certified = Certified(
         measured,
         {case.name: case for case in kit.cases},
-        _arguments(values),
-        tuple(against(site_catalogue(()), measured, tables)),
+        _command_arguments(values),
+        tuple(find_contradictions(load_local_catalog(()), measured, tables)),
     )
-    with options.opened(values["output"]) as file:
+    with options.open_output(values["output"]) as file:
         write_certified(certified, values["format"], file, color=not values["no_color"])
-    if not measured_any(measured) and not values["allow_empty"]:
-        raise _nothing(f"{values['client']} supports none of the requested operations")
-    return int(_code(measured, values["fail_on"]))
+    if not has_measurements(measured) and not values["allow_empty"]:
+        raise _nothing_to_measure_error(
+            f"{values['client']} supports none of the requested operations"
+        )
+    return int(_exit_code(measured, values["fail_on"]))
 
 
-def measured_any(measured: Measurement) -> bool:
+def has_measurements(measured: Measurement) -> bool:
     """Return True if the client supports at least one of the requested operations."""
     return any(cell.outcome is not MeasuredOutcome.NOT_OFFERED for cell in measured.cells)
 
 
-def _nothing(why: str) -> TableError:
+def _nothing_to_measure_error(why: str) -> TableError:
     return TableError(
         ErrorCode.NO_TABLES,
         f"nothing to measure: {why}",
@@ -102,18 +113,18 @@ def _nothing(why: str) -> TableError:
     )
 
 
-def _subject(values: Mapping[str, Any]) -> ClientUnderTest:
+def _select_client(values: Mapping[str, Any]) -> ClientUnderTest:
     if values["client"] is None:
-        known = ", ".join(f"{each}@{each.versions[-1]}" for each in roster())
+        known = ", ".join(f"{each}@{each.versions[-1]}" for each in load_roster())
         raise UsageError("no client given", f"for example one of {known}")
     if values["command"] is not None:
         reference = parse_reference(values["client"])
         return ClientUnderTest(reference, Path(), (), 1)
     adapter = values["adapter"]
-    return subject(values["client"], None if adapter is None else Path(adapter))
+    return select_client(values["client"], None if adapter is None else Path(adapter))
 
 
-def _operations(names: tuple[str, ...]) -> tuple[ResultColumn, ...]:
+def _select_operations(names: tuple[str, ...]) -> tuple[ResultColumn, ...]:
     known = {str(operation): operation for operation in ResultColumn}
     for name in names:
         if name not in known:
@@ -121,7 +132,9 @@ def _operations(names: tuple[str, ...]) -> tuple[ResultColumn, ...]:
     return tuple(known[name] for name in names) or tuple(ResultColumn)
 
 
-def _wanted(kit: Kit, patterns: tuple[str, ...], operations: tuple[ResultColumn, ...]) -> Wanted:
+def _build_filter(
+    kit: Kit, patterns: tuple[str, ...], operations: tuple[ResultColumn, ...]
+) -> CellFilter:
     names = [case.name for case in kit.cases]
     for pattern in patterns:
         if not any(fnmatchcase(name, pattern) for name in names):
@@ -137,26 +150,26 @@ def _wanted(kit: Kit, patterns: tuple[str, ...], operations: tuple[ResultColumn,
     return wanted
 
 
-def _kit(values: Mapping[str, Any], *, show: bool) -> Kit:
+def _open_kit(values: Mapping[str, Any], *, show: bool) -> Kit:
     if values["make_kit"] is not None:
         return load_kit(Path(values["make_kit"]))
     if values["kit"] is not None:
         return load_kit(Path(values["kit"]))
-    folder = _cache() / f"kit-{KIT_VERSION}"
+    folder = _cache_folder() / f"kit-{KIT_VERSION}"
     if not folder.exists():
-        _made(folder, values, show=show)
+        _create_kit(folder, values, show=show)
     return load_kit(folder)
 
 
-def _made(folder: Path, values: Mapping[str, Any], *, show: bool) -> None:
+def _create_kit(folder: Path, values: Mapping[str, Any], *, show: bool) -> None:
     from deltaproto.certification.fixtures.make import make_kit
 
-    spark = _spark(values, "starting Spark", show)
-    with rated("reference tables", show=show) as step:
+    spark = _start_spark(values, "starting Spark", show)
+    with show_rate("reference tables", show=show) as step:
         make_kit(spark, folder.absolute(), lambda _name, number, _all: step(number))
 
 
-def _spark(values: Mapping[str, Any], message: str, show: bool) -> SparkSession:
+def _start_spark(values: Mapping[str, Any], message: str, show: bool) -> SparkSession:
     from deltaproto.certification.verify_writes import SPARK
     from deltaproto.tables.session import spark_session
 
@@ -166,21 +179,21 @@ def _spark(values: Mapping[str, Any], message: str, show: bool) -> SparkSession:
             "certify needs a Spark on this machine, which sees the tables that clients write",
             "leave out --spark-remote",
         )
-    with waiting(message, show=show):
+    with show_waiting(message, show=show):
         return spark_session(settings._replace(conf={**SPARK, **settings.conf}))
 
 
-def _cache() -> Path:
+def _cache_folder() -> Path:
     import platformdirs
 
     return Path(platformdirs.user_cache_dir("deltaproto"))
 
 
-def _entry(measured: Measurement, plain: Mapping[str, Any]) -> str:
+def _format_entry(measured: Measurement, plain: Mapping[str, Any]) -> str:
     import yaml
 
-    known = measured.client in shipped_ids()
-    versions = shipped(measured.client).versions if known else "dotted"
+    known = measured.client in shipped_client_ids()
+    versions = load_shipped_client(measured.client).versions if known else "dotted"
     document = {
         "id": measured.client,
         "versions": versions if measured.version else "none",
@@ -189,7 +202,7 @@ def _entry(measured: Measurement, plain: Mapping[str, Any]) -> str:
     return yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=100)
 
 
-def _arguments(values: Mapping[str, Any]) -> tuple[str, ...]:
+def _command_arguments(values: Mapping[str, Any]) -> tuple[str, ...]:
     given = [values["client"]]
     for flag in ("adapter", "command", "kit"):
         if values[flag] is not None:
@@ -199,7 +212,7 @@ def _arguments(values: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(given)
 
 
-def _code(measured: Measurement, fail_on: FailOn) -> ExitCode:
+def _exit_code(measured: Measurement, fail_on: FailOn) -> ExitCode:
     found = {cell.outcome for cell in measured.cells}
     worst: dict[FailOn, set[MeasuredOutcome]] = {
         FailOn.ERROR: {MeasuredOutcome.WRONG},

@@ -10,62 +10,71 @@ from typing import Any
 
 from deltaproto.cli import options
 from deltaproto.cli.declare import Argument, Command, Option, Panel
-from deltaproto.cli.inspect import READER, given_tables
+from deltaproto.cli.inspect import READER, read_table_names
 from deltaproto.cli.inventories import (
     ENGINE,
     MAX_AGE,
     SCAN,
-    Asked,
     EngineChoice,
-    max_age,
-    newest_state,
-    opened_inventory,
+    InventoryReader,
+    build_scan_notices,
+    describe_scan,
+    open_inventory,
+    parse_max_age,
     require_finished,
-    scan_notices,
-    told,
+    select_newest_state,
 )
-from deltaproto.cli.progress import counting, waiting, warn
+from deltaproto.cli.progress import count_steps, show_waiting, warn
 from deltaproto.clients.catalog import Catalogue
 from deltaproto.clients.model import Client
 from deltaproto.clients.resolve import parse_reference
-from deltaproto.errors import ErrorCode, ExitCode, SavedError, TableError, UsageError, no_tables
+from deltaproto.errors import (
+    ErrorCode,
+    ExitCode,
+    SavedError,
+    TableError,
+    UsageError,
+    no_tables_error,
+)
 from deltaproto.fleet.newest import NewestState
-from deltaproto.fleet.scan_history import PastScan, lost_rows
+from deltaproto.fleet.scan_history import PastScan, lost_rows_error
 from deltaproto.fleet.schemas import is_inventory
-from deltaproto.inspection.age import Ages
-from deltaproto.inspection.facts import facts
+from deltaproto.inspection.age import SavedAges
+from deltaproto.inspection.facts import facts_from_inspection
 from deltaproto.inspection.known_findings import KnownFindings, require_comparable, saved_command
 from deltaproto.inspection.saved import read_saved
-from deltaproto.plan_inputs.parse_goal import accesses
+from deltaproto.plan_inputs.parse_goal import parse_accesses
 from deltaproto.policy.baseline import Baseline
-from deltaproto.policy.client_caveats import notes
+from deltaproto.policy.client_caveats import caveats_for
 from deltaproto.policy.context import TableFacts
 from deltaproto.policy.document import Policy
-from deltaproto.policy.evaluate import Checked, Checker, unreadable
+from deltaproto.policy.evaluate import Checker, TableCheck, unreadable_table
 from deltaproto.policy.finding import FailOn, exit_code
-from deltaproto.policy.local_catalog import declared, site_catalogue, site_policy
+from deltaproto.policy.local_catalog import load_local_catalog, load_local_policy, parse_declared
 from deltaproto.render.check import CheckFormat, Style, write_check
 from deltaproto.render.interface import NOTICES
 from deltaproto.render.usability import UNDECLARED
-from deltaproto.tables.engine_errors import one_table
+from deltaproto.tables.engine_errors import contain_table_errors
 
-_EVERY = "all"
+_EVERY_VERSION = "all"
 """value of --client that selects every client"""
 _SURVEY_FORMATS = (CheckFormat.TEXT, CheckFormat.JSON, CheckFormat.JSONL, CheckFormat.MARKDOWN)
 
 
 def run(values: Mapping[str, Any]) -> int:
     """Check every table, render each, and return the worst exit code."""
-    policy = _policy(values)
-    catalogue = site_catalogue(values["client_file"], policy)
-    survey = _survey(values, catalogue)
-    asked = () if survey else tuple(declared(text) for text in dict.fromkeys(values["client"]))
-    baseline, saved = _baseline(values["baseline"])
+    policy = _load_policy(values)
+    catalogue = load_local_catalog(values["client_file"], policy)
+    survey = _clients_to_survey(values, catalogue)
+    asked = (
+        () if survey else tuple(parse_declared(text) for text in dict.fromkeys(values["client"]))
+    )
+    baseline, saved = _load_baseline(values["baseline"])
     checker = Checker(
         policy,
         catalogue,
         asked=asked,
-        access=accesses(values["access"], "--access"),
+        access=parse_accesses(values["access"], "--access"),
         baseline=baseline,
         survey=survey,
     )
@@ -79,23 +88,25 @@ def run(values: Mapping[str, Any]) -> int:
         summary=not values["quiet"],
     )
     codes = {ExitCode.OK}
-    names = list(given_tables(values["tables"], allow_empty=values["allow_empty"]))
+    names = list(read_table_names(values["tables"], allow_empty=values["allow_empty"]))
     options.refuse_overwrite(
         values["output"], (*names, *values["policy"], values["baseline"], *values["client_file"])
     )
-    known = [UNDECLARED] if survey else list(notes(checker.clients))
-    checks: Iterable[Checked] = chain(
-        _checked(names, values, checker, baseline, known, codes),
-        _compared(values["baseline"], checker, baseline, codes, style.fail_on),
+    known = [UNDECLARED] if survey else list(caveats_for(checker.clients))
+    checks: Iterable[TableCheck] = chain(
+        _check_tables(names, values, checker, baseline, known, codes),
+        _compare_with_baseline(values["baseline"], checker, baseline, codes, style.fail_on),
     )
     if saved is not None:
-        checks = _marked(checks, values["baseline"], checker, saved, codes, style.fail_on)
+        checks = _mark_known_findings(
+            checks, values["baseline"], checker, saved, codes, style.fail_on
+        )
     every = checker.with_policy(checks)
     if saved is not None:
         every = (saved.compared(each, checker) if each.of_policy else each for each in every)
-    tables = _watched(every, codes, style.fail_on)
+    tables = _collect_exit_codes(every, codes, style.fail_on)
     before = len(NOTICES)
-    with options.opened(values["output"]) as file:
+    with options.open_output(values["output"]) as file:
         write_check(tables, file, style, known)
     if style.format is CheckFormat.JSONL:
         # The lines written before a notice do not contain it.
@@ -104,14 +115,16 @@ def run(values: Mapping[str, Any]) -> int:
     return int(ExitCode.worst(codes))
 
 
-def _survey(values: Mapping[str, Any], catalogue: Catalogue) -> tuple[Client, ...]:
+def _clients_to_survey(values: Mapping[str, Any], catalogue: Catalogue) -> tuple[Client, ...]:
     """Return the clients to evaluate in all versions; empty if any client is declared."""
     given = dict.fromkeys(values["client"])
     if values["policy"] or values["baseline"]:
         return ()
-    if _EVERY in given and len(given) > 1:
-        raise UsageError(f"--client {_EVERY} excludes other clients", "leave out the other clients")
-    if not given or _EVERY in given:
+    if _EVERY_VERSION in given and len(given) > 1:
+        raise UsageError(
+            f"--client {_EVERY_VERSION} excludes other clients", "leave out the other clients"
+        )
+    if not given or _EVERY_VERSION in given:
         found = catalogue.clients()
     else:
         references = [parse_reference(text) for text in given]
@@ -130,22 +143,22 @@ def _survey(values: Mapping[str, Any], catalogue: Catalogue) -> tuple[Client, ..
     return found
 
 
-def _policy(values: Mapping[str, Any]) -> Policy:
+def _load_policy(values: Mapping[str, Any]) -> Policy:
     if not values["policy"]:
         return Policy(source="")
-    path, *more = _whole(values["policy"])
+    path, *more = _join_environment_path(values["policy"])
     if more:
         raise UsageError("--policy is given twice", "only one policy applies; merge the files")
-    return site_policy(path)
+    return load_local_policy(path)
 
 
-def _whole(given: tuple[str, ...]) -> tuple[str, ...]:
+def _join_environment_path(given: tuple[str, ...]) -> tuple[str, ...]:
     """Join a path with spaces that the environment variable holds, as other commands do."""
     around = os.environ.get("DELTAPROTO_POLICY", "")
     return (around,) if tuple(around.split()) == given else given
 
 
-def _baseline(path: str | None) -> tuple[Baseline | None, KnownFindings | None]:
+def _load_baseline(path: str | None) -> tuple[Baseline | None, KnownFindings | None]:
     """Load the baseline: a saved inspection or a saved check."""
     if path is None:
         return None, None
@@ -156,21 +169,21 @@ def _baseline(path: str | None) -> tuple[Baseline | None, KnownFindings | None]:
     return Baseline(read_saved(path)), None
 
 
-def _compared(
+def _compare_with_baseline(
     path: str | None,
     checker: Checker,
     baseline: Baseline | None,
     codes: set[ExitCode],
     fail_on: FailOn,
-) -> Iterator[Checked]:
+) -> Iterator[TableCheck]:
     """Yield an error for each baseline entry that no table matched."""
     if baseline is None:
         return
     if (error := baseline.unmatched()) is not None:
-        yield unreadable(str(path), error)
+        yield unreadable_table(str(path), error)
         return
     for error in baseline.unread():
-        yield unreadable(error.table, error)
+        yield unreadable_table(error.table, error)
     gone, unchecked = baseline.left()
     yield from map(checker.gone, gone)
     _notice_unchecked([each.table for each in unchecked], codes, fail_on)
@@ -187,24 +200,26 @@ def _notice_unchecked(tables: list[str], codes: set[ExitCode], fail_on: FailOn) 
         codes.add(ExitCode.FINDINGS)
 
 
-def _marked(
-    tables: Iterable[Checked],
+def _mark_known_findings(
+    tables: Iterable[TableCheck],
     path: str,
     checker: Checker,
     saved: KnownFindings,
     codes: set[ExitCode],
     fail_on: FailOn,
-) -> Iterator[Checked]:
+) -> Iterator[TableCheck]:
     """Mark the findings of each table that the saved check already has."""
     for checked in tables:
         yield saved.compared(checked, checker)
     if (error := saved.unmatched()) is not None:
-        yield unreadable(path, error)
+        yield unreadable_table(path, error)
         return
     _notice_unchecked(saved.left(), codes, fail_on)
 
 
-def _watched(tables: Iterable[Checked], codes: set[ExitCode], fail_on: FailOn) -> Iterator[Checked]:
+def _collect_exit_codes(
+    tables: Iterable[TableCheck], codes: set[ExitCode], fail_on: FailOn
+) -> Iterator[TableCheck]:
     for checked in tables:
         if checked.complete:
             codes.add(exit_code(checked.findings, fail_on))
@@ -214,20 +229,20 @@ def _watched(tables: Iterable[Checked], codes: set[ExitCode], fail_on: FailOn) -
         yield checked
 
 
-def _checked(
+def _check_tables(
     names: Iterable[str],
     values: Mapping[str, Any],
     checker: Checker,
     baseline: Baseline | None,
     known: list[str],
     codes: set[ExitCode],
-) -> Iterator[Checked]:
+) -> Iterator[TableCheck]:
     show = not (values["no_progress"] or values["quiet"])
-    with counting("tables checked", show=show) as seen:
+    with count_steps("tables checked", show=show) as seen:
         number = 0
         for name in names:
             before = number
-            for found in _one_or_many(name, values, checker, known, codes, show):
+            for found in _check_argument(name, values, checker, known, codes, show):
                 number += 1
                 seen(number)
                 if baseline is not None and found.location is not None:
@@ -235,50 +250,50 @@ def _checked(
                     baseline.find(found.table, found.location, None)
                 yield found
             if number == before and not values["allow_empty"]:
-                yield unreadable(name, no_tables(name))
+                yield unreadable_table(name, no_tables_error(name))
 
 
-def _one_or_many(
+def _check_argument(
     name: str,
     values: Mapping[str, Any],
     checker: Checker,
     known: list[str],
     codes: set[ExitCode],
     show: bool,
-) -> Iterator[Checked]:
+) -> Iterator[TableCheck]:
     if values["engine"] is EngineChoice.SPARK or is_inventory(name):
-        inventory = opened_inventory(name, values)
-        state = newest_state(inventory, values["scan"])
+        inventory = open_inventory(name, values)
+        state = select_newest_state(inventory, values["scan"])
         now = datetime.now(UTC)
-        known.extend(f"{name}: {told(scan, now)}" for scan in state.contributing)
-        notices = scan_notices(name, state, now, max_age(values))
+        known.extend(f"{name}: {describe_scan(scan, now)}" for scan in state.contributing)
+        notices = build_scan_notices(name, state, now, parse_max_age(values))
         NOTICES.extend(notices.texts)
         if notices.old and values["fail_on"] is FailOn.WARNING:
             codes.add(ExitCode.FINDINGS)
         if not values["scan"]:
             try:
-                storage = options.pairs(values["storage_option"], "--storage-option")
+                storage = options.parse_pairs(values["storage_option"], "--storage-option")
                 require_finished(name, state, storage)
             except TableError as error:
-                yield unreadable(name, error)
+                yield unreadable_table(name, error)
         for scan in state.contributing:
-            yield from _of_scan(name, inventory, scan, state, checker)
+            yield from _check_scan(name, inventory, scan, state, checker)
         return
-    for found in _read(name, values, known, codes, show):
+    for found in _read_tables(name, values, known, codes, show):
         if not isinstance(found, TableFacts):
             yield found
             continue
         try:
-            with one_table():
+            with contain_table_errors():
                 result = checker.check(found)
         except TableError as error:
-            result = unreadable(found.table, error)
+            result = unreadable_table(found.table, error)
         yield result
 
 
-def _of_scan(
-    name: str, inventory: Asked, scan: PastScan, state: NewestState, checker: Checker
-) -> Iterator[Checked]:
+def _check_scan(
+    name: str, inventory: InventoryReader, scan: PastScan, state: NewestState, checker: Checker
+) -> Iterator[TableCheck]:
     """Yield the tables of a scan that no newer scan replaces, and an error if rows are missing."""
     tables = errors = 0
     for each in inventory.checked(scan, checker):
@@ -287,19 +302,19 @@ def _of_scan(
         if state.holds(scan, each.location or each.table):
             yield each
     if (tables, errors) != (scan.tables, scan.errors):
-        yield unreadable(name, lost_rows(scan, tables, errors))
+        yield unreadable_table(name, lost_rows_error(scan, tables, errors))
         return
     try:
         inventory.require_whole(scan)
     except TableError as error:
-        yield unreadable(name, error)
+        yield unreadable_table(name, error)
 
 
-def _read(
+def _read_tables(
     name: str, values: Mapping[str, Any], known: list[str], codes: set[ExitCode], show: bool
-) -> Iterator[TableFacts | Checked]:
+) -> Iterator[TableFacts | TableCheck]:
     if os.path.isfile(name):
-        ages, older = Ages(name, datetime.now(UTC), max_age(values)), False
+        ages, older = SavedAges(name, datetime.now(UTC), parse_max_age(values)), False
         try:
             for found in read_saved(name, ages):
                 if notices := ages.new():
@@ -307,9 +322,11 @@ def _read(
                     if values["fail_on"] is FailOn.WARNING:
                         codes.add(ExitCode.FINDINGS)
                 older = older or (isinstance(found, TableFacts) and found.older)
-                yield unreadable(found.table, found) if isinstance(found, SavedError) else found
+                yield (
+                    unreadable_table(found.table, found) if isinstance(found, SavedError) else found
+                )
         except TableError as error:
-            yield unreadable(name, error)
+            yield unreadable_table(name, error)
         if older:
             NOTICES.append(f"{name}: saved with --version, so the newest version is unknown")
         return
@@ -317,19 +334,19 @@ def _read(
 
     request = ReadRequest(
         reader=values["reader"],
-        storage_options=options.pairs(values["storage_option"], "--storage-option"),
+        storage_options=options.parse_pairs(values["storage_option"], "--storage-option"),
         spark=options.spark_settings(values),
     )
-    with waiting(f"reading {name} with Spark", show=show and uses_spark(name, request)):
+    with show_waiting(f"reading {name} with Spark", show=show and uses_spark(name, request)):
         result = inspect_table(name, request)
     if isinstance(result, Unreadable):
-        yield unreadable(result.table, result.error)
+        yield unreadable_table(result.table, result.error)
         return
     for reader, answer in (result.readers or {}).items():
         # A reader that rejects the table is a finding; a reader that is not installed is not.
         if isinstance(answer, TableError) and answer.code is ErrorCode.ENGINE:
             known.append(f"{name}: not read with {reader}, so incomplete: {answer.message}")
-    yield facts(result)
+    yield facts_from_inspection(result)
 
 
 COMMAND = Command(

@@ -8,10 +8,10 @@ from typing import Any
 from deltaproto.cli import options
 from deltaproto.cli.declare import Argument, Command, Option, Panel
 from deltaproto.clients.catalog import Catalogue
-from deltaproto.clients.feature_matrix import MatrixColumn, columns_of, newest_columns
+from deltaproto.clients.feature_matrix import MatrixColumn, client_columns, newest_columns
 from deltaproto.clients.resolve import parse_reference
 from deltaproto.errors import ExitCode, UsageError
-from deltaproto.policy.local_catalog import site_catalogue
+from deltaproto.policy.local_catalog import load_local_catalog
 from deltaproto.render.clients import write_candidate, write_client, write_clients
 from deltaproto.render.clients_matrix import write_matrix
 from deltaproto.render.interface import Format, PageFormat
@@ -20,12 +20,14 @@ from deltaproto.render.interface import Format, PageFormat
 def run(values: Mapping[str, Any]) -> int:
     """Render the catalog, one client, or one client version with its matrix."""
     options.refuse_overwrite(values["output"], values["client_file"])
-    catalogue = site_catalogue(values["client_file"])
+    catalogue = load_local_catalog(values["client_file"])
     page, color = values["format"], not values["no_color"]
     named = values["client"]
     if values["matrix"]:
-        columns = newest_columns(catalogue) if named is None else _of_one(catalogue, named)
-        with options.opened(values["output"]) as file:
+        columns = (
+            newest_columns(catalogue) if named is None else _columns_of_client(catalogue, named)
+        )
+        with options.open_output(values["output"]) as file:
             write_matrix(columns, page, file, color=color)
         return int(ExitCode.OK)
     if page is PageFormat.HTML:
@@ -33,25 +35,25 @@ def run(values: Mapping[str, Any]) -> int:
     format_ = Format(page.value)
     if named is None:
         chosen = catalogue.clients()
-        with options.opened(values["output"]) as file:
+        with options.open_output(values["output"]) as file:
             write_clients(chosen, format_, file, color=color)
         return int(ExitCode.OK)
     reference = parse_reference(named)
     client = catalogue.get(reference.id)
     if reference.version is None and reference.path is None and client.versions != "none":
-        with options.opened(values["output"]) as file:
+        with options.open_output(values["output"]) as file:
             write_client(client, format_, file, color=color)
         return int(ExitCode.OK)
     candidate = catalogue.resolve(named)
-    with options.opened(values["output"]) as file:
+    with options.open_output(values["output"]) as file:
         write_candidate(candidate, format_, file, color=color)
     return int(ExitCode.OK)
 
 
-def _of_one(catalogue: Catalogue, named: str) -> list[MatrixColumn]:
+def _columns_of_client(catalogue: Catalogue, named: str) -> list[MatrixColumn]:
     reference = parse_reference(named)
     client = catalogue.get(reference.id)
-    found = columns_of(client)
+    found = client_columns(client)
     if reference.version is not None:
         catalogue.resolve(named)
         found = [c for c in found if c.reference.version == reference.version]

@@ -8,22 +8,22 @@ from typing import Any
 
 from deltaproto.cli import options
 from deltaproto.cli.declare import Argument, Command, Option, Panel
-from deltaproto.cli.progress import waiting
+from deltaproto.cli.progress import show_waiting
 from deltaproto.conflicts import delta_rs, exceptions, operation
 from deltaproto.conflicts.matrix import MatrixEngine
 from deltaproto.conflicts.operation import ExceptionName, ExceptionRecord, Operation
-from deltaproto.conflicts.query import PendingStatement, Question, RowLevel
+from deltaproto.conflicts.query import MatrixQuery, PendingStatement, RowLevel
 from deltaproto.conflicts.row_level import PREVIEW_SETTING, Compute
 from deltaproto.conflicts.suspects import Suspects
-from deltaproto.conflicts.table_matrix import conflicts
+from deltaproto.conflicts.table_matrix import build_conflict_report
 from deltaproto.errors import ExitCode, UsageError
 from deltaproto.inspection import Inspection, ReadRequest, Unreadable, inspect_table, uses_spark
-from deltaproto.protocol.databricks_runtime import named_runtime
-from deltaproto.protocol.isolation import DECLARABLE, IsolationLevel
+from deltaproto.protocol.databricks_runtime import parse_runtime
+from deltaproto.protocol.isolation import DECLARABLE_LEVELS, IsolationLevel
 from deltaproto.render.conflicts import write_conflicts
 
 
-class Switch(StrEnum):
+class PhotonChoice(StrEnum):
     """Values of `--photon`."""
 
     ON = "on"
@@ -32,30 +32,30 @@ class Switch(StrEnum):
 
 def run(values: Mapping[str, Any]) -> int:
     """Compute the matrix, or the requested cells, and render it."""
-    engine, release = _engine(values["engine"])
-    question = Question(
+    engine, release = _parse_engine(values["engine"])
+    question = MatrixQuery(
         engine=engine,
         release=release,
-        isolation=_level(values["isolation"]),
+        isolation=_parse_isolation_level(values["isolation"]),
         row_level=values["row_level_concurrency"],
-        compute=_compute(values),
-        operation=_operation("--operation", values["operation"]),
-        against=_operation("--against", values["against"]),
-        exception=_exception(values["exception"]),
-        statement=_statement(values),
+        compute=_parse_compute(values),
+        operation=_parse_operation("--operation", values["operation"]),
+        against=_parse_operation("--against", values["against"]),
+        exception=_parse_exception(values["exception"]),
+        statement=_classify_statement(values),
     )
-    at = _at(values)
-    inspection = _inspected(values)
-    answer = conflicts(question, inspection)
+    at = _parse_time(values)
+    inspection = _inspect_table(values)
+    answer = build_conflict_report(question, inspection)
     if at is not None and inspection is not None and question.exception is not None:
-        found = _suspects(values, question.exception, at)
+        found = _find_suspects(values, question.exception, at)
         answer = answer._replace(suspects=found, complete=answer.complete and found.complete)
-    with options.opened(values["output"]) as file:
+    with options.open_output(values["output"]) as file:
         write_conflicts(answer, values["format"], file, color=not values["no_color"])
     return int(ExitCode.OK if answer.complete else ExitCode.UNREADABLE)
 
 
-def _engine(text: str) -> tuple[MatrixEngine, str | None]:
+def _parse_engine(text: str) -> tuple[MatrixEngine, str | None]:
     """Parse `--engine` into the engine and its release.
 
     Raises:
@@ -67,7 +67,9 @@ def _engine(text: str) -> tuple[MatrixEngine, str | None]:
         import difflib
 
         near = difflib.get_close_matches(name.casefold(), known, n=1, cutoff=0.5)
-        raise UsageError(f'--engine: unknown engine "{name}"', _near(tuple(near), MatrixEngine))
+        raise UsageError(
+            f'--engine: unknown engine "{name}"', _suggestion_hint(tuple(near), MatrixEngine)
+        )
     if not at:
         return engine, None
     if engine is not MatrixEngine.DELTA_RS:
@@ -87,38 +89,38 @@ def _engine(text: str) -> tuple[MatrixEngine, str | None]:
     return engine, version
 
 
-def _inspected(values: Mapping[str, Any]) -> Inspection | None:
+def _inspect_table(values: Mapping[str, Any]) -> Inspection | None:
     if (table := values["table"]) is None:
         return None
     request = ReadRequest(
-        storage_options=options.pairs(values["storage_option"], "--storage-option"),
+        storage_options=options.parse_pairs(values["storage_option"], "--storage-option"),
         spark=options.spark_settings(values),
     )
     show = not (values["no_progress"] or values["quiet"])
-    with waiting(f"reading {table} with Spark", show=show and uses_spark(table, request)):
+    with show_waiting(f"reading {table} with Spark", show=show and uses_spark(table, request)):
         result = inspect_table(table, request)
     if isinstance(result, Unreadable):
         raise result.error
     return result
 
 
-def _at(values: Mapping[str, Any]) -> int | None:
+def _parse_time(values: Mapping[str, Any]) -> int | None:
     if (text := values["at"]) is None:
         return None
     if values["table"] is None or values["exception"] is None:
         raise UsageError("--at needs a table and --exception", "it searches the table's history")
-    return options.milliseconds(text, "--at", "time", "2026-11-01T08:00Z")
+    return options.parse_milliseconds(text, "--at", "time", "2026-11-01T08:00Z")
 
 
-def _suspects(values: Mapping[str, Any], record: ExceptionRecord, at: int) -> Suspects:
+def _find_suspects(values: Mapping[str, Any], record: ExceptionRecord, at: int) -> Suspects:
     from deltaproto.conflicts.suspects import find_suspects
 
-    stored = options.pairs(values["storage_option"], "--storage-option")
+    stored = options.parse_pairs(values["storage_option"], "--storage-option")
     spark = options.spark_settings(values)
     return find_suspects(values["table"], stored, spark, record.name, at)
 
 
-def _statement(values: Mapping[str, Any]) -> PendingStatement | None:
+def _classify_statement(values: Mapping[str, Any]) -> PendingStatement | None:
     if (sql := values["sql"]) is None:
         return None
     if values["operation"] is not None:
@@ -130,22 +132,22 @@ def _statement(values: Mapping[str, Any]) -> PendingStatement | None:
     return PendingStatement(sql, classify(sql))
 
 
-def _operation(flag: str, text: str | None) -> Operation | None:
+def _parse_operation(flag: str, text: str | None) -> Operation | None:
     if text is None:
         return None
-    found, near = operation.search(text)
+    found, near = operation.find_operation(text)
     if found is None:
-        raise UsageError(f'{flag}: unknown operation "{text}"', _near(near, Operation))
+        raise UsageError(f'{flag}: unknown operation "{text}"', _suggestion_hint(near, Operation))
     return found
 
 
-def _compute(values: Mapping[str, Any]) -> Compute:
-    photon = None if values["photon"] is None else values["photon"] is Switch.ON
-    setting = options.pairs(values["spark_conf"], "--spark-conf").get(PREVIEW_SETTING)
+def _parse_compute(values: Mapping[str, Any]) -> Compute:
+    photon = None if values["photon"] is None else values["photon"] is PhotonChoice.ON
+    setting = options.parse_pairs(values["spark_conf"], "--spark-conf").get(PREVIEW_SETTING)
     preview = None if setting is None else setting.strip().casefold() == "true"
     if (text := values["runtime"]) is None:
         return Compute(None, photon, preview)
-    named = named_runtime(text)
+    named = parse_runtime(text)
     if named is None:
         raise UsageError(
             f"--runtime: {text} is not a Databricks Runtime", "for example --runtime 14.3"
@@ -157,24 +159,26 @@ def _compute(values: Mapping[str, Any]) -> Compute:
     return Compute(named.runtime, named.photon or photon, preview)
 
 
-def _exception(text: str | None) -> ExceptionRecord | None:
+def _parse_exception(text: str | None) -> ExceptionRecord | None:
     if text is None:
         return None
-    found, near = exceptions.search(text)
+    found, near = exceptions.find_exception(text)
     if found is None and text.rpartition(".")[2] == delta_rs.PYTHON.rpartition(".")[2]:
         raise UsageError(
             f"--exception: deltalake raises {text} for every conflict",
             "pass its message, or one of " + ", ".join(delta_rs.VARIANTS.values()),
         )
     if found is None:
-        raise UsageError(f"--exception: no conflict raises {text}", _near(near, ExceptionName))
+        raise UsageError(
+            f"--exception: no conflict raises {text}", _suggestion_hint(near, ExceptionName)
+        )
     return found
 
 
-def _level(text: str | None) -> IsolationLevel | None:
+def _parse_isolation_level(text: str | None) -> IsolationLevel | None:
     if text is None:
         return None
-    named = {level.casefold(): level for level in DECLARABLE}
+    named = {level.casefold(): level for level in DECLARABLE_LEVELS}
     wanted = "".join(character for character in text.casefold() if character.isalnum())
     if wanted not in named:
         import difflib
@@ -182,12 +186,12 @@ def _level(text: str | None) -> IsolationLevel | None:
         near = difflib.get_close_matches(wanted, named, n=1, cutoff=0.5)
         raise UsageError(
             f"--isolation: a table cannot declare {text}",
-            _near(tuple(str(named[key]) for key in near), DECLARABLE),
+            _suggestion_hint(tuple(str(named[key]) for key in near), DECLARABLE_LEVELS),
         )
     return named[wanted]
 
 
-def _near(near: tuple[str, ...], every: Iterable[str]) -> str:
+def _suggestion_hint(near: tuple[str, ...], every: Iterable[str]) -> str:
     return options.did_you_mean(near, f"one of {', '.join(every)}")
 
 
@@ -231,7 +235,7 @@ COMMAND = Command(
         Option(
             ("--photon",),
             "Assume that the compute runs Photon, or that it does not.",
-            Switch,
+            PhotonChoice,
             panel=Panel.SPARK,
         ),
         Option(

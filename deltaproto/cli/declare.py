@@ -16,10 +16,10 @@ from deltaproto.errors import ExitCode
 
 def environment_name(flag: str) -> str:
     """Return the environment variable of a long flag."""
-    return f"DELTAPROTO_{_bare(flag).upper()}"
+    return f"DELTAPROTO_{_option_name(flag).upper()}"
 
 
-def _bare(flag: str) -> str:
+def _option_name(flag: str) -> str:
     return flag.lstrip("-").replace("-", "_")
 
 
@@ -59,7 +59,7 @@ class Option(NamedTuple):
 
     @property
     def _bare(self) -> str:
-        return _bare(self.flags[0])
+        return _option_name(self.flags[0])
 
 
 class Argument(NamedTuple):
@@ -119,7 +119,7 @@ def expand_multi_values(command: Command, words: Sequence[str]) -> list[str]:
     return found
 
 
-def choices(option: Option) -> tuple[str, ...]:
+def allowed_values(option: Option) -> tuple[str, ...]:
     """Return the values of an enumeration option; empty for other types."""
     if issubclass(option.type, StrEnum):
         return tuple(member.value for member in option.type)

@@ -11,18 +11,18 @@ from deltaproto.cli.declare import Argument, Command, Option, Panel
 from deltaproto.cli.inventories import (
     ENGINE,
     MAX_AGE,
-    Asked,
-    max_age,
-    newest_state,
-    old_scans,
-    opened_inventory,
+    InventoryReader,
+    describe_scan,
+    old_scan_warnings,
+    open_inventory,
+    parse_max_age,
     require_finished,
-    told,
+    select_newest_state,
 )
-from deltaproto.cli.progress import waiting, warn
-from deltaproto.errors import ExitCode, TableError, no_tables
+from deltaproto.cli.progress import show_waiting, warn
+from deltaproto.errors import ExitCode, TableError, no_tables_error
 from deltaproto.fleet.drift.attribution import CommitAttributor
-from deltaproto.fleet.scan_history import pair
+from deltaproto.fleet.scan_history import select_pair
 from deltaproto.policy.finding import FailOn, exit_code_for
 from deltaproto.render.drift import DriftCounts, missing, whole, write_drift
 from deltaproto.render.interface import NOTICES, Format
@@ -31,18 +31,25 @@ from deltaproto.render.interface import NOTICES, Format
 def run(values: Mapping[str, Any]) -> int:
     """Compare two scans, render the changes, and return the worst exit code."""
     counts = DriftCounts()
-    storage = options.pairs(values["storage_option"], "--storage-option")
+    storage = options.parse_pairs(values["storage_option"], "--storage-option")
     show = not (values["no_progress"] or values["quiet"])
-    with options.opened(values["output"]) as file, waiting("comparing the scans", show=show):
-        inventory = opened_inventory(values["inventory"], values)
-        scans = pair(inventory.scans(), values["since"], values["until"])
+    with (
+        options.open_output(values["output"]) as file,
+        show_waiting("comparing the scans", show=show),
+    ):
+        inventory = open_inventory(values["inventory"], values)
+        scans = select_pair(inventory.scans(), values["since"], values["until"])
         for scan in scans:
             if not (scan.tables or scan.errors or values["allow_empty"]):
-                raise no_tables(f"scan {scan.scan_id}")
+                raise no_tables_error(f"scan {scan.scan_id}")
             inventory.require_whole(scan)
         now = datetime.now(UTC)
-        old = old_scans(values["inventory"], scans[1:], now, max_age(values))
-        left = [] if values["until"] else _not_compared(inventory, values["inventory"], storage)
+        old = old_scan_warnings(values["inventory"], scans[1:], now, parse_max_age(values))
+        left = (
+            []
+            if values["until"]
+            else _find_uncompared_scans(inventory, values["inventory"], storage)
+        )
         NOTICES.extend((*old, *left))
         changes = inventory.drift(
             scans, None if values["no_commits"] else CommitAttributor(storage)
@@ -61,11 +68,13 @@ def run(values: Mapping[str, Any]) -> int:
     return int(exit_code_for(counts.severities, values["fail_on"]))
 
 
-def _not_compared(asked: Asked, name: str, storage: Mapping[str, str]) -> list[str]:
+def _find_uncompared_scans(
+    asked: InventoryReader, name: str, storage: Mapping[str, str]
+) -> list[str]:
     """Describe newer or other scans that this comparison does not include."""
-    state = newest_state(asked, None)
+    state = select_newest_state(asked, None)
     notices = [
-        f"{name}: not compared: {told(scan)}; choose it with --until {scan.scan_id}"
+        f"{name}: not compared: {describe_scan(scan)}; choose it with --until {scan.scan_id}"
         for scan in state.contributing[1:]
     ]
     try:

@@ -17,8 +17,8 @@ def run(values: Mapping[str, Any]) -> int:
     name, format_, color = values["rule"], values["format"], not values["no_color"]
     found = None if name is None else find_rule(name)
     if name is not None and found is None:
-        raise UsageError(f'unknown rule "{name}"', _hint(name))
-    with options.opened(values["output"]) as file:
+        raise UsageError(f'unknown rule "{name}"', _unknown_rule_hint(name))
+    with options.open_output(values["output"]) as file:
         if found is None:
             write_rules(all_rules(), format_, file, color=color)
         else:
@@ -26,7 +26,7 @@ def run(values: Mapping[str, Any]) -> int:
     return int(ExitCode.OK)
 
 
-def _hint(name: str) -> str:
+def _unknown_rule_hint(name: str) -> str:
     import difflib
 
     names = [text for rule in all_rules() for text in (rule.id, rule.name)]

@@ -17,14 +17,14 @@ def run(values: Mapping[str, Any]) -> int:
     name = values["name"]
     chosen = feature_catalog.all_features()
     if name is not None:
-        feature, near = feature_catalog.search(name)
+        feature, near = feature_catalog.search_feature(name)
         if feature is None:
             raise UsageError(
                 f'unknown feature "{name}"',
                 options.did_you_mean(near, "run `deltaproto features`"),
             )
         chosen = (feature,)
-    with options.opened(values["output"]) as file:
+    with options.open_output(values["output"]) as file:
         write_features(
             chosen,
             values["format"],

@@ -7,7 +7,7 @@ from typing import Any
 
 from deltaproto.cli import options
 from deltaproto.cli.declare import Argument, Command, Option, Panel
-from deltaproto.cli.progress import counting, waiting
+from deltaproto.cli.progress import count_steps, show_waiting
 from deltaproto.errors import ExitCode, UsageError
 from deltaproto.inspection.history import table_history
 from deltaproto.location import LocationKind, locate
@@ -18,30 +18,30 @@ def run(values: Mapping[str, Any]) -> int:
     """Read the table's history and render it."""
     table, since = values["table"], values["since"]
     if since is not None:
-        since = options.milliseconds(
+        since = options.parse_milliseconds(
             since, "--since", "date or time", "2026-11-01 or 2026-11-01T08:00Z"
         )
     show = not (values["no_progress"] or values["quiet"])
     with (
-        waiting(
+        show_waiting(
             f"reading {table} with Spark", show=show and locate(table).kind is LocationKind.NAME
         ),
-        counting("commits read", show=show) as seen,
+        count_steps("commits read", show=show) as seen,
     ):
         history = table_history(
             table,
-            options.pairs(values["storage_option"], "--storage-option"),
+            options.parse_pairs(values["storage_option"], "--storage-option"),
             options.spark_settings(values),
-            limit=_positive(values["limit"]),
+            limit=_validate_limit(values["limit"]),
             since=since,
             seen=seen,
         )
-    with options.opened(values["output"]) as file:
+    with options.open_output(values["output"]) as file:
         write_history(table, history, values["format"], file, color=not values["no_color"])
     return int(ExitCode.OK if history.complete else ExitCode.UNREADABLE)
 
 
-def _positive(limit: int | None) -> int | None:
+def _validate_limit(limit: int | None) -> int | None:
     if limit is not None and limit < 1:
         raise UsageError(f"--limit {limit} is less than 1", "leave it out to see all events")
     return limit

@@ -8,8 +8,8 @@ from typing import Any
 
 from deltaproto.cli import options
 from deltaproto.cli.declare import Argument, Command, Option, Panel
-from deltaproto.cli.progress import tracked, waiting
-from deltaproto.errors import ExitCode, UsageError, no_tables
+from deltaproto.cli.progress import show_waiting, track_items
+from deltaproto.errors import ExitCode, UsageError, no_tables_error
 from deltaproto.inspection import Inspection, ReadRequest, Unreadable, inspect_table, uses_spark
 from deltaproto.inspection.interface import ReaderChoice
 from deltaproto.policy.finding import FailOn, exit_code
@@ -24,12 +24,12 @@ def run(values: Mapping[str, Any]) -> int:
         use_checksums=not values["no_crc"],
         look_in_files=values["look_in_files"],
         activity=values["activity"],
-        storage_options=options.pairs(values["storage_option"], "--storage-option"),
+        storage_options=options.parse_pairs(values["storage_option"], "--storage-option"),
         spark=options.spark_settings(values),
     )
-    names = list(given_tables(values["tables"], allow_empty=values["allow_empty"]))
+    names = list(read_table_names(values["tables"], allow_empty=values["allow_empty"]))
     codes = [ExitCode.OK]
-    with options.opened(values["output"]) as file:
+    with options.open_output(values["output"]) as file:
         report = InspectionReport(
             values["format"],
             file,
@@ -38,8 +38,10 @@ def run(values: Mapping[str, Any]) -> int:
             total=len(names),
         )
         show = not (values["no_progress"] or values["quiet"])
-        for name in tracked(names, "inspecting", show=show):
-            with waiting(f"reading {name} with Spark", show=show and uses_spark(name, request)):
+        for name in track_items(names, "inspecting", show=show):
+            with show_waiting(
+                f"reading {name} with Spark", show=show and uses_spark(name, request)
+            ):
                 result = inspect_table(name, request)
             codes.append(_exit_code(result, values["fail_on"]))
             report.add(result)
@@ -56,7 +58,7 @@ def _exit_code(result: Inspection | Unreadable, fail_on: FailOn) -> ExitCode:
     return exit_code(result.findings, fail_on)
 
 
-def given_tables(given: Iterable[str], *, allow_empty: bool) -> Iterator[str]:
+def read_table_names(given: Iterable[str], *, allow_empty: bool) -> Iterator[str]:
     """Yield the tables of the command line; `-` stands for the lines of standard input.
 
     Raises:
@@ -68,16 +70,16 @@ def given_tables(given: Iterable[str], *, allow_empty: bool) -> Iterator[str]:
             continue
         if sys.stdin.isatty():
             raise UsageError("- reads tables from standard input, which is a terminal")
-        from deltaproto.redaction import public
+        from deltaproto.redaction import redact_address
 
         empty = not allow_empty
         for line in sys.stdin:
             name = line.rstrip("\r\n")
             if name.strip():
                 empty = False
-                yield public(name)
+                yield redact_address(name)
         if empty:
-            raise no_tables("standard input")
+            raise no_tables_error("standard input")
 
 
 READER = Option(

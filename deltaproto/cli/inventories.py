@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from deltaproto.fleet.evaluate import PolicyTally
     from deltaproto.fleet.inventory import InventoryTables
     from deltaproto.fleet.newest import NewestState
-    from deltaproto.fleet.scan_history import Pair, PastScan
+    from deltaproto.fleet.scan_history import PastScan, ScanPair
     from deltaproto.fleet.spark_checks import SparkChecks
-    from deltaproto.policy.evaluate import Checked, Checker
+    from deltaproto.policy.evaluate import Checker, TableCheck
 
 
-_MOST_DAYS = 36_500
+_MAX_DAYS = 36_500
 
 
 class EngineChoice(StrEnum):
@@ -53,14 +53,15 @@ SCAN = Option(
 
 MAX_AGE = Option(
     ("--max-age",),
-    f"Warn if a scan or saved inspection is this many days old (default: {age.MAX_AGE}).",
+    "Warn if a scan or saved inspection is this many days old (default: "
+    f"{age.DEFAULT_MAX_AGE_DAYS}).",
     int,
     metavar="DAYS",
     panel=Panel.INPUT,
 )
 
 
-def max_age(values: Mapping[str, Any]) -> int:
+def parse_max_age(values: Mapping[str, Any]) -> int:
     """Return the age in days from which saved data counts as old.
 
     Raises:
@@ -68,13 +69,13 @@ def max_age(values: Mapping[str, Any]) -> int:
     """
     given: int | None = values["max_age"]
     if given is None:
-        return age.MAX_AGE
-    if not 0 <= given <= _MOST_DAYS:
-        raise UsageError(f"--max-age {given} is out of range", f"give 0 to {_MOST_DAYS} days")
+        return age.DEFAULT_MAX_AGE_DAYS
+    if not 0 <= given <= _MAX_DAYS:
+        raise UsageError(f"--max-age {given} is out of range", f"give 0 to {_MAX_DAYS} days")
     return given
 
 
-class Lists(Interface):
+class ScanLister(Interface):
     """An inventory that can list its scans."""
 
     def scans(self) -> list[PastScan]:
@@ -86,18 +87,18 @@ class Lists(Interface):
         ...
 
 
-class Asked(Lists, Interface):
+class InventoryReader(ScanLister, Interface):
     """An inventory that can be queried."""
 
     def require_whole(self, scan: PastScan) -> None:
         """Check that no row of a scan is missing or stored twice."""
         ...
 
-    def drift(self, pair: Pair, detective: CommitAttributor | None) -> Iterator[Difference]:
+    def drift(self, pair: ScanPair, detective: CommitAttributor | None) -> Iterator[Difference]:
         """Yield every change between two scans, by location."""
         ...
 
-    def checked(self, scan: PastScan, checker: Checker) -> Iterator[Checked]:
+    def checked(self, scan: PastScan, checker: Checker) -> Iterator[TableCheck]:
         """Yield the check of every table of a scan."""
         ...
 
@@ -110,24 +111,24 @@ class Asked(Lists, Interface):
         ...
 
 
-class _Here:
+class _LocalInventory:
     def __init__(self, inventory: InventoryTables) -> None:
-        from deltaproto.fleet.scan_history import LocalQuestions
+        from deltaproto.fleet.scan_history import LocalInventoryQueries
 
-        self._inventory, self._questions = inventory, LocalQuestions(inventory)
+        self._inventory, self._questions = inventory, LocalInventoryQueries(inventory)
         self.scans = self._questions.scans
         self.require_whole = self._questions.require_whole
         self.locations = self._questions.locations
 
-    def drift(self, pair: Pair, detective: CommitAttributor | None) -> Iterator[Difference]:
-        from deltaproto.fleet.drift.query import drift
+    def drift(self, pair: ScanPair, detective: CommitAttributor | None) -> Iterator[Difference]:
+        from deltaproto.fleet.drift.query import find_drift
 
-        return drift(self._questions, pair, detective)
+        return find_drift(self._questions, pair, detective)
 
-    def checked(self, scan: PastScan, checker: Checker) -> Iterator[Checked]:
-        from deltaproto.fleet.evaluate import checked
+    def checked(self, scan: PastScan, checker: Checker) -> Iterator[TableCheck]:
+        from deltaproto.fleet.evaluate import check_scan
 
-        return checked(self._questions, scan, checker)
+        return check_scan(self._questions, scan, checker)
 
     def counted(self, scan: PastScan, checker: Checker) -> PolicyTally:
         from deltaproto.fleet.evaluate import PolicyTally
@@ -138,37 +139,37 @@ class _Here:
         return tally
 
     def forget(self, days: int) -> list[str]:
-        from deltaproto.fleet.retention import forget
+        from deltaproto.fleet.retention import delete_old_scans
 
-        return forget(self._inventory, self.scans(), days)
+        return delete_old_scans(self._inventory, self.scans(), days)
 
 
-class _OnSpark:
+class _SparkInventory:
     def __init__(self, where: str, values: Mapping[str, Any]) -> None:
-        from deltaproto.fleet.spark_questions import SparkQuestions
+        from deltaproto.fleet.spark_questions import SparkInventoryQueries
         from deltaproto.tables.session import spark_session
 
         self._session, self._where = spark_session(options.spark_settings(values)), where
-        self._questions = SparkQuestions(self._session, where)
+        self._questions = SparkInventoryQueries(self._session, where)
         self.scans = self._questions.scans
         self.require_whole = self._questions.require_whole
         self.locations = self._questions.locations
 
-    def drift(self, pair: Pair, detective: CommitAttributor | None) -> Iterator[Difference]:
-        from deltaproto.fleet.spark_questions import changes
+    def drift(self, pair: ScanPair, detective: CommitAttributor | None) -> Iterator[Difference]:
+        from deltaproto.fleet.spark_questions import read_differences
 
-        return changes(self._questions.drift(pair, detective, ordered=True))
+        return read_differences(self._questions.drift(pair, detective, ordered=True))
 
-    def checked(self, scan: PastScan, checker: Checker) -> Iterator[Checked]:
+    def checked(self, scan: PastScan, checker: Checker) -> Iterator[TableCheck]:
         return self._checks(scan, checker).checked()
 
     def counted(self, scan: PastScan, checker: Checker) -> PolicyTally:
         return self._checks(scan, checker).tally()
 
     def forget(self, days: int) -> list[str]:
-        from deltaproto.fleet.retention import forget_with_spark
+        from deltaproto.fleet.retention import delete_old_scans_with_spark
 
-        return forget_with_spark(self._session, self._where, self.scans(), days)
+        return delete_old_scans_with_spark(self._session, self._where, self.scans(), days)
 
     def _checks(self, scan: PastScan, checker: Checker) -> SparkChecks:
         from deltaproto.fleet.spark_checks import SparkChecks
@@ -176,35 +177,35 @@ class _OnSpark:
         return SparkChecks(self._questions, scan, checker)
 
 
-def opened_inventory(name: str, values: Mapping[str, Any]) -> Asked:
+def open_inventory(name: str, values: Mapping[str, Any]) -> InventoryReader:
     """Open the inventory at `name` with the engine that the options select.
 
     Raises:
         UsageError: when `name` is not an inventory.
         EngineError: when Spark does not start.
     """
-    from deltaproto.fleet.inventory import inventory_at
+    from deltaproto.fleet.inventory import open_inventory_tables
 
-    storage = options.pairs(values["storage_option"], "--storage-option")
-    inventory = inventory_at(name, storage)
+    storage = options.parse_pairs(values["storage_option"], "--storage-option")
+    inventory = open_inventory_tables(name, storage)
     if values["engine"] is EngineChoice.SPARK:
-        return _OnSpark(inventory.location.path or inventory.location.uri, values)
-    return _Here(inventory)
+        return _SparkInventory(inventory.location.path or inventory.location.uri, values)
+    return _LocalInventory(inventory)
 
 
-def chosen(asked: Lists, wanted: str | None) -> PastScan:
+def select_scan(asked: ScanLister, wanted: str | None) -> PastScan:
     """Return the scan that an option names, or the newest.
 
     Raises:
         UsageError: when the inventory has no such scan.
     """
-    from deltaproto.fleet.scan_history import newest, pick
+    from deltaproto.fleet.scan_history import find_scan, newest_scan
 
     scans = asked.scans()
-    return pick(scans, wanted) if wanted else newest(scans)
+    return find_scan(scans, wanted) if wanted else newest_scan(scans)
 
 
-def newest_state(asked: Lists, wanted: str | None) -> NewestState:
+def select_newest_state(asked: ScanLister, wanted: str | None) -> NewestState:
     """Return the scan that an option names, or the newest scan of each root.
 
     Raises:
@@ -213,7 +214,7 @@ def newest_state(asked: Lists, wanted: str | None) -> NewestState:
     from deltaproto.fleet.newest import NewestState, newest_of_each_root
 
     scans = asked.scans()
-    selected = [chosen(asked, wanted)] if wanted else newest_of_each_root(scans)
+    selected = [select_scan(asked, wanted)] if wanted else newest_of_each_root(scans)
     return NewestState(selected, asked.locations)
 
 
@@ -225,22 +226,22 @@ class ScanNotices(NamedTuple):
     """whether a scan is so old that it counts as a warning"""
 
 
-def old_scans(
-    name: str, scans: Iterable[PastScan], now: datetime, max_age: int = age.MAX_AGE
+def old_scan_warnings(
+    name: str, scans: Iterable[PastScan], now: datetime, max_age: int = age.DEFAULT_MAX_AGE_DAYS
 ) -> list[str]:
     """Return a warning for each scan that is old or dated in the future."""
-    said = ((scan, age.remark(scan.ended_at, now, max_age)) for scan in scans)
+    said = ((scan, age.age_warning(scan.ended_at, now, max_age)) for scan in scans)
     return [f"{name}: scan {scan.scan_id} {each}; scan again" for scan, each in said if each]
 
 
-def scan_notices(
-    name: str, state: NewestState, now: datetime, max_age: int = age.MAX_AGE
+def build_scan_notices(
+    name: str, state: NewestState, now: datetime, max_age: int = age.DEFAULT_MAX_AGE_DAYS
 ) -> ScanNotices:
     """Describe the age of the scans and, if there are several, what each contributes."""
-    texts = old_scans(name, state.contributing, now, max_age)
+    texts = old_scan_warnings(name, state.contributing, now, max_age)
     old = bool(texts)
     if state.contributing[1:]:
-        others = "; ".join(told(scan) for scan in state.contributing[1:])
+        others = "; ".join(describe_scan(scan) for scan in state.contributing[1:])
         texts.append(
             f"{name}: tables outside the roots of the newest scan come from {others}; "
             "--scan evaluates one scan only"
@@ -255,10 +256,10 @@ def require_finished(inventory: str, state: NewestState, storage: Mapping[str, s
         TableError: not-found, when one was; the newest state of its tables is then unknown.
     """
     from deltaproto.errors import ErrorCode, TableError
-    from deltaproto.fleet.inventory import inventory_at
+    from deltaproto.fleet.inventory import open_inventory_tables
     from deltaproto.fleet.staging import in_words, unfinished_scans
 
-    folder = inventory_at(inventory, storage).staging_folder()
+    folder = open_inventory_tables(inventory, storage).staging_folder()
     for stopped in unfinished_scans(folder):
         if state.replaces(stopped):
             continue
@@ -271,9 +272,9 @@ def require_finished(inventory: str, state: NewestState, storage: Mapping[str, s
         )
 
 
-def told(scan: PastScan, now: datetime | None = None) -> str:
+def describe_scan(scan: PastScan, now: datetime | None = None) -> str:
     """Describe a scan in one line; with `now`, include its age."""
-    ended = age.at(scan.ended_at)
+    ended = age.format_time(scan.ended_at)
     if now is not None:
-        ended += f" ({age.in_words(now - scan.ended_at)})"
+        ended += f" ({age.format_age(now - scan.ended_at)})"
     return f"scan {scan.scan_id}, ended {ended}, of {', '.join(scan.roots)}"

@@ -11,9 +11,9 @@ from functools import partial
 from typing import Any
 
 from deltaproto.cli.declare import Command, expand_multi_values, modernize
-from deltaproto.cli.pipes import outlive_readers
-from deltaproto.cli.redact_argv import addresses
-from deltaproto.cli.signals import interrupted
+from deltaproto.cli.pipes import ignore_closed_pipes
+from deltaproto.cli.redact_argv import redact_addresses
+from deltaproto.cli.signals import report_interruption
 from deltaproto.errors import DeltaprotoError, EngineError, ExitCode, UsageError
 
 COMMANDS = {
@@ -36,7 +36,7 @@ COMMANDS = {
 }
 """command summaries by name; a command's module is imported only when it runs"""
 # Undeclared runtime dependencies of pyspark 3.5.
-_LIBRARIES = {
+_MISSING_LIBRARY_HINTS = {
     "numpy": "pip install 'pyarrow<26': pyspark[connect] 3.5 needs NumPy 1, which needs it",
     "distutils": "pip install setuptools: pyspark 3.5 needs it with Python 3.12 and later",
     "pandas": "pip install pandas: Spark needs it to run Python on its executors",
@@ -48,20 +48,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     _accept_any_text()
     try:
-        code = _run(words)
+        code = _run_command(words)
         if sys.stdout is not None:
             sys.stdout.flush()
     except DeltaprotoError as error:
-        return report(error, words)
+        return report_error(error, words)
     except KeyboardInterrupt as error:
-        return interrupted(error)
+        return report_interruption(error)
     except Exception as error:
         if type(error).__name__ == "Abort":
-            return interrupted(error)
+            return report_interruption(error)
         if "--debug" in words or os.environ.get("DELTAPROTO_DEBUG"):
-            sys.excepthook = partial(_traceback, words)
+            sys.excepthook = partial(_print_traceback, words)
             raise
-        return report(_unexpected(error), words)
+        return report_error(_to_expected_error(error), words)
     finally:
         if shown := sys.modules.get("deltaproto.render.interface"):
             # Notices belong to this run; a program may call main twice.
@@ -69,58 +69,62 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code
 
 
-def command_named(name: str) -> Command:
+def load_command(name: str) -> Command:
     """Load the declaration of one command."""
     declared: Command = importlib.import_module(f"deltaproto.cli.{name.replace('-', '_')}").COMMAND
     return declared
 
 
 def _accept_any_text() -> None:
-    # Paths are bytes; `outlive_readers` prepares standard output for them.
+    # Paths are bytes; `ignore_closed_pipes` prepares standard output for them.
     if isinstance(sys.stdin, io.TextIOWrapper):
         sys.stdin.reconfigure(errors="surrogateescape")
-    outlive_readers()
+    ignore_closed_pipes()
 
 
-def _run(words: list[str]) -> int:
+def _run_command(words: list[str]) -> int:
     if words and words[0] in COMMANDS:
-        command = command_named(words[0])
+        command = load_command(words[0])
         rest, notices = modernize(command, words[1:])
         if any(name.startswith("DELTAPROTO_") for name in os.environ):
-            notices += _heed_environment(command, rest)
+            notices += _apply_environment(command, rest)
         if notices:
             from deltaproto.cli.progress import warn
 
             for notice in notices:
                 warn(notice)
-        words = [words[0], *addresses(expand_multi_values(command, rest))]
+        words = [words[0], *redact_addresses(expand_multi_values(command, rest))]
     from deltaproto.cli import app
 
-    return app.run(COMMANDS, command_named, words)
+    return app.run(COMMANDS, load_command, words)
 
 
-def _heed_environment(command: Command, words: Sequence[str]) -> list[str]:
+def _apply_environment(command: Command, words: Sequence[str]) -> list[str]:
     """Return notices about variables with an old name, and about those that weaken the gate."""
-    from deltaproto.cli.variables import modernize_variables, refuse_ambiguous, weakened
+    from deltaproto.cli.variables import (
+        find_weakened_gates,
+        modernize_variables,
+        refuse_ambiguous_variables,
+    )
 
     notices = modernize_variables(command)
-    refuse_ambiguous(command)
-    if weaker := weakened(command, words):
+    refuse_ambiguous_variables(command)
+    if weaker := find_weakened_gates(command, words):
         from deltaproto.render import interface
 
         interface.NOTICES.extend(weaker)
     return [*notices, *weaker]
 
 
-def _traceback(words: Sequence[str], *raised: Any) -> None:
+def _print_traceback(words: Sequence[str], *raised: Any) -> None:
     import traceback
 
-    from deltaproto.cli.redact_argv import redactor
+    from deltaproto.cli.redact_argv import build_redactor
 
-    sys.stderr.write(redactor(words)("".join(traceback.format_exception(*raised))))
+    sys.stderr.write(build_redactor(words)("".join(traceback.format_exception(*raised))))
 
 
-class _Defect(DeltaprotoError):
+class _InternalError(DeltaprotoError):
     """An internal error (a bug in deltaproto). The result is incomplete, so exit code 3."""
 
     exit_code = ExitCode.UNREADABLE
@@ -133,20 +137,20 @@ class _Defect(DeltaprotoError):
         )
 
 
-def _unexpected(error: Exception) -> DeltaprotoError:
+def _to_expected_error(error: Exception) -> DeltaprotoError:
     """Return an EngineError if a library cannot be imported, else an internal error."""
-    if isinstance(error, FileNotFoundError) and _without_directory():
-        from deltaproto.location import NOWHERE
+    if isinstance(error, FileNotFoundError) and _is_directory_missing():
+        from deltaproto.location import NO_WORKING_DIRECTORY
 
-        return UsageError(*NOWHERE)
+        return UsageError(*NO_WORKING_DIRECTORY)
     if not isinstance(error, ImportError) or (error.name or "").startswith("deltaproto"):
-        return _Defect(error)
-    hints = (hint for word, hint in _LIBRARIES.items() if word in str(error).lower())
+        return _InternalError(error)
+    hints = (hint for word, hint in _MISSING_LIBRARY_HINTS.items() if word in str(error).lower())
     hint = next(hints, "install or upgrade the library that the message names")
     return EngineError(f"cannot import a library: {str(error).partition(chr(10))[0]}", hint)
 
 
-def _without_directory() -> bool:
+def _is_directory_missing() -> bool:
     try:
         os.getcwd()
     except FileNotFoundError:
@@ -154,18 +158,18 @@ def _without_directory() -> bool:
     return False
 
 
-def report(error: DeltaprotoError, words: Sequence[str]) -> int:
+def report_error(error: DeltaprotoError, words: Sequence[str]) -> int:
     """Print an error to standard error, and in JSON modes also as JSON."""
-    from deltaproto.cli.redact_argv import redactor
+    from deltaproto.cli.redact_argv import build_redactor
 
-    redact = redactor(words)
+    redact = build_redactor(words)
     error.message, error.hint = redact(error.message), redact(error.hint)
     if _wants_json(words):
-        from deltaproto.render.interface import dumps, envelope, error_fields
+        from deltaproto.render.interface import dump_json, envelope, error_fields
 
         command = words[0] if words and words[0] in COMMANDS else ""
         document = envelope(command, {"error": error_fields(error)}, complete=False)
-        print(dumps(document, indent=None))
+        print(dump_json(document, indent=None))
     from deltaproto.render.terminal import single_line
 
     print(f"error: {single_line(error.message)}", file=sys.stderr)

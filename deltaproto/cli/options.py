@@ -16,13 +16,13 @@ from deltaproto.errors import UsageError
 from deltaproto.policy.finding import FailOn
 from deltaproto.protocol.table_state import SparkSettings
 from deltaproto.render.interface import Format, PageFormat
-from deltaproto.tables.spark_connect import check_remote
+from deltaproto.tables.spark_connect import validate_remote
 
 if TYPE_CHECKING:
     from deltaproto.policy.evaluate import Checker
 
 _NOTICES = 3
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_DISK_FULL_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 FORMAT = Option(("--format",), "Choose the output format.", Format, Format.TEXT, panel=Panel.OUTPUT)
 PAGE_FORMAT = Option(
@@ -79,7 +79,7 @@ READING = (STORAGE_OPTION, SPARK_REMOTE, SPARK_CONF, NO_COLOR, NO_PROGRESS, QUIE
 """the last options of every command that reads tables"""
 
 
-def pairs(values: Sequence[str], flag: str) -> dict[str, str]:
+def parse_pairs(values: Sequence[str], flag: str) -> dict[str, str]:
     """Parse `K=V` options into a mapping; the last value of a key wins.
 
     Raises:
@@ -103,13 +103,13 @@ def spark_settings(values: Mapping[str, Any]) -> SparkSettings:
     Raises:
         UsageError: for an invalid URL or a malformed K=V.
     """
-    check_remote(values["spark_remote"])
-    conf = pairs(values["spark_conf"], "--spark-conf")
+    validate_remote(values["spark_remote"])
+    conf = parse_pairs(values["spark_conf"], "--spark-conf")
     named = (each if isinstance(each, list | tuple) else [each] for each in values.values())
     places = (word for each in named for word in each if isinstance(word, str))
     settings = SparkSettings(values["spark_remote"], conf, show_log=values["debug"])
     settings = settings.reaching(*places)
-    storage = pairs(values["storage_option"], "--storage-option")
+    storage = parse_pairs(values["storage_option"], "--storage-option")
     if not storage:
         return settings
     from deltaproto.tables.storage.through_spark import hadoop_conf
@@ -117,7 +117,7 @@ def spark_settings(values: Mapping[str, Any]) -> SparkSettings:
     return settings._replace(hadoop=hadoop_conf(storage))
 
 
-def milliseconds(text: str, flag: str, wanted: str, example: str) -> int:
+def parse_milliseconds(text: str, flag: str, wanted: str, example: str) -> int:
     """Parse a date or time (default zone: UTC) to milliseconds since the epoch.
 
     `wanted` and `example` describe for the error message what the flag takes.
@@ -136,7 +136,7 @@ def milliseconds(text: str, flag: str, wanted: str, example: str) -> int:
         raise UsageError(f"{flag} {text} is not a {wanted}", f"for example {example}") from None
 
 
-def policy_notices(checker: Checker | None) -> None:
+def print_policy_notices(checker: Checker | None) -> None:
     """Print to standard error what the observed tables reveal about the policy itself."""
     found = None if checker is None else checker.of_policy()
     by_rule: dict[str, list[str]] = {}
@@ -180,7 +180,7 @@ def refuse_overwrite(
 
 
 @contextmanager
-def opened(output: str | None) -> Iterator[IO[str]]:
+def open_output(output: str | None) -> Iterator[IO[str]]:
     """Open standard output, or the file `output`, which keeps its old content until first write.
 
     Raises:
@@ -194,10 +194,10 @@ def opened(output: str | None) -> Iterator[IO[str]]:
             yield sys.stdout
             sys.stdout.flush()
         else:
-            with _created(str(output)) as file:
+            with _open_output_file(str(output)) as file:
                 yield file
     except OSError as error:
-        if error.errno not in _NO_ROOM:
+        if error.errno not in _DISK_FULL_ERRORS:
             raise
         where = "standard output" if standard else output
         raise UsageError(
@@ -205,7 +205,7 @@ def opened(output: str | None) -> Iterator[IO[str]]:
         ) from None
 
 
-def _created(path: str) -> IO[str]:
+def _open_output_file(path: str) -> IO[str]:
     if "_delta_log" in os.path.abspath(path).split(os.sep):
         raise UsageError(f"cannot write {path}: it is in a table's log", "choose another --output")
     try:

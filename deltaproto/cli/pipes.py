@@ -30,7 +30,7 @@ class _Output(io.TextIOWrapper):
     pass
 
 
-def outlive_readers() -> None:
+def ignore_closed_pipes() -> None:
     """Make standard output and standard error tolerate closed pipes and undecodable text.
 
     Paths are bytes, and not every terminal or pipe can show every character. Those it cannot

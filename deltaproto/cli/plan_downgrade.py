@@ -9,45 +9,51 @@ from typing import Any
 from deltaproto.cli import plans
 from deltaproto.cli.declare import Command, Option, Panel
 from deltaproto.errors import ExitCode, UsageError
-from deltaproto.plan_inputs.client_scope import downgrading, letting_in
-from deltaproto.plan_inputs.parse_goal import feature_names, versions
-from deltaproto.planning.downgrade import Downgrade
+from deltaproto.plan_inputs.client_scope import client_downgrade_planner, downgrade_planner
+from deltaproto.plan_inputs.parse_goal import parse_feature_names, parse_version_pair
+from deltaproto.planning.downgrade import DowngradeRequest
 from deltaproto.planning.search.search import HistoryChoice
 from deltaproto.protocol import feature_catalog
 
-_GOALS = ("--lowest", "--drop", "--for-client", "--policy", "--protocol")
-_HINT = f"one of {', '.join(_GOALS)}"
+_GOAL_FLAGS = ("--lowest", "--drop", "--for-client", "--policy", "--protocol")
+_GOAL_HINT = f"one of {', '.join(_GOAL_FLAGS)}"
 
 
 def run(values: Mapping[str, Any]) -> int:
     """Plan the downgrade of every table."""
-    goals = [flag for flag in _GOALS if values[flag.lstrip("-").replace("-", "_")]]
+    goals = [flag for flag in _GOAL_FLAGS if values[flag.lstrip("-").replace("-", "_")]]
     # A policy and clients of the command line are one goal: all clients named.
     kinds = {"--for-client" if flag == "--policy" else flag for flag in goals}
     if len(kinds) != 1 and kinds != {"--lowest", "--for-client"}:
         said = "no goal" if not goals else f"{' and '.join(goals)} are different goals"
-        raise UsageError(said, _HINT)
+        raise UsageError(said, _GOAL_HINT)
     if values["include_enabled"] and not values["lowest"]:
-        raise UsageError("--include-enabled requires --lowest", _HINT)
-    users = plans.users_of(values)
-    asked = Downgrade(
+        raise UsageError("--include-enabled requires --lowest", _GOAL_HINT)
+    users = plans.build_users(values)
+    asked = DowngradeRequest(
         lowest=values["lowest"],
         include_enabled=values["include_enabled"],
-        drop=feature_names(values["drop"], "--drop"),
-        to=versions(values["protocol"]),
+        drop=parse_feature_names(values["drop"], "--drop"),
+        to=parse_version_pair(values["protocol"]),
         history=values["history"],
         rewrite=values["rewrite"],
     )
     by_client = "--for-client" in kinds
-    assumed = () if values["access"] else plans.for_clients(values)
-    planner = letting_in(asked, values["client"], assumed) if by_client else downgrading(asked)
+    assumed = () if values["access"] else plans.parse_for_clients(values)
+    planner = (
+        client_downgrade_planner(asked, values["client"], assumed)
+        if by_client
+        else downgrade_planner(asked)
+    )
     return plans.plan_tables(values, "plan-downgrade", users, planner)
 
 
 def is_feature(word: str) -> bool:
     """Return True if a word after `--drop A` is another feature rather than a table."""
     parts = [part for part in word.split(",") if part]
-    return bool(parts) and all(feature_catalog.search(part)[0] is not None for part in parts)
+    return bool(parts) and all(
+        feature_catalog.search_feature(part)[0] is not None for part in parts
+    )
 
 
 def is_client(word: str) -> bool:
@@ -126,7 +132,7 @@ COMMAND = Command(
         ),
         plans.ACCESS,
         plans.CLIENT,
-        *plans.ENDING,
+        *plans.COMMON_OPTIONS,
     ),
     examples=(
         "plan-downgrade ./orders --lowest",

@@ -11,13 +11,13 @@ from contextlib import contextmanager
 from typing import IO, Any, NamedTuple, cast
 
 from deltaproto.cli import options
-from deltaproto.cli.apply_progress import Display
+from deltaproto.cli.apply_progress import ProgressDisplay
 from deltaproto.cli.declare import Argument, Option, Panel
 from deltaproto.cli.tolerant_output import TolerantWriter
 from deltaproto.errors import ExitCode, UsageError
-from deltaproto.execution.append_log import FOLDER
-from deltaproto.execution.plan_file import FailedPlan, LoadedPlan, plan_files, read_plans
-from deltaproto.execution.result import Applied
+from deltaproto.execution.append_log import STATE_FOLDER
+from deltaproto.execution.plan_file import FailedPlan, LoadedPlan, find_plan_files, read_plans
+from deltaproto.execution.result import ApplyResult
 from deltaproto.execution.runner import StatementRunner
 from deltaproto.protocol.table_state import SparkSettings
 from deltaproto.redaction import Redactor
@@ -36,29 +36,29 @@ FORMAT = Option(
 )
 
 
-class Shown(NamedTuple):
+class PlanOutput(NamedTuple):
     """Output sinks for progress and results."""
 
     text: ApplyText
     report: ApplyReport
-    display: Display
+    display: ProgressDisplay
     output: TolerantWriter
 
-    def result(self, applied: Applied) -> None:
+    def result(self, applied: ApplyResult) -> None:
         """Write the result of one finished plan."""
         self.text.result(applied)
         self.report.add(applied)
 
 
 @contextmanager
-def shown(
+def open_plan_output(
     command: str, values: Mapping[str, Any], redact: Redactor, *, many: bool
-) -> Iterator[Shown]:
+) -> Iterator[PlanOutput]:
     """Open the outputs that `values` select, and close them with a summary.
 
     After closing, `output` shows whether everything was written.
     """
-    with options.opened(values["output"]) as opened:
+    with options.open_output(values["output"]) as opened:
         output = TolerantWriter(opened)
         file = cast(IO[str], output)
         # In JSON mode the warning still goes to standard error.
@@ -68,29 +68,29 @@ def shown(
         text = ApplyText(told, color=not values["no_color"], redact=redact)
         report = ApplyReport(command, values["format"], file, redact)
         live = not (values["no_progress"] or values["quiet"])
-        with Display(text, many=many, show=live) as display:
-            yield Shown(text, report, display, output)
+        with ProgressDisplay(text, many=many, show=live) as display:
+            yield PlanOutput(text, report, display, output)
         text.close()
         report.close()
         output.flush()
 
 
-def read_all(
+def load_and_report_plans(
     paths: Sequence[str], *, allow_empty: bool = False
 ) -> tuple[list[LoadedPlan], set[ExitCode]]:
     """Load each plan once. Unplanned tables are reported to stderr and count as unreadable.
 
     Raises:
-        UsageError: see `load_all`.
+        UsageError: see `load_plans`.
     """
-    plans, unplanned = load_all(paths, allow_empty=allow_empty)
+    plans, unplanned = load_plans(paths, allow_empty=allow_empty)
     for each in unplanned:
         said = Redactor()(f"{each.path}: {each.table}: {each.message}")
         print(f"error: {single_line(said)}", file=sys.stderr)
     return plans, {ExitCode.UNREADABLE if unplanned else ExitCode.OK}
 
 
-def load_all(
+def load_plans(
     paths: Sequence[str], *, allow_empty: bool = False
 ) -> tuple[list[LoadedPlan], list[FailedPlan]]:
     """Load each plan once. Return the plans, and the tables that could not be planned.
@@ -101,7 +101,7 @@ def load_all(
     """
     found: dict[str, LoadedPlan] = {}
     unplanned: list[FailedPlan] = []
-    for path in plan_files(paths, allow_empty=allow_empty):
+    for path in find_plan_files(paths, allow_empty=allow_empty):
         for each in read_plans(path, allow_empty=allow_empty):
             if isinstance(each, FailedPlan):
                 unplanned.append(each)
@@ -117,7 +117,9 @@ def load_all(
 def default_journal_dir(path: str) -> str:
     """Return the default journal folder of a plan file."""
     folder = os.path.dirname(os.path.abspath(path))
-    return folder if os.path.basename(folder) == FOLDER else os.path.join(folder, FOLDER)
+    return (
+        folder if os.path.basename(folder) == STATE_FOLDER else os.path.join(folder, STATE_FOLDER)
+    )
 
 
 def lazy_runner(spark: SparkSettings) -> Callable[[], StatementRunner]:

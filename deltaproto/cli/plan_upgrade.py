@@ -10,26 +10,33 @@ from deltaproto.cli import options, plans
 from deltaproto.cli.declare import Command, Option, Panel
 from deltaproto.cli.plan_downgrade import is_client, is_feature
 from deltaproto.errors import ExitCode, UsageError
-from deltaproto.plan_inputs.client_scope import upgrading
-from deltaproto.plan_inputs.parse_goal import script, split, versions, wanted_features
-from deltaproto.planning.upgrade_request import Upgrade
+from deltaproto.plan_inputs.client_scope import upgrade_planner
+from deltaproto.plan_inputs.parse_goal import (
+    parse_features_to_enable,
+    parse_version_pair,
+    read_script,
+    split_words,
+)
+from deltaproto.planning.upgrade_request import UpgradeRequest
 
-_ASKS = ("--enable", "--set", "--protocol", "--isolation", "--cluster-by", "--sql")
+_GOAL_FLAGS = ("--enable", "--set", "--protocol", "--isolation", "--cluster-by", "--sql")
 
 
 def run(values: Mapping[str, Any]) -> int:
     """Plan the upgrade of every table."""
-    if not any(values[flag.lstrip("-").replace("-", "_")] for flag in _ASKS):
-        raise UsageError("no change requested", f"one of {', '.join(_ASKS)}")
-    users = plans.users_of(values)
-    asked = Upgrade(
-        enable=wanted_features(values["enable"], tuple(split(values["cluster_by"])), "--enable"),
-        set=options.pairs(values["set"], "--set"),
-        to=versions(values["protocol"]),
+    if not any(values[flag.lstrip("-").replace("-", "_")] for flag in _GOAL_FLAGS):
+        raise UsageError("no change requested", f"one of {', '.join(_GOAL_FLAGS)}")
+    users = plans.build_users(values)
+    asked = UpgradeRequest(
+        enable=parse_features_to_enable(
+            values["enable"], tuple(split_words(values["cluster_by"])), "--enable"
+        ),
+        set=options.parse_pairs(values["set"], "--set"),
+        to=parse_version_pair(values["protocol"]),
         isolation=values["isolation"],
-        statements=tuple(parsed for text in values["sql"] for parsed in script(text)),
+        statements=tuple(parsed for text in values["sql"] for parsed in read_script(text)),
     )
-    planner = upgrading(asked, plans.for_clients(values))
+    planner = upgrade_planner(asked, plans.parse_for_clients(values))
     # The statements name the tables.
     alike = not asked.statements
     return plans.plan_tables(values, "plan-upgrade", users, planner, alike_saved=alike)
@@ -39,7 +46,7 @@ def _is_setting(word: str) -> bool:
     return re.match(r"[A-Za-z_][\w.-]*=", word) is not None
 
 
-def _is_wanted(word: str) -> bool:
+def _is_feature_or_setting(word: str) -> bool:
     return is_feature(word.partition("=")[0])
 
 
@@ -56,7 +63,7 @@ COMMAND = Command(
             str,
             many=True,
             metavar="FEATURE...",
-            follows=_is_wanted,
+            follows=_is_feature_or_setting,
             panel=Panel.GOAL,
         ),
         Option(
@@ -111,7 +118,7 @@ COMMAND = Command(
         plans.ACCESS,
         plans.CLIENT,
         plans.POLICY,
-        *plans.ENDING,
+        *plans.COMMON_OPTIONS,
     ),
     examples=(
         "plan-upgrade ./orders --enable deletionVectors",

@@ -10,34 +10,34 @@ from typing import Any
 
 from deltaproto.cli import options
 from deltaproto.cli.declare import Argument, Option, Panel
-from deltaproto.cli.inspect import given_tables
+from deltaproto.cli.inspect import read_table_names
 from deltaproto.cli.inventories import (
     MAX_AGE,
     SCAN,
-    max_age,
-    newest_state,
-    old_scans,
+    build_scan_notices,
+    old_scan_warnings,
+    parse_max_age,
     require_finished,
-    scan_notices,
+    select_newest_state,
 )
-from deltaproto.cli.progress import counting, waiting, warn
-from deltaproto.errors import ExitCode, TableError, UsageError, no_tables
+from deltaproto.cli.progress import count_steps, show_waiting, warn
+from deltaproto.errors import ExitCode, TableError, UsageError, no_tables_error
 from deltaproto.fleet.schemas import is_inventory
-from deltaproto.inspection.age import Ages
+from deltaproto.inspection.age import SavedAges
 from deltaproto.inspection.saved import saved_entries
 from deltaproto.location import LocationKind, locate
-from deltaproto.plan_inputs.cache import Alike
-from deltaproto.plan_inputs.client_scope import Planner, Users
+from deltaproto.plan_inputs.cache import CachingPlanner
+from deltaproto.plan_inputs.client_scope import ClientScope, Planner
 from deltaproto.plan_inputs.from_log import load_plan_input
-from deltaproto.plan_inputs.from_snapshot import given_entry
-from deltaproto.plan_inputs.parse_goal import accesses, split
+from deltaproto.plan_inputs.from_snapshot import input_from_saved
+from deltaproto.plan_inputs.parse_goal import parse_accesses, split_words
 from deltaproto.planning.engine import Engine, parse_engine
 from deltaproto.planning.plan import Plan
 from deltaproto.planning.request import PlanInput
-from deltaproto.policy.local_catalog import DEFAULT_ACCESS, site_policy
+from deltaproto.policy.local_catalog import DEFAULT_ACCESS, load_local_policy
 from deltaproto.render.plan import PlanReport, Script
 from deltaproto.render.plan_script import is_complete
-from deltaproto.tables.engine_errors import one_table
+from deltaproto.tables.engine_errors import contain_table_errors
 
 TABLES = Argument(
     "tables",
@@ -109,7 +109,7 @@ DETAILED = Option(
 SCRIPT = Option(
     ("--script",), "Print only the statements, with comments.", Script, panel=Panel.OUTPUT
 )
-ENDING = (
+COMMON_OPTIONS = (
     FROM,
     WHERE,
     SCAN,
@@ -129,7 +129,7 @@ ENDING = (
 def plan_tables(
     values: Mapping[str, Any],
     command: str,
-    users: Users,
+    users: ClientScope,
     planner: Planner,
     *,
     alike_saved: bool = True,
@@ -139,7 +139,7 @@ def plan_tables(
     With `alike_saved`, saved tables that the planner cannot tell apart share one plan.
     """
     names = [
-        *given_tables(values["tables"], allow_empty=values["allow_empty"]),
+        *read_table_names(values["tables"], allow_empty=values["allow_empty"]),
         *values["from_"],
     ]
     if not (values["tables"] or values["from_"]):
@@ -153,9 +153,9 @@ def plan_tables(
     )
     codes = {ExitCode.OK}
     # SQL may contain a table version.
-    alike = Alike(planner, by_version=bool(values.get("sql")))
+    alike = CachingPlanner(planner, by_version=bool(values.get("sql")))
     session = options.spark_settings(values).conf
-    with options.opened(values["output"]) as file:
+    with options.open_output(values["output"]) as file:
         report = PlanReport(
             command,
             values["format"],
@@ -165,11 +165,11 @@ def plan_tables(
             script=values["script"],
             many=len(names) > 1 or bool(inventories) or any(map(os.path.isfile, names)),
         )
-        for name, found in _tables(names, inventories, values):
+        for name, found in _read_plan_inputs(names, inventories, values):
             try:
                 if isinstance(found, TableError):
                     raise found
-                with one_table():
+                with contain_table_errors():
                     ready = users.on(found).executed_by(engine, session)
                     # Saved tables are many, and fall into few groups.
                     saved = alike_saved and found.fingerprint.metadata is None
@@ -181,16 +181,16 @@ def plan_tables(
                 report.add_error(name, error)
                 continue
             codes.add(ExitCode.FINDINGS if losses else ExitCode.OK)
-            codes.add(_code(plan, values["detailed_exitcode"]))
+            codes.add(_exit_code(plan, values["detailed_exitcode"]))
             if values["script"] and not is_complete(plan):
                 codes.add(ExitCode.FINDINGS)
             report.add(plan)
-        options.policy_notices(users.checker)
+        options.print_policy_notices(users.checker)
         report.close()
     return int(ExitCode.worst(codes))
 
 
-def _code(plan: Plan, detailed: bool) -> ExitCode:
+def _exit_code(plan: Plan, detailed: bool) -> ExitCode:
     if not plan.complete:
         # An incomplete result is never compliant.
         return ExitCode.UNREADABLE
@@ -199,32 +199,34 @@ def _code(plan: Plan, detailed: bool) -> ExitCode:
     return ExitCode.CHANGES if detailed and plan.changes else ExitCode.OK
 
 
-def _tables(
+def _read_plan_inputs(
     names: Iterable[str], inventories: set[str], values: Mapping[str, Any]
 ) -> Iterator[tuple[str, PlanInput | TableError]]:
     show = not (values["no_progress"] or values["quiet"])
-    with counting("tables planned", show=show) as seen:
+    with count_steps("tables planned", show=show) as seen:
         number = 0
         for name in names:
             kept, before = name in inventories, number
-            for table, found in (_kept if kept else _read)(name, values, show):
+            for table, found in (_read_inventory_inputs if kept else _read_table_inputs)(
+                name, values, show
+            ):
                 number += 1
                 seen(number)
                 yield table, found
             if number == before and not values["allow_empty"]:
-                yield name, no_tables(name)
+                yield name, no_tables_error(name)
 
 
-def _kept(
+def _read_inventory_inputs(
     name: str, values: Mapping[str, Any], show: bool
 ) -> Iterator[tuple[str, PlanInput | TableError]]:
-    from deltaproto.fleet.inventory import inventory_at
-    from deltaproto.fleet.read_inventory import kept_tables
-    from deltaproto.fleet.scan_history import LocalQuestions
+    from deltaproto.fleet.inventory import open_inventory_tables
+    from deltaproto.fleet.read_inventory import read_plan_inputs
+    from deltaproto.fleet.scan_history import LocalInventoryQueries
 
-    storage = options.pairs(values["storage_option"], "--storage-option")
-    questions = LocalQuestions(inventory_at(name, storage))
-    state = newest_state(questions, values["scan"])
+    storage = options.parse_pairs(values["storage_option"], "--storage-option")
+    questions = LocalInventoryQueries(open_inventory_tables(name, storage))
+    state = select_newest_state(questions, values["scan"])
     try:
         if not values["scan"]:
             require_finished(name, state, storage)
@@ -234,62 +236,67 @@ def _kept(
         # Plan nothing: it is unknown which rows are missing or duplicated.
         yield name, error
         return
-    now, days = datetime.now(UTC), max_age(values)
-    for notice in scan_notices(name, state, now, days).texts:
+    now, days = datetime.now(UTC), parse_max_age(values)
+    for notice in build_scan_notices(name, state, now, days).texts:
         warn(notice)
     for scan in state.contributing:
-        old = next(iter(old_scans(name, (scan,), now, days)), None)
-        for table, location, found in kept_tables(questions, scan, values["where"], old):
+        old = next(iter(old_scan_warnings(name, (scan,), now, days)), None)
+        for table, location, found in read_plan_inputs(questions, scan, values["where"], old):
             if not state.holds(scan, location):
                 continue
             if values["fresh"] and not isinstance(found, TableError):
-                yield from ((table, again) for _, again in _read(location, values, show=False))
+                yield from (
+                    (table, again) for _, again in _read_table_inputs(location, values, show=False)
+                )
             else:
                 yield table, found
 
 
-def _read(
+def _read_table_inputs(
     name: str, values: Mapping[str, Any], show: bool
 ) -> Iterator[tuple[str, PlanInput | TableError]]:
     if os.path.isfile(name):
-        ages = Ages(name, datetime.now(UTC), max_age(values))
+        ages = SavedAges(name, datetime.now(UTC), parse_max_age(values))
         for entry in saved_entries(name, ages):
             for notice in ages.new():
                 warn(notice)
             try:
-                found: PlanInput | TableError = given_entry(entry, name, ages)
+                found: PlanInput | TableError = input_from_saved(entry, name, ages)
             except TableError as error:
                 found = error
             yield str(entry.get("table", name)), found
         return
-    storage = options.pairs(values["storage_option"], "--storage-option")
+    storage = options.parse_pairs(values["storage_option"], "--storage-option")
     spark = options.spark_settings(values)
     try:
         by_name = locate(name).kind is LocationKind.NAME
-        with waiting(f"reading {name} with Spark", show=show and by_name), one_table():
+        with (
+            show_waiting(f"reading {name} with Spark", show=show and by_name),
+            contain_table_errors(),
+        ):
             found = load_plan_input(name, storage, spark, time.time())
     except TableError as error:
         found = error
     yield name, found
 
 
-def for_clients(values: Mapping[str, Any]) -> list[str]:
+def parse_for_clients(values: Mapping[str, Any]) -> list[str]:
     """Return the clients of `--for-client`, which may be repeated or separated by commas."""
-    return split(values["for_client"])
+    return split_words(values["for_client"])
 
 
-def users_of(values: Mapping[str, Any]) -> Users:
+def build_users(values: Mapping[str, Any]) -> ClientScope:
     """Return the clients of the command line and the policy, which apply to every table.
 
     Raises:
         UsageError: for an invalid client, policy or access.
     """
-    policy = site_policy(values["policy"]) if values["policy"] else None
-    named = (*for_clients(values), *values["client"])
-    access = accesses(values["access"], "--access")
+    policy = load_local_policy(values["policy"]) if values["policy"] else None
+    named = (*parse_for_clients(values), *values["client"])
+    access = parse_accesses(values["access"], "--access")
     if access and not named:
         raise UsageError(
             "--access without a client",
             "pass it with --for-client or --client; policies declare it",
         )
-    return Users(policy, values["client_file"], named, access or DEFAULT_ACCESS)
+    return ClientScope(policy, values["client_file"], named, access or DEFAULT_ACCESS)

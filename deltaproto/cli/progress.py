@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-_WORTH_SHOWING = 20
+_MIN_ITEMS_SHOWN = 20
 
 
 def warn(text: str) -> None:
@@ -16,9 +16,9 @@ def warn(text: str) -> None:
     print(f"warning: {single_line(text)}", file=sys.stderr)
 
 
-def tracked(items: Sequence[str], verb: str, *, show: bool) -> Iterator[str]:
+def track_items(items: Sequence[str], verb: str, *, show: bool) -> Iterator[str]:
     """Yield `items`, with a progress bar if there are many and standard error is a terminal."""
-    if not show or len(items) < _WORTH_SHOWING or not sys.stderr.isatty():
+    if not show or len(items) < _MIN_ITEMS_SHOWN or not sys.stderr.isatty():
         yield from items
         return
     from rich.console import Console
@@ -28,7 +28,7 @@ def tracked(items: Sequence[str], verb: str, *, show: bool) -> Iterator[str]:
 
 
 @contextmanager
-def waiting(message: str, *, show: bool) -> Iterator[None]:
+def show_waiting(message: str, *, show: bool) -> Iterator[None]:
     """Show `message` while the block runs, if standard error is a terminal."""
     if not show or not sys.stderr.isatty():
         yield
@@ -43,7 +43,7 @@ def waiting(message: str, *, show: bool) -> Iterator[None]:
 
 
 @contextmanager
-def counting(what: str, *, show: bool) -> Iterator[Callable[[int], None]]:
+def count_steps(what: str, *, show: bool) -> Iterator[Callable[[int], None]]:
     """Yield a function to call for each item; it shows the count once there are many."""
     if not show or not sys.stderr.isatty():
         yield lambda _: None
@@ -57,14 +57,16 @@ def counting(what: str, *, show: bool) -> Iterator[Callable[[int], None]]:
         def step(_: int) -> None:
             nonlocal count
             count += 1
-            if count % _WORTH_SHOWING == 0:
+            if count % _MIN_ITEMS_SHOWN == 0:
                 status.update(f"{count:,} {what}")
 
         yield step
 
 
 @contextmanager
-def rated(what: str, *, total: int | None = None, show: bool) -> Iterator[Callable[[int], None]]:
+def show_rate(
+    what: str, *, total: int | None = None, show: bool
+) -> Iterator[Callable[[int], None]]:
     """Yield a function to call with the count so far; shows count, rate and time.
 
     `total` is the expected count. If set, a bar and the remaining time are shown.

@@ -15,35 +15,37 @@ _PAIRS = ("--storage-option", "--spark-conf")
 _REMOTE = "--spark-remote"
 
 
-def addresses(words: Sequence[str]) -> list[str]:
+def redact_addresses(words: Sequence[str]) -> list[str]:
     """Remove credentials from the table addresses in `words`; addresses are shown and stored."""
-    from deltaproto.redaction import may_hide, public, public_text
+    from deltaproto.redaction import may_have_credentials, redact_address, redact_addresses_in
 
-    if not any(map(may_hide, words)):
+    if not any(map(may_have_credentials, words)):
         return list(words)
 
     def shown(before: str, word: str) -> str:
         flag, equals, value = word.partition("=")
         if flag.startswith("-") and equals:
-            return word if flag in secret else f"{flag}={public_text(public(value))}"
-        return word if before in secret else public_text(public(word))
+            return (
+                word if flag in secret else f"{flag}={redact_addresses_in(redact_address(value))}"
+            )
+        return word if before in secret else redact_addresses_in(redact_address(word))
 
     secret = (*_PAIRS, _REMOTE)
     return [shown(before, word) for before, word in zip(("", *words), words, strict=False)]
 
 
-def redactor(words: Sequence[str]) -> Redactor:
+def build_redactor(words: Sequence[str]) -> Redactor:
     """Return a redactor for secrets in the words, option variables and cloud variables."""
     from deltaproto.redaction import Redactor
 
     known: dict[str, str] = {}
-    for value in _values(words):
+    for value in _find_secrets(words):
         name, _, rest = value.partition("=")
         known[name] = rest
     return Redactor(known)
 
 
-def _values(words: Sequence[str]) -> Iterator[str]:
+def _find_secrets(words: Sequence[str]) -> Iterator[str]:
     for position, word in enumerate(words):
         flag, equals, rest = word.partition("=")
         value = rest if equals else "".join(words[position + 1 : position + 2])

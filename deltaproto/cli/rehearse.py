@@ -7,25 +7,32 @@ from typing import Any
 
 from deltaproto.cli import options
 from deltaproto.cli.declare import Command, Option, Panel
-from deltaproto.cli.plan_io import FORMAT, PLANS, default_journal_dir, lazy_runner, read_all, shown
+from deltaproto.cli.plan_io import (
+    FORMAT,
+    PLANS,
+    default_journal_dir,
+    lazy_runner,
+    load_and_report_plans,
+    open_plan_output,
+)
 from deltaproto.errors import ExitCode
-from deltaproto.execution.plan_file import plan_files
-from deltaproto.execution.prepare import Context
-from deltaproto.execution.rehearse import Rehearsal, rehearse
+from deltaproto.execution.plan_file import find_plan_files
+from deltaproto.execution.prepare import ApplyContext
+from deltaproto.execution.rehearse import RehearsalSettings, rehearse_plan
 from deltaproto.execution.waits import WaitLimits
 from deltaproto.redaction import Redactor
 
 
 def run(values: Mapping[str, Any]) -> int:
     """Rehearse every plan, render each result, and return the worst exit code."""
-    plans, codes = read_all(values["plans"], allow_empty=values["allow_empty"])
-    storage = options.pairs(values["storage_option"], "--storage-option")
+    plans, codes = load_and_report_plans(values["plans"], allow_empty=values["allow_empty"])
+    storage = options.parse_pairs(values["storage_option"], "--storage-option")
     spark = options.spark_settings(values).reaching(*(each.plan.location for each in plans))
     redact = Redactor(storage, spark.conf)
-    options.refuse_overwrite(values["output"], plan_files(values["plans"], allow_empty=True))
-    with shown("rehearse", values, redact, many=len(plans) > 1) as to:
-        by = Rehearsal(
-            Context(storage, spark, folder=default_journal_dir),
+    options.refuse_overwrite(values["output"], find_plan_files(values["plans"], allow_empty=True))
+    with open_plan_output("rehearse", values, redact, many=len(plans) > 1) as to:
+        by = RehearsalSettings(
+            ApplyContext(storage, spark, folder=default_journal_dir),
             lazy_runner(spark),
             to.display,
             WaitLimits(),
@@ -33,7 +40,7 @@ def run(values: Mapping[str, Any]) -> int:
             values["scratch"],
         )
         for planned in plans:
-            result = rehearse(planned, by)
+            result = rehearse_plan(planned, by)
             codes.add(result.code)
             to.result(result)
     codes.add(to.output.code)

@@ -11,48 +11,48 @@ from deltaproto.cli.declare import Argument, Command, Option, Panel
 from deltaproto.cli.inventories import (
     MAX_AGE,
     SCAN,
-    max_age,
-    newest_state,
+    build_scan_notices,
+    parse_max_age,
     require_finished,
-    scan_notices,
+    select_newest_state,
 )
-from deltaproto.cli.progress import waiting, warn
-from deltaproto.errors import ErrorCode, ExitCode, TableError, UsageError, no_tables
-from deltaproto.fleet.inventory import inventory_at
-from deltaproto.fleet.overview import overview
-from deltaproto.fleet.scan_history import LocalQuestions
-from deltaproto.plan_inputs.client_scope import newest
+from deltaproto.cli.progress import show_waiting, warn
+from deltaproto.errors import ErrorCode, ExitCode, TableError, UsageError, no_tables_error
+from deltaproto.fleet.inventory import open_inventory_tables
+from deltaproto.fleet.overview import build_overview
+from deltaproto.fleet.scan_history import LocalInventoryQueries
+from deltaproto.plan_inputs.client_scope import newest_clients
 from deltaproto.policy.document import Policy
 from deltaproto.policy.evaluate import Checker
-from deltaproto.policy.local_catalog import declared, site_catalogue, site_policy
-from deltaproto.policy.usage import requires
+from deltaproto.policy.local_catalog import load_local_catalog, load_local_policy, parse_declared
+from deltaproto.policy.usage import has_requirements
 from deltaproto.render.interface import NOTICES
 from deltaproto.render.overview.write import ReportFormat, rendered
 
-_MOST = 50_000
+_MAX_TABLES = 50_000
 
 
 def run(values: Mapping[str, Any]) -> int:
     """Build the report of an inventory and render it."""
     if values["most"] < 0:
         raise UsageError(f"--most {values['most']} is less than 0", "give a number of tables")
-    storage = options.pairs(values["storage_option"], "--storage-option")
+    storage = options.parse_pairs(values["storage_option"], "--storage-option")
     policy = values["policy"]
     options.refuse_overwrite(values["output"], (policy, *values["client_file"]))
-    checker = _checker(policy, values["client_file"], allow_empty=values["allow_empty"])
+    checker = _build_checker(policy, values["client_file"], allow_empty=values["allow_empty"])
     show = not (values["no_progress"] or values["quiet"])
-    with waiting("reading the inventory", show=show):
-        questions = LocalQuestions(inventory_at(values["inventory"], storage))
-        state = newest_state(questions, values["scan"])
+    with show_waiting("reading the inventory", show=show):
+        questions = LocalInventoryQueries(open_inventory_tables(values["inventory"], storage))
+        state = select_newest_state(questions, values["scan"])
         if not values["scan"]:
             require_finished(values["inventory"], state, storage)
         for scan in state.contributing:
             questions.require_whole(scan)
-        found = overview(questions, state, checker)
+        found = build_overview(questions, state, checker)
         if not (found.tables or found.unread or values["allow_empty"]):
-            raise no_tables(values["inventory"])
+            raise no_tables_error(values["inventory"])
         now = datetime.now(UTC)
-        notices = scan_notices(values["inventory"], state, now, max_age(values)).texts
+        notices = build_scan_notices(values["inventory"], state, now, parse_max_age(values)).texts
         incomplete = sum(not row.complete for row in found.tables)
         if incomplete:
             total = f"{incomplete:,} of {len(found.tables):,} tables"
@@ -61,25 +61,26 @@ def run(values: Mapping[str, Any]) -> int:
         for notice in notices:
             warn(notice)
         made = rendered(found, policy, values["format"], values["most"], now)
-    with options.opened(values["output"]) as file:
+    with options.open_output(values["output"]) as file:
         file.write(made)
     # An incomplete result is never compliant.
     return int(ExitCode.UNREADABLE if found.unread or incomplete else ExitCode.OK)
 
 
-def _checker(path: str | None, files: tuple[str, ...], *, allow_empty: bool) -> Checker:
+def _build_checker(path: str | None, files: tuple[str, ...], *, allow_empty: bool) -> Checker:
     if path is not None:
-        policy = site_policy(path)
-        if not (requires(policy) or allow_empty):
+        policy = load_local_policy(path)
+        if not (has_requirements(policy) or allow_empty):
             raise TableError(
                 ErrorCode.NO_TABLES,
                 f"nothing to report: {path} declares no clients and no settings",
                 "add clients, or settings under tables; pass --allow-empty to report anyway",
             )
-        return Checker(policy, site_catalogue(files, policy))
-    catalogue = site_catalogue(files)
+        return Checker(policy, load_local_catalog(files, policy))
+    catalogue = load_local_catalog(files)
     everybody = [
-        declared(str(client.candidate.reference), client.access) for client in newest(catalogue)
+        parse_declared(str(client.candidate.reference), client.access)
+        for client in newest_clients(catalogue)
     ]
     return Checker(Policy(source=""), catalogue, asked=everybody)
 
@@ -111,7 +112,7 @@ COMMAND = Command(
             ("--most",),
             "List at most N tables; totals always cover all tables.",
             int,
-            _MOST,
+            _MAX_TABLES,
             metavar="N",
             panel=Panel.OUTPUT,
         ),

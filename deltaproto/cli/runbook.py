@@ -11,25 +11,25 @@ from typing import Any
 
 from deltaproto.cli import options
 from deltaproto.cli.declare import Command, Option, Panel
-from deltaproto.cli.plan_io import PLANS, default_journal_dir, load_all
-from deltaproto.cli.progress import counting
+from deltaproto.cli.plan_io import PLANS, default_journal_dir, load_plans
+from deltaproto.cli.progress import count_steps
 from deltaproto.errors import DeltaprotoError, EngineError, ExitCode
-from deltaproto.execution.plan_file import LoadedPlan, plan_files
-from deltaproto.execution.preflight import GateResult, by_hand
-from deltaproto.execution.prepare import Context, foreseen
-from deltaproto.execution.progress import named
-from deltaproto.execution.warning import rulings, windows_of
+from deltaproto.execution.plan_file import LoadedPlan, find_plan_files
+from deltaproto.execution.preflight import GateResult, manual_steps
+from deltaproto.execution.prepare import ApplyContext, predict_gates
+from deltaproto.execution.progress import table_address
+from deltaproto.execution.warning import maintenance_windows_for, rule_on_losses
 from deltaproto.inspection.activity import Activity, read_activity
 from deltaproto.policy.document import Policy
 from deltaproto.policy.evaluate import Checker
-from deltaproto.policy.local_catalog import site_catalogue, site_policy
+from deltaproto.policy.local_catalog import load_local_catalog, load_local_policy
 from deltaproto.redaction import Redactor
 from deltaproto.render.runbook.book import Book, RunbookEntry
 from deltaproto.render.runbook.phrases import phrases
 from deltaproto.render.runbook.write import RunbookFormat, rendered
-from deltaproto.tables.engine_errors import one_table
+from deltaproto.tables.engine_errors import contain_table_errors
 
-_AT_ONCE = 8
+_PARALLEL_READS = 8
 _NEEDS_SPARK = EngineError(
     "the table was not read: its catalog name needs Spark, and --no-activity is passed",
     "leave out --no-activity",
@@ -38,18 +38,18 @@ _NEEDS_SPARK = EngineError(
 
 def run(values: Mapping[str, Any]) -> int:
     """Write one runbook for all plans."""
-    plans, unplanned = load_all(values["plans"], allow_empty=values["allow_empty"])
+    plans, unplanned = load_plans(values["plans"], allow_empty=values["allow_empty"])
     now = time.time()
     say = phrases(values["language"])
-    policy = site_policy(values["policy"]) if values["policy"] else None
+    policy = load_local_policy(values["policy"]) if values["policy"] else None
     start = now
     if values["start"] is not None:
-        wanted = options.milliseconds(
+        wanted = options.parse_milliseconds(
             values["start"], "--start", "date or time", "2026-12-01T22:00Z"
         )
         start = wanted / 1000
     book = Book(
-        _entries(plans, policy, values, start),
+        _build_entries(plans, policy, values, start),
         tuple(unplanned),
         tuple(values["plans"]),
         start,
@@ -60,7 +60,7 @@ def run(values: Mapping[str, Any]) -> int:
     options.refuse_overwrite(
         values["output"],
         (
-            *plan_files(values["plans"], allow_empty=True),
+            *find_plan_files(values["plans"], allow_empty=True),
             *(values[name] for name in ("policy", "template", "language")),
             *values["client_file"],
         ),
@@ -72,44 +72,44 @@ def run(values: Mapping[str, Any]) -> int:
         made = filled(values["template"], book, say, format)
     else:
         made = rendered(book, say, format)
-    with options.opened(values["output"]) as file:
+    with options.open_output(values["output"]) as file:
         file.write(made)
     codes = {ExitCode.UNREADABLE if unplanned else ExitCode.OK}
-    codes.update(code for entry in book.entries for code in _codes(entry))
+    codes.update(code for entry in book.entries for code in _gate_exit_codes(entry))
     return int(ExitCode.worst(codes))
 
 
-def _codes(entry: RunbookEntry) -> Iterator[ExitCode]:
+def _gate_exit_codes(entry: RunbookEntry) -> Iterator[ExitCode]:
     """Yield the exit codes of the checks that would make `apply` refuse a plan.
 
     Excludes those that the runbook resolves itself: start time, flags, and manual steps.
     """
     for gate in entry.blocking:
-        if gate.name == "window" or (gate.name == "plan" and by_hand(entry.plan)):
+        if gate.name == "window" or (gate.name == "plan" and manual_steps(entry.plan)):
             continue
         yield ExitCode.FINDINGS if gate.code is ExitCode.USAGE else gate.code
 
 
-def _entries(
+def _build_entries(
     plans: list[LoadedPlan], policy: Policy | None, values: Mapping[str, Any], start: float
 ) -> tuple[RunbookEntry, ...]:
-    storage = options.pairs(values["storage_option"], "--storage-option")
+    storage = options.parse_pairs(values["storage_option"], "--storage-option")
     spark = options.spark_settings(values)
 
     redact = Redactor(storage, spark.conf)
-    catalogue = None if policy is None else site_catalogue(values["client_file"], policy)
+    catalogue = None if policy is None else load_local_catalog(values["client_file"], policy)
     day = datetime.fromtimestamp(start, UTC).date()
     checker = None
     if policy is not None and catalogue is not None:
         checker = Checker(policy, catalogue, today=day)
-    context = Context(storage, spark, default_journal_dir, policy, checker)
+    context = ApplyContext(storage, spark, default_journal_dir, policy, checker)
 
     def activity(planned: LoadedPlan) -> Activity | DeltaprotoError | None:
         if values["no_activity"] or not planned.plan.changes:
             return None
         try:
-            with one_table():
-                return read_activity(named(planned.plan), storage, spark)
+            with contain_table_errors():
+                return read_activity(table_address(planned.plan), storage, spark)
         except DeltaprotoError as error:
             error.message = redact(error.message)
             return error
@@ -117,7 +117,7 @@ def _entries(
     def gates(planned: LoadedPlan) -> tuple[GateResult, ...]:
         by_name = not planned.plan.sql_name.startswith("delta.`")
         unread = _NEEDS_SPARK if values["no_activity"] and by_name else None
-        found = foreseen(planned, context, start, unread)
+        found = predict_gates(planned, context, start, unread)
         return tuple(
             gate._replace(message=redact(gate.message), hint=redact(gate.hint)) for gate in found
         )
@@ -126,13 +126,13 @@ def _entries(
         return RunbookEntry(
             planned,
             activity(planned),
-            windows_of(policy, planned.plan),
-            rulings(planned.plan, None if checker is None else checker.approvals, day),
+            maintenance_windows_for(policy, planned.plan),
+            rule_on_losses(planned.plan, None if checker is None else checker.approvals, day),
             gates(planned),
         )
 
     show = not (values["no_progress"] or values["quiet"]) and sys.stderr.isatty()
-    with ThreadPoolExecutor(_AT_ONCE) as pool, counting("tables read", show=show) as seen:
+    with ThreadPoolExecutor(_PARALLEL_READS) as pool, count_steps("tables read", show=show) as seen:
         found = []
         for number, each in enumerate(pool.map(look, plans), 1):
             found.append(each)

@@ -9,36 +9,36 @@ from typing import Any
 
 from deltaproto.cli import options
 from deltaproto.cli.declare import Argument, Command, Option, Panel
-from deltaproto.cli.inventories import ENGINE, EngineChoice, opened_inventory
-from deltaproto.cli.progress import rated, waiting
+from deltaproto.cli.inventories import ENGINE, EngineChoice, open_inventory
+from deltaproto.cli.progress import show_rate, show_waiting
 from deltaproto.cli.signals import resume_hint
 from deltaproto.errors import DeltaprotoError, ExitCode, UsageError
-from deltaproto.fleet.discovered import DiscoveredTable, Selection, UnreadablePlace
-from deltaproto.fleet.discovery import Source
-from deltaproto.fleet.inventory import inventory_at
-from deltaproto.fleet.scan import Scan, ScanRequest, scan
-from deltaproto.fleet.scan_history import LocalQuestions, extent_of, pair, pick
-from deltaproto.fleet.settings_file import NAME, NUMBERS, read_settings
+from deltaproto.fleet.discovered import DiscoveredTable, FolderSelection, UnreadablePlace
+from deltaproto.fleet.discovery import DiscoverySource
+from deltaproto.fleet.inventory import open_inventory_tables
+from deltaproto.fleet.scan import ScanRequest, ScanResult, run_scan
+from deltaproto.fleet.scan_history import LocalInventoryQueries, extent_of, find_scan, select_pair
+from deltaproto.fleet.settings_file import NUMBER_LIMITS, SETTINGS_FILE, read_settings
 from deltaproto.policy.evaluate import Checker
 from deltaproto.policy.finding import FailOn, Severity, exit_code_for
-from deltaproto.policy.local_catalog import site_catalogue, site_policy
+from deltaproto.policy.local_catalog import load_local_catalog, load_local_policy
 from deltaproto.render.drift import DriftCounts
 from deltaproto.render.scan import Afterwards, ScanFormat, write_scan
 
 _SOURCES = {"roots": "roots", "lists": "list", "catalogs": "catalog"}
 """option name by key of the settings file"""
 _SECONDS = 60
-_RESUME = "tables already read are kept; run the same command with --resume to continue"
+_RESUME_HINT = "tables already read are kept; run the same command with --resume to continue"
 
 
 def run(values: Mapping[str, Any]) -> int:
     """Scan the roots, render the summary, and return the worst exit code."""
-    values = _with_file(values)
+    values = _merge_settings_file(values)
     if not (values["roots"] or values["list"] or values["catalog"]):
         raise UsageError(
-            "nothing to scan", f"give a ROOT, a --catalog or a --list, or write {NAME}"
+            "nothing to scan", f"give a ROOT, a --catalog or a --list, or write {SETTINGS_FILE}"
         )
-    for name, most in NUMBERS.items():
+    for name, most in NUMBER_LIMITS.items():
         options.require_range(values[name], f"--{name}", most)
     if values["keep"] and not values["inventory"]:
         raise UsageError("--keep needs --inventory", "it deletes old scans of the inventory")
@@ -46,53 +46,53 @@ def run(values: Mapping[str, Any]) -> int:
         raise UsageError(
             "--resume needs --inventory", "it names the inventory of the scan to resume"
         )
-    storage = options.pairs(values["storage_option"], "--storage-option")
+    storage = options.parse_pairs(values["storage_option"], "--storage-option")
     request = ScanRequest(
-        Source(
+        DiscoverySource(
             tuple(values["roots"]),
             tuple(values["list"]),
-            Selection(tuple(values["include"]), tuple(values["exclude"])),
+            FolderSelection(tuple(values["include"]), tuple(values["exclude"])),
             values["inventory"] or None,
             tuple(values["catalog"]),
-            lambda: _in_catalogs(values),
+            lambda: _find_catalog_tables(values),
             values["allow_empty"],
         ),
         storage,
-        inventory_at(values["inventory"], storage) if values["inventory"] else None,
+        open_inventory_tables(values["inventory"], storage) if values["inventory"] else None,
         values["parallel"],
         float(values["timeout"] or _SECONDS),
         values["resume"],
         values["policy"] and os.path.abspath(values["policy"]),
     )
-    checker = _checker(values)
+    checker = _load_checker(values)
     # Lists are read while the scan runs.
     options.refuse_overwrite(
         values["output"], (*values["list"], values["policy"], values["config"])
     )
-    with options.opened(values["output"]) as file:
+    with options.open_output(values["output"]) as file:
         show = not (values["no_progress"] or values["quiet"])
-        total = _expected(request) if show else None
+        total = _expected_table_count(request) if show else None
         with (
-            resume_hint(_RESUME if values["inventory"] else None),
-            rated("tables", total=total, show=show) as progress,
+            resume_hint(_RESUME_HINT if values["inventory"] else None),
+            show_rate("tables", total=total, show=show) as progress,
         ):
             if values["engine"] is EngineChoice.SPARK:
                 from deltaproto.fleet.spark_scan import scan_with_spark
 
                 done = scan_with_spark(request, options.spark_settings(values), progress)
             else:
-                done = scan(request, progress)
-        with waiting(
+                done = run_scan(request, progress)
+        with show_waiting(
             "comparing with the policy and the last scan", show=show and values["inventory"]
         ):
-            after = _afterwards(done, checker, values)
+            after = _process_finished_scan(done, checker, values)
         write_scan(
             done, after, values["inventory"], values["format"], file, color=not values["no_color"]
         )
     return int(_exit_code(done, after, values["fail_on"]))
 
 
-def _with_file(values: Mapping[str, Any]) -> Mapping[str, Any]:
+def _merge_settings_file(values: Mapping[str, Any]) -> Mapping[str, Any]:
     """Fill in options missing on the command line from the file; the command line wins.
 
     Options that the file may set are None or empty if not given, so an explicitly given default
@@ -100,8 +100,8 @@ def _with_file(values: Mapping[str, Any]) -> Mapping[str, Any]:
     """
     path = values["config"]
     nothing = not (values["roots"] or values["list"] or values["catalog"])
-    if path is None and nothing and os.path.isfile(NAME):
-        path = NAME
+    if path is None and nothing and os.path.isfile(SETTINGS_FILE):
+        path = SETTINGS_FILE
     if path is None:
         return values
     told = read_settings(path, os.environ)
@@ -117,46 +117,48 @@ def _with_file(values: Mapping[str, Any]) -> Mapping[str, Any]:
     return merged
 
 
-def _expected(request: ScanRequest) -> int | None:
+def _expected_table_count(request: ScanRequest) -> int | None:
     """Return how many tables the last scan of the same roots found; None if unknown."""
     if request.inventory is None:
         return None
     chosen = request.source.selection
     extent = extent_of(request.source.named(), chosen.include, chosen.exclude)
     with suppress(DeltaprotoError):
-        alike = [s for s in LocalQuestions(request.inventory).scans() if s.extent == extent]
+        alike = [s for s in LocalInventoryQueries(request.inventory).scans() if s.extent == extent]
         return alike[-1].tables + alike[-1].errors if alike else None
     return None
 
 
-def _in_catalogs(values: Mapping[str, Any]) -> Iterator[DiscoveredTable | UnreadablePlace]:
+def _find_catalog_tables(values: Mapping[str, Any]) -> Iterator[DiscoveredTable | UnreadablePlace]:
     if values["catalog"]:
-        from deltaproto.fleet.catalogs import tables_of
+        from deltaproto.fleet.catalogs import find_catalog_tables
         from deltaproto.tables.session import spark_session
 
         session = spark_session(options.spark_settings(values))
-        yield from tables_of(session, tuple(values["catalog"]))
+        yield from find_catalog_tables(session, tuple(values["catalog"]))
 
 
-def _checker(values: Mapping[str, Any]) -> Checker | None:
+def _load_checker(values: Mapping[str, Any]) -> Checker | None:
     if not values["policy"]:
         return None
     if not values["inventory"]:
         raise UsageError("--policy needs --inventory", "it is evaluated against the inventory")
-    policy = site_policy(values["policy"])
-    return Checker(policy, site_catalogue((), policy))
+    policy = load_local_policy(values["policy"])
+    return Checker(policy, load_local_catalog((), policy))
 
 
-def _afterwards(done: Scan, checker: Checker | None, values: Mapping[str, Any]) -> Afterwards:
+def _process_finished_scan(
+    done: ScanResult, checker: Checker | None, values: Mapping[str, Any]
+) -> Afterwards:
     if not values["inventory"]:
         return Afterwards()
-    asked = opened_inventory(values["inventory"], values)
+    asked = open_inventory(values["inventory"], values)
     scans = asked.scans()
-    newest = pick(scans, done.scan_id)
+    newest = find_scan(scans, done.scan_id)
     after = Afterwards(None if checker is None else asked.counted(newest, checker))
     # Without an earlier scan, this is the first scan of its roots.
     with suppress(UsageError):
-        both, counts = pair(scans, None, done.scan_id), DriftCounts()
+        both, counts = select_pair(scans, None, done.scan_id), DriftCounts()
         counts.take(asked.drift(both, None))
         after = after._replace(pair=both, drift=counts)
     # Delete old scans last: the earlier scan may be one of them.
@@ -164,7 +166,7 @@ def _afterwards(done: Scan, checker: Checker | None, values: Mapping[str, Any]) 
     return after._replace(forgotten=forgotten)
 
 
-def _exit_code(done: Scan, after: Afterwards, fail_on: FailOn) -> ExitCode:
+def _exit_code(done: ScanResult, after: Afterwards, fail_on: FailOn) -> ExitCode:
     # An incomplete result is never compliant.
     if done.tally.errors or done.tally.incomplete:
         return ExitCode.UNREADABLE
@@ -257,7 +259,8 @@ COMMAND = Command(
         ),
         Option(
             ("--config",),
-            f"Read missing options from this file. Default: ./{NAME} if no tables are given.",
+            f"Read missing options from this file. Default: ./{SETTINGS_FILE} if "
+            "no tables are given.",
             str,
             metavar="FILE",
             panel=Panel.INPUT,

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-CODE = 130
+INTERRUPTED_EXIT_CODE = 130
 _SIGNALS = ("SIGTERM", "SIGHUP")
 
 
@@ -29,7 +29,7 @@ def resume_hint(hint: str | None) -> Iterator[None]:
 
 
 @contextmanager
-def terminable() -> Iterator[None]:
+def handle_termination() -> Iterator[None]:
     """Handle SIGTERM and SIGHUP like Ctrl-C during the block; ignored signals stay ignored."""
     received: list[int] = []
 
@@ -66,7 +66,7 @@ def terminable() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def interrupted(error: BaseException) -> int:
+def report_interruption(error: BaseException) -> int:
     """Report on standard error that a run was interrupted and, if known, how to resume.
 
     Args:
@@ -77,4 +77,4 @@ def interrupted(error: BaseException) -> int:
     by = f" by {told.number.name}" if isinstance(told, Terminated) else ""
     lines = (f"interrupted{by}", *(f"hint: {hint}" for hint in hints if hint))
     print(*lines, sep="\n", file=sys.stderr)
-    return 128 + told.number if isinstance(told, Terminated) else CODE
+    return 128 + told.number if isinstance(told, Terminated) else INTERRUPTED_EXIT_CODE

@@ -6,16 +6,18 @@ import os
 import tempfile
 
 from deltaproto.cli.progress import warn
-from deltaproto.execution.append_log import WAY_BACK
+from deltaproto.execution.append_log import UNDO_SUFFIX
 from deltaproto.execution.journal import journal_path
 from deltaproto.execution.plan_file import LoadedPlan, read_plans
-from deltaproto.execution.prepare import Context
-from deltaproto.execution.undo import undo
+from deltaproto.execution.prepare import ApplyContext
+from deltaproto.execution.undo import plan_undo
 from deltaproto.planning.plan import Plan
-from deltaproto.render.save_plan import keep_plan
+from deltaproto.render.save_plan import save_plan_file
 
 
-def way_back(planned: LoadedPlan, context: Context, *, keep: bool) -> LoadedPlan:
+def load_or_create_undo_plan(
+    planned: LoadedPlan, context: ApplyContext, *, keep: bool
+) -> LoadedPlan:
     """Return the undo plan; reuses a previously generated one if it was already started.
 
     Without `keep`, nothing is written to disk.
@@ -26,23 +28,23 @@ def way_back(planned: LoadedPlan, context: Context, *, keep: bool) -> LoadedPlan
         UsageError: when the plan cannot be saved because the disk is full.
     """
     folder = context.folder(planned.path)
-    path = os.path.join(folder, f"{planned.id}{WAY_BACK}")
-    begun = _read(path) if os.path.exists(path) else None
+    path = os.path.join(folder, f"{planned.id}{UNDO_SUFFIX}")
+    begun = _load_undo_plan(path) if os.path.exists(path) else None
     if begun is None or not journal_path(folder, begun.id).exists():
-        begun = _made(undo(planned, context), path, keep=keep)
+        begun = _save_undo_plan(plan_undo(planned, context), path, keep=keep)
     for text in begun.plan.warnings:
         warn(text)
     return begun
 
 
-def _made(plan: Plan, path: str, *, keep: bool) -> LoadedPlan:
+def _save_undo_plan(plan: Plan, path: str, *, keep: bool) -> LoadedPlan:
     if not keep:
         with tempfile.TemporaryDirectory() as scratch:
-            return _made(plan, os.path.join(scratch, os.path.basename(path)), keep=True)
-    keep_plan(plan, path)
-    return _read(path)
+            return _save_undo_plan(plan, os.path.join(scratch, os.path.basename(path)), keep=True)
+    save_plan_file(plan, path)
+    return _load_undo_plan(path)
 
 
-def _read(path: str) -> LoadedPlan:
+def _load_undo_plan(path: str) -> LoadedPlan:
     (found,) = (each for each in read_plans(path) if isinstance(each, LoadedPlan))
     return found

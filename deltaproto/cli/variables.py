@@ -20,7 +20,7 @@ COMMAND_LINE_ONLY = frozenset(
 _FAIL_ON = "--fail-on"
 _INVENTORY_ENGINE = "DELTAPROTO_INVENTORY_ENGINE"
 _PLAN_ENGINE = "DELTAPROTO_PLAN_ENGINE"
-OWN: Mapping[str, Mapping[str, str]] = {
+COMMAND_VARIABLES: Mapping[str, Mapping[str, str]] = {
     "--protocol": {
         "plan-upgrade": "DELTAPROTO_UPGRADE_PROTOCOL",
         "plan-downgrade": "DELTAPROTO_DOWNGRADE_PROTOCOL",
@@ -52,7 +52,7 @@ OWN: Mapping[str, Mapping[str, str]] = {
 }
 """variables by flag and command, for flags with several meanings"""
 
-RENAMED: Mapping[str, str] = {
+RENAMED_VARIABLES: Mapping[str, str] = {
     "DELTAPROTO_CATALOGUE": "DELTAPROTO_CLIENT_FILE",
     "DELTAPROTO_SCAN_TO": "DELTAPROTO_INVENTORY",
     "DELTAPROTO_UPGRADE_TO": "DELTAPROTO_UPGRADE_PROTOCOL",
@@ -60,7 +60,7 @@ RENAMED: Mapping[str, str] = {
 }
 """current names of variables from earlier releases, which still work"""
 
-SHARED: Mapping[str, str] = {
+SHARED_OPTIONS: Mapping[str, str] = {
     "--access": "what clients do with a table",
     "--client": "clients whose access is evaluated",
     "--detailed-exitcode": "exit with 10 while changes are pending",
@@ -70,11 +70,11 @@ SHARED: Mapping[str, str] = {
 """flags with the same meaning but different help in different commands"""
 
 
-def variable(command: str, flag: str) -> str | None:
+def environment_variable(command: str, flag: str) -> str | None:
     """Return the environment variable of a command's long flag, or None if it has none."""
     if flag in COMMAND_LINE_ONLY:
         return None
-    return OWN.get(flag, {}).get(command) or environment_name(flag)
+    return COMMAND_VARIABLES.get(flag, {}).get(command) or environment_name(flag)
 
 
 def modernize_variables(command: Command) -> list[str]:
@@ -82,16 +82,16 @@ def modernize_variables(command: Command) -> list[str]:
 
     A variable with the current name wins.
     """
-    read = {variable(command.name, option.flags[0]) for option in command.options}
+    read = {environment_variable(command.name, option.flags[0]) for option in command.options}
     notices = []
-    for old, new in RENAMED.items():
+    for old, new in RENAMED_VARIABLES.items():
         if new in read and os.environ.get(old):
             os.environ.setdefault(new, os.environ[old])
             notices.append(f"{old} is now called {new}; the old name will be removed")
     return notices
 
 
-def weakened(command: Command, words: Sequence[str]) -> list[str]:
+def find_weakened_gates(command: Command, words: Sequence[str]) -> list[str]:
     """Describe which checks of the command the environment disables."""
     given = any(word == _FAIL_ON or word.startswith(f"{_FAIL_ON}=") for word in words)
     name = environment_name(_FAIL_ON)
@@ -102,7 +102,7 @@ def weakened(command: Command, words: Sequence[str]) -> list[str]:
     return [f"{name}=never is set in the environment: findings do not change the exit code"]
 
 
-def refuse_ambiguous(command: Command) -> None:
+def refuse_ambiguous_variables(command: Command) -> None:
     """Refuse variables that are named like an option of the command but are not read for it.
 
     Raises:
@@ -110,9 +110,9 @@ def refuse_ambiguous(command: Command) -> None:
     """
     for option in command.options:
         flag = option.flags[0]
-        read, names = variable(command.name, flag), {environment_name(flag)}
+        read, names = environment_variable(command.name, flag), {environment_name(flag)}
         if option.old:
-            names |= {environment_name(option.old)} - RENAMED.keys()
+            names |= {environment_name(option.old)} - RENAMED_VARIABLES.keys()
         name = next((name for name in names - {read} if os.environ.get(name)), None)
         if name is None:
             continue

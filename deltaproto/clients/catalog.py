@@ -10,7 +10,7 @@ from typing import Any
 
 from deltaproto.clients.entry import parse_client
 from deltaproto.clients.model import Client
-from deltaproto.clients.resolve import Candidate, parse_reference, referred
+from deltaproto.clients.resolve import ClientAtVersion, parse_reference, resolve_reference
 from deltaproto.errors import UsageError
 
 _DATA = File(__file__).parent / "data"
@@ -25,11 +25,11 @@ class Catalogue:
     """
 
     def __init__(self, own: Iterable[Client] = ()) -> None:
-        self._own: Mapping[str, Client] = {client.id: _extended(client) for client in own}
+        self._own: Mapping[str, Client] = {client.id: _extend_measured(client) for client in own}
 
     def ids(self) -> tuple[str, ...]:
         """Return every id, sorted."""
-        return tuple(sorted({*self._own, *(self.get(name).id for name in shipped_ids())}))
+        return tuple(sorted({*self._own, *(self.get(name).id for name in shipped_client_ids())}))
 
     def clients(self) -> tuple[Client, ...]:
         """Return every client, sorted by id."""
@@ -45,54 +45,56 @@ class Catalogue:
         for own in self._own.values():
             if wanted in (own.id.casefold(), *(alias.casefold() for alias in own.aliases)):
                 return own
-        if wanted in shipped_ids():
-            return shipped(wanted)
+        if wanted in shipped_client_ids():
+            return load_shipped_client(wanted)
         aliases = {
-            alias.casefold(): c.id for c in map(shipped, shipped_ids()) for alias in c.aliases
+            alias.casefold(): c.id
+            for c in map(load_shipped_client, shipped_client_ids())
+            for alias in c.aliases
         }
         if wanted in aliases:
-            return shipped(aliases[wanted])
+            return load_shipped_client(aliases[wanted])
         import difflib
 
         near = difflib.get_close_matches(wanted, [*self.ids(), *aliases], n=3, cutoff=0.5)
         hint = f"did you mean {', '.join(near)}?" if near else "run `deltaproto clients`"
         raise UsageError(f"unknown client {name}", hint)
 
-    def resolve(self, text: str) -> Candidate:
+    def resolve(self, text: str) -> ClientAtVersion:
         """Resolve a reference of the form `id`, `id@version` or `id/path@version`.
 
         Raises:
             UsageError: for an unknown id or path, or an invalid or missing version.
         """
         reference = parse_reference(text)
-        return referred(reference, self.get(reference.id))
+        return resolve_reference(reference, self.get(reference.id))
 
 
-def _extended(client: Client) -> Client:
+def _extend_measured(client: Client) -> Client:
     """Let a site's measurements take precedence over the built-in ones."""
-    if client.ranges or client.id not in shipped_ids():
+    if client.ranges or client.id not in shipped_client_ids():
         return client
-    known = shipped(client.id)
+    known = load_shipped_client(client.id)
     return known._replace(measured=(*known.measured, *client.measured))
 
 
 @cache
-def shipped_ids() -> tuple[str, ...]:
+def shipped_client_ids() -> tuple[str, ...]:
     """Return the ids of the built-in catalog."""
     return tuple(sorted(file.stem for file in _DATA.glob("*.yaml")))
 
 
 @cache
-def shipped(name: str) -> Client:
+def load_shipped_client(name: str) -> Client:
     """Return one client of the built-in catalog, with its measurements."""
     file, measured = _DATA / f"{name}.yaml", _MEASURED / f"{name}.json"
-    plain = _loaded(file)
+    plain = _load_yaml(file)
     if measured.exists():
         plain = {**plain, "measured": json.loads(measured.read_text(encoding="utf-8"))}
     return parse_client(plain, file.name)
 
 
-def _loaded(file: File) -> Any:
+def _load_yaml(file: File) -> Any:
     import yaml
 
     # libyaml's loader, if available: equivalent to safe_load, ten times as fast.

@@ -9,8 +9,8 @@ from typing import Any
 from deltaproto.clients import members, requirements, version_scheme
 from deltaproto.clients.members import EntryError
 from deltaproto.clients.model import (
-    EVERY,
-    READING,
+    ANY_TABLE,
+    READ_ACCESSES,
     Access,
     AppliesTo,
     Client,
@@ -58,7 +58,7 @@ _KNOWN_BAD = {
     "pairs",
     "disputed",
 }
-KINDS = ("measured", "source", "documentation", "inference")
+EVIDENCE_KINDS = ("measured", "source", "documentation", "inference")
 _MODES = {"columnMapping": ("none", "name", "id")}
 """Source: the protocol specification, delta.columnMapping.mode."""
 _LEGACY = {"read": 2, "write": 6}
@@ -71,33 +71,36 @@ def parse_client(plain: Mapping[str, Any], where: str) -> Client:
     Raises:
         EntryError: with the invalid member.
     """
-    members.known_keys(plain, _CLIENT, where)
-    versions = members.text(plain, "versions", where, "none")
+    members.require_known_keys(plain, _CLIENT, where)
+    versions = members.read_text(plain, "versions", where, "none")
     if versions not in version_scheme.SCHEMES:
         raise EntryError(
             f"{where}: versions: {versions}", f"use one of {', '.join(version_scheme.SCHEMES)}"
         )
-    name = _name(members.text(plain, "id", where), f"{where}: id")
+    name = _parse_name(members.read_text(plain, "id", where), f"{where}: id")
     ranges = [
-        _range(item, versions, f"{where}: ranges[{number}]")
-        for number, item in enumerate(members.items(plain, "ranges", where, []))
+        _parse_range(item, versions, f"{where}: ranges[{number}]")
+        for number, item in enumerate(members.read_items(plain, "ranges", where, []))
     ]
     measured = [
-        _measured(item, versions, f"{where}: measured[{number}]")
-        for number, item in enumerate(members.items(plain, "measured", where, []))
+        _parse_measured(item, versions, f"{where}: measured[{number}]")
+        for number, item in enumerate(members.read_items(plain, "measured", where, []))
     ]
     if not ranges and not measured:
         raise EntryError(
             f"{where}: ranges are missing", "one range without from and before is enough"
         )
-    _ordered(ranges, versions, where)
-    ranges = [_with(each, _of_all(plain, each, versions, where)) for each in ranges]
-    measured = [_with(each, _of_all(plain, each, versions, where)) for each in measured]
+    _require_ordered(ranges, versions, where)
+    ranges = [_with_hazards(each, _client_hazards(plain, each, versions, where)) for each in ranges]
+    measured = [
+        _with_hazards(each, _client_hazards(plain, each, versions, where)) for each in measured
+    ]
     return Client(
         id=name,
-        name=members.text(plain, "name", where, name),
+        name=members.read_text(plain, "name", where, name),
         aliases=tuple(
-            _name(alias, f"{where}: aliases") for alias in members.names(plain, "aliases", where)
+            _parse_name(alias, f"{where}: aliases")
+            for alias in members.read_names(plain, "aliases", where)
         ),
         versions=versions,
         ranges=tuple(ranges),
@@ -108,65 +111,67 @@ def parse_client(plain: Mapping[str, Any], where: str) -> Client:
 _Hazards = Mapping[tuple[str, Access], Handling]
 
 
-def _of_all(plain: Mapping[str, Any], each: Range, versions: str, where: str) -> _Hazards:
+def _client_hazards(plain: Mapping[str, Any], each: Range, versions: str, where: str) -> _Hazards:
     """Return client-wide facts that apply to every path in these versions."""
-    found = dict(_hazards(plain, where, (each.start, versions)))
-    if members.flag(plain, "decodes_paths", where):
+    found = dict(_parse_hazards(plain, where, (each.start, versions)))
+    if members.read_flag(plain, "decodes_paths", where):
         handling = Handling(Verdict.UNKNOWN, _MISLED)
         found = {(requirements.PERCENT_IN_PATH, access): handling for access in Access} | found
     return found
 
 
-def _with(each: Range, of_all: _Hazards) -> Range:
+def _with_hazards(each: Range, of_all: _Hazards) -> Range:
     if not of_all:
         return each
     paths = (path._replace(hazards={**of_all, **path.hazards}) for path in each.paths)
     return each._replace(paths=tuple(paths))
 
 
-def _hazards(
+def _parse_hazards(
     plain: Mapping[str, Any], where: str, start: tuple[str | None, str] | None = None
 ) -> _Hazards:
     """Parse the hazards of a path, or of a client for versions from `start`."""
     found: dict[tuple[str, Access], Handling] = {}
-    for number, item in enumerate(members.items(plain, "hazards", where, [])):
+    for number, item in enumerate(members.read_items(plain, "hazards", where, [])):
         place = f"{where}: hazards[{number}]"
-        members.known_keys(item, _HAZARD | (_OF_VERSIONS if start else set()), place)
-        if start is not None and not _among(item, *start, place):
+        members.require_known_keys(item, _HAZARD | (_OF_VERSIONS if start else set()), place)
+        if start is not None and not _includes_version(item, *start, place):
             continue
-        words = members.names(item, "hazards", place)
+        words = members.read_names(item, "hazards", place)
         for word in words:
             if not requirements.is_hazard(word):
-                known = ", ".join(sorted(requirements.WORDS))
+                known = ", ".join(sorted(requirements.KNOWN_HAZARDS))
                 raise EntryError(
                     f"{place}: unknown hazard {word}",
                     f"use one of {known}, type NAME, or expression NAME",
                 )
         access = [
-            members.member(Access, text, f"{place}: access")
-            for text in members.names(item, "access", place)
+            members.parse_member(Access, text, f"{place}: access")
+            for text in members.read_names(item, "access", place)
         ]
         if not words or not access:
             missing = "access" if words else "hazards"
             raise EntryError(
                 f"{place}: {missing} is missing, so it never applies", f"add {missing}"
             )
-        verdict = members.member(Verdict, members.text(item, "verdict", place), place)
-        what = members.text(item, "what", place, "")
-        reference = members.text(item, "reference", place, "")
+        verdict = members.parse_member(Verdict, members.read_text(item, "verdict", place), place)
+        what = members.read_text(item, "what", place, "")
+        reference = members.read_text(item, "reference", place, "")
         handling = Handling(verdict, what, reference)
         found |= {(word, each): handling for word in words for each in access}
     return found
 
 
-def _range(plain: Any, versions: str, where: str) -> Range:
-    members.known_keys(plain, _RANGE, where)
-    named = members.text(plain, "path", where, "")
-    paths = [_path(plain, where, _name(named, f"{where}: path") if named else None)]
-    for number, item in enumerate(members.items(plain, "paths", where, [])):
+def _parse_range(plain: Any, versions: str, where: str) -> Range:
+    members.require_known_keys(plain, _RANGE, where)
+    named = members.read_text(plain, "path", where, "")
+    paths = [_parse_path(plain, where, _parse_name(named, f"{where}: path") if named else None)]
+    for number, item in enumerate(members.read_items(plain, "paths", where, [])):
         place = f"{where}: paths[{number}]"
-        members.known_keys(item, _PATH | {"name"}, place)
-        paths.append(_path(item, place, _name(members.text(item, "name", place), place)))
+        members.require_known_keys(item, _PATH | {"name"}, place)
+        paths.append(
+            _parse_path(item, place, _parse_name(members.read_text(item, "name", place), place))
+        )
     known = [path.name for path in paths]
     if len(known) > 1 and known[0] is None:
         raise EntryError(
@@ -176,54 +181,58 @@ def _range(plain: Any, versions: str, where: str) -> Range:
     if len(set(known)) < len(known):
         raise EntryError(f"{where}: two paths have the same name", f"paths: {known}")
     return Range(
-        start=_version(plain, "from", versions, where),
-        end=_version(plain, "before", versions, where),
+        start=_parse_version(plain, "from", versions, where),
+        end=_parse_version(plain, "before", versions, where),
         paths=tuple(paths),
-        confidence=members.choice(plain, "confidence", Confidence, where, Confidence.DOCUMENTED),
-        evidence=tuple(
-            _evidence(item, f"{where}: evidence[{number}]")
-            for number, item in enumerate(members.items(plain, "evidence", where, []))
+        confidence=members.read_choice(
+            plain, "confidence", Confidence, where, Confidence.DOCUMENTED
         ),
-        note=members.text(plain, "note", where, ""),
-        whole=members.flag(plain, "whole", where),
-        newest=_version(plain, "newest", versions, where),
-        partial=members.flag(plain, "partial", where),
-        catalog_only=frozenset(members.features(plain, "catalog_only", where)),
+        evidence=tuple(
+            _parse_evidence(item, f"{where}: evidence[{number}]")
+            for number, item in enumerate(members.read_items(plain, "evidence", where, []))
+        ),
+        note=members.read_text(plain, "note", where, ""),
+        whole=members.read_flag(plain, "whole", where),
+        newest=_parse_version(plain, "newest", versions, where),
+        partial=members.read_flag(plain, "partial", where),
+        catalog_only=frozenset(members.read_features(plain, "catalog_only", where)),
     )
 
 
-def _measured(plain: Any, versions: str, where: str) -> Range:
-    members.known_keys(plain, (_RANGE - {"from", "before", "newest"}) | {"version"}, where)
+def _parse_measured(plain: Any, versions: str, where: str) -> Range:
+    members.require_known_keys(plain, (_RANGE - {"from", "before", "newest"}) | {"version"}, where)
     if versions == "none":
         version = None
     else:
-        version = members.text(plain, "version", where)
-        if version_scheme.parse(versions, version) is None:
-            example = version_scheme.EXAMPLES[versions]
+        version = members.read_text(plain, "version", where)
+        if version_scheme.parse_version(versions, version) is None:
+            example = version_scheme.VERSION_EXAMPLES[versions]
             raise EntryError(
                 f"{where}: {version} is not a {versions} version", f"for example {example}"
             )
     rest = {key: value for key, value in plain.items() if key != "version"}
-    each = _range({"confidence": Confidence.MEASURED.value, **rest}, versions, where)
+    each = _parse_range({"confidence": Confidence.MEASURED.value, **rest}, versions, where)
     return each._replace(start=version, exact=True)
 
 
-def _among(item: Mapping[str, Any], start: str | None, versions: str, where: str) -> bool:
+def _includes_version(
+    item: Mapping[str, Any], start: str | None, versions: str, where: str
+) -> bool:
     """Return True if the versions from `start` are in an item's range."""
-    first, end = (_version(item, key, versions, where) for key in ("from", "before"))
+    first, end = (_parse_version(item, key, versions, where) for key in ("from", "before"))
     if first is None and end is None:
         return True
-    here = None if start is None else version_scheme.parse(versions, start)
-    bound = None if first is None else version_scheme.parse(versions, first)
-    after = None if end is None else version_scheme.parse(versions, end)
+    here = None if start is None else version_scheme.parse_version(versions, start)
+    bound = None if first is None else version_scheme.parse_version(versions, first)
+    after = None if end is None else version_scheme.parse_version(versions, end)
     if here is None:
         return bound is None
     return (bound is None or here >= bound) and (after is None or here < after)
 
 
-def _path(plain: Mapping[str, Any], where: str, name: str | None) -> Path:
+def _parse_path(plain: Mapping[str, Any], where: str, name: str | None) -> Path:
     read, write = (
-        _gate(plain[side], side, f"{where}: {side}") if plain.get(side) is not None else None
+        _parse_gate(plain[side], side, f"{where}: {side}") if plain.get(side) is not None else None
         for side in ("read", "write")
     )
     if read is None and write is None:
@@ -231,12 +240,12 @@ def _path(plain: Mapping[str, Any], where: str, name: str | None) -> Path:
     offered = ((read, Access.READ), (write, Access.APPEND))
     default = [access for gate, access in offered if gate is not None]
     given = [
-        members.member(Access, text, f"{where}: access")
-        for text in members.names(plain, "access", where)
+        members.parse_member(Access, text, f"{where}: access")
+        for text in members.read_names(plain, "access", where)
     ]
     for access in given:
-        if (read if access in READING else write) is None:
-            side = "read" if access in READING else "write"
+        if (read if access in READ_ACCESSES else write) is None:
+            side = "read" if access in READ_ACCESSES else "write"
             raise EntryError(f"{where}: access: {access} without {side}", f"add {side}")
     return Path(
         name=name,
@@ -244,51 +253,51 @@ def _path(plain: Mapping[str, Any], where: str, name: str | None) -> Path:
         write=write,
         access=frozenset(given or default),
         known_bad=tuple(
-            _known_bad(item, f"{where}: known_bad[{number}]")
-            for number, item in enumerate(members.items(plain, "known_bad", where, []))
+            _parse_known_bad(item, f"{where}: known_bad[{number}]")
+            for number, item in enumerate(members.read_items(plain, "known_bad", where, []))
         ),
-        hazards=_hazards(plain, where),
+        hazards=_parse_hazards(plain, where),
     )
 
 
-def _gate(plain: Any, side: str, where: str) -> ProtocolGate:
-    members.known_keys(plain, _GATE | set(_WRITERS_READING), where)
+def _parse_gate(plain: Any, side: str, where: str) -> ProtocolGate:
+    members.require_known_keys(plain, _GATE | set(_WRITERS_READING), where)
     for key in _WRITERS_READING:
         if side == "read" and key in plain:
             raise EntryError(f"{where}: {key} belongs to write", "it describes what writers accept")
     unchecked = plain.get("unchecked")
     return ProtocolGate(
-        legacy=_versions(plain, "legacy", side, where),
-        features=frozenset(members.features(plain, "features", where))
+        legacy=_parse_versions(plain, "legacy", side, where),
+        features=frozenset(members.read_features(plain, "features", where))
         if "features" in plain
         else None,
-        unused=frozenset(members.features(plain, "unused", where)),
-        legacy_unused=frozenset(members.features(plain, "legacy_unused", where)),
+        unused=frozenset(members.read_features(plain, "unused", where)),
+        legacy_unused=frozenset(members.read_features(plain, "legacy_unused", where)),
         unchecked=None
         if unchecked == "all"
-        else frozenset(members.features(plain, "unchecked", where)),
-        modes=_modes(plain, f"{where}: modes"),
-        readers=_versions(plain, "readers", "read", where) if "readers" in plain else None,
-        reader_features=frozenset(members.features(plain, "reader_features", where))
+        else frozenset(members.read_features(plain, "unchecked", where)),
+        modes=_parse_modes(plain, f"{where}: modes"),
+        readers=_parse_versions(plain, "readers", "read", where) if "readers" in plain else None,
+        reader_features=frozenset(members.read_features(plain, "reader_features", where))
         if "reader_features" in plain
         else None,
     )
 
 
-def _modes(plain: Mapping[str, Any], where: str) -> dict[str, frozenset[str]]:
+def _parse_modes(plain: Mapping[str, Any], where: str) -> dict[str, frozenset[str]]:
     modes = plain.get("modes")
     if modes is None:
         return {}
     if not isinstance(modes, Mapping):
         raise EntryError(f"{where} must be a mapping", "for example {columnMapping: [name]}")
-    members.no_mistakes(map(str, modes), where)
+    members.refuse_misspelled(map(str, modes), where)
     found = {}
     for feature in modes:
         if feature not in _MODES:
             raise EntryError(
                 f"{where}: {feature} has no modes", f"features with modes: {', '.join(_MODES)}"
             )
-        names = members.names(modes, feature, where)
+        names = members.read_names(modes, feature, where)
         for name in names:
             if name not in _MODES[feature]:
                 known = ", ".join(_MODES[feature])
@@ -299,8 +308,8 @@ def _modes(plain: Mapping[str, Any], where: str) -> dict[str, frozenset[str]]:
     return found
 
 
-def _versions(plain: Mapping[str, Any], key: str, side: str, where: str) -> frozenset[int]:
-    given = members.items(plain, key, where, [])
+def _parse_versions(plain: Mapping[str, Any], key: str, side: str, where: str) -> frozenset[int]:
+    given = members.read_items(plain, key, where, [])
     known = range(1, _LEGACY[side] + 1)
     if not all(type(number) is int and number in known for number in given):
         raise EntryError(
@@ -310,32 +319,32 @@ def _versions(plain: Mapping[str, Any], key: str, side: str, where: str) -> froz
     return frozenset(given)
 
 
-def _known_bad(plain: Any, where: str) -> KnownBad:
-    members.known_keys(plain, _KNOWN_BAD, where)
+def _parse_known_bad(plain: Any, where: str) -> KnownBad:
+    members.require_known_keys(plain, _KNOWN_BAD, where)
     access = [
-        members.member(Access, text, f"{where}: access")
-        for text in members.names(plain, "access", where)
+        members.parse_member(Access, text, f"{where}: access")
+        for text in members.read_names(plain, "access", where)
     ]
     every = plain.get("features") == "all"
-    features = [EVERY] if every else members.features(plain, "features", where)
+    features = [ANY_TABLE] if every else members.read_features(plain, "features", where)
     if not features or not access:
         missing = "access" if features else "features"
         raise EntryError(f"{where}: {missing} is missing, so it never applies", f"add {missing}")
     return KnownBad(
         features=frozenset(features),
         access=frozenset(access),
-        what=members.text(plain, "what", where),
-        reference=members.text(plain, "reference", where, ""),
-        fails=members.flag(plain, "fails", where),
-        where=members.choice(plain, "where", AppliesTo, where, AppliesTo.USED),
-        ungated=members.flag(plain, "ungated", where),
-        pairs=_pairs(plain, where),
-        disputed=members.flag(plain, "disputed", where),
+        what=members.read_text(plain, "what", where),
+        reference=members.read_text(plain, "reference", where, ""),
+        fails=members.read_flag(plain, "fails", where),
+        where=members.read_choice(plain, "where", AppliesTo, where, AppliesTo.USED),
+        ungated=members.read_flag(plain, "ungated", where),
+        pairs=_parse_pairs(plain, where),
+        disputed=members.read_flag(plain, "disputed", where),
     )
 
 
-def _pairs(plain: Mapping[str, Any], where: str) -> frozenset[tuple[int, int]]:
-    pairs = members.items(plain, "pairs", where, [])
+def _parse_pairs(plain: Mapping[str, Any], where: str) -> frozenset[tuple[int, int]]:
+    pairs = members.read_items(plain, "pairs", where, [])
     for pair in pairs:
         if not isinstance(pair, list) or len(pair) != 2 or not all(type(n) is int for n in pair):
             raise EntryError(
@@ -345,20 +354,20 @@ def _pairs(plain: Mapping[str, Any], where: str) -> frozenset[tuple[int, int]]:
     return frozenset((reader, writer) for reader, writer in pairs)
 
 
-def _evidence(plain: Any, where: str) -> Evidence:
-    members.known_keys(plain, _EVIDENCE, where)
-    kind = members.text(plain, "kind", where)
-    if kind not in KINDS:
-        raise EntryError(f"{where}: kind: {kind}", f"use one of {', '.join(KINDS)}")
+def _parse_evidence(plain: Any, where: str) -> Evidence:
+    members.require_known_keys(plain, _EVIDENCE, where)
+    kind = members.read_text(plain, "kind", where)
+    if kind not in EVIDENCE_KINDS:
+        raise EntryError(f"{where}: kind: {kind}", f"use one of {', '.join(EVIDENCE_KINDS)}")
     date = plain.get("date")
     if not isinstance(date, str | datetime.date | None):
         raise EntryError(f"{where}: date: {date}", "write YYYY-MM-DD")
     return Evidence(
-        kind, members.text(plain, "reference", where), None if date is None else str(date)
+        kind, members.read_text(plain, "reference", where), None if date is None else str(date)
     )
 
 
-def _name(text: str, where: str) -> str:
+def _parse_name(text: str, where: str) -> str:
     """Check that a name can be part of ID/PATH@VERSION."""
     if not text.strip() or "@" in text or "/" in text:
         raise EntryError(
@@ -367,14 +376,14 @@ def _name(text: str, where: str) -> str:
     return text.strip()
 
 
-def _ordered(ranges: list[Range], versions: str, where: str) -> None:
-    known = [bounds(each, versions) for each in ranges]
+def _require_ordered(ranges: list[Range], versions: str, where: str) -> None:
+    known = [range_bounds(each, versions) for each in ranges]
     for number, (start, end) in enumerate(known):
         if start and end and start >= end:
             raise EntryError(
                 f"{where}: ranges[{number}] is empty", "from is inclusive, before is exclusive"
             )
-        newest = version_scheme.parse(versions, ranges[number].newest or "")
+        newest = version_scheme.parse_version(versions, ranges[number].newest or "")
         if newest and ((start and newest < start) or (end and newest >= end)):
             raise EntryError(
                 f"{where}: ranges[{number}]: newest: {ranges[number].newest} is outside the range",
@@ -390,18 +399,18 @@ def _ordered(ranges: list[Range], versions: str, where: str) -> None:
             )
 
 
-def bounds(
+def range_bounds(
     each: Range, versions: str
 ) -> tuple[version_scheme.Version | None, version_scheme.Version | None]:
     """Return the first version of a range and the first after it; None if open."""
     start, end = (
-        None if text is None else version_scheme.parse(versions, text)
+        None if text is None else version_scheme.parse_version(versions, text)
         for text in (each.start, each.end)
     )
     return start, end
 
 
-def _version(plain: Mapping[str, Any], key: str, versions: str, where: str) -> str | None:
+def _parse_version(plain: Mapping[str, Any], key: str, versions: str, where: str) -> str | None:
     value = plain.get(key)
     if value is None:
         return None
@@ -412,8 +421,8 @@ def _version(plain: Mapping[str, Any], key: str, versions: str, where: str) -> s
         )
     if not isinstance(value, str):
         raise EntryError(f"{where}: {key}: {value} is not in quotes", f"write {key}: '{value}'")
-    if version_scheme.parse(versions, value) is None:
-        example = version_scheme.EXAMPLES[versions]
+    if version_scheme.parse_version(versions, value) is None:
+        example = version_scheme.VERSION_EXAMPLES[versions]
         raise EntryError(
             f"{where}: {key}: {value} is not a {versions} version", f"for example {example}"
         )

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from deltaproto.clients import version_scheme
 from deltaproto.clients.catalog import Catalogue
 from deltaproto.clients.model import (
-    EVERY,
+    ANY_TABLE,
     Access,
     AppliesTo,
     Client,
@@ -17,7 +17,13 @@ from deltaproto.clients.model import (
     Path,
     ProtocolGate,
 )
-from deltaproto.clients.resolve import Reference, beginning, latest_version, order, referred
+from deltaproto.clients.resolve import (
+    ClientReference,
+    first_version_of,
+    latest_version,
+    resolve_reference,
+    version_sort_key,
+)
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol import feature_catalog as features
 from deltaproto.protocol.feature import Feature, FeatureKind, FeatureStatus
@@ -26,34 +32,36 @@ from deltaproto.protocol.feature import Feature, FeatureKind, FeatureStatus
 class MatrixColumn(NamedTuple):
     """One path of one version of a client."""
 
-    reference: Reference
+    reference: ClientReference
     path: Path
     measured: bool
     """True if the results were measured, not read from a source"""
-    rows: dict[str, Row]
+    rows: dict[str, FeatureRow]
     """row by feature"""
 
 
 def newest_columns(catalogue: Catalogue) -> list[MatrixColumn]:
     """Return the newest known version of every client, sorted by name."""
     return [
-        column for client in catalogue.clients() for column in _columns(client, _newest(client))
+        column
+        for client in catalogue.clients()
+        for column in _version_columns(client, _newest_version(client))
     ]
 
 
-def columns_of(client: Client) -> list[MatrixColumn]:
+def client_columns(client: Client) -> list[MatrixColumn]:
     """Return every version of a client with changed support, and every measured one."""
     found: dict[version_scheme.Version | None, str | None] = {}
     for each in (*client.ranges, *client.measured):
         start = each.start
         found.setdefault(
-            None if start is None else version_scheme.parse(client.versions, start), start
+            None if start is None else version_scheme.parse_version(client.versions, start), start
         )
     ordered = sorted(
         found.items(),
         key=lambda item: (item[0] is not None, item[0] or version_scheme.Version((), True)),
     )
-    return [column for _, start in ordered for column in _columns(client, start)]
+    return [column for _, start in ordered for column in _version_columns(client, start)]
 
 
 def feature_names(columns: list[MatrixColumn]) -> list[str]:
@@ -72,7 +80,7 @@ def feature_names(columns: list[MatrixColumn]) -> list[str]:
     ]
 
 
-def answer(column: MatrixColumn, feature: str, *, read: bool) -> FeatureAnswer | None:
+def feature_answer(column: MatrixColumn, feature: str, *, read: bool) -> FeatureAnswer | None:
     """Return the support of a feature; None if the path lacks this access."""
     row = column.rows.get(feature)
     if row is None:
@@ -80,28 +88,28 @@ def answer(column: MatrixColumn, feature: str, *, read: bool) -> FeatureAnswer |
     return row.read if read else row.write
 
 
-def _columns(client: Client, start: str | None) -> Iterator[MatrixColumn]:
+def _version_columns(client: Client, start: str | None) -> Iterator[MatrixColumn]:
     if start is None:
-        candidate = beginning((client.ranges or client.measured)[0], client)
+        candidate = first_version_of((client.ranges or client.measured)[0], client)
     else:
-        candidate = referred(Reference(client.id, None, start), client)
+        candidate = resolve_reference(ClientReference(client.id, None, start), client)
     if candidate.range is None:
         return
     measured = {path.name for each in client.measured if each.start == start for path in each.paths}
     below = candidate.documented or candidate.range
     for path in candidate.paths:
-        named = Reference(client.id, path.name, start)
+        named = ClientReference(client.id, path.name, start)
         known = path.name in measured or below.confidence is Confidence.MEASURED
-        yield MatrixColumn(named, path, known, {row.feature: row for row in matrix(path)})
+        yield MatrixColumn(named, path, known, {row.feature: row for row in feature_rows(path)})
 
 
-def _newest(client: Client) -> str | None:
+def _newest_version(client: Client) -> str | None:
     known = [latest_version(each, client) for each in client.ranges]
     known += [each.start for each in client.measured]
     versions = [text for text in known if text is not None]
     if client.versions == "none" or not versions:
         return None
-    return max(versions, key=lambda text: order(client, text))
+    return max(versions, key=lambda text: version_sort_key(client, text))
 
 
 class FeatureAnswer(StrEnum):
@@ -117,7 +125,7 @@ class FeatureAnswer(StrEnum):
     NO = "no"
 
 
-class Row(NamedTuple):
+class FeatureRow(NamedTuple):
     """Support of one feature. `write` is None for a read-only path."""
 
     feature: str
@@ -126,23 +134,23 @@ class Row(NamedTuple):
     write: FeatureAnswer | None
 
 
-def matrix(path: Path) -> tuple[Row, ...]:
+def feature_rows(path: Path) -> tuple[FeatureRow, ...]:
     """Return a row for every catalog feature and those known only to this client.
 
     Reading a table with a writer feature is a yes: readers can ignore it. Writing needs both gates.
     """
     return tuple(
-        Row(
+        FeatureRow(
             name,
             feature.kind,
-            _with_known(path, name, Access.READ, _read(path, feature)),
-            _with_known(path, name, Access.APPEND, _write(path, feature)),
+            _apply_known_bad(path, name, Access.READ, _read_answer(path, feature)),
+            _apply_known_bad(path, name, Access.APPEND, _write_answer(path, feature)),
         )
-        for name, feature in sorted(_features(path))
+        for name, feature in sorted(_path_features(path))
     )
 
 
-def _with_known(
+def _apply_known_bad(
     path: Path, name: str, access: Access, answer: FeatureAnswer | None
 ) -> FeatureAnswer | None:
     """Return the gate's result, adjusted by known defects."""
@@ -150,7 +158,7 @@ def _with_known(
         return None
     found = [answer]
     for bad in path.known_bad:
-        if bad.features & {name, EVERY} and access in bad.access and not bad.pairs:
+        if bad.features & {name, ANY_TABLE} and access in bad.access and not bad.pairs:
             if bad.disputed:
                 found.append(FeatureAnswer.UNKNOWN)
                 continue
@@ -165,33 +173,33 @@ def _with_known(
     return max(found, key=list(FeatureAnswer).index)
 
 
-def _features(path: Path) -> Iterator[tuple[str, Feature]]:
+def _path_features(path: Path) -> Iterator[tuple[str, Feature]]:
     known = {feature.name for feature in feature_catalog.all_features()}
     for gate in (path.read, path.write):
         if gate is not None:
             known |= (gate.features or frozenset()) | gate.unused | (gate.unchecked or frozenset())
     reader = (path.read.features or frozenset()) if path.read else frozenset()
     for name in known:
-        yield name, feature_catalog.record(name, in_reader_list=name in reader)
+        yield name, feature_catalog.feature_record(name, in_reader_list=name in reader)
 
 
-def _read(path: Path, feature: Feature) -> FeatureAnswer | None:
+def _read_answer(path: Path, feature: Feature) -> FeatureAnswer | None:
     if path.read is None:
         return None
     if feature.kind is FeatureKind.WRITER:
         return FeatureAnswer.YES
-    return _answer(path.read, feature.name)
+    return _gate_answer(path.read, feature.name)
 
 
-def _write(path: Path, feature: Feature) -> FeatureAnswer | None:
+def _write_answer(path: Path, feature: Feature) -> FeatureAnswer | None:
     if path.write is None:
         return None
-    write = _answer(path.write, feature.name)
-    read = _read(path, feature) or FeatureAnswer.YES
+    write = _gate_answer(path.write, feature.name)
+    read = _read_answer(path, feature) or FeatureAnswer.YES
     return max(read, write, key=list(FeatureAnswer).index)
 
 
-def _answer(gate: ProtocolGate, name: str) -> FeatureAnswer:
+def _gate_answer(gate: ProtocolGate, name: str) -> FeatureAnswer:
     understood = gate.features is not None and name in gate.features
     if gate.unchecked is None:
         return FeatureAnswer.YES if understood else FeatureAnswer.UNCHECKED

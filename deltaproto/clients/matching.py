@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from deltaproto.clients.model import (
-    EVERY,
-    READING,
-    STRANGE,
+    ANY_TABLE,
+    ANY_UNKNOWN_FEATURE,
+    READ_ACCESSES,
     Access,
     AppliesTo,
     Confidence,
@@ -18,12 +18,12 @@ from deltaproto.clients.model import (
 )
 from deltaproto.clients.requirements import (
     APPEND_ONLY,
-    EXPRESSION,
+    EXPRESSION_PREFIX,
     HARMLESS_UNLESS_KNOWN,
-    OF_FEATURES,
+    HAZARDS_BY_FEATURE,
     UNNAMED_ROW_IDS,
     TableRequirements,
-    described,
+    describe_hazard,
 )
 from deltaproto.clients.verdict import PathVerdict, Verdict
 from deltaproto.protocol import feature_catalog
@@ -31,7 +31,7 @@ from deltaproto.protocol.feature import FeatureKind, FeatureStatus
 from deltaproto.protocol.violations import READER_FEATURES_VERSION, WRITER_FEATURES_VERSION
 
 
-def pass_gate(
+def gate_verdicts(
     gate: ProtocolGate,
     table: TableRequirements,
     side: str,
@@ -41,87 +41,97 @@ def pass_gate(
 ) -> Iterator[PathVerdict]:
     top = READER_FEATURES_VERSION if side == "reader" else WRITER_FEATURES_VERSION
     # An odd pair such as (2,4) does not include what one of its numbers implies.
-    implied = _implied(side, version) & table.protocol.supported
+    implied = _implied_features(side, version) & table.protocol.supported
     if gate.unchecked is None:
         names = [*implied, *(listed or ())]
-        yield from _unchecked([n for n in sorted(names) if not understood(gate, n)], table)
-        yield from _modes(gate, table)
+        yield from _unchecked_verdicts(
+            [n for n in sorted(names) if not understands_feature(gate, n)], table
+        )
+        yield from _mode_verdicts(gate, table)
         return
     if version > top:
         yield PathVerdict(Verdict.REFUSED, (), f"{side} version {version} is not defined")
     elif version < top:
-        yield from _legacy(gate, table, side, version, implied)
+        yield from _legacy_verdicts(gate, table, side, version, implied)
     elif gate.features is None:
         yield PathVerdict(
-            _refusal(confidence),
+            _refusal_verdict(confidence),
             tuple(sorted(listed or ())),
             f"it does not support table features, so not {side} version {version}",
         )
     else:
-        yield from _listed(gate, table, sorted(listed or ()), confidence)
-    yield from _modes(gate, table)
+        yield from _listed_verdicts(gate, table, sorted(listed or ()), confidence)
+    yield from _mode_verdicts(gate, table)
 
 
-def _legacy(
+def _legacy_verdicts(
     gate: ProtocolGate, table: TableRequirements, side: str, version: int, implied: Iterable[str]
 ) -> Iterator[PathVerdict]:
     if version not in gate.legacy:
-        lower = _carried(gate, side, version)
+        lower = _accepted_below(gate, side, version)
         lacking = [name for name in sorted(implied) if name not in lower]
         yield PathVerdict(
             Verdict.REFUSED, tuple(lacking), f"it does not support {side} version {version}"
         )
         return
     conditional = (gate.unused | gate.legacy_unused) & set(implied)
-    yield from _only_unused(sorted(conditional), table)
-    yield from _unchecked(sorted(gate.unchecked & set(implied) if gate.unchecked else ()), table)
-
-
-def _carried(gate: ProtocolGate, side: str, version: int) -> frozenset[str]:
-    """Return features supported below `version`, which do not block the client."""
-    known = max((number for number in gate.legacy if number < version), default=0)
-    return _implied(side, known) | (gate.features or frozenset())
-
-
-def _implied(side: str, version: int) -> frozenset[str]:
-    """Return the features a legacy version requires of this side alone."""
-    if side == "writer":
-        return feature_catalog.implied_by(READER_FEATURES_VERSION - 1, version)
-    every = feature_catalog.implied_by(version, WRITER_FEATURES_VERSION - 1)
-    return frozenset(
-        n for n in every if feature_catalog.record(n).kind is FeatureKind.READER_WRITER
+    yield from _used_refusals(sorted(conditional), table)
+    yield from _unchecked_verdicts(
+        sorted(gate.unchecked & set(implied) if gate.unchecked else ()), table
     )
 
 
-def _listed(
+def _accepted_below(gate: ProtocolGate, side: str, version: int) -> frozenset[str]:
+    """Return features supported below `version`, which do not block the client."""
+    known = max((number for number in gate.legacy if number < version), default=0)
+    return _implied_features(side, known) | (gate.features or frozenset())
+
+
+def _implied_features(side: str, version: int) -> frozenset[str]:
+    """Return the features a legacy version requires of this side alone."""
+    if side == "writer":
+        return feature_catalog.features_implied_by(READER_FEATURES_VERSION - 1, version)
+    every = feature_catalog.features_implied_by(version, WRITER_FEATURES_VERSION - 1)
+    return frozenset(
+        n for n in every if feature_catalog.feature_record(n).kind is FeatureKind.READER_WRITER
+    )
+
+
+def _listed_verdicts(
     gate: ProtocolGate, table: TableRequirements, names: list[str], confidence: Confidence
 ) -> Iterator[PathVerdict]:
     assert gate.features is not None
     unchecked = gate.unchecked or frozenset()
     passing = [
-        name for name in names if name in unchecked or (STRANGE in unchecked and strange(name))
+        name
+        for name in names
+        if name in unchecked or (ANY_UNKNOWN_FEATURE in unchecked and is_unknown_feature(name))
     ]
     for name in names:
-        if understood(gate, name) or name in gate.unused or name in passing:
+        if understands_feature(gate, name) or name in gate.unused or name in passing:
             continue
-        reason = "it does not support {}" + (", an unknown feature" if strange(name) else "")
-        yield PathVerdict(_refusal(confidence, nobody_knows=strange(name)), (name,), reason)
-    yield from _only_unused([n for n in names if n in gate.unused], table)
-    yield from _unchecked(passing, table)
+        reason = "it does not support {}" + (
+            ", an unknown feature" if is_unknown_feature(name) else ""
+        )
+        yield PathVerdict(
+            _refusal_verdict(confidence, nobody_knows=is_unknown_feature(name)), (name,), reason
+        )
+    yield from _used_refusals([n for n in names if n in gate.unused], table)
+    yield from _unchecked_verdicts(passing, table)
 
 
-def understood(gate: ProtocolGate, name: str) -> bool:
+def understands_feature(gate: ProtocolGate, name: str) -> bool:
     return gate.features is not None and name in gate.features
 
 
-def _refusal(confidence: Confidence, *, nobody_knows: bool = False) -> Verdict:
+def _refusal_verdict(confidence: Confidence, *, nobody_knows: bool = False) -> Verdict:
     # A gate assembled from documentation proves nothing about unknown names.
     sure = (Confidence.MEASURED, Confidence.SOURCE)
     known = confidence in sure if nobody_knows else confidence is not Confidence.INFERRED
     return Verdict.REFUSED if known else Verdict.UNKNOWN
 
 
-def _only_unused(names: Iterable[str], table: TableRequirements) -> Iterator[PathVerdict]:
+def _used_refusals(names: Iterable[str], table: TableRequirements) -> Iterator[PathVerdict]:
     for name in names:
         uses = table.uses(name)
         if uses:
@@ -134,13 +144,13 @@ def _only_unused(names: Iterable[str], table: TableRequirements) -> Iterator[Pat
             )
 
 
-def _unchecked(names: Iterable[str], table: TableRequirements) -> Iterator[PathVerdict]:
+def _unchecked_verdicts(names: Iterable[str], table: TableRequirements) -> Iterator[PathVerdict]:
     for name in names:
         if table.uses(name) is not False:
             yield PathVerdict(Verdict.WRONG, (name,), "it accepts {} without supporting it")
 
 
-def _modes(gate: ProtocolGate, table: TableRequirements) -> Iterator[PathVerdict]:
+def _mode_verdicts(gate: ProtocolGate, table: TableRequirements) -> Iterator[PathVerdict]:
     for feature, mode in table.modes:
         known = gate.modes.get(feature)
         if known is not None and mode != "none" and mode not in known:
@@ -151,28 +161,31 @@ def _modes(gate: ProtocolGate, table: TableRequirements) -> Iterator[PathVerdict
             )
 
 
-def strange(name: str) -> bool:
+def is_unknown_feature(name: str) -> bool:
     """Return True for an unknown feature name."""
-    return feature_catalog.record(name).status is FeatureStatus.UNKNOWN
+    return feature_catalog.feature_record(name).status is FeatureStatus.UNKNOWN
 
 
-__all__ = ["OFFERS_NO", "PathVerdict", "Verdict", "judge"]
+__all__ = ["NOT_OFFERED", "PathVerdict", "Verdict", "judge_access"]
 
 _OK = PathVerdict(Verdict.OK)
-OFFERS_NO = "it offers no "
+NOT_OFFERED = "it offers no "
 _APPEND_ONLY = (
     "delta.appendOnly is true: rows may be added, and an UPDATE, DELETE or MERGE that changes or "
     "removes rows fails"
 )
 
 
-def judge(each: Range, path: Path, table: TableRequirements, access: Access) -> PathVerdict:
+def judge_access(each: Range, path: Path, table: TableRequirements, access: Access) -> PathVerdict:
     """Evaluate an access by this client path to a table with these requirements."""
     if not path.offers(access):
-        return PathVerdict(Verdict.REFUSED, (), f"{OFFERS_NO}{_WORDS[access]}")
-    found = list(_judged(each, path, table, access))
+        return PathVerdict(Verdict.REFUSED, (), f"{NOT_OFFERED}{_WORDS[access]}")
+    found = list(_all_verdicts(each, path, table, access))
     ungated = [
-        item for bad in path.known_bad if bad.ungated for item in _known_bad(bad, table, access)
+        item
+        for bad in path.known_bad
+        if bad.ungated
+        for item in _known_bad_verdicts(bad, table, access)
     ]
     if any(judgement.verdict is Verdict.WRONG for judgement in ungated):
         found = ungated
@@ -187,11 +200,11 @@ def judge(each: Range, path: Path, table: TableRequirements, access: Access) -> 
     for judgement in deciding:
         by_reason.setdefault(judgement.reason, {}).update(dict.fromkeys(judgement.because))
     because = dict.fromkeys(name for names in by_reason.values() for name in names)
-    reasons = [reason.replace("{}", _and(names)) for reason, names in by_reason.items()]
+    reasons = [reason.replace("{}", _join_and(names)) for reason, names in by_reason.items()]
     return PathVerdict(worst, tuple(because), "; ".join(reasons))
 
 
-def _and(names: Iterable[str]) -> str:
+def _join_and(names: Iterable[str]) -> str:
     *others, last = [*names] or [""]
     return f"{', '.join(others)} and {last}" if others else last
 
@@ -207,13 +220,13 @@ _WORDS = {
 }
 
 
-def _judged(
+def _all_verdicts(
     each: Range, path: Path, table: TableRequirements, access: Access
 ) -> Iterator[PathVerdict]:
     if each.whole:
-        yield from _requirements(path, table)
+        yield from _requirement_verdicts(path, table)
     if not table.by_name:
-        yield from _catalog_only(each.catalog_only, table)
+        yield from _catalog_only_verdicts(each.catalog_only, table)
     for doubt in table.doubts:
         yield PathVerdict(Verdict.UNKNOWN, (), doubt)
     protocol = table.protocol
@@ -224,22 +237,22 @@ def _judged(
         )
     if path.read is not None:
         version, listed = protocol.min_reader_version, protocol.reader_features
-        gate = path.read if access in READING else _writers_reading(path)
-        yield from pass_gate(gate, table, "reader", version, listed, confidence)
-    if access not in READING and path.write is not None:
+        gate = path.read if access in READ_ACCESSES else _writers_read_gate(path)
+        yield from gate_verdicts(gate, table, "reader", version, listed, confidence)
+    if access not in READ_ACCESSES and path.write is not None:
         taken = path.write.readers
         if taken is not None and protocol.min_reader_version not in (*taken, 3):
             because = tuple(sorted({"columnMapping"} & protocol.supported))
             reason = f"its writer does not support reader version {protocol.min_reader_version}"
             yield PathVerdict(Verdict.REFUSED, because, reason)
         version, listed = protocol.min_writer_version, protocol.writer_features
-        yield from pass_gate(path.write, table, "writer", version, listed, confidence)
+        yield from gate_verdicts(path.write, table, "writer", version, listed, confidence)
     for bad in path.known_bad:
-        yield from _known_bad(bad, table, access)
-    yield from _of_hazards(path, table, access)
+        yield from _known_bad_verdicts(bad, table, access)
+    yield from _hazard_verdicts(path, table, access)
 
 
-def _writers_reading(path: Path) -> ProtocolGate:
+def _writers_read_gate(path: Path) -> ProtocolGate:
     """Return the reader gate for writes, which may use another library than reads."""
     assert path.read is not None
     if path.write is None or path.write.reader_features is None:
@@ -250,7 +263,7 @@ def _writers_reading(path: Path) -> ProtocolGate:
     )
 
 
-def _of_hazards(path: Path, table: TableRequirements, access: Access) -> Iterator[PathVerdict]:
+def _hazard_verdicts(path: Path, table: TableRequirements, access: Access) -> Iterator[PathVerdict]:
     for hazard in sorted(table.hazards):
         handling = path.handling(hazard, access)
         if handling is None and access not in _affected_accesses(hazard):
@@ -258,23 +271,23 @@ def _of_hazards(path: Path, table: TableRequirements, access: Access) -> Iterato
         if handling is None and hazard in HARMLESS_UNLESS_KNOWN:
             continue
         if handling is None:
-            reason = f"{described(hazard)}, and its handling of that was not measured"
+            reason = f"{describe_hazard(hazard)}, and its handling of that was not measured"
             yield PathVerdict(Verdict.UNKNOWN, _causing_features(hazard, table), reason)
         elif handling.verdict is not Verdict.OK:
-            reason = f"{described(hazard)}: {_phrase(handling.what)}".rstrip(": ")
+            reason = f"{describe_hazard(hazard)}: {_to_phrase(handling.what)}".rstrip(": ")
             yield PathVerdict(handling.verdict, _causing_features(hazard, table), reason)
     # With doubts about the log, no earlier verdict was ok.
     for hazard in () if table.doubts else sorted(table.unseen - table.hazards):
         handling = path.handling(hazard, access)
         if handling is not None and handling.verdict is not Verdict.OK:
-            reason = f"it is unknown whether {described(hazard)}, which it cannot handle"
+            reason = f"it is unknown whether {describe_hazard(hazard)}, which it cannot handle"
             yield PathVerdict(Verdict.UNKNOWN, (), reason)
 
 
 def _causing_features(hazard: str, table: TableRequirements) -> tuple[str, ...]:
     """Return the supported features that cause a hazard."""
     supported = table.protocol.supported
-    return tuple(n for n, words in OF_FEATURES.items() if hazard in words and n in supported)
+    return tuple(n for n, words in HAZARDS_BY_FEATURE.items() if hazard in words and n in supported)
 
 
 def _affected_accesses(hazard: str) -> frozenset[Access]:
@@ -283,23 +296,23 @@ def _affected_accesses(hazard: str) -> frozenset[Access]:
         return _NO_ACCESS
     if hazard == UNNAMED_ROW_IDS:
         return _WRITING
-    return _CHECKING if hazard.startswith(EXPRESSION) else _EVERY_ACCESS
+    return _CHECKING if hazard.startswith(EXPRESSION_PREFIX) else _EVERY_ACCESS
 
 
 _NO_ACCESS: frozenset[Access] = frozenset()
 _EVERY_ACCESS = frozenset(Access)
-_WRITING = _EVERY_ACCESS - READING
+_WRITING = _EVERY_ACCESS - READ_ACCESSES
 _CHECKING = frozenset({Access.APPEND, Access.DML})
 
 
-def _requirements(path: Path, table: TableRequirements) -> Iterator[PathVerdict]:
+def _requirement_verdicts(path: Path, table: TableRequirements) -> Iterator[PathVerdict]:
     supported = table.protocol.supported
     for name in sorted(table.protocol.listed):
-        if not any(understood(gate, name) for gate in (path.read, path.write) if gate):
+        if not any(understands_feature(gate, name) for gate in (path.read, path.write) if gate):
             continue
         missing = [
             other
-            for other in feature_catalog.record(name).required_features
+            for other in feature_catalog.feature_record(name).required_features
             if other not in supported
         ]
         if missing:
@@ -311,40 +324,44 @@ def _requirements(path: Path, table: TableRequirements) -> Iterator[PathVerdict]
             )
 
 
-def _catalog_only(names: frozenset[str], table: TableRequirements) -> Iterator[PathVerdict]:
+def _catalog_only_verdicts(
+    names: frozenset[str], table: TableRequirements
+) -> Iterator[PathVerdict]:
     for name in sorted(names & table.protocol.supported):
         yield PathVerdict(Verdict.REFUSED, (name,), "a {} table is accessible only by catalog name")
 
 
-def _known_bad(bad: KnownBad, table: TableRequirements, access: Access) -> Iterator[PathVerdict]:
+def _known_bad_verdicts(
+    bad: KnownBad, table: TableRequirements, access: Access
+) -> Iterator[PathVerdict]:
     versions = table.protocol.min_reader_version, table.protocol.min_writer_version
     if bad.pairs and versions not in bad.pairs:
         return
-    if EVERY in bad.features and access in bad.access:
+    if ANY_TABLE in bad.features and access in bad.access:
         verdict = Verdict.REFUSED if bad.fails else Verdict.WRONG
-        yield PathVerdict(verdict, (), _phrase(bad.what))
+        yield PathVerdict(verdict, (), _to_phrase(bad.what))
         return
     names = table.protocol.supported
-    if STRANGE not in bad.features:
+    if ANY_UNKNOWN_FEATURE not in bad.features:
         names &= bad.features
     for name in sorted(names):
-        if name not in bad.features and not strange(name):
+        if name not in bad.features and not is_unknown_feature(name):
             continue
-        uses = _happens(bad.where, table, name)
+        uses = _applies(bad.where, table, name)
         if access not in bad.access or uses is False:
             continue
         if bad.disputed:
-            yield PathVerdict(Verdict.UNKNOWN, (name,), _phrase(bad.what))
+            yield PathVerdict(Verdict.UNKNOWN, (name,), _to_phrase(bad.what))
         elif not bad.fails:
-            yield PathVerdict(Verdict.WRONG, (name,), _phrase(bad.what))
+            yield PathVerdict(Verdict.WRONG, (name,), _to_phrase(bad.what))
         elif uses:
-            yield PathVerdict(Verdict.REFUSED, (name,), _phrase(bad.what))
+            yield PathVerdict(Verdict.REFUSED, (name,), _to_phrase(bad.what))
         else:
-            unsure = f"{_phrase(bad.what)}, and it is unknown whether {{}} is used"
+            unsure = f"{_to_phrase(bad.what)}, and it is unknown whether {{}} is used"
             yield PathVerdict(Verdict.UNKNOWN, (name,), unsure)
 
 
-def _happens(where: AppliesTo, table: TableRequirements, name: str) -> bool | None:
+def _applies(where: AppliesTo, table: TableRequirements, name: str) -> bool | None:
     match where:
         case AppliesTo.SUPPORTED:
             return True
@@ -354,6 +371,6 @@ def _happens(where: AppliesTo, table: TableRequirements, name: str) -> bool | No
             return table.uses(name)
 
 
-def _phrase(sentence: str) -> str:
+def _to_phrase(sentence: str) -> str:
     """Turn a sentence into a phrase."""
     return sentence.rstrip(".")

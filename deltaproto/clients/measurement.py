@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from deltaproto.clients.model import Access
-from deltaproto.clients.resolve import Reference
+from deltaproto.clients.resolve import ClientReference
 from deltaproto.errors import UsageError
 
 _FOLDER = Path(__file__).parent / "measured"
@@ -117,10 +117,10 @@ class Measurement(NamedTuple):
     @property
     def name(self) -> str:
         """Client name as used in policies."""
-        return str(Reference(self.client, self.path, self.version))
+        return str(ClientReference(self.client, self.path, self.version))
 
 
-def to_json(measured: Measurement) -> str:
+def measurement_to_json(measured: Measurement) -> str:
     """Serialize to JSON. Equal reasons are stored once; operations not offered are omitted."""
     kept = [cell for cell in measured.cells if cell.outcome is not MeasuredOutcome.NOT_OFFERED]
     reasons = list(dict.fromkeys(cell.why for cell in kept if cell.why))
@@ -137,7 +137,7 @@ def to_json(measured: Measurement) -> str:
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
-def from_json(text: str, where: str) -> Measurement:
+def measurement_from_json(text: str, where: str) -> Measurement:
     """Parse a measurement file.
 
     Raises:
@@ -160,19 +160,25 @@ def from_json(text: str, where: str) -> Measurement:
 
 
 @cache
-def shipped_measurements() -> tuple[Measurement, ...]:
+def load_shipped_measurements() -> tuple[Measurement, ...]:
     """Return the built-in measurements, sorted by name."""
     files = sorted(_FOLDER.glob("*.json"))
-    return tuple(from_json(file.read_text(encoding="utf-8"), file.name) for file in files)
+    return tuple(
+        measurement_from_json(file.read_text(encoding="utf-8"), file.name) for file in files
+    )
 
 
-def measurement_of(client: str, path: str | None, version: str | None) -> Measurement | None:
+def find_measurement(client: str, path: str | None, version: str | None) -> Measurement | None:
     """Return the built-in measurement of exactly this version, or None."""
-    file = _FOLDER / f"{file_name(client, path, version)}.json"
-    return from_json(file.read_text(encoding="utf-8"), file.name) if file.exists() else None
+    file = _FOLDER / f"{measurement_file_name(client, path, version)}.json"
+    return (
+        measurement_from_json(file.read_text(encoding="utf-8"), file.name)
+        if file.exists()
+        else None
+    )
 
 
-def file_name(client: str, path: str | None, version: str | None) -> str:
+def measurement_file_name(client: str, path: str | None, version: str | None) -> str:
     """Return the name of a measurement's file, without extension."""
     named = f"{client}.{path}" if path else client
     return f"{named}@{version}" if version else named

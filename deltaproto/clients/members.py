@@ -15,7 +15,7 @@ class EntryError(UsageError):
     """An invalid catalog entry; the message contains its position."""
 
 
-def known_keys(plain: Any, known: Collection[str], where: str) -> None:
+def require_known_keys(plain: Any, known: Collection[str], where: str) -> None:
     if not isinstance(plain, Mapping):
         raise EntryError(f"{where}: not a mapping", f"use the keys {', '.join(sorted(known))}")
     for key in plain:
@@ -27,35 +27,35 @@ def known_keys(plain: Any, known: Collection[str], where: str) -> None:
             raise EntryError(f"{where}: unknown key {key}", hint)
 
 
-def text(plain: Mapping[str, Any], key: str, where: str, default: str | None = None) -> str:
+def read_text(plain: Mapping[str, Any], key: str, where: str, default: str | None = None) -> str:
     value = plain.get(key, default)
     if not isinstance(value, str) or (not value.strip() and default is None):
         raise EntryError(f"{where}: {key} must be a text", f"for example {key}: 'text'")
     return value.strip()
 
 
-def flag(plain: Mapping[str, Any], key: str, where: str) -> bool:
+def read_flag(plain: Mapping[str, Any], key: str, where: str) -> bool:
     value = plain.get(key, False)
     if not isinstance(value, bool):
         raise EntryError(f"{where}: {key} must be true or false", f"for example {key}: true")
     return value
 
 
-def items(plain: Mapping[str, Any], key: str, where: str, default: list[Any]) -> list[Any]:
+def read_items(plain: Mapping[str, Any], key: str, where: str, default: list[Any]) -> list[Any]:
     value = plain.get(key, default)
     if not isinstance(value, list):
         raise EntryError(f"{where}: {key} must be a list", f"for example {key}: []")
     return value
 
 
-def features(plain: Mapping[str, Any], key: str, where: str) -> tuple[str, ...]:
+def read_features(plain: Mapping[str, Any], key: str, where: str) -> tuple[str, ...]:
     """Read feature names. Unknown names are accepted unless they look like a typo."""
-    found = names(plain, key, where)
-    no_mistakes(found, f"{where}: {key}")
+    found = read_names(plain, key, where)
+    refuse_misspelled(found, f"{where}: {key}")
     return found
 
 
-def no_mistakes(found: Iterable[str], where: str) -> None:
+def refuse_misspelled(found: Iterable[str], where: str) -> None:
     """Refuse unknown names that are similar to feature names."""
     import difflib
 
@@ -68,18 +68,18 @@ def no_mistakes(found: Iterable[str], where: str) -> None:
             raise EntryError(f"{where}: unknown feature {name}", f"did you mean {near[0]}?")
 
 
-def names(plain: Mapping[str, Any], key: str, where: str) -> tuple[str, ...]:
-    value = items(plain, key, where, [])
+def read_names(plain: Mapping[str, Any], key: str, where: str) -> tuple[str, ...]:
+    value = read_items(plain, key, where, [])
     if not all(isinstance(item, str) for item in value):
         raise EntryError(f"{where}: {key} must be a list of names", f"for example {key}: [a, b]")
     return tuple(value)
 
 
-def choice(plain: Mapping[str, Any], key: str, kind: type[_E], where: str, default: _E) -> _E:
-    return member(kind, str(plain.get(key, default)), f"{where}: {key}")
+def read_choice(plain: Mapping[str, Any], key: str, kind: type[_E], where: str, default: _E) -> _E:
+    return parse_member(kind, str(plain.get(key, default)), f"{where}: {key}")
 
 
-def member(kind: type[_E], text: str, where: str) -> _E:
+def parse_member(kind: type[_E], text: str, where: str) -> _E:
     every: Iterable[_E] = kind
     for one in every:
         if one.value == text:

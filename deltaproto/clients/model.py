@@ -12,11 +12,11 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import NamedTuple
 
-from deltaproto.clients.requirements import more_general
+from deltaproto.clients.requirements import general_hazard
 from deltaproto.clients.verdict import Verdict
 
-STRANGE = "*"
-EVERY = "every table"
+ANY_UNKNOWN_FEATURE = "*"
+ANY_TABLE = "every table"
 """pseudo-feature of a known problem that occurs with every protocol"""
 _NONE: frozenset[str] = frozenset()
 
@@ -34,7 +34,7 @@ class Access(StrEnum):
     """reads the table as a stream"""
 
 
-READING = frozenset({Access.READ, Access.STREAM})
+READ_ACCESSES = frozenset({Access.READ, Access.STREAM})
 
 
 class Confidence(StrEnum):
@@ -69,7 +69,7 @@ class ProtocolGate(NamedTuple):
     """the same, but only where a legacy version implies them; refused when listed"""
     unchecked: frozenset[str] | None = _NONE
     """accepted without support, so rows may be wrong if the features are used; None: all.
-    `STRANGE` stands for every unknown name"""
+    `ANY_UNKNOWN_FEATURE` stands for every unknown name"""
     modes: Mapping[str, frozenset[str]] = MappingProxyType({})
     """feature to its supported modes, if not all are supported"""
     readers: frozenset[int] | None = None
@@ -132,7 +132,7 @@ class Path(NamedTuple):
 
     def handling(self, hazard: str, access: Access) -> Handling | None:
         """Return the client's handling of a hazard; None if unknown."""
-        for word in (hazard, more_general(hazard)):
+        for word in (hazard, general_hazard(hazard)):
             for tried in (access, Access.READ) if access is Access.STREAM else (access,):
                 if word is not None and (word, tried) in self.hazards:
                     return self.hazards[word, tried]
@@ -140,7 +140,7 @@ class Path(NamedTuple):
 
     def offers(self, access: Access) -> bool:
         """Return True if the access is offered and has a gate."""
-        gate = self.read if access in READING else self.write
+        gate = self.read if access in READ_ACCESSES else self.write
         return access in self.access and gate is not None
 
 

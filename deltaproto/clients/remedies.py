@@ -1,7 +1,7 @@
 """Remedies for clients that cannot use a table, cheapest first.
 
 Upgrading the client does not touch the table. Dropping a feature changes the table's protocol. It
-is cheap only if it rewrites no files and keeps the history (the feature's `Drop` record).
+is cheap only if it rewrites no files and keeps the history (the feature's `DropBehavior` record).
 """
 
 from __future__ import annotations
@@ -10,13 +10,18 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from deltaproto.clients import requirements
-from deltaproto.clients.matching import PathVerdict, Verdict, judge
+from deltaproto.clients.matching import PathVerdict, Verdict, judge_access
 from deltaproto.clients.model import Access, Path
 from deltaproto.clients.requirements import TableRequirements
-from deltaproto.clients.resolve import Candidate, Reference, beginning, latest
+from deltaproto.clients.resolve import (
+    ClientAtVersion,
+    ClientReference,
+    first_version_of,
+    newest_version_of,
+)
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.compatibility_mode import FORMAT, FORMATS, LOCATION
-from deltaproto.protocol.feature import Drop
+from deltaproto.protocol.feature import DropBehavior
 from deltaproto.protocol.protocol import Protocol
 
 TABLE = "{table}"
@@ -60,8 +65,8 @@ class Remedy(NamedTuple):
         return self.command.replace(TABLE, shlex.quote(table))
 
 
-def remedies(
-    candidate: Candidate,
+def find_remedies(
+    candidate: ClientAtVersion,
     path: Path,
     table: TableRequirements,
     access: Access,
@@ -73,29 +78,29 @@ def remedies(
     found = [
         remedy
         for remedy in (
-            _raised(candidate, path, table, access),
-            _completed(candidate, path, table, access, judgement),
-            _normalised(candidate, path, table, access),
-            _by_name(candidate, judgement),
-            _copied(candidate, path, table, access, judgement),
-            _dropped(candidate, path, table, access, judgement),
+            _upgrade_remedy(candidate, path, table, access),
+            _complete_features_remedy(candidate, path, table, access, judgement),
+            _normalize_remedy(candidate, path, table, access),
+            _catalog_name_remedy(candidate, judgement),
+            _read_copy_remedy(candidate, path, table, access, judgement),
+            _drop_features_remedy(candidate, path, table, access, judgement),
         )
         if remedy is not None
     ]
     return tuple(sorted(found, key=lambda remedy: list(RemedyCost).index(remedy.cost)))
 
 
-def _raised(
-    candidate: Candidate, path: Path, table: TableRequirements, access: Access
+def _upgrade_remedy(
+    candidate: ClientAtVersion, path: Path, table: TableRequirements, access: Access
 ) -> Remedy | None:
     """Return the newest known version that passes, with the first version that works."""
     client, here = candidate.client, candidate.documented or candidate.range
     later = client.ranges[client.ranges.index(here) + 1 :] if here in client.ranges else ()
-    first: Reference | None = None
-    newest: Reference | None = None
+    first: ClientReference | None = None
+    newest: ClientReference | None = None
     for each in later:
-        start = _passing(beginning(each, client), path, table, access)
-        known = _passing(latest(each, client), path, table, access) or start
+        start = _find_passing_path(first_version_of(each, client), path, table, access)
+        known = _find_passing_path(newest_version_of(each, client), path, table, access) or start
         if known is None and newest is not None:
             break
         first, newest = first or start or known, known or newest
@@ -107,19 +112,19 @@ def _raised(
     return Remedy("raise-client", RemedyCost.CLIENT, text, client=str(newest))
 
 
-def _passing(
-    there: Candidate, path: Path, table: TableRequirements, access: Access
-) -> Reference | None:
+def _find_passing_path(
+    there: ClientAtVersion, path: Path, table: TableRequirements, access: Access
+) -> ClientReference | None:
     """Return the first passing path of a version: the one with the same name, or the only one."""
     others = [p for p in there.paths if path.name is None or p.name in (path.name, None)]
     for passing in others:
-        if there.range and judge(there.range, passing, table, access).verdict is Verdict.OK:
+        if there.range and judge_access(there.range, passing, table, access).verdict is Verdict.OK:
             return there.reference._replace(path=passing.name)
     return None
 
 
-def _completed(
-    candidate: Candidate,
+def _complete_features_remedy(
+    candidate: ClientAtVersion,
     path: Path,
     table: TableRequirements,
     access: Access,
@@ -129,14 +134,17 @@ def _completed(
     missing = {
         required
         for name in judgement.because
-        for required in feature_catalog.record(name).required_features
+        for required in feature_catalog.feature_record(name).required_features
         if required not in table.protocol.supported
     }
     if not missing or candidate.range is None:
         return None
     names = tuple(sorted(missing))
-    complete = _with(table, names)
-    if complete is None or judge(candidate.range, path, complete, access).verdict is not Verdict.OK:
+    complete = _requirements_with(table, names)
+    if (
+        complete is None
+        or judge_access(candidate.range, path, complete, access).verdict is not Verdict.OK
+    ):
         return None
     return Remedy(
         "add-feature",
@@ -147,8 +155,8 @@ def _completed(
     )
 
 
-def _dropped(
-    candidate: Candidate,
+def _drop_features_remedy(
+    candidate: ClientAtVersion,
     path: Path,
     table: TableRequirements,
     access: Access,
@@ -156,26 +164,29 @@ def _dropped(
 ) -> Remedy | None:
     if not judgement.because or not path.offers(access) or candidate.range is None:
         return None
-    names = _droppable(table, judgement.because)
+    names = _find_droppable(table, judgement.because)
     if not names or set(names) & candidate.range.catalog_only:
         return None
-    drops = [feature_catalog.record(name).drop for name in names]
-    without = _without(table, names)
-    if without is None or judge(candidate.range, path, without, access).verdict is not Verdict.OK:
+    drops = [feature_catalog.feature_record(name).drop for name in names]
+    without = _requirements_without(table, names)
+    if (
+        without is None
+        or judge_access(candidate.range, path, without, access).verdict is not Verdict.OK
+    ):
         return None
     cost, text, flags = _cost(drops), f"drop {', '.join(names)}", ""
     if "checkConstraints" in names and table.uses("checkConstraints") is not False:
         text = f"drop the constraints, then {', '.join(names)}"
-    if "columnMapping" in names and _clustered(table):
+    if "columnMapping" in names and _is_clustered(table):
         text = f"ALTER TABLE … CLUSTER BY NONE (otherwise Delta 4.4 breaks the table), then {text}"
     if not all(drop.delta_spark for drop in drops):
         text += ", which only Databricks supports"
     if cost is RemedyCost.REWRITE:
         text += ", which rewrites data files"
     if any(drop.protects_history or drop.needs_truncate for drop in drops):
-        protected = _protected(without)
+        protected = _with_checkpoint_protection(without)
         if any(drop.needs_truncate for drop in drops) or (
-            judge(candidate.range, path, protected, access).verdict is not Verdict.OK
+            judge_access(candidate.range, path, protected, access).verdict is not Verdict.OK
         ):
             flags = " --history truncate"
             text += "; the history is truncated"
@@ -190,19 +201,21 @@ def _dropped(
     )
 
 
-def _clustered(table: TableRequirements) -> bool:
+def _is_clustered(table: TableRequirements) -> bool:
     return "clustering" in table.protocol.supported and table.uses("clustering") is not False
 
 
-def _droppable(table: TableRequirements, because: tuple[str, ...]) -> tuple[str, ...]:
+def _find_droppable(table: TableRequirements, because: tuple[str, ...]) -> tuple[str, ...]:
     """Return the droppable ones of the features, dependents first."""
     found: dict[str, None] = {}
 
     def take(name: str) -> bool:
-        drop = feature_catalog.record(name).drop
+        drop = feature_catalog.feature_record(name).drop
         if not (drop.delta_spark or drop.databricks):
             return False
-        if all(take(other) for other in feature_catalog.dependents(name, table.protocol.supported)):
+        if all(
+            take(other) for other in feature_catalog.find_dependents(name, table.protocol.supported)
+        ):
             found.setdefault(name)
             return True
         return False
@@ -212,15 +225,15 @@ def _droppable(table: TableRequirements, because: tuple[str, ...]) -> tuple[str,
     return tuple(found)
 
 
-def _normalised(
-    candidate: Candidate, path: Path, table: TableRequirements, access: Access
+def _normalize_remedy(
+    candidate: ClientAtVersion, path: Path, table: TableRequirements, access: Access
 ) -> Remedy | None:
     """Store the same features as the lowest protocol, if that unblocks the client."""
     protocol = table.protocol
     if candidate.range is None or protocol.violations() or protocol.lowest() == protocol:
         return None
     lower = table._replace(protocol=protocol.lowest())
-    if judge(candidate.range, path, lower, access).verdict is not Verdict.OK:
+    if judge_access(candidate.range, path, lower, access).verdict is not Verdict.OK:
         return None
     return Remedy(
         "normalise",
@@ -230,7 +243,7 @@ def _normalised(
     )
 
 
-def _by_name(candidate: Candidate, judgement: PathVerdict) -> Remedy | None:
+def _catalog_name_remedy(candidate: ClientAtVersion, judgement: PathVerdict) -> Remedy | None:
     if candidate.range is None or not set(judgement.because) & candidate.range.catalog_only:
         return None
     return Remedy(
@@ -240,8 +253,8 @@ def _by_name(candidate: Candidate, judgement: PathVerdict) -> Remedy | None:
     )
 
 
-def _copied(
-    candidate: Candidate,
+def _read_copy_remedy(
+    candidate: ClientAtVersion,
     path: Path,
     table: TableRequirements,
     access: Access,
@@ -253,7 +266,7 @@ def _copied(
     if table.doubts or table.protocol.violations():
         return None
     copy = TableRequirements(COPY_PROTOCOL, frozenset(), frozenset())
-    if judge(candidate.range, path, copy, access).verdict is not Verdict.OK:
+    if judge_access(candidate.range, path, copy, access).verdict is not Verdict.OK:
         return None
     command = (
         f"deltaproto plan-upgrade {TABLE} --engine databricks "
@@ -269,7 +282,7 @@ def _copied(
     )
 
 
-def _cost(drops: list[Drop]) -> RemedyCost:
+def _cost(drops: list[DropBehavior]) -> RemedyCost:
     if any(drop.rewrites_data for drop in drops):
         return RemedyCost.REWRITE
     if any(drop.protects_history or drop.needs_truncate for drop in drops):
@@ -277,7 +290,9 @@ def _cost(drops: list[Drop]) -> RemedyCost:
     return RemedyCost.METADATA
 
 
-def _with(table: TableRequirements, names: tuple[str, ...]) -> TableRequirements | None:
+def _requirements_with(
+    table: TableRequirements, names: tuple[str, ...]
+) -> TableRequirements | None:
     """Return the table's requirements with the features added but unused."""
     protocol = table.protocol
     if protocol.violations():
@@ -288,13 +303,17 @@ def _with(table: TableRequirements, names: tuple[str, ...]) -> TableRequirements
     return table._replace(protocol=protocol, unused=table.unused | new)
 
 
-def _without(table: TableRequirements, names: tuple[str, ...]) -> TableRequirements | None:
+def _requirements_without(
+    table: TableRequirements, names: tuple[str, ...]
+) -> TableRequirements | None:
     """Return the table's requirements without the features; None if others require them."""
     protocol = table.protocol
     if protocol.violations():
         return None
     kept = protocol.supported - set(names)
-    if any(set(names) & set(feature_catalog.record(name).required_features) for name in kept):
+    if any(
+        set(names) & set(feature_catalog.feature_record(name).required_features) for name in kept
+    ):
         return None
     for name in names:
         protocol = protocol.without_feature(name)
@@ -305,11 +324,11 @@ def _without(table: TableRequirements, names: tuple[str, ...]) -> TableRequireme
         used=table.used & left,
         unused=table.unused & left,
         modes=modes,
-        hazards=requirements.without(table.hazards, names),
+        hazards=requirements.remaining_hazards(table.hazards, names),
     )
 
 
-def _protected(table: TableRequirements) -> TableRequirements:
+def _with_checkpoint_protection(table: TableRequirements) -> TableRequirements:
     """Return the requirements after a fast drop, which adds checkpointProtection."""
     name = feature_catalog.CHECKPOINT_PROTECTION
     return table._replace(protocol=table.protocol.with_feature(name), used=table.used | {name})

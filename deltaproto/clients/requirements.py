@@ -29,10 +29,10 @@ PERCENT_IN_PATH = "percent-in-path"
 BYTE_ORDER_MARK = "byte-order-mark"
 UNNAMED_ROW_IDS = "unnamed-row-ids"
 APPEND_ONLY = "append-only"
-TYPE, EXPRESSION = "type ", "expression "
+TYPE_PREFIX, EXPRESSION_PREFIX = "type ", "expression "
 """prefixes of hazards for a column type and for a construct in a constraint"""
-OTHER = "*"
-"""any other type or construct, after `TYPE` or `EXPRESSION`"""
+ANY_OTHER = "*"
+"""any other type or construct, after `TYPE_PREFIX` or `EXPRESSION_PREFIX`"""
 
 _TEXTS = {
     ABSOLUTE_PATHS: "data files are named by absolute paths, as in a shallow clone",
@@ -66,11 +66,11 @@ HARMLESS_UNLESS_KNOWN = frozenset(
 )
 """hazards that unmeasured clients are assumed to handle: few readers depend on the Arrow schema or
 the column ids in a Parquet file, and escapes are common"""
-WORDS = frozenset(_TEXTS)
+KNOWN_HAZARDS = frozenset(_TEXTS)
 """every hazard except types and constructs"""
 
 
-OF_FEATURES: Mapping[str, frozenset[str]] = {
+HAZARDS_BY_FEATURE: Mapping[str, frozenset[str]] = {
     "columnMapping": frozenset(
         {
             *(MAPPED_PARTITIONS, MAPPING_ADDED_LATER, UNMAPPED_COLUMNS),
@@ -86,32 +86,32 @@ ENABLED_LATER = {"columnMapping": MAPPING_ADDED_LATER, "appendOnly": APPEND_ONLY
 """hazards that appear when a feature is enabled on an existing table"""
 
 
-def without(hazards: frozenset[str], features: Iterable[str]) -> frozenset[str]:
+def remaining_hazards(hazards: frozenset[str], features: Iterable[str]) -> frozenset[str]:
     """Return the hazards that remain once nothing uses these features."""
-    return hazards.difference(*(OF_FEATURES.get(name, ()) for name in features))
+    return hazards.difference(*(HAZARDS_BY_FEATURE.get(name, ()) for name in features))
 
 
 def is_hazard(word: str) -> bool:
     """Return True if `word` is a hazard."""
-    return word in WORDS or any(
-        word.startswith(kind) and len(word) > len(kind) for kind in (TYPE, EXPRESSION)
+    return word in KNOWN_HAZARDS or any(
+        word.startswith(kind) and len(word) > len(kind) for kind in (TYPE_PREFIX, EXPRESSION_PREFIX)
     )
 
 
-def described(hazard: str) -> str:
+def describe_hazard(hazard: str) -> str:
     """Describe the hazard in a clause about the table."""
-    if hazard.startswith(TYPE):
-        return f"a column has the type {hazard.removeprefix(TYPE)}"
-    if hazard.startswith(EXPRESSION):
-        return f"a constraint or generated column uses {hazard.removeprefix(EXPRESSION)}"
+    if hazard.startswith(TYPE_PREFIX):
+        return f"a column has the type {hazard.removeprefix(TYPE_PREFIX)}"
+    if hazard.startswith(EXPRESSION_PREFIX):
+        return f"a constraint or generated column uses {hazard.removeprefix(EXPRESSION_PREFIX)}"
     return _TEXTS[hazard]
 
 
-def more_general(hazard: str) -> str | None:
+def general_hazard(hazard: str) -> str | None:
     """Return the hazard for any type or construct of the same kind, or None."""
-    for kind in (TYPE, EXPRESSION):
+    for kind in (TYPE_PREFIX, EXPRESSION_PREFIX):
         if hazard.startswith(kind):
-            return kind + OTHER
+            return kind + ANY_OTHER
     return None
 
 
@@ -195,12 +195,12 @@ def _of_vectors(hazards: frozenset[str]) -> frozenset[str]:
     return frozenset({VECTORS_ON_SPECIAL_PATHS} if special else ())
 
 
-def usage(states: Iterable[FeatureState]) -> dict[str, bool | None]:
+def feature_usage(states: Iterable[FeatureState]) -> dict[str, bool | None]:
     """Return for each supported feature whether it is enabled or present; None if unknown."""
-    return {state.name: used(state.name, state.enabled, state.present) for state in states}
+    return {state.name: is_used(state.name, state.enabled, state.present) for state in states}
 
 
-def used(name: str, enabled: bool | None, present: bool | None) -> bool | None:
+def is_used(name: str, enabled: bool | None, present: bool | None) -> bool | None:
     """Return True if enabled or present, False if certainly neither, None if unknown.
 
     Files of a disabled change data feed affect no client: clients check only the property.

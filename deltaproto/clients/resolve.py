@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from deltaproto.clients import version_scheme
-from deltaproto.clients.entry import bounds
-from deltaproto.clients.model import READING, Access, Client, Path, Range
+from deltaproto.clients.entry import range_bounds
+from deltaproto.clients.model import READ_ACCESSES, Access, Client, Path, Range
 from deltaproto.errors import UsageError
 
 
-class Reference(NamedTuple):
+class ClientReference(NamedTuple):
     """A reference to a client: `trino@476`, `deltalake/pyarrow@1.6.3`, `bigquery`."""
 
     id: str
@@ -27,10 +27,10 @@ class Reference(NamedTuple):
         return f"{self.id}{path}{version}"
 
 
-class Candidate(NamedTuple):
+class ClientAtVersion(NamedTuple):
     """A client at a version, with what is known about it."""
 
-    reference: Reference
+    reference: ClientReference
     client: Client
     range: Range | None
     """None: this version is unknown"""
@@ -42,7 +42,7 @@ class Candidate(NamedTuple):
     """the version's range, if a measurement takes precedence over it"""
 
 
-def parse_reference(text: str) -> Reference:
+def parse_reference(text: str) -> ClientReference:
     """Split a client reference into its parts.
 
     Raises:
@@ -52,10 +52,10 @@ def parse_reference(text: str) -> Reference:
     name, slash, path = (part.strip() for part in client.partition("/"))
     if not name or (slash and not path) or "/" in path or (at and not version):
         raise UsageError(f"{text!r} is not a client", "use ID@VERSION, for example trino@476")
-    return Reference(name, path or None, version or None)
+    return ClientReference(name, path or None, version or None)
 
 
-def referred(reference: Reference, client: Client) -> Candidate:
+def resolve_reference(reference: ClientReference, client: Client) -> ClientAtVersion:
     """Return the candidate for a client at the referenced version.
 
     Raises:
@@ -67,42 +67,46 @@ def referred(reference: Reference, client: Client) -> Candidate:
             raise UsageError(
                 f"{client.id} has no versions: {reference}", f"write {client.id} without a version"
             )
-        return _known(reference, client, next(iter(client.ranges), None), client.measured)
+        return _combine_measured(
+            reference, client, next(iter(client.ranges), None), client.measured
+        )
     if reference.version is None:
         example = _example(client)
         raise UsageError(f"{client.id} requires a version", f"for example {client.id}@{example}")
-    version = version_scheme.parse(client.versions, reference.version)
+    version = version_scheme.parse_version(client.versions, reference.version)
     if version is None:
         raise UsageError(
             f"{reference.version} is not a version of {client.id}",
             f"for example {client.id}@{_example(client)}",
         )
-    ranges = (each for each in client.ranges if _holds(each, client.versions, version))
+    ranges = (each for each in client.ranges if _contains_version(each, client.versions, version))
     measured = [
         one
         for one in client.measured
-        if version_scheme.parse(client.versions, one.start or "") == version
+        if version_scheme.parse_version(client.versions, one.start or "") == version
     ]
     each = next(ranges, None)
     if each is None and not measured:
-        return Candidate(reference, client, None, (), _outside(client, reference, version))
-    return _known(reference, client, each, measured)
+        return ClientAtVersion(
+            reference, client, None, (), _unknown_version_reason(client, reference, version)
+        )
+    return _combine_measured(reference, client, each, measured)
 
 
-def beginning(each: Range, client: Client) -> Candidate:
+def first_version_of(each: Range, client: Client) -> ClientAtVersion:
     """Return the first version of a range, with measurements of that release."""
-    reference = Reference(client.id, None, each.start)
+    reference = ClientReference(client.id, None, each.start)
     if each.start is None and client.versions != "none":
-        return Candidate(reference, client, each, each.paths)
-    return referred(reference, client)
+        return ClientAtVersion(reference, client, each, each.paths)
+    return resolve_reference(reference, client)
 
 
-def latest(each: Range, client: Client) -> Candidate:
+def newest_version_of(each: Range, client: Client) -> ClientAtVersion:
     """Return the newest known version of a range, with measurements of it."""
     version = latest_version(each, client)
     if version is None:
-        return beginning(each, client)
-    return referred(Reference(client.id, None, version), client)
+        return first_version_of(each, client)
+    return resolve_reference(ClientReference(client.id, None, version), client)
 
 
 def latest_version(each: Range, client: Client) -> str | None:
@@ -111,33 +115,33 @@ def latest_version(each: Range, client: Client) -> str | None:
         one.start
         for one in client.measured
         if one.start is not None
-        and (version := version_scheme.parse(client.versions, one.start)) is not None
-        and _holds(each, client.versions, version)
+        and (version := version_scheme.parse_version(client.versions, one.start)) is not None
+        and _contains_version(each, client.versions, version)
     ]
     known = [text for text in (*inside, each.newest, each.start) if text is not None]
-    return max(known, key=lambda text: order(client, text), default=None)
+    return max(known, key=lambda text: version_sort_key(client, text), default=None)
 
 
 def _example(client: Client) -> str:
-    return latest_version(client.newest, client) or version_scheme.EXAMPLES[client.versions]
+    return latest_version(client.newest, client) or version_scheme.VERSION_EXAMPLES[client.versions]
 
 
-def order(client: Client, text: str) -> version_scheme.Version:
+def version_sort_key(client: Client, text: str) -> version_scheme.Version:
     """Convert a catalog version to a sortable value."""
-    parsed = version_scheme.parse(client.versions, text)
+    parsed = version_scheme.parse_version(client.versions, text)
     assert parsed is not None
     return parsed
 
 
-def _known(
-    reference: Reference, client: Client, each: Range | None, measured: Sequence[Range]
-) -> Candidate:
+def _combine_measured(
+    reference: ClientReference, client: Client, each: Range | None, measured: Sequence[Range]
+) -> ClientAtVersion:
     """Return a known version; measurements take precedence over its range."""
     found = each
     for one in measured:
         found = one if found is None else _merge_paths(one, found)
     assert found is not None
-    candidate = _candidate(reference, client, found)
+    candidate = _select_path(reference, client, found)
     return candidate._replace(documented=each) if measured else candidate
 
 
@@ -170,7 +174,7 @@ def _merge_path(measured: Path, below: Path) -> Path:
     unmeasured = frozenset(
         access
         for access in below.access
-        if (Access.READ if access in READING else Access.APPEND) in missing
+        if (Access.READ if access in READ_ACCESSES else Access.APPEND) in missing
     )
     kept = tuple(
         bad._replace(access=bad.access & unmeasured)
@@ -186,18 +190,18 @@ def _merge_path(measured: Path, below: Path) -> Path:
     )
 
 
-def _candidate(reference: Reference, client: Client, each: Range) -> Candidate:
+def _select_path(reference: ClientReference, client: Client, each: Range) -> ClientAtVersion:
     if reference.path is None:
-        return Candidate(reference, client, each, each.paths)
+        return ClientAtVersion(reference, client, each, each.paths)
     named = {path.name: path for path in each.paths if path.name is not None}
     if reference.path not in named:
         known = ", ".join(named) or "this version has only one; omit the path"
         raise UsageError(f"{client.id} has no path {reference.path}", f"paths: {known}")
-    return Candidate(reference, client, each, (named[reference.path],))
+    return ClientAtVersion(reference, client, each, (named[reference.path],))
 
 
-def _holds(each: Range, versions: str, version: version_scheme.Version) -> bool:
-    start, end = bounds(each, versions)
+def _contains_version(each: Range, versions: str, version: version_scheme.Version) -> bool:
+    start, end = range_bounds(each, versions)
     if versions == "runtime" and not version.released:
         # A Beta gains features gradually: none of its updates was checked.
         return False
@@ -206,12 +210,14 @@ def _holds(each: Range, versions: str, version: version_scheme.Version) -> bool:
     return (start is None or start <= version) and (end is None or version < end) and not early
 
 
-def _outside(client: Client, reference: Reference, version: version_scheme.Version) -> str:
+def _unknown_version_reason(
+    client: Client, reference: ClientReference, version: version_scheme.Version
+) -> str:
     # Adjacent ranges are merged; gaps are unknown.
     spans: list[tuple[str | None, str | None]] = []
     for each in client.ranges:
         end = spans[-1][1] if spans else None
-        if end and each.start and _equal(client.versions, end, each.start):
+        if end and each.start and _is_same_version(client.versions, end, each.start):
             spans[-1] = (spans[-1][0], each.end)
         else:
             spans.append((each.start, each.end))
@@ -226,5 +232,7 @@ def _outside(client: Client, reference: Reference, version: version_scheme.Versi
     return about if version.released else f"{about}: it is a pre-release"
 
 
-def _equal(versions: str, one: str, other: str) -> bool:
-    return version_scheme.parse(versions, one) == version_scheme.parse(versions, other)
+def _is_same_version(versions: str, one: str, other: str) -> bool:
+    return version_scheme.parse_version(versions, one) == version_scheme.parse_version(
+        versions, other
+    )

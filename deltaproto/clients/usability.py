@@ -9,11 +9,16 @@ from deltaproto.clients import version_scheme
 from deltaproto.clients.matching import PathVerdict, Verdict
 from deltaproto.clients.model import Access, Client, Path
 from deltaproto.clients.requirements import TableRequirements
-from deltaproto.clients.resolve import Candidate, Reference, beginning, referred
-from deltaproto.clients.verdicts import judgements
+from deltaproto.clients.resolve import (
+    ClientAtVersion,
+    ClientReference,
+    first_version_of,
+    resolve_reference,
+)
+from deltaproto.clients.verdicts import path_verdicts
 
 
-class Span(NamedTuple):
+class VersionSpan(NamedTuple):
     """Consecutive known versions of a client with the same verdict."""
 
     first: str | None
@@ -35,15 +40,15 @@ class Usability(NamedTuple):
     access: Access
     offered: bool
     """True if its newest version offers the access"""
-    spans: tuple[Span, ...]
+    spans: tuple[VersionSpan, ...]
 
     @property
     def named(self) -> str:
         """The client reference without a version."""
-        return str(Reference(self.client.id, self.path, None))
+        return str(ClientReference(self.client.id, self.path, None))
 
     @property
-    def newest(self) -> Span:
+    def newest(self) -> VersionSpan:
         """Verdict for the newest version."""
         return self.spans[-1]
 
@@ -59,33 +64,37 @@ class Usability(NamedTuple):
         return all(span.verdict is not Verdict.OK for span in self.spans)
 
 
-def usability(
+def find_usability(
     client: Client, accesses: Iterable[Access], table: TableRequirements
 ) -> Iterator[Usability]:
     """Return the usability of each path of the newest version, over all known versions."""
     candidates = known_versions(client)
     for access in accesses:
-        for path in _paths(candidates[-1], access):
-            spans: list[Span] = []
+        for path in _offering_paths(candidates[-1], access):
+            spans: list[VersionSpan] = []
             for candidate in candidates:
-                judgement = _judgement(candidate, path, access, table)
+                judgement = _path_verdict(candidate, path, access, table)
                 if judgement is not None:
                     _extend(spans, candidate.reference.version, judgement)
             offered = any(one.offers(access) for one in candidates[-1].paths)
             yield Usability(client, path, access, offered, tuple(spans))
 
 
-def known_versions(client: Client) -> tuple[Candidate, ...]:
+def known_versions(client: Client) -> tuple[ClientAtVersion, ...]:
     """Return the first and newest versions of each range and the measured ones, oldest first."""
-    found = {each.start: beginning(each, client) for each in client.ranges}
+    found = {each.start: first_version_of(each, client) for each in client.ranges}
     for one in client.measured:
         if one.start is not None and one.start not in found:
-            found[one.start] = referred(Reference(client.id, None, one.start), client)
+            found[one.start] = resolve_reference(
+                ClientReference(client.id, None, one.start), client
+            )
     for each in client.ranges:
         if each.newest is not None and each.newest not in found:
-            found[each.newest] = referred(Reference(client.id, None, each.newest), client)
+            found[each.newest] = resolve_reference(
+                ClientReference(client.id, None, each.newest), client
+            )
     by_version = {
-        None if text is None else version_scheme.parse(client.versions, text): candidate
+        None if text is None else version_scheme.parse_version(client.versions, text): candidate
         for text, candidate in found.items()
     }
     first = by_version.pop(None, None)
@@ -96,26 +105,28 @@ def known_versions(client: Client) -> tuple[Candidate, ...]:
     return (*(() if first is None else (first,)), *(each for _, each in rest))
 
 
-def _paths(newest: Candidate, access: Access) -> Iterator[str | None]:
+def _offering_paths(newest: ClientAtVersion, access: Access) -> Iterator[str | None]:
     offering = [path for path in newest.paths if path.offers(access)]
     yield from dict.fromkeys(path.name for path in offering or newest.paths[:1])
 
 
-def _judgement(
-    candidate: Candidate, name: str | None, access: Access, table: TableRequirements
+def _path_verdict(
+    candidate: ClientAtVersion, name: str | None, access: Access, table: TableRequirements
 ) -> PathVerdict | None:
     """Return the verdict for a path by name, or for the only unnamed path."""
     by_path: dict[str | None, PathVerdict] = {}
     path: Path | None
-    for path, judgement in judgements(candidate, access, table):
+    for path, judgement in path_verdicts(candidate, access, table):
         by_path[None if path is None else path.name] = judgement
     return by_path.get(name, by_path.get(None))
 
 
-def _extend(spans: list[Span], version: str | None, judgement: PathVerdict) -> None:
+def _extend(spans: list[VersionSpan], version: str | None, judgement: PathVerdict) -> None:
     if spans and spans[-1].verdict is judgement.verdict:
         before = spans.pop()
         first = before.first
     else:
         first = version
-    spans.append(Span(first, version, judgement.verdict, judgement.because, judgement.reason))
+    spans.append(
+        VersionSpan(first, version, judgement.verdict, judgement.because, judgement.reason)
+    )

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from deltaproto.clients.matching import PathVerdict, Verdict, judge
+from deltaproto.clients.matching import PathVerdict, Verdict, judge_access
 from deltaproto.clients.model import Access, Confidence, Path
-from deltaproto.clients.remedies import Remedy, remedies
+from deltaproto.clients.remedies import Remedy, find_remedies
 from deltaproto.clients.requirements import TableRequirements
-from deltaproto.clients.resolve import Candidate, Reference
+from deltaproto.clients.resolve import ClientAtVersion, ClientReference
 
 
 class ClientVerdict(NamedTuple):
@@ -33,41 +33,43 @@ class ClientVerdict(NamedTuple):
     @property
     def named(self) -> str:
         """The client reference."""
-        return str(Reference(self.client, self.path, self.version))
+        return str(ClientReference(self.client, self.path, self.version))
 
 
 def evaluate_clients(
-    candidate: Candidate, accesses: Iterable[Access], table: TableRequirements
+    candidate: ClientAtVersion, accesses: Iterable[Access], table: TableRequirements
 ) -> Iterator[ClientVerdict]:
     """Return a verdict for each access and path.
 
     A client without a path stands for all of its paths that offer the access.
     """
-    candidate = _by_name(candidate, table)
+    candidate = _documented_for_catalog(candidate, table)
     for access in accesses:
-        for path, judgement in judgements(candidate, access, table):
+        for path, judgement in path_verdicts(candidate, access, table):
             if candidate.range is None or path is None:
                 named = candidate.reference.path
-                yield _verdict(candidate, named, access, judgement, (), None)
+                yield _build_verdict(candidate, named, access, judgement, (), None)
                 continue
-            found = remedies(candidate, path, table, access, judgement)
+            found = find_remedies(candidate, path, table, access, judgement)
             confidence = candidate.range.confidence
-            yield _verdict(candidate, path.name, access, judgement, found, confidence)
+            yield _build_verdict(candidate, path.name, access, judgement, found, confidence)
 
 
-def judgements(
-    candidate: Candidate, access: Access, table: TableRequirements
+def path_verdicts(
+    candidate: ClientAtVersion, access: Access, table: TableRequirements
 ) -> Iterator[tuple[Path | None, PathVerdict]]:
     """Return the verdict for each path, without remedies; None for an unknown version."""
-    candidate = _by_name(candidate, table)
+    candidate = _documented_for_catalog(candidate, table)
     if candidate.range is None:
         yield None, PathVerdict(Verdict.UNKNOWN, (), candidate.unknown)
         return
     for path in _offering(candidate.paths, access):
-        yield path, judge(candidate.range, path, table, access)
+        yield path, judge_access(candidate.range, path, table, access)
 
 
-def _by_name(candidate: Candidate, table: TableRequirements) -> Candidate:
+def _documented_for_catalog(
+    candidate: ClientAtVersion, table: TableRequirements
+) -> ClientAtVersion:
     """Return the documented facts for a table that is accessible only by name.
 
     Measurements are made by path, which such tables refuse.
@@ -90,8 +92,8 @@ def _offering(paths: tuple[Path, ...], access: Access) -> tuple[Path, ...]:
     return tuple(path for path in paths if path.offers(access)) or paths[:1]
 
 
-def _verdict(
-    candidate: Candidate,
+def _build_verdict(
+    candidate: ClientAtVersion,
     path: str | None,
     access: Access,
     judgement: PathVerdict,

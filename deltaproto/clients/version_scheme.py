@@ -11,10 +11,10 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-from deltaproto.protocol.databricks_runtime import named_runtime
+from deltaproto.protocol.databricks_runtime import parse_runtime
 
 SCHEMES = ("dotted", "number", "runtime", "date", "none")
-EXAMPLES = {
+VERSION_EXAMPLES = {
     "dotted": "1.6.3",
     "number": "476",
     "runtime": "14.3 LTS",
@@ -39,7 +39,7 @@ class Version(NamedTuple):
 
 # Evaluating a table parses the bounds of the same few ranges repeatedly.
 @lru_cache(maxsize=1024)
-def parse(scheme: str, text: str) -> Version | None:
+def parse_version(scheme: str, text: str) -> Version | None:
     """Parse `text` as a version of the scheme; None if invalid."""
     text = text.strip()
     match scheme:
@@ -53,7 +53,7 @@ def parse(scheme: str, text: str) -> Version | None:
             found = _NUMBER.fullmatch(text)
             return None if found is None else _version((int(found[1]),))
         case "runtime":
-            named = named_runtime(text)
+            named = parse_runtime(text)
             if named is None:
                 return None
             # Without a date, a version with updates refers to its first update.
@@ -61,11 +61,11 @@ def parse(scheme: str, text: str) -> Version | None:
             return _version((*named.runtime, *update), named.released)
         case "date":
             found = _DATE.fullmatch(text)
-            return None if found is None else _day(*(int(part) for part in found.groups()))
+            return None if found is None else _parse_day(*(int(part) for part in found.groups()))
     return None
 
 
-def _day(year: int, month: int, day: int) -> Version | None:
+def _parse_day(year: int, month: int, day: int) -> Version | None:
     import datetime
 
     try:

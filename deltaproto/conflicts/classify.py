@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from deltaproto.conflicts.condition import columns, compared_by_files, literals
+from deltaproto.conflicts.condition import condition_columns, literal_columns, why_compared_by_files
 from deltaproto.conflicts.operation import Operation
-from deltaproto.conflicts.query import Classification, Condition, not_understood
-from deltaproto.conflicts.statement_prefix import by_prefix
+from deltaproto.conflicts.query import Classification, Condition, unknown_classification
+from deltaproto.conflicts.statement_prefix import classify_prefix
 from deltaproto.errors import UsageError
-from deltaproto.sql.tokens import tokens
+from deltaproto.sql.tokens import tokenize
 
 _EVOLUTION = ["WITH", "SCHEMA", "EVOLUTION"]
 
@@ -21,20 +21,20 @@ def classify(sql: str) -> Classification:
     Raises:
         UsageError: if the statement needs a parser and sqlglot is not installed.
     """
-    found = tokens(sql)
-    decided = by_prefix(found)
+    found = tokenize(sql)
+    decided = classify_prefix(found)
     if decided is not None:
         return decided
     evolves = [token.key for token in found[1:4]] == _EVOLUTION
     if evolves:
         sql = f"{found[0].text} {sql[found[3].end :]}"
-    tree = _parsed(sql)
+    tree = _parse_single(sql)
     if tree is None:
-        return not_understood("sqlglot cannot parse it as Databricks SQL.")
+        return unknown_classification("sqlglot cannot parse it as Databricks SQL.")
     try:
-        answer = _judged(tree)
+        answer = _classify_tree(tree)
     except RecursionError:
-        return not_understood("The statement is nested too deeply.")
+        return unknown_classification("The statement is nested too deeply.")
     if evolves and answer.operation is not None:
         warning = (
             "WITH SCHEMA EVOLUTION: a write that changes the schema is a METADATA CHANGE for "
@@ -44,7 +44,7 @@ def classify(sql: str) -> Classification:
     return answer
 
 
-def _parsed(sql: str) -> Any:
+def _parse_single(sql: str) -> Any:
     """Return the only statement's tree, or None if it cannot be parsed."""
     try:
         import sqlglot
@@ -63,16 +63,16 @@ def _parsed(sql: str) -> Any:
     return trees[0] if len(trees) == 1 else None
 
 
-def _judged(tree: Any) -> Classification:
+def _classify_tree(tree: Any) -> Classification:
     match type(tree).__name__:
         case "Insert":
-            return _insert(tree)
+            return _classify_insert(tree)
         case "Update":
-            return _change(tree, Operation.UPDATE)
+            return _classify_change(tree, Operation.UPDATE)
         case "Delete":
-            return _change(tree, Operation.DELETE)
+            return _classify_change(tree, Operation.DELETE)
         case "Merge":
-            return _merge(tree)
+            return _classify_merge(tree)
         case "Select" | "Union" | "Except" | "Intersect":
             if tree.args.get("into") is None:
                 return Classification(
@@ -80,18 +80,18 @@ def _judged(tree: Any) -> Classification:
                     True,
                     reasons=("Read-only: it reads a snapshot and conflicts with nothing.",),
                 )
-    return not_understood("The matrices do not cover this kind of statement.")
+    return unknown_classification("The matrices do not cover this kind of statement.")
 
 
-def _insert(tree: Any) -> Classification:
+def _classify_insert(tree: Any) -> Classification:
     from sqlglot import exp
 
-    target = _table(tree.this)
+    target = _target_table(tree.this)
     if target is None:
-        return not_understood("Cannot determine the target table.")
+        return unknown_classification("Cannot determine the target table.")
     args = tree.args
     replaces = [args.get(name) for name in ("overwrite", "where", "using", "on")]
-    reads = _reads(tree, target)
+    reads = _reads_target(tree, target)
     if any(replaces):
         reasons = [
             "It replaces rows, so it is not a blind append: it is evaluated as DELETE plus "
@@ -105,7 +105,7 @@ def _insert(tree: Any) -> Classification:
             True,
             blind_append=False,
             reasons=tuple(reasons),
-            files=compared_by_files(conditions, target),
+            files=why_compared_by_files(conditions, target),
         )
     if reads:
         return Classification(
@@ -126,41 +126,43 @@ def _insert(tree: Any) -> Classification:
     )
 
 
-def _reads(tree: Any, target: Any) -> bool:
+def _reads_target(tree: Any, target: Any) -> bool:
     """Return True if a subquery refers to the target, or may: `t` may be `db.t`."""
     from sqlglot import exp
 
     for table in tree.find_all(exp.Table):
-        if table is target or not _same(table, target):
+        if table is target or not _is_same_table(table, target):
             continue
         defined = {}
         for cte in tree.find_all(exp.CTE):
             defined[cte.alias.casefold()] = cte
         own = defined.get(table.name.casefold()) if not table.db else None
-        if own is None or any(above is own for above in _above(table)):
+        if own is None or any(above is own for above in _ancestors(table)):
             return True
     return False
 
 
-def _above(node: Any) -> Iterator[Any]:
+def _ancestors(node: Any) -> Iterator[Any]:
     while node.parent is not None:
         node = node.parent
         yield node
 
 
-def _same(one: Any, other: Any) -> bool:
+def _is_same_table(one: Any, other: Any) -> bool:
     names = [[part.name.casefold() for part in table.parts][::-1] for table in (one, other)]
     return all(a == b for a, b in zip(*names, strict=False)) and bool(names[0] and names[1])
 
 
-def _change(tree: Any, operation: Operation) -> Classification:
-    target = _table(tree.this)
+def _classify_change(tree: Any, operation: Operation) -> Classification:
+    target = _target_table(tree.this)
     where = tree.args.get("where")
     if target is None:
-        return not_understood("Cannot determine the target table.")
+        return unknown_classification("Cannot determine the target table.")
     for other in ("from_", "from", "using", "tables"):
         if tree.args.get(other):
-            return not_understood(f"Delta does not support {operation} with several tables.")
+            return unknown_classification(
+                f"Delta does not support {operation} with several tables."
+            )
     conditions = [] if where is None else [where.this]
     reason = f"{operation} of rows" + ("" if conditions else ": all rows, as it has no WHERE") + "."
     return Classification(
@@ -168,20 +170,22 @@ def _change(tree: Any, operation: Operation) -> Classification:
         True,
         blind_append=False,
         reasons=(reason,),
-        files=compared_by_files(conditions, target),
+        files=why_compared_by_files(conditions, target),
         condition=Condition(
-            target.alias or None, literals(conditions[:1], target), columns(conditions, target)
+            target.alias or None,
+            literal_columns(conditions[:1], target),
+            condition_columns(conditions, target),
         ),
     )
 
 
-def _merge(tree: Any) -> Classification:
+def _classify_merge(tree: Any) -> Classification:
     from sqlglot import exp
 
-    target, on = _table(tree.this), tree.args.get("on")
+    target, on = _target_table(tree.this), tree.args.get("on")
     source = tree.args.get("using")
     if target is None or on is None or source is None:
-        return not_understood("Cannot determine the target table.")
+        return unknown_classification("Cannot determine the target table.")
     conditions = [on]
     for when in tree.find_all(exp.When):
         if when.args.get("condition") is not None:
@@ -191,14 +195,16 @@ def _merge(tree: Any) -> Classification:
         True,
         blind_append=False,
         reasons=("MERGE reads the target to match rows.",),
-        files=compared_by_files(conditions, target, source),
+        files=why_compared_by_files(conditions, target, source),
         condition=Condition(
-            target.alias_or_name, literals([on], target), columns(conditions, target, source)
+            target.alias_or_name,
+            literal_columns([on], target),
+            condition_columns(conditions, target, source),
         ),
     )
 
 
-def _table(node: Any) -> Any:
+def _target_table(node: Any) -> Any:
     from sqlglot import exp
 
     found = node.this if isinstance(node, exp.Schema) else node

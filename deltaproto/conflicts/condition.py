@@ -20,7 +20,7 @@ _COMPLEX = {
 _COLLECTIONS = ("Array", "Map")
 _COLLECTION_CALLS = ("array_", "arrays_", "map_")
 _COMPLEX_CALLS = {"cardinality", "element_at", "named_struct", "size"}
-COMPLEX = "uses a struct, array or map"
+USES_COMPLEX_TYPE = "uses a struct, array or map"
 _VOLATILE = {
     "Rand",
     "Randn",
@@ -51,7 +51,7 @@ _VOLATILE_CALLS = {
 }
 
 
-def literals(conditions: list[Any], target: Any) -> frozenset[str]:
+def literal_columns(conditions: list[Any], target: Any) -> frozenset[str]:
     """Return the target columns that a conjunct compares only with literals."""
     from sqlglot import exp
 
@@ -60,12 +60,14 @@ def literals(conditions: list[Any], target: Any) -> frozenset[str]:
     for condition in conditions:
         whole = condition.unnest()
         for conjunct in whole.flatten() if isinstance(whole, exp.And) else [whole]:
-            columns = {(c.table.casefold(), c.name.casefold()) for c in _all(conjunct, exp.Column)}
+            columns = {
+                (c.table.casefold(), c.name.casefold()) for c in _find_all(conjunct, exp.Column)
+            }
             if (
                 len(columns) == 1
-                and _compares(conjunct.unnest())
-                and not any(_all(conjunct, exp.Query))
-                and any(_all(conjunct, exp.Literal))
+                and _compares_with_literal(conjunct.unnest())
+                and not any(_find_all(conjunct, exp.Query))
+                and any(_find_all(conjunct, exp.Literal))
             ):
                 ((table, name),) = columns
                 if table in own:
@@ -73,23 +75,23 @@ def literals(conditions: list[Any], target: Any) -> frozenset[str]:
     return frozenset(found)
 
 
-def _compares(node: Any) -> bool:
+def _compares_with_literal(node: Any) -> bool:
     from sqlglot import exp
 
     if isinstance(node, exp.Or):
-        return all(_compares(part.unnest()) for part in node.flatten())
+        return all(_compares_with_literal(part.unnest()) for part in node.flatten())
     if type(node).__name__ not in _COMPARISONS:
         return False
     sides = (node.this, node.args.get("expression"))
     return any(isinstance(side, exp.Column) for side in sides)
 
 
-def _all(node: Any, kind: Any) -> Iterator[Any]:
+def _find_all(node: Any, kind: Any) -> Iterator[Any]:
     found: Iterator[Any] = node.find_all(kind)
     return found
 
 
-def columns(conditions: list[Any], *sources: Any) -> frozenset[str]:
+def condition_columns(conditions: list[Any], *sources: Any) -> frozenset[str]:
     """Return the columns of the conditions, casefolded; for a struct field `s.x`, return s.
 
     Args:
@@ -99,13 +101,13 @@ def columns(conditions: list[Any], *sources: Any) -> frozenset[str]:
 
     known = set().union(*map(_qualifiers, sources))
     return frozenset(
-        _parted(column, known)[0]
+        _column_path(column, known)[0]
         for condition in conditions
         for column in condition.find_all(exp.Column)
     )
 
 
-def compared_by_files(conditions: list[Any], target: Any, *sources: Any) -> tuple[str, ...]:
+def why_compared_by_files(conditions: list[Any], target: Any, *sources: Any) -> tuple[str, ...]:
     """Return why Databricks cannot compare rows for these conditions.
 
     Args:
@@ -127,15 +129,15 @@ def compared_by_files(conditions: list[Any], target: Any, *sources: Any) -> tupl
                 or (
                     isinstance(node, exp.Column)
                     and node.find_ancestor(exp.Query) is None
-                    and len(_parted(node, known)) > 1
+                    and len(_column_path(node, known)) > 1
                 )
             ):
-                found[COMPLEX] = None
+                found[USES_COMPLEX_TYPE] = None
             if kind in _VOLATILE or name in _VOLATILE_CALLS:
                 called = name or node.sql_name().casefold()
                 found[f"calls {called}, which may be non-deterministic"] = None
             if isinstance(node, exp.Query) and not isinstance(node, exp.Subquery):
-                correlated = _correlated(node, target)
+                correlated = _is_correlated(node, target)
                 found["has a correlated subquery" if correlated else "has a subquery"] = None
     return tuple(f"Its condition {why}, which prevents row-level resolution." for why in found)
 
@@ -148,7 +150,7 @@ def _qualifiers(table: Any) -> set[tuple[str, ...]]:
     return {parts[start:] for start in range(len(parts))}
 
 
-def _parted(column: Any, known: set[tuple[str, ...]]) -> tuple[str, ...]:
+def _column_path(column: Any, known: set[tuple[str, ...]]) -> tuple[str, ...]:
     """Return the column and field names, casefolded, without the table's name."""
     names = tuple(part.name.casefold() for part in column.parts)
     for length in range(len(names) - 1, 0, -1):
@@ -157,7 +159,7 @@ def _parted(column: Any, known: set[tuple[str, ...]]) -> tuple[str, ...]:
     return names
 
 
-def _correlated(query: Any, target: Any) -> bool:
+def _is_correlated(query: Any, target: Any) -> bool:
     from sqlglot import exp
 
     inside = {table.alias_or_name.casefold() for table in query.find_all(exp.Table)}

@@ -11,11 +11,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from deltaproto.conflicts.operation import (
-    APPENDS,
-    CHANGES,
-    LITERALS,
-    PAGE,
-    REWRITES,
+    APPEND_OPERATIONS,
+    CHANGE_OPERATIONS,
+    DATABRICKS_PAGE,
+    REWRITE_OPERATIONS,
+    USE_LITERALS,
     Cell,
     CellContent,
     Conflict,
@@ -36,7 +36,7 @@ _ROWS = (
     "of the same rows one after the other"
 )
 _FILES = (
-    f"{LITERALS}; or enable deletion vectors on an unpartitioned or liquid-clustered table, so "
+    f"{USE_LITERALS}; or enable deletion vectors on an unpartitioned or liquid-clustered table, so "
     "that Databricks resolves conflicts by row"
 )
 
@@ -53,18 +53,18 @@ class MatrixInputs(NamedTuple):
     """True if the table has identity columns; None: unknown"""
 
 
-def cell(operation: Operation, against: Operation, layout: MatrixInputs) -> Cell:
+def databricks_cell(operation: Operation, against: Operation, layout: MatrixInputs) -> Cell:
     """Return the cell for one pair of concurrent operations."""
-    answer = _answer(frozenset({operation, against}), layout)
+    answer = _build_content(frozenset({operation, against}), layout)
     unless = _UNLESS_IDENTITY if layout.identity is None and answer.conflict is Conflict.NO else ""
     if answer is _RESTORE:
-        when = answer.when + _reorg(answer, operation, against)
+        when = answer.when + _reorg_note(answer, operation, against)
         return Cell(operation, against, *answer._replace(when=when))
-    when = f"{answer.when} {_PAIR}{_reorg(answer, operation, against)}{unless}"
+    when = f"{answer.when} {_PAIR}{_reorg_note(answer, operation, against)}{unless}"
     return Cell(operation, against, *answer._replace(when=when))
 
 
-def _reorg(answer: CellContent, *pair: Operation) -> str:
+def _reorg_note(answer: CellContent, *pair: Operation) -> str:
     if Operation.REORG not in pair or answer.conflict is Conflict.YES:
         return ""
     return (
@@ -73,29 +73,29 @@ def _reorg(answer: CellContent, *pair: Operation) -> str:
     )
 
 
-def _answer(pair: frozenset[Operation], layout: MatrixInputs) -> CellContent:
+def _build_content(pair: frozenset[Operation], layout: MatrixInputs) -> CellContent:
     if Operation.PROTOCOL_CHANGE in pair:
-        return _protocol(pair)
+        return _protocol_content(pair)
     if Operation.METADATA_CHANGE in pair:
         return _METADATA
     if layout.identity:
-        return _identity(pair)
+        return _identity_content(pair)
     if Operation.RESTORE in pair:
         return _RESTORE
     if pair == {Operation.STREAMING_APPEND}:
         return _STREAMS
-    if pair <= APPENDS:
-        return _no("Blind appends never conflict with each other.", layout)
-    if pair & APPENDS and pair & REWRITES:
-        return _no("Blind appends and file rewrites do not conflict.", layout)
-    if pair & APPENDS:
-        return _append_and_change(layout, by_row=pair & CHANGES <= layout.by_row)
-    if pair <= CHANGES:
-        return _changes(by_row=pair <= layout.by_row)
-    return _rewrite(pair, layout)
+    if pair <= APPEND_OPERATIONS:
+        return _no_conflict("Blind appends never conflict with each other.", layout)
+    if pair & APPEND_OPERATIONS and pair & REWRITE_OPERATIONS:
+        return _no_conflict("Blind appends and file rewrites do not conflict.", layout)
+    if pair & APPEND_OPERATIONS:
+        return _append_vs_change(layout, by_row=pair & CHANGE_OPERATIONS <= layout.by_row)
+    if pair <= CHANGE_OPERATIONS:
+        return _change_vs_change(by_row=pair <= layout.by_row)
+    return _rewrite_content(pair, layout)
 
 
-def _append_and_change(layout: MatrixInputs, *, by_row: bool) -> CellContent:
+def _append_vs_change(layout: MatrixInputs, *, by_row: bool) -> CellContent:
     if layout.level is IsolationLevel.WRITE_SERIALIZABLE:
         return CellContent(
             Conflict.NO,
@@ -104,7 +104,7 @@ def _append_and_change(layout: MatrixInputs, *, by_row: bool) -> CellContent:
             "conflict, even in the same partition. If several concurrent UPDATE, DELETE or MERGE "
             "may read the appended rows, they may conflict (ConcurrentAppendException).",
             "allow at most one concurrent UPDATE, DELETE or MERGE to read the appended rows",
-            _matrix(by_row=by_row) + "; ConcurrentAppendException",
+            _matrix_source(by_row=by_row) + "; ConcurrentAppendException",
         )
     if by_row:
         when = (
@@ -117,13 +117,16 @@ def _append_and_change(layout: MatrixInputs, *, by_row: bool) -> CellContent:
             "or MERGE reads: in its partitions, or anywhere in an unpartitioned table."
         )
     avoid = (
-        f"{LITERALS}; under WriteSerializable the pair does not conflict, but history and content "
+        f"{USE_LITERALS}; under WriteSerializable the pair does not conflict, but "
+        "history and content "
         "may then disagree"
     )
-    return CellContent(Conflict.MAYBE, (ExceptionName.APPEND,), when, avoid, _matrix(by_row=by_row))
+    return CellContent(
+        Conflict.MAYBE, (ExceptionName.APPEND,), when, avoid, _matrix_source(by_row=by_row)
+    )
 
 
-def _changes(*, by_row: bool) -> CellContent:
+def _change_vs_change(*, by_row: bool) -> CellContent:
     exceptions = (
         ExceptionName.APPEND,
         ExceptionName.DELETE_READ,
@@ -137,23 +140,23 @@ def _changes(*, by_row: bool) -> CellContent:
             "row-level resolution are compared by files instead, and so is MERGE on Databricks "
             "Runtime 14.2 without Photon or without an explicit predicate on the target.",
             _ROWS,
-            _matrix(by_row=by_row) + "; Limitations",
+            _matrix_source(by_row=by_row) + "; Limitations",
         )
     return CellContent(
         Conflict.MAYBE,
         exceptions,
         "They may conflict if both change the same files.",
         _FILES,
-        _matrix(by_row=by_row) + "; Avoid conflicts with partitions",
+        _matrix_source(by_row=by_row) + "; Avoid conflicts with partitions",
     )
 
 
-def _rewrite(pair: frozenset[Operation], layout: MatrixInputs) -> CellContent:
+def _rewrite_content(pair: frozenset[Operation], layout: MatrixInputs) -> CellContent:
     exceptions: tuple[ExceptionName, ...] = (
         ExceptionName.DELETE_READ,
         ExceptionName.DELETE_DELETE,
     )
-    if pair & CHANGES:
+    if pair & CHANGE_OPERATIONS:
         exceptions = (ExceptionName.APPEND, *exceptions)
     if Operation.OPTIMIZE_ZORDER in pair:
         return CellContent(
@@ -163,10 +166,10 @@ def _rewrite(pair: frozenset[Operation], layout: MatrixInputs) -> CellContent:
             "and row-level concurrency do not help.",
             "omit ZORDER BY (use liquid clustering instead), or run it on partitions that no other "
             "job changes at the same time",
-            _matrix(by_row=bool(layout.by_row)),
+            _matrix_source(by_row=bool(layout.by_row)),
         )
     if layout.deletion_vectors:
-        return _no(
+        return _no_conflict(
             "With deletion vectors and without ZORDER BY they do not conflict, even on partitioned "
             "tables.",
             layout,
@@ -178,19 +181,19 @@ def _rewrite(pair: frozenset[Operation], layout: MatrixInputs) -> CellContent:
         f"They may conflict if both change the same files, as deletion vectors {known}; with "
         "deletion vectors and without ZORDER BY they would not.",
         "enable deletion vectors, or compact partitions that no other job changes at the same time",
-        _matrix(by_row=bool(layout.by_row)),
+        _matrix_source(by_row=bool(layout.by_row)),
     )
 
 
-def _no(when: str, layout: MatrixInputs) -> CellContent:
-    return CellContent(Conflict.NO, (), when, _NOTHING, _matrix(by_row=bool(layout.by_row)))
+def _no_conflict(when: str, layout: MatrixInputs) -> CellContent:
+    return CellContent(Conflict.NO, (), when, _NOTHING, _matrix_source(by_row=bool(layout.by_row)))
 
 
-def _matrix(*, by_row: bool) -> str:
-    return PAGE + ("with" if by_row else "without") + " row-level concurrency"
+def _matrix_source(*, by_row: bool) -> str:
+    return DATABRICKS_PAGE + ("with" if by_row else "without") + " row-level concurrency"
 
 
-def _identity(pair: frozenset[Operation]) -> CellContent:
+def _identity_content(pair: frozenset[Operation]) -> CellContent:
     # The page does not name an exception. Identity column counters are stored as metadata.
     exceptions: tuple[ExceptionName, ...] = (ExceptionName.METADATA,)
     if pair == {Operation.STREAMING_APPEND}:
@@ -202,11 +205,11 @@ def _identity(pair: frozenset[Operation]) -> CellContent:
         "the exception; as an identity column's counter is metadata, MetadataChangedException is "
         "expected.",
         "run writes one after the other, or generate keys without an identity column",
-        PAGE + "note on identity columns",
+        DATABRICKS_PAGE + "note on identity columns",
     )
 
 
-def _protocol(pair: frozenset[Operation]) -> CellContent:
+def _protocol_content(pair: frozenset[Operation]) -> CellContent:
     metadata = Operation.METADATA_CHANGE in pair or len(pair) == 1
     return CellContent(
         Conflict.YES,
@@ -218,7 +221,7 @@ def _protocol(pair: frozenset[Operation]) -> CellContent:
             else "UNIFORM, conflicts with every concurrent operation: the write fails."
         ),
         _WINDOW,
-        PAGE + "metadata changes; ProtocolChangedException",
+        DATABRICKS_PAGE + "metadata changes; ProtocolChangedException",
     )
 
 
@@ -228,7 +231,7 @@ _METADATA = CellContent(
     "A metadata change (a property, including the isolation level, the schema, or a write that "
     "evolves the schema) makes every concurrent write fail.",
     _WINDOW,
-    PAGE + "metadata changes; MetadataChangedException",
+    DATABRICKS_PAGE + "metadata changes; MetadataChangedException",
 )
 _STREAMS = CellContent(
     Conflict.MAYBE,
@@ -236,7 +239,7 @@ _STREAMS = CellContent(
     "Only if both are runs of one streaming query with one checkpoint location. Otherwise they "
     "are blind appends, which do not conflict.",
     "never run two streaming queries with the same checkpoint location at the same time",
-    PAGE + "ConcurrentTransactionException",
+    DATABRICKS_PAGE + "ConcurrentTransactionException",
 )
 _RESTORE = CellContent(
     Conflict.MAYBE,

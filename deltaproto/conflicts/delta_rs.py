@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from deltaproto.conflicts.operation import (
-    APPENDS,
-    RETRY,
-    REWRITES,
+    APPEND_OPERATIONS,
+    RETRY_ADVICE,
+    REWRITE_OPERATIONS,
     Cell,
     CellContent,
     Conflict,
@@ -70,7 +70,7 @@ _TRANSACTIONS = _CHECKER + (
 )
 _MEASURED = "; measured with deltalake"
 _NOTHING = "nothing to avoid"
-_WINDOW = f"make the change while no writers run; otherwise {RETRY}"
+_WINDOW = f"make the change while no writers run; otherwise {RETRY_ADVICE}"
 _ONE_BY_ONE = "let one job at a time compact, delete from or overwrite the table"
 _ALTERS = frozenset({Operation.METADATA_CHANGE, Operation.PROTOCOL_CHANGE})
 
@@ -83,7 +83,7 @@ def parse_release(text: str) -> Release | None:
     return tuple(map(int, parts))
 
 
-def cell(
+def delta_rs_cell(
     loser: Operation, winner: Operation, level: IsolationLevel, *, release: Release = NEWEST
 ) -> Cell:
     """Return the effect on `loser` if `winner` was committed while it ran.
@@ -91,17 +91,17 @@ def cell(
     Args:
         release: of the loser's deltalake; the winner may be any engine.
     """
-    answer = _answer(loser, winner, level, release)
-    if loser in APPENDS and release < WRITES_MEET and answer.conflict is not Conflict.NO:
+    answer = _build_content(loser, winner, level, release)
+    if loser in APPEND_OPERATIONS and release < WRITES_MEET and answer.conflict is not Conflict.NO:
         answer = answer._replace(conflict=Conflict.MAYBE, when=answer.when + _RELOADS)
     return Cell(loser, winner, *answer._replace(source=answer.source + _MEASURED))
 
 
-def _answer(
+def _build_content(
     loser: Operation, winner: Operation, level: IsolationLevel, release: Release
 ) -> CellContent:
     if loser is Operation.REORG:
-        return _no("delta-rs has no REORG. REORG of another engine counts as a rewrite.")
+        return _no_conflict("delta-rs has no REORG. REORG of another engine counts as a rewrite.")
     if loser is Operation.RESTORE:
         return _RESTORE_LOSES
     if winner is Operation.PROTOCOL_CHANGE or (loser, winner) == (
@@ -115,21 +115,23 @@ def _answer(
         return _RESTORE_WINS
     if loser is winner is Operation.STREAMING_APPEND:
         return _STREAMS
-    if loser in APPENDS or loser in _ALTERS:
+    if loser in APPEND_OPERATIONS or loser in _ALTERS:
         return _reads_no_rows(winner, release)
-    if loser in REWRITES:
+    if loser in REWRITE_OPERATIONS:
         return _rewrite_loses(winner, release)
     return _change_loses(loser, winner, level, release)
 
 
 def _reads_no_rows(winner: Operation, release: Release) -> CellContent:
     """Handle appends, metadata changes and protocol changes."""
-    if winner in APPENDS:
-        return _no("It has no predicate, so added files do not count.", _ADDED)
+    if winner in APPEND_OPERATIONS:
+        return _no_conflict("It has no predicate, so added files do not count.", _ADDED)
     if release < READS_ALL:
-        return _no("It has no predicate, so neither added nor removed files count.", _READ)
-    if winner in REWRITES and release >= SPARES_REWRITES:
-        return _no("Compaction deletes no data, so the files that it removes do not count.", _READ)
+        return _no_conflict("It has no predicate, so neither added nor removed files count.", _READ)
+    if winner in REWRITE_OPERATIONS and release >= SPARES_REWRITES:
+        return _no_conflict(
+            "Compaction deletes no data, so the files that it removes do not count.", _READ
+        )
     return CellContent(
         Conflict.MAYBE,
         (ExceptionName.DELETE_READ,),
@@ -142,9 +144,9 @@ def _reads_no_rows(winner: Operation, release: Release) -> CellContent:
 
 
 def _rewrite_loses(winner: Operation, release: Release) -> CellContent:
-    if winner in APPENDS:
-        return _no("OPTIMIZE has no predicate, so added files do not count.", _ADDED)
-    if winner not in REWRITES:
+    if winner in APPEND_OPERATIONS:
+        return _no_conflict("OPTIMIZE has no predicate, so added files do not count.", _ADDED)
+    if winner not in REWRITE_OPERATIONS:
         reads = release >= READS_ALL
         return CellContent(
             Conflict.MAYBE,
@@ -178,7 +180,7 @@ def _rewrite_loses(winner: Operation, release: Release) -> CellContent:
 def _change_loses(
     loser: Operation, winner: Operation, level: IsolationLevel, release: Release
 ) -> CellContent:
-    if winner in APPENDS:
+    if winner in APPEND_OPERATIONS:
         spared = (
             " Under writeSerializable appends that Spark marks as blind do not count; delta-rs "
             "never marks its own."
@@ -188,16 +190,17 @@ def _change_loses(
         return CellContent(
             Conflict.MAYBE,
             (ExceptionName.APPEND,),
-            f"If an added file may have rows that it reads, by {_reads(loser, release)}.{spared}",
-            f"use a predicate that the added files cannot match; otherwise {RETRY}",
+            "If an added file may have rows that it reads, by "
+            f"{_describe_read_files(loser, release)}.{spared}",
+            f"use a predicate that the added files cannot match; otherwise {RETRY_ADVICE}",
             _ADDED,
         )
     exceptions = [ExceptionName.DELETE_READ, ExceptionName.APPEND]
-    if winner in REWRITES and release >= SPARES_REWRITES:
+    if winner in REWRITE_OPERATIONS and release >= SPARES_REWRITES:
         exceptions.remove(ExceptionName.DELETE_READ)
     if release < MISSES_REMOVED:
         exceptions.append(ExceptionName.DELETE_DELETE)
-    if winner in REWRITES and loser is Operation.DELETE and release >= MISSES_REMOVED:
+    if winner in REWRITE_OPERATIONS and loser is Operation.DELETE and release >= MISSES_REMOVED:
         return CellContent(
             Conflict.WRONG,
             tuple(exceptions),
@@ -212,13 +215,13 @@ def _change_loses(
         Conflict.MAYBE,
         tuple(exceptions),
         "If the winner removed or added a file that may contain rows that it reads, by "
-        f"{_reads(loser, release)}. Rows are not compared.",
-        f"use predicates that match no common file; otherwise {RETRY}",
+        f"{_describe_read_files(loser, release)}. Rows are not compared.",
+        f"use predicates that match no common file; otherwise {RETRY_ADVICE}",
         f"{_ADDED}; {_READ}",
     )
 
 
-def _reads(loser: Operation, release: Release) -> str:
+def _describe_read_files(loser: Operation, release: Release) -> str:
     """Describe what decides which files a change reads."""
     if loser is Operation.MERGE:
         if (0, 19) <= release < MERGE_READS_ALL:
@@ -258,7 +261,7 @@ def _against_protocol(loser: Operation, release: Release) -> CellContent:
     )
 
 
-def _no(when: str, source: str = "delta-io/delta-rs, ConflictChecker") -> CellContent:
+def _no_conflict(when: str, source: str = "delta-io/delta-rs, ConflictChecker") -> CellContent:
     return CellContent(Conflict.NO, (), when, _NOTHING, source)
 
 
@@ -295,7 +298,7 @@ _RESTORE_LOSES = CellContent(
     "Always: a restore is committed without conflict checks and without retries, so any "
     'concurrent commit makes it fail, with "Failed to commit transaction: 0" or "version N already '
     'exists" (before 1.5).',
-    f"restore while no writers run; otherwise {RETRY}",
+    f"restore while no writers run; otherwise {RETRY_ADVICE}",
     "delta-io/delta-rs, operations::restore",
 )
 _STREAMS = CellContent(

@@ -17,10 +17,10 @@ from deltaproto.conflicts.delta_spark_changes import (
     against_protocol,
 )
 from deltaproto.conflicts.operation import (
-    APPENDS,
-    LITERALS,
-    RETRY,
-    REWRITES,
+    APPEND_OPERATIONS,
+    RETRY_ADVICE,
+    REWRITE_OPERATIONS,
+    USE_LITERALS,
     Cell,
     CellContent,
     Conflict,
@@ -33,10 +33,10 @@ _ADDED = CHECKER + "checkForAddedFilesThatShouldHaveBeenReadByCurrentTxn"
 _REMOVED = CHECKER + "checkForDeletedFilesAgainstCurrentTxnReadFiles"
 _FILES = (ExceptionName.APPEND, ExceptionName.DELETE_READ, ExceptionName.DELETE_DELETE)
 _NOTHING = "nothing to avoid"
-_MAKES_KEYS = frozenset({Operation.INSERT, Operation.MERGE, Operation.STREAMING_APPEND})
+_GENERATES_IDENTITY = frozenset({Operation.INSERT, Operation.MERGE, Operation.STREAMING_APPEND})
 
 
-def cell(
+def delta_spark_cell(
     loser: Operation, winner: Operation, level: IsolationLevel, *, identity: bool | None
 ) -> Cell:
     """Return the effect on `loser` if `winner` was committed while it ran.
@@ -44,13 +44,13 @@ def cell(
     Args:
         identity: True if the table has identity columns; None: unknown.
     """
-    answer = _answer(loser, winner, level)
+    answer = _build_content(loser, winner, level)
     if identity is not False:
         answer = _with_identity(answer, loser, winner, level, known=identity is not None)
     return Cell(loser, winner, *answer)
 
 
-def _answer(loser: Operation, winner: Operation, level: IsolationLevel) -> CellContent:
+def _build_content(loser: Operation, winner: Operation, level: IsolationLevel) -> CellContent:
     if loser is Operation.RESTORE:
         return _RESTORE_LOSES
     if winner is Operation.RESTORE:
@@ -65,19 +65,23 @@ def _answer(loser: Operation, winner: Operation, level: IsolationLevel) -> CellC
         return _METADATA_LOSES
     if loser is winner is Operation.STREAMING_APPEND:
         return _STREAMS
-    if loser in APPENDS:
-        return _no("A blind append reads nothing, so no data commit conflicts with it.", _ADDED)
-    if loser in REWRITES:
-        if winner in APPENDS:
-            return _no("A rewrite commits under SnapshotIsolation, where new files do not count.")
+    if loser in APPEND_OPERATIONS:
+        return _no_conflict(
+            "A blind append reads nothing, so no data commit conflicts with it.", _ADDED
+        )
+    if loser in REWRITE_OPERATIONS:
+        if winner in APPEND_OPERATIONS:
+            return _no_conflict(
+                "A rewrite commits under SnapshotIsolation, where new files do not count."
+            )
         return _REWRITE_LOSES
     return _change_against(winner, level)
 
 
 def _change_against(winner: Operation, level: IsolationLevel) -> CellContent:
-    if winner in APPENDS:
+    if winner in APPEND_OPERATIONS:
         if level is IsolationLevel.WRITE_SERIALIZABLE:
-            return _no(
+            return _no_conflict(
                 "Under WriteSerializable the files of blind appends do not count: the result is as "
                 "if the append came second. A write that also evolves the schema is a METADATA "
                 "CHANGE, and does conflict.",
@@ -88,17 +92,18 @@ def _change_against(winner: Operation, level: IsolationLevel) -> CellContent:
             (ExceptionName.APPEND,),
             "If the append added a file to a partition that the loser reads; in an unpartitioned "
             "table any file counts. A table without delta.isolationLevel is Serializable here.",
-            f"{LITERALS}; otherwise {RETRY}",
+            f"{USE_LITERALS}; otherwise {RETRY_ADVICE}",
             _ADDED + "; measured with delta-spark 4.4.0",
         )
-    if winner in REWRITES:
+    if winner in REWRITE_OPERATIONS:
         return CellContent(
             Conflict.MAYBE,
             _FILES,
             "If files that the loser read or changes were rewritten, or if new files were added to "
             "a partition that it reads: rewritten files count at both levels, and in an "
             "unpartitioned table any file counts. Deletion vectors do not help.",
-            "compact partitions that no job changes at the same time; for the loser, " + LITERALS,
+            "compact partitions that no job changes at the same time; for the loser, "
+            + USE_LITERALS,
             f"{_ADDED}; {_REMOVED}",
         )
     return CellContent(
@@ -107,7 +112,7 @@ def _change_against(winner: Operation, level: IsolationLevel) -> CellContent:
         "If the winner added files to a partition that the loser reads (any file in an "
         "unpartitioned table), or removed a file that the loser read or removes. Rows are not "
         "compared, even with deletion vectors.",
-        f"{LITERALS}; otherwise {RETRY}",
+        f"{USE_LITERALS}; otherwise {RETRY_ADVICE}",
         f"{_ADDED}; {_REMOVED}; measured with delta-spark 4.4.0",
     )
 
@@ -117,7 +122,7 @@ def _with_identity(
 ) -> CellContent:
     """Tables with identity columns: generating keys stores the counter, which is metadata."""
     alters = loser in (Operation.METADATA_CHANGE, Operation.PROTOCOL_CHANGE)
-    if winner in _MAKES_KEYS and (loser in _MAKES_KEYS or alters):
+    if winner in _GENERATES_IDENTITY and (loser in _GENERATES_IDENTITY or alters):
         added: tuple[ExceptionName, ...] = (ExceptionName.METADATA,)
         if loser is Operation.MERGE and level is IsolationLevel.WRITE_SERIALIZABLE:
             added = (*added, ExceptionName.APPEND)
@@ -130,7 +135,7 @@ def _with_identity(
             "run writes to tables with identity columns one after the other",
             f"{METADATA}; {answer.source}",
         )
-    if loser in _MAKES_KEYS and winner is Operation.METADATA_CHANGE:
+    if loser in _GENERATES_IDENTITY and winner is Operation.METADATA_CHANGE:
         return answer._replace(
             when="A loser that generates identity values stores metadata itself, so it does not "
             "survive any metadata change. Otherwise: " + answer.when
@@ -145,7 +150,7 @@ _COUNTER = (
 )
 
 
-def _no(when: str, source: str = "delta-io/delta, TransactionHelper") -> CellContent:
+def _no_conflict(when: str, source: str = "delta-io/delta, TransactionHelper") -> CellContent:
     return CellContent(Conflict.NO, (), when, _NOTHING, source)
 
 
@@ -159,7 +164,7 @@ def _restore_wins(loser: Operation) -> CellContent:
             RESTORE_ALONE,
             f"{METADATA}; {RESTORE}",
         )
-    files = () if loser in APPENDS else _FILES
+    files = () if loser in APPEND_OPERATIONS else _FILES
     return CellContent(
         Conflict.MAYBE,
         (ExceptionName.METADATA, *files),
@@ -178,7 +183,7 @@ _RESTORE_LOSES = CellContent(
     (ExceptionName.WRITE,),
     "Always: RESTORE is committed as one large commit, without conflict checks or retries; any "
     "commit after the version that it started from makes it fail.",
-    f"{RESTORE_ALONE}; otherwise {RETRY}",
+    f"{RESTORE_ALONE}; otherwise {RETRY_ADVICE}",
     RESTORE,
 )
 _REWRITE_LOSES = CellContent(
@@ -195,7 +200,7 @@ _METADATA_LOSES = CellContent(
     "Only if the change reads or rewrites the table's rows, as ADD CONSTRAINT, SYNC IDENTITY and "
     "schema-evolving writes do: then as for MERGE, and blind appends count at both levels. "
     "Setting or unsetting properties and adding columns read nothing and are committed on top.",
-    f"run such a change while no writers run; otherwise {RETRY}",
+    f"run such a change while no writers run; otherwise {RETRY_ADVICE}",
     f"{_ADDED}; {_REMOVED}",
 )
 _PROTOCOL_LOSES = CellContent(
@@ -206,7 +211,7 @@ _PROTOCOL_LOSES = CellContent(
     "and for the move to coordinated commits: these do not retry. A data commit that restores "
     "traces of the feature being dropped makes the drop fail with "
     "DELTA_FEATURE_DROP_CONFLICT_REVALIDATION_FAIL.",
-    f"run it while no writers run; otherwise {RETRY}",
+    f"run it while no writers run; otherwise {RETRY_ADVICE}",
     f"{PROTOCOL}; delta-io/delta, OptimisticTransaction.commitLarge; measured with 4.4.0",
 )
 _STREAMS = CellContent(

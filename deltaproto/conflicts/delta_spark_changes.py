@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from deltaproto.conflicts import releases
 from deltaproto.conflicts.operation import (
-    RETRY,
-    REWRITES,
+    RETRY_ADVICE,
+    REWRITE_OPERATIONS,
     CellContent,
     Conflict,
     ExceptionName,
@@ -20,13 +20,13 @@ CHECKER = "delta-io/delta, ConflictChecker."
 METADATA = CHECKER + "attemptToResolveMetadataConflicts"
 PROTOCOL = CHECKER + "checkProtocolCompatibility"
 COMPACTION = "delta-io/delta, OptimizeTableCommand.commitAndRetry"
-_WINDOW = f"make the change while no writers run; otherwise {RETRY}"
+_WINDOW = f"make the change while no writers run; otherwise {RETRY_ADVICE}"
 
 
 def against_metadata(loser: Operation) -> CellContent:
     """Return the effect on `loser` if a metadata change was committed while it ran."""
     aborting = "; ".join(releases.ABORTING_METADATA)
-    survived = releases.survived(releases.SURVIVED_METADATA)
+    survived = releases.describe_survived(releases.SURVIVED_METADATA)
     if loser is Operation.METADATA_CHANGE:
         return CellContent(
             Conflict.YES,
@@ -48,7 +48,7 @@ def against_metadata(loser: Operation) -> CellContent:
             "change protocol and metadata from one place, one statement after the other",
             f"{METADATA}; {PROTOCOL}; measured with delta-spark 4.4.0",
         )
-    if loser in REWRITES:
+    if loser in REWRITE_OPERATIONS:
         return CellContent(
             Conflict.MAYBE,
             (ExceptionName.METADATA,),
@@ -71,7 +71,7 @@ def against_metadata(loser: Operation) -> CellContent:
 def against_protocol(loser: Operation) -> CellContent:
     """Return the effect on `loser` if a protocol change was committed while it ran."""
     aborting = "; ".join(releases.ABORTING_PROTOCOL)
-    survived = releases.survived(releases.SURVIVED_PROTOCOL, releases.SURVIVED_METADATA)
+    survived = releases.describe_survived(releases.SURVIVED_PROTOCOL, releases.SURVIVED_METADATA)
     both = (ExceptionName.PROTOCOL, ExceptionName.METADATA)
     if loser is Operation.PROTOCOL_CHANGE:
         return CellContent(
@@ -94,7 +94,7 @@ def against_protocol(loser: Operation) -> CellContent:
     again = (
         " A rewrite retries its commit automatically, and fails only if files it rewrote were "
         "removed or the partitioning changed."
-        if loser in REWRITES
+        if loser in REWRITE_OPERATIONS
         else ""
     )
     return CellContent(

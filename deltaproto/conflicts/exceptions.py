@@ -7,7 +7,13 @@ Sources: the Databricks page "Isolation levels and write conflicts" (newest edit
 from __future__ import annotations
 
 from deltaproto.conflicts import delta_rs
-from deltaproto.conflicts.operation import LITERALS, PAGE, Cause, ExceptionName, ExceptionRecord
+from deltaproto.conflicts.operation import (
+    DATABRICKS_PAGE,
+    USE_LITERALS,
+    Cause,
+    ExceptionName,
+    ExceptionRecord,
+)
 
 _SPARK = "delta-io/delta, "
 _BOTH = ("databricks", "delta-spark", "delta-rs")
@@ -24,8 +30,8 @@ RECORDS: tuple[ExceptionRecord, ...] = (
                 "an INSERT, UPDATE, DELETE or MERGE added files to a partition that this one "
                 "reads, or anywhere in an unpartitioned table; usual between UPDATE, DELETE and "
                 "MERGE, even if they change different partitions but one reads the other's",
-                LITERALS,
-                PAGE + "ConcurrentAppendException",
+                USE_LITERALS,
+                DATABRICKS_PAGE + "ConcurrentAppendException",
             ),
             Cause(
                 "blind appends under Serializable",
@@ -33,14 +39,14 @@ RECORDS: tuple[ExceptionRecord, ...] = (
                 "is the level of a table without delta.isolationLevel",
                 "keep the appends out of the partitions that are read, or use "
                 "WriteSerializable if history and content may disagree",
-                PAGE + "ConcurrentAppendException; " + _SPARK + "ConflictChecker",
+                DATABRICKS_PAGE + "ConcurrentAppendException; " + _SPARK + "ConflictChecker",
             ),
             Cause(
                 "several changes that read the appended rows",
                 "under WriteSerializable, if several concurrent UPDATE, DELETE or MERGE may "
                 "read what a blind append adds (Databricks)",
                 "allow at most one of them to read the appended rows",
-                PAGE + "ConcurrentAppendException",
+                DATABRICKS_PAGE + "ConcurrentAppendException",
             ),
             Cause(
                 "files that OPTIMIZE rewrote",
@@ -61,8 +67,8 @@ RECORDS: tuple[ExceptionRecord, ...] = (
                 "a file that was rewritten",
                 "a DELETE, UPDATE or MERGE rewrote or removed a file that this operation read; in "
                 "Delta Spark any removal, if this operation read the whole table",
-                LITERALS,
-                PAGE + "ConcurrentDeleteReadException; " + _SPARK + "ConflictChecker",
+                USE_LITERALS,
+                DATABRICKS_PAGE + "ConcurrentDeleteReadException; " + _SPARK + "ConflictChecker",
             ),
             Cause(
                 "compaction",
@@ -70,7 +76,7 @@ RECORDS: tuple[ExceptionRecord, ...] = (
                 "without deletion vectors",
                 "compact when no job changes the same partitions; on Databricks enable deletion "
                 "vectors and omit ZORDER BY",
-                PAGE + "matrices; " + _SPARK + "ConflictChecker",
+                DATABRICKS_PAGE + "matrices; " + _SPARK + "ConflictChecker",
             ),
         ),
     ),
@@ -84,13 +90,13 @@ RECORDS: tuple[ExceptionRecord, ...] = (
                 "two compactions",
                 "two OPTIMIZE or REORG rewrote the same files",
                 "run one compaction of a partition at a time; automatic and scheduled ones count",
-                PAGE + "ConcurrentDeleteDeleteException",
+                DATABRICKS_PAGE + "ConcurrentDeleteDeleteException",
             ),
             Cause(
                 "two changes of one file",
                 "both rewrite the same file; with deletion vectors Delta Spark still compares "
                 "files, not rows",
-                LITERALS,
+                USE_LITERALS,
                 _SPARK + "ConflictChecker.checkForDeletedFilesAgainstCurrentTxnDeletedFiles",
             ),
         ),
@@ -107,13 +113,13 @@ RECORDS: tuple[ExceptionRecord, ...] = (
                 "before Delta Spark 4.1, storing the same metadata again also counts",
                 "change metadata while no writers run, and find idle metadata commits with "
                 "`deltaproto history`",
-                PAGE + "MetadataChangedException; " + _SPARK + "ConflictChecker",
+                DATABRICKS_PAGE + "MetadataChangedException; " + _SPARK + "ConflictChecker",
             ),
             Cause(
                 "a write that updates the schema",
                 "a write with schema evolution is a metadata change for other transactions",
                 "evolve the schema in a separate step, before the parallel writes",
-                PAGE + "MetadataChangedException",
+                DATABRICKS_PAGE + "MetadataChangedException",
             ),
             Cause(
                 "a property that a feature drop unsets",
@@ -143,20 +149,26 @@ RECORDS: tuple[ExceptionRecord, ...] = (
                 "added feature unless they also change the protocol; none survives a drop",
                 "run again; if the new protocol is then refused, use a newer runtime or client "
                 "that supports its features. Change protocols while no writers run",
-                PAGE + "ProtocolChangedException; " + _SPARK + "checkProtocolCompatibility",
+                DATABRICKS_PAGE
+                + "ProtocolChangedException; "
+                + _SPARK
+                + "checkProtocolCompatibility",
             ),
             Cause(
                 "concurrent create or replace",
                 "several writers create or replace the same table concurrently",
                 "let one job create the table before the others start",
-                PAGE + "ProtocolChangedException",
+                DATABRICKS_PAGE + "ProtocolChangedException",
             ),
             Cause(
                 "empty path",
                 "several writers write concurrently to the same empty path: each is the first "
                 "commit, which sets the protocol; the message shows this if version 0 won",
                 "create the table ahead of time",
-                PAGE + "ProtocolChangedException; " + _SPARK + "protocolChangedException",
+                DATABRICKS_PAGE
+                + "ProtocolChangedException; "
+                + _SPARK
+                + "protocolChangedException",
             ),
         ),
     ),
@@ -172,7 +184,7 @@ RECORDS: tuple[ExceptionRecord, ...] = (
                 "location, and the runs write concurrently; so do batch writes that share a "
                 "txnAppId",
                 "never run two queries with one checkpoint location; give each query its own",
-                PAGE + "ConcurrentTransactionException; " + _SPARK + "ConflictChecker",
+                DATABRICKS_PAGE + "ConcurrentTransactionException; " + _SPARK + "ConflictChecker",
             ),
             Cause(
                 "one metadata domain, two writers",
@@ -209,12 +221,12 @@ RECORDS: tuple[ExceptionRecord, ...] = (
 _BY_NAME = {record.name: record for record in RECORDS}
 
 
-def record(name: ExceptionName) -> ExceptionRecord:
+def exception_record(name: ExceptionName) -> ExceptionRecord:
     """Return what is known about one exception."""
     return _BY_NAME[name]
 
 
-def search(text: str) -> tuple[ExceptionRecord | None, tuple[str, ...]]:
+def find_exception(text: str) -> tuple[ExceptionRecord | None, tuple[str, ...]]:
     """Find an exception by name, or return the nearest names.
 
     Also accepts its error class and deltalake's message.

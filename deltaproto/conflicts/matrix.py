@@ -6,7 +6,12 @@ from enum import StrEnum
 
 from deltaproto.conflicts import databricks, delta_rs, delta_spark
 from deltaproto.conflicts.operation import Cell, Operation
-from deltaproto.protocol.isolation import DECLARABLE, IsolationLevel, WriterEngine, isolation
+from deltaproto.protocol.isolation import (
+    DECLARABLE_LEVELS,
+    IsolationLevel,
+    WriterEngine,
+    evaluate_isolation,
+)
 
 
 class MatrixEngine(StrEnum):
@@ -19,12 +24,12 @@ class MatrixEngine(StrEnum):
 
 def default_level(engine: MatrixEngine) -> IsolationLevel:
     """Return the level of a table that declares none."""
-    level = isolation(None).effective[WriterEngine(engine)]
+    level = evaluate_isolation(None).effective[WriterEngine(engine)]
     assert level is not None
     return level
 
 
-def cells(
+def build_cells(
     engine: MatrixEngine,
     level: IsolationLevel,
     *,
@@ -43,19 +48,21 @@ def cells(
         ValueError: for a level that no table can declare, or row-level concurrency on an engine
             without it.
     """
-    if level not in DECLARABLE:
+    if level not in DECLARABLE_LEVELS:
         raise ValueError(f"tables cannot declare {level}")
     pairs = [(operation, against) for operation in Operation for against in Operation]
     match engine:
         case MatrixEngine.DATABRICKS:
             vectors = bool(by_row) or deletion_vectors
             layout = databricks.MatrixInputs(level, by_row, vectors, identity)
-            return tuple(databricks.cell(*pair, layout) for pair in pairs)
+            return tuple(databricks.databricks_cell(*pair, layout) for pair in pairs)
         case MatrixEngine.DELTA_SPARK:
             if by_row:
                 raise ValueError("Delta Spark has no row-level concurrency")
-            return tuple(delta_spark.cell(*pair, level, identity=identity) for pair in pairs)
+            return tuple(
+                delta_spark.delta_spark_cell(*pair, level, identity=identity) for pair in pairs
+            )
         case MatrixEngine.DELTA_RS:
             if by_row:
                 raise ValueError("delta-rs has no row-level concurrency")
-            return tuple(delta_rs.cell(*pair, level, release=release) for pair in pairs)
+            return tuple(delta_rs.delta_rs_cell(*pair, level, release=release) for pair in pairs)

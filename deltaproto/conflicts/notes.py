@@ -11,12 +11,12 @@ from collections.abc import Sequence
 
 from deltaproto.conflicts import delta_rs
 from deltaproto.conflicts.matrix import MatrixEngine
-from deltaproto.conflicts.releases import ENFORCE
+from deltaproto.conflicts.releases import ENFORCE_ENABLEMENT_SETTING
 from deltaproto.protocol.databricks_runtime import Runtime
 from deltaproto.protocol.isolation import IsolationLevel
 
 
-def notes(
+def matrix_notes(
     engine: MatrixEngine,
     level: IsolationLevel,
     *,
@@ -25,9 +25,9 @@ def notes(
     runtime: Runtime | None = None,
 ) -> tuple[str, ...]:
     """Return notes that apply to the whole matrix."""
-    found = [*_of_engine(engine), *_of_level(level, engine)]
+    found = [*_engine_notes(engine), *_isolation_notes(level, engine)]
     if engine is MatrixEngine.DATABRICKS:
-        found += _of_rows(runtime) if row_level else _NO_ROW_LEVEL
+        found += _row_level_notes(runtime) if row_level else _NO_ROW_LEVEL
     if engine is MatrixEngine.DELTA_RS:
         pass  # delta-rs refuses tables with identity columns, so it writes no identity values.
     elif identity:
@@ -40,7 +40,7 @@ def notes(
     return tuple(found)
 
 
-def advice(
+def layout_advice(
     engine: MatrixEngine,
     partition_columns: Sequence[str],
     *,
@@ -83,7 +83,7 @@ def advice(
     )
 
 
-def _of_engine(engine: MatrixEngine) -> list[str]:
+def _engine_notes(engine: MatrixEngine) -> list[str]:
     if engine is MatrixEngine.DATABRICKS:
         return [
             "The documented matrix is symmetric: it describes pairs in any commit order.",
@@ -96,7 +96,7 @@ def _of_engine(engine: MatrixEngine) -> list[str]:
         "and is not affected.",
         "The loser's own Delta Spark release decides which changes it survives: the cells show the "
         "first such release, with default settings. From 4.2 on, a loser whose session sets "
-        f"{ENFORCE} to true is also aborted by most added features.",
+        f"{ENFORCE_ENABLEMENT_SETTING} to true is also aborted by most added features.",
         "A streaming read of the table continues after setting a property, enabling or adding a "
         "feature, and DROP FEATURE deletionVectors. An added column stops it once. A renamed or "
         "dropped column, or DROP FEATURE columnMapping, breaks it permanently.",
@@ -107,11 +107,11 @@ def _of_engine(engine: MatrixEngine) -> list[str]:
     ]
 
 
-def _of_rows(runtime: Runtime | None) -> list[str]:
+def _row_level_notes(runtime: Runtime | None) -> list[str]:
     return [*(() if runtime is not None else _BY_RUNTIME), *_ROW_LEVEL]
 
 
-def _of_level(level: IsolationLevel, engine: MatrixEngine) -> list[str]:
+def _isolation_notes(level: IsolationLevel, engine: MatrixEngine) -> list[str]:
     if engine is MatrixEngine.DELTA_RS:
         return []
     if level is IsolationLevel.WRITE_SERIALIZABLE:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import NamedTuple
 
-PAGE = 'Databricks, "Isolation levels and write conflicts", '
+DATABRICKS_PAGE = 'Databricks, "Isolation levels and write conflicts", '
 SQLSTATE = "2D521"
-RETRY = "run the loser again; it committed nothing"
+RETRY_ADVICE = "run the loser again; it committed nothing"
 
 
 class ExceptionName(StrEnum):
@@ -41,7 +41,7 @@ class ExceptionRecord(NamedTuple):
     causes: tuple[Cause, ...]
 
 
-LITERALS = (
+USE_LITERALS = (
     "give both operations explicit, disjoint predicates on the partition columns, with literal "
     "values; in a MERGE, equality of source and target columns is not enough, so add "
     "the literals to its condition"
@@ -64,14 +64,16 @@ class Operation(StrEnum):
     RESTORE = "RESTORE"
 
 
-APPENDS = frozenset({Operation.INSERT, Operation.STREAMING_APPEND})
-CHANGES = frozenset({Operation.UPDATE, Operation.DELETE, Operation.MERGE})
-UNLISTED = frozenset({Operation.RESTORE})
+APPEND_OPERATIONS = frozenset({Operation.INSERT, Operation.STREAMING_APPEND})
+CHANGE_OPERATIONS = frozenset({Operation.UPDATE, Operation.DELETE, Operation.MERGE})
+UNLISTED_OPERATIONS = frozenset({Operation.RESTORE})
 """operations missing from the documented matrices; shown only on request"""
-LISTED = tuple(operation for operation in Operation if operation not in UNLISTED)
-REWRITES = frozenset({Operation.OPTIMIZE, Operation.OPTIMIZE_ZORDER, Operation.REORG})
+LISTED_OPERATIONS = tuple(
+    operation for operation in Operation if operation not in UNLISTED_OPERATIONS
+)
+REWRITE_OPERATIONS = frozenset({Operation.OPTIMIZE, Operation.OPTIMIZE_ZORDER, Operation.REORG})
 
-MEANING: dict[Operation, str] = {
+OPERATION_MEANINGS: dict[Operation, str] = {
     Operation.INSERT: (
         "a blind append: SQL INSERT or append mode, without a subquery or condition on the table "
         "itself; an INSERT that reads the table behaves like MERGE"
@@ -118,7 +120,7 @@ _ALIASES: dict[str, Operation] = {
 }
 
 
-def search(text: str) -> tuple[Operation | None, tuple[str, ...]]:
+def find_operation(text: str) -> tuple[Operation | None, tuple[str, ...]]:
     """Find an operation by name, or return None with the nearest names."""
     wanted = " ".join(text.replace("-", " ").replace("_", " ").casefold().split())
     named: dict[str, Operation] = {name.casefold(): name for name in Operation}

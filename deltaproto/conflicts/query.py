@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from deltaproto.conflicts.matrix import MatrixEngine
-from deltaproto.conflicts.operation import CHANGES, ExceptionRecord, Operation
+from deltaproto.conflicts.operation import CHANGE_OPERATIONS, ExceptionRecord, Operation
 from deltaproto.conflicts.row_level import Compute
 from deltaproto.protocol.databricks_runtime import Runtime
 from deltaproto.protocol.isolation import IsolationLevel
@@ -27,7 +27,7 @@ class Condition(NamedTuple):
     """all columns that it uses, casefolded"""
 
 
-class Versions(NamedTuple):
+class RequestedVersions(NamedTuple):
     """The protocol versions that a statement sets; None: not set."""
 
     reader: int | None
@@ -52,7 +52,7 @@ class Classification(NamedTuple):
     files: tuple[str, ...] = ()
     """why Databricks compares files instead of rows; empty if rows can be compared"""
     condition: Condition | None = None
-    versions: Versions | None = None
+    versions: RequestedVersions | None = None
     """the protocol versions that it sets, if it changes the protocol in no other way"""
 
     def on(self, protocol: Protocol) -> Classification:
@@ -68,27 +68,29 @@ class Classification(NamedTuple):
         )
 
 
-def not_understood(*reasons: str) -> Classification:
+def unknown_classification(*reasons: str) -> Classification:
     """Return the classification of a statement that is not understood."""
     return Classification(None, understood=False, reasons=reasons)
 
 
-def needed_by_merge(classification: Classification, compute: Compute) -> tuple[str, ...]:
+def merge_requirements(classification: Classification, compute: Compute) -> tuple[str, ...]:
     """Return what a MERGE needs for row-level resolution on this compute, up to 14.2."""
     runtime = compute.runtime
     if classification.operation is not Operation.MERGE:
         return ()
     if runtime is not None and (runtime > _STRICT or compute.photon):
-        return needs_predicate(classification, runtime)
+        return why_predicate_needed(classification, runtime)
     if runtime is not None and runtime < _STRICT:
         return ("Up to Databricks Runtime 14.1, row-level resolution of MERGE requires Photon.",)
     needed = "On Databricks Runtime 14.2, row-level resolution of MERGE requires Photon"
-    if needs_predicate(classification, _STRICT):
+    if why_predicate_needed(classification, _STRICT):
         needed += " and an explicit predicate on the target, which this statement lacks"
     return (f"{needed}; from 14.3 LTS on this is not required.",)
 
 
-def needs_predicate(classification: Classification, runtime: Runtime | None) -> tuple[str, ...]:
+def why_predicate_needed(
+    classification: Classification, runtime: Runtime | None
+) -> tuple[str, ...]:
     """Return why a MERGE is compared by files on 14.2; empty otherwise."""
     condition = classification.condition
     if runtime != _STRICT or classification.operation is not Operation.MERGE:
@@ -101,10 +103,12 @@ def needs_predicate(classification: Classification, runtime: Runtime | None) -> 
     )
 
 
-def predicates(classification: Classification, partition_columns: Sequence[str]) -> tuple[str, ...]:
+def missing_predicates(
+    classification: Classification, partition_columns: Sequence[str]
+) -> tuple[str, ...]:
     """Suggest the literal predicates on partition columns that this statement lacks."""
     condition = classification.condition
-    if condition is None or classification.operation not in CHANGES:
+    if condition is None or classification.operation not in CHANGE_OPERATIONS:
         return ()
     prefix = "" if condition.target is None else f"{_quoted(condition.target)}."
     missing = [c for c in partition_columns if c.casefold() not in condition.literals]
@@ -135,7 +139,7 @@ class PendingStatement(NamedTuple):
     classification: Classification
 
 
-class Question(NamedTuple):
+class MatrixQuery(NamedTuple):
     """The query. An operation of None means all operations."""
 
     engine: MatrixEngine = MatrixEngine.DATABRICKS

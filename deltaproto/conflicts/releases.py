@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 
-class Survived(NamedTuple):
+class SurvivedProperty(NamedTuple):
     """A property and its new value that concurrent writers survive."""
 
     value: str
@@ -30,14 +30,16 @@ class SurvivableChange(NamedTuple):
     since: str
 
 
-SURVIVED_PROPERTIES: Mapping[str, Survived] = {
-    "delta.enableDeletionVectors": Survived("true", "enabling deletion vectors", "4.1"),
-    "delta.enableRowTracking": Survived("true", "enabling row tracking", "3.3"),
-    "delta.columnMapping.mode": Survived(
+SURVIVED_PROPERTIES: Mapping[str, SurvivedProperty] = {
+    "delta.enableDeletionVectors": SurvivedProperty("true", "enabling deletion vectors", "4.1"),
+    "delta.enableRowTracking": SurvivedProperty("true", "enabling row tracking", "3.3"),
+    "delta.columnMapping.mode": SurvivedProperty(
         "name", "column mapping from none to name on tables without structs", "4.1"
     ),
-    "delta.checkpointPolicy": Survived("v2", "choosing v2 checkpoints", "4.3"),
-    "delta.enableInCommitTimestamps": Survived("true", "enabling in-commit timestamps", "4.3"),
+    "delta.checkpointPolicy": SurvivedProperty("v2", "choosing v2 checkpoints", "4.3"),
+    "delta.enableInCommitTimestamps": SurvivedProperty(
+        "true", "enabling in-commit timestamps", "4.3"
+    ),
 }
 """the allow-list; from 4.4 on it also has `io.unitycatalog.tableId`, which no statement sets"""
 REBASED_SINCE = "4.1"
@@ -64,12 +66,14 @@ ABORTING_METADATA: tuple[str, ...] = (
 )
 ABORTING_PROTOCOL: tuple[str, ...] = ("any DROP FEATURE",)
 
-RESOLVE = "spark.databricks.delta.featureEnablement.conflictResolution.enabled"
+RESOLVE_CONFLICTS_SETTING = "spark.databricks.delta.featureEnablement.conflictResolution.enabled"
 """a setting of the writer's session; false: behave as releases before `REBASED_SINCE`"""
-ENFORCE = "spark.databricks.delta.conflictChecker.enforceConcurrentFeatureEnablement.enabled"
-"""a setting of the writer's session; true: an added feature aborts, with exceptions (`SPARED`)"""
+ENFORCE_ENABLEMENT_SETTING = (
+    "spark.databricks.delta.conflictChecker.enforceConcurrentFeatureEnablement.enabled"
+)
+"""a setting of the writer's session; true: an added feature aborts, with exceptions (`SPARED_RELEASES`)"""
 ENFORCED_SINCE = "4.2"
-SPARED: Mapping[str, str] = {
+SPARED_RELEASES: Mapping[str, str] = {
     **dict.fromkeys(
         (
             "appendOnly",
@@ -92,10 +96,10 @@ SPARED: Mapping[str, str] = {
     "catalogManaged": "4.4",
     "vacuumProtocolCheck": "4.4",
 }
-"""features whose addition aborts no writer under `ENFORCE`, with the first such release"""
+"""features whose addition aborts no writer under `ENFORCE_ENABLEMENT_SETTING`, with the first such release"""
 
 
-def survived(*changes: tuple[SurvivableChange, ...]) -> str:
+def describe_survived(*changes: tuple[SurvivableChange, ...]) -> str:
     """List the changes, each with the first release whose writers survive it."""
     return ", ".join(
         f"{change.what} (since {change.since})" for group in changes for change in group

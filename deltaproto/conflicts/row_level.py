@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from deltaproto.conflicts.operation import CHANGES, Operation
+from deltaproto.conflicts.operation import CHANGE_OPERATIONS, Operation
 from deltaproto.protocol.databricks_runtime import Runtime
 
 PREVIEW_SETTING = "spark.databricks.delta.rowLevelConcurrencyPreview"
@@ -29,55 +29,59 @@ class Compute(NamedTuple):
     """True if `PREVIEW_SETTING` is enabled"""
 
 
-class ByRow(NamedTuple):
+class ResolvedByRow(NamedTuple):
     """The operations whose conflicts are resolved by row, with the reason."""
 
     operations: frozenset[Operation]
     reason: str
 
 
-def by_row(liquid: bool, compute: Compute) -> ByRow:
+def resolve_by_row(liquid: bool, compute: Compute) -> ResolvedByRow:
     """Return what this compute resolves by row on a table that allows it.
 
     If the rule or its inputs are unknown, assume no row-level resolution.
     """
     runtime = compute.runtime
     if runtime is None:
-        return ByRow(CHANGES, "assuming Databricks Runtime 14.2 or later")
+        return ResolvedByRow(CHANGE_OPERATIONS, "assuming Databricks Runtime 14.2 or later")
     if runtime >= _FREE_MERGE:
-        return ByRow(CHANGES, f"Databricks Runtime {runtime} has it for UPDATE, DELETE and MERGE")
+        return ResolvedByRow(
+            CHANGE_OPERATIONS, f"Databricks Runtime {runtime} has it for UPDATE, DELETE and MERGE"
+        )
     if runtime >= _GENERAL:
         if compute.photon:
-            return ByRow(
-                CHANGES,
+            return ResolvedByRow(
+                CHANGE_OPERATIONS,
                 f"Databricks Runtime {runtime} with Photon supports it, for MERGE only with an "
                 "explicit predicate on the target",
             )
-        return ByRow(
-            CHANGES - {Operation.MERGE},
+        return ResolvedByRow(
+            CHANGE_OPERATIONS - {Operation.MERGE},
             f"on Databricks Runtime {runtime}, MERGE requires Photon, which {_photon(compute)}",
         )
     if not liquid:
         if runtime < _PREVIEW:
-            return ByRow(
+            return ResolvedByRow(
                 frozenset(),
                 f"Databricks Runtime {runtime} does not support it without liquid clustering",
             )
         if not compute.preview:
             state = "is not known to be" if compute.preview is None else "is not"
-            return ByRow(
+            return ResolvedByRow(
                 frozenset(),
                 f"on Databricks Runtime {runtime} it needs {PREVIEW_SETTING} = true, which {state} "
                 "set",
             )
     elif runtime < _LIQUID:
-        return ByRow(
+        return ResolvedByRow(
             frozenset(),
             f"Databricks Runtime {runtime} does not support it (added in 13.3 LTS)",
         )
     if compute.photon:
-        return ByRow(CHANGES, f"Databricks Runtime {runtime} with Photon supports it")
-    return ByRow(
+        return ResolvedByRow(
+            CHANGE_OPERATIONS, f"Databricks Runtime {runtime} with Photon supports it"
+        )
+    return ResolvedByRow(
         frozenset({Operation.DELETE}),
         f"up to Databricks Runtime 14.1, only DELETE supports it without Photon, which "
         f"{_photon(compute)}",

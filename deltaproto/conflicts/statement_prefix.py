@@ -9,7 +9,12 @@ import re
 from itertools import pairwise
 
 from deltaproto.conflicts.operation import Operation
-from deltaproto.conflicts.query import Classification, Condition, Versions, not_understood
+from deltaproto.conflicts.query import (
+    Classification,
+    Condition,
+    RequestedVersions,
+    unknown_classification,
+)
 from deltaproto.protocol.feature import PropertyIs
 from deltaproto.protocol.feature_catalog import all_features
 from deltaproto.sql.tokens import Token
@@ -18,37 +23,37 @@ _READER, _WRITER = "delta.minreaderversion", "delta.minwriterversion"
 _VERSIONS = {_READER, _WRITER}
 
 
-def by_prefix(found: list[Token]) -> Classification | None:
+def classify_prefix(found: list[Token]) -> Classification | None:
     """Classify the statement; None if its first words do not decide."""
     if not found:
-        return not_understood("There is no statement.")
+        return unknown_classification("There is no statement.")
     keys = [token.key for token in found]
     if ";" in keys:
-        return not_understood("There is more than one statement; pass one at a time.")
+        return unknown_classification("There is more than one statement; pass one at a time.")
     match keys:
         case ["OPTIMIZE", _, *_]:
-            return _optimize(keys[1 + _name(keys[1:]) :])
+            return _classify_optimize(keys[1 + _name_length(keys[1:]) :])
         case ["REORG", "TABLE", _, *rest]:
-            return _reorg(rest)
+            return _classify_reorg(rest)
         case ["RESTORE", "TABLE", _, *_]:
-            return _restore(keys[2 + _name(keys[2:]) :])
+            return _classify_restore(keys[2 + _name_length(keys[2:]) :])
         case ["RESTORE", _, *_]:
-            return _restore(keys[1 + _name(keys[1:]) :])
+            return _classify_restore(keys[1 + _name_length(keys[1:]) :])
         case ["TRUNCATE", "TABLE", _, *_]:
-            return _truncate(keys[2 + _name(keys[2:]) :])
+            return _classify_truncate(keys[2 + _name_length(keys[2:]) :])
         case ["ALTER", "TABLE", "IF", "EXISTS", *_]:
-            return _alter(found[4:])
+            return _classify_alter(found[4:])
         case ["ALTER", "TABLE", *_]:
-            return _alter(found[2:])
+            return _classify_alter(found[2:])
         case ["CREATE", "OR", "REPLACE", "TABLE", _, *_] | ["REPLACE", "TABLE", _, *_]:
-            return _create("Replacing a table")
+            return _classify_create("Replacing a table")
         case ["CREATE", "TABLE", _, *_]:
-            return _create("Creating a table")
+            return _classify_create("Creating a table")
         case _:
             return None
 
 
-def _name(keys: list[str]) -> int:
+def _name_length(keys: list[str]) -> int:
     """Count the tokens of the table's name."""
     at = 1
     while at < len(keys) and keys[at] == ".":
@@ -56,9 +61,9 @@ def _name(keys: list[str]) -> int:
     return at
 
 
-def _optimize(keys: list[str]) -> Classification:
+def _classify_optimize(keys: list[str]) -> Classification:
     if keys and keys[0] not in ("WHERE", "ZORDER", "FULL"):
-        return not_understood("Only OPTIMIZE with FULL, WHERE and ZORDER BY is supported.")
+        return unknown_classification("Only OPTIMIZE with FULL, WHERE and ZORDER BY is supported.")
     pairs = [*pairwise(keys)]
     if ("ZORDER", "BY") in pairs:
         return Classification(
@@ -71,7 +76,7 @@ def _optimize(keys: list[str]) -> Classification:
     )
 
 
-def _restore(keys: list[str]) -> Classification:
+def _classify_restore(keys: list[str]) -> Classification:
     match keys:
         case ["TO", "VERSION" | "TIMESTAMP", "AS", "OF", _, *_]:
             return Classification(
@@ -82,12 +87,14 @@ def _restore(keys: list[str]) -> Classification:
                     "version. The protocol is never lowered.",
                 ),
             )
-    return not_understood("Only RESTORE with TO VERSION AS OF and TO TIMESTAMP AS OF is supported.")
+    return unknown_classification(
+        "Only RESTORE with TO VERSION AS OF and TO TIMESTAMP AS OF is supported."
+    )
 
 
-def _truncate(keys: list[str]) -> Classification:
+def _classify_truncate(keys: list[str]) -> Classification:
     if keys:
-        return not_understood("Delta can only truncate one whole table.")
+        return unknown_classification("Delta can only truncate one whole table.")
     return Classification(
         Operation.DELETE,
         True,
@@ -100,7 +107,7 @@ def _truncate(keys: list[str]) -> Classification:
     )
 
 
-def _reorg(keys: list[str]) -> Classification | None:
+def _classify_reorg(keys: list[str]) -> Classification | None:
     text = " ".join(key for key in keys if key)
     if re.search(r"\bAPPLY \( PURGE \)", text):
         return Classification(
@@ -112,12 +119,12 @@ def _reorg(keys: list[str]) -> Classification | None:
             True,
             reasons=("REORG … APPLY (UPGRADE UNIFORM …) changes the protocol.",),
         )
-    return not_understood(
+    return unknown_classification(
         "REORG is supported only with APPLY (PURGE) or APPLY (UPGRADE UNIFORM …)."
     )
 
 
-def _create(what: str) -> Classification:
+def _classify_create(what: str) -> Classification:
     return Classification(
         Operation.PROTOCOL_CHANGE,
         True,
@@ -128,18 +135,18 @@ def _create(what: str) -> Classification:
     )
 
 
-def _alter(found: list[Token]) -> Classification:
+def _classify_alter(found: list[Token]) -> Classification:
     """Classify ALTER TABLE after the table's name."""
-    action = found[_name([token.key for token in found]) :]
+    action = found[_name_length([token.key for token in found]) :]
     match [token.key for token in action]:
         case ["DROP", "FEATURE", _, *_]:
-            return _protocol("Dropping a feature changes the protocol.")
+            return _protocol_change("Dropping a feature changes the protocol.")
         case ["SET", "TBLPROPERTIES", "(", *_]:
-            return _set_properties(action[3:])
+            return _classify_set_properties(action[3:])
         case ["UNSET", "TBLPROPERTIES", *_]:
-            return _metadata("Unsetting a property changes the metadata.")
+            return _metadata_change("Unsetting a property changes the metadata.")
         case ["ADD" | "DROP", "CONSTRAINT", *_]:
-            return _metadata(
+            return _metadata_change(
                 "A constraint change changes the metadata.",
                 *(
                     ("The first CHECK constraint of a table may also change the protocol.",)
@@ -148,7 +155,7 @@ def _alter(found: list[Token]) -> Classification:
                 ),
             )
         case ["CLUSTER", "BY", *_]:
-            return _metadata(
+            return _metadata_change(
                 "CLUSTER BY changes the clustering columns.",
                 "The first CLUSTER BY of a table also changes the protocol.",
             )
@@ -157,26 +164,28 @@ def _alter(found: list[Token]) -> Classification:
             | ["RENAME", "COLUMN", *_]
             | ["ALTER" | "CHANGE", "COLUMN", *_]
         ):
-            return _metadata(
+            return _metadata_change(
                 "A column change changes the schema, which is metadata.",
                 "Column types or defaults may also change the protocol.",
             )
         case _:
-            return not_understood("The matrices do not cover this ALTER TABLE statement.")
+            return unknown_classification("The matrices do not cover this ALTER TABLE statement.")
 
 
-def _set_properties(found: list[Token]) -> Classification:
-    settings = _settings(found)
+def _classify_set_properties(found: list[Token]) -> Classification:
+    settings = _parse_settings(found)
     if not settings:
-        return not_understood("No properties could be read from SET TBLPROPERTIES.")
+        return unknown_classification("No properties could be read from SET TBLPROPERTIES.")
     for key in settings:
         low = key.casefold()
         if low.startswith("delta.feature."):
-            return _protocol(f"{key} adds a feature to the protocol.")
+            return _protocol_change(f"{key} adds a feature to the protocol.")
     folded = {key.casefold(): value for key, value in settings.items()}
     if _VERSIONS & folded.keys():
-        versions = Versions(*(_number(folded.get(key)) for key in (_READER, _WRITER)))
-        return _protocol(
+        versions = RequestedVersions(
+            *(_parse_number(folded.get(key)) for key in (_READER, _WRITER))
+        )
+        return _protocol_change(
             "It may raise the protocol's versions. Versions that the table already has, or lower "
             "ones, do not change the protocol, and the statement is a METADATA CHANGE."
         )._replace(versions=versions if folded.keys() <= _VERSIONS else None)
@@ -195,17 +204,17 @@ def _set_properties(found: list[Token]) -> Classification:
                 )
     if folded.get("delta.columnmapping.mode", "").casefold() == "none":
         notes.append("Removing column mapping rewrites all files.")
-    return _metadata("Setting a property changes the metadata.", *notes)
+    return _metadata_change("Setting a property changes the metadata.", *notes)
 
 
-def _number(value: str | None) -> int | None:
+def _parse_number(value: str | None) -> int | None:
     """Parse a version; a value that is not a number may be any version."""
     if value is None:
         return None
     return int(value) if value.isascii() and value.isdigit() and len(value) < 6 else 7
 
 
-def _settings(found: list[Token]) -> dict[str, str]:
+def _parse_settings(found: list[Token]) -> dict[str, str]:
     """Read keys and values up to the closing parenthesis; keys may be quoted or dotted."""
     settings: dict[str, str] = {}
     key, value, in_value = "", "", False
@@ -223,9 +232,9 @@ def _settings(found: list[Token]) -> dict[str, str]:
     return settings
 
 
-def _metadata(*reasons: str) -> Classification:
+def _metadata_change(*reasons: str) -> Classification:
     return Classification(Operation.METADATA_CHANGE, True, reasons=reasons)
 
 
-def _protocol(*reasons: str) -> Classification:
+def _protocol_change(*reasons: str) -> Classification:
     return Classification(Operation.PROTOCOL_CHANGE, True, reasons=reasons)

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from deltaproto.conflicts.operation import ExceptionName
 from deltaproto.protocol.table_state import SparkSettings
-from deltaproto.tables.log.catalog_managed import is_whole
-from deltaproto.tables.log.commits import Commit, commits
-from deltaproto.tables.log.files import sort_names
+from deltaproto.tables.log.catalog_managed import has_every_commit
+from deltaproto.tables.log.commits import Commit, read_commits
+from deltaproto.tables.log.files import build_listing
 from deltaproto.tables.log.reader import LogReader
 from deltaproto.tables.open import open_table_log
 
@@ -53,14 +53,14 @@ def find_suspects(
     """
     location, store = open_table_log(table, storage_options, spark)
     protocol = LogReader(storage_options).read_from(location, store).protocol
-    found = suspects(commits(store, sort_names(store.list())), name, at)
-    return found._replace(complete=found.complete and is_whole(store, protocol))
+    found = filter_suspects(read_commits(store, build_listing(store.list())), name, at)
+    return found._replace(complete=found.complete and has_every_commit(store, protocol))
 
 
-def suspects(newest_first: Iterable[Commit], name: ExceptionName, at: int) -> Suspects:
+def filter_suspects(newest_first: Iterable[Commit], name: ExceptionName, at: int) -> Suspects:
     """Return commits that could have raised `name` within ten minutes of `at`."""
     found, complete = [], True
-    for commit in _down_to(newest_first, at - WINDOW - _SKEW):
+    for commit in _newer_than(newest_first, at - WINDOW - _SKEW):
         if commit.problem is not None:
             complete = False
             continue
@@ -71,7 +71,7 @@ def suspects(newest_first: Iterable[Commit], name: ExceptionName, at: int) -> Su
     return Suspects(tuple(found), complete)
 
 
-def _down_to(newest_first: Iterable[Commit], oldest: int) -> Iterator[Commit]:
+def _newer_than(newest_first: Iterable[Commit], oldest: int) -> Iterator[Commit]:
     for commit in newest_first:
         if commit.timestamp is not None and commit.timestamp < oldest:
             return

@@ -5,23 +5,23 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from deltaproto.conflicts.delta_rs import NEWEST, Release, parse_release
-from deltaproto.conflicts.matrix import MatrixEngine, cells, default_level
-from deltaproto.conflicts.notes import advice, notes
-from deltaproto.conflicts.operation import UNLISTED, Cell, Operation
+from deltaproto.conflicts.matrix import MatrixEngine, build_cells, default_level
+from deltaproto.conflicts.notes import layout_advice, matrix_notes
+from deltaproto.conflicts.operation import UNLISTED_OPERATIONS, Cell, Operation
 from deltaproto.conflicts.query import (
     Classification,
-    Question,
+    MatrixQuery,
     RowLevel,
-    needed_by_merge,
-    needs_predicate,
-    predicates,
+    merge_requirements,
+    missing_predicates,
+    why_predicate_needed,
 )
-from deltaproto.conflicts.row_level import ByRow, Compute, by_row
+from deltaproto.conflicts.row_level import Compute, ResolvedByRow, resolve_by_row
 from deltaproto.conflicts.suspects import Suspects
 from deltaproto.errors import UsageError
 from deltaproto.inspection.interface import Inspection
 from deltaproto.protocol.isolation import (
-    DECLARABLE,
+    DECLARABLE_LEVELS,
     IsolationLevel,
     RowLevelConcurrency,
     RowLevelSupport,
@@ -39,7 +39,9 @@ class RowLevelOperations(NamedTuple):
     granted: bool = False
 
 
-def row_level_operations(question: Question, inspection: Inspection | None) -> RowLevelOperations:
+def row_level_operations(
+    question: MatrixQuery, inspection: Inspection | None
+) -> RowLevelOperations:
     """Combine the table, the compute, the statement and the user's options.
 
     Raises:
@@ -47,7 +49,7 @@ def row_level_operations(question: Question, inspection: Inspection | None) -> R
         engine.
     """
     if question.engine is not MatrixEngine.DATABRICKS:
-        return _by_files(question)
+        return _file_level_only(question)
     own = None if inspection is None else inspection.row_level
     asked = question.row_level
     if asked is RowLevel.AUTO:
@@ -57,7 +59,9 @@ def row_level_operations(question: Question, inspection: Inspection | None) -> R
             return RowLevelOperations(_NONE, f"unknown, so assumed off: {own.reason}")
         if own.databricks is RowLevelSupport.NO:
             return RowLevelOperations(_NONE, own.reason)
-        return _narrowed(question, inspection, _reasoned(own, question.compute), granted=False)
+        return _apply_statement_limits(
+            question, inspection, _row_level_by_layout(own, question.compute), granted=False
+        )
     reason = f"requested with --row-level-concurrency {asked}"
     if own is not None and own.databricks != ("yes" if asked is RowLevel.ON else "no"):
         reason += f"; according to the table it is {own.databricks}: {own.reason}"
@@ -66,10 +70,12 @@ def row_level_operations(question: Question, inspection: Inspection | None) -> R
     found = _by_row(False if own is None else own.liquid, question.compute)
     if question.compute.runtime is not None:
         reason += f"; {found.reason}"
-    return _narrowed(question, inspection, ByRow(found.operations, reason), granted=True)
+    return _apply_statement_limits(
+        question, inspection, ResolvedByRow(found.operations, reason), granted=True
+    )
 
 
-def _by_files(question: Question) -> RowLevelOperations:
+def _file_level_only(question: MatrixQuery) -> RowLevelOperations:
     name = "Delta Spark" if question.engine is MatrixEngine.DELTA_SPARK else str(question.engine)
     if question.row_level is RowLevel.ON:
         raise UsageError(
@@ -84,7 +90,7 @@ def _by_files(question: Question) -> RowLevelOperations:
     return RowLevelOperations(_NONE, f"{name} compares files, not rows")
 
 
-def _reasoned(own: RowLevelConcurrency, compute: Compute) -> ByRow:
+def _row_level_by_layout(own: RowLevelConcurrency, compute: Compute) -> ResolvedByRow:
     found = _by_row(own.liquid, compute)
     if compute.runtime is None:
         return found._replace(reason=own.reason)
@@ -92,20 +98,20 @@ def _reasoned(own: RowLevelConcurrency, compute: Compute) -> ByRow:
     return found._replace(reason=f"deletion vectors and {layout}; {found.reason}")
 
 
-def _by_row(liquid: bool | None, compute: Compute) -> ByRow:
+def _by_row(liquid: bool | None, compute: Compute) -> ResolvedByRow:
     """Return what the compute resolves by row; considers both cases if clustering is unknown."""
-    found = by_row(bool(liquid), compute)
-    if liquid is None and (clustered := by_row(True, compute)) != found:
+    found = resolve_by_row(bool(liquid), compute)
+    if liquid is None and (clustered := resolve_by_row(True, compute)) != found:
         reason = (
             f"this reader does not show whether the table is clustered. If not: {found.reason}; if "
             f"it is: {clustered.reason}"
         )
-        return ByRow(found.operations & clustered.operations, reason)
+        return ResolvedByRow(found.operations & clustered.operations, reason)
     return found
 
 
-def _narrowed(
-    question: Question, inspection: Inspection | None, found: ByRow, *, granted: bool
+def _apply_statement_limits(
+    question: MatrixQuery, inspection: Inspection | None, found: ResolvedByRow, *, granted: bool
 ) -> RowLevelOperations:
     """Remove operations that the statement's text excludes."""
     if question.statement is not None and found.operations:
@@ -113,8 +119,8 @@ def _narrowed(
         runtime = question.compute.runtime
         ruled_out = (
             classification.files
-            or _on_complex(classification, inspection)
-            or needs_predicate(classification, runtime)
+            or _complex_type_reasons(classification, inspection)
+            or why_predicate_needed(classification, runtime)
         )
         if ruled_out:
             why = f"the table supports it, but not for this statement. {' '.join(ruled_out)}"
@@ -122,7 +128,9 @@ def _narrowed(
     return RowLevelOperations(*found, granted)
 
 
-def _on_complex(classification: Classification, inspection: Inspection | None) -> tuple[str, ...]:
+def _complex_type_reasons(
+    classification: Classification, inspection: Inspection | None
+) -> tuple[str, ...]:
     """Return why the column types in its condition prevent row-level resolution."""
     schema = None if inspection is None else inspection.state.metadata.schema
     if classification.condition is None or schema is None:
@@ -138,10 +146,10 @@ def _on_complex(classification: Classification, inspection: Inspection | None) -
     return (f"Its condition uses {', '.join(used)}, a struct, array or map.",)
 
 
-class Conflicts(NamedTuple):
+class ConflictReport(NamedTuple):
     """The requested cells, and their inputs."""
 
-    question: Question
+    question: MatrixQuery
     table: str | None
     isolation: IsolationLevel
     isolation_reason: str
@@ -163,7 +171,7 @@ class Conflicts(NamedTuple):
     """commits that could have raised the exception; None if no time was given"""
 
 
-def conflicts(question: Question, inspection: Inspection | None) -> Conflicts:
+def build_conflict_report(question: MatrixQuery, inspection: Inspection | None) -> ConflictReport:
     """Return the conflicts for the inspected table, or for any table if None.
 
     Raises:
@@ -177,21 +185,21 @@ def conflicts(question: Question, inspection: Inspection | None) -> Conflicts:
         question = question._replace(
             statement=statement, operation=statement.classification.operation
         )
-    level, level_reason = _level(question, inspection)
+    level, level_reason = _effective_level(question, inspection)
     compared = row_level_operations(question, inspection)
-    vectors = _enabled(inspection, "deletionVectors")
-    identity = _enabled(inspection, "identityColumns")
-    matrix = cells(
+    vectors = _is_feature_used(inspection, "deletionVectors")
+    identity = _is_feature_used(inspection, "identityColumns")
+    matrix = build_cells(
         engine,
         level,
         by_row=compared.operations,
         deletion_vectors=True if compared.granted else vectors,
         identity=identity,
-        release=_release(question),
+        release=_parse_release(question),
     )
     columns = None if inspection is None else inspection.state.metadata.partition_columns
-    warnings, added = _of_statement(question, columns or (), inspection, compared)
-    return Conflicts(
+    warnings, added = _statement_notes(question, columns or (), inspection, compared)
+    return ConflictReport(
         question=question,
         table=None if inspection is None else inspection.state.table,
         isolation=level,
@@ -201,8 +209,8 @@ def conflicts(question: Question, inspection: Inspection | None) -> Conflicts:
         deletion_vectors=vectors,
         identity=identity,
         partition_columns=columns,
-        cells=tuple(cell for cell in matrix if _wanted(question, cell)),
-        notes=notes(
+        cells=tuple(cell for cell in matrix if _is_requested(question, cell)),
+        notes=matrix_notes(
             engine,
             level,
             row_level=bool(compared.operations),
@@ -211,24 +219,26 @@ def conflicts(question: Question, inspection: Inspection | None) -> Conflicts:
         ),
         advice=()
         if columns is None
-        else advice(engine, columns, row_level=bool(compared.operations), identity=bool(identity)),
+        else layout_advice(
+            engine, columns, row_level=bool(compared.operations), identity=bool(identity)
+        ),
         complete=inspection is None or inspection.complete,
         statement_warnings=warnings,
         statement_advice=added,
     )
 
 
-def _release(question: Question) -> Release:
+def _parse_release(question: MatrixQuery) -> Release:
     found = None if question.release is None else parse_release(question.release)
     return found or NEWEST
 
 
-def _wanted(question: Question, cell: Cell) -> bool:
+def _is_requested(question: MatrixQuery, cell: Cell) -> bool:
     if question.statement is not None and question.operation is None:
         return False
-    if cell.operation in UNLISTED and question.operation is None:
+    if cell.operation in UNLISTED_OPERATIONS and question.operation is None:
         return False
-    if cell.against in UNLISTED and question.against is None:
+    if cell.against in UNLISTED_OPERATIONS and question.against is None:
         return False
     return (
         question.operation in (None, cell.operation)
@@ -237,7 +247,9 @@ def _wanted(question: Question, cell: Cell) -> bool:
     )
 
 
-def _level(question: Question, inspection: Inspection | None) -> tuple[IsolationLevel, str]:
+def _effective_level(
+    question: MatrixQuery, inspection: Inspection | None
+) -> tuple[IsolationLevel, str]:
     engine, default = question.engine, default_level(question.engine)
     if question.isolation is not None:
         return question.isolation, "requested with --isolation"
@@ -252,7 +264,7 @@ def _level(question: Question, inspection: Inspection | None) -> tuple[Isolation
             f"the table declares {declared}, for which delta-rs never counts added files; the "
             f"cells are those of {default}"
         )
-    if effective is None or effective not in DECLARABLE:
+    if effective is None or effective not in DECLARABLE_LEVELS:
         fails = ", so every commit fails" if engine is MatrixEngine.DELTA_SPARK else ""
         return default, (
             f"the table declares {declared}, which is not allowed{fails}; "
@@ -261,8 +273,8 @@ def _level(question: Question, inspection: Inspection | None) -> tuple[Isolation
     return effective, f"the table declares {declared}"
 
 
-def _of_statement(
-    question: Question,
+def _statement_notes(
+    question: MatrixQuery,
     columns: tuple[str, ...],
     inspection: Inspection | None,
     compared: RowLevelOperations,
@@ -277,11 +289,11 @@ def _of_statement(
     if question.engine is MatrixEngine.DATABRICKS:
         warnings += found.files
         if compared.operations or inspection is None:
-            warnings += needed_by_merge(found, question.compute)
-    return tuple(warnings), predicates(found, columns)
+            warnings += merge_requirements(found, question.compute)
+    return tuple(warnings), missing_predicates(found, columns)
 
 
-def _enabled(inspection: Inspection | None, name: str) -> bool | None:
+def _is_feature_used(inspection: Inspection | None, name: str) -> bool | None:
     """Return whether the table uses the feature; None if unknown, or without a table."""
     if inspection is None:
         return None

@@ -9,14 +9,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-FOLDER = ".deltaproto"
+STATE_FOLDER = ".deltaproto"
 """folder of journals and undo plans, next to the plan files"""
-JOURNAL, AUDIT, WAY_BACK = ".journal.jsonl", "audit.jsonl", ".undo.json"
-KEPT = (JOURNAL, AUDIT, WAY_BACK)
+JOURNAL_SUFFIX, AUDIT_FILE, UNDO_SUFFIX = ".journal.jsonl", "audit.jsonl", ".undo.json"
+RECORD_SUFFIXES = (JOURNAL_SUFFIX, AUDIT_FILE, UNDO_SUFFIX)
 """file name endings in that folder"""
 
 
-def refusal(path: Path) -> str | None:
+def find_append_obstacle(path: Path) -> str | None:
     """Return why nothing can be appended to the file at `path`, or None. Creates nothing."""
     try:
         if path.is_dir():
@@ -32,21 +32,21 @@ def refusal(path: Path) -> str | None:
     return None if os.access(place, wanted) else os.strerror(errno.EACCES)
 
 
-def opened(path: Path, mode: int) -> int:
+def open_for_append(path: Path, mode: int) -> int:
     """Open the file for appending; a line truncated by a crash is terminated.
 
     Raises:
         OSError: when the file cannot be written.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    cut_off = _cut_off(path)
+    cut_off = _ends_mid_line(path)
     file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, mode)
     if cut_off:
         os.write(file, b"\n")
     return file
 
 
-def _cut_off(path: Path) -> bool:
+def _ends_mid_line(path: Path) -> bool:
     if not path.is_file():
         return False
     try:

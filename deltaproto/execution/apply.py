@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 from deltaproto.errors import DeltaprotoError, ExitCode, TableError
-from deltaproto.execution.append_log import refusal
-from deltaproto.execution.audit import Audit
-from deltaproto.execution.executor import Stepping
+from deltaproto.execution.append_log import find_append_obstacle
+from deltaproto.execution.audit import AuditLog
+from deltaproto.execution.executor import StepExecutor
 from deltaproto.execution.journal import Journal, JournalError, journal_path
 from deltaproto.execution.plan_file import LoadedPlan
 from deltaproto.execution.preflight import StopReason
-from deltaproto.execution.prepare import Context, PreparedPlan, prepare
-from deltaproto.execution.recorder import Ledger
-from deltaproto.execution.result import Applied, ApplyStatus, Observer, StepRecord, StepStatus
+from deltaproto.execution.prepare import ApplyContext, PreparedPlan, prepare_plan
+from deltaproto.execution.recorder import RunLog
+from deltaproto.execution.result import ApplyResult, ApplyStatus, Observer, StepRecord, StepStatus
 from deltaproto.execution.runner import StatementRunner
 from deltaproto.execution.waits import WaitLimits
 from deltaproto.identity import current_actor
@@ -25,10 +25,10 @@ from deltaproto.planning.plan import Step
 from deltaproto.redaction import Redactor
 
 
-class Session(NamedTuple):
+class ApplySession(NamedTuple):
     """Inputs of a call of `apply`."""
 
-    context: Context
+    context: ApplyContext
     runner: Callable[[], StatementRunner]
     """returns the shared runner; starts Spark on first use"""
     audit: Callable[[str], str]
@@ -45,26 +45,31 @@ Confirm = Callable[[PreparedPlan], str | None]
 
 
 def apply_plans(
-    plans: Sequence[LoadedPlan], session: Session, confirm: Confirm, *, ask_all_first: bool
-) -> Iterator[Applied]:
+    plans: Sequence[LoadedPlan], session: ApplySession, confirm: Confirm, *, ask_all_first: bool
+) -> Iterator[ApplyResult]:
     """Yield every plan's result as it finishes.
 
     With `ask_all_first`, nothing is executed until every plan was inspected and confirmed. If the
     iterator is interrupted or closed early, running statements finish and no new ones are sent.
     """
-    found: list[LoadedPlan | PreparedPlan | Applied] = [
-        _asked(planned, session, confirm) if ask_all_first else planned for planned in plans
+    found: list[LoadedPlan | PreparedPlan | ApplyResult] = [
+        _prepare_and_confirm(planned, session, confirm) if ask_all_first else planned
+        for planned in plans
     ]
 
     halt = threading.Event()
     session = session._replace(limits=session.limits._replace(halted=halt.is_set))
 
-    def one(each: LoadedPlan | PreparedPlan | Applied) -> Applied:
-        if isinstance(each, Applied):
+    def one(each: LoadedPlan | PreparedPlan | ApplyResult) -> ApplyResult:
+        if isinstance(each, ApplyResult):
             return each
         try:
-            ready = _asked(each, session, confirm) if isinstance(each, LoadedPlan) else each
-            return ready if isinstance(ready, Applied) else _carried_out(ready, session)
+            ready = (
+                _prepare_and_confirm(each, session, confirm)
+                if isinstance(each, LoadedPlan)
+                else each
+            )
+            return ready if isinstance(ready, ApplyResult) else _execute_prepared(ready, session)
         except DeltaprotoError:
             raise
         except Exception as error:
@@ -73,7 +78,9 @@ def apply_plans(
             # A bug that affects one plan must not hide the results of the others.
             said = f"internal error, {type(error).__name__}: {session.redact(str(error))}"
             planned = each if isinstance(each, LoadedPlan) else each.planned
-            return Applied(planned, ApplyStatus.UNREADABLE, ExitCode.UNREADABLE, said, _REPORT)
+            return ApplyResult(
+                planned, ApplyStatus.UNREADABLE, ExitCode.UNREADABLE, said, _REPORT_BUG_HINT
+            )
 
     if session.parallel < 2 or len(plans) < 2:
         yield from map(one, found)
@@ -90,58 +97,68 @@ def apply_plans(
         pool.shutdown(cancel_futures=True)
 
 
-def _asked(planned: LoadedPlan, session: Session, confirm: Confirm) -> Applied | PreparedPlan:
+def _prepare_and_confirm(
+    planned: LoadedPlan, session: ApplySession, confirm: Confirm
+) -> ApplyResult | PreparedPlan:
     """Return the plan if it may be executed, else the reason as a result."""
     limits = session.limits
     try:
-        prepared = prepare(planned, session.context, session.runner, limits.now())
+        prepared = prepare_plan(planned, session.context, session.runner, limits.now())
     except DeltaprotoError as error:
-        return unprepared(planned, error)
+        return preparation_failure(planned, error)
     unconfirmed = confirm(prepared)
     refused = prepared.refused
     if refused is not None:
-        return _ended(prepared, ApplyStatus.REFUSED, refused.code, refused.message, refused.hint)
+        return _result_before_steps(
+            prepared, ApplyStatus.REFUSED, refused.code, refused.message, refused.hint
+        )
     if not prepared.left and not (prepared.unaudited and not session.dry_run):
-        return _finished(prepared)
+        return _already_done_result(prepared)
     if session.dry_run:
         places = (
             ("journal", journal_path(session.context.folder(planned.path), planned.id)),
             ("audit log", Path(session.audit(planned.path))),
         )
         for name, path in places:
-            if (why := refusal(path)) is not None:
+            if (why := find_append_obstacle(path)) is not None:
                 said = f"cannot write the {name} {path}: {why}"
-                return _ended(prepared, ApplyStatus.REFUSED, ExitCode.USAGE, said, _ROOM)
+                return _result_before_steps(
+                    prepared, ApplyStatus.REFUSED, ExitCode.USAGE, said, _WRITABLE_PATH_HINT
+                )
         count = len(prepared.left)
         said = f"every gate passed; {count} step{'s' * (count != 1)} would be executed"
-        return _ended(prepared, ApplyStatus.READY, ExitCode.CHANGES, said)
+        return _result_before_steps(prepared, ApplyStatus.READY, ExitCode.CHANGES, said)
     if unconfirmed is not None:
         hint = "type the table's name, or pass --yes"
-        return _ended(prepared, ApplyStatus.REFUSED, ExitCode.USAGE, unconfirmed, hint)
+        return _result_before_steps(
+            prepared, ApplyStatus.REFUSED, ExitCode.USAGE, unconfirmed, hint
+        )
     return prepared
 
 
-def unprepared(planned: LoadedPlan, error: DeltaprotoError) -> Applied:
+def preparation_failure(planned: LoadedPlan, error: DeltaprotoError) -> ApplyResult:
     """Return the result of a plan whose table could not be inspected."""
     status = ApplyStatus.UNREADABLE if isinstance(error, TableError) else ApplyStatus.REFUSED
-    return Applied(planned, status, error.exit_code, error.message, error.hint)
+    return ApplyResult(planned, status, error.exit_code, error.message, error.hint)
 
 
-def _carried_out(prepared: PreparedPlan, session: Session) -> Applied:
+def _execute_prepared(prepared: PreparedPlan, session: ApplySession) -> ApplyResult:
     planned, context = prepared.planned, session.context
     try:
-        audit = Audit(session.audit(planned.path), session.redact)
+        audit = AuditLog(session.audit(planned.path), session.redact)
     except DeltaprotoError as error:
-        return _ended(prepared, ApplyStatus.REFUSED, error.exit_code, error.message, error.hint)
-    stepping: Stepping | None = None
+        return _result_before_steps(
+            prepared, ApplyStatus.REFUSED, error.exit_code, error.message, error.hint
+        )
+    stepping: StepExecutor | None = None
     try:
         with Journal(context.folder(planned.path), planned.id) as journal:
             table = session.redact(planned.plan.table)
             journal.add("begin", session.limits.now(), table=table, **current_actor()._asdict())
             if not prepared.left:
-                return _audited(prepared, Ledger(planned, "", journal, audit), session)
+                return _complete_audit_log(prepared, RunLog(planned, "", journal, audit), session)
             runner = session.runner()
-            stepping = Stepping(
+            stepping = StepExecutor(
                 prepared,
                 runner.apart() if session.parallel > 1 else runner,
                 journal,
@@ -152,51 +169,59 @@ def _carried_out(prepared: PreparedPlan, session: Session) -> Applied:
                 session.redact,
             )
             stop = stepping.go(prepared.unaudited)
-            return _after(prepared, stepping, stop, str(journal.path))
+            return _result_after_steps(prepared, stepping, stop, str(journal.path))
     except DeltaprotoError as error:
         if stepping is None or not stepping.executed:
-            return _ended(
-                prepared, ApplyStatus.REFUSED, _early_code(error), error.message, error.hint
+            return _result_before_steps(
+                prepared,
+                ApplyStatus.REFUSED,
+                _exit_code_before_steps(error),
+                error.message,
+                error.hint,
             )
-        stop = StopReason(ExitCode.FAILED, error.message, error.hint or _AGAIN)
-        return _after(prepared, stepping, stop, None)
+        stop = StopReason(ExitCode.FAILED, error.message, error.hint or _RESUME_HINT)
+        return _result_after_steps(prepared, stepping, stop, None)
     except Exception as error:
         if stepping is None or not stepping.executed:
             raise
         # A bug must not hide that part of the plan may be applied.
         said = f"internal error, {type(error).__name__}: {session.redact(str(error))}"
-        return _after(prepared, stepping, StopReason(ExitCode.FAILED, said, _AGAIN), None)
+        return _result_after_steps(
+            prepared, stepping, StopReason(ExitCode.FAILED, said, _RESUME_HINT), None
+        )
     finally:
         audit.close()
 
 
-def _audited(prepared: PreparedPlan, ledger: Ledger, session: Session) -> Applied:
+def _complete_audit_log(
+    prepared: PreparedPlan, ledger: RunLog, session: ApplySession
+) -> ApplyResult:
     """Return the result of a plan that only lacks lines in the audit log."""
     ledger.complete(prepared.unaudited, prepared.watched, session.limits.now())
-    finished = _finished(prepared)
+    finished = _already_done_result(prepared)
     if ledger.unaudited is None:
         return finished
     said = f"every step was completed earlier, and {ledger.unaudited}"
     return finished._replace(
-        status=ApplyStatus.FAILED, code=ExitCode.FAILED, message=said, hint=_AGAIN
+        status=ApplyStatus.FAILED, code=ExitCode.FAILED, message=said, hint=_RESUME_HINT
     )
 
 
-_REPORT = "this is a bug in deltaproto; apply this plan alone with --debug and report it"
-_ROOM = "pass a writable location with --journal or --audit; nothing was changed"
-_AGAIN = "run the same command again: it reads from the table which steps are finished"
+_REPORT_BUG_HINT = "this is a bug in deltaproto; apply this plan alone with --debug and report it"
+_WRITABLE_PATH_HINT = "pass a writable location with --journal or --audit; nothing was changed"
+_RESUME_HINT = "run the same command again: it reads from the table which steps are finished"
 
 
-def _early_code(error: DeltaprotoError) -> ExitCode:
+def _exit_code_before_steps(error: DeltaprotoError) -> ExitCode:
     return ExitCode.USAGE if isinstance(error, JournalError) else error.exit_code
 
 
-def _after(
-    prepared: PreparedPlan, stepping: Stepping, stop: StopReason | None, journal: str | None
-) -> Applied:
-    steps = (*stepping.records, *_pending(prepared, stepping.records))
+def _result_after_steps(
+    prepared: PreparedPlan, stepping: StepExecutor, stop: StopReason | None, journal: str | None
+) -> ApplyResult:
+    steps = (*stepping.records, *_pending_records(prepared, stepping.records))
     stands = stepping.stands
-    applied = Applied(
+    applied = ApplyResult(
         prepared.planned,
         ApplyStatus.DONE,
         ExitCode.OK,
@@ -221,31 +246,31 @@ def _after(
     )
 
 
-def _pending(prepared: PreparedPlan, records: Sequence[StepRecord]) -> Iterator[StepRecord]:
+def _pending_records(prepared: PreparedPlan, records: Sequence[StepRecord]) -> Iterator[StepRecord]:
     told = {record.id for record in records}
     for step in prepared.planned.plan.steps:
         if step.id not in told:
             yield StepRecord(step.id, StepStatus.PENDING)
 
 
-def _finished(prepared: PreparedPlan) -> Applied:
+def _already_done_result(prepared: PreparedPlan) -> ApplyResult:
     steps = prepared.planned.plan.steps
     if not steps:
         said = "nothing to do: the table already meets the goal"
-        return _ended(prepared, ApplyStatus.NOTHING, ExitCode.OK, said)
+        return _result_before_steps(prepared, ApplyStatus.NOTHING, ExitCode.OK, said)
     said = "every step was completed earlier, and the table is as predicted"
-    return _ended(prepared, ApplyStatus.DONE, ExitCode.OK, said)
+    return _result_before_steps(prepared, ApplyStatus.DONE, ExitCode.OK, said)
 
 
-def _ended(
+def _result_before_steps(
     prepared: PreparedPlan, status: ApplyStatus, code: ExitCode, message: str, hint: str = ""
-) -> Applied:
+) -> ApplyResult:
     def record(step: Step, number: int) -> StepRecord:
         done = number < prepared.stands.done
         return StepRecord(step.id, StepStatus.EARLIER if done else StepStatus.PENDING)
 
     steps = prepared.planned.plan.steps
-    return Applied(
+    return ApplyResult(
         prepared.planned,
         status,
         code,

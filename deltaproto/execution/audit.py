@@ -14,7 +14,7 @@ from deltaproto.identity import current_actor
 _MODE = 0o640
 
 
-class Audit:
+class AuditLog:
     """Appends one line per statement, without credentials.
 
     Raises:
@@ -24,7 +24,7 @@ class Audit:
     def __init__(self, path: str, redact: Callable[[str], str]) -> None:
         self._path, self._redact = path, redact
         try:
-            self._file = append_log.opened(Path(path), _MODE)
+            self._file = append_log.open_for_append(Path(path), _MODE)
         except OSError as error:
             raise UsageError(
                 f"cannot write the audit log {path}: {error.strerror}",

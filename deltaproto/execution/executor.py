@@ -6,36 +6,48 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 
 from deltaproto.errors import ExitCode, TableError
-from deltaproto.execution.audit import Audit
-from deltaproto.execution.journal import Journal, Sent
-from deltaproto.execution.preflight import StopReason, another_run, changed, closed, describe_commit
+from deltaproto.execution.audit import AuditLog
+from deltaproto.execution.journal import Journal, SentStatement
+from deltaproto.execution.preflight import (
+    StopReason,
+    check_no_other_run,
+    check_unchanged,
+    check_window_open,
+    describe_commit,
+)
 from deltaproto.execution.prepare import PreparedPlan
 from deltaproto.execution.progress import Progress, is_finished, progress_from_commits
-from deltaproto.execution.recorder import Ledger
+from deltaproto.execution.recorder import RunLog
 from deltaproto.execution.result import Observer, StepRecord, StepStatus
 from deltaproto.execution.runner import StatementRunner
 from deltaproto.execution.verify import (
     StatementResult,
     StepVerdict,
     VerifiedStep,
-    denied,
-    second_opinion,
+    cross_check_with_delta_rs,
+    is_permission_denied,
     verify_step,
 )
-from deltaproto.execution.waits import HOUR, Waiting, WaitLimits, wait_ends_at, wait_not_needed
+from deltaproto.execution.waits import (
+    SECONDS_PER_HOUR,
+    WaitHandler,
+    WaitLimits,
+    wait_ends_at,
+    wait_not_needed,
+)
 from deltaproto.identity import current_actor
 from deltaproto.planning.plan import Step
-from deltaproto.tables.log.commit_tag import Mark, mark_of
+from deltaproto.tables.log.commit_tag import CommitTag, commit_tag_of
 from deltaproto.tables.log.commits import Commit
 
 # Delta rounds the times that decide which history it deletes: after a refusal, retry this late.
-_AGAIN = 1 * HOUR
-_BACKOFF = 1.0
-_ROOM = "free some space, and run the same command again: it completes the audit log"
-_GOOD = (StepVerdict.AS_PREDICTED, StepVerdict.EARLY, StepVerdict.NOT_NEEDED)
+_RETENTION_RETRY_SECONDS = 1 * SECONDS_PER_HOUR
+_BACKOFF_SECONDS = 1.0
+_FREE_SPACE_HINT = "free some space, and run the same command again: it completes the audit log"
+_SUCCESS_VERDICTS = (StepVerdict.AS_PREDICTED, StepVerdict.EARLY, StepVerdict.NOT_NEEDED)
 
 
-class Stepping:
+class StepExecutor:
     """Executes the remaining steps of a plan.
 
     Args:
@@ -49,7 +61,7 @@ class Stepping:
         prepared: PreparedPlan,
         runner: StatementRunner,
         journal: Journal,
-        audit: Audit,
+        audit: AuditLog,
         observer: Observer,
         limits: WaitLimits,
         storage_options: Mapping[str, str],
@@ -61,8 +73,8 @@ class Stepping:
         self._options, self._redact = storage_options, redact
         self._stands, self._since = prepared.stands, prepared.since
         self._run = uuid.uuid4().hex[:8]
-        self._ledger = Ledger(prepared.planned, self._run, journal, audit, prepared.approvals)
-        self._waiting = Waiting(prepared.planned, limits, observer, self._ledger)
+        self._ledger = RunLog(prepared.planned, self._run, journal, audit, prepared.approvals)
+        self._waiting = WaitHandler(prepared.planned, limits, observer, self._ledger)
         self._touched = prepared.stands.started
         self.records: list[StepRecord] = []
         self.executed = False
@@ -78,7 +90,7 @@ class Stepping:
         """Problems that did not stop the steps."""
         return self._ledger.remarks
 
-    def go(self, unaudited: Sequence[Sent] = ()) -> StopReason | None:
+    def go(self, unaudited: Sequence[SentStatement] = ()) -> StopReason | None:
         """Execute the remaining steps. Return None when all are finished.
 
         Args:
@@ -91,7 +103,7 @@ class Stepping:
         self._ledger.complete(unaudited, self._prepared.watched, self._limits.now())
         if self._ledger.unaudited is not None:
             return StopReason(
-                ExitCode.FAILED, f"{self._ledger.unaudited}: no statement is sent", _ROOM
+                ExitCode.FAILED, f"{self._ledger.unaudited}: no statement is sent", _FREE_SPACE_HINT
             )
         steps = self._plan.steps
         self.records = [
@@ -161,12 +173,12 @@ class Stepping:
                 judged.message,
                 judged.remarks,
             )
-            if judged.verdict in _GOOD:
+            if judged.verdict in _SUCCESS_VERDICTS:
                 return self._verified(step, record, judged) or self._unaudited(step)
             if judged.verdict is StepVerdict.WAIT:
                 hint = "run the same command again then, or pass --wait"
                 said = f"{step.id} has to wait: more history must expire first"
-                stop = StopReason(ExitCode.CHANGES, said, hint, now + _AGAIN)
+                stop = StopReason(ExitCode.CHANGES, said, hint, now + _RETENTION_RETRY_SECONDS)
                 if (unaudited := self._unaudited(step)) is not None:
                     self._tell(record._replace(done=StepStatus.WAITING))
                     return unaudited
@@ -178,7 +190,7 @@ class Stepping:
                 and attempt <= self._limits.retries
                 and self._ledger.unaudited is None
             ):
-                pause = _BACKOFF * 2 ** (attempt - 1)
+                pause = _BACKOFF_SECONDS * 2 ** (attempt - 1)
                 self._observer.retries(self._planned, step, self._winner(own), pause)
                 self._limits.sleep(pause)
             else:
@@ -191,7 +203,7 @@ class Stepping:
             return StopReason(
                 code, "the run was interrupted", "run the same command again to resume"
             )
-        while (shut := closed(self._prepared.windows, self._limits.now())) is not None:
+        while (shut := check_window_open(self._prepared.windows, self._limits.now())) is not None:
             if self._waiting.ends(step, shut):
                 self.records.append(StepRecord(step.id, StepStatus.WAITING))
                 return shut
@@ -204,7 +216,7 @@ class Stepping:
             done=stands.done, early=stands.early, partial=found.partial or stands.partial
         )
         code = ExitCode.FAILED if self._touched else ExitCode.STALE
-        stop = changed(self._plan, step, self._stands, code) or another_run(
+        stop = check_unchanged(self._plan, step, self._stands, code) or check_no_other_run(
             found.own.values(), self._run, self._prepared.sight.now.version, code
         )
         if stop is not None:
@@ -213,7 +225,7 @@ class Stepping:
 
     def _execute(self, step: Step) -> StatementResult:
         assert step.sql is not None
-        mark = Mark(self._planned.id, step.id, self._run, current_actor().actor)
+        mark = CommitTag(self._planned.id, step.id, self._run, current_actor().actor)
 
         def progress(done: int, known: int) -> None:
             self._observer.progress(self._planned, step, done, known)
@@ -232,7 +244,7 @@ class Stepping:
         own = tuple(
             commit
             for commit in after.own.get(step.id, ())
-            if (mark := mark_of(commit)) is not None and mark.run == self._run
+            if (mark := commit_tag_of(commit)) is not None and mark.run == self._run
         )
         operations = [commit.operation for commit in own]
         judged = verify_step(
@@ -254,7 +266,9 @@ class Stepping:
 
     def _verified(self, step: Step, record: StepRecord, judged: VerifiedStep) -> StopReason | None:
         protocol = self._stands.point.protocol
-        agrees, said = second_opinion(self._prepared.watched.uri, self._options, protocol)
+        agrees, said = cross_check_with_delta_rs(
+            self._prepared.watched.uri, self._options, protocol
+        )
         record = record._replace(delta_rs=said)
         if not agrees:
             wrong = VerifiedStep(
@@ -286,10 +300,10 @@ class Stepping:
         if judged.verdict is StepVerdict.CONFLICT:
             said = f"{step.id} lost {record.attempts} times; the last winner is {self._winner(own)}"
         else:
-            said = f"{step.id} {_SAID[judged.verdict]}: {judged.message}"
+            said = f"{step.id} {_FAILURE_PHRASES[judged.verdict]}: {judged.message}"
         hint = _HINTS[judged.verdict]
-        if judged.verdict is StepVerdict.REFUSED and denied(judged.message):
-            hint = _NO_PERMISSION
+        if judged.verdict is StepVerdict.REFUSED and is_permission_denied(judged.message):
+            hint = _PERMISSION_HINT
         if own:
             made = ", ".join(f"{commit.version} ({commit.operation})" for commit in own)
             said += f"; the table has its commits {made}"
@@ -305,7 +319,7 @@ class Stepping:
         if problem is None:
             return None
         said = f"{step.id} was sent, but {problem}: no other statement is sent"
-        return StopReason(ExitCode.FAILED, said, _ROOM)
+        return StopReason(ExitCode.FAILED, said, _FREE_SPACE_HINT)
 
     def _winner(self, own: Sequence[Commit]) -> str:
         """Describe the newest commit by another writer."""
@@ -315,22 +329,22 @@ class Stepping:
         except TableError as error:
             return f"unknown ({error.message})"
         others = [each for each in sight.commits if each.version not in mine]
-        others = [each for each in others if mark_of(each) is None]
+        others = [each for each in others if commit_tag_of(each) is None]
         return describe_commit(others[-1]) if others else "not visible in the log"
 
 
-_SAID = {
+_FAILURE_PHRASES = {
     StepVerdict.LOST: "was interrupted: the connection to Spark is lost",
     StepVerdict.REFUSED: "was rejected",
     StepVerdict.UNEXPECTED: "did not do what was predicted",
 }
-_PLAN_AGAIN = "plan again: the remaining steps depend on the table's current state"
-_NO_PERMISSION = (
+_REPLAN_HINT = "plan again: the remaining steps depend on the table's current state"
+_PERMISSION_HINT = (
     "give Spark's account write access to the table's folder, and run the same command again"
 )
 _HINTS = {
     StepVerdict.LOST: "start Spark, and run the same command again: it finds the finished steps",
     StepVerdict.CONFLICT: "run the same command when the table is idle, or stop the other writer",
-    StepVerdict.REFUSED: _PLAN_AGAIN,
-    StepVerdict.UNEXPECTED: _PLAN_AGAIN,
+    StepVerdict.REFUSED: _REPLAN_HINT,
+    StepVerdict.UNEXPECTED: _REPLAN_HINT,
 }

@@ -20,7 +20,7 @@ from deltaproto.protocol.protocol import Protocol
 _MODE = 0o600
 
 
-class Busy(DeltaprotoError):
+class PlanLockedError(DeltaprotoError):
     """Another process is executing the same plan. Nothing was changed. Exit code 4."""
 
     exit_code = ExitCode.STALE
@@ -33,7 +33,7 @@ class JournalError(DeltaprotoError):
     code = "journal"
 
 
-class Sent(NamedTuple):
+class SentStatement(NamedTuple):
     """A statement that was sent and may be missing in the audit log."""
 
     step: str
@@ -44,7 +44,7 @@ class Sent(NamedTuple):
     """time it was sent, in seconds since the epoch"""
 
 
-class Recorded(NamedTuple):
+class JournalState(NamedTuple):
     """The contents of a plan's journal."""
 
     done: int
@@ -55,7 +55,7 @@ class Recorded(NamedTuple):
     """when the last step finished, in seconds since the epoch"""
     holder: str | None
     """user, host and process of the last run"""
-    unaudited: tuple[Sent, ...] = ()
+    unaudited: tuple[SentStatement, ...] = ()
 
 
 class Journal:
@@ -71,8 +71,8 @@ class Journal:
         self._plan_id = plan_id
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._lock = _locked(self.path, plan_id)
-            self._file = append_log.opened(self.path, _MODE)
+            self._lock = _acquire_lock(self.path, plan_id)
+            self._file = append_log.open_for_append(self.path, _MODE)
         except OSError as error:
             raise UsageError(
                 f"cannot write the journal {self.path}: {error.strerror}",
@@ -105,18 +105,18 @@ class Journal:
 
 def journal_path(folder: str, plan_id: str) -> Path:
     """Return the path of a plan's journal."""
-    return Path(folder) / f"{plan_id}{append_log.JOURNAL}"
+    return Path(folder) / f"{plan_id}{append_log.JOURNAL_SUFFIX}"
 
 
-def recorded(path: Path, plan_id: str) -> Recorded:
+def read_journal(path: Path, plan_id: str) -> JournalState:
     """Read the journal at `path`; the result is empty if there is no file.
 
     Raises:
         UsageError: when it cannot be read, or belongs to another plan.
     """
     done, early, point, since, holder = 0, frozenset[str](), None, None, None
-    unaudited: list[Sent] = []
-    for event in _events(path):
+    unaudited: list[SentStatement] = []
+    for event in _read_events(path):
         if event.get("plan") != plan_id:
             raise UsageError(
                 f"{path} is not a journal of plan {plan_id}",
@@ -126,7 +126,7 @@ def recorded(path: Path, plan_id: str) -> Recorded:
             holder = f"{event.get('actor')} on {event.get('host')}, process {event.get('pid')}"
         elif event["event"] == "start" and "version" in event:
             # Journals without this member are from releases that did not track the audit log.
-            unaudited.append(_sent(event, path))
+            unaudited.append(_parse_sent(event, path))
         elif event["event"] == "audited":
             key = event.get("step"), event.get("run")
             unaudited = [each for each in unaudited if (each.step, each.run) != key]
@@ -138,26 +138,26 @@ def recorded(path: Path, plan_id: str) -> Recorded:
                     int(event["version"]), Protocol.stored(event["protocol"]), event["metadata"]
                 )
             except (KeyError, TypeError, ValueError):
-                raise _damaged(path) from None
-    return Recorded(done, early, point, since, holder, tuple(unaudited))
+                raise _damaged_journal_error(path) from None
+    return JournalState(done, early, point, since, holder, tuple(unaudited))
 
 
-def _sent(event: Mapping[str, Any], path: Path) -> Sent:
+def _parse_sent(event: Mapping[str, Any], path: Path) -> SentStatement:
     try:
-        return Sent(
+        return SentStatement(
             str(event["step"]), str(event["run"]), int(event["version"]), float(event["at"])
         )
     except (KeyError, TypeError, ValueError):
-        raise _damaged(path) from None
+        raise _damaged_journal_error(path) from None
 
 
-def _damaged(path: Path) -> UsageError:
+def _damaged_journal_error(path: Path) -> UsageError:
     return UsageError(
         f"{path} is damaged", "move it away: finished steps are then read from the table"
     )
 
 
-def _events(path: Path) -> Iterator[Mapping[str, Any]]:
+def _read_events(path: Path) -> Iterator[Mapping[str, Any]]:
     try:
         text = path.read_text(encoding="utf-8", errors="replace")
     except FileNotFoundError:
@@ -176,7 +176,7 @@ def _events(path: Path) -> Iterator[Mapping[str, Any]]:
             yield event
 
 
-def _locked(path: Path, plan_id: str) -> Any:
+def _acquire_lock(path: Path, plan_id: str) -> Any:
     from filelock import FileLock, Timeout
 
     lock = FileLock(f"{path}.lock", timeout=0)
@@ -185,8 +185,8 @@ def _locked(path: Path, plan_id: str) -> Any:
     except Timeout:
         holder = None
         with suppress(UsageError):
-            holder = recorded(path, plan_id).holder
-        raise Busy(
+            holder = read_journal(path, plan_id).holder
+        raise PlanLockedError(
             f"this plan is being executed by {holder or 'another process'}",
             "wait until it has finished; nothing was changed by this run",
         ) from None

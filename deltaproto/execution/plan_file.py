@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from deltaproto.errors import ErrorCode, ExitCode, UsageError
-from deltaproto.execution.append_log import KEPT
-from deltaproto.execution.plan_members import earliest_times, plan_of, text
-from deltaproto.planning.checksum import KEY, seal
+from deltaproto.execution.append_log import RECORD_SUFFIXES
+from deltaproto.execution.plan_members import deserialize_plan, earliest_times, require_string
+from deltaproto.planning.checksum import CHECKSUM_FIELD, compute_checksum
 from deltaproto.planning.plan import Plan
-from deltaproto.redaction import Redactor, confidential, public
+from deltaproto.redaction import Redactor, has_credentials, redact_address
 
 _COMMANDS = ("plan-upgrade", "plan-downgrade")
 _SUFFIXES = (".json", ".jsonl")
-_MOST_BYTES = 1 << 28
-_EMPTY = (
+_MAX_BYTES = 1 << 28
+_NO_PLANS_HINT = (
     "write plans: deltaproto plan-downgrade … --format json --output FILE.json; pass --allow-empty "
     "if an empty result is expected"
 )
@@ -45,14 +45,14 @@ class FailedPlan(NamedTuple):
     message: str
 
 
-class NoPlans(UsageError):
+class NoPlansError(UsageError):
     """A file or folder without plans. Exit code 3."""
 
     exit_code = ExitCode.UNREADABLE
     code = ErrorCode.NO_TABLES
 
 
-def plan_files(paths: Sequence[str], *, allow_empty: bool = False) -> list[str]:
+def find_plan_files(paths: Sequence[str], *, allow_empty: bool = False) -> list[str]:
     """Return the plan files; a folder stands for the plans in it, by name.
 
     Raises:
@@ -72,10 +72,10 @@ def plan_files(paths: Sequence[str], *, allow_empty: bool = False) -> list[str]:
         inside = [
             os.path.join(path, name)
             for name in names
-            if name.endswith(_SUFFIXES) and not name.endswith(KEPT)
+            if name.endswith(_SUFFIXES) and not name.endswith(RECORD_SUFFIXES)
         ]
         if not inside and not allow_empty:
-            raise NoPlans(f"{path} contains no plan", _EMPTY)
+            raise NoPlansError(f"{path} contains no plan", _NO_PLANS_HINT)
         found += inside
     return found
 
@@ -89,32 +89,32 @@ def read_plans(path: str, *, allow_empty: bool = False) -> list[LoadedPlan | Fai
             was changed after it was written.
     """
     found: list[LoadedPlan | FailedPlan] = []
-    for document in _documents(path):
+    for document in _read_documents(path):
         _check_envelope(document, path)
         entries = document.get("plans", [document])
         if not isinstance(entries, list):
-            raise _no_plan(path, "plans is not a list")
-        found += [_entry(each, document, path) for each in entries]
+            raise _invalid_plan_error(path, "plans is not a list")
+        found += [_load_plan(each, document, path) for each in entries]
     if not found and not allow_empty:
-        raise NoPlans(f"{path} is not a plan: it is empty", _EMPTY)
+        raise NoPlansError(f"{path} is not a plan: it is empty", _NO_PLANS_HINT)
     return found
 
 
-def _documents(path: str) -> Iterator[Mapping[str, Any]]:
+def _read_documents(path: str) -> Iterator[Mapping[str, Any]]:
     try:
-        if os.path.getsize(path) > _MOST_BYTES:
+        if os.path.getsize(path) > _MAX_BYTES:
             raise UsageError(f"{path} is too large for a plan", "plan fewer tables at a time")
         content = Path(path).read_text(encoding="utf-8")
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}", "check the path") from None
     except UnicodeDecodeError:
-        raise _no_plan(path, "it is not text") from None
+        raise _invalid_plan_error(path, "it is not text") from None
     if not content.strip():
         return
     try:
         whole = json.loads(content)
     except RecursionError:
-        raise _no_plan(path, "it is nested too deeply") from None
+        raise _invalid_plan_error(path, "it is nested too deeply") from None
     except ValueError as error:
         lines = [line for line in content.splitlines() if line.strip()]
         try:
@@ -122,7 +122,9 @@ def _documents(path: str) -> Iterator[Mapping[str, Any]]:
         except (ValueError, RecursionError):
             several = []
         if not several:
-            raise _no_plan(path, f"it is not a complete JSON document ({error})") from None
+            raise _invalid_plan_error(
+                path, f"it is not a complete JSON document ({error})"
+            ) from None
         yield from several
         return
     yield whole
@@ -130,11 +132,13 @@ def _documents(path: str) -> Iterator[Mapping[str, Any]]:
 
 def _check_envelope(document: Any, path: str) -> None:
     if not isinstance(document, dict):
-        raise _no_plan(path, "it is not a JSON object")
+        raise _invalid_plan_error(path, "it is not a JSON object")
     version = document.get("schema_version")
     if not isinstance(version, str) or document.get("command") not in _COMMANDS:
         said = document.get("command")
-        raise _no_plan(path, f"it is the output of {said}" if isinstance(said, str) else "")
+        raise _invalid_plan_error(
+            path, f"it is the output of {said}" if isinstance(said, str) else ""
+        )
     if version.partition(".")[0] != "1":
         raise UsageError(
             f"{path} has format version {version}; this deltaproto supports 1.x",
@@ -142,40 +146,42 @@ def _check_envelope(document: Any, path: str) -> None:
         )
 
 
-def _entry(entry: Any, document: Mapping[str, Any], path: str) -> LoadedPlan | FailedPlan:
+def _load_plan(entry: Any, document: Mapping[str, Any], path: str) -> LoadedPlan | FailedPlan:
     if not isinstance(entry, dict):
-        raise _no_plan(path, "a plan is not a JSON object")
+        raise _invalid_plan_error(path, "a plan is not a JSON object")
     if "error" in entry:
         error = entry["error"]
         message = error.get("message") if isinstance(error, dict) else error
-        return FailedPlan(public(str(entry.get("table", ""))), path, Redactor()(str(message)))
-    if KEY not in entry:
+        return FailedPlan(
+            redact_address(str(entry.get("table", ""))), path, Redactor()(str(message))
+        )
+    if CHECKSUM_FIELD not in entry:
         raise UsageError(
             f"{path}: the plan has no checksum", "it was made by an older deltaproto: plan again"
         )
-    if entry[KEY] != seal(entry):
+    if entry[CHECKSUM_FIELD] != compute_checksum(entry):
         raise UsageError(
             f"{path}: the plan was changed after it was made", "plan again, and do not edit plans"
         )
     try:
-        plan = plan_of(entry, str(document["command"]))
-        if any(map(confidential, (plan.table, plan.location, plan.sql_name))):
+        plan = deserialize_plan(entry, str(document["command"]))
+        if any(map(has_credentials, (plan.table, plan.location, plan.sql_name))):
             raise UsageError(
                 f"{path}: the address in a plan contains credentials",
                 "plan again with an address without them; keep this file secret, or delete it",
             )
-        plan_id = text(entry["plan_id"])
+        plan_id = require_string(entry["plan_id"])
         # The id becomes part of file names.
         if _PLAN_ID.fullmatch(plan_id) is None:
             raise ValueError("plan_id is not 16 hexadecimal digits")
         return LoadedPlan(plan_id, plan, path, earliest_times(entry))
     except KeyError as error:
-        raise _no_plan(path, f"it lacks {error}") from None
+        raise _invalid_plan_error(path, f"it lacks {error}") from None
     except (TypeError, ValueError, AttributeError, OverflowError) as error:
-        raise _no_plan(path, str(error)) from None
+        raise _invalid_plan_error(path, str(error)) from None
 
 
-def _no_plan(path: str, why: str) -> UsageError:
+def _invalid_plan_error(path: str, why: str) -> UsageError:
     return UsageError(
         f"{path} is not a plan{': ' + why if why else ''}",
         "create one: deltaproto plan-downgrade TABLE … --format json --output FILE.json",

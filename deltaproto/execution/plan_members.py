@@ -15,7 +15,6 @@ from deltaproto.planning.plan import (
     Blocked,
     CellOutcome,
     ChangedCell,
-    Clash,
     ClientChange,
     ConcurrencyChange,
     ConcurrencyRules,
@@ -23,6 +22,7 @@ from deltaproto.planning.plan import (
     Plan,
     Rewrites,
     Step,
+    StepConflict,
     StreamEffect,
     StreamImpact,
 )
@@ -35,7 +35,7 @@ from deltaproto.protocol.protocol import Protocol
 _Member = TypeVar("_Member")
 
 
-def plan_of(entry: Mapping[str, Any], command: str) -> Plan:
+def deserialize_plan(entry: Mapping[str, Any], command: str) -> Plan:
     """Return the plan, without its alternatives, which are never executed.
 
     Raises:
@@ -48,56 +48,58 @@ def plan_of(entry: Mapping[str, Any], command: str) -> Plan:
     goal.pop("text")
     for member in ("enable", "sql"):
         if member in goal:
-            goal[member] = list(_each(goal[member], text))
+            goal[member] = list(_parse_list(goal[member], require_string))
     if "set" in goal:
-        goal["set"] = {text(key): text(value) for key, value in goal["set"].items()}
+        goal["set"] = {
+            require_string(key): require_string(value) for key, value in goal["set"].items()
+        }
     engine = Engine(EngineName(entry["engine"]["name"]), str(entry["engine"]["version"]))
     metadata = print_["metadata"]
     before = Protocol.stored(entry["protocol_before"])
     return Plan(
         command=command,
-        table=text(entry["table"]),
-        location=text(entry["location"]),
-        sql_name=text(entry["sql_name"]),
+        table=require_string(entry["table"]),
+        location=require_string(entry["location"]),
+        sql_name=require_string(entry["sql_name"]),
         goal=MappingProxyType(goal),
         goal_text=goal_text(goal, before),
         engine=engine,
         fingerprint=Fingerprint(
-            None if print_["table_id"] is None else text(print_["table_id"]),
+            None if print_["table_id"] is None else require_string(print_["table_id"]),
             int(print_["version"]),
             Protocol.stored(print_["protocol"]),
-            None if metadata is None else text(metadata),
+            None if metadata is None else require_string(metadata),
         ),
         protocol_before=before,
         protocol_after=Protocol.stored(entry["protocol_after"]),
-        steps=_each(entry["steps"], _step),
+        steps=_parse_list(entry["steps"], _parse_step),
         cost=Cost(**entry["cost"]),
-        blocked=_each(entry["blocked"], _blocked),
+        blocked=_parse_list(entry["blocked"], _parse_blocked),
         alternatives=(),
-        kept=_each(entry["kept"], _blocked),
-        warnings=_each(entry["warnings"], text),
-        clients=_each(entry["clients"], _client),
+        kept=_parse_list(entry["kept"], _parse_blocked),
+        warnings=_parse_list(entry["warnings"], require_string),
+        clients=_parse_list(entry["clients"], _parse_client_change),
         complete=entry["complete"] is True,
         concurrency=_concurrency(entry["concurrency"]) if "concurrency" in entry else None,
     )
 
 
 def earliest_times(entry: Mapping[str, Any]) -> tuple[float | None, ...]:
-    """Return each step's earliest time, in seconds since the epoch. Raises like `plan_of`."""
-    return _each(entry["steps"], lambda step: _moment(step["not_before"]))
+    """Return each step's earliest time, in seconds since the epoch. Raises like `deserialize_plan`."""
+    return _parse_list(entry["steps"], lambda step: _parse_timestamp(step["not_before"]))
 
 
-def _step(step: Mapping[str, Any]) -> Step:
+def _parse_step(step: Mapping[str, Any]) -> Step:
     wait = step["wait"] or {}
     retention = step["retention_hours"]
     rewrites = step["rewrites"]
     return Step(
-        id=text(step["id"]),
+        id=require_string(step["id"]),
         action=Action(step["action"]),
-        sql=None if step["sql"] is None else text(step["sql"]),
+        sql=None if step["sql"] is None else require_string(step["sql"]),
         feature=step["feature"],
-        why=text(step["why"]),
-        operations=_each(step["operations"], text),
+        why=require_string(step["why"]),
+        operations=_parse_list(step["operations"], require_string),
         protocol_before=Protocol.stored(step["protocol_before"]),
         protocol_after=Protocol.stored(step["protocol_after"]),
         commits=(int(step["commits"]["min"]), int(step["commits"]["max"])),
@@ -107,41 +109,43 @@ def _step(step: Mapping[str, Any]) -> Step:
         retention_hours=None if retention is None else float(retention),
         wait_hours=float(wait.get("hours", 0)),
         setting=wait.get("setting"),
-        clashes=_each(step["conflicts"], _clash),
-        streams=_each(step["streams"], _stream),
-        losses=_each(step["losses"], text),
+        clashes=_parse_list(step["conflicts"], _parse_clash),
+        streams=_parse_list(step["streams"], _parse_stream_impact),
+        losses=_parse_list(step["losses"], require_string),
         undo=step["undo"],
-        warnings=_each(step["warnings"], text),
+        warnings=_parse_list(step["warnings"], require_string),
         optional=step["optional"] is True,
     )
 
 
-def _clash(entry: Mapping[str, Any]) -> Clash:
-    return Clash(**{name: text(entry[name]) for name in Clash._fields})
+def _parse_clash(entry: Mapping[str, Any]) -> StepConflict:
+    return StepConflict(**{name: require_string(entry[name]) for name in StepConflict._fields})
 
 
-def _stream(entry: Mapping[str, Any]) -> StreamImpact:
-    return StreamImpact(text(entry["reads"]), StreamEffect(entry["effect"]), text(entry["why"]))
+def _parse_stream_impact(entry: Mapping[str, Any]) -> StreamImpact:
+    return StreamImpact(
+        require_string(entry["reads"]), StreamEffect(entry["effect"]), require_string(entry["why"])
+    )
 
 
-def _blocked(entry: Mapping[str, Any]) -> Blocked:
+def _parse_blocked(entry: Mapping[str, Any]) -> Blocked:
     return Blocked(entry["feature"], entry["reason"], entry["remedy"], entry["error"] or "")
 
 
-def _client(entry: Mapping[str, Any]) -> ClientChange:
+def _parse_client_change(entry: Mapping[str, Any]) -> ClientChange:
     return ClientChange(
-        client=text(entry["client"]),
+        client=require_string(entry["client"]),
         label=entry["label"],
         access=Access(entry["access"]),
         before=Verdict(entry["before"]),
         after=Verdict(entry["after"]),
-        because=_each(entry["because"], text),
+        because=_parse_list(entry["because"], require_string),
         reason=entry["reason"] or "",
     )
 
 
 def _concurrency(entry: Mapping[str, Any]) -> ConcurrencyChange:
-    cells = _each(entry["cells"], _cell)
+    cells = _parse_list(entry["cells"], _cell)
     return ConcurrencyChange(_rules(entry["before"]), _rules(entry["after"]), cells)
 
 
@@ -152,37 +156,39 @@ def _rules(entry: Mapping[str, Any]) -> ConcurrencyRules:
         for engine in WriterEngine
         for level in (entry["effective"][engine.value],)
     }
-    level = Isolation(None if declared is None else text(declared), effective)
-    return ConcurrencyRules(level, RowLevelSupport(rows["databricks"]), text(rows["reason"]))
+    level = Isolation(None if declared is None else require_string(declared), effective)
+    return ConcurrencyRules(
+        level, RowLevelSupport(rows["databricks"]), require_string(rows["reason"])
+    )
 
 
 def _cell(entry: Mapping[str, Any]) -> ChangedCell:
     return ChangedCell(
-        engine=text(entry["engine"]),
-        operation=text(entry["operation"]),
-        against=text(entry["against"]),
+        engine=require_string(entry["engine"]),
+        operation=require_string(entry["operation"]),
+        against=require_string(entry["against"]),
         before=_outcome(entry["before"]),
         after=_outcome(entry["after"]),
     )
 
 
 def _outcome(entry: Mapping[str, Any]) -> CellOutcome:
-    exceptions = _each(entry["exceptions"], text)
-    return CellOutcome(text(entry["conflict"]), exceptions, text(entry["when"]))
+    exceptions = _parse_list(entry["exceptions"], require_string)
+    return CellOutcome(require_string(entry["conflict"]), exceptions, require_string(entry["when"]))
 
 
-def _each(values: Any, made: Callable[[Any], _Member]) -> tuple[_Member, ...]:
+def _parse_list(values: Any, made: Callable[[Any], _Member]) -> tuple[_Member, ...]:
     if not isinstance(values, list):
         raise TypeError(f"{values!r} is not a list")
     return tuple(made(each) for each in values)
 
 
-def text(value: Any) -> str:
+def require_string(value: Any) -> str:
     """Require a string."""
     if not isinstance(value, str):
         raise TypeError(f"{value!r} is not a string")
     return value
 
 
-def _moment(stamp: Any) -> float | None:
-    return None if stamp is None else datetime.fromisoformat(text(stamp)).timestamp()
+def _parse_timestamp(stamp: Any) -> float | None:
+    return None if stamp is None else datetime.fromisoformat(require_string(stamp)).timestamp()

@@ -8,13 +8,17 @@ from typing import NamedTuple
 
 from deltaproto.errors import ExitCode
 from deltaproto.execution.plan_file import LoadedPlan
-from deltaproto.execution.progress import Progress, TableObservation, without_comments
-from deltaproto.execution.rebuild import mismatch, misprediction, unrequested
+from deltaproto.execution.progress import Progress, TableObservation, without_dropped_features
+from deltaproto.execution.rebuild import (
+    find_mismatch,
+    find_misprediction,
+    find_unrequested_property,
+)
 from deltaproto.execution.runner import EngineFacts
 from deltaproto.execution.warning import MaintenanceWindowStatus
-from deltaproto.planning.advice import is_it
+from deltaproto.planning.advice import is_same_table
 from deltaproto.planning.checksum import plan_id
-from deltaproto.planning.ddl.parse import parse
+from deltaproto.planning.ddl.parse import parse_script
 from deltaproto.planning.engine import Engine
 from deltaproto.planning.plan import Plan, Step
 from deltaproto.planning.policy_impact import PolicyImpact
@@ -23,11 +27,11 @@ from deltaproto.planning.statement import Action
 from deltaproto.policy.document.model import Window
 from deltaproto.policy.document.openings import is_open, next_opening
 from deltaproto.protocol.protocol import Protocol
-from deltaproto.tables.log.commit_tag import mark_of
+from deltaproto.tables.log.commit_tag import commit_tag_of
 from deltaproto.tables.log.commits import Commit
 
-_BY_HAND = (Action.REWRITE, Action.SWAP)
-_CLIENTS_FIRST = "upgrade these clients first, or plan a change that they support"
+_MANUAL_ACTIONS = (Action.REWRITE, Action.SWAP)
+_UPGRADE_CLIENTS_HINT = "upgrade these clients first, or plan a change that they support"
 
 
 class GateResult(NamedTuple):
@@ -58,7 +62,7 @@ def plan_gate(plan: Plan) -> GateResult:
             "plan again where the table can be read",
             ExitCode.UNREADABLE,
         )
-    if steps := by_hand(plan):
+    if steps := manual_steps(plan):
         return GateResult(
             "plan",
             False,
@@ -68,7 +72,7 @@ def plan_gate(plan: Plan) -> GateResult:
             ExitCode.USAGE,
         )
     for step in plan.steps:
-        if (other := _other_table(plan, step)) is not None:
+        if (other := _find_other_table(plan, step)) is not None:
             return GateResult(
                 "plan",
                 False,
@@ -79,12 +83,12 @@ def plan_gate(plan: Plan) -> GateResult:
     return GateResult("plan", True, "valid, no blockers")
 
 
-def by_hand(plan: Plan) -> list[str]:
+def manual_steps(plan: Plan) -> list[str]:
     """Return the steps that replace the table by a copy, which deltaproto does not execute."""
-    return [step.id for step in plan.steps if step.action in _BY_HAND]
+    return [step.id for step in plan.steps if step.action in _MANUAL_ACTIONS]
 
 
-def refusal(gates: Iterable[GateResult]) -> GateResult | None:
+def combine_failed_gates(gates: Iterable[GateResult]) -> GateResult | None:
     """Combine all failed gates into one that names each; None if all passed."""
     failed = [gate for gate in gates if not gate.passed]
     if len(failed) < 2:
@@ -98,7 +102,7 @@ def refusal(gates: Iterable[GateResult]) -> GateResult | None:
     )
 
 
-def is_forged(planned: LoadedPlan, table: Table | None) -> GateResult | None:
+def forged_plan_gate(planned: LoadedPlan, table: Table | None) -> GateResult | None:
     """Return the failed plan gate if the plan's statements differ from what its steps describe.
 
     A plan with the id of another plan would resume from the other plan's journal.
@@ -107,8 +111,8 @@ def is_forged(planned: LoadedPlan, table: Table | None) -> GateResult | None:
         table: current state, for predicting the first steps again; None if steps are finished.
     """
     plan = planned.plan
-    why = mismatch(plan) or (None if table is None else misprediction(plan, table))
-    why = why or unrequested(plan)
+    why = find_mismatch(plan) or (None if table is None else find_misprediction(plan, table))
+    why = why or find_unrequested_property(plan)
     if why is None and planned.id != plan_id(plan):
         why = f"its plan_id is {planned.id}, but its goal and steps have {plan_id(plan)}"
     if why is None:
@@ -122,17 +126,17 @@ def is_forged(planned: LoadedPlan, table: Table | None) -> GateResult | None:
     )
 
 
-def _other_table(plan: Plan, step: Step) -> str | None:
+def _find_other_table(plan: Plan, step: Step) -> str | None:
     """Return the table that a user statement names, if it may be a different table."""
     if step.action is not Action.SQL or step.sql is None:
         return None
-    for parsed in parse(step.sql):
-        if parsed.target is None or not is_it(parsed.target, plan.sql_name):
+    for parsed in parse_script(step.sql):
+        if parsed.target is None or not is_same_table(parsed.target, plan.sql_name):
             return "no table" if parsed.target is None else ".".join(parsed.target)
     return None
 
 
-def comparable(plan: Plan) -> GateResult | None:
+def missing_fingerprint_gate(plan: Plan) -> GateResult | None:
     """Return the failed fingerprint gate of a plan that was not made from the table itself."""
     if plan.fingerprint.metadata is not None or not plan.steps:
         return None
@@ -154,7 +158,7 @@ def fingerprint_gate(
     `started`: steps of the plan are finished already.
     """
     code = ExitCode.FAILED if started else ExitCode.STALE
-    again = _AGAIN if started else "plan again"
+    again = _REPLAN_HINT if started else "plan again"
     wanted = plan.fingerprint.table_id
     if wanted is not None and sight.table_id != wanted:
         said = f"this is a different table: its id is {sight.table_id}, but was {wanted}"
@@ -168,7 +172,7 @@ def fingerprint_gate(
     if stands.foreign is not None:
         said = f"{stands.foreign.what} changed since: {describe_commit(stands.foreign.commit)}"
         return GateResult("fingerprint", False, said, again, code)
-    expected = expected_before(plan, stands)
+    expected = expected_protocol(plan, stands)
     if stands.point.protocol != expected and not stands.partial:
         said = (
             f"the protocol is {stands.point.protocol.in_words}, but should be {expected.in_words}"
@@ -207,7 +211,7 @@ def engine_gate(wanted: Engine, facts: EngineFacts) -> GateResult:
             True,
             f"Spark {facts.spark} does not report its Delta version; the plan is for {wanted}",
         )
-    if _minor(facts.version) != _minor(wanted.version):
+    if _minor_version(facts.version) != _minor_version(wanted.version):
         return GateResult(
             "engine",
             False,
@@ -234,7 +238,7 @@ def policy_gate(effect: PolicyImpact) -> GateResult:
             message = "the policy does not cover this table"
         hidden = [f"findings on the result: {effect.hidden}"] if effect.hidden else []
         return GateResult("policy", True, "; ".join([message, *approved, *hidden]))
-    hint = _CLIENTS_FIRST if effect.unapproved else effect.violations[0].hint
+    hint = _UPGRADE_CLIENTS_HINT if effect.unapproved else effect.violations[0].hint
     return GateResult(
         "policy",
         False,
@@ -284,24 +288,24 @@ def irreversible_gate(left: Iterable[Step], allowed: bool) -> GateResult:
     return GateResult(
         "irreversible",
         False,
-        f"{names} cannot be rolled back: {'; '.join(_given_up(steps))}",
+        f"{names} cannot be rolled back: {'; '.join(_irreversible_losses(steps))}",
         "pass --allow-irreversible to accept this",
         ExitCode.USAGE,
     )
 
 
-def _given_up(steps: Iterable[Step]) -> Iterator[str]:
+def _irreversible_losses(steps: Iterable[Step]) -> Iterator[str]:
     told_ = [loss for step in steps for loss in step.losses]
     yield from dict.fromkeys(told_)
     if any(step.truncates for step in steps):
         yield "history is deleted"
 
 
-def expected_before(plan: Plan, stands: Progress) -> Protocol:
+def expected_protocol(plan: Plan, stands: Progress) -> Protocol:
     """Return the protocol before the next step, or after the last."""
     if stands.done == 0:
         return plan.fingerprint.protocol
-    return without_comments(plan.steps[stands.done - 1].protocol_after, stands.early)
+    return without_dropped_features(plan.steps[stands.done - 1].protocol_after, stands.early)
 
 
 def describe_commit(commit: Commit) -> str:
@@ -310,11 +314,11 @@ def describe_commit(commit: Commit) -> str:
     return f"version {commit.version}, {commit.operation}" + (f" ({who})" if who else "")
 
 
-def _minor(version: str) -> list[str]:
+def _minor_version(version: str) -> list[str]:
     return version.split(".")[:2]
 
 
-_AGAIN = "plan again: the remaining steps depend on the table's current state"
+_REPLAN_HINT = "plan again: the remaining steps depend on the table's current state"
 
 
 class StopReason(NamedTuple):
@@ -327,35 +331,37 @@ class StopReason(NamedTuple):
     """when to resume, in seconds since the epoch; None: user action is needed first"""
 
 
-def changed(plan: Plan, step: Step, stands: Progress, code: ExitCode) -> StopReason | None:
+def check_unchanged(plan: Plan, step: Step, stands: Progress, code: ExitCode) -> StopReason | None:
     """Return why the step must not run; `code` is used if another writer changed the table."""
     if stands.foreign is not None:
         who = describe_commit(stands.foreign.commit)
-        return StopReason(code, f"before {step.id}, {stands.foreign.what} changed: {who}", _AGAIN)
-    expected = expected_before(plan, stands)
+        return StopReason(
+            code, f"before {step.id}, {stands.foreign.what} changed: {who}", _REPLAN_HINT
+        )
+    expected = expected_protocol(plan, stands)
     if stands.point.protocol != expected and not stands.partial:
         said = (
             f"before {step.id} the protocol is {stands.point.protocol.in_words}, but should be "
             f"{expected.in_words}"
         )
-        return StopReason(code, said, _AGAIN)
+        return StopReason(code, said, _REPLAN_HINT)
     return None
 
 
-def another_run(
+def check_no_other_run(
     own: Iterable[Sequence[Commit]], run: str, since: int, code: ExitCode
 ) -> StopReason | None:
     """Return a StopReason if another run of the same plan committed after this run began."""
     for commits in own:
         for commit in commits:
-            mark = mark_of(commit)
+            mark = commit_tag_of(commit)
             if mark is not None and mark.run != run and commit.version > since:
                 said = f"another run is executing this plan: {describe_commit(commit)}"
                 return StopReason(code, said, "let it finish, then run the same command again")
     return None
 
 
-def closed(windows: Sequence[Window] | None, now: float) -> StopReason | None:
+def check_window_open(windows: Sequence[Window] | None, now: float) -> StopReason | None:
     """Return a StopReason if all maintenance windows are closed; without windows, return None."""
     moment = datetime.fromtimestamp(now, UTC)
     if windows is None or is_open(windows, moment):

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from deltaproto.errors import DeltaprotoError, EngineError, ExitCode, TableError, UsageError
 from deltaproto.execution import preflight
-from deltaproto.execution.journal import Sent, journal_path, recorded
+from deltaproto.execution.journal import SentStatement, journal_path, read_journal
 from deltaproto.execution.plan_file import LoadedPlan
 from deltaproto.execution.preflight import GateResult
 from deltaproto.execution.progress import (
@@ -15,36 +15,36 @@ from deltaproto.execution.progress import (
     Progress,
     TableObservation,
     TableWatcher,
-    named,
     progress_from_commits,
+    table_address,
 )
 from deltaproto.execution.runner import EngineFacts, StatementRunner
-from deltaproto.execution.warning import Warning, warning, windows_of
+from deltaproto.execution.warning import ApplyWarning, build_warning, maintenance_windows_for
 from deltaproto.inspection.activity import Activity, recent_activity
-from deltaproto.inspection.facts import facts
-from deltaproto.inspection.inspect import judged
+from deltaproto.inspection.facts import facts_from_inspection
+from deltaproto.inspection.inspect import run_rules
 from deltaproto.inspection.interface import Inspection
-from deltaproto.planning.from_state import observe
+from deltaproto.planning.from_state import table_from_state
 from deltaproto.planning.goal_text import approvable_goal
 from deltaproto.planning.plan import Plan, Step
 from deltaproto.planning.policy_impact import (
     PolicyImpact,
     UnpredictableError,
-    facts_after,
-    policy_impact,
+    assess_policy_impact,
+    predict_facts,
 )
 from deltaproto.policy.document import Policy
 from deltaproto.policy.document.model import Window
 from deltaproto.policy.evaluate import Checker
 from deltaproto.protocol.table_state import SparkSettings
-from deltaproto.tables.engine_errors import one_table
+from deltaproto.tables.engine_errors import contain_table_errors
 from deltaproto.tables.log.reader import LogReader
 
-_BEFORE_ENGINE = 2
+_GATES_BEFORE_ENGINE = 2
 """number of gates (`plan` and `fingerprint`) shown before the engine's"""
 
 
-class Context(NamedTuple):
+class ApplyContext(NamedTuple):
     """Inputs shared by all plans of one call."""
 
     storage_options: Mapping[str, str]
@@ -67,10 +67,10 @@ class PreparedPlan(NamedTuple):
     since: float | None
     """when the last step finished"""
     gates: tuple[GateResult, ...]
-    warning: Warning
+    warning: ApplyWarning
     windows: tuple[Window, ...] | None = None
     """applicable maintenance windows; None: no restriction"""
-    unaudited: tuple[Sent, ...] = ()
+    unaudited: tuple[SentStatement, ...] = ()
     """statements of earlier runs that are missing in the audit log"""
     approvals: tuple[str, ...] = ()
     """each loss of access, with the approval that permits it"""
@@ -83,11 +83,14 @@ class PreparedPlan(NamedTuple):
     @property
     def refused(self) -> GateResult | None:
         """All failed gates, combined into one; None if all passed."""
-        return preflight.refusal(self.gates)
+        return preflight.combine_failed_gates(self.gates)
 
 
-def prepare(
-    planned: LoadedPlan, context: Context, runner: Callable[[], StatementRunner] | None, now: float
+def prepare_plan(
+    planned: LoadedPlan,
+    context: ApplyContext,
+    runner: Callable[[], StatementRunner] | None,
+    now: float,
 ) -> PreparedPlan:
     """Inspect the table and evaluate the gates.
 
@@ -104,16 +107,16 @@ def prepare(
     plan = planned.plan
     watched, sight, stands, since, unaudited = locate_progress(planned, context)
     left = plan.steps[stands.done :]
-    windows = windows_of(context.policy, plan)
-    activity = _activity(watched) if runner else None
-    warned = warning(plan, left, activity, None, windows, now)
+    windows = maintenance_windows_for(context.policy, plan)
+    activity = _read_activity(watched) if runner else None
+    warned = build_warning(plan, left, activity, None, windows, now)
     checker = context.checker if left else None
-    brought = None if checker is None else _effect(checker, plan, left, watched)
-    passed = tuple(_gates(planned, context, watched, sight, stands, warned, brought))
-    if left and runner is not None and preflight.refusal(passed) is None:
-        engine, of_engine = _engine(runner, plan)
-        passed = (*passed[:_BEFORE_ENGINE], of_engine, *passed[_BEFORE_ENGINE:])
-        warned = warning(plan, left, activity, engine, windows, now)
+    brought = None if checker is None else _predict_policy_impact(checker, plan, left, watched)
+    passed = tuple(_evaluate_gates(planned, context, watched, sight, stands, warned, brought))
+    if left and runner is not None and preflight.combine_failed_gates(passed) is None:
+        engine, of_engine = _evaluate_engine_gate(runner, plan)
+        passed = (*passed[:_GATES_BEFORE_ENGINE], of_engine, *passed[_GATES_BEFORE_ENGINE:])
+        warned = build_warning(plan, left, activity, engine, windows, now)
     hold = None if context.outside_window else windows
     approvals = tuple(r.text for r in brought.rulings) if isinstance(brought, PolicyImpact) else ()
     return PreparedPlan(
@@ -121,8 +124,8 @@ def prepare(
     )
 
 
-def foreseen(
-    planned: LoadedPlan, context: Context, now: float, unread: TableError | None = None
+def predict_gates(
+    planned: LoadedPlan, context: ApplyContext, now: float, unread: TableError | None = None
 ) -> tuple[GateResult, ...]:
     """Evaluate the gates of `apply`, except the engine gate, at a time in seconds since the epoch.
 
@@ -134,26 +137,26 @@ def foreseen(
     try:
         if unread is not None:
             raise unread
-        with one_table():
-            return prepare(planned, context, None, now).gates
+        with contain_table_errors():
+            return prepare_plan(planned, context, None, now).gates
     except DeltaprotoError as error:
-        return tuple(_unread(planned, context, error, now))
+        return tuple(_gates_without_table(planned, context, error, now))
 
 
-def _unread(
-    planned: LoadedPlan, context: Context, error: DeltaprotoError, now: float
+def _gates_without_table(
+    planned: LoadedPlan, context: ApplyContext, error: DeltaprotoError, now: float
 ) -> Iterator[GateResult]:
     plan = planned.plan
     whole = preflight.plan_gate(plan)
-    yield (preflight.is_forged(planned, None) or whole) if whole.passed else whole
+    yield (preflight.forged_plan_gate(planned, None) or whole) if whole.passed else whole
     yield GateResult("fingerprint", False, error.message, error.hint, error.exit_code)
     if not plan.steps:
         return
     if context.checker is not None:
         said = "the result cannot be checked against the policy: the table cannot be read"
         yield GateResult("policy", False, said, "", ExitCode.UNREADABLE)
-    windows = windows_of(context.policy, plan)
-    opening = warning(plan, plan.steps, None, None, windows, now).window
+    windows = maintenance_windows_for(context.policy, plan)
+    opening = build_warning(plan, plan.steps, None, None, windows, now).window
     if opening is not None:
         yield preflight.window_gate(opening, context.outside_window)
     yield preflight.irreversible_gate(plan.steps, context.allow_irreversible)
@@ -167,15 +170,15 @@ class LocatedProgress(NamedTuple):
     stands: Progress
     since: float | None
     """when the last step finished"""
-    unaudited: tuple[Sent, ...]
+    unaudited: tuple[SentStatement, ...]
     """statements of earlier runs that are missing in the audit log"""
 
 
-def locate_progress(planned: LoadedPlan, context: Context) -> LocatedProgress:
+def locate_progress(planned: LoadedPlan, context: ApplyContext) -> LocatedProgress:
     """Determine a plan's progress from its journal and the table. Raises like `prepare`."""
     plan = planned.plan
     watched = TableWatcher(plan, context.storage_options, context.spark)
-    journal = recorded(journal_path(context.folder(planned.path), planned.id), planned.id)
+    journal = read_journal(journal_path(context.folder(planned.path), planned.id), planned.id)
     if journal.done > len(plan.steps):
         path = journal_path(context.folder(planned.path), planned.id)
         raise UsageError(
@@ -186,36 +189,36 @@ def locate_progress(planned: LoadedPlan, context: Context) -> LocatedProgress:
     start = journal.point or Baseline(print_.version, print_.protocol, print_.metadata)
     sight = watched.look(start.version)
     stands = progress_from_commits(planned.id, plan, journal.done, journal.early, sight, start)
-    since = _last(stands) if journal.since is None else journal.since
+    since = _last_commit_seconds(stands) if journal.since is None else journal.since
     return LocatedProgress(watched, sight, stands, since, journal.unaudited)
 
 
-def _last(stands: Progress) -> float | None:
+def _last_commit_seconds(stands: Progress) -> float | None:
     """Return when the plan's last commit was made, in seconds since the epoch."""
     times = [each.timestamp for commits in stands.own.values() for each in commits]
     return max((time / 1000 for time in times if time is not None), default=None)
 
 
-def _gates(
+def _evaluate_gates(
     planned: LoadedPlan,
-    context: Context,
+    context: ApplyContext,
     watched: TableWatcher,
     sight: TableObservation,
     stands: Progress,
-    warned: Warning,
+    warned: ApplyWarning,
     brought: PolicyImpact | UnpredictableError | None,
 ) -> Iterator[GateResult]:
     plan = planned.plan
     left = plan.steps[stands.done :]
     whole = preflight.plan_gate(plan)
-    print_ = preflight.comparable(plan) or preflight.fingerprint_gate(
+    print_ = preflight.missing_fingerprint_gate(plan) or preflight.fingerprint_gate(
         plan, sight, stands, stands.started
     )
     if whole.passed:
         # Predictions are valid for the table as it was planned for.
         again = print_.passed and not stands.started
-        table = observe(_inspection(watched).state) if again else None
-        whole = preflight.is_forged(planned, table) or whole
+        table = table_from_state(_inspect_table(watched).state) if again else None
+        whole = preflight.forged_plan_gate(planned, table) or whole
     yield whole
     yield print_
     if not left:
@@ -229,7 +232,7 @@ def _gates(
     yield preflight.irreversible_gate(left, context.allow_irreversible)
 
 
-def _engine(
+def _evaluate_engine_gate(
     runner: Callable[[], StatementRunner], plan: Plan
 ) -> tuple[EngineFacts | None, GateResult]:
     try:
@@ -239,28 +242,28 @@ def _engine(
     return facts, preflight.engine_gate(plan.engine, facts)
 
 
-def _activity(watched: TableWatcher) -> Activity | None:
+def _read_activity(watched: TableWatcher) -> Activity | None:
     try:
         return recent_activity(watched.reached.store)
     except TableError:
         return None
 
 
-def _effect(
+def _predict_policy_impact(
     checker: Checker, plan: Plan, left: Sequence[Step], watched: TableWatcher
 ) -> PolicyImpact | UnpredictableError:
     """Check the policy's clients and requirements before and after the remaining steps."""
-    inspection = _inspection(watched)
+    inspection = _inspect_table(watched)
     # A plan file could name the table differently from the policy's patterns.
-    today = facts(inspection)._replace(table=named(plan))
+    today = facts_from_inspection(inspection)._replace(table=table_address(plan))
     checker.observe(checker.check(today))
     try:
-        after = facts_after(today, observe(inspection.state), left, plan)
+        after = predict_facts(today, table_from_state(inspection.state), left, plan)
     except UnpredictableError as error:
         return error
-    return policy_impact(checker, today, after, approvable_goal(plan))
+    return assess_policy_impact(checker, today, after, approvable_goal(plan))
 
 
-def _inspection(watched: TableWatcher) -> Inspection:
+def _inspect_table(watched: TableWatcher) -> Inspection:
     location, store = watched.reached
-    return judged(LogReader(watched.storage_options).read_from(location, store))
+    return run_rules(LogReader(watched.storage_options).read_from(location, store))

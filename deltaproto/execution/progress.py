@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from deltaproto.errors import ErrorCode, TableError
-from deltaproto.plan_inputs.from_log import digest
+from deltaproto.plan_inputs.from_log import metadata_digest
 from deltaproto.planning.plan import Plan, Step
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.protocol.table_state import SparkSettings
-from deltaproto.tables.log.catalog_managed import is_whole
-from deltaproto.tables.log.commit_tag import mark_of
-from deltaproto.tables.log.commits import Commit, commits
-from deltaproto.tables.log.files import sort_names
+from deltaproto.tables.log.catalog_managed import has_every_commit
+from deltaproto.tables.log.commit_tag import commit_tag_of
+from deltaproto.tables.log.commits import Commit, read_commits
+from deltaproto.tables.log.files import build_listing
 from deltaproto.tables.log.reader import LogReader
 from deltaproto.tables.open import OpenedLog, open_table_log
 
@@ -36,7 +36,7 @@ class TableObservation(NamedTuple):
     """commits after the given version, oldest first, excluding any already cleaned up"""
 
 
-def named(plan: Plan) -> str:
+def table_address(plan: Plan) -> str:
     """Return the address of the plan's table from any folder: its location or catalog name."""
     return plan.location if plan.sql_name.startswith("delta.`") else plan.table
 
@@ -52,7 +52,7 @@ class TableWatcher:
     def __init__(
         self, plan: Plan, storage_options: Mapping[str, str], spark: SparkSettings
     ) -> None:
-        self.reached: OpenedLog = open_table_log(named(plan), storage_options, spark)
+        self.reached: OpenedLog = open_table_log(table_address(plan), storage_options, spark)
         self.storage_options = storage_options
         self._reader = LogReader(storage_options, use_checksums=False)
         if self.reached.location.uri.rstrip("/") != plan.location.rstrip("/"):
@@ -76,15 +76,15 @@ class TableWatcher:
         """
         location, store = self.reached
         state = self._reader.read_from(location, store)
-        listing = sort_names(store.list())
-        if not is_whole(store, state.protocol):
+        listing = build_listing(store.list())
+        if not has_every_commit(store, state.protocol):
             raise TableError(
                 ErrorCode.CATALOG_MANAGED,
                 f"{location.text}: the catalog has commits that the log does not show",
                 "run again, or read the table by its catalog name",
             )
         found: list[Commit] = []
-        for commit in commits(store, listing):
+        for commit in read_commits(store, listing):
             if commit.version <= since:
                 break
             if commit.version > state.version:
@@ -95,12 +95,12 @@ class TableWatcher:
         found.reverse()
         return TableObservation(
             table_id=state.metadata.id,
-            now=Baseline(state.version, state.protocol, digest(state.metadata)),
+            now=Baseline(state.version, state.protocol, metadata_digest(state.metadata)),
             commits=tuple(found),
         )
 
 
-_DROPPED = "DROP FEATURE"
+_DROP_OPERATION = "DROP FEATURE"
 
 
 class ForeignCommit(NamedTuple):
@@ -148,10 +148,10 @@ def progress_from_commits(
     protocol, metadata = start.protocol, start.metadata
     foreign: ForeignCommit | None = None
     for commit in sight.commits:
-        mark = mark_of(commit)
+        mark = commit_tag_of(commit)
         ours = mark is not None and mark.plan == plan_id
         new = commit.protocol if commit.protocol is not None else protocol
-        seen = metadata if commit.metadata is None else digest(commit.metadata)
+        seen = metadata if commit.metadata is None else metadata_digest(commit.metadata)
         if ours:
             assert mark is not None
             own.setdefault(mark.step, []).append(commit)
@@ -161,7 +161,7 @@ def progress_from_commits(
             foreign = foreign or ForeignCommit(commit, "schema or properties")
         protocol, metadata = new, seen
     if foreign is None:
-        foreign = _unseen(sight.now, protocol, metadata)
+        foreign = _find_unlogged_change(sight.now, protocol, metadata)
     for number, step in enumerate(plan.steps[done:], done):
         mine = own.get(step.id, [])
         later = any(each.id in own for each in plan.steps[number + 1 :])
@@ -181,7 +181,9 @@ def progress_from_commits(
     )
 
 
-def _unseen(now: Baseline, protocol: Protocol, metadata: str | None) -> ForeignCommit | None:
+def _find_unlogged_change(
+    now: Baseline, protocol: Protocol, metadata: str | None
+) -> ForeignCommit | None:
     """Return a change whose commit is no longer in the log, as old log files may be deleted."""
     commit = Commit(now.version, {}, None, None)
     if now.protocol != protocol:
@@ -202,7 +204,7 @@ def is_finished(
         return False
     if own[-1].operation != step.operations[-1]:
         return False
-    return protocol == without_comments(step.protocol_after, early)
+    return protocol == without_dropped_features(step.protocol_after, early)
 
 
 def dropped_in_first_call(step: Step, own: Sequence[Commit], protocol: Protocol) -> bool:
@@ -211,11 +213,11 @@ def dropped_in_first_call(step: Step, own: Sequence[Commit], protocol: Protocol)
         step.expects is not None
         and step.feature is not None
         and step.feature not in protocol.supported
-        and any(commit.operation == _DROPPED for commit in own)
+        and any(commit.operation == _DROP_OPERATION for commit in own)
     )
 
 
-def without_comments(protocol: Protocol, features: frozenset[str]) -> Protocol:
+def without_dropped_features(protocol: Protocol, features: frozenset[str]) -> Protocol:
     """Return the predicted protocol, given that `features` were dropped earlier."""
     for feature in features & protocol.supported:
         protocol = protocol.without_feature(feature)

@@ -6,18 +6,18 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from deltaproto.execution.audit import Audit
-from deltaproto.execution.journal import Journal, JournalError, Sent
+from deltaproto.execution.audit import AuditLog
+from deltaproto.execution.journal import Journal, JournalError, SentStatement
 from deltaproto.execution.plan_file import LoadedPlan
 from deltaproto.execution.progress import Progress, TableWatcher
 from deltaproto.execution.result import StepRecord
 from deltaproto.execution.verify import StatementResult, VerifiedStep
 from deltaproto.planning.plan import Step
-from deltaproto.tables.log.commit_tag import mark_of
+from deltaproto.tables.log.commit_tag import commit_tag_of
 from deltaproto.tables.log.commits import Commit
 
 
-class Ledger:
+class RunLog:
     """Writes the journal and the audit log. Times are in seconds since the epoch.
 
     A journal failure stops the run (`JournalError`). An audit log failure (`unaudited`) stops it
@@ -30,7 +30,7 @@ class Ledger:
         planned: LoadedPlan,
         run: str,
         journal: Journal,
-        audit: Audit,
+        audit: AuditLog,
         approvals: Sequence[str] = (),
     ) -> None:
         self._planned, self._run, self._approvals = planned, run, approvals
@@ -43,7 +43,7 @@ class Ledger:
         """Record that a statement is about to be sent; `before` is the table's version."""
         self._journal.add("start", now, step=step.id, run=self._run, version=before)
 
-    def complete(self, sent: Sequence[Sent], watched: TableWatcher, now: float) -> None:
+    def complete(self, sent: Sequence[SentStatement], watched: TableWatcher, now: float) -> None:
         """Write the audit lines missing from earlier runs, from the commits in the table."""
         steps = {step.id: step for step in self._planned.plan.steps}
         for each in sent:
@@ -52,7 +52,7 @@ class Ledger:
             own = [
                 commit
                 for commit in watched.look(each.version).commits
-                if (mark := mark_of(commit)) is not None
+                if (mark := commit_tag_of(commit)) is not None
                 and mark[:3] == (self._planned.id, each.step, each.run)
             ]
             done = self._audited(

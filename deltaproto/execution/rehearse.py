@@ -10,33 +10,33 @@ from typing import NamedTuple
 
 from deltaproto.errors import DeltaprotoError, ExitCode, UsageError
 from deltaproto.execution import preflight
-from deltaproto.execution.append_log import AUDIT
-from deltaproto.execution.audit import Audit
-from deltaproto.execution.executor import Stepping
+from deltaproto.execution.append_log import AUDIT_FILE
+from deltaproto.execution.audit import AuditLog
+from deltaproto.execution.executor import StepExecutor
 from deltaproto.execution.journal import Journal
 from deltaproto.execution.plan_file import LoadedPlan
 from deltaproto.execution.preflight import GateResult, StopReason
-from deltaproto.execution.prepare import Context, PreparedPlan, locate_progress
-from deltaproto.execution.progress import TableWatcher, named, progress_from_commits
-from deltaproto.execution.result import Applied, ApplyStatus, Observer, StepRecord, StepStatus
-from deltaproto.execution.retarget import moved
+from deltaproto.execution.prepare import ApplyContext, PreparedPlan, locate_progress
+from deltaproto.execution.progress import TableWatcher, progress_from_commits, table_address
+from deltaproto.execution.result import ApplyResult, ApplyStatus, Observer, StepRecord, StepStatus
+from deltaproto.execution.retarget import retarget_plan
 from deltaproto.execution.runner import StatementRunner
 from deltaproto.execution.waits import WaitLimits
-from deltaproto.execution.warning import warning
+from deltaproto.execution.warning import build_warning
 from deltaproto.location import locate
 from deltaproto.planning.plan import Fingerprint, Plan
 from deltaproto.redaction import Redactor
-from deltaproto.tables.log.commit_tag import mark_of
+from deltaproto.tables.log.commit_tag import commit_tag_of
 from deltaproto.tables.spark_connect import is_local
 
-_MARK = "deltaproto: a clone for a rehearsal"
+_CLONE_COMMENT = "deltaproto: a clone for a rehearsal"
 _TABLE, _RECORDS = "clone", "records"
 
 
-class Rehearsal(NamedTuple):
+class RehearsalSettings(NamedTuple):
     """Inputs of a rehearsal."""
 
-    context: Context
+    context: ApplyContext
     runner: Callable[[], StatementRunner]
     observer: Observer
     limits: WaitLimits
@@ -45,7 +45,7 @@ class Rehearsal(NamedTuple):
     """folder or URI to clone into; None: a local temporary folder"""
 
 
-def rehearse(planned: LoadedPlan, by: Rehearsal) -> Applied:
+def rehearse_plan(planned: LoadedPlan, by: RehearsalSettings) -> ApplyResult:
     """Execute the plan's statements on a clone, and compare each with its prediction.
 
     The clone is always removed, and the source is verified to be unchanged.
@@ -56,19 +56,19 @@ def rehearse(planned: LoadedPlan, by: Rehearsal) -> Applied:
     try:
         source, sight, stands, *_ = locate_progress(planned, by.context)
     except DeltaprotoError as error:
-        return _unreadable(planned, error, by)
+        return _unreadable_result(planned, error, by)
     plan = planned.plan
     passed: tuple[GateResult, ...] = (
-        preflight.is_forged(planned, None) or preflight.plan_gate(plan),
+        preflight.forged_plan_gate(planned, None) or preflight.plan_gate(plan),
         preflight.fingerprint_gate(plan, sight, stands, started=False),
     )
-    if plan.steps and not stands.started and preflight.refusal(passed) is None:
+    if plan.steps and not stands.started and preflight.combine_failed_gates(passed) is None:
         # Spark is started last: every gate before it works without Spark.
         try:
             passed = (*passed, preflight.engine_gate(plan.engine, by.runner().facts()))
         except DeltaprotoError as error:
-            return _unreadable(planned, error, by)
-    ended = Applied(
+            return _unreadable_result(planned, error, by)
+    ended = ApplyResult(
         planned,
         ApplyStatus.REFUSED,
         ExitCode.OK,
@@ -77,7 +77,7 @@ def rehearse(planned: LoadedPlan, by: Rehearsal) -> Applied:
         version=sight.now.version,
         protocol=sight.now.protocol,
     )
-    failed = preflight.refusal(passed)
+    failed = preflight.combine_failed_gates(passed)
     if failed is None and stands.started:
         hint = "plan again: the remaining steps depend on the table's current state"
         failed = GateResult("fingerprint", False, "the plan was started", hint, ExitCode.STALE)
@@ -85,19 +85,19 @@ def rehearse(planned: LoadedPlan, by: Rehearsal) -> Applied:
         return ended._replace(code=failed.code, message=failed.message, hint=failed.hint)
     if not plan.steps:
         return ended._replace(status=ApplyStatus.NOTHING, message="there is nothing to rehearse")
-    before = _files(source)
-    folder, local = _scratch(plan, by)
+    before = _list_files(source)
+    folder, local = _create_scratch_folder(plan, by)
     try:
-        result = _on_clone(planned, by, folder, local, ended)
+        result = _execute_on_clone(planned, by, folder, local, ended)
     except DeltaprotoError as error:
         said = by.redact(error.message)
         result = ended._replace(
             status=ApplyStatus.FAILED, code=error.exit_code, message=said, hint=error.hint
         )
     finally:
-        left = _removed(folder, local, by.runner())
+        left = _remove_clone(folder, local, by.runner())
     remarks = [*result.remarks, *([left] if left else [])]
-    harm = _harmed(planned.id, source, sight.now.version, before)
+    harm = _find_source_change(planned.id, source, sight.now.version, before)
     if harm is not None:
         return result._replace(status=ApplyStatus.FAILED, code=ExitCode.FAILED, message=harm)
     count = len(before)
@@ -105,21 +105,25 @@ def rehearse(planned: LoadedPlan, by: Rehearsal) -> Applied:
     return result._replace(message=f"{result.message}; {proof}", remarks=tuple(remarks))
 
 
-def _unreadable(planned: LoadedPlan, error: DeltaprotoError, by: Rehearsal) -> Applied:
+def _unreadable_result(
+    planned: LoadedPlan, error: DeltaprotoError, by: RehearsalSettings
+) -> ApplyResult:
     said = by.redact(error.message)
-    return Applied(planned, ApplyStatus.UNREADABLE, error.exit_code, said, error.hint)
+    return ApplyResult(planned, ApplyStatus.UNREADABLE, error.exit_code, said, error.hint)
 
 
-def _on_clone(
-    planned: LoadedPlan, by: Rehearsal, folder: str, local: str, ended: Applied
-) -> Applied:
+def _execute_on_clone(
+    planned: LoadedPlan, by: RehearsalSettings, folder: str, local: str, ended: ApplyResult
+) -> ApplyResult:
     plan = planned.plan
     location = locate(f"{folder.rstrip('/')}/{_TABLE}")
     try:
-        on_clone = moved(plan, location)
+        on_clone = retarget_plan(plan, location)
     except UsageError as error:
         return ended._replace(code=error.exit_code, message=error.message, hint=error.hint)
-    made = by.runner().run(f"CREATE TABLE {on_clone.sql_name} SHALLOW CLONE {plan.sql_name}", _MARK)
+    made = by.runner().run(
+        f"CREATE TABLE {on_clone.sql_name} SHALLOW CLONE {plan.sql_name}", _CLONE_COMMENT
+    )
     if made.error is not None:
         said = f"Spark cannot create a shallow clone of it: {by.redact(made.message)}"
         return ended._replace(code=ExitCode.FAILED, status=ApplyStatus.FAILED, message=said)
@@ -134,14 +138,14 @@ def _on_clone(
     on_clone = on_clone._replace(fingerprint=Fingerprint(None, first.version, first.protocol, None))
     sight = watched.look(first.version)
     stands = progress_from_commits(planned.id, on_clone, 0, frozenset(), sight, first)
-    told = warning(on_clone, on_clone.steps, None, None, None, by.limits.now())
+    told = build_warning(on_clone, on_clone.steps, None, None, None, by.limits.now())
     prepared = PreparedPlan(
         planned._replace(plan=on_clone), watched, stands, sight, None, ended.gates, told
     )
-    audit = Audit(os.path.join(local, _RECORDS, AUDIT), by.redact)
+    audit = AuditLog(os.path.join(local, _RECORDS, AUDIT_FILE), by.redact)
     try:
         with Journal(os.path.join(local, _RECORDS), planned.id) as journal:
-            stepping = Stepping(
+            stepping = StepExecutor(
                 prepared,
                 by.runner(),
                 journal,
@@ -154,12 +158,12 @@ def _on_clone(
             stop = stepping.go()
     finally:
         audit.close()
-    return _told(ended, plan, stop, stepping.records)
+    return _rehearsal_result(ended, plan, stop, stepping.records)
 
 
-def _told(
-    ended: Applied, plan: Plan, stop: StopReason | None, records: list[StepRecord]
-) -> Applied:
+def _rehearsal_result(
+    ended: ApplyResult, plan: Plan, stop: StopReason | None, records: list[StepRecord]
+) -> ApplyResult:
     done = [each for each in records if each.done in (StepStatus.DONE, StepStatus.SKIPPED)]
     names = {record.id for record in records}
     pending = [
@@ -181,7 +185,7 @@ def _told(
     )
 
 
-def _scratch(plan: Plan, by: Rehearsal) -> tuple[str, str]:
+def _create_scratch_folder(plan: Plan, by: RehearsalSettings) -> tuple[str, str]:
     """Return the clone's location, and a local folder for the records."""
     local = tempfile.mkdtemp(prefix="deltaproto-rehearsal-")
     if by.scratch is not None:
@@ -198,7 +202,7 @@ def _scratch(plan: Plan, by: Rehearsal) -> tuple[str, str]:
             ) from None
         os.rmdir(local)
         return folder, folder
-    here = locate(named(plan)).path is not None and is_local(by.context.spark.remote)
+    here = locate(table_address(plan)).path is not None and is_local(by.context.spark.remote)
     if not here:
         os.rmdir(local)
         raise UsageError(
@@ -208,7 +212,7 @@ def _scratch(plan: Plan, by: Rehearsal) -> tuple[str, str]:
     return local, local
 
 
-def _removed(folder: str, local: str, runner: StatementRunner) -> str:
+def _remove_clone(folder: str, local: str, runner: StatementRunner) -> str:
     """Remove the clone. Return a sentence about what could not be removed, or an empty string."""
     shutil.rmtree(local, ignore_errors=True)
     if folder == local or runner.removed(folder):
@@ -216,15 +220,15 @@ def _removed(folder: str, local: str, runner: StatementRunner) -> str:
     return f"the clone is still at {folder}: remove it manually"
 
 
-def _files(source: TableWatcher) -> dict[str, tuple[int, ...]]:
+def _list_files(source: TableWatcher) -> dict[str, tuple[int, ...]]:
     """Return size and modification time of the table's files (object store: of its log)."""
     location, store = source.reached
     if location.path is None:
         return {each.name: (each.size or 0, each.modified_ms or 0) for each in store.list_dated()}
-    return dict(_walked(location.path))
+    return dict(_walk_files(location.path))
 
 
-def _walked(path: str) -> Iterator[tuple[str, tuple[int, ...]]]:
+def _walk_files(path: str) -> Iterator[tuple[str, tuple[int, ...]]]:
     for folder, _, names in os.walk(path):
         for name in names:
             full = os.path.join(folder, name)
@@ -235,16 +239,16 @@ def _walked(path: str) -> Iterator[tuple[str, tuple[int, ...]]]:
             yield os.path.relpath(full, path), (found.st_size, found.st_mtime_ns)
 
 
-def _harmed(
+def _find_source_change(
     plan_id: str, source: TableWatcher, version: int, before: dict[str, tuple[int, ...]]
 ) -> str | None:
     """Describe what the rehearsal changed in the source, or None; other writers are ignored."""
-    after = _files(source)
+    after = _list_files(source)
     lost = sorted(name for name, seen in before.items() if after.get(name) != seen)
     if lost:
         return f"files of the source changed or are missing: {', '.join(lost[:3])}"
     for commit in source.look(version).commits:
-        mark = mark_of(commit)
+        mark = commit_tag_of(commit)
         if mark is not None and mark.plan == plan_id:
             return f"the source has a commit of this plan: {preflight.describe_commit(commit)}"
     return None

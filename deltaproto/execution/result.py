@@ -9,7 +9,7 @@ from typing import Protocol as Interface
 from deltaproto.errors import ExitCode
 from deltaproto.execution.plan_file import LoadedPlan
 from deltaproto.execution.preflight import GateResult
-from deltaproto.execution.warning import Warning
+from deltaproto.execution.warning import ApplyWarning
 from deltaproto.planning.plan import Step
 from deltaproto.protocol.protocol import Protocol
 
@@ -57,7 +57,7 @@ class StepRecord(NamedTuple):
     """delta-rs's reading of the table afterwards: `agrees`, or why it has no result"""
 
 
-class Applied(NamedTuple):
+class ApplyResult(NamedTuple):
     """The result of one plan after a run."""
 
     planned: LoadedPlan
@@ -67,7 +67,7 @@ class Applied(NamedTuple):
     hint: str = ""
     steps: tuple[StepRecord, ...] = ()
     gates: tuple[GateResult, ...] = ()
-    warning: Warning | None = None
+    warning: ApplyWarning | None = None
     version: int | None = None
     """protocol of the table at the end; None: not read"""
     protocol: Protocol | None = None

@@ -4,31 +4,33 @@ from __future__ import annotations
 
 from deltaproto.errors import UsageError
 from deltaproto.location import Location
-from deltaproto.planning.advice import is_it
-from deltaproto.planning.ddl.parse import parse
+from deltaproto.planning.advice import is_same_table
+from deltaproto.planning.ddl.parse import parse_script
 from deltaproto.planning.plan import Plan, Step
-from deltaproto.sql.quoting import table_name
+from deltaproto.sql.quoting import sql_table_name
 
 
-def moved(plan: Plan, to: Location) -> Plan:
+def retarget_plan(plan: Plan, to: Location) -> Plan:
     """Return the plan with every statement on the table at `to`.
 
     Raises:
         UsageError: for a statement that would still change another table.
     """
-    name = table_name(to)
+    name = sql_table_name(to)
     steps = tuple(
-        step if step.sql is None else step._replace(sql=_moved(step, step.sql, plan.sql_name, name))
+        step
+        if step.sql is None
+        else step._replace(sql=_retarget_sql(step, step.sql, plan.sql_name, name))
         for step in plan.steps
     )
     return plan._replace(table=to.uri, location=to.uri, sql_name=name, steps=steps)
 
 
-def _moved(step: Step, sql: str, before: str, name: str) -> str:
+def _retarget_sql(step: Step, sql: str, before: str, name: str) -> str:
     made = sql.replace(before, name, 1)
     # Users write names in many ways, and more than once: only parsing the statement shows them.
-    for parsed in parse(made):
-        if parsed.target is None or not is_it(parsed.target, name):
+    for parsed in parse_script(made):
+        if parsed.target is None or not is_same_table(parsed.target, name):
             raise UsageError(
                 f"{step.id} cannot be rehearsed: it does not name the table as {before}",
                 "use this name for the table in the SQL, and plan again",

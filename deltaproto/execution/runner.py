@@ -9,13 +9,13 @@ from contextlib import contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from deltaproto.errors import EngineError
-from deltaproto.execution.verify import StatementResult, error_class
+from deltaproto.execution.verify import StatementResult, find_error_class
 from deltaproto.planning.engine import EngineName
 from deltaproto.protocol.table_state import SparkSettings
 from deltaproto.redaction import Redactor
 from deltaproto.sql.quoting import has_variable
-from deltaproto.tables.engine_errors import first_line, is_gone, spark_text
-from deltaproto.tables.session import as_written, remove_folder, spark_session
+from deltaproto.tables.engine_errors import first_line, is_connection_lost, spark_message
+from deltaproto.tables.session import remove_folder, spark_session, without_substitution
 from deltaproto.tables.spark_connect import stop_retrying
 
 if TYPE_CHECKING:
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 # A DROP FEATURE reads the table again for each attempt to commit, so fast writers starve it.
 # Delta itself would retry ten million times.
-ATTEMPTS = "spark.databricks.delta.maxCommitAttempts"
-_MOST_ATTEMPTS = "100"
+MAX_COMMIT_ATTEMPTS = "spark.databricks.delta.maxCommitAttempts"
+_ATTEMPT_LIMIT = "100"
 USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 _RUNTIME = "spark.databricks.clusterUsageTags.sparkVersion"
 _EXTENSION = "DeltaSparkSessionExtension"
 _POLL_SECONDS = 0.5
-Progress = Callable[[int, int], None]
+ProgressCallback = Callable[[int, int], None]
 """receives the finished tasks and the tasks known so far"""
 
 
@@ -88,7 +88,7 @@ class StatementRunner:
             rows = self._session.sql("SET").collect()
             spark = str(self._session.version)
         except Exception as error:
-            if is_gone(spark_text(error)):
+            if is_connection_lost(spark_message(error)):
                 stop_retrying(self._session)
             raise EngineError(
                 f"Spark does not respond: {Redactor()(first_line(error))}",
@@ -108,25 +108,25 @@ class StatementRunner:
             conf,
         )
 
-    def run(self, sql: str, mark: str, progress: Progress | None = None) -> StatementResult:
+    def run(self, sql: str, mark: str, progress: ProgressCallback | None = None) -> StatementResult:
         """Execute a statement exactly as written; its commits carry `mark`."""
         try:
             with (
                 self._one_at_a_time,
-                as_written(self._session) if has_variable(sql) else nullcontext(),
-                self._set(ATTEMPTS, _MOST_ATTEMPTS, must=False),
+                without_substitution(self._session) if has_variable(sql) else nullcontext(),
+                self._set(MAX_COMMIT_ATTEMPTS, _ATTEMPT_LIMIT, must=False),
                 self._set(USER_METADATA, mark, must=True),
-                _watched(self._session, progress),
+                _report_tasks(self._session, progress),
             ):
                 self._session.sql(sql).collect()
         except EngineError as error:
             return StatementResult("", f"{error.message}; nothing was sent: {error.hint}")
         except Exception as error:
-            text = spark_text(error)
-            if is_gone(text):
+            text = spark_message(error)
+            if is_connection_lost(text):
                 stop_retrying(self._session)
                 return StatementResult("", first_line(error), lost=True)
-            return StatementResult(error_class(text), first_line(Exception(text)))
+            return StatementResult(find_error_class(text), first_line(Exception(text)))
         return StatementResult()
 
     def removed(self, uri: str) -> bool:
@@ -146,7 +146,7 @@ class StatementRunner:
             yield
         except Exception as error:
             # A disconnected session takes half a minute to fail, and there is nothing to restore.
-            if not is_gone(spark_text(error)):
+            if not is_connection_lost(spark_message(error)):
                 self._restore(key, before)
             raise
         except BaseException:
@@ -176,7 +176,7 @@ def _delta_version(session: SparkSession) -> str | None:
 
 
 @contextmanager
-def _watched(session: SparkSession, progress: Progress | None) -> Iterator[None]:
+def _report_tasks(session: SparkSession, progress: ProgressCallback | None) -> Iterator[None]:
     """Report Spark's tasks while the block runs, if the session exposes them."""
     try:
         tracker = session.sparkContext.statusTracker() if progress is not None else None

@@ -10,24 +10,24 @@ from collections.abc import Iterator
 
 from deltaproto.errors import DeltaprotoError, ExitCode, UsageError
 from deltaproto.execution.plan_file import LoadedPlan
-from deltaproto.execution.preflight import fingerprint_gate, is_forged
-from deltaproto.execution.prepare import Context, locate_progress
-from deltaproto.execution.progress import named
+from deltaproto.execution.preflight import fingerprint_gate, forged_plan_gate
+from deltaproto.execution.prepare import ApplyContext, locate_progress
+from deltaproto.execution.progress import table_address
 from deltaproto.plan_inputs.from_log import load_plan_input
-from deltaproto.planning.ddl.parse import parse
+from deltaproto.planning.ddl.parse import parse_script
 from deltaproto.planning.plan import Plan, Step
 from deltaproto.planning.upgrade import plan_upgrade
-from deltaproto.planning.upgrade_request import Upgrade
+from deltaproto.planning.upgrade_request import UpgradeRequest
 
 
-class StalePlan(DeltaprotoError):
+class StalePlanError(DeltaprotoError):
     """The table is no longer as the plan left it. Nothing was changed. Exit code 4."""
 
     exit_code = ExitCode.STALE
     code = "stale"
 
 
-def undo(planned: LoadedPlan, context: Context, now: float | None = None) -> Plan:
+def plan_undo(planned: LoadedPlan, context: ApplyContext, now: float | None = None) -> Plan:
     """Return the plan that rolls back the finished steps of `planned`, last step first.
 
     Each statement is predicted on the table's current state.
@@ -38,28 +38,37 @@ def undo(planned: LoadedPlan, context: Context, now: float | None = None) -> Pla
         TableError: when the table cannot be read.
     """
     plan = planned.plan
-    contradiction = is_forged(planned, None)
+    contradiction = forged_plan_gate(planned, None)
     if contradiction is not None:
         raise UsageError(contradiction.message, contradiction.hint)
     _, sight, stands, *_ = locate_progress(planned, context)
     gate = fingerprint_gate(plan, sight, stands, started=False)
     if not gate.passed:
-        raise StalePlan(gate.message, "plan the rollback from the current state: plan-upgrade")
+        raise StalePlanError(gate.message, "plan the rollback from the current state: plan-upgrade")
     done = plan.steps[: stands.done]
     script = ";\n".join(step.undo for step in reversed(done) if step.undo is not None)
     given = load_plan_input(
-        named(plan), context.storage_options, context.spark, time.time() if now is None else now
+        table_address(plan),
+        context.storage_options,
+        context.spark,
+        time.time() if now is None else now,
     )
     given = given._replace(name=plan.table, sql=plan.sql_name, engine=plan.engine)
-    back = plan_upgrade(given, Upgrade(statements=tuple(parse(script)) if script else ()))
+    back = plan_upgrade(
+        given, UpgradeRequest(statements=tuple(parse_script(script)) if script else ())
+    )
     return back._replace(
         goal={"kind": "upgrade", "undo": planned.id},
         goal_text=f"undo plan {planned.id}",
-        warnings=(*_stays(done), "RESTORE does not restore the protocol.", *back.warnings),
+        warnings=(
+            *_irreversible_warnings(done),
+            "RESTORE does not restore the protocol.",
+            *back.warnings,
+        ),
     )
 
 
-def _stays(done: tuple[Step, ...]) -> Iterator[str]:
+def _irreversible_warnings(done: tuple[Step, ...]) -> Iterator[str]:
     for step in done:
         if step.sql is None:
             continue

@@ -8,12 +8,12 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from deltaproto.errors import DeltaprotoError
-from deltaproto.execution.progress import without_comments
+from deltaproto.execution.progress import without_dropped_features
 from deltaproto.planning.plan import Step
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.tables.delta_rs import DeltaRsReader
 
-LATER = frozenset(
+RETENTION_WAIT_ERRORS = frozenset(
     {
         "DELTA_FEATURE_DROP_WAIT_FOR_RETENTION_PERIOD",
         "DELTA_FEATURE_DROP_HISTORICAL_VERSIONS_EXIST",
@@ -21,8 +21,8 @@ LATER = frozenset(
     }
 )
 """error class of a drop that has to wait until history expires"""
-NOT_PRESENT = "DELTA_FEATURE_DROP_FEATURE_NOT_PRESENT"
-_CONFLICTS = frozenset(
+FEATURE_NOT_PRESENT = "DELTA_FEATURE_DROP_FEATURE_NOT_PRESENT"
+_CONFLICT_ERRORS = frozenset(
     {
         "DELTA_CONCURRENT_APPEND",
         "DELTA_CONCURRENT_DELETE_READ",
@@ -35,17 +35,17 @@ _CONFLICTS = frozenset(
         "DELTA_PROTOCOL_CHANGED",
     }
 )
-_EXCEPTIONS = re.compile(
+_CONFLICT_EXCEPTIONS = re.compile(
     r"\b(Concurrent(?:Append|DeleteRead|DeleteDelete|Transaction|Write|Modification)Exception|"
     r"MetadataChangedException|ProtocolChangedException)\b"
 )
-_DENIED = re.compile(
+_PERMISSION_DENIED = re.compile(
     r"(?i)\b(?:permission[ _]?denied|access[ _]?denied|AccessControlException|"
     r"read-only file ?system|(?:HTTP|status code)[ :]*403|403 Forbidden|INSUFFICIENT_PERMISSIONS|"
     r"AuthorizationPermissionMismatch|AuthorizationFailure|not authori[sz]ed|"
     r"does not have storage\.objects\.\w+|Mkdirs failed|Operation not permitted)\b"
 )
-_CLASS = re.compile(r"\[([A-Z][A-Z0-9_.]+)\]")
+_ERROR_CLASS = re.compile(r"\[([A-Z][A-Z0-9_.]+)\]")
 
 
 class StatementResult(NamedTuple):
@@ -61,18 +61,19 @@ class StatementResult(NamedTuple):
     def conflict(self) -> bool:
         """Whether a concurrent transaction won."""
         return self.error is not None and (
-            self.error.split(".")[0] in _CONFLICTS or bool(_EXCEPTIONS.search(self.message))
+            self.error.split(".")[0] in _CONFLICT_ERRORS
+            or bool(_CONFLICT_EXCEPTIONS.search(self.message))
         )
 
 
-def denied(message: str) -> bool:
+def is_permission_denied(message: str) -> bool:
     """Return True if the storage or the catalog denied the engine write access."""
-    return _DENIED.search(message) is not None
+    return _PERMISSION_DENIED.search(message) is not None
 
 
-def error_class(text: str) -> str:
+def find_error_class(text: str) -> str:
     """Return the error class that a message begins with or contains; empty if none."""
-    found = _CLASS.search(text)
+    found = _ERROR_CLASS.search(text)
     return found[1] if found else ""
 
 
@@ -124,37 +125,45 @@ def verify_step(
         return VerifiedStep(StepVerdict.LOST, answer.message)
     if answer.conflict:
         return VerifiedStep(StepVerdict.CONFLICT, answer.message)
-    if step.optional and answer.error == NOT_PRESENT and step.feature in early:
+    if step.optional and answer.error == FEATURE_NOT_PRESENT and step.feature in early:
         return VerifiedStep(StepVerdict.NOT_NEEDED, f"{step.feature} was dropped in the first call")
-    wanted = without_comments(step.protocol_after, early)
+    wanted = without_dropped_features(step.protocol_after, early)
     feature = step.feature or ""
-    if step.expects in LATER and answer.error is None and feature in wanted.supported:
-        sooner = without_comments(wanted, frozenset({feature}))
+    if (
+        step.expects in RETENTION_WAIT_ERRORS
+        and answer.error is None
+        and feature in wanted.supported
+    ):
+        sooner = without_dropped_features(wanted, frozenset({feature}))
         if now == sooner:
             return VerifiedStep(
                 StepVerdict.EARLY, f"{feature} was dropped at once: no history uses it"
             )
         wanted = sooner
-    elif answer.error in LATER and step.expects not in LATER:
+    elif answer.error in RETENTION_WAIT_ERRORS and step.expects not in RETENTION_WAIT_ERRORS:
         return VerifiedStep(StepVerdict.WAIT, answer.message)
-    elif not _fits(step.expects, answer.error):
+    elif not _is_expected_error(step.expects, answer.error):
         said = "it succeeded" if answer.error is None else answer.message
         return VerifiedStep(StepVerdict.REFUSED, said)
     if now != wanted:
-        return VerifiedStep(StepVerdict.UNEXPECTED, _difference(wanted, now))
+        return VerifiedStep(StepVerdict.UNEXPECTED, _describe_protocol_difference(wanted, now))
     if step.commits[0] and not operations and not resumed:
         predicted = ", ".join(step.operations)
         said = f"the table has no commit of {step.id}; predicted: {predicted}"
         return VerifiedStep(StepVerdict.UNEXPECTED, said)
-    return VerifiedStep(StepVerdict.AS_PREDICTED, remarks=tuple(_remarks(step, operations)))
+    return VerifiedStep(
+        StepVerdict.AS_PREDICTED, remarks=tuple(_describe_commit_count(step, operations))
+    )
 
 
-def _fits(expected: str | None, error: str | None) -> bool:
+def _is_expected_error(expected: str | None, error: str | None) -> bool:
     # Delta can miscount deletion vectors, and then reports another reason to wait.
-    return error == expected or (expected in LATER and error in LATER)
+    return error == expected or (
+        expected in RETENTION_WAIT_ERRORS and error in RETENTION_WAIT_ERRORS
+    )
 
 
-def _remarks(step: Step, operations: Sequence[str]) -> list[str]:
+def _describe_commit_count(step: Step, operations: Sequence[str]) -> list[str]:
     least, most = step.commits
     if least <= len(operations) <= most:
         return []
@@ -162,7 +171,7 @@ def _remarks(step: Step, operations: Sequence[str]) -> list[str]:
     return [f"commits: {made}; {least} to {most} were predicted"]
 
 
-def _difference(wanted: Protocol, now: Protocol) -> str:
+def _describe_protocol_difference(wanted: Protocol, now: Protocol) -> str:
     more = sorted(now.supported - wanted.supported)
     less = sorted(wanted.supported - now.supported)
     parts = [f"{', '.join(more)} should not be there"] if more else []
@@ -171,7 +180,7 @@ def _difference(wanted: Protocol, now: Protocol) -> str:
     return f"{told}: the protocol is {now} and should be {wanted}"
 
 
-def second_opinion(
+def cross_check_with_delta_rs(
     uri: str, storage_options: Mapping[str, str], protocol: Protocol
 ) -> tuple[bool, str]:
     """Compare with delta-rs. Return False if it contradicts; and `agrees` or why it does not."""
@@ -179,12 +188,12 @@ def second_opinion(
         seen = DeltaRsReader(storage_options).read(uri).protocol
     except DeltaprotoError as error:
         return True, f"no result: {error.message}"
-    if _comparable(seen) == _comparable(protocol):
+    if _comparable_fields(seen) == _comparable_fields(protocol):
         return True, "agrees"
     return False, f"delta-rs reads {seen.in_words}"
 
 
-def _comparable(protocol: Protocol) -> tuple[object, ...]:
+def _comparable_fields(protocol: Protocol) -> tuple[object, ...]:
     # delta-rs does not distinguish an empty list from a missing one.
     return (
         protocol.min_reader_version,

@@ -9,11 +9,11 @@ from typing import NamedTuple
 from deltaproto.execution.plan_file import LoadedPlan
 from deltaproto.execution.preflight import StopReason
 from deltaproto.execution.progress import Progress
-from deltaproto.execution.recorder import Ledger
+from deltaproto.execution.recorder import RunLog
 from deltaproto.execution.result import Observer
 from deltaproto.planning.plan import Plan, Step
 
-HOUR = 3600.0
+SECONDS_PER_HOUR = 3600.0
 
 
 class WaitLimits(NamedTuple):
@@ -39,7 +39,7 @@ def wait_ends_at(planned: LoadedPlan, stands: Progress, since: float | None) -> 
     if since is None:
         at = planned.not_before[stands.done]
         return 0.0 if at is None else at
-    return since + planned.plan.steps[stands.done].wait_hours * HOUR
+    return since + planned.plan.steps[stands.done].wait_hours * SECONDS_PER_HOUR
 
 
 def wait_not_needed(plan: Plan, stands: Progress) -> bool:
@@ -52,11 +52,11 @@ def wait_not_needed(plan: Plan, stands: Progress) -> bool:
     return bool(coming) and all(step.optional and step.feature in stands.early for step in coming)
 
 
-class Waiting:
+class WaitHandler:
     """Ends the run at a step that has to wait, or waits if `WaitLimits.wait` is set."""
 
     def __init__(
-        self, planned: LoadedPlan, limits: WaitLimits, observer: Observer, ledger: Ledger
+        self, planned: LoadedPlan, limits: WaitLimits, observer: Observer, ledger: RunLog
     ) -> None:
         self._planned, self._limits = planned, limits
         self._observer, self._ledger = observer, ledger

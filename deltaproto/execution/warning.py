@@ -10,25 +10,25 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
 from typing import NamedTuple
 
-from deltaproto.execution.progress import named
+from deltaproto.execution.progress import table_address
 from deltaproto.execution.runner import EngineFacts
 from deltaproto.inspection.activity import Activity
 from deltaproto.planning.advice import reenables_itself
 from deltaproto.planning.engine import EngineName
-from deltaproto.planning.impact import worse
-from deltaproto.planning.plan import Clash, Plan, Step, StreamImpact
-from deltaproto.policy.approvals import Approvals, Loss, Ruling
+from deltaproto.planning.impact import is_worse
+from deltaproto.planning.plan import Plan, Step, StepConflict, StreamImpact
+from deltaproto.policy.approvals import AccessLoss, Approvals, LossRuling
 from deltaproto.policy.document import Policy, settings_for
 from deltaproto.policy.document.model import Window
 from deltaproto.policy.document.openings import is_open, next_opening
-from deltaproto.policy.document.patterns import Names
+from deltaproto.policy.document.patterns import TableNames
 
 _S3 = ("s3", "s3a", "s3n")
 _LOG_STORES = ("spark.delta.logStore.{}.impl", "spark.delta.logStore.class")
 _COORDINATED = "DynamoDB"
 
 
-class Hit(NamedTuple):
+class ConflictWarning(NamedTuple):
     """A writer or reader affected by the plan."""
 
     steps: tuple[str, ...]
@@ -46,12 +46,12 @@ class MaintenanceWindowStatus(NamedTuple):
     next: datetime | None
 
 
-class Warning(NamedTuple):
+class ApplyWarning(NamedTuple):
     """What to know before the first commit."""
 
     steps: tuple[Step, ...]
     """the remaining steps"""
-    hits: tuple[Hit, ...]
+    hits: tuple[ConflictWarning, ...]
     streams: tuple[tuple[str, StreamImpact], ...]
     """step and stream, for the streams that stop"""
     activity: Activity | None
@@ -63,20 +63,20 @@ class Warning(NamedTuple):
     notes: tuple[str, ...]
 
 
-def warning(
+def build_warning(
     plan: Plan,
     left: Sequence[Step],
     activity: Activity | None,
     engine: EngineFacts | None,
     windows: Sequence[Window] | None,
     now: float,
-) -> Warning:
+) -> ApplyWarning:
     """Build the warning for the remaining steps; `now` is in seconds since the epoch."""
     statements = [step for step in left if step.sql is not None]
     moment = datetime.fromtimestamp(now, UTC)
-    return Warning(
+    return ApplyWarning(
         steps=tuple(left),
-        hits=tuple(_hits(statements)),
+        hits=tuple(_conflict_warnings(statements)),
         streams=tuple(
             (step.id, stream)
             for step in statements
@@ -87,40 +87,42 @@ def warning(
         window=None
         if windows is None
         else MaintenanceWindowStatus(is_open(windows, moment), next_opening(windows, moment)),
-        sources=tuple(dict.fromkeys(_sources(plan, engine))) if statements else (),
-        notes=tuple(dict.fromkeys(_notes(plan, statements, engine))),
+        sources=tuple(dict.fromkeys(_reenabling_sources(plan, engine))) if statements else (),
+        notes=tuple(dict.fromkeys(_find_notes(plan, statements, engine))),
     )
 
 
-def windows_of(policy: Policy | None, plan: Plan) -> tuple[Window, ...] | None:
+def maintenance_windows_for(policy: Policy | None, plan: Plan) -> tuple[Window, ...] | None:
     """Return the maintenance windows that a policy sets for a plan's table, or None."""
     if policy is None:
         return None
-    return settings_for(policy, named(plan), plan.location).maintenance_windows
+    return settings_for(policy, table_address(plan), plan.location).maintenance_windows
 
 
-def rulings(
+def rule_on_losses(
     plan: Plan, approvals: Approvals | None, today: date | None = None
-) -> tuple[Ruling, ...]:
+) -> tuple[LossRuling, ...]:
     """Return the losses of a plan that the policy approves; empty without approvals."""
     if not approvals:
         return ()
-    names, day = Names(named(plan), plan.location), today or datetime.now(UTC).date()
-    lost = [each for each in plan.clients if worse(each)]
+    names, day = TableNames(table_address(plan), plan.location), today or datetime.now(UTC).date()
+    lost = [each for each in plan.clients if is_worse(each)]
     return tuple(
-        approvals.rule(names, Loss(each.client, each.access, each.because, plan.goal_text), day)
+        approvals.rule(
+            names, AccessLoss(each.client, each.access, each.because, plan.goal_text), day
+        )
         for each in lost
     )
 
 
-def _hits(steps: Iterable[Step]) -> Iterator[Hit]:
-    found: dict[tuple[str, str, str], list[tuple[str, Clash]]] = {}
+def _conflict_warnings(steps: Iterable[Step]) -> Iterator[ConflictWarning]:
+    found: dict[tuple[str, str, str], list[tuple[str, StepConflict]]] = {}
     for step in steps:
         for clash in step.clashes:
             key = (clash.loser, clash.engine, clash.who)
             found.setdefault(key, []).append((step.id, clash))
     for (loser, engine, who), each in sorted(found.items(), key=lambda item: item[0][0] == "step"):
-        yield Hit(
+        yield ConflictWarning(
             steps=tuple(dict.fromkeys(step for step, _ in each)),
             engine=engine,
             who=who,
@@ -129,14 +131,14 @@ def _hits(steps: Iterable[Step]) -> Iterator[Hit]:
         )
 
 
-def _notes(plan: Plan, steps: Sequence[Step], engine: EngineFacts | None) -> Iterator[str]:
+def _find_notes(plan: Plan, steps: Sequence[Step], engine: EngineFacts | None) -> Iterator[str]:
     if not steps:
         return
     yield (
         "Other engines may not detect such a commit: only Delta Spark and Databricks are known to "
         "fail cleanly. Stop writers on other engines first."
     )
-    yield from _log_store(plan.location, engine)
+    yield from _log_store_note(plan.location, engine)
     if any(not step.reversible for step in steps):
         yield (
             "RESTORE does not restore the protocol: dropped features stay dropped, deleted history "
@@ -144,13 +146,13 @@ def _notes(plan: Plan, steps: Sequence[Step], engine: EngineFacts | None) -> Ite
         )
 
 
-def _sources(plan: Plan, engine: EngineFacts | None) -> Iterator[str]:
+def _reenabling_sources(plan: Plan, engine: EngineFacts | None) -> Iterator[str]:
     lost = plan.protocol_before.supported - plan.protocol_after.supported
     for name in sorted(lost):
         yield from reenables_itself(name, {} if engine is None else engine.conf)
 
 
-def _log_store(location: str, engine: EngineFacts | None) -> Iterator[str]:
+def _log_store_note(location: str, engine: EngineFacts | None) -> Iterator[str]:
     scheme = location.partition(":")[0].lower()
     if scheme not in _S3 or (engine is not None and engine.name is EngineName.DATABRICKS):
         return

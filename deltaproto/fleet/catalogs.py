@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from deltaproto.errors import ErrorCode, TableError, UsageError, no_tables
+from deltaproto.errors import ErrorCode, TableError, UsageError, no_tables_error
 from deltaproto.fleet.discovered import DiscoveredTable, UnreadablePlace
 from deltaproto.redaction import Redactor
-from deltaproto.sql.quoting import identifier
+from deltaproto.sql.quoting import quote_identifier
 from deltaproto.tables.engine_errors import first_line
 from deltaproto.tables.session import sql_rows
 
@@ -22,7 +22,7 @@ _UNKNOWN = ("NOT_FOUND", "SINGLE_PART_NAMESPACE", "Nested databases are not supp
 _PLAIN = re.compile(r"\w+", re.ASCII)
 
 
-def tables_of(
+def find_catalog_tables(
     session: SparkSession, names: tuple[str, ...]
 ) -> Iterator[DiscoveredTable | UnreadablePlace]:
     """Every Delta table of the named catalogs, schemas and tables.
@@ -35,24 +35,24 @@ def tables_of(
     """
     for name in names:
         empty = True
-        for each in _named(session, name):
+        for each in _find_named(session, name):
             empty = False
             yield each
         if empty:
-            yield UnreadablePlace(name, no_tables(name))
+            yield UnreadablePlace(name, no_tables_error(name))
 
 
-def _named(session: SparkSession, name: str) -> Iterator[DiscoveredTable | UnreadablePlace]:
+def _find_named(session: SparkSession, name: str) -> Iterator[DiscoveredTable | UnreadablePlace]:
     match _parts(name):
         case [only]:
-            if only in _catalogs(session):
-                yield from _of_catalog(session, only)
+            if only in _list_catalogs(session):
+                yield from _find_in_catalog(session, only)
             else:
-                yield from _of_schema(session, [_current(session), only])
+                yield from _find_in_schema(session, [_current_catalog(session), only])
         case [catalog, schema]:
-            yield from _of_schema(session, [catalog, schema])
+            yield from _find_in_schema(session, [catalog, schema])
         case [catalog, schema, table]:
-            yield from _described(session, [catalog, schema], table)
+            yield from _describe_table(session, [catalog, schema], table)
         case _:
             raise UsageError(f"--catalog {name} is not a name", "CATALOG, CATALOG.SCHEMA or SCHEMA")
 
@@ -66,28 +66,30 @@ def _parts(name: str) -> list[str]:
     ]
 
 
-def _catalogs(session: SparkSession) -> set[str]:
+def _list_catalogs(session: SparkSession) -> set[str]:
     # Spark lists only catalogs that the session has used; the current one may be missing.
     listed = {row[0] for row in sql_rows(session, "SHOW CATALOGS")}
-    return {*listed, _current(session)}
+    return {*listed, _current_catalog(session)}
 
 
-def _current(session: SparkSession) -> str:
+def _current_catalog(session: SparkSession) -> str:
     return str(sql_rows(session, "SELECT current_catalog()")[0][0])
 
 
-def _of_catalog(session: SparkSession, catalog: str) -> Iterator[DiscoveredTable | UnreadablePlace]:
+def _find_in_catalog(
+    session: SparkSession, catalog: str
+) -> Iterator[DiscoveredTable | UnreadablePlace]:
     try:
-        rows = sql_rows(session, f"SHOW SCHEMAS IN {identifier(catalog)}")
+        rows = sql_rows(session, f"SHOW SCHEMAS IN {quote_identifier(catalog)}")
     except Exception as error:
-        yield UnreadablePlace(_readable(catalog), _refused(error))
+        yield UnreadablePlace(_quote_if_needed(catalog), _permission_error(error))
         return
     for row in rows:
         if row[0].lower() != "information_schema":
-            yield from _of_schema(session, [catalog, row[0]], given=False)
+            yield from _find_in_schema(session, [catalog, row[0]], given=False)
 
 
-def _of_schema(
+def _find_in_schema(
     session: SparkSession, schema: list[str], *, given: bool = True
 ) -> Iterator[DiscoveredTable | UnreadablePlace]:
     name = _quoted(schema)
@@ -96,31 +98,31 @@ def _of_schema(
     except Exception as error:
         if given and any(sign in str(error) for sign in _UNKNOWN):
             raise UsageError(
-                f"Spark has no catalog or schema {'.'.join(map(_readable, schema))}",
+                f"Spark has no catalog or schema {'.'.join(map(_quote_if_needed, schema))}",
                 "see SHOW SCHEMAS; a single table is CATALOG.SCHEMA.TABLE",
             ) from None
-        yield UnreadablePlace(".".join(map(_readable, schema)), _refused(error))
+        yield UnreadablePlace(".".join(map(_quote_if_needed, schema)), _permission_error(error))
         return
     # Temporary views are shown in every schema.
     listed = [row["tableName"] for row in rows if not row["isTemporary"]]
-    told = _extended(session, name)
+    told = _show_table_extended(session, name)
     for table in listed:
         if table in told:
-            yield from _found([*schema, table], told[table])
+            yield from _discovered_tables([*schema, table], told[table])
         else:
-            yield from _described(session, schema, table)
+            yield from _describe_table(session, schema, table)
 
 
-def _extended(session: SparkSession, schema: str) -> dict[str, dict[str, str]]:
+def _show_table_extended(session: SparkSession, schema: str) -> dict[str, dict[str, str]]:
     """Describe all tables with one statement; empty if the catalog does not support it."""
     try:
         rows = sql_rows(session, f"SHOW TABLE EXTENDED IN {schema} LIKE '*'")
     except Exception:
         return {}
-    return {row["tableName"]: _information(row["information"]) for row in rows}
+    return {row["tableName"]: _parse_information(row["information"]) for row in rows}
 
 
-def _information(text: str) -> dict[str, str]:
+def _parse_information(text: str) -> dict[str, str]:
     """Parse type, provider and location from Spark's description of a table.
 
     Comments and properties may contain newlines: type and provider precede them, the location
@@ -135,28 +137,30 @@ def _information(text: str) -> dict[str, str]:
     return found
 
 
-def _described(
+def _describe_table(
     session: SparkSession, schema: list[str], table: str
 ) -> Iterator[DiscoveredTable | UnreadablePlace]:
     try:
         rows = sql_rows(session, f"DESCRIBE TABLE EXTENDED {_quoted([*schema, table])}")
     except Exception as error:
-        yield UnreadablePlace(".".join(map(_readable, (*schema, table))), _refused(error))
+        yield UnreadablePlace(
+            ".".join(map(_quote_if_needed, (*schema, table))), _permission_error(error)
+        )
         return
     # The columns, whose names may be anything, are followed by a heading.
     names = [row["col_name"] for row in rows]
     heading = max((i for i, n in enumerate(names) if n.startswith("# Detailed")), default=0)
-    yield from _found(
+    yield from _discovered_tables(
         [*schema, table], {row["col_name"]: row["data_type"] for row in rows[heading:]}
     )
 
 
-def _found(
+def _discovered_tables(
     parts: list[str], told: Mapping[str, str]
 ) -> Iterator[DiscoveredTable | UnreadablePlace]:
     if told.get("Provider", "").lower() != "delta" or "VIEW" in told.get("Type", "").upper():
         return
-    name = ".".join(map(_readable, parts))
+    name = ".".join(map(_quote_if_needed, parts))
     location = told.get("Location", "")
     if location:
         yield DiscoveredTable(name, location)
@@ -166,7 +170,7 @@ def _found(
         yield UnreadablePlace(name, TableError(ErrorCode.NOT_FOUND, said, hint))
 
 
-def _refused(error: Exception) -> TableError:
+def _permission_error(error: Exception) -> TableError:
     message = Redactor()(first_line(error))
     denied = "PERMISSION" in message.upper() or "PRIVILEGE" in message.upper()
     code = ErrorCode.PERMISSION_DENIED if denied else ErrorCode.STORAGE
@@ -174,8 +178,8 @@ def _refused(error: Exception) -> TableError:
 
 
 def _quoted(parts: list[str]) -> str:
-    return ".".join(map(identifier, parts))
+    return ".".join(map(quote_identifier, parts))
 
 
-def _readable(part: str) -> str:
-    return part if _PLAIN.fullmatch(part) else identifier(part)
+def _quote_if_needed(part: str) -> str:
+    return part if _PLAIN.fullmatch(part) else quote_identifier(part)

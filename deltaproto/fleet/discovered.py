@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from deltaproto.errors import ErrorCode, TableError
 from deltaproto.location import locate
-from deltaproto.policy.document import place
+from deltaproto.policy.document import normalize_location
 from deltaproto.tables.storage.interface import FolderEntry
 
 
@@ -31,7 +31,7 @@ class DiscoveredTable(NamedTuple):
 
     def inside(self, own: str | None) -> bool:
         """Whether it is below `own`, a path or URI that ends with a slash."""
-        return own is not None and place(self.location).startswith(own)
+        return own is not None and normalize_location(self.location).startswith(own)
 
 
 class UnreadablePlace(NamedTuple):
@@ -51,10 +51,10 @@ class UnreadablePlace(NamedTuple):
     def inside(self, own: str | None) -> bool:
         """Whether it is below `own`; a root without tables is always reported."""
         empty = self.error.code is ErrorCode.NO_TABLES
-        return own is not None and not empty and place(self.place).startswith(own)
+        return own is not None and not empty and normalize_location(self.place).startswith(own)
 
 
-class Selection(NamedTuple):
+class FolderSelection(NamedTuple):
     """Which folders are searched, and which tables count. Patterns are globs.
 
     A pattern with a slash is matched against the path below the root, any other against each
@@ -73,15 +73,15 @@ class Selection(NamedTuple):
     def enters(self, below: str, *, in_table: bool = False) -> bool:
         """Whether the folder at the path `below` the root is searched."""
         name = below.rpartition("/")[2]
-        if _any(self.exclude, below, name):
+        if _matches_any(self.exclude, below, name):
             return False
         apart = name.startswith((".", "_")) or (in_table and "=" in name)
-        return not apart or _any(self.include, below, name)
+        return not apart or _matches_any(self.include, below, name)
 
     def hides(self, below: str) -> bool:
         """Whether a folder is skipped without being excluded by the user."""
         name = below.rpartition("/")[2]
-        return name.startswith((".", "_")) and not _any(self.exclude, below, name)
+        return name.startswith((".", "_")) and not _matches_any(self.exclude, below, name)
 
     def takes(self, below: str) -> bool:
         """Whether a table at the path `below` the root counts."""
@@ -89,11 +89,12 @@ class Selection(NamedTuple):
             return True
         parts = below.split("/")
         return any(
-            _any(self.include, "/".join(parts[: end + 1]), part) for end, part in enumerate(parts)
+            _matches_any(self.include, "/".join(parts[: end + 1]), part)
+            for end, part in enumerate(parts)
         )
 
 
-class Place(StrEnum):
+class PlaceKind(StrEnum):
     """Special places found by a walk."""
 
     HIDDEN = "hidden"
@@ -106,19 +107,19 @@ class Place(StrEnum):
     """a link whose target does not exist"""
 
 
-class Passed:
+class SkippedPlaces:
     """Counts special places, and keeps the first of each kind."""
 
     def __init__(self) -> None:
         self._own: str | None = None
-        self._counts: Counter[Place] = Counter()
-        self._first: dict[Place, str] = {}
+        self._counts: Counter[PlaceKind] = Counter()
+        self._first: dict[PlaceKind, str] = {}
 
     def leave_out(self, own: str | None) -> None:
         """Ignore places at or below this path or URI, which ends with a slash."""
         self._own = own
 
-    def add(self, kind: Place, path: str, shown: str = "") -> None:
+    def add(self, kind: PlaceKind, path: str, shown: str = "") -> None:
         """Count the place at `path`; `shown` replaces the path in the note."""
         if self._own is None or not f"{path}/".startswith(self._own):
             self._counts[kind] += 1
@@ -127,39 +128,39 @@ class Passed:
     def notes(self) -> tuple[str, ...]:
         """One line for each kind found."""
         return tuple(
-            f"{_counted(self._counts[kind], *_PLACES[kind])}{self._first[kind]}"
-            for kind in Place
+            f"{_format_count(self._counts[kind], *_PLACES[kind])}{self._first[kind]}"
+            for kind in PlaceKind
             if kind in self._counts
         )
 
 
 _PLACES = {
-    Place.HIDDEN: (
+    PlaceKind.HIDDEN: (
         "1 folder whose name starts with . or _ was not searched; --include searches it: ",
         "folders whose names start with . or _ were not searched; --include searches them: first ",
     ),
-    Place.INSIDE: (
+    PlaceKind.INSIDE: (
         "1 table's folder was not searched completely for tables inside it; name it as a "
         "root to search it: ",
         "tables' folders were not searched completely for tables inside them; name one "
         "as a root to search it: first ",
     ),
-    Place.OUTSIDE: (
+    PlaceKind.OUTSIDE: (
         "1 link points outside the roots, and its target was searched: ",
         "links point outside the roots, and their targets were searched: first ",
     ),
-    Place.NOWHERE: (
+    PlaceKind.NOWHERE: (
         "1 link is broken; a table may be missing there: ",
         "links are broken; tables may be missing there: first ",
     ),
 }
 
 
-def _counted(count: int, one: str, many: str) -> str:
+def _format_count(count: int, one: str, many: str) -> str:
     return one if count == 1 else f"{count:,} {many}"
 
 
-def _any(patterns: Sequence[str], below: str, name: str) -> bool:
+def _matches_any(patterns: Sequence[str], below: str, name: str) -> bool:
     return any(
         fnmatch.fnmatchcase(below if "/" in pattern else name, pattern.strip("/"))
         for pattern in patterns

@@ -6,22 +6,27 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from deltaproto.errors import ErrorCode, TableError, UsageError, no_tables
-from deltaproto.fleet.discovered import DiscoveredTable, Passed, Selection, UnreadablePlace
+from deltaproto.errors import ErrorCode, TableError, UsageError, no_tables_error
+from deltaproto.fleet.discovered import (
+    DiscoveredTable,
+    FolderSelection,
+    SkippedPlaces,
+    UnreadablePlace,
+)
 from deltaproto.fleet.local_disk import tables_under as on_disk_under
 from deltaproto.location import Location, LocationKind, locate
-from deltaproto.policy.document import place
-from deltaproto.redaction import public
+from deltaproto.policy.document import normalize_location
+from deltaproto.redaction import redact_address
 
 
-class Source(NamedTuple):
+class DiscoverySource(NamedTuple):
     """Where to search for tables."""
 
     roots: tuple[str, ...] = ()
     """folders and URIs"""
     lists: tuple[str, ...] = ()
     """files with one table per line"""
-    selection: Selection = Selection()
+    selection: FolderSelection = FolderSelection()
     inventory: str | None = None
     """path or URI of the inventory, which contains no tables of the fleet"""
     catalogs: tuple[str, ...] = ()
@@ -38,16 +43,19 @@ class Source(NamedTuple):
         return [*sorted(roots), *sorted(lists), *(f"catalog {name}" for name in self.catalogs)]
 
 
-class Split(NamedTuple):
+class SplitTables(NamedTuple):
     """Tables on local disks and on object stores."""
 
     local: Iterator[DiscoveredTable | UnreadablePlace]
     remote: Iterator[DiscoveredTable | UnreadablePlace]
 
 
-def discover(
-    source: Source, options: Mapping[str, str], parallel: int, passed: Passed | None = None
-) -> Split:
+def discover_tables(
+    source: DiscoverySource,
+    options: Mapping[str, str],
+    parallel: int,
+    passed: SkippedPlaces | None = None,
+) -> SplitTables:
     """The tables, found lazily; each location once.
 
     `passed` counts places that are not searched, and links out of the roots.
@@ -55,48 +63,60 @@ def discover(
     Raises:
         UsageError: when a root is neither a folder nor a URI, or a list cannot be read.
     """
-    roots = [_root(root) for root in source.roots]
+    roots = [_locate_root(root) for root in source.roots]
     # Named tables first: a location found again later keeps its name.
-    listed = [_linked(each) for each in source.from_catalogs()]
-    listed += [each for path in source.lists for each in _listed(path)]
+    listed = [_resolve_links(each) for each in source.from_catalogs()]
+    listed += [each for path in source.lists for each in _read_table_list(path)]
     seen: set[str] = set()
-    own = None if source.inventory is None else place(_real(locate(source.inventory))) + "/"
+    own = (
+        None
+        if source.inventory is None
+        else normalize_location(_real_location(locate(source.inventory))) + "/"
+    )
 
-    chosen, passed = source.selection, Passed() if passed is None else passed
+    chosen, passed = source.selection, SkippedPlaces() if passed is None else passed
     passed.leave_out(own)
-    on_disk = [_real(root) for root in roots if root.path is not None]
-    apart = {place(root.uri) for root in roots if root.path is None} if chosen.flat else set()
+    on_disk = [_real_location(root) for root in roots if root.path is not None]
+    apart = (
+        {normalize_location(root.uri) for root in roots if root.path is None}
+        if chosen.flat
+        else set()
+    )
 
     def stored() -> Iterator[DiscoveredTable | UnreadablePlace]:
         from deltaproto.fleet.object_store import tables_under
 
-        for uri in {place(root.uri): root.uri for root in roots if root.path is None}.values():
-            others = apart - {place(uri)}
+        for uri in {
+            normalize_location(root.uri): root.uri for root in roots if root.path is None
+        }.values():
+            others = apart - {normalize_location(uri)}
             yield from tables_under(uri, options, chosen, parallel, others, own, passed)
 
     def all_of(
         remote: bool, walked: Iterable[DiscoveredTable | UnreadablePlace]
     ) -> Iterator[DiscoveredTable | UnreadablePlace]:
-        yield from _once((e for e in listed if _remote(e) is remote), seen, own, remember=True)
+        yield from _deduplicate(
+            (e for e in listed if _is_remote(e) is remote), seen, own, remember=True
+        )
         # A walk that finds each table once needs no memory of the tables found.
-        yield from _once(walked, seen, own, remember=not chosen.flat)
+        yield from _deduplicate(walked, seen, own, remember=not chosen.flat)
 
     def not_empty(
         found: Iterator[DiscoveredTable | UnreadablePlace],
     ) -> Iterator[DiscoveredTable | UnreadablePlace]:
-        return (each for each in found if not (source.allow_empty and _empty(each)))
+        return (each for each in found if not (source.allow_empty and _is_empty(each)))
 
-    return Split(
+    return SplitTables(
         not_empty(all_of(False, on_disk_under(on_disk, chosen, own, passed))),
         not_empty(all_of(True, stored())),
     )
 
 
-def _empty(each: DiscoveredTable | UnreadablePlace) -> bool:
+def _is_empty(each: DiscoveredTable | UnreadablePlace) -> bool:
     return isinstance(each, UnreadablePlace) and each.error.code is ErrorCode.NO_TABLES
 
 
-def _root(text: str) -> Location:
+def _locate_root(text: str) -> Location:
     try:
         location = locate(text)
     except TableError as error:
@@ -109,7 +129,7 @@ def _root(text: str) -> Location:
     return location
 
 
-def _listed(path: str) -> Iterator[DiscoveredTable | UnreadablePlace]:
+def _read_table_list(path: str) -> Iterator[DiscoveredTable | UnreadablePlace]:
     try:
         with open(path, encoding="utf-8-sig", errors="surrogateescape") as file:
             lines = [line.rstrip("\r\n") for line in file]
@@ -117,41 +137,41 @@ def _listed(path: str) -> Iterator[DiscoveredTable | UnreadablePlace]:
         raise UsageError(f"cannot read {path}: {error.strerror}", "check the path") from None
     named = [line for line in lines if line.strip() and not line.lstrip().startswith("#")]
     if not named:
-        yield UnreadablePlace(path, no_tables(path))
+        yield UnreadablePlace(path, no_tables_error(path))
     for line in named:
         try:
             location = locate(line)
         except TableError as error:
-            yield UnreadablePlace(public(line), error)
+            yield UnreadablePlace(redact_address(line), error)
             continue
         if location.kind is LocationKind.NAME:
             said = f"{line} is neither a path that exists nor a URI"
             hint = "put the table's path or URI in the list"
             yield UnreadablePlace(line, TableError(ErrorCode.NOT_FOUND, said, hint))
         else:
-            yield DiscoveredTable(line, _real(location))
+            yield DiscoveredTable(line, _real_location(location))
 
 
-def _linked(each: DiscoveredTable | UnreadablePlace) -> DiscoveredTable | UnreadablePlace:
+def _resolve_links(each: DiscoveredTable | UnreadablePlace) -> DiscoveredTable | UnreadablePlace:
     """Replace links in its location, as for roots and lists."""
     if isinstance(each, UnreadablePlace):
         return each
     try:
-        return each._replace(location=_real(locate(each.location)))
+        return each._replace(location=_real_location(locate(each.location)))
     except TableError as error:
         return UnreadablePlace(each.table, error)
 
 
-def _remote(each: DiscoveredTable | UnreadablePlace) -> bool:
+def _is_remote(each: DiscoveredTable | UnreadablePlace) -> bool:
     return isinstance(each, DiscoveredTable) and "://" in each.location
 
 
-def _real(location: Location) -> str:
+def _real_location(location: Location) -> str:
     """The path with links resolved, or the URI."""
     return location.uri if location.path is None else os.path.realpath(location.path)
 
 
-def _once(
+def _deduplicate(
     tables: Iterable[DiscoveredTable | UnreadablePlace],
     seen: set[str],
     own: str | None,
@@ -159,7 +179,7 @@ def _once(
     remember: bool,
 ) -> Iterator[DiscoveredTable | UnreadablePlace]:
     for each in tables:
-        key = place(each.location if isinstance(each, DiscoveredTable) else each.place)
+        key = normalize_location(each.location if isinstance(each, DiscoveredTable) else each.place)
         if key not in seen and not each.inside(own):
             if remember:
                 seen.add(key)

@@ -8,23 +8,28 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from deltaproto.errors import TableError
-from deltaproto.fleet.read_inventory import error_of, errors, facts_of, tables
-from deltaproto.fleet.scan_history import LocalQuestions, PastScan
-from deltaproto.inspection.inspect import judged
-from deltaproto.policy.contents import contents
-from deltaproto.policy.evaluate import Checked, Checker, unreadable
+from deltaproto.fleet.read_inventory import (
+    error_from_row,
+    facts_from_row,
+    read_error_rows,
+    read_table_rows,
+)
+from deltaproto.fleet.scan_history import LocalInventoryQueries, PastScan
+from deltaproto.inspection.inspect import run_rules
+from deltaproto.policy.contents import find_contents
+from deltaproto.policy.evaluate import Checker, TableCheck, unreadable_table
 from deltaproto.policy.finding import Finding, Severity
 from deltaproto.protocol.feature_catalog import CATALOG_MANAGED
 from deltaproto.protocol.isolation import Isolation, RowLevelConcurrency
 from deltaproto.protocol.layers import FeatureState
-from deltaproto.protocol.properties import wanted
+from deltaproto.protocol.properties import expected_value
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.protocol.table_state import ReaderName, TableState
-from deltaproto.tables.engine_errors import one_table
+from deltaproto.tables.engine_errors import contain_table_errors
 
-_REMEMBERED = 10_000
+_CACHE_SIZE = 10_000
 # Per-table values that are irrelevant to evaluation.
-_OF_ONE_TABLE = frozenset(
+_TABLE_SPECIFIC_PROPERTIES = frozenset(
     {
         "delta.columnMapping.maxColumnId",
         "delta.inCommitTimestampEnablementTimestamp",
@@ -60,55 +65,59 @@ class TableEvaluator:
 
     def judge(self, state: TableState) -> SharedEvaluation:
         """Evaluate one table."""
-        key = _kind(state)
+        key = _evaluation_key(state)
         found = self._known.get(key)
         if found is None:
-            if len(self._known) >= _REMEMBERED:
+            if len(self._known) >= _CACHE_SIZE:
                 self._known.clear()
-            found = self._known[key] = _judgement(state)
+            found = self._known[key] = _evaluate_state(state)
         return found
 
 
-def _kind(state: TableState) -> tuple[object, ...]:
+def _evaluation_key(state: TableState) -> tuple[object, ...]:
     metadata = state.metadata
     configuration = metadata.configuration
     traits = metadata.traits
     managed = CATALOG_MANAGED & state.protocol.supported
     return (
         state.protocol,
-        tuple(sorted(_telling(configuration).items())) if configuration else (),
+        tuple(sorted(_relevant_configuration(configuration).items())) if configuration else (),
         metadata.partition_columns,
         None if traits is None else tuple(sorted(traits.items())),
-        None if state.domains is None else tuple(sorted(_of_domains(state.domains))),
+        None if state.domains is None else tuple(sorted(_relevant_domains(state.domains))),
         state.clustering_columns and len(state.clustering_columns),
         tuple(sorted(state.traces.items())),
-        tuple(contents(metadata).items()),
+        tuple(find_contents(metadata).items()),
         state.notes,
         state.reader,
         state.version if managed else None,
     )
 
 
-def _telling(configuration: Mapping[str, str | None]) -> dict[str, str]:
+def _relevant_configuration(configuration: Mapping[str, str | None]) -> dict[str, str]:
     # A property without a value forms its own group, distinct from every value.
     return {
-        key: "" if _is_of_one_table(key, value) else f"={value}" if value is not None else "-"
+        key: "" if _is_table_specific(key, value) else f"={value}" if value is not None else "-"
         for key, value in configuration.items()
     }
 
 
-def _is_of_one_table(key: str, value: str | None) -> bool:
+def _is_table_specific(key: str, value: str | None) -> bool:
     """Whether a value is irrelevant: a valid value of a property that differs per table."""
-    return key in _OF_ONE_TABLE and value is not None and wanted(key, value) is None
+    return (
+        key in _TABLE_SPECIFIC_PROPERTIES
+        and value is not None
+        and expected_value(key, value) is None
+    )
 
 
-def _of_domains(domains: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+def _relevant_domains(domains: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     for name, text in domains.items():
         yield name, "" if name == _COUNTING_DOMAIN else text
 
 
-def _judgement(state: TableState) -> SharedEvaluation:
-    inspection = judged(state._replace(changes=None))
+def _evaluate_state(state: TableState) -> SharedEvaluation:
+    inspection = run_rules(state._replace(changes=None))
     return SharedEvaluation(
         state.reader,
         state.protocol,
@@ -122,25 +131,27 @@ def _judgement(state: TableState) -> SharedEvaluation:
     )
 
 
-def check_row(row: Mapping[str, Any], checker: Checker) -> Checked:
+def check_row(row: Mapping[str, Any], checker: Checker) -> TableCheck:
     """Return the check of a row of `kept.query`; a damaged row is that table's error."""
     try:
-        with one_table():
-            return checker.check(facts_of(row))
+        with contain_table_errors():
+            return checker.check(facts_from_row(row))
     except TableError as error:
-        return unreadable(row["table"], error)
+        return unreadable_table(row["table"], error)
 
 
-def checked(questions: LocalQuestions, scan: PastScan, checker: Checker) -> Iterator[Checked]:
+def check_scan(
+    questions: LocalInventoryQueries, scan: PastScan, checker: Checker
+) -> Iterator[TableCheck]:
     """The check of every table of the scan, by location, followed by those it could not read.
 
     Raises:
         UsageError: when the inventory cannot be read.
     """
-    for row in tables(questions, scan):
+    for row in read_table_rows(questions, scan):
         yield check_row(row, checker)
-    for row in errors(questions, scan):
-        yield unreadable(row["table"], error_of(row))
+    for row in read_error_rows(questions, scan):
+        yield unreadable_table(row["table"], error_from_row(row))
 
 
 _FIRST = 10
@@ -163,7 +174,7 @@ class PolicyTally:
         self.first: list[tuple[str, str, str]] = []
         """table, rule and message of the first error of each rule"""
 
-    def add(self, checked: Checked) -> None:
+    def add(self, checked: TableCheck) -> None:
         """Count one table."""
         self.tables += not checked.of_policy
         self.unreadable += not checked.complete

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from deltaproto.errors import ErrorCode, TableError, UsageError
-from deltaproto.fleet.schemas import Inventory, schema
+from deltaproto.fleet.schemas import Inventory, inventory_schema
 from deltaproto.location import Location, locate
 from deltaproto.redaction import Redactor
 from deltaproto.tables.engine_errors import first_line
@@ -71,11 +71,11 @@ class InventoryTables:
         scan_id = str(scan["scan_id"])
         for name in _PARTS:
             if not self._holds(name, scan_id):
-                wanted = schema(name)
+                wanted = inventory_schema(name)
                 reader = pa.RecordBatchReader.from_batches(wanted, iter(rows(name)))
                 self._append(name, reader)
         if not self._holds(Inventory.SCANS, scan_id):
-            row = pa.Table.from_pylist([dict(scan)], schema=schema(Inventory.SCANS))
+            row = pa.Table.from_pylist([dict(scan)], schema=inventory_schema(Inventory.SCANS))
             self._append(Inventory.SCANS, row)
 
     def _append(self, name: Inventory, rows: Any) -> None:
@@ -106,7 +106,7 @@ class InventoryTables:
         try:
             DeltaTable.create(
                 self.uri(name),
-                schema(name),
+                inventory_schema(name),
                 partition_by=[PARTITION],
                 name=f"deltaproto_{name}",
                 storage_options=self._options or None,
@@ -146,9 +146,9 @@ class InventoryTables:
 
     def _told(self, error: BaseException) -> str:
         """deltalake's error message in one line and without credentials."""
-        from deltaproto.tables.delta_rs import store_refusal
+        from deltaproto.tables.delta_rs import find_store_refusal
 
-        if refused := store_refusal(error):
+        if refused := find_store_refusal(error):
             return refused.cause or "no permission"
         return Redactor(self._options)(first_line(error))
 
@@ -164,7 +164,7 @@ class InventoryTables:
         """
         table = self._table(name)
         if table is None:
-            raise no_inventory(self.location.path or self.location.uri)
+            raise missing_inventory_error(self.location.path or self.location.uri)
         _require_types(name, table.schema())
         return table
 
@@ -188,14 +188,14 @@ def _require_types(name: Inventory, found: Any) -> None:
 
     wanted, present = (
         {field["name"]: _plain(field["type"]) for field in json.loads(each.to_json())["fields"]}
-        for each in (Schema.from_arrow(schema(name)), found)
+        for each in (Schema.from_arrow(inventory_schema(name)), found)
     )
     for column, type_ in present.items():
         if type_ != wanted.get(column, type_):
-            raise wrong_type(name, column, json.dumps(type_), json.dumps(wanted[column]))
+            raise wrong_type_error(name, column, json.dumps(type_), json.dumps(wanted[column]))
 
 
-def wrong_type(name: Inventory, column: str, found: str, wanted: str) -> TableError:
+def wrong_type_error(name: Inventory, column: str, found: str, wanted: str) -> TableError:
     """Return the error of an inventory column whose type differs from what `scan` writes."""
     return TableError(
         ErrorCode.CORRUPT_LOG,
@@ -214,7 +214,7 @@ def _plain(type_: Any) -> Any:
     return {key: _plain(value) for key, value in type_.items() if key not in ignored}
 
 
-def no_inventory(where: str) -> UsageError:
+def missing_inventory_error(where: str) -> UsageError:
     """Return the error of a place without an inventory or without a finished scan."""
     return UsageError(
         f"{where} is not an inventory",
@@ -222,7 +222,7 @@ def no_inventory(where: str) -> UsageError:
     )
 
 
-def inventory_at(where: str, storage_options: Mapping[str, str]) -> InventoryTables:
+def open_inventory_tables(where: str, storage_options: Mapping[str, str]) -> InventoryTables:
     """The inventory at a path or URI.
 
     Raises:

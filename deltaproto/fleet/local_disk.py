@@ -6,8 +6,14 @@ import errno
 import os
 from collections.abc import Iterator, Sequence
 
-from deltaproto.errors import ErrorCode, TableError, no_tables
-from deltaproto.fleet.discovered import DiscoveredTable, Passed, Place, Selection, UnreadablePlace
+from deltaproto.errors import ErrorCode, TableError, no_tables_error
+from deltaproto.fleet.discovered import (
+    DiscoveredTable,
+    FolderSelection,
+    PlaceKind,
+    SkippedPlaces,
+    UnreadablePlace,
+)
 from deltaproto.tables.storage.local import LOG_FOLDER
 
 _MOST_ENTRIES = 10_000
@@ -17,9 +23,9 @@ _MOST_FOLDERS = 100
 
 def tables_under(
     roots: Sequence[str],
-    selection: Selection,
+    selection: FolderSelection,
     own: str | None = None,
-    passed: Passed | None = None,
+    passed: SkippedPlaces | None = None,
 ) -> Iterator[DiscoveredTable | UnreadablePlace]:
     """Every table at or below the absolute paths.
 
@@ -32,14 +38,14 @@ def tables_under(
     Args:
         own: path of the inventory with a slash at the end; its tables do not count.
     """
-    walk = _Walk(roots, selection, Passed() if passed is None else passed)
+    walk = _Walk(roots, selection, SkippedPlaces() if passed is None else passed)
     for root in dict.fromkeys(roots):
         walk.shared, empty = False, True
         for each in walk.under(root):
             empty = empty and each.inside(own)
             yield each
         if empty and not walk.shared:
-            yield UnreadablePlace(root, no_tables(root))
+            yield UnreadablePlace(root, no_tables_error(root))
 
 
 class _Table:
@@ -49,7 +55,7 @@ class _Table:
         path: the table's path; None for a root, which is searched without limits.
     """
 
-    def __init__(self, path: str | None, passed: Passed) -> None:
+    def __init__(self, path: str | None, passed: SkippedPlaces) -> None:
         self._path, self._passed = path, passed
         self._entries, self._folders = _MOST_ENTRIES, _MOST_FOLDERS
         self.open = True
@@ -75,14 +81,16 @@ class _Table:
     def _within(self, left: int) -> bool:
         if self._path is not None and left < 0 and self.open:
             self.open = False
-            self._passed.add(Place.INSIDE, self._path)
+            self._passed.add(PlaceKind.INSIDE, self._path)
         return self.open
 
 
 class _Walk:
     """Walks trees that may contain each other or link to each other."""
 
-    def __init__(self, roots: Sequence[str], selection: Selection, passed: Passed) -> None:
+    def __init__(
+        self, roots: Sequence[str], selection: FolderSelection, passed: SkippedPlaces
+    ) -> None:
         self._selection = selection
         self._passed = passed
         self._roots = [f"{root.rstrip('/')}/" for root in roots]
@@ -144,12 +152,12 @@ class _Walk:
             folder = f"{path.rstrip('/')}/{name}"
             if not self._selection.enters(inside + name, in_table=in_table):
                 if not in_table and self._selection.hides(inside + name):
-                    self._passed.add(Place.HIDDEN, folder)
+                    self._passed.add(PlaceKind.HIDDEN, folder)
                 continue
             if link:
                 link_path, folder = folder, _target(folder)
                 if not _below(folder, self._roots):
-                    self._passed.add(Place.OUTSIDE, link_path, f"{link_path} -> {folder}")
+                    self._passed.add(PlaceKind.OUTSIDE, link_path, f"{link_path} -> {folder}")
                 if folder in self._starts or (self._selection.flat and self._reached(folder)):
                     self.shared = True
                     continue
@@ -189,7 +197,7 @@ class _Walk:
                 if _is_folder(entry) or entry.name == LOG_FOLDER:
                     found.append((entry.name, link))
                 elif link and not os.path.exists(entry.path):
-                    self._passed.add(Place.NOWHERE, entry.path)
+                    self._passed.add(PlaceKind.NOWHERE, entry.path)
         return found
 
 

@@ -11,9 +11,9 @@ from itertools import chain, islice, repeat
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from deltaproto.fleet.discovered import DiscoveredTable
-from deltaproto.fleet.scan_table import Defect, ReadSettings, TableScanner, failed
-from deltaproto.fleet.schemas import staged
-from deltaproto.fleet.workers import Work, WorkerDied, Workers
+from deltaproto.fleet.scan_table import InternalTableError, ReadSettings, TableScanner, failed_row
+from deltaproto.fleet.schemas import staged_schema
+from deltaproto.fleet.workers import Work, WorkerDied, WorkerPool
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,12 +29,12 @@ _GARBAGE = 100_000
 """number of new objects (about ten chunks) after which a worker collects garbage"""
 
 
-def on_disk(
+def read_local_tables(
     tables: Iterable[DiscoveredTable], settings: ReadSettings, parallel: int | None
 ) -> Iterator[pa.RecordBatch]:
     """Staged rows of tables on local disks as they are read, with `parallel` processes."""
     _fast_json()
-    count = parallel or _processors()
+    count = parallel or _count_processors()
     source = iter(tables)
     first = list(islice(source, _FEW))
     if count == 1 or len(first) < _FEW:
@@ -50,41 +50,44 @@ def on_disk(
     sizes = chain(repeat(_FEW, 2 * count), repeat(_ON_DISK))
     while first:
         left: list[list[DiscoveredTable]] = []
-        with Workers(count, _begin, settings) as workers:
-            for chunk, future in _spread(workers, chain(first, source), count, sizes):
+        with WorkerPool(count, _start_worker, settings) as workers:
+            for chunk, future in _distribute(workers, chain(first, source), count, sizes):
                 try:
                     yield _batch(future.result())
                 except WorkerDied:
                     left.append(chunk)
         for chunk in left:
-            yield from _halved(chunk, settings)
+            yield from _read_in_halves(chunk, settings)
         first = list(islice(source, _FEW))
 
 
-def on_objects(
+def read_remote_tables(
     tables: Iterable[DiscoveredTable], settings: ReadSettings, parallel: int | None
 ) -> Iterator[pa.RecordBatch]:
     """Staged rows of tables on object stores as they are read, with `parallel` threads."""
     _fast_json()
     count, looker = parallel or THREADS, TableScanner(settings)
-    threads = _Threads(ThreadPoolExecutor(count), looker.look)
+    threads = _ThreadWorkers(ThreadPoolExecutor(count), looker.look)
     try:
-        for _, future in _spread(threads, iter(tables), count, repeat(_REMOTE)):
+        for _, future in _distribute(threads, iter(tables), count, repeat(_REMOTE)):
             yield future.result()
     finally:
         threads.pool.shutdown(cancel_futures=True)
 
 
-class _Threads(NamedTuple):
-    """The interface of `Workers`, with threads."""
+class _ThreadWorkers(NamedTuple):
+    """The interface of `WorkerPool`, with threads."""
 
     pool: ThreadPoolExecutor
     ask: Callable[[list[DiscoveredTable]], Any]
     lost: bool = False
 
 
-def _spread(
-    workers: Workers | _Threads, source: Iterator[DiscoveredTable], count: int, sizes: Iterator[int]
+def _distribute(
+    workers: WorkerPool | _ThreadWorkers,
+    source: Iterator[DiscoveredTable],
+    count: int,
+    sizes: Iterator[int],
 ) -> Iterator[tuple[list[DiscoveredTable], Future[Any]]]:
     """Keep every worker busy without reading ahead more tables than necessary.
 
@@ -105,9 +108,11 @@ def _spread(
             yield waiting.pop(future), future
 
 
-def _halved(tables: list[DiscoveredTable], settings: ReadSettings) -> Iterator[pa.RecordBatch]:
+def _read_in_halves(
+    tables: list[DiscoveredTable], settings: ReadSettings
+) -> Iterator[pa.RecordBatch]:
     """Rows of tables, one of which may kill every process that reads it."""
-    with Workers(1, _begin, settings) as workers:
+    with WorkerPool(1, _start_worker, settings) as workers:
         try:
             yield _batch(workers.ask(tables))
             return
@@ -115,18 +120,18 @@ def _halved(tables: list[DiscoveredTable], settings: ReadSettings) -> Iterator[p
             pass
     if len(tables) > 1:
         middle = len(tables) // 2
-        yield from _halved(tables[:middle], settings)
-        yield from _halved(tables[middle:], settings)
+        yield from _read_in_halves(tables[:middle], settings)
+        yield from _read_in_halves(tables[middle:], settings)
         return
     said = "the worker process was killed (out of memory?)"
-    error = Defect(said, "read it alone: deltaproto inspect")
-    yield failed(settings.scan_id, tables[0], error)
+    error = InternalTableError(said, "read it alone: deltaproto inspect")
+    yield failed_row(settings.scan_id, tables[0], error)
 
 
 def _batch(data: bytes) -> pa.RecordBatch:
     import pyarrow as pa
 
-    return pa.ipc.read_record_batch(pa.py_buffer(data), staged())
+    return pa.ipc.read_record_batch(pa.py_buffer(data), staged_schema())
 
 
 class _NoPandas:
@@ -138,7 +143,7 @@ class _NoPandas:
             raise ModuleNotFoundError(name)
 
 
-def _begin(settings: ReadSettings) -> Work:
+def _start_worker(settings: ReadSettings) -> Work:
     _fast_json()
     if "pandas" not in sys.modules:
         sys.meta_path.insert(0, _NoPandas())
@@ -154,7 +159,7 @@ def _fast_json() -> None:
     import msgspec  # noqa: F401
 
 
-def _processors() -> int:
+def _count_processors() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

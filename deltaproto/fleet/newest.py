@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from deltaproto.fleet.discovered import Selection
-from deltaproto.fleet.scan_history import Extent, PastScan, newest
+from deltaproto.fleet.discovered import FolderSelection
+from deltaproto.fleet.scan_history import Extent, PastScan, newest_scan
 from deltaproto.fleet.staging import Unfinished
-from deltaproto.policy.document import place
+from deltaproto.policy.document import normalize_location
 
 
 def newest_of_each_root(scans: Sequence[PastScan]) -> list[PastScan]:
@@ -19,7 +19,7 @@ def newest_of_each_root(scans: Sequence[PastScan]) -> list[PastScan]:
     Raises:
         UsageError: when there is no scan.
     """
-    newest(list(scans))
+    newest_scan(list(scans))
     found: list[PastScan] = []
     for scan in reversed(scans):
         replaced = (
@@ -60,7 +60,7 @@ class NewestState:
             return
         for number, scan in enumerate(self.scans):
             for location in locations(scan):
-                where = place(location)
+                where = normalize_location(location)
                 self._seen[where] = self._seen.get(where, 0) | 1 << number
         self.contributing += tuple(
             scan
@@ -72,7 +72,7 @@ class NewestState:
 
     def holds(self, scan: PastScan, location: str) -> bool:
         """Whether the row of `location` in `scan` is the newest state of that table."""
-        number, where = self.scans.index(scan), place(location)
+        number, where = self.scans.index(scan), normalize_location(location)
         if number == 0:
             return True
         if self._seen.get(where, 0) & (1 << number) - 1:
@@ -94,13 +94,13 @@ class NewestState:
         if _replaces(newer, older, root):
             return True
         patterns = newer.included or newer.excluded or older.included
-        return not patterns and self._searched(number, place(root))
+        return not patterns and self._searched(number, normalize_location(root))
 
     def _searched(self, number: int, where: str) -> bool:
         """Whether the scan would have found a table there."""
         scan = self.scans[number]
-        selection = Selection(scan.included, scan.excluded)
-        for root in map(place, scan.roots):
+        selection = FolderSelection(scan.included, scan.excluded)
+        for root in map(normalize_location, scan.roots):
             if where == root:
                 # Errors of a root as a whole, such as a root without tables.
                 return True

@@ -9,13 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
-from deltaproto.errors import ErrorCode, TableError, no_tables
-from deltaproto.fleet.discovered import DiscoveredTable, Passed, Place, Selection, UnreadablePlace
+from deltaproto.errors import ErrorCode, TableError, no_tables_error
+from deltaproto.fleet.discovered import (
+    DiscoveredTable,
+    FolderSelection,
+    PlaceKind,
+    SkippedPlaces,
+    UnreadablePlace,
+)
 from deltaproto.fleet.workers import with_retries
-from deltaproto.policy.document import place
+from deltaproto.policy.document import normalize_location
 from deltaproto.tables.storage.interface import Deadline
-from deltaproto.tables.storage.objects import ObjectLogStore, failures
-from deltaproto.tables.storage.opening import opened
+from deltaproto.tables.storage.objects import ObjectLogStore, translate_store_errors
+from deltaproto.tables.storage.opening import open_store
 
 _AHEAD = 4
 _SECONDS = 60.0
@@ -24,29 +30,29 @@ _SECONDS = 60.0
 def tables_under(
     root: str,
     options: Mapping[str, str],
-    selection: Selection,
+    selection: FolderSelection,
     parallel: int,
     apart: Collection[str] = (),
     own: str | None = None,
-    passed: Passed | None = None,
+    passed: SkippedPlaces | None = None,
 ) -> Iterator[DiscoveredTable | UnreadablePlace]:
     """Every table at or below the URI `root`, with `parallel` requests at a time.
 
-    The places `apart` (URIs that `place` returns) are skipped. Tables are not searched for other
+    The places `apart` (URIs that `normalize_location` returns) are skipped. Tables are not searched for other
     tables, because this would list their data files; a root that is a table is searched except for
     its partitions. `passed` counts the tables that were not searched, and hidden folders outside
     tables. A root without tables is an error. Tables below `own`, the inventory's place with a
     slash, do not count.
     """
     found_something = in_table = taken = False
-    passed = Passed() if passed is None else passed
+    passed = SkippedPlaces() if passed is None else passed
     with ThreadPoolExecutor(parallel) as pool:
         waiting: dict[Future[_Answer], str] = {}
         pending = [""]
         while pending or waiting:
             while pending and len(waiting) < parallel * _AHEAD:
                 below = pending.pop()
-                waiting[pool.submit(_attempt, root, below, options, _look_into)] = below
+                waiting[pool.submit(_list_with_retries, root, below, options, _look_into)] = below
             done, _ = wait(waiting, return_when=FIRST_COMPLETED)
             for future in done:
                 below = waiting.pop(future)
@@ -56,8 +62,8 @@ def tables_under(
                     for name in (inside + name for name in sorted(seen, reverse=True)):
                         if not selection.enters(name, in_table=in_table):
                             if not in_table and selection.hides(name):
-                                passed.add(Place.HIDDEN, _uri(root, name))
-                        elif place(_uri(root, name)) in apart:
+                                passed.add(PlaceKind.HIDDEN, _uri(root, name))
+                        elif normalize_location(_uri(root, name)) in apart:
                             taken = True
                         else:
                             pending.append(name)
@@ -66,9 +72,9 @@ def tables_under(
                 found_something = True
                 if isinstance(seen, DiscoveredTable) and not below:
                     in_table = True
-                    waiting[pool.submit(_attempt, root, below, options, _folders)] = below
+                    waiting[pool.submit(_list_with_retries, root, below, options, _folders)] = below
                 elif isinstance(seen, DiscoveredTable):
-                    passed.add(Place.INSIDE, seen.location)
+                    passed.add(PlaceKind.INSIDE, seen.location)
                 if isinstance(seen, UnreadablePlace) or selection.takes(below):
                     taken = taken or not seen.inside(own)
                     yield seen
@@ -82,7 +88,7 @@ def tables_under(
             ),
         )
     elif not taken:
-        yield UnreadablePlace(root, no_tables(root))
+        yield UnreadablePlace(root, no_tables_error(root))
 
 
 def _uri(root: str, below: str) -> str:
@@ -92,7 +98,7 @@ def _uri(root: str, below: str) -> str:
 _Answer = DiscoveredTable | UnreadablePlace | list[str]
 
 
-def _attempt(
+def _list_with_retries(
     root: str,
     below: str,
     options: Mapping[str, str],
@@ -120,7 +126,7 @@ def _folders(uri: str, options: Mapping[str, str]) -> list[str]:
     """The names of a folder's subfolders."""
     import obstore
 
-    with failures(uri, options):
-        store, key = opened(uri, options)
+    with translate_store_errors(uri, options):
+        store, key = open_store(uri, options)
         listed = obstore.list_with_delimiter(store, f"{key}/" if key else None)
     return [path.rstrip("/").rsplit("/", 1)[-1] for path in listed["common_prefixes"]]

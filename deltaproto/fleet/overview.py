@@ -10,14 +10,14 @@ from typing import Any, NamedTuple
 from deltaproto.clients.model import Access
 from deltaproto.clients.verdict import Verdict
 from deltaproto.fleet.drift.diff import Difference
-from deltaproto.fleet.drift.query import drift
+from deltaproto.fleet.drift.query import find_drift
 from deltaproto.fleet.evaluate import check_row
 from deltaproto.fleet.newest import NewestState, newest_of_each_root
-from deltaproto.fleet.read_inventory import error_of, errors, tables
-from deltaproto.fleet.scan_history import LocalQuestions, Pair, PastScan, literal
+from deltaproto.fleet.read_inventory import error_from_row, read_error_rows, read_table_rows
+from deltaproto.fleet.scan_history import LocalInventoryQueries, PastScan, ScanPair, sql_literal
 from deltaproto.fleet.schemas import Inventory
 from deltaproto.policy.context import DeclaredVerdict
-from deltaproto.policy.evaluate import Checked, Checker, unreadable
+from deltaproto.policy.evaluate import Checker, TableCheck, unreadable_table
 from deltaproto.policy.finding import Finding
 
 _MORE = ("isolation_level", "last_commit_at", "last_operation", "last_engine")
@@ -25,7 +25,7 @@ _SCANS = 30
 """number of earlier scans included"""
 
 
-class Said(NamedTuple):
+class ClientAccessVerdict(NamedTuple):
     """What one client can do with one table."""
 
     client: str
@@ -51,11 +51,11 @@ class TableRow(NamedTuple):
     last_operation: str | None
     last_engine: str | None
     findings: tuple[Finding, ...]
-    verdicts: tuple[Said, ...]
+    verdicts: tuple[ClientAccessVerdict, ...]
     complete: bool
 
 
-class Unread(NamedTuple):
+class UnreadableRow(NamedTuple):
     """A table that could not be read."""
 
     table: str
@@ -82,10 +82,10 @@ class Overview(NamedTuple):
     sources: Sequence[PastScan]
     """the scans that tables come from, newest first"""
     tables: Sequence[TableRow]
-    unread: Sequence[Unread]
+    unread: Sequence[UnreadableRow]
     past: Sequence[ScanFigures]
     """the fleet after each scan up to this one, oldest first"""
-    pairs: Sequence[Pair]
+    pairs: Sequence[ScanPair]
     """each source, with the last scan of the same extent before it"""
     changes: Sequence[Difference]
     """changes between each two, for the tables that come from the later scan"""
@@ -97,7 +97,9 @@ class Overview(NamedTuple):
     """findings of rules that the policy switches off"""
 
 
-def overview(questions: LocalQuestions, state: NewestState, checker: Checker) -> Overview:
+def build_overview(
+    questions: LocalInventoryQueries, state: NewestState, checker: Checker
+) -> Overview:
     """Read the newest state of all tables, and the scans before the newest one.
 
     Raises:
@@ -105,30 +107,32 @@ def overview(questions: LocalQuestions, state: NewestState, checker: Checker) ->
         TableError: corrupt-log, when a compared scan lacks rows.
     """
     scan, known = state.scans[0], questions.scans()
-    pairs = [pair for part in state.contributing if (pair := _pair(known, part)) is not None]
+    pairs = [
+        pair for part in state.contributing if (pair := _previous_pair(known, part)) is not None
+    ]
     changes = []
     for pair in pairs:
         questions.require_whole(pair.before)
         changes += [
             change
-            for change in drift(questions, pair, None)
+            for change in find_drift(questions, pair, None)
             if state.holds(pair.now, change.location)
         ]
-    found = _Rows(checker)
+    found = _RowCollector(checker)
     for part in state.contributing:
-        for row in tables(questions, part, more=_MORE):
+        for row in read_table_rows(questions, part, more=_MORE):
             if state.holds(part, row["location"]):
                 found.add(row, check_row(row, checker))
-        for row in errors(questions, part):
+        for row in read_error_rows(questions, part):
             if state.holds(part, row["location"]):
-                found.add(row, unreadable(row["table"], error_of(row)))
+                found.add(row, unreadable_table(row["table"], error_from_row(row)))
     of_policy = checker.of_policy()
     return Overview(
         scan,
         state.contributing,
         found.tables,
         found.unread,
-        _past(questions, known[: known.index(scan) + 1], state),
+        _past_figures(questions, known[: known.index(scan) + 1], state),
         pairs,
         sorted(changes, key=lambda change: change.location),
         of_policy.findings if of_policy else (),
@@ -137,41 +141,43 @@ def overview(questions: LocalQuestions, state: NewestState, checker: Checker) ->
     )
 
 
-def _pair(scans: Sequence[PastScan], now: PastScan) -> Pair | None:
+def _previous_pair(scans: Sequence[PastScan], now: PastScan) -> ScanPair | None:
     before = [each for each in scans[: scans.index(now)] if each.extent == now.extent]
-    return Pair(before[-1], now) if before else None
+    return ScanPair(before[-1], now) if before else None
 
 
-class _Rows:
+class _RowCollector:
     """Collects the tables of a fleet, and those that could not be read."""
 
     def __init__(self, checker: Checker) -> None:
         self._checker = checker
         self.tables: list[TableRow] = []
-        self.unread: list[Unread] = []
+        self.unread: list[UnreadableRow] = []
         self.waived = self.off = 0
         # Tables with equal requirements share their verdicts. Keeping references to them prevents
         # reuse of their ids.
-        self._known: dict[int, tuple[tuple[DeclaredVerdict, ...], tuple[Said, ...]]] = {}
+        self._known: dict[
+            int, tuple[tuple[DeclaredVerdict, ...], tuple[ClientAccessVerdict, ...]]
+        ] = {}
 
-    def add(self, row: Mapping[str, Any], checked: Checked) -> None:
+    def add(self, row: Mapping[str, Any], checked: TableCheck) -> None:
         """Add a row of the inventory and its check."""
         self._checker.observe(checked)
         self.waived += len(checked.suppressed)
         self.off += checked.silenced
         if checked.error is not None:
             told = str(checked.error.code), checked.error.message
-            self.unread.append(Unread(row["table"], row["location"], *told))
+            self.unread.append(UnreadableRow(row["table"], row["location"], *told))
             return
         verdicts = checked.verdicts
         if id(verdicts) not in self._known:
-            self._known[id(verdicts)] = verdicts, _said(verdicts)
-        self.tables.append(_row(row, checked, self._known[id(verdicts)][1]))
+            self._known[id(verdicts)] = verdicts, _access_verdicts(verdicts)
+        self.tables.append(_build_row(row, checked, self._known[id(verdicts)][1]))
 
 
-def _said(verdicts: Iterable[DeclaredVerdict]) -> tuple[Said, ...]:
+def _access_verdicts(verdicts: Iterable[DeclaredVerdict]) -> tuple[ClientAccessVerdict, ...]:
     return tuple(
-        Said(
+        ClientAccessVerdict(
             judged.verdict.named,
             judged.verdict.access,
             judged.verdict.verdict,
@@ -181,7 +187,9 @@ def _said(verdicts: Iterable[DeclaredVerdict]) -> tuple[Said, ...]:
     )
 
 
-def _row(row: Mapping[str, Any], checked: Checked, said: tuple[Said, ...]) -> TableRow:
+def _build_row(
+    row: Mapping[str, Any], checked: TableCheck, said: tuple[ClientAccessVerdict, ...]
+) -> TableRow:
     return TableRow(
         row["table"],
         row["location"],
@@ -202,8 +210,8 @@ def _row(row: Mapping[str, Any], checked: Checked, said: tuple[Said, ...]) -> Ta
     )
 
 
-def _past(
-    questions: LocalQuestions, scans: Sequence[PastScan], state: NewestState
+def _past_figures(
+    questions: LocalInventoryQueries, scans: Sequence[PastScan], state: NewestState
 ) -> list[ScanFigures]:
     """The fleet after each of the last scans; like the newest state, combined by root."""
     if len(state.scans) == 1:
@@ -213,7 +221,7 @@ def _past(
     if len(state.scans) == 1:
         parts = [each[:1] for each in parts]
     alone = [each[0] for each in parts if len(each) == 1]
-    protocols = _counted(questions, alone)
+    protocols = _count_versions(questions, alone)
     rows = _ProtocolRows(questions)
     found = [
         ScanFigures(
@@ -224,42 +232,42 @@ def _past(
         for each in parts
     ]
     # Only the first one is compared with the newest.
-    first = _features(questions, parts[0]) if len(parts[0]) == 1 else rows.features(parts[0])
+    first = _count_features(questions, parts[0]) if len(parts[0]) == 1 else rows.features(parts[0])
     return [found[0]._replace(features=first), *found[1:]]
 
 
-def _counted(
-    questions: LocalQuestions, scans: Sequence[PastScan]
+def _count_versions(
+    questions: LocalInventoryQueries, scans: Sequence[PastScan]
 ) -> dict[str, Counter[tuple[int, int]]]:
     found: dict[str, Counter[tuple[int, int]]] = {}
     if not scans:
         return found
-    wanted = ", ".join(literal(scan.scan_id) for scan in scans)
+    wanted = ", ".join(sql_literal(scan.scan_id) for scan in scans)
     asked = (
         "SELECT scan_id, min_reader_version AS reader, min_writer_version AS writer, "  # noqa: S608
         f"count(*) AS tables FROM tables WHERE scan_id IN ({wanted}) "
         "GROUP BY scan_id, min_reader_version, min_writer_version"
     )
-    for row in _rows(questions, asked, Inventory.TABLES):
+    for row in _query_rows(questions, asked, Inventory.TABLES):
         versions = (row["reader"], row["writer"])
         found.setdefault(row["scan_id"], Counter())[versions] = row["tables"]
     return found
 
 
-def _features(questions: LocalQuestions, scans: Sequence[PastScan]) -> Counter[str]:
+def _count_features(questions: LocalInventoryQueries, scans: Sequence[PastScan]) -> Counter[str]:
     asked = (
         "SELECT feature, count(*) AS tables FROM features "  # noqa: S608
-        f"WHERE scan_id = {literal(scans[0].scan_id)} GROUP BY feature"
+        f"WHERE scan_id = {sql_literal(scans[0].scan_id)} GROUP BY feature"
     )
     return Counter(
-        {row["feature"]: row["tables"] for row in _rows(questions, asked, Inventory.FEATURES)}
+        {row["feature"]: row["tables"] for row in _query_rows(questions, asked, Inventory.FEATURES)}
     )
 
 
 class _ProtocolRows:
     """Counts over the states of several scans; each scan is read once."""
 
-    def __init__(self, questions: LocalQuestions) -> None:
+    def __init__(self, questions: LocalInventoryQueries) -> None:
         self._questions = questions
         self._locations: dict[str, list[str]] = {}
         self._protocols: dict[str, list[tuple[str, tuple[int, int]]]] = {}
@@ -280,10 +288,10 @@ class _ProtocolRows:
         return Counter(
             row["feature"]
             for part in state.contributing
-            for row in _rows(
+            for row in _query_rows(
                 self._questions,
                 "SELECT location, feature FROM features "  # noqa: S608
-                f"WHERE scan_id = {literal(part.scan_id)}",
+                f"WHERE scan_id = {sql_literal(part.scan_id)}",
                 Inventory.FEATURES,
             )
             if state.holds(part, row["location"])
@@ -299,15 +307,17 @@ class _ProtocolRows:
             asked = (
                 "SELECT location, min_reader_version AS reader, "  # noqa: S608
                 "min_writer_version AS writer "
-                f"FROM tables WHERE scan_id = {literal(scan.scan_id)}"
+                f"FROM tables WHERE scan_id = {sql_literal(scan.scan_id)}"
             )
             self._protocols[scan.scan_id] = [
                 (row["location"], (row["reader"], row["writer"]))
-                for row in _rows(self._questions, asked, Inventory.TABLES)
+                for row in _query_rows(self._questions, asked, Inventory.TABLES)
             ]
         return self._protocols[scan.scan_id]
 
 
-def _rows(questions: LocalQuestions, asked: str, name: Inventory) -> Iterator[Mapping[str, Any]]:
+def _query_rows(
+    questions: LocalInventoryQueries, asked: str, name: Inventory
+) -> Iterator[Mapping[str, Any]]:
     for batch in questions.ask(asked, (name,)):
         yield from batch.to_pylist()

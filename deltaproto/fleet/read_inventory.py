@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from deltaproto.clients.requirements import table_requirements, used
+from deltaproto.clients.requirements import is_used, table_requirements
 from deltaproto.errors import ErrorCode, TableError, UsageError
-from deltaproto.fleet.scan_history import LocalQuestions, PastScan, literal
+from deltaproto.fleet.scan_history import LocalInventoryQueries, PastScan, sql_literal
 from deltaproto.fleet.schemas import Inventory
 from deltaproto.location import LocationKind, locate
-from deltaproto.plan_inputs.from_snapshot import given_row
+from deltaproto.plan_inputs.from_snapshot import input_from_row
 from deltaproto.planning.request import PlanInput
 from deltaproto.policy.context import TableFacts
 from deltaproto.policy.finding import Finding, Severity
-from deltaproto.policy.hazards import hazards_of, unsaved
-from deltaproto.policy.inconsistencies import doubts
+from deltaproto.policy.hazards import hazards_from_findings, uninspected_by_reader
+from deltaproto.policy.inconsistencies import describe_inconsistencies
 from deltaproto.protocol.isolation import WriterEngine
 from deltaproto.protocol.protocol import Protocol
-from deltaproto.tables.engine_errors import one_table
+from deltaproto.tables.engine_errors import contain_table_errors
 
-NEEDED = (Inventory.TABLES, Inventory.FEATURES, Inventory.FINDINGS)
+TABLES_READ = (Inventory.TABLES, Inventory.FEATURES, Inventory.FINDINGS)
 _COLUMNS = (
     "location",
     "version",
@@ -38,14 +38,16 @@ _COLUMNS = (
     "complete",
     "reader",
 )
-LEVELS = {f"isolation_{str(engine).replace('-', '_')}": str(engine) for engine in WriterEngine}
+ISOLATION_COLUMNS = {
+    f"isolation_{str(engine).replace('-', '_')}": str(engine) for engine in WriterEngine
+}
 """the columns with the isolation level in force on each engine"""
 _FEATURE = ("feature", "kind", "enabled", "present", "required_by")
 _FINDING = ("rule", "severity", "message", "hint", "feature", "client", "evidence")
 _KEPT = (*_FINDING, "number")
 
 
-def query(
+def tables_query(
     scan_id: str,
     quote: str,
     names: Mapping[Inventory, str],
@@ -60,9 +62,9 @@ def query(
         where: a condition on the columns of `tables`, in the user's SQL.
         more: columns of `tables` besides those that a check needs.
     """
-    scan, table = literal(scan_id), f"{quote}table{quote}"
+    scan, table = sql_literal(scan_id), f"{quote}table{quote}"
     columns = ", ".join(f"t.{column}" for column in (*_COLUMNS, *more))
-    chosen = f" AND ({_whole(where)}\n)" if where else ""
+    chosen = f" AND ({_validate_condition(where)}\n)" if where else ""
 
     def inside(name: Inventory, fields: Iterable[str]) -> str:
         struct = ", ".join(f"'{field}', {field}" for field in fields)
@@ -79,7 +81,7 @@ def query(
     )
 
 
-def _whole(where: str) -> str:
+def _validate_condition(where: str) -> str:
     """Check that the condition is balanced; otherwise it could reach into other scans.
 
     Raises:
@@ -105,15 +107,15 @@ def _whole(where: str) -> str:
 
 def errors_query(scan_id: str, quote: str, errors: str) -> str:
     """Query for the tables that the scan could not read."""
-    scan = literal(scan_id)
+    scan = sql_literal(scan_id)
     return (
         f"SELECT location, {quote}table{quote}, code, message, hint "  # noqa: S608
         f"FROM {errors} WHERE scan_id = {scan}"
     )
 
 
-def tables(
-    questions: LocalQuestions,
+def read_table_rows(
+    questions: LocalInventoryQueries,
     scan: PastScan,
     where: str | None = None,
     more: Iterable[str] = (),
@@ -123,20 +125,22 @@ def tables(
     Raises:
         UsageError: when the inventory cannot be read, or `where` is invalid.
     """
-    names = {name: str(name) for name in NEEDED}
-    asked = f"{query(scan.scan_id, questions.quote, names, where, more)} ORDER BY t.location"
-    for batch in questions.ask(asked, NEEDED):
+    names = {name: str(name) for name in TABLES_READ}
+    asked = f"{tables_query(scan.scan_id, questions.quote, names, where, more)} ORDER BY t.location"
+    for batch in questions.ask(asked, TABLES_READ):
         yield from batch.to_pylist()
 
 
-def errors(questions: LocalQuestions, scan: PastScan) -> Iterator[Mapping[str, Any]]:
+def read_error_rows(
+    questions: LocalInventoryQueries, scan: PastScan
+) -> Iterator[Mapping[str, Any]]:
     """The rows of `errors_query`, read on this machine. Raises like `tables`."""
     asked = errors_query(scan.scan_id, questions.quote, Inventory.ERRORS)
     for batch in questions.ask(asked, (Inventory.ERRORS,)):
         yield from batch.to_pylist()
 
 
-def facts_of(row: Mapping[str, Any]) -> TableFacts:
+def facts_from_row(row: Mapping[str, Any]) -> TableFacts:
     """Convert one row of the query to a check's input.
 
     Raises:
@@ -158,7 +162,7 @@ def facts_of(row: Mapping[str, Any]) -> TableFacts:
     features = row["features"] or ()
     protocol = Protocol.stored({key: value for key, value in stored.items() if value is not None})
     if lost := protocol.supported - {feature["feature"] for feature in features}:
-        raise lost_features(lost)
+        raise lost_features_error(lost)
     told = sorted(row["findings"] or (), key=lambda each: int(each["number"]))
     findings = tuple(_finding(table, each) for each in told)
     configuration = dict(row["configuration"] or ())
@@ -168,23 +172,23 @@ def facts_of(row: Mapping[str, Any]) -> TableFacts:
         version=row["version"],
         needs=table_requirements(
             protocol,
-            {f["feature"]: used(f["feature"], f["enabled"], f["present"]) for f in features},
+            {f["feature"]: is_used(f["feature"], f["enabled"], f["present"]) for f in features},
             configuration,
             by_name=locate(table).kind is LocationKind.NAME,
             absent=[f["feature"] for f in features if f["present"] is False],
-            doubts=doubts(findings, configuration),
-            hazards=hazards_of(findings, configuration, location),
-            unseen=unsaved(row["reader"] or "", configuration),
+            doubts=describe_inconsistencies(findings, configuration),
+            hazards=hazards_from_findings(findings, configuration, location),
+            unseen=uninspected_by_reader(row["reader"] or "", configuration),
         ),
         configuration=configuration,
-        isolation={engine: row[column] for column, engine in LEVELS.items()},
+        isolation={engine: row[column] for column, engine in ISOLATION_COLUMNS.items()},
         findings=findings,
         complete=row["complete"],
         id=row["id"],
     )
 
 
-def lost_features(names: Iterable[str]) -> TableError:
+def lost_features_error(names: Iterable[str]) -> TableError:
     """Return the error of a table whose supported features lack rows in the inventory."""
     return TableError(
         ErrorCode.CORRUPT_LOG,
@@ -198,15 +202,15 @@ def _finding(table: str, row: Mapping[str, Any]) -> Finding:
     return Finding(severity=Severity(row["severity"]), table=table, **told)
 
 
-def error_of(row: Mapping[str, Any]) -> TableError:
+def error_from_row(row: Mapping[str, Any]) -> TableError:
     """Return the error of a table that could not be read."""
     code = row["code"]
     known = ErrorCode(code) if code in set(ErrorCode) else ErrorCode.STORAGE
     return TableError(known, row["message"], row["hint"] or "")
 
 
-def kept_tables(
-    questions: LocalQuestions, scan: PastScan, where: str | None, notice: str | None = None
+def read_plan_inputs(
+    questions: LocalInventoryQueries, scan: PastScan, where: str | None, notice: str | None = None
 ) -> Iterator[tuple[str, str, PlanInput | TableError]]:
     """Name, location and planner input of each table; without `where`, also of unreadable ones.
 
@@ -216,15 +220,15 @@ def kept_tables(
     Raises:
         UsageError: when the inventory cannot be read, or `where` is invalid.
     """
-    for row in tables(questions, scan, where):
+    for row in read_table_rows(questions, scan, where):
         try:
-            with one_table():
-                found: PlanInput | TableError = given_row(
-                    row, facts_of(row), scan.scan_id, scan.ended_at, notice
+            with contain_table_errors():
+                found: PlanInput | TableError = input_from_row(
+                    row, facts_from_row(row), scan.scan_id, scan.ended_at, notice
                 )
         except TableError as error:
             found = error
         yield row["table"], row["location"], found
     if not where:
-        for row in errors(questions, scan):
-            yield row["table"], row["location"], error_of(row)
+        for row in read_error_rows(questions, scan):
+            yield row["table"], row["location"], error_from_row(row)

@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from deltaproto.fleet.inventory import InventoryTables
-from deltaproto.fleet.scan_history import PastScan, literal
-from deltaproto.fleet.schemas import Inventory, named
+from deltaproto.fleet.scan_history import PastScan, sql_literal
+from deltaproto.fleet.schemas import Inventory, inventory_table_sql
 from deltaproto.tables.session import sql_rows
 
 if TYPE_CHECKING:
@@ -24,7 +24,9 @@ _ORDER = (
 )
 
 
-def outdated(scans: list[PastScan], stored: Iterable[str], days: int, now: datetime) -> list[str]:
+def find_outdated(
+    scans: list[PastScan], stored: Iterable[str], days: int, now: datetime
+) -> list[str]:
     """The ids of scans that ended more than `days` days ago, oldest first.
 
     Keeps the newest scan of each extent. Rows of an unfinished scan are included if the scan began
@@ -34,18 +36,18 @@ def outdated(scans: list[PastScan], stored: Iterable[str], days: int, now: datet
     newest = {scan.extent: scan.scan_id for scan in scans}
     kept = {scan.scan_id for scan in scans if scan.ended_at >= limit} | set(newest.values())
     ended = {scan.scan_id for scan in scans}
-    old = {each for each in stored if each in ended or _began(each, now) < limit}
+    old = {each for each in stored if each in ended or _scan_start(each, now) < limit}
     return sorted(old - kept)
 
 
-def _began(scan_id: str, now: datetime) -> datetime:
+def _scan_start(scan_id: str, now: datetime) -> datetime:
     try:
         return datetime.strptime(scan_id[:16], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
     except ValueError:
         return now
 
 
-def forget(inventory: InventoryTables, scans: list[PastScan], days: int) -> list[str]:
+def delete_old_scans(inventory: InventoryTables, scans: list[PastScan], days: int) -> list[str]:
     """Delete old scans with delta-rs; return their ids.
 
     Partitions are dropped, no file is rewritten. Files are removed after the tables' retention.
@@ -54,25 +56,25 @@ def forget(inventory: InventoryTables, scans: list[PastScan], days: int) -> list
         UsageError: when the inventory cannot be written.
     """
     stored = {each for name in _ORDER for each in inventory.scan_ids(name)}
-    ids = outdated(scans, stored, days, datetime.now(UTC))
+    ids = find_outdated(scans, stored, days, datetime.now(UTC))
     if ids:
         for name in _ORDER:
-            inventory.drop(name, f"scan_id IN ({', '.join(map(literal, ids))})")
+            inventory.drop(name, f"scan_id IN ({', '.join(map(sql_literal, ids))})")
     return ids
 
 
-def forget_with_spark(
+def delete_old_scans_with_spark(
     session: SparkSession, where: str, scans: list[PastScan], days: int
 ) -> list[str]:
-    """Like `forget`, through a Spark session."""
-    names = {name: named(where.rstrip("/"), name) for name in _ORDER}
+    """Like `delete_old_scans`, through a Spark session."""
+    names = {name: inventory_table_sql(where.rstrip("/"), name) for name in _ORDER}
     stored: set[str] = set()
     for name in names.values():
         rows = sql_rows(session, f"SELECT DISTINCT scan_id FROM {name}")  # noqa: S608  quoted
         stored |= {row[0] for row in rows}
-    ids = outdated(scans, stored, days, datetime.now(UTC))
+    ids = find_outdated(scans, stored, days, datetime.now(UTC))
     if ids:
-        old = ", ".join(map(literal, ids))
+        old = ", ".join(map(sql_literal, ids))
         for name in names.values():
             sql_rows(session, f"DELETE FROM {name} WHERE scan_id IN ({old})")  # noqa: S608
             sql_rows(session, f"VACUUM {name}")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from deltaproto.errors import DeltaprotoError
 from deltaproto.fleet.discovered import UnreadablePlace
 from deltaproto.fleet.evaluate import SharedEvaluation
-from deltaproto.fleet.schemas import KEYS, Inventory, schema, staged
+from deltaproto.fleet.schemas import KEYS, Inventory, inventory_schema, staged_schema
 from deltaproto.policy.finding import Finding
 from deltaproto.protocol.isolation import WriterEngine
 from deltaproto.protocol.layers import FeatureState
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-class Gathered:
+class RowsBuilder:
     """Collects the results of some tables; `batch` converts them to Arrow.
 
     Args:
@@ -32,7 +32,7 @@ class Gathered:
         self._own: dict[str, list[Any]] = {name: [] for name in _OWN}
         self._errors: list[dict[str, Any] | None] = []
         # Values shared by a group of tables are built once, and rows refer to them.
-        self._kinds: list[Mapping[str, Any]] = [_NOTHING]
+        self._kinds: list[Mapping[str, Any]] = [_NO_ROWS]
         self._known: dict[int, tuple[SharedEvaluation, int]] = {}
         self._rows: list[int] = []
         """group of each row; 0 = error row without details"""
@@ -72,35 +72,35 @@ class Gathered:
             "hint": error.hint,
         }
         if isinstance(error, UnsupportedProtocol):
-            told |= {"version": error.version, **_protocol(error.protocol)}
+            told |= {"version": error.version, **_protocol_columns(error.protocol)}
         self._errors.append(told)
 
     def batch(self) -> pa.RecordBatch:
-        """All rows, with the columns of `staged`."""
+        """All rows, with the columns of `staged_schema`."""
         import pyarrow as pa
 
-        schema = staged()
+        schema = staged_schema()
         rows = pa.array(self._rows, pa.int32())
         arrays: list[pa.Array] = []
         for field in schema:
             if field.name == "scan_id":
                 arrays.append(pa.repeat(pa.scalar(self._scan_id), len(self)))
             elif field.name == "error":
-                arrays.append(array(self._errors, field.type))
+                arrays.append(arrow_array(self._errors, field.type))
             elif field.name in self._own:
-                arrays.append(array(self._own[field.name], field.type))
+                arrays.append(arrow_array(self._own[field.name], field.type))
             elif field.name in ("features", "findings"):
                 arrays.append(self._list(field).take(rows))
             else:
                 told = [kind.get(field.name) for kind in self._kinds]
-                arrays.append(array(told, field.type).take(rows))
+                arrays.append(arrow_array(told, field.type).take(rows))
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
     def _list(self, field: pa.Field) -> pa.Array:
         import pyarrow as pa
 
         columns, told = list(field.type.value_type), [kind[field.name] for kind in self._kinds]
-        inner = [array([v for each in told for v in each[c.name]], c.type) for c in columns]
+        inner = [arrow_array([v for each in told for v in each[c.name]], c.type) for c in columns]
         lengths = [len(each[columns[0].name]) for each in told]
         ends = pa.array([0, *accumulate(lengths)], pa.int32())
         values = pa.StructArray.from_arrays(inner, fields=columns)
@@ -111,7 +111,7 @@ class Gathered:
         known = self._known.get(id(evaluation))
         if known is None:
             known = self._known[id(evaluation)] = (evaluation, len(self._kinds))
-            self._kinds.append(_told(evaluation))
+            self._kinds.append(_evaluation_columns(evaluation))
         return known[1]
 
 
@@ -130,19 +130,19 @@ _OWN = (
 """columns with a separate value for each table"""
 
 
-def unseen_rows(scan_id: str, unseen: Iterable[UnreadablePlace]) -> pa.RecordBatch:
+def unreadable_place_rows(scan_id: str, unseen: Iterable[UnreadablePlace]) -> pa.RecordBatch:
     """The staged rows of places that could not be searched."""
-    gathered = Gathered(scan_id)
+    gathered = RowsBuilder(scan_id)
     for each in unseen:
         gathered.add_error(each.place, each.uri, each.error)
     return gathered.batch()
 
 
-def _told(evaluation: SharedEvaluation) -> dict[str, Any]:
+def _evaluation_columns(evaluation: SharedEvaluation) -> dict[str, Any]:
     lowest, effective = evaluation.lowest, evaluation.isolation.effective
     return {
         "reader": str(evaluation.reader),
-        **_protocol(evaluation.protocol),
+        **_protocol_columns(evaluation.protocol),
         "lowest_reader_version": None if lowest is None else lowest.min_reader_version,
         "lowest_writer_version": None if lowest is None else lowest.min_writer_version,
         "isolation_level": evaluation.isolation.declared,
@@ -181,10 +181,10 @@ def _finding_columns(findings: Sequence[Finding]) -> dict[str, list[Any]]:
     }
 
 
-_NOTHING = {"features": _feature_columns(()), "findings": _finding_columns(())}
+_NO_ROWS = {"features": _feature_columns(()), "findings": _finding_columns(())}
 
 
-def array(values: list[Any], kind: pa.DataType) -> pa.Array:
+def arrow_array(values: list[Any], kind: pa.DataType) -> pa.Array:
     """Convert values to an Arrow array.
 
     Logs may contain values that Arrow cannot store: an unpaired surrogate is escaped, a number that
@@ -195,24 +195,24 @@ def array(values: list[Any], kind: pa.DataType) -> pa.Array:
     try:
         return pa.array(values, kind)
     except (UnicodeEncodeError, OverflowError, pa.ArrowInvalid):
-        return pa.array([_tame(value) for value in values], kind)
+        return pa.array([_sanitize(value) for value in values], kind)
 
 
-def _tame(value: Any) -> Any:
+def _sanitize(value: Any) -> Any:
     if isinstance(value, str):
         return value.encode("utf-8", "backslashreplace").decode()
     if isinstance(value, int):
         return value if abs(value) < _LARGEST else None
     if isinstance(value, list):
-        return [_tame(each) for each in value]
+        return [_sanitize(each) for each in value]
     if isinstance(value, tuple):
-        return tuple(_tame(each) for each in value)
+        return tuple(_sanitize(each) for each in value)
     if isinstance(value, dict):
-        return {key: _tame(each) for key, each in value.items()}
+        return {key: _sanitize(each) for key, each in value.items()}
     return value
 
 
-def _protocol(protocol: Protocol) -> dict[str, Any]:
+def _protocol_columns(protocol: Protocol) -> dict[str, Any]:
     return {
         "min_reader_version": protocol.min_reader_version,
         "min_writer_version": protocol.min_writer_version,
@@ -245,7 +245,7 @@ _LARGEST = 2**31
 _LATEST_MS = 253_402_300_800_000
 
 
-def unfolded(batch: pa.RecordBatch, name: Inventory) -> pa.RecordBatch:
+def unnest_rows(batch: pa.RecordBatch, name: Inventory) -> pa.RecordBatch:
     """The rows of a staged batch for one of the tables, except `scans`."""
     import pyarrow.compute as pc
 
@@ -253,23 +253,23 @@ def unfolded(batch: pa.RecordBatch, name: Inventory) -> pa.RecordBatch:
     match name:
         case Inventory.TABLES:
             read = batch.filter(pc.is_null(error))
-            return _of(read, schema(name))
+            return _select_columns(read, inventory_schema(name))
         case Inventory.ERRORS:
             failed = batch.filter(pc.is_valid(error))
-            return _inner(failed.select(KEYS), failed.column("error"), schema(name))
+            return _inner_rows(failed.select(KEYS), failed.column("error"), inventory_schema(name))
         case _:
             nested = batch.column(str(name))
             keys = batch.select(KEYS).take(pc.list_parent_indices(nested))
-            return _inner(keys, pc.list_flatten(nested), schema(name))
+            return _inner_rows(keys, pc.list_flatten(nested), inventory_schema(name))
 
 
-def _of(batch: pa.RecordBatch, wanted: pa.Schema) -> pa.RecordBatch:
+def _select_columns(batch: pa.RecordBatch, wanted: pa.Schema) -> pa.RecordBatch:
     import pyarrow as pa
 
     return pa.RecordBatch.from_arrays([batch.column(n) for n in wanted.names], schema=wanted)
 
 
-def _inner(keys: pa.RecordBatch, values: pa.StructArray, wanted: pa.Schema) -> pa.RecordBatch:
+def _inner_rows(keys: pa.RecordBatch, values: pa.StructArray, wanted: pa.Schema) -> pa.RecordBatch:
     import pyarrow as pa
 
     columns = [*keys.columns, *values.flatten()]

@@ -13,29 +13,29 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from deltaproto import __version__
 from deltaproto.errors import UsageError
 from deltaproto.fleet import local_engine
-from deltaproto.fleet.discovered import DiscoveredTable, Passed, UnreadablePlace
-from deltaproto.fleet.discovery import Source, discover
+from deltaproto.fleet.discovered import DiscoveredTable, SkippedPlaces, UnreadablePlace
+from deltaproto.fleet.discovery import DiscoverySource, discover_tables
 from deltaproto.fleet.inventory import InventoryTables
-from deltaproto.fleet.rows_builder import unfolded, unseen_rows
+from deltaproto.fleet.rows_builder import unnest_rows, unreadable_place_rows
 from deltaproto.fleet.scan_history import extent_of
 from deltaproto.fleet.scan_table import ReadSettings
 from deltaproto.fleet.schemas import Inventory
-from deltaproto.fleet.staging import Staging, last_unfinished
+from deltaproto.fleet.staging import Staging, open_unfinished
 from deltaproto.fleet.summary import Tally
 from deltaproto.identity import current_actor
-from deltaproto.policy.document import place
+from deltaproto.policy.document import normalize_location
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Progress = Callable[[int], None]
+ScanProgress = Callable[[int], None]
 """receives the number of tables read so far"""
 
 
 class ScanRequest(NamedTuple):
     """What to scan, and how."""
 
-    source: Source
+    source: DiscoverySource
     storage_options: Mapping[str, str]
     inventory: InventoryTables | None = None
     """None: count only, and save nothing"""
@@ -47,7 +47,7 @@ class ScanRequest(NamedTuple):
     """path of the policy that is checked afterwards"""
 
 
-class Scan(NamedTuple):
+class ScanResult(NamedTuple):
     """A finished scan."""
 
     scan_id: str
@@ -59,47 +59,51 @@ class Scan(NamedTuple):
     """places that were not searched, and links out of the roots; one line each"""
 
 
-def scan(request: ScanRequest, progress: Progress) -> Scan:
+def run_scan(request: ScanRequest, progress: ScanProgress) -> ScanResult:
     """Read every table, and add the results to the inventory.
 
     Raises:
         UsageError: when a root, a list or the inventory cannot be used.
     """
     began, clock = datetime.now(UTC), time.monotonic()
-    with _staging(request, began) as staging:
+    with _open_staging(request, began) as staging:
         tally, done = Tally(), set[str]()
         for batch in staging.batches():
             tally.add(batch)
-            done.update(map(place, batch.column("location").to_pylist()))
+            done.update(map(normalize_location, batch.column("location").to_pylist()))
         resumed = len(done)
         progress(resumed)
-        passed = Passed()
-        for batch in _looked(request, staging.scan_id, done, passed):
+        passed = SkippedPlaces()
+        for batch in _read_tables(request, staging.scan_id, done, passed):
             staging.add(batch)
             tally.add(batch)
             progress(tally.tables + tally.errors.total())
         seconds = time.monotonic() - clock
         if request.inventory is not None:
-            told = row(request, staging.scan_id, tally, began, seconds, engine="local")
-            request.inventory.add(told, lambda name: _rows(staging, name))
+            told = scan_row(request, staging.scan_id, tally, began, seconds, engine="local")
+            request.inventory.add(told, lambda name: _unnested_rows(staging, name))
         staging.remove()
-        return Scan(staging.scan_id, seconds, tally, resumed, passed.notes())
+        return ScanResult(staging.scan_id, seconds, tally, resumed, passed.notes())
 
 
-def _looked(
-    request: ScanRequest, scan_id: str, done: set[str], passed: Passed
+def _read_tables(
+    request: ScanRequest, scan_id: str, done: set[str], passed: SkippedPlaces
 ) -> Iterator[pa.RecordBatch]:
     settings = ReadSettings(scan_id, request.storage_options, request.seconds)
     unseen: list[UnreadablePlace] = []
     threads = request.parallel or local_engine.THREADS
-    local, remote = discover(request.source, request.storage_options, threads, passed)
-    yield from local_engine.on_disk(tables(local, unseen, done), settings, request.parallel)
-    yield from local_engine.on_objects(tables(remote, unseen, done), settings, request.parallel)
+    local, remote = discover_tables(request.source, request.storage_options, threads, passed)
+    yield from local_engine.read_local_tables(
+        readable_tables(local, unseen, done), settings, request.parallel
+    )
+    yield from local_engine.read_remote_tables(
+        readable_tables(remote, unseen, done), settings, request.parallel
+    )
     if unseen:
-        yield unseen_rows(scan_id, unseen)
+        yield unreadable_place_rows(scan_id, unseen)
 
 
-def tables(
+def readable_tables(
     found: Iterable[DiscoveredTable | UnreadablePlace],
     unseen: list[UnreadablePlace],
     done: set[str],
@@ -108,7 +112,10 @@ def tables(
     for each in found:
         if (
             done
-            and place(each.location if isinstance(each, DiscoveredTable) else each.place) in done
+            and normalize_location(
+                each.location if isinstance(each, DiscoveredTable) else each.place
+            )
+            in done
         ):
             continue
         if isinstance(each, DiscoveredTable):
@@ -118,46 +125,46 @@ def tables(
 
 
 @contextmanager
-def _staging(request: ScanRequest, began: datetime) -> Iterator[Staging]:
+def _open_staging(request: ScanRequest, began: datetime) -> Iterator[Staging]:
     inventory = request.inventory
     selection = request.source.selection
     extent = extent_of(request.source.named(), selection.include, selection.exclude)
     if inventory is None:
         with (
             tempfile.TemporaryDirectory(prefix="deltaproto-scan-") as aside,
-            Staging(aside, new_id(began)) as staging,
+            Staging(aside, new_scan_id(began)) as staging,
         ):
             yield staging
         return
     folder = inventory.staging_folder()
     if request.resume:
-        taken = last_unfinished(folder, extent)
+        taken = open_unfinished(folder, extent)
     else:
-        taken = Staging(folder, new_id(began), extent)
+        taken = Staging(folder, new_scan_id(began), extent)
     if taken is None:
-        raise none_to_resume()
+        raise nothing_to_resume_error()
     with taken:
         yield taken
 
 
-def none_to_resume() -> UsageError:
+def nothing_to_resume_error() -> UsageError:
     """Return the error of `--resume` without an unfinished scan."""
     return UsageError("no unfinished scan to resume", "leave out --resume to start a new one")
 
 
-def new_id(began: datetime) -> str:
+def new_scan_id(began: datetime) -> str:
     """Return an id that sorts by time, to the microsecond, and is unique."""
     return f"{began:%Y%m%dT%H%M%SZ}-{began.microsecond:05x}{secrets.randbelow(16**3):03x}"
 
 
-def _rows(staging: Staging, name: Inventory) -> Iterator[pa.RecordBatch]:
+def _unnested_rows(staging: Staging, name: Inventory) -> Iterator[pa.RecordBatch]:
     for batch in staging.batches():
-        rows = unfolded(batch, name)
+        rows = unnest_rows(batch, name)
         if rows.num_rows:
             yield rows
 
 
-def row(
+def scan_row(
     request: ScanRequest,
     scan_id: str,
     tally: Tally,

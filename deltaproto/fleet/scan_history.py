@@ -74,7 +74,9 @@ COLUMNS = (
 )
 
 
-NOT_ANSWERED = "check the condition, and that the inventory is intact: any Delta client can read it"
+QUERY_FAILED_HINT = (
+    "check the condition, and that the inventory is intact: any Delta client can read it"
+)
 
 
 def scans_query(scans: str = "scans") -> str:
@@ -82,7 +84,7 @@ def scans_query(scans: str = "scans") -> str:
     return f"SELECT {', '.join(COLUMNS)} FROM {scans}"  # noqa: S608  names of ours only
 
 
-def in_order(rows: Iterable[Mapping[str, Any]]) -> list[PastScan]:
+def parse_scans(rows: Iterable[Mapping[str, Any]]) -> list[PastScan]:
     """Convert rows to scans, oldest first."""
     return sorted(map(PastScan.of, rows), key=lambda scan: (scan.ended_at, scan.scan_id))
 
@@ -91,7 +93,7 @@ def _utc(moment: datetime) -> datetime:
     return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
-def literal(text: str) -> str:
+def sql_literal(text: str) -> str:
     """Quote a string for the SQL of both engines, which differ in backslashes.
 
     Raises:
@@ -102,7 +104,7 @@ def literal(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-class LocalQuestions:
+class LocalInventoryQueries:
     """Queries an inventory with delta-rs, on this machine.
 
     Raises:
@@ -117,7 +119,7 @@ class LocalQuestions:
     def scans(self) -> list[PastScan]:
         """All scans, oldest first."""
         rows = self.ask(scans_query(), (Inventory.SCANS,))
-        return in_order(row for batch in rows for row in batch.to_pylist())
+        return parse_scans(row for batch in rows for row in batch.to_pylist())
 
     def locations(self, scan: PastScan) -> Iterator[str]:
         """The locations of all tables and errors of a scan."""
@@ -130,7 +132,7 @@ class LocalQuestions:
         require_rows(
             scan,
             {
-                name: Counted(row["found"], row["places"])
+                name: RowCounts(row["found"], row["places"])
                 for name in KEYS_OF_ROWS
                 for batch in self.ask(counts_query(scan.scan_id, name, str(name)), (name,))
                 for row in batch.to_pylist()
@@ -154,10 +156,12 @@ class LocalQuestions:
             yield from pa.RecordBatchReader.from_stream(builder.execute(sql))
         except (DeltaError, pa.ArrowException, OSError) as error:
             told = Redactor()(" ".join(str(error).split()))
-            raise UsageError(f"the query on the inventory failed: {told}", NOT_ANSWERED) from None
+            raise UsageError(
+                f"the query on the inventory failed: {told}", QUERY_FAILED_HINT
+            ) from None
 
 
-def newest(scans: list[PastScan]) -> PastScan:
+def newest_scan(scans: list[PastScan]) -> PastScan:
     """The last scan.
 
     Raises:
@@ -170,7 +174,7 @@ def newest(scans: list[PastScan]) -> PastScan:
     return scans[-1]
 
 
-def pick(scans: list[PastScan], wanted: str) -> PastScan:
+def find_scan(scans: list[PastScan], wanted: str) -> PastScan:
     """The scan with that id or id prefix, or the newest one that ended by that time.
 
     A date without a time means its end, in UTC.
@@ -178,7 +182,7 @@ def pick(scans: list[PastScan], wanted: str) -> PastScan:
     Raises:
         UsageError: when no scan matches, or more than one.
     """
-    newest(scans)
+    newest_scan(scans)
     named = [scan for scan in scans if scan.scan_id.startswith(wanted)]
     if len(named) == 1:
         return named[0]
@@ -219,27 +223,27 @@ def counts_query(scan_id: str, name: Inventory, table: str) -> str:
     return (
         "SELECT COALESCE(SUM(rows_of_key), 0) AS found, COUNT(*) AS places "  # noqa: S608
         f"FROM (SELECT COUNT(*) AS rows_of_key FROM {table} "
-        f"WHERE scan_id = {literal(scan_id)} GROUP BY {KEYS_OF_ROWS[name]}) counted"
+        f"WHERE scan_id = {sql_literal(scan_id)} GROUP BY {KEYS_OF_ROWS[name]}) counted"
     )
 
 
 def locations_query(scan_id: str, tables: str, errors: str) -> str:
     """Return the query for the locations of all tables and errors of a scan."""
-    scan = literal(scan_id)
+    scan = sql_literal(scan_id)
     return (
         f"SELECT location FROM {tables} WHERE scan_id = {scan} "  # noqa: S608  names of ours only
         f"UNION ALL SELECT location FROM {errors} WHERE scan_id = {scan}"
     )
 
 
-class Counted(NamedTuple):
+class RowCounts(NamedTuple):
     """The rows of one scan in one table of the inventory."""
 
     rows: int
     keys: int
 
 
-def require_rows(scan: PastScan, counts: Mapping[Inventory, Counted]) -> None:
+def require_rows(scan: PastScan, counts: Mapping[Inventory, RowCounts]) -> None:
     """Compare the rows of a scan with the counts in its row in `scans`.
 
     A table with missing features is an error of that table (`read_inventory.facts_of`).
@@ -249,31 +253,31 @@ def require_rows(scan: PastScan, counts: Mapping[Inventory, Counted]) -> None:
     """
     tables, errors = counts[Inventory.TABLES], counts[Inventory.ERRORS]
     if tables != (scan.tables, scan.tables) or errors.rows != scan.errors:
-        raise lost_rows(scan, tables.keys, errors.rows)
+        raise lost_rows_error(scan, tables.keys, errors.rows)
     for name in (Inventory.FEATURES, Inventory.FINDINGS):
         if twice := counts[name].rows - counts[name].keys:
-            raise _damaged(f"the inventory has {twice:,} {name} of scan {scan.scan_id} twice")
+            raise _damaged_error(f"the inventory has {twice:,} {name} of scan {scan.scan_id} twice")
     findings = counts[Inventory.FINDINGS].rows
     if scan.findings is not None and findings != scan.findings:
-        raise _damaged(
+        raise _damaged_error(
             f"the inventory has {findings:,} findings of scan {scan.scan_id}, which recorded "
             f"{scan.findings:,}: rows are missing"
         )
 
 
-def lost_rows(scan: PastScan, tables: int, errors: int) -> TableError:
+def lost_rows_error(scan: PastScan, tables: int, errors: int) -> TableError:
     """Return the error of a scan whose number of rows differs from its record."""
-    return _damaged(
+    return _damaged_error(
         f"the inventory has {tables:,} tables and {errors:,} errors of scan {scan.scan_id}, "
         f"which recorded {scan.tables:,} and {scan.errors:,}: rows are missing or stored twice"
     )
 
 
-def _damaged(message: str) -> TableError:
+def _damaged_error(message: str) -> TableError:
     return TableError(ErrorCode.CORRUPT_LOG, message, "scan again")
 
 
-class Pair(NamedTuple):
+class ScanPair(NamedTuple):
     """Two scans to compare."""
 
     before: PastScan
@@ -285,19 +289,19 @@ class Pair(NamedTuple):
         return self.before.extent == self.now.extent
 
 
-def pair(scans: list[PastScan], before: str | None, now: str | None) -> Pair:
+def select_pair(scans: list[PastScan], before: str | None, now: str | None) -> ScanPair:
     """The two scans to compare: the newest and the last one before it of the same extent.
 
     Raises:
         UsageError: when there are not two scans.
     """
-    newer = pick(scans, now) if now else newest(scans)
+    newer = find_scan(scans, now) if now else newest_scan(scans)
     if before is not None:
-        return Pair(pick(scans, before), newer)
+        return ScanPair(find_scan(scans, before), newer)
     older = [scan for scan in scans[: scans.index(newer)] if scan.extent == newer.extent]
     if not older:
         raise UsageError(
             f"no scan of the same roots before {newer.scan_id}",
             "scan again later, or pass the other scan with --since",
         )
-    return Pair(older[-1], newer)
+    return ScanPair(older[-1], newer)

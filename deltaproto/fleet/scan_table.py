@@ -9,28 +9,28 @@ from typing import TYPE_CHECKING, NamedTuple
 from deltaproto.errors import DeltaprotoError, ExitCode, TableError
 from deltaproto.fleet.discovered import DiscoveredTable
 from deltaproto.fleet.evaluate import SharedEvaluation, TableEvaluator
-from deltaproto.fleet.rows_builder import Gathered
-from deltaproto.fleet.time_limit import Alarm
+from deltaproto.fleet.rows_builder import RowsBuilder
+from deltaproto.fleet.time_limit import TimeLimit
 from deltaproto.fleet.workers import with_retries
-from deltaproto.location import Location, at
+from deltaproto.location import Location, location_at
 from deltaproto.protocol.table_state import TableState
 from deltaproto.redaction import Redactor
 from deltaproto.tables.log.reader import LogReader
 from deltaproto.tables.storage import open_log
-from deltaproto.tables.storage.interface import Deadline, within
+from deltaproto.tables.storage.interface import Deadline, limit_reads
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def failed(scan_id: str, found: DiscoveredTable, error: DeltaprotoError) -> pa.RecordBatch:
+def failed_row(scan_id: str, found: DiscoveredTable, error: DeltaprotoError) -> pa.RecordBatch:
     """The staged row of one table that could not be read."""
-    gathered = Gathered(scan_id)
+    gathered = RowsBuilder(scan_id)
     gathered.add_error(found.table, found.uri, error)
     return gathered.batch()
 
 
-class Defect(DeltaprotoError):
+class InternalTableError(DeltaprotoError):
     """An internal error on one table, which must not stop the others."""
 
     exit_code = ExitCode.UNREADABLE
@@ -56,8 +56,8 @@ class TableScanner:
 
     def look(self, tables: Sequence[DiscoveredTable]) -> pa.RecordBatch:
         """A staged row for each of the tables."""
-        gathered = Gathered(self._settings.scan_id)
-        with Alarm(self._settings.seconds) as alarm:
+        gathered = RowsBuilder(self._settings.scan_id)
+        with TimeLimit(self._settings.seconds) as alarm:
             for found in tables:
                 try:
                     self._one(found, gathered, alarm)
@@ -69,30 +69,30 @@ class TableScanner:
             return gathered.batch()
         except Exception as error:
             if len(tables) == 1:
-                return failed(self._settings.scan_id, tables[0], self._defect(error))
+                return failed_row(self._settings.scan_id, tables[0], self._defect(error))
         import pyarrow as pa
 
         return pa.concat_batches([self.look([found]) for found in tables])
 
-    def _defect(self, error: Exception) -> Defect:
+    def _defect(self, error: Exception) -> InternalTableError:
         said = f"internal error, {type(error).__name__}: {error}"
-        return Defect(
+        return InternalTableError(
             Redactor(self._settings.storage_options)(said),
             "report it; run `deltaproto inspect --debug` on this table for details",
         )
 
-    def _one(self, found: DiscoveredTable, gathered: Gathered, alarm: Alarm) -> None:
+    def _one(self, found: DiscoveredTable, gathered: RowsBuilder, alarm: TimeLimit) -> None:
         # An interrupted table must leave `gathered` unchanged.
         gathered.add(*alarm.within(partial(self._judged, found, alarm.works)))
 
     def _judged(self, found: DiscoveredTable, limited: bool) -> tuple[TableState, SharedEvaluation]:
-        location = at(found.location, found.table)
+        location = location_at(found.location, found.table)
         if location.path is None:
             state = self._remote(location, found)
         else:
             store = open_log(location, {})
             if not limited:
-                store = within(store, Deadline(self._settings.seconds))
+                store = limit_reads(store, Deadline(self._settings.seconds))
             state = self._reader.read_from(location, store)
         return state, self._judge.judge(state)
 
@@ -102,6 +102,6 @@ class TableScanner:
         def read(tried: int) -> TableState:
             listed = None if tried else found.listed
             store = open_log(location, self._settings.storage_options, listed)
-            return self._reader.read_from(location, within(store, deadline))
+            return self._reader.read_from(location, limit_reads(store, deadline))
 
         return with_retries(read, deadline)

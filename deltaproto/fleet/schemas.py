@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from deltaproto.errors import TableError
 from deltaproto.location import locate
-from deltaproto.sql.quoting import identifier
+from deltaproto.sql.quoting import quote_identifier
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -43,7 +43,7 @@ KEYS = ("scan_id", "location", "table")
 
 
 @cache
-def schema(name: Inventory) -> pa.Schema:
+def inventory_schema(name: Inventory) -> pa.Schema:
     """The columns of one of the inventory's tables."""
     import pyarrow as pa
 
@@ -62,7 +62,7 @@ def schema(name: Inventory) -> pa.Schema:
 
 
 @cache
-def staged() -> pa.Schema:
+def staged_schema() -> pa.Schema:
     """Schema with one row per table, all its details nested."""
     import pyarrow as pa
 
@@ -168,16 +168,16 @@ def _error() -> list[pa.Field]:
     ]
 
 
-def named(inventory: str, name: Inventory) -> str:
+def inventory_table_sql(inventory: str, name: Inventory) -> str:
     """The name of one of the inventory's tables in Spark statements."""
-    return f"delta.{identifier(f'{inventory}/{name}')}"
+    return f"delta.{quote_identifier(f'{inventory}/{name}')}"
 
 
-def types(columns: pa.Schema) -> str:
+def columns_ddl(columns: pa.Schema) -> str:
     """The columns as DDL, which Spark Connect accepts as well."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
     return ", ".join(
-        f"{identifier(field.name)} {field.dataType.simpleString()}"
+        f"{quote_identifier(field.name)} {field.dataType.simpleString()}"
         for field in from_arrow_schema(columns)
     )

@@ -23,16 +23,16 @@ from deltaproto.policy.document import PolicyError, reader, source
 from deltaproto.policy.document.errors import Fault
 from deltaproto.policy.document.source import Node, Scalar
 
-NAME = "deltaproto.yaml"
+SETTINGS_FILE = "deltaproto.yaml"
 _PATHS = ("roots", "lists")
 _LISTS = (*_PATHS, "catalogs", "include", "exclude")
-_OLD = {"to": "inventory"}
+_RENAMED_KEYS = {"to": "inventory"}
 """keys of earlier releases, which still work"""
 _PATH = ("inventory", "policy")
 _ENGINES = ("local", "spark")
-NUMBERS = {"parallel": 512, "timeout": 86_400, "keep": 100_000}
+NUMBER_LIMITS = {"parallel": 512, "timeout": 86_400, "keep": 100_000}
 """upper limits; parallel is a count, timeout in seconds, keep in days"""
-_FIELDS = (*_LISTS, *_PATH, "engine", *NUMBERS, "storage_options", "spark_conf")
+_FIELDS = (*_LISTS, *_PATH, "engine", *NUMBER_LIMITS, "storage_options", "spark_conf")
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
 
 
@@ -44,36 +44,39 @@ def read_settings(path: str, environment: Mapping[str, str]) -> dict[str, Any]:
     """
     folder = os.path.dirname(os.path.abspath(path))
     try:
-        root = reader.fields(source.read(path), ("scan",), ("scan",))
-        values = reader.fields(root["scan"], (*_FIELDS, *_OLD))
-        values = {_OLD.get(key, key): node for key, node in values.items()}
-        return {key: _value(key, node, folder, environment) for key, node in values.items()}
+        root = reader.read_fields(source.parse_file(path), ("scan",), ("scan",))
+        values = reader.read_fields(root["scan"], (*_FIELDS, *_RENAMED_KEYS))
+        values = {_RENAMED_KEYS.get(key, key): node for key, node in values.items()}
+        return {key: _parse_value(key, node, folder, environment) for key, node in values.items()}
     except Fault as fault:
-        hint = "start it with scan:" if fault.problem == source.EMPTY else fault.hint
+        hint = "start it with scan:" if fault.problem == source.EMPTY_FILE else fault.hint
         raise PolicyError(path, fault.position, fault.problem, hint) from None
 
 
-def _value(key: str, node: Node, folder: str, environment: Mapping[str, str]) -> Any:
+def _parse_value(key: str, node: Node, folder: str, environment: Mapping[str, str]) -> Any:
     if key in _LISTS:
-        named = reader.address if key in _PATHS else reader.text
-        texts = tuple(named(each) for each in reader.items(node))
-        return tuple(_below(folder, text) for text in texts) if key in _PATHS else texts
+        named = reader.read_address if key in _PATHS else reader.read_text
+        texts = tuple(named(each) for each in reader.read_items(node))
+        return tuple(_resolve_path(folder, text) for text in texts) if key in _PATHS else texts
     if key in _PATH:
-        return _below(folder, reader.address(node))
-    if key in NUMBERS:
-        return reader.integer(node, 1, NUMBERS[key])
+        return _resolve_path(folder, reader.read_address(node))
+    if key in NUMBER_LIMITS:
+        return reader.read_integer(node, 1, NUMBER_LIMITS[key])
     if key == "engine":
-        return reader.choice(node, _ENGINES, "engine")
-    return {name.text: _filled(each, environment) for name, each in reader.pairs(node)}
+        return reader.read_choice(node, _ENGINES, "engine")
+    return {
+        name.text: _substitute_variables(each, environment)
+        for name, each in reader.read_pairs(node)
+    }
 
 
-def _below(folder: str, text: str) -> str:
+def _resolve_path(folder: str, text: str) -> str:
     return text if "://" in text else os.path.normpath(os.path.join(folder, text))
 
 
-def _filled(node: Node, environment: Mapping[str, str]) -> str:
+def _substitute_variables(node: Node, environment: Mapping[str, str]) -> str:
     if not isinstance(node, Scalar):
-        raise reader.wrong(node, "a string")
+        raise reader.unexpected_node(node, "a string")
     missing = [name for name in _VARIABLE.findall(node.text) if name not in environment]
     if missing:
         raise Fault(

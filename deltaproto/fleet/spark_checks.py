@@ -14,12 +14,12 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from deltaproto.fleet.evaluate import PolicyTally, check_row
-from deltaproto.fleet.read_inventory import error_of, query
-from deltaproto.fleet.rows_builder import array
+from deltaproto.fleet.read_inventory import error_from_row, tables_query
+from deltaproto.fleet.rows_builder import arrow_array
 from deltaproto.fleet.scan_history import PastScan
-from deltaproto.fleet.schemas import types
-from deltaproto.fleet.spark_questions import SparkQuestions
-from deltaproto.policy.evaluate import Checked, Checker, unreadable
+from deltaproto.fleet.schemas import columns_ddl
+from deltaproto.fleet.spark_questions import SparkInventoryQueries
+from deltaproto.policy.evaluate import Checker, TableCheck, unreadable_table
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -53,16 +53,20 @@ Batches = Iterator["pa.RecordBatch"]
 class SparkChecks:
     """Checks the tables of one scan against one policy."""
 
-    def __init__(self, questions: SparkQuestions, scan: PastScan, checker: Checker) -> None:
+    def __init__(self, questions: SparkInventoryQueries, scan: PastScan, checker: Checker) -> None:
         self._questions, self._scan, self._checker = questions, scan, checker
 
     def verdicts(self) -> DataFrame:
         """One row per table, client and access: what the client can do, and why not."""
-        return self._over(_rows(self._checker, _verdict_schema, _verdicts), _verdict_schema())
+        return self._over(
+            _rows_mapper(self._checker, _verdict_schema, _verdict_rows), _verdict_schema()
+        )
 
     def findings(self) -> DataFrame:
         """One row per finding of the policy, including those of `inspect`."""
-        return self._over(_rows(self._checker, _finding_schema, _findings), _finding_schema())
+        return self._over(
+            _rows_mapper(self._checker, _finding_schema, _finding_rows), _finding_schema()
+        )
 
     def tally(self) -> PolicyTally:
         """Counts computed on the executors, including tables that the scan could not read."""
@@ -70,7 +74,7 @@ class SparkChecks:
 
         tally = PolicyTally()
         counts = pa.schema([pa.field("counts", pa.string()), pa.field("use", pa.binary())])
-        for row in self._over(_counted(self._checker), counts).collect():
+        for row in self._over(_tally_mapper(self._checker), counts).collect():
             tally.merge(row["counts"])
             # Pickled by our own code, from our own objects.
             self._checker.use.merge(pickle.loads(row["use"]))  # noqa: S301
@@ -78,54 +82,54 @@ class SparkChecks:
             tally.add(each)
         return tally
 
-    def checked(self) -> Iterator[Checked]:
+    def checked(self) -> Iterator[TableCheck]:
         """The check of every table, followed by those that the scan could not read."""
         import pyarrow as pa
 
         packed = pa.schema([pa.field("packed", pa.binary())])
-        for row in self._over(_packed(self._checker), packed).toLocalIterator():
+        for row in self._over(_pickle_mapper(self._checker), packed).toLocalIterator():
             # Pickled by our own code, from our own objects.
             yield from pickle.loads(row["packed"])  # noqa: S301
         yield from self._unreadable()
 
-    def _unreadable(self) -> Iterator[Checked]:
+    def _unreadable(self) -> Iterator[TableCheck]:
         for row in self._questions.errors(self._scan).toLocalIterator():
-            yield unreadable(row["table"], error_of(row.asDict()))
+            yield unreadable_table(row["table"], error_from_row(row.asDict()))
 
     def _over(self, work: Callable[[Batches], Batches], columns: pa.Schema) -> DataFrame:
-        asked = self._questions.ask(query(self._scan.scan_id, "`", self._questions.names()))
-        return asked.mapInArrow(work, types(columns))
+        asked = self._questions.ask(tables_query(self._scan.scan_id, "`", self._questions.names()))
+        return asked.mapInArrow(work, columns_ddl(columns))
 
 
-def _checks(checker: Checker, batch: pa.RecordBatch) -> Iterator[Checked]:
+def _check_batch(checker: Checker, batch: pa.RecordBatch) -> Iterator[TableCheck]:
     return (check_row(row, checker) for row in batch.to_pylist())
 
 
-def _rows(
+def _rows_mapper(
     checker: Checker,
     schema: Callable[[], pa.Schema],
-    rows_of: Callable[[Checked], Iterable[tuple[Any, ...]]],
+    rows_of: Callable[[TableCheck], Iterable[tuple[Any, ...]]],
 ) -> Callable[[Batches], Batches]:
     def made(batches: Batches) -> Batches:
         import pyarrow as pa
 
         columns = schema()
         for batch in batches:
-            rows = [row for each in _checks(checker, batch) for row in rows_of(each)]
+            rows = [row for each in _check_batch(checker, batch) for row in rows_of(each)]
             values = [list(column) for column in zip(*rows, strict=True)] or [[] for _ in columns]
-            arrays = [array(v, field.type) for v, field in zip(values, columns, strict=True)]
+            arrays = [arrow_array(v, field.type) for v, field in zip(values, columns, strict=True)]
             yield pa.RecordBatch.from_arrays(arrays, schema=columns)
 
     return made
 
 
-def _counted(checker: Checker) -> Callable[[Batches], Batches]:
+def _tally_mapper(checker: Checker) -> Callable[[Batches], Batches]:
     def counted(batches: Batches) -> Batches:
         import pyarrow as pa
 
         tally = PolicyTally()
         for batch in batches:
-            for each in _checks(checker, batch):
+            for each in _check_batch(checker, batch):
                 tally.add(each)
                 checker.observe(each)
         use = pa.array([pickle.dumps(checker.use)], pa.binary())
@@ -134,12 +138,12 @@ def _counted(checker: Checker) -> Callable[[Batches], Batches]:
     return counted
 
 
-def _packed(checker: Checker) -> Callable[[Batches], Batches]:
+def _pickle_mapper(checker: Checker) -> Callable[[Batches], Batches]:
     def packed(batches: Batches) -> Batches:
         import pyarrow as pa
 
         for batch in batches:
-            found = list(_checks(checker, batch))
+            found = list(_check_batch(checker, batch))
             parts = [
                 pickle.dumps(found[start : start + _TOGETHER])
                 for start in range(0, len(found), _TOGETHER)
@@ -164,7 +168,7 @@ def _finding_schema() -> pa.Schema:
     return pa.schema([pa.field(name, pa.string()) for name in _FINDING])
 
 
-def _verdicts(checked: Checked) -> Iterator[tuple[Any, ...]]:
+def _verdict_rows(checked: TableCheck) -> Iterator[tuple[Any, ...]]:
     for judged in checked.verdicts:
         verdict = judged.verdict
         yield (
@@ -180,7 +184,7 @@ def _verdicts(checked: Checked) -> Iterator[tuple[Any, ...]]:
         )
 
 
-def _findings(checked: Checked) -> Iterator[tuple[Any, ...]]:
+def _finding_rows(checked: TableCheck) -> Iterator[tuple[Any, ...]]:
     for finding in checked.findings:
         told = [getattr(finding, name) for name in _FINDING[2:]]
         yield (checked.location, checked.table, *(None if v is None else str(v) for v in told))

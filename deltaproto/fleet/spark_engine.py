@@ -18,13 +18,19 @@ from typing import TYPE_CHECKING, Any
 
 from deltaproto.errors import UsageError
 from deltaproto.fleet.discovered import DiscoveredTable
-from deltaproto.fleet.rows_builder import unfolded
+from deltaproto.fleet.rows_builder import unnest_rows
 from deltaproto.fleet.scan_table import ReadSettings, TableScanner
-from deltaproto.fleet.schemas import Inventory, named, schema, staged, types
-from deltaproto.fleet.staging import SPARK_FOLDER, is_running
+from deltaproto.fleet.schemas import (
+    Inventory,
+    columns_ddl,
+    inventory_schema,
+    inventory_table_sql,
+    staged_schema,
+)
+from deltaproto.fleet.staging import SPARK_STAGING_FOLDER, is_running
 from deltaproto.fleet.summary import Tally
 from deltaproto.redaction import Redactor
-from deltaproto.sql.quoting import identifier
+from deltaproto.sql.quoting import quote_identifier
 from deltaproto.tables.engine_errors import first_line
 from deltaproto.tables.session import remove_folder, sql_rows
 
@@ -38,7 +44,7 @@ _TASK = 200
 """minimum number of tables per job"""
 _MOST_TASKS = 2_000
 # The lowest protocol, regardless of session defaults: every client can read the inventory.
-_LOWEST = (
+_LOWEST_PROTOCOL = (
     "'delta.minReaderVersion'='1','delta.minWriterVersion'='2',"
     "'delta.enableDeletionVectors'='false','delta.enableRowTracking'='false',"
     "'delta.columnMapping.mode'='none'"
@@ -58,7 +64,7 @@ class SparkEngine:
     ) -> None:
         self._session, self._inventory = session, inventory.rstrip("/")
         self._settings, self._resumes = settings, resumes
-        self._staging = f"{self._inventory}/{SPARK_FOLDER}/{settings.scan_id}"
+        self._staging = f"{self._inventory}/{SPARK_STAGING_FOLDER}/{settings.scan_id}"
 
     def look(self, tables: Iterable[DiscoveredTable], tasks: int | None) -> Iterator[int]:
         """Stage the results of the tables; yield the number of tables after each job.
@@ -74,13 +80,15 @@ class SparkEngine:
                 done = self._staged().selectExpr("location as uri")
                 frame = frame.join(done, "uri", "left_anti")
             spread = tasks or min(max(len(names) // _TASK, 1), _MOST_TASKS)
-            seen = frame.repartition(spread).mapInArrow(_reader(self._settings), types(staged()))
+            seen = frame.repartition(spread).mapInArrow(
+                _reading_mapper(self._settings), columns_ddl(staged_schema())
+            )
             self._append(seen, self._staging, ())
             yield len(chunk)
 
     def stage(self, batch: pa.RecordBatch) -> None:
         """Stage rows built on the driver, each once."""
-        frame = self._session.createDataFrame(batch.to_pylist(), types(staged()))
+        frame = self._session.createDataFrame(batch.to_pylist(), columns_ddl(staged_schema()))
         if self._resumes:
             done = self._staged().select("location")
             frame = frame.join(done, "location", "left_anti").select(frame.columns)
@@ -94,11 +102,13 @@ class SparkEngine:
         """
         for name in (Inventory.TABLES, Inventory.FEATURES, Inventory.FINDINGS, Inventory.ERRORS):
             self._create(name)
-            rows = self._staged().mapInArrow(_unfolder(name), types(schema(name)))
+            rows = self._staged().mapInArrow(
+                _unnesting_mapper(name), columns_ddl(inventory_schema(name))
+            )
             self._append(rows, self._uri(name), self._once(name))
         self._create(Inventory.SCANS)
-        row = tuple(scan[column] for column in schema(Inventory.SCANS).names)
-        frame = self._session.createDataFrame([row], types(schema(Inventory.SCANS)))
+        row = tuple(scan[column] for column in inventory_schema(Inventory.SCANS).names)
+        frame = self._session.createDataFrame([row], columns_ddl(inventory_schema(Inventory.SCANS)))
         self._append(frame, self._uri(Inventory.SCANS), self._once(Inventory.SCANS))
 
     def clear(self) -> None:
@@ -106,7 +116,7 @@ class SparkEngine:
         if remove_folder(self._session, self._staging):
             return
         # Spark Connect cannot remove a folder; a few files of its log remain.
-        name = f"delta.{identifier(self._staging)}"
+        name = f"delta.{quote_identifier(self._staging)}"
         key = "spark.databricks.delta.retentionDurationCheck.enabled"
         before = self._session.conf.get(key, None)
         with suppress(Exception):
@@ -121,7 +131,7 @@ class SparkEngine:
     def tally(self) -> Tally:
         """Counts of all staged rows, computed on the executors."""
         tally = Tally()
-        rows = self._staged().mapInArrow(_counted, "counts string").collect()
+        rows = self._staged().mapInArrow(_tally_batches, "counts string").collect()
         for row in rows:
             tally.merge(row["counts"])
         return tally
@@ -137,10 +147,10 @@ class SparkEngine:
         return (("txnAppId", f"deltaproto-{self._settings.scan_id}-{name}"), ("txnVersion", "1"))
 
     def _create(self, name: Inventory) -> None:
-        columns = types(schema(name))
+        columns = columns_ddl(inventory_schema(name))
         create = (
-            f"CREATE TABLE IF NOT EXISTS {named(self._inventory, name)} ({columns}) "
-            f"USING delta PARTITIONED BY (scan_id) TBLPROPERTIES ({_LOWEST})"
+            f"CREATE TABLE IF NOT EXISTS {inventory_table_sql(self._inventory, name)} ({columns}) "
+            f"USING delta PARTITIONED BY (scan_id) TBLPROPERTIES ({_LOWEST_PROTOCOL})"
         )
         with suppress(Exception):
             sql_rows(self._session, create)
@@ -159,26 +169,26 @@ class SparkEngine:
             action()
         except Exception as error:
             raise UsageError(
-                f"Spark cannot scan into {self._inventory}: {Redactor()(_cause(error))}",
+                f"Spark cannot scan into {self._inventory}: {Redactor()(_find_cause(error))}",
                 "check that Spark may write there, and that its executors have deltaproto",
             ) from None
 
 
-def _cause(error: Exception) -> str:
+def _find_cause(error: Exception) -> str:
     """The cause of an error, even if it was raised in Python on an executor."""
     raised = re.findall(r"^(?:\w+\.)*\w+(?:Error|Exception): .+$", str(error), re.MULTILINE)
     in_python = "Python worker" in first_line(error)
     return str(raised[-1]) if in_python and raised else first_line(error)
 
 
-def unfinished(session: SparkSession, inventory: str) -> str | None:
+def find_unfinished_scan(session: SparkSession, inventory: str) -> str | None:
     """The id of the newest scan that was staged and not published, or None.
 
     Ignores scans that another process on this machine is running.
     """
     where = inventory.rstrip("/")
     # Spark ignores names with an underscore unless the path contains them literally.
-    first = f"{where}/{SPARK_FOLDER}/*/_delta_log/{0:020}.json"
+    first = f"{where}/{SPARK_STAGING_FOLDER}/*/_delta_log/{0:020}.json"
     try:
         files = session.read.format("binaryFile").load(first).select("path").collect()
     except Exception:
@@ -193,7 +203,7 @@ def unfinished(session: SparkSession, inventory: str) -> str | None:
     return max(staged_ids, default=None)
 
 
-def _reader(
+def _reading_mapper(
     settings: ReadSettings,
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -206,20 +216,20 @@ def _reader(
     return read
 
 
-def _unfolder(
+def _unnesting_mapper(
     name: Inventory,
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def unfold(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            yield unfolded(batch.cast(staged()), name)
+            yield unnest_rows(batch.cast(staged_schema()), name)
 
     return unfold
 
 
-def _counted(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _tally_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     import pyarrow as pa
 
     tally = Tally()
     for batch in batches:
-        tally.add(batch.cast(staged()))
+        tally.add(batch.cast(staged_schema()))
     yield pa.RecordBatch.from_pydict({"counts": [tally.dumped()]})

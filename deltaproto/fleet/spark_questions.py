@@ -12,30 +12,35 @@ from typing import TYPE_CHECKING
 from deltaproto.fleet.drift import rows
 from deltaproto.fleet.drift.attribution import CommitAttributor
 from deltaproto.fleet.drift.diff import Difference
-from deltaproto.fleet.drift.query import Places, places_of, query, told
-from deltaproto.fleet.inventory import no_inventory, wrong_type
+from deltaproto.fleet.drift.query import (
+    UnreadablePlaces,
+    differences_of_row,
+    drift_query,
+    unreadable_by_location,
+)
+from deltaproto.fleet.inventory import missing_inventory_error, wrong_type_error
 from deltaproto.fleet.read_inventory import errors_query
 from deltaproto.fleet.scan_history import (
     KEYS_OF_ROWS,
-    Counted,
-    Pair,
     PastScan,
+    RowCounts,
+    ScanPair,
     counts_query,
-    in_order,
     locations_query,
+    parse_scans,
     require_rows,
     scans_query,
 )
-from deltaproto.fleet.schemas import Inventory, named, schema, types
+from deltaproto.fleet.schemas import Inventory, columns_ddl, inventory_schema, inventory_table_sql
 from deltaproto.sql.quoting import has_variable
-from deltaproto.tables.session import as_written, sql_rows
+from deltaproto.tables.session import sql_rows, without_substitution
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
 
-class SparkQuestions:
+class SparkInventoryQueries:
     """Queries an inventory through one Spark session.
 
     Args:
@@ -57,9 +62,9 @@ class SparkQuestions:
             found = sql_rows(self._session, scans_query(self._name(Inventory.SCANS)))
         except Exception as error:
             if "DELTA_" in str(error) or "PATH_NOT_FOUND" in str(error):
-                raise no_inventory(self._inventory) from None
+                raise missing_inventory_error(self._inventory) from None
             raise
-        return in_order(row.asDict() for row in found)
+        return parse_scans(row.asDict() for row in found)
 
     def locations(self, scan: PastScan) -> Iterator[str]:
         """The locations of all tables and errors of a scan."""
@@ -72,14 +77,14 @@ class SparkQuestions:
         require_rows(
             scan,
             {
-                name: Counted(row["found"], row["places"])
+                name: RowCounts(row["found"], row["places"])
                 for name in KEYS_OF_ROWS
                 for row in self.ask(counts_query(scan.scan_id, name, self._name(name))).collect()
             },
         )
 
     def drift(
-        self, pair: Pair, detective: CommitAttributor | None, *, ordered: bool = False
+        self, pair: ScanPair, detective: CommitAttributor | None, *, ordered: bool = False
     ) -> DataFrame:
         """A row for every change between the two scans; columns as `drift.rows.schema`.
 
@@ -88,15 +93,15 @@ class SparkQuestions:
             ordered: sort by location.
         """
         before, now = (
-            places_of(row.asDict() for row in self.errors(scan).collect())
+            unreadable_by_location(row.asDict() for row in self.errors(scan).collect())
             for scan in (pair.before, pair.now)
         )
-        places = Places(before, now, pair.alike)
+        places = UnreadablePlaces(before, now, pair.alike)
         names = (Inventory.TABLES, Inventory.ERRORS, Inventory.FEATURES)
-        asked = query(pair, "`", *map(self._name, names))
+        asked = drift_query(pair, "`", *map(self._name, names))
         # Sort before the logs are read: Spark's sort evaluates its input twice.
         frame = self.ask(f"{asked} ORDER BY location" if ordered else asked)
-        return frame.mapInArrow(_drifted(places, detective), types(rows.schema()))
+        return frame.mapInArrow(_drift_mapper(places, detective), columns_ddl(rows.drift_schema()))
 
     def names(self) -> dict[Inventory, str]:
         """Spark's names of the inventory's tables."""
@@ -104,7 +109,7 @@ class SparkQuestions:
 
     def ask(self, sql: str) -> DataFrame:
         """The result of a query."""
-        with as_written(self._session) if has_variable(sql) else nullcontext():
+        with without_substitution(self._session) if has_variable(sql) else nullcontext():
             return self._session.sql(sql)
 
     def errors(self, scan: PastScan) -> DataFrame:
@@ -115,12 +120,12 @@ class SparkQuestions:
         if name not in self._checked:
             self._require_types(name)
             self._checked.add(name)
-        return named(self._inventory, name)
+        return inventory_table_sql(self._inventory, name)
 
     def _require_types(self, name: Inventory) -> None:
         from pyspark.sql.pandas.types import from_arrow_schema
 
-        wanted = {field.name: field.dataType for field in from_arrow_schema(schema(name))}
+        wanted = {field.name: field.dataType for field in from_arrow_schema(inventory_schema(name))}
         found = self._session.read.format("delta").load(f"{self._inventory}/{name}").schema
         for field in found:
             type_, right = (
@@ -128,24 +133,24 @@ class SparkQuestions:
                 for each in (field.dataType, wanted.get(field.name, field.dataType))
             )
             if type_ != right:
-                raise wrong_type(name, field.name, type_, right)
+                raise wrong_type_error(name, field.name, type_, right)
 
 
-def changes(frame: DataFrame) -> Iterator[Difference]:
+def read_differences(frame: DataFrame) -> Iterator[Difference]:
     """The rows of a frame of changes, one partition in memory at a time."""
     for row in frame.toLocalIterator(prefetchPartitions=True):
-        yield rows.change_of(row.asDict())
+        yield rows.parse_difference(row.asDict())
 
 
-def _drifted(
-    places: Places, detective: CommitAttributor | None
+def _drift_mapper(
+    places: UnreadablePlaces, detective: CommitAttributor | None
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def drifted(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             found: list[Difference] = []
             for row in batch.to_pylist():
-                each = told(row, places)
+                each = differences_of_row(row, places)
                 found += detective.solve(*each) if detective and each.changes else each.changes
-            yield rows.batch(found)
+            yield rows.differences_batch(found)
 
     return drifted

@@ -9,13 +9,21 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from deltaproto.errors import UsageError
-from deltaproto.fleet.discovered import Passed, UnreadablePlace
-from deltaproto.fleet.discovery import discover
-from deltaproto.fleet.rows_builder import unseen_rows
-from deltaproto.fleet.scan import Progress, Scan, ScanRequest, new_id, none_to_resume, row, tables
+from deltaproto.fleet.discovered import SkippedPlaces, UnreadablePlace
+from deltaproto.fleet.discovery import discover_tables
+from deltaproto.fleet.rows_builder import unreadable_place_rows
+from deltaproto.fleet.scan import (
+    ScanProgress,
+    ScanRequest,
+    ScanResult,
+    new_scan_id,
+    nothing_to_resume_error,
+    readable_tables,
+    scan_row,
+)
 from deltaproto.fleet.scan_table import ReadSettings
-from deltaproto.fleet.spark_engine import SparkEngine, unfinished
-from deltaproto.fleet.staging import spark_lock
+from deltaproto.fleet.spark_engine import SparkEngine, find_unfinished_scan
+from deltaproto.fleet.staging import hold_spark_lock
 from deltaproto.protocol.table_state import SparkSettings
 from deltaproto.tables.session import spark_session
 
@@ -25,7 +33,9 @@ if TYPE_CHECKING:
 _THREADS = 32
 
 
-def scan_with_spark(request: ScanRequest, spark: SparkSettings, progress: Progress) -> Scan:
+def scan_with_spark(
+    request: ScanRequest, spark: SparkSettings, progress: ScanProgress
+) -> ScanResult:
     """Like `scan`, on the executors of a Spark session; `parallel` is the number of tasks.
 
     Raises:
@@ -40,25 +50,25 @@ def scan_with_spark(request: ScanRequest, spark: SparkSettings, progress: Progre
     began, clock = datetime.now(UTC), time.monotonic()
     session = spark_session(spark)
     where = request.inventory.location.path or request.inventory.location.uri
-    scan_id = unfinished(session, where) if request.resume else new_id(began)
+    scan_id = find_unfinished_scan(session, where) if request.resume else new_scan_id(began)
     if scan_id is None:
-        raise none_to_resume()
+        raise nothing_to_resume_error()
     folder = request.inventory.location.path
     # Spark may run on another machine, with a different folder at this path.
     shared = folder is not None and (spark.remote is None or os.path.isdir(folder))
-    with spark_lock(folder, scan_id) if folder and shared else nullcontext():
-        return _scanned(request, session, where, scan_id, began, clock, progress)
+    with hold_spark_lock(folder, scan_id) if folder and shared else nullcontext():
+        return _run_scan(request, session, where, scan_id, began, clock, progress)
 
 
-def _scanned(
+def _run_scan(
     request: ScanRequest,
     session: SparkSession,
     where: str,
     scan_id: str,
     began: datetime,
     clock: float,
-    progress: Progress,
-) -> Scan:
+    progress: ScanProgress,
+) -> ScanResult:
     settings = ReadSettings(scan_id, request.storage_options, request.seconds)
     engine = SparkEngine(session, where, settings, resumes=request.resume)
     resumed = 0
@@ -67,15 +77,15 @@ def _scanned(
         resumed = before.tables + before.errors.total()
     unseen: list[UnreadablePlace] = []
     looked = 0
-    passed = Passed()
-    for found in discover(request.source, request.storage_options, _THREADS, passed):
-        for count in engine.look(tables(found, unseen, set()), request.parallel):
+    passed = SkippedPlaces()
+    for found in discover_tables(request.source, request.storage_options, _THREADS, passed):
+        for count in engine.look(readable_tables(found, unseen, set()), request.parallel):
             looked += count
             progress(looked)
     if unseen:
-        engine.stage(unseen_rows(scan_id, unseen))
+        engine.stage(unreadable_place_rows(scan_id, unseen))
     tally = engine.tally()
     seconds = time.monotonic() - clock
-    engine.publish(row(request, scan_id, tally, began, seconds, engine="spark"))
+    engine.publish(scan_row(request, scan_id, tally, began, seconds, engine="spark"))
     engine.clear()
-    return Scan(scan_id, seconds, tally, resumed, passed.notes())
+    return ScanResult(scan_id, seconds, tally, resumed, passed.notes())

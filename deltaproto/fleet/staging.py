@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from deltaproto.errors import UsageError
 from deltaproto.fleet.scan_history import Extent, extent_of
-from deltaproto.fleet.schemas import staged
+from deltaproto.fleet.schemas import staged_schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-FOLDER = "_staging"
-SPARK_FOLDER = "_staging_spark"
+STAGING_FOLDER = "_staging"
+SPARK_STAGING_FOLDER = "_staging_spark"
 _SUFFIX = ".arrow"
 _EXTENT = "extent.json"
 
@@ -40,16 +40,16 @@ class Staging:
 
     def __init__(self, inventory: str, scan_id: str, extent: Extent | None = None) -> None:
         self.scan_id = scan_id
-        self._folder = os.path.join(inventory, FOLDER, scan_id)
+        self._folder = os.path.join(inventory, STAGING_FOLDER, scan_id)
         try:
             os.makedirs(self._folder, exist_ok=True)
-            self._lock = _locked(f"{self._folder}.lock")
+            self._lock = _acquire_lock(f"{self._folder}.lock")
             taken = [os.path.basename(path)[: -len(_SUFFIX)] for path in self._parts()]
             self._next = 1 + max(map(int, taken), default=-1)
             if extent is not None:
                 _write_extent(self._folder, extent)
         except OSError as error:
-            raise _unwritable(self._folder, error) from None
+            raise _unwritable_error(self._folder, error) from None
 
     def __enter__(self) -> Self:
         return self
@@ -65,11 +65,11 @@ class Staging:
         self._next += 1
         aside = f"{path}.tmp"
         try:
-            with pa.OSFile(aside, "wb") as file, pa.ipc.new_file(file, staged()) as writer:
+            with pa.OSFile(aside, "wb") as file, pa.ipc.new_file(file, staged_schema()) as writer:
                 writer.write_batch(batch)
             os.replace(aside, path)
         except OSError as error:
-            raise _unwritable(self._folder, error) from None
+            raise _unwritable_error(self._folder, error) from None
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Every part in order. A part that cannot be read is skipped and removed."""
@@ -96,22 +96,22 @@ class Staging:
         return [os.path.join(self._folder, name) for name in names]
 
 
-class Held(UsageError):
+class ScanLockedError(UsageError):
     """Another process is running this scan."""
 
 
-def last_unfinished(inventory: str, extent: Extent) -> Staging | None:
+def open_unfinished(inventory: str, extent: Extent) -> Staging | None:
     """Resume the newest unfinished scan of this extent, or return None if there is none.
 
     Raises:
         UsageError: when all unfinished scans search other roots, or leave out other folders.
     """
     other: Unfinished | None = None
-    for scan in unfinished_scans(inventory, (FOLDER,)):
+    for scan in unfinished_scans(inventory, (STAGING_FOLDER,)):
         if scan.extent not in (None, extent):
             other = other or scan
             continue
-        with suppress(Held):
+        with suppress(ScanLockedError):
             return Staging(inventory, scan.scan_id)
     if other is not None and other.extent is not None:
         raise UsageError(
@@ -139,7 +139,7 @@ class Unfinished(NamedTuple):
 
 
 def unfinished_scans(
-    inventory: str, folders: tuple[str, ...] = (FOLDER, SPARK_FOLDER)
+    inventory: str, folders: tuple[str, ...] = (STAGING_FOLDER, SPARK_STAGING_FOLDER)
 ) -> list[Unfinished]:
     """Return the scans that were started and not finished, newest first, without running ones."""
     found = []
@@ -150,7 +150,7 @@ def unfinished_scans(
                 Unfinished(each, _read_extent(os.path.join(folder, each)))
                 for each in os.listdir(folder)
                 if os.path.isdir(os.path.join(folder, each))
-                and not _held(os.path.join(folder, f"{each}.lock"))
+                and not _is_locked(os.path.join(folder, f"{each}.lock"))
             ]
     return sorted(found, key=lambda scan: scan.scan_id, reverse=True)
 
@@ -171,7 +171,7 @@ def _read_extent(folder: str) -> Extent | None:
 
 
 @contextmanager
-def spark_lock(inventory: str, scan_id: str) -> Iterator[None]:
+def hold_spark_lock(inventory: str, scan_id: str) -> Iterator[None]:
     """Hold the lock of a running Spark scan, as `Staging` does for a local scan.
 
     Does nothing if this machine cannot write the folder or lock a file in it: Spark may reach a
@@ -183,11 +183,11 @@ def spark_lock(inventory: str, scan_id: str) -> Iterator[None]:
     Raises:
         Held: when another process is running this scan.
     """
-    folder = os.path.join(inventory, SPARK_FOLDER)
+    folder = os.path.join(inventory, SPARK_STAGING_FOLDER)
     path = os.path.join(folder, f"{scan_id}.lock")
     try:
         os.makedirs(folder, exist_ok=True)
-        lock = _locked(path)
+        lock = _acquire_lock(path)
     except (OSError, NotImplementedError):
         yield
         return
@@ -203,15 +203,15 @@ def spark_lock(inventory: str, scan_id: str) -> Iterator[None]:
 
 def is_running(inventory: str, scan_id: str) -> bool:
     """Whether another process is running a Spark scan into this folder."""
-    return _held(os.path.join(inventory, SPARK_FOLDER, f"{scan_id}.lock"))
+    return _is_locked(os.path.join(inventory, SPARK_STAGING_FOLDER, f"{scan_id}.lock"))
 
 
-def _held(lock: str) -> bool:
+def _is_locked(lock: str) -> bool:
     if not os.path.exists(lock):
         return False
     try:
-        _locked(lock).release()
-    except Held:
+        _acquire_lock(lock).release()
+    except ScanLockedError:
         return True
     except OSError:
         # The lock belongs to another user: whether that scan still runs is unknown.
@@ -219,18 +219,20 @@ def _held(lock: str) -> bool:
     return False
 
 
-def _locked(path: str) -> Any:
+def _acquire_lock(path: str) -> Any:
     from filelock import FileLock, Timeout
 
     lock = FileLock(path, timeout=0)
     try:
         lock.acquire()
     except Timeout:
-        raise Held("another process is running this scan", "wait until it has finished") from None
+        raise ScanLockedError(
+            "another process is running this scan", "wait until it has finished"
+        ) from None
     return lock
 
 
-def _unwritable(folder: str, error: OSError) -> UsageError:
+def _unwritable_error(folder: str, error: OSError) -> UsageError:
     return UsageError(
         f"cannot write {folder}: {error.strerror or error}",
         "pass another --inventory, or free some space",

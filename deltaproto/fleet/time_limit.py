@@ -8,16 +8,16 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any, TypeVar
 
-from deltaproto.tables.storage.interface import timed_out
+from deltaproto.tables.storage.interface import timed_out_error
 
 T = TypeVar("T")
 
 
-class _Rang(BaseException):
+class _AlarmInterrupt(BaseException):
     """Not an `Exception`, so that handlers of damaged files do not catch it."""
 
 
-class Alarm:
+class TimeLimit:
     """Limits the duration of each call of `within`, between `__enter__` and `__exit__`.
 
     Only the main thread can be interrupted. In other threads, and on systems without interval
@@ -30,7 +30,7 @@ class Alarm:
         self._before: Any = None
         self.works = False
 
-    def __enter__(self) -> Alarm:
+    def __enter__(self) -> TimeLimit:
         main = threading.current_thread() is threading.main_thread()
         self.works = hasattr(signal, "setitimer") and main
         if self.works:
@@ -58,7 +58,7 @@ class Alarm:
         except BaseException:
             # A library that calls back into Python may wrap the interruption in its own exception.
             if self._rang:
-                raise timed_out(self._seconds) from None
+                raise timed_out_error(self._seconds) from None
             raise
         finally:
             # In this order: a signal in between must not interrupt the next table.
@@ -68,4 +68,4 @@ class Alarm:
     def _ring(self, number: int, frame: FrameType | None) -> None:
         if self._running:
             self._rang = True
-            raise _Rang
+            raise _AlarmInterrupt

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 from deltaproto.errors import ErrorCode, TableError
 from deltaproto.tables.storage.interface import Deadline
 
-_TRIES = 6
+_MAX_TRIES = 6
 _PAUSE_SECONDS = 0.1
 # Stores that throttle or drop a response, and logs that are cleaned up while they are read.
 _TRANSIENT = (ErrorCode.STORAGE, ErrorCode.TIMEOUT, ErrorCode.CORRUPT_LOG)
@@ -34,11 +34,11 @@ def with_retries(ask: Callable[[int], T], deadline: Deadline) -> T:
         TableError: the error of the last attempt.
     """
     told: set[str] = set()
-    for tried in range(_TRIES):
+    for tried in range(_MAX_TRIES):
         try:
             return ask(tried)
         except TableError as error:
-            over = tried == _TRIES - 1 or deadline.left <= 0
+            over = tried == _MAX_TRIES - 1 or deadline.left <= 0
             if error.code not in _TRANSIENT or over or error.message in told:
                 raise
             if error.code is _CORRUPT_IF_REPEATED:
@@ -59,7 +59,7 @@ class WorkerDied(Exception):
     """The process died before returning a result."""
 
 
-class Workers:
+class WorkerPool:
     """A number of processes that all run the same function.
 
     Args:
@@ -67,7 +67,7 @@ class Workers:
     """
 
     def __init__(self, count: int, begin: Begin, given: Any) -> None:
-        context = _context()
+        context = _start_context()
         self.lost = False
         """whether a process died"""
         self._processes: list[Any] = []
@@ -120,7 +120,7 @@ class Workers:
         for end in self._ends:
             end.close()
 
-    def __enter__(self) -> Workers:
+    def __enter__(self) -> WorkerPool:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -144,7 +144,7 @@ def _serve(pipe: Connection, inherited: Sequence[Connection], begin: Begin, give
             pipe.send_bytes(answer)
 
 
-def _context() -> Any:
+def _start_context() -> Any:
     """Use fork where it is safe, as it starts fast; otherwise spawn."""
     threaded = threading.active_count() > 1 or any(name in sys.modules for name in _THREADED)
     if "fork" in multiprocessing.get_all_start_methods() and not threaded:

@@ -12,8 +12,8 @@ from typing import NamedTuple
 from deltaproto.clients import version_scheme
 from deltaproto.errors import TableError
 from deltaproto.protocol.table_state import SparkSettings
-from deltaproto.tables.log.commits import Commit, commits
-from deltaproto.tables.log.files import LogListing, commit_info, read_actions, sort_names
+from deltaproto.tables.log.commits import Commit, read_commits
+from deltaproto.tables.log.files import LogListing, build_listing, commit_info, read_actions
 from deltaproto.tables.open import open_table_log
 from deltaproto.tables.storage import LogStore
 
@@ -54,7 +54,7 @@ class StreamingWriter(NamedTuple):
         return len(set(self.clusters)) < len(self.clusters)
 
 
-class QuietHour(NamedTuple):
+class IdleHour(NamedTuple):
     """The hour of the day (UTC) with the fewest commits."""
 
     hour: int
@@ -81,15 +81,15 @@ class Activity(NamedTuple):
     levels: tuple[tuple[str, int], ...]
     """recorded isolation levels with their number of commits; a commit that only rewrites
     files records SnapshotIsolation regardless of the table's level"""
-    quiet_hour: QuietHour | None
+    quiet_hour: IdleHour | None
     """None when the log covers less than two days"""
     times: tuple[int, ...]
-    """time of each commit, oldest first; the input of `forecast`"""
+    """time of each commit, oldest first; the input of `build_forecast`"""
     has_newest: bool = True
     """False: a catalog manages the table, and may have newer commits"""
 
 
-def summarize(commits: Iterable[Commit]) -> Activity:
+def summarize_commits(commits: Iterable[Commit]) -> Activity:
     """Compute the activity from these commits, newest first."""
     seen = [commit for commit in commits if commit.problem is None]
     times = tuple(sorted(c.timestamp for c in seen if c.timestamp is not None))
@@ -99,15 +99,17 @@ def summarize(commits: Iterable[Commit]) -> Activity:
         first_time=times[0] if times else None,
         last_time=times[-1] if times else None,
         longest_gap=max((b - a for a, b in pairwise(times)), default=None),
-        writers=_writers(seen),
-        streams=_streams(seen),
-        levels=tuple(sorted(Counter(str(level) for c in seen if (level := _level(c))).items())),
-        quiet_hour=_quiet_hour([c for c in seen if c.operation not in _METADATA_ONLY]),
+        writers=_group_writers(seen),
+        streams=_group_streams(seen),
+        levels=tuple(
+            sorted(Counter(str(level) for c in seen if (level := _isolation_level(c))).items())
+        ),
+        quiet_hour=_find_idle_hour([c for c in seen if c.operation not in _METADATA_ONLY]),
         times=times,
     )
 
 
-def _writers(commits: Sequence[Commit]) -> tuple[Writer, ...]:
+def _group_writers(commits: Sequence[Commit]) -> tuple[Writer, ...]:
     groups: dict[tuple[str, str], list[Commit]] = {}
     for commit in commits:
         groups.setdefault((commit.engine or _UNNAMED, commit.operation), []).append(commit)
@@ -126,7 +128,7 @@ def _writers(commits: Sequence[Commit]) -> tuple[Writer, ...]:
     return tuple(sorted(writers, key=lambda w: (-w.commits, w.engine, w.operation)))
 
 
-def _streams(commits: Sequence[Commit]) -> tuple[StreamingWriter, ...]:
+def _group_streams(commits: Sequence[Commit]) -> tuple[StreamingWriter, ...]:
     latest: dict[str, StreamingWriter] = {}
     for commit in sorted(commits, key=lambda c: c.version):
         cluster = commit.info.get("clusterId")
@@ -140,7 +142,7 @@ def _streams(commits: Sequence[Commit]) -> tuple[StreamingWriter, ...]:
     return tuple(sorted(latest.values(), key=lambda s: (-s.last_version, s.app_id)))
 
 
-def _quiet_hour(commits: Sequence[Commit]) -> QuietHour | None:
+def _find_idle_hour(commits: Sequence[Commit]) -> IdleHour | None:
     times = [c.timestamp for c in commits if c.timestamp is not None]
     if not times or max(times) - min(times) < 2 * _DAY:
         return None
@@ -148,7 +150,7 @@ def _quiet_hour(commits: Sequence[Commit]) -> QuietHour | None:
     counts = Counter((time // _HOUR) % 24 for time in times)
     quiet = min(range(24), key=lambda hour: (counts[hour], hour))
     busy = max(range(24), key=lambda hour: (counts[hour], -hour))
-    return QuietHour(quiet, counts[quiet] / days, busy, counts[busy] / days, days)
+    return IdleHour(quiet, counts[quiet] / days, busy, counts[busy] / days, days)
 
 
 def _median_gap(commits: Sequence[Commit]) -> int | None:
@@ -157,7 +159,7 @@ def _median_gap(commits: Sequence[Commit]) -> int | None:
     return gaps[len(gaps) // 2] if gaps else None
 
 
-def _level(commit: Commit) -> str | None:
+def _isolation_level(commit: Commit) -> str | None:
     level = commit.info.get("isolationLevel")
     return level if isinstance(level, str) else None
 
@@ -177,7 +179,7 @@ class Forecast(NamedTuple):
     """share of windows without any commit, from 0 to 1"""
 
 
-def forecast(times: Sequence[int], minutes: float) -> Forecast | None:
+def build_forecast(times: Sequence[int], minutes: float) -> Forecast | None:
     """Compute the forecast from commit times in milliseconds, oldest first.
 
     Windows of `minutes` start anywhere between the first and the last commit. None when the times
@@ -198,7 +200,7 @@ def forecast(times: Sequence[int], minutes: float) -> Forecast | None:
 
 
 MOST_COMMITS = 1000
-DAYS = 14
+ACTIVITY_DAYS = 14
 _DAY = 24 * 3_600_000
 
 
@@ -218,17 +220,17 @@ def recent_activity(store: LogStore) -> Activity:
     Raises:
         TableError: when the log cannot be listed.
     """
-    return summarize(_recent(store, sort_names(store.list())))
+    return summarize_commits(_recent_commits(store, build_listing(store.list())))
 
 
-def _recent(store: LogStore, listing: LogListing) -> Iterator[Commit]:
+def _recent_commits(store: LogStore, listing: LogListing) -> Iterator[Commit]:
     newest: int | None = None
-    for count, commit in enumerate(commits(store, listing)):
+    for count, commit in enumerate(read_commits(store, listing)):
         if count >= MOST_COMMITS:
             return
         if commit.timestamp is not None:
             newest = commit.timestamp if newest is None else max(newest, commit.timestamp)
-            if commit.timestamp < newest - DAYS * _DAY:
+            if commit.timestamp < newest - ACTIVITY_DAYS * _DAY:
                 return
         yield commit
 
@@ -240,10 +242,12 @@ _DELTA_SPARK = re.compile(r"(?:^|[\s/])Delta-Lake/([\w.+-]+)", re.ASCII)
 def recent_releases(store: LogStore, listing: LogListing) -> frozenset[str] | None:
     """Return the engine releases of the newest 50 commits; None if they name none."""
     newest = islice(sorted(listing.commits, reverse=True), MOST_RELEASE_COMMITS)
-    return releases_of(_engine(store, listing.commits[version]) for version in newest) or None
+    return (
+        parse_releases(_read_engine(store, listing.commits[version]) for version in newest) or None
+    )
 
 
-def _engine(store: LogStore, name: str) -> str | None:
+def _read_engine(store: LogStore, name: str) -> str | None:
     """Return the engine of one commit; None if it names none or cannot be read."""
     try:
         with store.open(name) as file:
@@ -253,8 +257,10 @@ def _engine(store: LogStore, name: str) -> str | None:
         return None
 
 
-def releases_of(engines: Iterable[str | None]) -> frozenset[str]:
+def parse_releases(engines: Iterable[str | None]) -> frozenset[str]:
     """Return the releases of Delta Spark among the engines' recorded names."""
     found = (_DELTA_SPARK.search(engine) for engine in engines if engine is not None)
     named = (match[1] for match in found if match is not None)
-    return frozenset(name for name in named if version_scheme.parse("dotted", name) is not None)
+    return frozenset(
+        name for name in named if version_scheme.parse_version("dotted", name) is not None
+    )

@@ -5,18 +5,18 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-MAX_AGE = 7
+DEFAULT_MAX_AGE_DAYS = 7
 """age in days from which saved data is reported as old"""
-_CLOCKS = timedelta(hours=1)
+_CLOCK_TOLERANCE = timedelta(hours=1)
 """maximum clock difference between two machines"""
 
 
-def at(made: datetime | None) -> str:
+def format_time(made: datetime | None) -> str:
     """Format a time in UTC to the minute; None is an unknown time."""
     return "unknown time" if made is None else f"{made.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
 
 
-def in_words(age: timedelta) -> str:
+def format_age(age: timedelta) -> str:
     """Format an age."""
     if age < timedelta(0):
         return "in the future"
@@ -26,19 +26,19 @@ def in_words(age: timedelta) -> str:
     return f"{hours} hour{'s' * (hours != 1)} old" if hours else "less than an hour old"
 
 
-def remark(made: datetime, now: datetime, max_age: int) -> str | None:
+def age_warning(made: datetime, now: datetime, max_age: int) -> str | None:
     """Describe the problem with the time of something saved; None if it is recent.
 
     Args:
         max_age: age in days from which it counts as old.
     """
     age = now - made
-    if age < -_CLOCKS:
-        return f"is dated in the future ({at(made)})"
-    return f"is {in_words(age)}" if age >= timedelta(days=max_age) else None
+    if age < -_CLOCK_TOLERANCE:
+        return f"is dated in the future ({format_time(made)})"
+    return f"is {format_age(age)}" if age >= timedelta(days=max_age) else None
 
 
-class Ages:
+class SavedAges:
     """The ages of the parts of a saved inspection while they are read.
 
     Args:
@@ -46,7 +46,7 @@ class Ages:
         max_age: age in days from which a part counts as old.
     """
 
-    def __init__(self, path: str, now: datetime, max_age: int = MAX_AGE) -> None:
+    def __init__(self, path: str, now: datetime, max_age: int = DEFAULT_MAX_AGE_DAYS) -> None:
         self._path, self._now, self._max_age = path, now, max_age
         self._read: Any = self
         self._told: list[str] = []
@@ -61,10 +61,10 @@ class Ages:
         if generated_at == self._read:
             return
         self._read = generated_at
-        self.made = _time(generated_at)
+        self.made = _parse_time(generated_at)
         if self.made is None:
             self.notice = f"{self._path}: the age of this saved inspection is unknown"
-        elif said := remark(self.made, self._now, self._max_age):
+        elif said := age_warning(self.made, self._now, self._max_age):
             self.notice = f"{self._path}: this inspection {said}; inspect the tables again"
         else:
             self.notice = None
@@ -78,7 +78,7 @@ class Ages:
         return told
 
 
-def _time(text: Any) -> datetime | None:
+def _parse_time(text: Any) -> datetime | None:
     try:
         made = datetime.fromisoformat(text)
     except (TypeError, ValueError):

@@ -16,7 +16,7 @@ from deltaproto.protocol.table_state import ReaderName, TableState
 _REDACTED = "(redacted)"
 
 
-def compare(
+def compare_readers(
     table: str,
     answers: Mapping[ReaderName, TableState | TableError],
     trusted: TableState | None = None,
@@ -39,22 +39,22 @@ def compare(
     if not states:
         return
     yardstick = trusted or states.get(ReaderName.LOG) or next(iter(states.values()))
-    expected = comparable(yardstick)
+    expected = comparable_fields(yardstick)
     for name, state in states.items():
         if state.reader is yardstick.reader:
             continue
-        for field, value in comparable(state).items():
+        for field, value in comparable_fields(state).items():
             if field in expected and value != expected[field]:
                 yield DISAGREE.finding(
                     table,
-                    f"{field}: {yardstick.reader} has {_short(expected[field])}, "
-                    f"{name} has {_short(value)}",
-                    _hint(yardstick, state),
+                    f"{field}: {yardstick.reader} has {_shorten(expected[field])}, "
+                    f"{name} has {_shorten(value)}",
+                    _disagreement_hint(yardstick, state),
                     evidence=field,
                 )
 
 
-def comparable(state: TableState) -> dict[str, Any]:
+def comparable_fields(state: TableState) -> dict[str, Any]:
     """Return the fields of a state that its reader can determine, in comparable form."""
     protocol, metadata = state.protocol, state.metadata
     fields: dict[str, Any] = {
@@ -75,7 +75,7 @@ def comparable(state: TableState) -> dict[str, Any]:
     return fields
 
 
-def _hint(yardstick: TableState, state: TableState) -> str:
+def _disagreement_hint(yardstick: TableState, state: TableState) -> str:
     if CATALOG_MANAGED & yardstick.protocol.supported and yardstick.version > state.version:
         return "the catalog has newer commits than the log: trust the result of spark"
     if yardstick.version != state.version:
@@ -83,6 +83,6 @@ def _hint(yardstick: TableState, state: TableState) -> str:
     return "the log reader follows the spec; check the log before trusting the other result"
 
 
-def _short(value: Any, limit: int = 60) -> str:
+def _shorten(value: Any, limit: int = 60) -> str:
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= limit else text[: limit - 1] + "…"

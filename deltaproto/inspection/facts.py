@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from deltaproto.clients.requirements import table_requirements, usage
+from deltaproto.clients.requirements import feature_usage, table_requirements
 from deltaproto.inspection import Inspection
 from deltaproto.location import LocationKind, locate
 from deltaproto.policy.context import TableFacts
-from deltaproto.policy.hazards import hazards_seen, hazards_unseen
-from deltaproto.policy.inconsistencies import doubts
+from deltaproto.policy.hazards import hazards_from_state, uninspected_hazards
+from deltaproto.policy.inconsistencies import describe_inconsistencies
 
 
-def facts(inspection: Inspection) -> TableFacts:
+def facts_from_inspection(inspection: Inspection) -> TableFacts:
     """Convert an inspection to a check's input."""
     state = inspection.state
     configuration = state.metadata.configuration
@@ -20,12 +20,12 @@ def facts(inspection: Inspection) -> TableFacts:
         version=state.version,
         needs=table_requirements(
             state.protocol,
-            usage(inspection.subject.features),
+            feature_usage(inspection.subject.features),
             configuration,
             by_name=locate(state.table).kind is LocationKind.NAME,
-            doubts=doubts(inspection.findings, configuration),
-            hazards=hazards_seen(state, inspection.findings),
-            unseen=hazards_unseen(state),
+            doubts=describe_inconsistencies(inspection.findings, configuration),
+            hazards=hazards_from_state(state, inspection.findings),
+            unseen=uninspected_hazards(state),
             absent=(each.name for each in inspection.subject.features if each.present is False),
         ),
         configuration=configuration,

@@ -8,15 +8,15 @@ from typing import NamedTuple
 from deltaproto.errors import ErrorCode, TableError
 from deltaproto.inspection.history_events import Event, changes_nothing, event_of
 from deltaproto.protocol.table_state import SparkSettings
-from deltaproto.tables.log.catalog_managed import is_whole
-from deltaproto.tables.log.commits import Commit, LogState, commits, state_at
-from deltaproto.tables.log.files import LogListing, sort_names
+from deltaproto.tables.log.catalog_managed import has_every_commit
+from deltaproto.tables.log.commits import Commit, LogState, read_commits, state_from_checkpoint
+from deltaproto.tables.log.files import LogListing, build_listing
 from deltaproto.tables.log.reader import LogReader
 from deltaproto.tables.open import open_table_log
 from deltaproto.tables.storage.interface import LogStore
 
 
-class Idle(NamedTuple):
+class RepeatedMetadata(NamedTuple):
     """Commits of one engine and operation that stored unchanged metadata again."""
 
     engine: str
@@ -47,9 +47,9 @@ class ProtocolHistory:
         return self.oldest_version_seen == 0
 
     @property
-    def idle(self) -> list[Idle]:
+    def idle(self) -> list[RepeatedMetadata]:
         """Commits that changed nothing, by engine and operation, most frequent first."""
-        found = [Idle(*key, tuple(versions)) for key, versions in self._idle.items()]
+        found = [RepeatedMetadata(*key, tuple(versions)) for key, versions in self._idle.items()]
         return sorted(found, key=lambda idle: -len(idle.versions))
 
     def add_idle(self, commit: Commit) -> None:
@@ -96,7 +96,7 @@ def read_history(
     return history
 
 
-class _Pending:
+class _PendingCommit:
     """A commit whose previous and next states are not completely known yet."""
 
     def __init__(self, commit: Commit, after: LogState) -> None:
@@ -109,8 +109,8 @@ class _Pending:
 
     def fill(self, older: LogState) -> None:
         """Fill in missing values from the nearest older state that has them."""
-        self.before = _filled(self.before, older)
-        self.after = _filled(self.after, older)
+        self.before = _fill_missing(self.before, older)
+        self.after = _fill_missing(self.after, older)
 
     @property
     def known(self) -> bool:
@@ -126,9 +126,9 @@ def _transitions(
     seen: Callable[[int], None],
 ) -> Iterator[tuple[Commit, LogState, LogState]]:
     """Yield commits that store protocol or metadata, each with the previous and next state."""
-    waiting: list[_Pending] = []
+    waiting: list[_PendingCommit] = []
     state = now
-    for commit in commits(store, listing):
+    for commit in read_commits(store, listing):
         seen(commit.version)
         history.oldest_version_seen = commit.version
         if commit.problem is not None:
@@ -137,9 +137,9 @@ def _transitions(
             state = LogState(None, None)
         if waiting and commit.version in listing.checkpoints:
             # A checkpoint resolves unknown states without reading back to the last change.
-            state = state_at(store, listing, commit.version) or state
-        commit = _shared(commit, state)
-        state = _filled(LogState(commit.protocol, commit.metadata), state)
+            state = state_from_checkpoint(store, listing, commit.version) or state
+        commit = _share_metadata(commit, state)
+        state = _fill_missing(LogState(commit.protocol, commit.metadata), state)
         for pending in waiting:
             pending.fill(state)
         while waiting and waiting[0].known:
@@ -149,24 +149,24 @@ def _transitions(
         if too_old and not waiting:
             return
         if not too_old and (commit.protocol or commit.metadata):
-            waiting.append(_Pending(commit, state))
+            waiting.append(_PendingCommit(commit, state))
         state = LogState(
             None if commit.protocol else state.protocol,
             None if commit.metadata else state.metadata,
         )
     oldest = min(listing.commits)
-    base = state_at(store, listing, oldest - 1) if oldest else None
+    base = state_from_checkpoint(store, listing, oldest - 1) if oldest else None
     for pending in waiting:
         if base is not None:
             pending.fill(base)
         yield pending.commit, pending.before, pending.after
 
 
-def _filled(known: LogState, older: LogState) -> LogState:
+def _fill_missing(known: LogState, older: LogState) -> LogState:
     return LogState(known.protocol or older.protocol, known.metadata or older.metadata)
 
 
-def _shared(commit: Commit, state: LogState) -> Commit:
+def _share_metadata(commit: Commit, state: LogState) -> Commit:
     # Thousands of commits may store the same metadata again; keep one copy of its schema.
     if commit.metadata is not None and commit.metadata == state.metadata:
         return commit._replace(metadata=state.metadata)
@@ -192,8 +192,8 @@ def table_history(
     """
     location, store = open_table_log(table, storage_options, spark)
     now = LogReader(storage_options).read_from(location, store)
-    listing = sort_names(store.list())
+    listing = build_listing(store.list())
     current = LogState(now.protocol, now.metadata)
     history = read_history(store, listing, current, limit=limit, since=since, seen=seen)
-    history.has_newest = is_whole(store, now.protocol)
+    history.has_newest = has_every_commit(store, now.protocol)
     return history

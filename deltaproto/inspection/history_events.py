@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature import SchemaHas
-from deltaproto.protocol.isolation import PROPERTY
+from deltaproto.protocol.isolation import ISOLATION_PROPERTY
 from deltaproto.protocol.layers import enabled_features
 from deltaproto.protocol.metadata import Metadata
 from deltaproto.protocol.protocol import Protocol
-from deltaproto.tables.log.commit_tag import Mark, mark_of
+from deltaproto.tables.log.commit_tag import CommitTag, commit_tag_of
 from deltaproto.tables.log.commits import Commit, LogState
 
 _CREATES = ("CREATE", "REPLACE", "CONVERT")
@@ -32,31 +32,31 @@ def cause_of(
     parameters = _searchable(info.get("operationParameters"))
     reasons: dict[str, list[str]] = {}
     for name in sorted(added):
-        reason = _of_added(name, operation, parameters, added, metadata)
+        reason = _cause_of_added(name, operation, parameters, added, metadata)
         reasons.setdefault(reason, []).append(name)
     for name in sorted(removed):
-        reasons.setdefault(_of_removed(name, operation, parameters), []).append(name)
+        reasons.setdefault(_cause_of_removed(name, operation, parameters), []).append(name)
     if not reasons:
-        return _of_rest(info)
+        return _cause_without_features(info)
     return "; ".join(f"{', '.join(names)}: {reason}" for reason, names in reasons.items())
 
 
-def _of_added(
+def _cause_of_added(
     name: str, operation: str, parameters: str, added: frozenset[str], metadata: Metadata
 ) -> str:
     if f"delta.feature.{name}".lower() in parameters:
         return f"requested by delta.feature.{name}"
-    for switch in feature_catalog.record(name).switches:
+    for switch in feature_catalog.feature_record(name).switches:
         if switch.lower() in parameters:
             return f"property {switch}"
     if name == feature_catalog.CHECKPOINT_PROTECTION and operation == "DROP FEATURE":
         return "left behind by DROP FEATURE"
-    requirers = feature_catalog.dependents(name, added)
+    requirers = feature_catalog.find_dependents(name, added)
     if requirers:
         return f"required by {', '.join(requirers)}"
     if any(key in parameters for key in _VERSIONS):
         return "implied by the version numbers that were set"
-    columns = _columns(name, metadata)
+    columns = _columns_with_trait(name, metadata)
     if columns:
         return f"column {', '.join(columns)}"
     if name == "clustering" and "cluster" in operation.lower() + parameters:
@@ -72,7 +72,7 @@ def _of_added(
     return "not requested by this commit"
 
 
-def _of_removed(name: str, operation: str, parameters: str) -> str:
+def _cause_of_removed(name: str, operation: str, parameters: str) -> str:
     if operation == "DROP FEATURE" and name.lower() in parameters:
         return "DROP FEATURE"
     if operation.startswith(("RESTORE", "CREATE", "REPLACE")):
@@ -80,7 +80,7 @@ def _of_removed(name: str, operation: str, parameters: str) -> str:
     return "lost: this commit did not drop it"
 
 
-def _of_rest(info: Mapping[str, Any]) -> str:
+def _cause_without_features(info: Mapping[str, Any]) -> str:
     """Return the statement and the properties it names as cause, if no feature changed."""
     operation = info.get("operation")
     if not operation:
@@ -92,8 +92,8 @@ def _of_rest(info: Mapping[str, Any]) -> str:
     return str(operation)
 
 
-def _columns(name: str, metadata: Metadata) -> tuple[str, ...]:
-    rule = feature_catalog.record(name).enablement
+def _columns_with_trait(name: str, metadata: Metadata) -> tuple[str, ...]:
+    rule = feature_catalog.feature_record(name).enablement
     if isinstance(rule, SchemaHas) and metadata.traits is not None:
         return metadata.traits.get(rule.trait, ())
     return ()
@@ -118,7 +118,7 @@ class Event(NamedTuple):
     engine: str | None
     user: str | None
     job: str | None
-    mark: Mark | None
+    mark: CommitTag | None
     """plan, step, run and actor, if `apply` made the commit"""
     protocol_before: Protocol | None
     protocol_after: Protocol
@@ -144,9 +144,9 @@ def event_of(commit: Commit, before: LogState, after: LogState) -> Event | None:
     old, new = before.protocol, after.protocol
     added = new.supported - (old.supported if old else frozenset())
     removed = (old.supported if old else frozenset()) - new.supported
-    was_on, is_on = _enabled(before), _enabled(after)
-    levels = _isolation(before.metadata), _isolation(after.metadata)
-    constraints = _constraints(before.metadata), _constraints(after.metadata)
+    was_on, is_on = _enabled_features(before), _enabled_features(after)
+    levels = _isolation_property(before.metadata), _isolation_property(after.metadata)
+    constraints = _constraint_names(before.metadata), _constraint_names(after.metadata)
     unchanged = (old, was_on, levels[0], constraints[0]) == (new, is_on, levels[1], constraints[1])
     if unchanged and not first:
         return None
@@ -158,7 +158,7 @@ def event_of(commit: Commit, before: LogState, after: LogState) -> Event | None:
         engine=commit.engine,
         user=commit.user,
         job=_job(commit.info),
-        mark=mark_of(commit),
+        mark=commit_tag_of(commit),
         protocol_before=old,
         protocol_after=new,
         features_added=tuple(sorted(added)),
@@ -181,17 +181,17 @@ def changes_nothing(commit: Commit, before: LogState, after: LogState) -> bool:
     return before == after and before.metadata is not None
 
 
-def _enabled(state: LogState) -> frozenset[str]:
+def _enabled_features(state: LogState) -> frozenset[str]:
     if state.protocol is None or state.metadata is None:
         return frozenset()
     return enabled_features(state.protocol, state.metadata)
 
 
-def _isolation(metadata: Metadata | None) -> str | None:
-    return metadata.property(PROPERTY) if metadata is not None else None
+def _isolation_property(metadata: Metadata | None) -> str | None:
+    return metadata.property(ISOLATION_PROPERTY) if metadata is not None else None
 
 
-def _constraints(metadata: Metadata | None) -> frozenset[str]:
+def _constraint_names(metadata: Metadata | None) -> frozenset[str]:
     keys = metadata.configuration if metadata is not None else ()
     return frozenset(key[len(_CONSTRAINT) :] for key in keys if key.startswith(_CONSTRAINT))
 

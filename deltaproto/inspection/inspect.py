@@ -6,13 +6,17 @@ from deltaproto.errors import ErrorCode, TableError, UsageError
 from deltaproto.inspection.interface import Inspection, ReaderChoice, ReadRequest, Unreadable
 from deltaproto.location import LocationKind, locate
 from deltaproto.policy.context import RuleContext
-from deltaproto.policy.finding import Finding, worst_first
-from deltaproto.policy.rules import lint, stream_on_two_clusters
+from deltaproto.policy.finding import Finding, severity_sort_key
+from deltaproto.policy.rules import run_table_rules, stream_on_two_clusters
 from deltaproto.policy.rules.catalog_managed import incomplete
 from deltaproto.protocol.feature_catalog import CATALOG_MANAGED
-from deltaproto.protocol.isolation import PROPERTY, isolation, row_level_concurrency
+from deltaproto.protocol.isolation import (
+    ISOLATION_PROPERTY,
+    evaluate_isolation,
+    row_level_concurrency,
+)
 from deltaproto.protocol.table_state import Reader, ReaderName, TableState
-from deltaproto.tables.engine_errors import one_table
+from deltaproto.tables.engine_errors import contain_table_errors
 
 _BY_TRUST = (ReaderName.LOG, ReaderName.SPARK, ReaderName.DELTA_RS)
 
@@ -31,37 +35,37 @@ def inspect_table(table: str, request: ReadRequest) -> Inspection | Unreadable:
             "use --reader log for an older version",
         )
     try:
-        with one_table():
+        with contain_table_errors():
             if request.reader is ReaderChoice.ALL:
-                result = _with_all(table, request)
+                result = _inspect_with_all_readers(table, request)
             else:
-                reader = _reader(_chosen(table, request.reader), request)
-                result = judged(reader.read(table, request.version))
+                reader = _create_reader(_choose_reader(table, request.reader), request)
+                result = run_rules(reader.read(table, request.version))
     except TableError as error:
-        from deltaproto.redaction import public
+        from deltaproto.redaction import redact_address
 
-        return Unreadable(public(table), error)
+        return Unreadable(redact_address(table), error)
     if isinstance(result, Inspection):
         result = result._replace(requested_version=request.version)
     if request.activity and isinstance(result, Inspection):
-        return _with_activity(result, request)
+        return _add_activity(result, request)
     return result
 
 
-def _with_activity(inspection: Inspection, request: ReadRequest) -> Inspection:
+def _add_activity(inspection: Inspection, request: ReadRequest) -> Inspection:
     from deltaproto.inspection.activity import recent_activity
-    from deltaproto.tables.log.catalog_managed import is_whole
+    from deltaproto.tables.log.catalog_managed import has_every_commit
     from deltaproto.tables.open import open_table_log
 
     try:
-        with one_table():
+        with contain_table_errors():
             store = open_table_log(
                 inspection.state.table, request.storage_options, request.spark
             ).store
             activity = recent_activity(store)
     except TableError as error:
         return inspection._replace(activity=error, complete=False)
-    whole = is_whole(store, inspection.state.protocol)
+    whole = has_every_commit(store, inspection.state.protocol)
     found = [
         stream_on_two_clusters.finding(
             inspection.state.table, stream.app_id, stream.clusters, shared=stream.shared
@@ -71,7 +75,7 @@ def _with_activity(inspection: Inspection, request: ReadRequest) -> Inspection:
     ]
     return inspection._replace(
         activity=activity._replace(has_newest=whole),
-        findings=tuple(sorted((*inspection.findings, *found), key=worst_first)),
+        findings=tuple(sorted((*inspection.findings, *found), key=severity_sort_key)),
         complete=inspection.complete and whole,
     )
 
@@ -81,12 +85,12 @@ def uses_spark(table: str, request: ReadRequest) -> bool:
     if request.reader is ReaderChoice.ALL:
         return request.version is None
     try:
-        return _chosen(table, request.reader) is ReaderName.SPARK
+        return _choose_reader(table, request.reader) is ReaderName.SPARK
     except TableError:
         return False
 
 
-def _with_all(table: str, request: ReadRequest) -> Inspection | Unreadable:
+def _inspect_with_all_readers(table: str, request: ReadRequest) -> Inspection | Unreadable:
     answers: dict[ReaderName, TableState | TableError] = {}
     by_name = locate(table).kind is LocationKind.NAME
     order = sorted(_BY_TRUST, key=lambda name: by_name and name is not ReaderName.SPARK)
@@ -96,9 +100,9 @@ def _with_all(table: str, request: ReadRequest) -> Inspection | Unreadable:
     where = table
     for name in order:
         answer = answers[name] = (
-            _by_catalog(table, request)
+            _read_by_catalog(table, request)
             if by_name and name is ReaderName.LOG and where != table
-            else _answer(name, where, request)
+            else _read_with(name, where, request)
         )
         if by_name and name is ReaderName.SPARK and isinstance(answer, TableState):
             where = answer.location
@@ -117,56 +121,58 @@ def _with_all(table: str, request: ReadRequest) -> Inspection | Unreadable:
         isinstance(answer, TableError) and answer.code is ErrorCode.ENGINE
         for answer in answers.values()
     )
-    from deltaproto.inspection.compare import compare
+    from deltaproto.inspection.compare import compare_readers
 
-    result = judged(trusted._replace(table=table), tuple(compare(table, answers, trusted)))
+    result = run_rules(
+        trusted._replace(table=table), tuple(compare_readers(table, answers, trusted))
+    )
     return result._replace(complete=result.complete and not unavailable, readers=readers)
 
 
-def judged(state: TableState, more: tuple[Finding, ...] = ()) -> Inspection:
+def run_rules(state: TableState, more: tuple[Finding, ...] = ()) -> Inspection:
     """Evaluate the rules for a table's state."""
     subject = RuleContext(state)
     return Inspection(
         subject=subject,
-        isolation=isolation(state.metadata.property(PROPERTY)),
+        isolation=evaluate_isolation(state.metadata.property(ISOLATION_PROPERTY)),
         row_level=row_level_concurrency(
             subject.features, state.metadata.partition_columns, state.clustering_columns
         ),
-        findings=tuple(sorted((*lint(subject), *more), key=worst_first)),
+        findings=tuple(sorted((*run_table_rules(subject), *more), key=severity_sort_key)),
         complete=not incomplete(subject),
     )
 
 
-def _answer(name: ReaderName, table: str, request: ReadRequest) -> TableState | TableError:
+def _read_with(name: ReaderName, table: str, request: ReadRequest) -> TableState | TableError:
     try:
-        with one_table():
-            return _reader(name, request).read(table, request.version)
+        with contain_table_errors():
+            return _create_reader(name, request).read(table, request.version)
     except TableError as error:
         return error
 
 
-def _by_catalog(table: str, request: ReadRequest) -> TableState | TableError:
+def _read_by_catalog(table: str, request: ReadRequest) -> TableState | TableError:
     """Open the log of a catalog's table, including ratified staged commits."""
     from deltaproto.tables.log.reader import LogReader
     from deltaproto.tables.open import open_table_log
 
     try:
-        with one_table():
+        with contain_table_errors():
             reached = open_table_log(table, request.storage_options, request.spark)
-            reader = _reader(ReaderName.LOG, request)
+            reader = _create_reader(ReaderName.LOG, request)
             assert isinstance(reader, LogReader)
             return reader.read_from(reached.location, reached.store, request.version)
     except TableError as error:
         return error
 
 
-def _chosen(table: str, choice: ReaderChoice) -> ReaderName:
+def _choose_reader(table: str, choice: ReaderChoice) -> ReaderName:
     if choice is ReaderChoice.AUTO:
         return ReaderName.SPARK if locate(table).kind is LocationKind.NAME else ReaderName.LOG
     return ReaderName(choice)
 
 
-def _reader(name: ReaderName, request: ReadRequest) -> Reader:
+def _create_reader(name: ReaderName, request: ReadRequest) -> Reader:
     match name:
         case ReaderName.LOG:
             from deltaproto.tables.log.reader import LogReader

@@ -13,17 +13,17 @@ from collections import Counter
 from collections.abc import Collection
 from typing import IO, Any, NamedTuple
 
-from deltaproto.clients.resolve import Reference
+from deltaproto.clients.resolve import ClientReference
 from deltaproto.clients.verdict import Verdict
 from deltaproto.errors import TableError, UsageError
 from deltaproto.inspection.json_entries import JsonFile
-from deltaproto.policy.baseline import relative_name, uncompared
-from deltaproto.policy.document import place
-from deltaproto.policy.evaluate import CLIENT_RULES, Checked, Checker
-from deltaproto.policy.finding import Finding, Severity, Suppressed
+from deltaproto.policy.baseline import nothing_compared_error, relative_name
+from deltaproto.policy.document import normalize_location
+from deltaproto.policy.evaluate import CLIENT_RULES, Checker, TableCheck
+from deltaproto.policy.finding import Finding, Severity, Suppression
 from deltaproto.policy.rules import not_in_baseline
 
-SAVE = "save one with `deltaproto check … --format json --output FILE`"
+SAVE_HINT = "save one with `deltaproto check … --format json --output FILE`"
 _SUBJECT_NAMED = frozenset(
     "DP102 DP103 DP106 DP108 DP109 DP110 DP112 DP113 DP114 DP134 DP150 DP205 DP206 DP209 DP210"  # noqa: SIM905
     " DP211".split()
@@ -39,7 +39,7 @@ _Subject = tuple[str | None, ...]
 _Failure = tuple[frozenset[str], str]
 
 
-class _Saved(NamedTuple):
+class _SavedTable(NamedTuple):
     """The saved check of one table."""
 
     location: str | None
@@ -56,7 +56,7 @@ def saved_command(path: str) -> str | None:
     Raises:
         UsageError: when the file cannot be read, or is not a JSON object.
     """
-    with _opened(path) as file:
+    with _open_file(path) as file:
         document = JsonFile(file, path, None)
         for entries in document.objects():
             next(entries, None)
@@ -74,7 +74,7 @@ def require_comparable(path: str, command: str | None) -> None:
     if command is not None and command not in _KINDS:
         raise UsageError(
             f"{path} is the output of {command}, not of check or inspect",
-            SAVE,
+            SAVE_HINT,
         )
 
 
@@ -88,14 +88,16 @@ class KnownFindings:
     """
 
     def __init__(self, path: str) -> None:
-        self._tables: dict[str, _Saved] = {}
+        self._tables: dict[str, _SavedTable] = {}
         try:
             self._read(path)
         except _MALFORMED:
-            raise UsageError(f"{path} is not what `check --format json` writes", SAVE) from None
+            raise UsageError(
+                f"{path} is not what `check --format json` writes", SAVE_HINT
+            ) from None
         named = Counter(relative_name(table) for table in self._tables)
         self._by_place = {
-            place(each.location): table
+            normalize_location(each.location): table
             for table, each in self._tables.items()
             if each.location is not None
         }
@@ -106,7 +108,7 @@ class KnownFindings:
         }
         self._met: set[str] = set()
 
-    def compared(self, checked: Checked, checker: Checker) -> Checked:
+    def compared(self, checked: TableCheck, checker: Checker) -> TableCheck:
         """Mark known findings in the check, and count those that no longer occur.
 
         A table that the saved check does not list gets the finding DP222 as an error.
@@ -123,16 +125,18 @@ class KnownFindings:
             return checker.with_finding(checked, missing._replace(severity=Severity.ERROR))
         return checked._replace(
             findings=tuple(
-                each._replace(known=_known(each, checked, saved, saved.findings))
+                each._replace(known=_is_known(each, checked, saved, saved.findings))
                 for each in checked.findings
             ),
-            suppressed=tuple(_marked(each, checked, saved) for each in checked.suppressed),
-            fixed=_fixed(checked, saved),
+            suppressed=tuple(
+                _mark_suppression(each, checked, saved) for each in checked.suppressed
+            ),
+            fixed=_count_fixed(checked, saved),
         )
 
     def unmatched(self) -> TableError | None:
         """Return the error of a saved check that lists none of the checked tables."""
-        return None if self._met else uncompared()
+        return None if self._met else nothing_compared_error()
 
     def left(self) -> list[str]:
         """Return the tables of the saved check that were not checked."""
@@ -142,20 +146,22 @@ class KnownFindings:
             if each.location is not None and table not in self._met
         ]
 
-    def _find(self, checked: Checked) -> _Saved | None:
+    def _find(self, checked: TableCheck) -> _SavedTable | None:
         if checked.of_policy:
             return self._tables.get(checked.table)
         where = checked.table if checked.location is None else checked.location
-        named = self._by_place.get(place(where)) or self._by_name.get(relative_name(checked.table))
+        named = self._by_place.get(normalize_location(where)) or self._by_name.get(
+            relative_name(checked.table)
+        )
         if named is None and checked.location is None:
-            named = self._by_place.get(place(os.path.abspath(checked.table)))
+            named = self._by_place.get(normalize_location(os.path.abspath(checked.table)))
         if named is None:
             return None
         self._met.add(named)
         return self._tables[named]
 
     def _read(self, path: str) -> None:
-        with _opened(path) as file:
+        with _open_file(path) as file:
             document = JsonFile(file, path, None)
             for entries in document.objects():
                 for entry in entries:
@@ -169,10 +175,10 @@ class KnownFindings:
     def _add(self, kind: str, entry: Any) -> None:
         if kind not in _LISTS:
             return
-        table = _text(entry["table"])
-        saved = self._tables.get(table) or _Saved(None, {}, {}, {})
+        table = _require_string(entry["table"])
+        saved = self._tables.get(table) or _SavedTable(None, {}, {}, {})
         if kind == "tables":
-            location = _text(entry["location"])
+            location = _require_string(entry["location"])
             if saved.location not in (None, location):
                 location = ""
             self._tables[table] = saved._replace(location=location)
@@ -180,15 +186,19 @@ class KnownFindings:
         self._tables[table] = saved
         if kind == "verdicts":
             if entry["verdict"] != Verdict.OK:
-                reference = Reference(entry["client"], entry["path"], entry["version"])
-                key = (str(reference), _text(entry["access"]), str(Verdict(entry["verdict"])))
-                failure = (frozenset(map(_text, entry["because"])), entry["reason"] or "")
+                reference = ClientReference(entry["client"], entry["path"], entry["version"])
+                key = (
+                    str(reference),
+                    _require_string(entry["access"]),
+                    str(Verdict(entry["verdict"])),
+                )
+                failure = (frozenset(map(_require_string, entry["because"])), entry["reason"] or "")
                 saved.failures.setdefault(key, []).append(failure)
             return
         finding = Finding(
-            rule=_text(entry["rule"]),
+            rule=_require_string(entry["rule"]),
             severity=Severity(entry["severity"]),
-            message=_text(entry["message"]),
+            message=_require_string(entry["message"]),
             hint="",
             table=table,
             feature=entry.get("feature"),
@@ -203,7 +213,7 @@ class KnownFindings:
 def _require_check(document: JsonFile, path: str) -> None:
     members = document.members
     if members.get("command") != "check" or "error" in members:
-        raise UsageError(f"{path} is not the result of a check", SAVE)
+        raise UsageError(f"{path} is not the result of a check", SAVE_HINT)
     shape = str(members.get("schema_version"))
     if shape.partition(".")[0] != "1":
         raise UsageError(
@@ -218,8 +228,8 @@ def _require_check(document: JsonFile, path: str) -> None:
         )
 
 
-def _known(
-    finding: Finding, checked: Checked, saved: _Saved, pool: dict[_Subject, Severity]
+def _is_known(
+    finding: Finding, checked: TableCheck, saved: _SavedTable, pool: dict[_Subject, Severity]
 ) -> bool:
     if finding.rule in _ON_CLIENTS:
         then = [
@@ -228,17 +238,17 @@ def _known(
             if (rule, client) == (finding.rule, finding.client)
             and _features(finding.feature, finding.evidence) <= _features(*because)
         ]
-        return _as_severe(finding, then) and _same_failures(finding, checked, saved)
+        return _was_as_severe(finding, then) and _failed_the_same(finding, checked, saved)
     subject = _subject(finding)
-    return subject in pool and _as_severe(finding, [pool[subject]])
+    return subject in pool and _was_as_severe(finding, [pool[subject]])
 
 
-def _as_severe(finding: Finding, then: Collection[Severity]) -> bool:
+def _was_as_severe(finding: Finding, then: Collection[Severity]) -> bool:
     """Return True if one of the earlier severities is not lower than the finding's."""
     return any(_rank(each) <= _rank(finding.severity) for each in then)
 
 
-def _same_failures(finding: Finding, checked: Checked, saved: _Saved) -> bool:
+def _failed_the_same(finding: Finding, checked: TableCheck, saved: _SavedTable) -> bool:
     """Return True if each access of the finding failed in the same way then."""
     failing = [
         judged.verdict
@@ -263,22 +273,22 @@ def _features(feature: str | None, evidence: str | None) -> frozenset[str]:
     return frozenset(evidence.split(", ") if evidence else [feature] if feature else [])
 
 
-def _marked(each: Suppressed, checked: Checked, saved: _Saved) -> Suppressed:
+def _mark_suppression(each: Suppression, checked: TableCheck, saved: _SavedTable) -> Suppression:
     known = any(
-        _known(each.finding, checked, saved, pool) for pool in (saved.findings, saved.suppressed)
+        _is_known(each.finding, checked, saved, pool) for pool in (saved.findings, saved.suppressed)
     )
     return each._replace(finding=each.finding._replace(known=known))
 
 
-def _fixed(checked: Checked, saved: _Saved) -> int:
+def _count_fixed(checked: TableCheck, saved: _SavedTable) -> int:
     """Return the findings that no longer occur and have no replacement on the same subject.
 
     Findings on clients that are no longer declared are not counted.
     """
     now = {*checked.findings, *(each.finding for each in checked.suppressed)}
-    subjects = {_about(_subject(each)) for each in now}
+    subjects = {_stable_subject(_subject(each)) for each in now}
     judged = {each.verdict.named for each in checked.verdicts}
-    gone = [each for each in saved.findings if _about(each) not in subjects]
+    gone = [each for each in saved.findings if _stable_subject(each) not in subjects]
     return sum(each[0] not in _ON_CLIENTS or each[1] in judged for each in gone)
 
 
@@ -290,7 +300,7 @@ def _subject(finding: Finding) -> _Subject:
     return (*about, finding.message)
 
 
-def _about(subject: _Subject) -> _Subject:
+def _stable_subject(subject: _Subject) -> _Subject:
     """Return the subject without parts that may change while the problem remains."""
     if subject[0] in _ON_CLIENTS:
         return ("client", subject[1])
@@ -301,13 +311,13 @@ def _rank(severity: Severity) -> int:
     return _RANKS[severity]
 
 
-def _text(value: Any) -> str:
+def _require_string(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError(f"{value!r:.40} is not a string")
     return value
 
 
-def _opened(path: str) -> IO[bytes]:
+def _open_file(path: str) -> IO[bytes]:
     try:
         return open(path, "rb")
     except OSError as error:

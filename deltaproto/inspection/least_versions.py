@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from deltaproto.clients.model import Access
-from deltaproto.clients.usability import Usability, usability
-from deltaproto.inspection.facts import facts
+from deltaproto.clients.usability import Usability, find_usability
+from deltaproto.inspection.facts import facts_from_inspection
 from deltaproto.inspection.interface import Inspection
 
 ENGINES = {
@@ -22,6 +22,6 @@ def least_versions(inspection: Inspection) -> Iterator[Usability]:
     # They take their time to load, and only some outputs need them.
     from deltaproto.clients.catalog import Catalogue
 
-    needs = facts(inspection).needs
+    needs = facts_from_inspection(inspection).needs
     for name in ENGINES:
-        yield from usability(Catalogue().get(name), (Access.READ, Access.APPEND), needs)
+        yield from find_usability(Catalogue().get(name), (Access.READ, Access.APPEND), needs)

@@ -6,22 +6,22 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import IO, Any, NamedTuple, TypeVar
 
-from deltaproto.clients.requirements import is_hazard, table_requirements, used
+from deltaproto.clients.requirements import is_hazard, is_used, table_requirements
 from deltaproto.errors import ErrorCode, SavedError, TableError, UsageError
-from deltaproto.inspection.age import Ages
+from deltaproto.inspection.age import SavedAges
 from deltaproto.inspection.json_entries import JsonFile
 from deltaproto.location import LocationKind, locate
 from deltaproto.policy.context import TableFacts
 from deltaproto.policy.finding import Finding, Severity
-from deltaproto.policy.hazards import EVERY_LAYOUT, hazards_of
-from deltaproto.policy.inconsistencies import doubts
+from deltaproto.policy.hazards import EVERY_LAYOUT, hazards_from_findings
+from deltaproto.policy.inconsistencies import describe_inconsistencies
 from deltaproto.protocol.protocol import Protocol
-from deltaproto.redaction import public, public_text
+from deltaproto.redaction import redact_address, redact_addresses_in
 
 _KNOWN_SHAPE = "1"
 _SAVE = "save one with `deltaproto inspect … --format json --output FILE`"
 _T = TypeVar("_T")
-MALFORMED = (KeyError, TypeError, ValueError, AttributeError)
+MALFORMED_ENTRY_ERRORS = (KeyError, TypeError, ValueError, AttributeError)
 """exceptions while reading an entry that `inspect` did not write"""
 
 
@@ -38,7 +38,7 @@ class _WrongType(TypeError):
     """A member of the wrong type, with a message."""
 
 
-def read_saved(path: str, ages: Ages | None = None) -> Iterator[TableFacts | SavedError]:
+def read_saved(path: str, ages: SavedAges | None = None) -> Iterator[TableFacts | SavedError]:
     """Yield every table of a saved inspection in order.
 
     Args:
@@ -52,28 +52,28 @@ def read_saved(path: str, ages: Ages | None = None) -> Iterator[TableFacts | Sav
         yield read_entry(entry, path)
 
 
-def saved_entries(path: str, ages: Ages | None = None) -> Iterator[Any]:
+def saved_entries(path: str, ages: SavedAges | None = None) -> Iterator[Any]:
     """Yield the raw entries of a saved inspection. Raises like `read_saved`."""
-    with _opened(path) as file:
+    with _open_file(path) as file:
         document, parts, endless = JsonFile(file, path, "tables"), None, False
         for entries in document.objects():
             for entry in entries:
                 if "schema_version" in document.members:
                     _check_shape(document.members, path)
                 if document.members.get("command", "inspect") != "inspect":
-                    raise _of_another_command(path)
+                    raise _wrong_command_error(path)
                 if ages is not None:
                     ages.read(document.members.get("generated_at"))
                 yield _without_credentials(entry)
-            _check(document, path)
+            _check_document(document, path)
             if ages is not None:
                 ages.read(document.members.get("generated_at"))
-            endless = endless or _endless(document)
-            parts = _following(parts, document.members.get("part"), path)
+            endless = endless or _is_before_parts(document)
+            parts = _next_part(parts, document.members.get("part"), path)
         if parts is None:
             raise UsageError(f"{path} is empty", "it is not a saved inspection")
         if parts.read != parts.of:
-            raise _cut(path, parts)
+            raise _cut_off_error(path, parts)
         if endless:
             raise TableError(
                 ErrorCode.NOT_FOUND,
@@ -87,11 +87,11 @@ def _without_credentials(entry: Any) -> Any:
     if isinstance(entry, dict):
         for name in ("table", "location"):
             if isinstance(entry.get(name), str):
-                entry[name] = public(entry[name])
+                entry[name] = redact_address(entry[name])
         error = entry.get("error")
         if isinstance(error, dict):
             for name, text in error.items():
-                error[name] = public_text(text) if isinstance(text, str) else text
+                error[name] = redact_addresses_in(text) if isinstance(text, str) else text
     return entry
 
 
@@ -102,7 +102,7 @@ class _Parts(NamedTuple):
     of: int = 0
 
 
-def _following(last: _Parts | None, part: Any, path: str) -> _Parts:
+def _next_part(last: _Parts | None, part: Any, path: str) -> _Parts:
     """Return the position of the next object; an object without `part` is complete by itself.
 
     Raises:
@@ -112,21 +112,21 @@ def _following(last: _Parts | None, part: Any, path: str) -> _Parts:
     ended = last.read == last.of
     if not isinstance(part, dict):
         if not ended:
-            raise _cut(path, last)
+            raise _cut_off_error(path, last)
         return _Parts()
     next_ = _Parts(part.get("number", 0), part.get("of", 0))
     if next_.read != (1 if ended else last.read + 1) or not (ended or next_.of == last.of):
-        raise _cut(path, last)
+        raise _cut_off_error(path, last)
     return next_
 
 
-def _endless(document: JsonFile) -> bool:
+def _is_before_parts(document: JsonFile) -> bool:
     """Return True for a line of an inspection before 1.1, which lacks the number of lines."""
     members = document.members
     return document.one_line and "part" not in members and members["schema_version"] == "1.0"
 
 
-def _cut(path: str, last: _Parts) -> TableError:
+def _cut_off_error(path: str, last: _Parts) -> TableError:
     return TableError(
         ErrorCode.NOT_FOUND,
         f"{path} is truncated: it has table {last.read} of {last.of}, but not all others",
@@ -134,23 +134,23 @@ def _cut(path: str, last: _Parts) -> TableError:
     )
 
 
-def _opened(path: str) -> IO[bytes]:
+def _open_file(path: str) -> IO[bytes]:
     try:
         return open(path, "rb")
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}", "check the path") from None
 
 
-def _check(document: JsonFile, path: str) -> None:
+def _check_document(document: JsonFile, path: str) -> None:
     members = document.members
     if members.get("command") != "inspect" or "error" in members:
-        raise _of_another_command(path)
+        raise _wrong_command_error(path)
     _check_shape(members, path)
     if not document.listed:
         raise UsageError(f"{path} lists no tables", _SAVE)
 
 
-def _of_another_command(path: str) -> UsageError:
+def _wrong_command_error(path: str) -> UsageError:
     return UsageError(f"{path} is not the output of inspect", _SAVE)
 
 
@@ -173,51 +173,61 @@ def read_entry(entry: Any, path: str) -> TableFacts | SavedError:
         if "error" in entry:
             error = entry["error"]
             code, message, hint = ErrorCode(error["code"]), error["message"], error["hint"]
-            return SavedError(_text(entry["table"]), code, _text(message), _text(hint))
+            return SavedError(
+                _require_string(entry["table"]),
+                code,
+                _require_string(message),
+                _require_string(hint),
+            )
         protocol = Protocol.stored({k: v for k, v in entry["protocol"].items() if v is not None})
-        usage = {f["name"]: used(f["name"], f["enabled"], f["present"]) for f in entry["features"]}
+        usage = {
+            f["name"]: is_used(f["name"], f["enabled"], f["present"]) for f in entry["features"]
+        }
         absent = [f["name"] for f in entry["features"] if f["present"] is False]
-        table = _text(entry["table"])
-        configuration = {k: _perhaps(v) for k, v in entry["configuration"].items()}
+        table = _require_string(entry["table"])
+        configuration = {k: _optional_string(v) for k, v in entry["configuration"].items()}
         by_name = entry["reader"] == "spark" and locate(table).kind is LocationKind.NAME
-        location = _text(entry["location"])
-        findings = tuple(_finding(finding) for finding in entry["findings"])
+        location = _require_string(entry["location"])
+        findings = tuple(_read_finding(finding) for finding in entry["findings"])
         return TableFacts(
             table=table,
             location=location,
-            version=_version(entry["version"]),
+            version=_read_version(entry["version"]),
             needs=table_requirements(
                 protocol,
                 usage,
                 configuration,
                 by_name=by_name,
                 absent=absent,
-                doubts=doubts(findings, configuration),
-                hazards=_words(entry, "hazards", hazards_of(findings, configuration, location)),
-                unseen=_words(entry, "hazards_not_looked_at", EVERY_LAYOUT),
+                doubts=describe_inconsistencies(findings, configuration),
+                hazards=_read_hazards(
+                    entry, "hazards", hazards_from_findings(findings, configuration, location)
+                ),
+                unseen=_read_hazards(entry, "hazards_not_looked_at", EVERY_LAYOUT),
             ),
             configuration=configuration,
-            isolation={k: _perhaps(v) for k, v in entry["isolation"]["effective"].items()},
+            isolation={k: _optional_string(v) for k, v in entry["isolation"]["effective"].items()},
             findings=findings,
             # An inspection of an older version has no information on the newest.
-            complete=_only(bool, entry["complete"]) and entry.get("requested_version") is None,
-            id=_perhaps(entry.get("id")),
+            complete=_require_type(bool, entry["complete"])
+            and entry.get("requested_version") is None,
+            id=_optional_string(entry.get("id")),
             older=entry.get("requested_version") is not None,
         )
-    except (*MALFORMED, TableError) as error:
-        raise malformed(path, error) from None
+    except (*MALFORMED_ENTRY_ERRORS, TableError) as error:
+        raise malformed_error(path, error) from None
 
 
-def _words(entry: Mapping[str, Any], key: str, otherwise: Iterable[str]) -> Iterable[str]:
+def _read_hazards(entry: Mapping[str, Any], key: str, otherwise: Iterable[str]) -> Iterable[str]:
     """Return the hazards in an entry; entries of older releases have none, as none were checked."""
-    words = [_text(word) for word in entry.get(key, otherwise)]
+    words = [_require_string(word) for word in entry.get(key, otherwise)]
     for word in words:
         if not is_hazard(word):
             raise ValueError(f"{word!r:.40} is not a hazard")
     return words
 
 
-def malformed(path: str, error: Exception) -> UsageError:
+def malformed_error(path: str, error: Exception) -> UsageError:
     """Return the error for an entry that `inspect` did not write."""
     if isinstance(error, KeyError) and error.args:
         why = f'a table has no "{error.args[0]}"'
@@ -229,36 +239,36 @@ def malformed(path: str, error: Exception) -> UsageError:
     return UsageError(f"{path} is not what `inspect --format json` writes: {why}", _SAVE)
 
 
-def _finding(entry: Mapping[str, Any]) -> Finding:
+def _read_finding(entry: Mapping[str, Any]) -> Finding:
     return Finding(
-        rule=_text(entry["rule"]),
+        rule=_require_string(entry["rule"]),
         severity=Severity(entry["severity"]),
-        message=_text(entry["message"]),
-        hint=_text(entry["hint"]),
-        table=_text(entry["table"]),
-        feature=_perhaps(entry.get("feature")),
-        client=_perhaps(entry.get("client")),
-        evidence=_perhaps(entry.get("evidence")),
+        message=_require_string(entry["message"]),
+        hint=_require_string(entry["hint"]),
+        table=_require_string(entry["table"]),
+        feature=_optional_string(entry.get("feature")),
+        client=_optional_string(entry.get("client")),
+        evidence=_optional_string(entry.get("evidence")),
     )
 
 
-def _only(wanted: type[_T], value: Any) -> _T:
+def _require_type(wanted: type[_T], value: Any) -> _T:
     # The exact type: True is an int, too.
     if type(value) is not wanted:
         raise _WrongType(f"{json.dumps(value):.40} is not {_KINDS[wanted]}")
     return value
 
 
-def _version(value: Any) -> int:
-    version = _only(int, value)
+def _read_version(value: Any) -> int:
+    version = _require_type(int, value)
     if version < 0:
         raise ValueError(f"{version} is not a table version")
     return version
 
 
-def _text(value: Any) -> str:
-    return _only(str, value)
+def _require_string(value: Any) -> str:
+    return _require_type(str, value)
 
 
-def _perhaps(value: Any) -> str | None:
-    return None if value is None else _text(value)
+def _optional_string(value: Any) -> str | None:
+    return None if value is None else _require_string(value)

@@ -12,11 +12,11 @@ from deltaproto.planning.plan import Plan, Step
 from deltaproto.planning.request import PlanInput
 
 # A placeholder that no name or address can contain: paths have no NUL.
-_SQL = "\0table\0"
-_REMEMBERED = 4096
+_TABLE_PLACEHOLDER = "\0table\0"
+_CACHE_SIZE = 4096
 
 
-class Alike:
+class CachingPlanner:
     """A planner that caches plans of identical tables."""
 
     def __init__(self, planner: Callable[[PlanInput], Plan], *, by_version: bool = False) -> None:
@@ -25,25 +25,28 @@ class Alike:
 
     def __call__(self, given: PlanInput) -> Plan:
         """Return the plan for one table."""
-        key = _key(given, by_version=self._by_version)
+        key = _cache_key(given, by_version=self._by_version)
         plan = self._known.get(key)
         if plan is None:
-            if len(self._known) >= _REMEMBERED:
+            if len(self._known) >= _CACHE_SIZE:
                 self._known.clear()
-            plan = self._known[key] = self._planner(given._replace(name="", location="", sql=_SQL))
+            plan = self._known[key] = self._planner(
+                given._replace(name="", location="", sql=_TABLE_PLACEHOLDER)
+            )
         return plan._replace(
             table=given.name,
             location=given.location,
             sql_name=given.sql,
             fingerprint=given.fingerprint,
-            steps=_named(plan.steps, given.sql),
+            steps=_with_table_name(plan.steps, given.sql),
             alternatives=tuple(
-                each._replace(steps=_named(each.steps, given.sql)) for each in plan.alternatives
+                each._replace(steps=_with_table_name(each.steps, given.sql))
+                for each in plan.alternatives
             ),
         )
 
 
-def _key(given: PlanInput, *, by_version: bool) -> Hashable:
+def _cache_key(given: PlanInput, *, by_version: bool) -> Hashable:
     table = given.table
     return (
         given.fingerprint.version if by_version else None,
@@ -62,11 +65,11 @@ def _key(given: PlanInput, *, by_version: bool) -> Hashable:
     )
 
 
-def _named(steps: tuple[Step, ...], sql: str) -> tuple[Step, ...]:
+def _with_table_name(steps: tuple[Step, ...], sql: str) -> tuple[Step, ...]:
     return tuple(
         step._replace(
-            sql=None if step.sql is None else step.sql.replace(_SQL, sql),
-            undo=None if step.undo is None else step.undo.replace(_SQL, sql),
+            sql=None if step.sql is None else step.sql.replace(_TABLE_PLACEHOLDER, sql),
+            undo=None if step.undo is None else step.undo.replace(_TABLE_PLACEHOLDER, sql),
         )
         for step in steps
     )

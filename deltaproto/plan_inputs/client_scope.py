@@ -7,24 +7,28 @@ from typing import NamedTuple
 
 from deltaproto.clients.catalog import Catalogue
 from deltaproto.clients.model import Access
-from deltaproto.clients.resolve import Candidate, latest
+from deltaproto.clients.resolve import ClientAtVersion, newest_version_of
 from deltaproto.errors import UsageError
-from deltaproto.planning.downgrade import Downgrade, plan_downgrade
+from deltaproto.planning.downgrade import DowngradeRequest, plan_downgrade
 from deltaproto.planning.goal_text import approvable_goal
-from deltaproto.planning.impact import client_changes, in_words
+from deltaproto.planning.impact import client_changes, describe_change
 from deltaproto.planning.plan import Alternative, Blocked, ClientChange, Plan
-from deltaproto.planning.policy_impact import UnpredictableError, facts_after, policy_impact
-from deltaproto.planning.request import PlanInput, User
-from deltaproto.planning.search.cost import cost
+from deltaproto.planning.policy_impact import (
+    UnpredictableError,
+    assess_policy_impact,
+    predict_facts,
+)
+from deltaproto.planning.request import PlanInput, TableClient
+from deltaproto.planning.search.cost import compute_cost
 from deltaproto.planning.search.goals import ClientAccess
 from deltaproto.planning.upgrade import plan_upgrade
-from deltaproto.planning.upgrade_request import Upgrade
+from deltaproto.planning.upgrade_request import UpgradeRequest
 from deltaproto.policy.document import Policy, PolicyError, settings_for
 from deltaproto.policy.evaluate import Checker
-from deltaproto.policy.local_catalog import DEFAULT_ACCESS, site_catalogue
+from deltaproto.policy.local_catalog import DEFAULT_ACCESS, load_local_catalog
 
 
-class Ruled(NamedTuple):
+class PolicyCheckedPlan(NamedTuple):
     """A plan after the policy check."""
 
     plan: Plan
@@ -33,7 +37,7 @@ class Ruled(NamedTuple):
     """accesses that the policy's clients lose without approval"""
 
 
-class Users:
+class ClientScope:
     """Determines the clients of each table.
 
     Args:
@@ -52,9 +56,11 @@ class Users:
         access: tuple[Access, ...] = DEFAULT_ACCESS,
     ) -> None:
         self._policy = policy
-        self._catalogue = site_catalogue(files, policy)
-        self._named = [User(self._catalogue.resolve(text), access) for text in dict.fromkeys(named)]
-        self._declared: dict[str, Candidate] = {}
+        self._catalogue = load_local_catalog(files, policy)
+        self._named = [
+            TableClient(self._catalogue.resolve(text), access) for text in dict.fromkeys(named)
+        ]
+        self._declared: dict[str, ClientAtVersion] = {}
         mistakes = []
         for declared in policy.declared() if policy is not None else ():
             try:
@@ -66,7 +72,7 @@ class Users:
                 )
         if mistakes:
             raise mistakes[0].joined(mistakes[1:])
-        self._everybody: tuple[User, ...] | None = None
+        self._everybody: tuple[TableClient, ...] | None = None
         self.checker = None if policy is None else Checker(policy, self._catalogue)
         """checks plans against the policy; None without a policy"""
 
@@ -75,12 +81,12 @@ class Users:
         """True if any client was named."""
         return bool(self._named or self._policy is not None)
 
-    def of(self, table: str, location: str) -> tuple[User, ...]:
+    def of(self, table: str, location: str) -> tuple[TableClient, ...]:
         """Return the clients of one table."""
-        declared: list[User] = []
+        declared: list[TableClient] = []
         if self._policy is not None:
             for each in settings_for(self._policy, table, location).clients or ():
-                declared.append(User(self._declared[each.text], each.access, each.label))
+                declared.append(TableClient(self._declared[each.text], each.access, each.label))
         return (*self._named, *declared)
 
     def on(self, given: PlanInput) -> PlanInput:
@@ -88,22 +94,25 @@ class Users:
         clients = self.of(given.name, given.location) if self.any else self.everybody()
         return given._replace(clients=clients, everybody=not self.any)
 
-    def ruled(self, plan: Plan, given: PlanInput) -> Ruled:
+    def ruled(self, plan: Plan, given: PlanInput) -> PolicyCheckedPlan:
         """Check the result of a plan for `given` against the policy, if any."""
         if self.checker is None or given.facts is None:
-            return Ruled(plan)
+            return PolicyCheckedPlan(plan)
         self.checker.observe(self.checker.check(given.facts))
         if not plan.steps:
-            return Ruled(plan)
+            return PolicyCheckedPlan(plan)
         try:
-            after = facts_after(given.facts, given.table, plan.steps, plan)
+            after = predict_facts(given.facts, given.table, plan.steps, plan)
         except UnpredictableError as error:
             why = f"the result cannot be checked against the policy: {error}"
-            return Ruled(_blocked(plan, given, [Blocked(None, why, "plan without --policy")]))
-        found = policy_impact(self.checker, given.facts, after, approvable_goal(plan))
+            return PolicyCheckedPlan(
+                _block_plan(plan, given, [Blocked(None, why, "plan without --policy")])
+            )
+        found = assess_policy_impact(self.checker, given.facts, after, approvable_goal(plan))
         loses = "would lose" if found.violations else "loses"
         notes = [
-            f"The policy's client {loses} access: {in_words(one)}." for one, _ in found.unapproved
+            f"The policy's client {loses} access: {describe_change(one)}."
+            for one, _ in found.unapproved
         ]
         notes += [f"{ruling.text}." for ruling in found.rulings if ruling.approved or ruling.near]
         if found.hidden:
@@ -114,39 +123,39 @@ class Users:
             for each in found.violations
         ]
         unapproved = tuple(change for change, _ in found.unapproved)
-        return Ruled(_blocked(plan, given, broken) if broken else plan, unapproved)
+        return PolicyCheckedPlan(_block_plan(plan, given, broken) if broken else plan, unapproved)
 
-    def everybody(self) -> tuple[User, ...]:
+    def everybody(self) -> tuple[TableClient, ...]:
         """Every catalog client at its newest version, if none were named."""
         if self._everybody is None:
-            self._everybody = tuple(newest(self._catalogue))
+            self._everybody = tuple(newest_clients(self._catalogue))
         return self._everybody
 
 
-def _blocked(plan: Plan, given: PlanInput, why: list[Blocked]) -> Plan:
+def _block_plan(plan: Plan, given: PlanInput, why: list[Blocked]) -> Plan:
     return plan._replace(
         steps=(),
         protocol_after=plan.protocol_before,
-        cost=cost((), given.engine, given.files),
+        cost=compute_cost((), given.engine, given.files),
         blocked=(*plan.blocked, *why),
         clients=client_changes(given, given.needs),
     )
 
 
-def newest(catalogue: Catalogue) -> Iterator[User]:
+def newest_clients(catalogue: Catalogue) -> Iterator[TableClient]:
     """Yield every client at its newest known version."""
     for client in catalogue.clients():
-        candidate = latest(client.newest, client)
+        candidate = newest_version_of(client.newest, client)
         offers = tuple(a for a in DEFAULT_ACCESS if any(path.offers(a) for path in candidate.paths))
         if offers:
-            yield User(candidate, offers)
+            yield TableClient(candidate, offers)
 
 
 Planner = Callable[[PlanInput], Plan]
-_READING = "enough if the clients only read: plan with --access read"
+_READ_ONLY_HINT = "enough if the clients only read: plan with --access read"
 
 
-def upgrading(asked: Upgrade, keep: Collection[str] = ()) -> Planner:
+def upgrade_planner(asked: UpgradeRequest, keep: Collection[str] = ()) -> Planner:
     """Return a planner for upgrades after which the `keep` clients retain their access."""
 
     def planner(given: PlanInput) -> Plan:
@@ -156,13 +165,13 @@ def upgrading(asked: Upgrade, keep: Collection[str] = ()) -> Planner:
     return planner
 
 
-def downgrading(asked: Downgrade) -> Planner:
+def downgrade_planner(asked: DowngradeRequest) -> Planner:
     """Return a planner for downgrades whose goal names no client."""
     return lambda given: plan_downgrade(given, asked)
 
 
-def letting_in(
-    asked: Downgrade, watched: Collection[str] = (), assumed: Collection[str] = ()
+def client_downgrade_planner(
+    asked: DowngradeRequest, watched: Collection[str] = (), assumed: Collection[str] = ()
 ) -> Planner:
     """Return a planner for downgrades after which every client has its requested access.
 
@@ -179,18 +188,20 @@ def letting_in(
         if not (plan.steps or plan.blocked):
             return plan
         only = tuple(
-            _reading(use) if str(use.candidate.reference) in assumed else use for use in uses
+            _read_only(use) if str(use.candidate.reference) in assumed else use for use in uses
         )
         if only == uses:
             return plan
         less = plan_downgrade(given, asked._replace(clients=only))
         if less.blocked or not less.steps or not (plan.blocked or less.cost < plan.cost):
             return plan
-        other = Alternative("reading", _READING, False, less.protocol_after, less.cost, less.steps)
+        other = Alternative(
+            "reading", _READ_ONLY_HINT, False, less.protocol_after, less.cost, less.steps
+        )
         return plan._replace(alternatives=(other, *plan.alternatives))
 
     return planner
 
 
-def _reading(use: ClientAccess) -> ClientAccess:
+def _read_only(use: ClientAccess) -> ClientAccess:
     return use._replace(access=(Access.READ,)) if Access.READ in use.access else use

@@ -8,20 +8,20 @@ from collections.abc import Iterator, Mapping
 
 from deltaproto.errors import ErrorCode, TableError
 from deltaproto.inspection.activity import recent_releases
-from deltaproto.inspection.facts import facts
-from deltaproto.inspection.inspect import judged
+from deltaproto.inspection.facts import facts_from_inspection
+from deltaproto.inspection.inspect import run_rules
 from deltaproto.inspection.interface import Inspection
 from deltaproto.location import locate
-from deltaproto.planning.from_state import observe, with_history
+from deltaproto.planning.from_state import table_from_state, with_history
 from deltaproto.planning.plan import Fingerprint
-from deltaproto.planning.predict.properties import TRUNCATION, hours
+from deltaproto.planning.predict.properties import TRUNCATION_RETENTION, retention_hours
 from deltaproto.planning.request import PlanInput
 from deltaproto.planning.search.cost import Files
-from deltaproto.policy.inconsistencies import DOUBTED
+from deltaproto.policy.inconsistencies import INCONSISTENCY_RULES
 from deltaproto.protocol.metadata import Metadata
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.protocol.table_state import SparkSettings
-from deltaproto.sql.quoting import table_name
+from deltaproto.sql.quoting import sql_table_name
 from deltaproto.tables.log.plan_input import survey_log
 from deltaproto.tables.log.reader import LogReader
 from deltaproto.tables.open import open_table_log
@@ -43,18 +43,18 @@ def load_plan_input(
     """
     reached = open_table_log(table, storage_options, spark)
     reader = LogReader(storage_options, look_in_files=True, every_commit=True)
-    inspection = judged(reader.read_from(reached.location, reached.store))
+    inspection = run_rules(reader.read_from(reached.location, reached.store))
     found = survey_log(reached.store)
-    made = given(inspection)
+    made = input_from_inspection(inspection)
     census, traces = found.census, found.traces
-    keep = int(hours(made.table.configuration, TRUNCATION) * _HOUR_MS)
+    keep = int(retention_hours(made.table.configuration, TRUNCATION_RETENTION) * _HOUR_MS)
     seen = {
         name: None if trace.decides is None else trace.decides.removable_ms(keep)
         for name, trace in traces.seen.items()
     }
     return made._replace(
         releases=recent_releases(reached.store, found.listing),
-        warnings=(*made.warnings, *_clock(inspection, now)),
+        warnings=(*made.warnings, *_clock_warnings(inspection, now)),
         table=with_history(
             made.table,
             seen,
@@ -73,38 +73,38 @@ def load_plan_input(
     )
 
 
-def given(inspection: Inspection) -> PlanInput:
+def input_from_inspection(inspection: Inspection) -> PlanInput:
     """Convert an inspection to planner input.
 
     Raises:
         TableError: if the protocol violates the spec, so nothing can be predicted.
     """
     state = inspection.state
-    refuse_broken(state.protocol)
-    found = facts(inspection)
+    refuse_invalid_protocol(state.protocol)
+    found = facts_from_inspection(inspection)
     return PlanInput(
         name=state.table,
         location=state.location,
-        sql=table_name(locate(state.table)),
-        table=observe(state),
+        sql=sql_table_name(locate(state.table)),
+        table=table_from_state(state),
         needs=found.needs,
         states=inspection.subject.features,
         fingerprint=Fingerprint(
-            state.metadata.id, state.version, state.protocol, digest(state.metadata)
+            state.metadata.id, state.version, state.protocol, metadata_digest(state.metadata)
         ),
         facts=found,
         complete=inspection.complete,
-        warnings=tuple(_warnings(inspection)),
+        warnings=tuple(_inspection_warnings(inspection)),
     )
 
 
-def _warnings(inspection: Inspection) -> Iterator[str]:
+def _inspection_warnings(inspection: Inspection) -> Iterator[str]:
     for finding in inspection.findings:
-        if not inspection.complete or finding.rule in DOUBTED:
+        if not inspection.complete or finding.rule in INCONSISTENCY_RULES:
             yield f"{finding.rule}: {finding.message}"
 
 
-def _clock(inspection: Inspection, now: float) -> Iterator[str]:
+def _clock_warnings(inspection: Inspection, now: float) -> Iterator[str]:
     """Warn about a newest commit from the future: waits are computed from this clock."""
     stamp = inspection.state.last_commit.get("inCommitTimestamp")
     if not isinstance(stamp, int) or stamp <= now * 1000 + _CLOCK_SKEW_MS:
@@ -118,7 +118,7 @@ def _clock(inspection: Inspection, now: float) -> Iterator[str]:
     )
 
 
-def digest(metadata: Metadata) -> str:
+def metadata_digest(metadata: Metadata) -> str:
     """Return a digest of schema, partitioning and Delta's own properties."""
     configuration = {
         key: value for key, value in metadata.configuration.items() if key.startswith("delta.")
@@ -131,7 +131,7 @@ def digest(metadata: Metadata) -> str:
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
-def refuse_broken(protocol: Protocol) -> None:
+def refuse_invalid_protocol(protocol: Protocol) -> None:
     """Refuse an invalid protocol, because nothing can be predicted for it.
 
     Raises:

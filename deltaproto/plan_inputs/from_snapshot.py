@@ -7,32 +7,32 @@ from datetime import datetime
 from typing import Any
 
 from deltaproto.errors import SavedError
-from deltaproto.inspection.age import Ages, at
-from deltaproto.inspection.saved import MALFORMED, malformed, read_entry
+from deltaproto.inspection.age import SavedAges, format_time
+from deltaproto.inspection.saved import MALFORMED_ENTRY_ERRORS, malformed_error, read_entry
 from deltaproto.location import LocationKind, locate
-from deltaproto.plan_inputs.from_log import refuse_broken
-from deltaproto.planning.from_state import strays, to_checkpoint
+from deltaproto.plan_inputs.from_log import refuse_invalid_protocol
+from deltaproto.planning.from_state import commits_until_checkpoint, may_have_stray_columns
 from deltaproto.planning.plan import Fingerprint
 from deltaproto.planning.predict.table import Table
 from deltaproto.planning.request import PlanInput
 from deltaproto.policy.context import TableFacts
-from deltaproto.policy.inconsistencies import DOUBTED
+from deltaproto.policy.inconsistencies import INCONSISTENCY_RULES
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature import FeatureKind
 from deltaproto.protocol.layers import FeatureState
-from deltaproto.sql.quoting import table_name
+from deltaproto.sql.quoting import sql_table_name
 
-_FROM_SAVED = (
+_SAVED_WARNING = (
     "Planned from a saved inspection of {made}, which has no schema and no files: plan again "
     "from the table itself before you apply it."
 )
-_FROM_KEPT = (
+_INVENTORY_WARNING = (
     "Planned from an inventory (scan {scan}, ended {made}), which has no schema and no files: "
     "plan again with --fresh, or from the table itself, before you apply it."
 )
 
 
-def given_entry(entry: Any, path: str, ages: Ages) -> PlanInput:
+def input_from_saved(entry: Any, path: str, ages: SavedAges) -> PlanInput:
     """Convert an entry of a saved inspection to planner input.
 
     Args:
@@ -46,19 +46,19 @@ def given_entry(entry: Any, path: str, ages: Ages) -> PlanInput:
     if isinstance(facts, SavedError):
         raise facts
     try:
-        return _given(
+        return _build_input(
             facts,
             entry["features"],
             entry["partition_columns"],
             entry.get("clustering_columns"),
             entry.get("id"),
-            _warnings(_FROM_SAVED.format(made=at(ages.made)), ages.notice),
+            _drop_missing(_SAVED_WARNING.format(made=format_time(ages.made)), ages.notice),
         )
-    except MALFORMED as error:
-        raise malformed(path, error) from None
+    except MALFORMED_ENTRY_ERRORS as error:
+        raise malformed_error(path, error) from None
 
 
-def given_row(
+def input_from_row(
     row: Mapping[str, Any], facts: TableFacts, scan: str, ended: datetime, notice: str | None
 ) -> PlanInput:
     """Convert an inventory row to planner input.
@@ -71,21 +71,21 @@ def given_row(
         TableError: if the table's protocol violates the spec.
     """
     features = [{**feature, "name": feature["feature"]} for feature in row["features"] or ()]
-    return _given(
+    return _build_input(
         facts,
         features,
         row["partition_columns"] or (),
         row["clustering_columns"],
         row["id"],
-        _warnings(_FROM_KEPT.format(scan=scan, made=at(ended)), notice),
+        _drop_missing(_INVENTORY_WARNING.format(scan=scan, made=format_time(ended)), notice),
     )
 
 
-def _warnings(*texts: str | None) -> tuple[str, ...]:
+def _drop_missing(*texts: str | None) -> tuple[str, ...]:
     return tuple(text for text in texts if text is not None)
 
 
-def _given(
+def _build_input(
     facts: TableFacts,
     features: Iterable[Mapping[str, Any]],
     partition_columns: Sequence[Any],
@@ -93,21 +93,21 @@ def _given(
     table_id: str | None,
     warnings: tuple[str, ...],
 ) -> PlanInput:
-    refuse_broken(facts.protocol)
-    states = tuple(_state(feature, facts) for feature in features)
+    refuse_invalid_protocol(facts.protocol)
+    states = tuple(_feature_state(feature, facts) for feature in features)
     table = Table(
         protocol=facts.protocol,
         configuration={k: v for k, v in facts.configuration.items() if v is not None},
-        vectors=_present(states, "deletionVectors"),
-        widened=_present(states, "typeWidening", "typeWidening-preview"),
-        v2_checkpoint=_present(states, "v2Checkpoint"),
-        row_ids=_present(states, "rowTracking"),
-        domains=() if _present(states, "domainMetadata") is False else None,
+        vectors=_has_traces(states, "deletionVectors"),
+        widened=_has_traces(states, "typeWidening", "typeWidening-preview"),
+        v2_checkpoint=_has_traces(states, "v2Checkpoint"),
+        row_ids=_has_traces(states, "rowTracking"),
+        domains=() if _has_traces(states, "domainMetadata") is False else None,
         clustering=None if clustering is None else tuple(map(str, clustering)),
         partition_columns=tuple(map(str, partition_columns)),
-        strays=strays(facts.protocol, facts.configuration, None),
+        strays=may_have_stray_columns(facts.protocol, facts.configuration, None),
         # The version has no other effect; without it, otherwise identical tables are planned once.
-        to_checkpoint=to_checkpoint(facts.configuration, facts.version)
+        to_checkpoint=commits_until_checkpoint(facts.configuration, facts.version)
         if "v2Checkpoint" in facts.protocol.supported
         else None,
     )
@@ -123,7 +123,11 @@ def _given(
         complete=facts.complete,
         warnings=(
             *warnings,
-            *(f"{each.rule}: {each.message}" for each in facts.findings if each.rule in DOUBTED),
+            *(
+                f"{each.rule}: {each.message}"
+                for each in facts.findings
+                if each.rule in INCONSISTENCY_RULES
+            ),
         ),
     )
 
@@ -131,13 +135,13 @@ def _given(
 def _sql_name(facts: TableFacts) -> str:
     """Return the table name for statements: a saved path, not relative to this folder."""
     named = locate(facts.table)
-    return table_name(named if named.kind is LocationKind.NAME else locate(facts.location))
+    return sql_table_name(named if named.kind is LocationKind.NAME else locate(facts.location))
 
 
-def _state(feature: Mapping[str, Any], facts: TableFacts) -> FeatureState:
+def _feature_state(feature: Mapping[str, Any], facts: TableFacts) -> FeatureState:
     name = str(feature["name"])
     kind = FeatureKind(feature["kind"])
-    record = feature_catalog.record(name, in_reader_list=kind is FeatureKind.READER_WRITER)
+    record = feature_catalog.feature_record(name, in_reader_list=kind is FeatureKind.READER_WRITER)
     return FeatureState(
         feature=record,
         kind=kind,
@@ -150,7 +154,7 @@ def _state(feature: Mapping[str, Any], facts: TableFacts) -> FeatureState:
     )
 
 
-def _present(states: tuple[FeatureState, ...], *names: str) -> bool | None:
+def _has_traces(states: tuple[FeatureState, ...], *names: str) -> bool | None:
     """Return whether any of the features has traces; False if none is supported."""
     found = [state.present for state in states if state.name in names]
     if not found or all(present is False for present in found):

@@ -8,18 +8,18 @@ from collections.abc import Iterable
 
 from deltaproto.clients.model import Access
 from deltaproto.errors import UsageError
-from deltaproto.planning.ddl.parse import parse
-from deltaproto.planning.ddl.user_statement import Parsed
-from deltaproto.planning.enable import Wanted
+from deltaproto.planning.ddl.parse import parse_script
+from deltaproto.planning.ddl.user_statement import ParsedStatement
+from deltaproto.planning.enable import FeatureToEnable
 from deltaproto.protocol import feature_catalog
 
 
-def split(texts: Iterable[str]) -> list[str]:
+def split_words(texts: Iterable[str]) -> list[str]:
     """Split texts at commas and whitespace."""
     return [word for text in texts for part in text.split(",") if (word := part.strip())]
 
 
-def feature_names(given: Iterable[str], flag: str) -> tuple[str, ...]:
+def parse_feature_names(given: Iterable[str], flag: str) -> tuple[str, ...]:
     """Parse feature names (case-insensitive), with or without commas.
 
     Unknown names are accepted unchanged, because a log can contain them.
@@ -31,17 +31,17 @@ def feature_names(given: Iterable[str], flag: str) -> tuple[str, ...]:
         UsageError: for a name that looks like a typo.
     """
     found: dict[str, None] = {}
-    for word in split(given):
-        record, near = feature_catalog.search(word)
+    for word in split_words(given):
+        record, near = feature_catalog.search_feature(word)
         if record is None and near:
             raise UsageError(f"{flag}: unknown feature {word}", f"did you mean {near[0]}?")
         found.setdefault(word if record is None else record.name)
     return tuple(found)
 
 
-def wanted_features(
+def parse_features_to_enable(
     given: Iterable[str], columns: tuple[str, ...], flag: str
-) -> tuple[Wanted, ...]:
+) -> tuple[FeatureToEnable, ...]:
     """Parse features to enable, such as `columnMapping=name`, requirements first.
 
     Args:
@@ -51,23 +51,23 @@ def wanted_features(
     Raises:
         UsageError: for a name that looks like a typo, or an invalid mode.
     """
-    found: dict[str, Wanted] = {}
-    for word in split(given):
+    found: dict[str, FeatureToEnable] = {}
+    for word in split_words(given):
         name, equals, mode = word.partition("=")
-        (feature,) = feature_names([name], flag) or (name,)
+        (feature,) = parse_feature_names([name], flag) or (name,)
         if equals and (feature != "columnMapping" or mode.lower() not in ("name", "id")):
             raise UsageError(
                 f"{flag} {word}: {feature} has no such mode",
                 "only columnMapping has modes: columnMapping=name",
             )
         clustered = columns if feature == "clustering" else ()
-        found.setdefault(feature, Wanted(feature, mode.lower() or None, clustered))
+        found.setdefault(feature, FeatureToEnable(feature, mode.lower() or None, clustered))
     if columns and "clustering" not in found:
-        found["clustering"] = Wanted("clustering", columns=columns)
-    return tuple(sorted(found.values(), key=_requirements_first))
+        found["clustering"] = FeatureToEnable("clustering", columns=columns)
+    return tuple(sorted(found.values(), key=_requirements_sort_key))
 
 
-def accesses(given: Iterable[str], flag: str) -> tuple[Access, ...]:
+def parse_accesses(given: Iterable[str], flag: str) -> tuple[Access, ...]:
     """Parse client accesses, with or without commas.
 
     Args:
@@ -84,7 +84,7 @@ def accesses(given: Iterable[str], flag: str) -> tuple[Access, ...]:
     return tuple(found)
 
 
-def versions(text: str | None, flag: str = "--protocol") -> tuple[int, int] | None:
+def parse_version_pair(text: str | None, flag: str = "--protocol") -> tuple[int, int] | None:
     """Parse reader and writer version as `R,W`.
 
     Raises:
@@ -95,10 +95,10 @@ def versions(text: str | None, flag: str = "--protocol") -> tuple[int, int] | No
     match = re.fullmatch(r"\s*\(?\s*(\d+)\s*,\s*(\d+)\s*\)?\s*", text)
     if match is None:
         raise UsageError(f"{flag} {text} is not a pair of versions", f"for example {flag} 1,2")
-    return version_pair(int(match[1]), int(match[2]))
+    return validate_version_pair(int(match[1]), int(match[2]))
 
 
-def version_pair(reader: int, writer: int) -> tuple[int, int]:
+def validate_version_pair(reader: int, writer: int) -> tuple[int, int]:
     """Check a reader and a writer version.
 
     Raises:
@@ -112,7 +112,7 @@ def version_pair(reader: int, writer: int) -> tuple[int, int]:
     return reader, writer
 
 
-def script(text: str) -> list[Parsed]:
+def read_script(text: str) -> list[ParsedStatement]:
     """Parse the statements of `text`, which is SQL or the name of an SQL file.
 
     Raises:
@@ -126,11 +126,11 @@ def script(text: str) -> list[Parsed]:
             raise UsageError(
                 f"cannot read {text}: {error}", "the file must be SQL in UTF-8"
             ) from None
-    found = parse(text)
+    found = parse_script(text)
     if not found:
         raise UsageError("--sql has no statement", "pass SQL, or a file of SQL statements")
     return found
 
 
-def _requirements_first(wanted: Wanted) -> tuple[int, str]:
-    return len(feature_catalog.closure({wanted.feature})), wanted.feature
+def _requirements_sort_key(wanted: FeatureToEnable) -> tuple[int, str]:
+    return len(feature_catalog.with_required_features({wanted.feature})), wanted.feature

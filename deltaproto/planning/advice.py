@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from deltaproto.planning.ddl.user_statement import Parsed
+from deltaproto.planning.ddl.user_statement import ParsedStatement
 from deltaproto.planning.engine import EngineName
 from deltaproto.planning.plan import Step
 from deltaproto.planning.request import PlanInput
@@ -13,19 +13,19 @@ from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature import PropertyIs
 from deltaproto.protocol.feature_catalog import CHECKPOINT_PROTECTION
 from deltaproto.protocol.protocol import Protocol
-from deltaproto.sql.quoting import SUBSTITUTION, has_variable, name_parts
+from deltaproto.sql.quoting import SUBSTITUTION, has_variable, split_name
 
 # Enabled by a workspace setting, a runtime's defaults or a pipeline, without an explicit request.
-_BY_DEFAULT = {
+_DATABRICKS_DEFAULTS = {
     "deletionVectors": "the workspace setting for deletion vectors, SQL warehouses, and pipelines",
     "rowTracking": "pipelines and predictive optimization",
     "v2Checkpoint": "liquid clustering on Databricks Runtime 14.1 and later",
     "columnMapping": "UniForm, and pipelines that rename columns",
 }
-_DEFAULTS = "spark.databricks.delta.properties.defaults."
+_SESSION_DEFAULT_PREFIX = "spark.databricks.delta.properties.defaults."
 
 
-def advice(given: PlanInput, steps: Sequence[Step], after: Protocol) -> Iterator[str]:
+def find_warnings(given: PlanInput, steps: Sequence[Step], after: Protocol) -> Iterator[str]:
     """Yield warnings for these steps, most serious first."""
     if not steps:
         return
@@ -43,8 +43,8 @@ def advice(given: PlanInput, steps: Sequence[Step], after: Protocol) -> Iterator
             f"table or name. apply turns this off; set {SUBSTITUTION}=false before you run the "
             "statements yourself."
         )
-    yield from _truncation(steps)
-    yield from _gained(before, after, steps)
+    yield from _truncation_warnings(steps)
+    yield from _added_feature_warnings(before, after, steps)
     for name in sorted(lost):
         yield from reenables_itself(name, given.session)
     if given.engine.name is EngineName.DATABRICKS:
@@ -54,7 +54,7 @@ def advice(given: PlanInput, steps: Sequence[Step], after: Protocol) -> Iterator
         )
 
 
-def _truncation(steps: Sequence[Step]) -> Iterator[str]:
+def _truncation_warnings(steps: Sequence[Step]) -> Iterator[str]:
     if any(step.truncates for step in steps):
         yield (
             "History is truncated: time travel, RESTORE and lagging streams lose versions older "
@@ -62,7 +62,9 @@ def _truncation(steps: Sequence[Step]) -> Iterator[str]:
         )
 
 
-def _gained(before: Protocol, after: Protocol, steps: Sequence[Step]) -> Iterator[str]:
+def _added_feature_warnings(
+    before: Protocol, after: Protocol, steps: Sequence[Step]
+) -> Iterator[str]:
     gained = after.supported - before.supported
     if CHECKPOINT_PROTECTION in gained:
         yield (
@@ -98,10 +100,10 @@ def _gained(before: Protocol, after: Protocol, steps: Sequence[Step]) -> Iterato
 
 def reenables_itself(name: str, session: Mapping[str, str]) -> Iterator[str]:
     """Yield defaults of the session or of Databricks that would re-enable a feature."""
-    rule = feature_catalog.record(name).enablement
+    rule = feature_catalog.feature_record(name).enablement
     key = rule.key.removeprefix("delta.") if isinstance(rule, PropertyIs) else ""
     values = {value.lower() for value in rule.values} if isinstance(rule, PropertyIs) else set()
-    for default in (f"{_DEFAULTS}{key}", f"{_DEFAULTS}feature.{name}"):
+    for default in (f"{_SESSION_DEFAULT_PREFIX}{key}", f"{_SESSION_DEFAULT_PREFIX}feature.{name}"):
         value = session.get(default, "").lower()
         if value and (value in values or default.endswith(name)):
             yield (
@@ -109,20 +111,21 @@ def reenables_itself(name: str, session: Mapping[str, str]) -> Iterator[str]:
                 f"{default} is {value}. Unset it first."
             )
             return
-    source = _BY_DEFAULT.get(name)
+    source = _DATABRICKS_DEFAULTS.get(name)
     if source is not None:
         yield (
-            f"Databricks may re-enable {name} automatically ({source}; {_DEFAULTS}{key} for new "
+            f"Databricks may re-enable {name} automatically ({source}; "
+            f"{_SESSION_DEFAULT_PREFIX}{key} for new "
             "and replaced tables): disable that first."
         )
 
 
-_SHOWN = 80
+_MAX_LENGTH = 80
 
 
-def names_it(target: tuple[str, ...], table: str) -> bool:
+def may_be_table(target: tuple[str, ...], table: str) -> bool:
     """Return True if a statement's table may be the planned table (`table`, quoted as SQL)."""
-    planned = name_parts(table)
+    planned = split_name(table)
     if target[0].lower() == "delta" or planned[0].lower() == "delta":
         kinds = {target[0].lower(), planned[0].lower()}
         paths = ([part.rstrip("/") for part in name[1:]] for name in (target, planned))
@@ -131,18 +134,18 @@ def names_it(target: tuple[str, ...], table: str) -> bool:
     return folded == [part.casefold() for part in planned][-len(folded) :]
 
 
-def is_it(target: tuple[str, ...], table: str) -> bool:
+def is_same_table(target: tuple[str, ...], table: str) -> bool:
     """Return True if a statement's table is this one regardless of the current schema."""
-    return len(target) == len(name_parts(table)) and names_it(target, table)
+    return len(target) == len(split_name(table)) and may_be_table(target, table)
 
 
-def short(text: str) -> str:
+def shorten(text: str) -> str:
     """Return the beginning of a statement on one line."""
     words = " ".join(text.split())
-    return words if len(words) <= _SHOWN else words[: _SHOWN - 1] + "…"
+    return words if len(words) <= _MAX_LENGTH else words[: _MAX_LENGTH - 1] + "…"
 
 
-def what_it_does(parsed: Parsed, step: Step) -> str:
+def describe_user_statement(parsed: ParsedStatement, step: Step) -> str:
     """Describe the effect of a user's SQL statement."""
     before, after = step.protocol_before.supported, step.protocol_after.supported
     gained, lost = sorted(after - before), sorted(before - after)

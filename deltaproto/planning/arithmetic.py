@@ -18,30 +18,32 @@ from deltaproto.protocol.feature import FeatureKind
 from deltaproto.protocol.protocol import Protocol
 
 
-def enabled(protocol: Protocol, name: str, engine: Engine) -> Protocol:
+def enable_feature(protocol: Protocol, name: str, engine: Engine) -> Protocol:
     """Return the protocol after a property or the schema enabled a feature."""
     if engine.normalises:
         return protocol.with_feature(name)
-    names = feature_catalog.closure({name})
-    records = [feature_catalog.record(each) for each in names]
+    names = feature_catalog.with_required_features({name})
+    records = [feature_catalog.feature_record(each) for each in names]
     reader = max(protocol.min_reader_version, *(record.min_reader for record in records))
     writer = max(protocol.min_writer_version, *(record.min_writer for record in records))
     if writer < 7:
         return Protocol(reader, writer)
-    return _listed(reader, protocol.supported | names)
+    return _with_features(reader, protocol.supported | names)
 
 
-def named(protocol: Protocol, name: str, engine: Engine) -> Protocol:
+def add_named_feature(protocol: Protocol, name: str, engine: Engine) -> Protocol:
     """Return the protocol after `delta.feature.NAME = supported`."""
     if engine.normalises:
         return protocol.with_feature(name)
-    names = feature_catalog.closure({name})
-    both = any(feature_catalog.record(each).kind is FeatureKind.READER_WRITER for each in names)
+    names = feature_catalog.with_required_features({name})
+    both = any(
+        feature_catalog.feature_record(each).kind is FeatureKind.READER_WRITER for each in names
+    )
     reader = 3 if both else protocol.min_reader_version
-    return _listed(reader, protocol.supported | names)
+    return _with_features(reader, protocol.supported | names)
 
 
-def raised(protocol: Protocol, pair: tuple[int, int], engine: Engine) -> Protocol:
+def raise_versions(protocol: Protocol, pair: tuple[int, int], engine: Engine) -> Protocol:
     """Return the protocol after the versions were set."""
     reader, writer = pair
     if engine.normalises:
@@ -54,26 +56,26 @@ def raised(protocol: Protocol, pair: tuple[int, int], engine: Engine) -> Protoco
     writer = max(writer, protocol.min_writer_version)
     if writer < 7:
         return Protocol(reader, writer)
-    return _listed(reader, protocol.supported | feature_catalog.implied_by(*pair))
+    return _with_features(reader, protocol.supported | feature_catalog.features_implied_by(*pair))
 
 
-def without(protocol: Protocol, name: str, engine: Engine) -> Protocol:
+def remove_feature(protocol: Protocol, name: str, engine: Engine) -> Protocol:
     """Return the protocol after the feature was dropped."""
     if engine.normalises:
         return protocol.without_feature(name)
     left = protocol.supported - {name}
-    records = [feature_catalog.record(each) for each in left]
+    records = [feature_catalog.feature_record(each) for each in left]
     if all(record.legacy for record in records):
         reader = max((record.min_reader for record in records), default=1)
         writer = max((record.min_writer for record in records), default=1)
-        if feature_catalog.implied_by(reader, writer) == left:
+        if feature_catalog.features_implied_by(reader, writer) == left:
             return Protocol(reader, writer)
-    return _listed(protocol.min_reader_version, left)
+    return _with_features(protocol.min_reader_version, left)
 
 
-def _listed(reader: int, features: Iterable[str]) -> Protocol:
+def _with_features(reader: int, features: Iterable[str]) -> Protocol:
     every = frozenset(features)
     both = frozenset(
-        n for n in every if feature_catalog.record(n).kind is FeatureKind.READER_WRITER
+        n for n in every if feature_catalog.feature_record(n).kind is FeatureKind.READER_WRITER
     )
     return Protocol(reader, 7, both if reader == 3 else None, every)

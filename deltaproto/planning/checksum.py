@@ -9,10 +9,10 @@ from typing import Any
 
 from deltaproto.planning.plan import Plan
 
-KEY = "seal"
+CHECKSUM_FIELD = "seal"
 _ID_LENGTH = 16
 # A plan for one table has these members that every output has.
-_OUTSIDE = {KEY, "schema_version", "tool", "command", "generated_at"}
+_EXCLUDED_FIELDS = {CHECKSUM_FIELD, "schema_version", "tool", "command", "generated_at"}
 
 
 def plan_id(plan: Plan) -> str:
@@ -44,12 +44,12 @@ def plan_id(plan: Plan) -> str:
     return hashlib.sha256(content.encode()).hexdigest()[:_ID_LENGTH]
 
 
-def seal(fields: Mapping[str, Any]) -> str:
+def compute_checksum(fields: Mapping[str, Any]) -> str:
     """Return a SHA-256 hex digest over every member of a plan except the seal itself.
 
     It detects mistakes and damage. It is not a signature: anyone who can edit a plan can reseal it.
     """
-    content = {key: value for key, value in fields.items() if key not in _OUTSIDE}
+    content = {key: value for key, value in fields.items() if key not in _EXCLUDED_FIELDS}
     text = json.dumps(content, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 

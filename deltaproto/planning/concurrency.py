@@ -6,25 +6,25 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from deltaproto.conflicts.matrix import MatrixEngine, cells, default_level
-from deltaproto.conflicts.operation import UNLISTED, Cell, Operation
-from deltaproto.conflicts.row_level import ByRow, Compute, by_row
+from deltaproto.conflicts.matrix import MatrixEngine, build_cells, default_level
+from deltaproto.conflicts.operation import UNLISTED_OPERATIONS, Cell, Operation
+from deltaproto.conflicts.row_level import Compute, ResolvedByRow, resolve_by_row
 from deltaproto.planning.engine import Engine, EngineName
 from deltaproto.planning.plan import CellOutcome, ChangedCell, ConcurrencyChange, ConcurrencyRules
-from deltaproto.planning.predict.schema import walk
+from deltaproto.planning.predict.schema import walk_columns
 from deltaproto.planning.predict.table import Table
 from deltaproto.planning.request import PlanInput
 from deltaproto.protocol import feature_catalog
-from deltaproto.protocol.databricks_runtime import named_runtime
+from deltaproto.protocol.databricks_runtime import parse_runtime
 from deltaproto.protocol.feature import PropertyIs
 from deltaproto.protocol.isolation import (
-    DECLARABLE,
-    PROPERTY,
+    DECLARABLE_LEVELS,
+    ISOLATION_PROPERTY,
     IsolationLevel,
     RowLevelConcurrency,
     RowLevelSupport,
     WriterEngine,
-    isolation,
+    evaluate_isolation,
     row_level_concurrency,
 )
 from deltaproto.protocol.layers import FeatureState
@@ -60,7 +60,9 @@ def _seen(given: PlanInput, table: Table) -> _Seen:
     if support is RowLevelSupport.YES and given.engine.name is EngineName.DATABRICKS:
         support = RowLevelSupport.YES if rows.operations else RowLevelSupport.NO
         reason = f"{reason}; {rows.reason}"
-    rules = ConcurrencyRules(isolation(table.configuration.get(PROPERTY)), support, reason)
+    rules = ConcurrencyRules(
+        evaluate_isolation(table.configuration.get(ISOLATION_PROPERTY)), support, reason
+    )
     return _Seen(
         rules, rows.operations, enabled.get(_VECTORS, False), enabled.get(_IDENTITY, False)
     )
@@ -71,26 +73,26 @@ def _enabled(given: PlanInput, table: Table, name: str) -> bool | None:
     seen = next((state.enabled for state in given.states if state.name == name), None)
     if table is given.table:
         return seen
-    rule = feature_catalog.record(name).enablement
+    rule = feature_catalog.feature_record(name).enablement
     if isinstance(rule, PropertyIs):
         return rule.holds(table.configuration.get(rule.key_in(table.configuration)))
     if name == _IDENTITY and table.schema is not None:
-        return any(column.identity for _, column in walk(table.schema))
+        return any(column.identity for _, column in walk_columns(table.schema))
     return seen
 
 
 def _state(name: str, enabled: bool | None) -> FeatureState:
-    feature = feature_catalog.record(name)
+    feature = feature_catalog.feature_record(name)
     return FeatureState(feature, feature.kind, False, False, enabled, None, (), "")
 
 
-def _by_row(own: RowLevelConcurrency, engine: Engine) -> ByRow:
+def _by_row(own: RowLevelConcurrency, engine: Engine) -> ResolvedByRow:
     """What is compared by row on the engine of the plan, or else on any newer runtime."""
     if own.databricks is not RowLevelSupport.YES:
-        return ByRow(_NONE, own.reason)
-    named = named_runtime(engine.version) if engine.name is EngineName.DATABRICKS else None
+        return ResolvedByRow(_NONE, own.reason)
+    named = parse_runtime(engine.version) if engine.name is EngineName.DATABRICKS else None
     # Rows are not counted on where clustering decides and is not known.
-    return by_row(bool(own.liquid), Compute(None if named is None else named.runtime))
+    return resolve_by_row(bool(own.liquid), Compute(None if named is None else named.runtime))
 
 
 def _changed(engine: MatrixEngine, was: _Seen, will: _Seen) -> Iterator[ChangedCell]:
@@ -108,7 +110,7 @@ def _outcome(cell: Cell) -> CellOutcome:
 def _cells(engine: MatrixEngine, seen: _Seen) -> tuple[Cell, ...]:
     effective = seen.rules.isolation.effective[WriterEngine(engine)]
     # As `conflicts` shows a level that no table may declare.
-    level = effective if effective in DECLARABLE else default_level(engine)
+    level = effective if effective in DECLARABLE_LEVELS else default_level(engine)
     assert level is not None
     if engine is not MatrixEngine.DATABRICKS:
         return _matrix(engine, level, _NONE, None, seen.identity)
@@ -124,5 +126,5 @@ def _matrix(
     identity: bool | None,
 ) -> tuple[Cell, ...]:
     """The documented pairs."""
-    every = cells(engine, level, by_row=rows, deletion_vectors=vectors, identity=identity)
-    return tuple(cell for cell in every if not {cell.operation, cell.against} & UNLISTED)
+    every = build_cells(engine, level, by_row=rows, deletion_vectors=vectors, identity=identity)
+    return tuple(cell for cell in every if not {cell.operation, cell.against} & UNLISTED_OPERATIONS)

@@ -13,38 +13,38 @@ from deltaproto.conflicts.delta_rs import PYTHON
 from deltaproto.conflicts.operation import ExceptionName
 from deltaproto.planning.ddl.user_statement import UserStatement
 from deltaproto.planning.engine import EngineName
-from deltaproto.planning.plan import Clash, StreamEffect, StreamImpact
+from deltaproto.planning.plan import StepConflict, StreamEffect, StreamImpact
 from deltaproto.planning.predict.outcome import REMOVE_MAPPING, Outcome
-from deltaproto.planning.predict.schema import walk
+from deltaproto.planning.predict.schema import walk_columns
 from deltaproto.planning.predict.table import Table
 from deltaproto.planning.statement import DropFeature, Statement, Wait
 from deltaproto.planning.writer_survival import (
-    EVERY,
-    UNKNOWN,
+    EVERY_WRITE,
+    UNKNOWN_WRITERS,
     Writers,
-    fates,
-    others,
-    reclusters,
-    who,
+    describe_affected_writers,
+    describe_other_writers,
+    only_changes_clustering,
+    predict_writer_fates,
 )
 from deltaproto.protocol.isolation import WriterEngine as Writer
 
 _DELTA_RS = str(Writer.DELTA_RS)
-_FAILED = PYTHON.rpartition(".")[2]
+_COMMIT_FAILED_ERROR = PYTHON.rpartition(".")[2]
 _METADATA, _PROTOCOL = str(ExceptionName.METADATA), str(ExceptionName.PROTOCOL)
-_ALL = "every concurrent write"
+_EVERY_WRITE = "every concurrent write"
 _DOCUMENTED = "as documented, every metadata or protocol change fails concurrent writes"
-_REWRITING = ("REORG", "OPTIMIZE", REMOVE_MAPPING)
+_REWRITE_OPERATIONS = ("REORG", "OPTIMIZE", REMOVE_MAPPING)
 # Commits without metadata or protocol changes; the matrices describe their conflicts.
-_FILES = frozenset(
+_FILE_OPERATIONS = frozenset(
     {"WRITE", "UPDATE", "DELETE", "MERGE", "TRUNCATE"}
     | {"OPTIMIZE", "REORG", "VACUUM START", "VACUUM END"}
 )
 
 
-def clashes(
-    statement: Statement, before: Table, outcome: Outcome, writers: Writers = UNKNOWN
-) -> Iterator[Clash]:
+def find_step_conflicts(
+    statement: Statement, before: Table, outcome: Outcome, writers: Writers = UNKNOWN_WRITERS
+) -> Iterator[StepConflict]:
     """Return the concurrent transactions that conflict with a step.
 
     Args:
@@ -53,33 +53,33 @@ def clashes(
     if isinstance(statement, Wait) or not outcome.commits:
         return
     on_spark = EngineName.DELTA_SPARK.value
-    if not _only_files(outcome):
-        yield from _by_metadata(statement, before, outcome, writers)
-    if any(commit.operation in _REWRITING for commit in outcome.commits):
+    if not _changes_only_files(outcome):
+        yield from _metadata_conflicts(statement, before, outcome, writers)
+    if any(commit.operation in _REWRITE_OPERATIONS for commit in outcome.commits):
         why = "the step rewrites data files, and both remove the same files"
         for exception in (ExceptionName.DELETE_READ, ExceptionName.DELETE_DELETE):
-            yield Clash(
+            yield StepConflict(
                 on_spark, "UPDATE, DELETE, MERGE and OPTIMIZE", str(exception), why, "writer"
             )
-        if _only_files(outcome):
+        if _changes_only_files(outcome):
             # Otherwise the new metadata fails every delta-rs write.
-            yield Clash(
+            yield StepConflict(
                 _DELTA_RS,
                 "UPDATE, DELETE, MERGE and OPTIMIZE",
-                _FAILED,
+                _COMMIT_FAILED_ERROR,
                 "the step rewrites data files; deltalake 1.6.6 does not notice that an OPTIMIZE, "
                 "an overwrite or a DELETE without predicate removes the same files, and rows are "
                 "duplicated or reappear",
                 "writer",
             )
-        yield Clash(
+        yield StepConflict(
             on_spark,
             "UPDATE, DELETE, MERGE and OPTIMIZE that commit while files are rewritten",
             str(ExceptionName.DELETE_READ),
             "files that the step rewrites were removed; the step can be run again",
             "step",
         )
-    yield Clash(
+    yield StepConflict(
         on_spark,
         "any other metadata or protocol change",
         _METADATA,
@@ -88,54 +88,57 @@ def clashes(
     )
 
 
-def _only_files(outcome: Outcome) -> bool:
-    return all(commit.operation in _FILES for commit in outcome.commits)
+def _changes_only_files(outcome: Outcome) -> bool:
+    return all(commit.operation in _FILE_OPERATIONS for commit in outcome.commits)
 
 
-def _by_metadata(
+def _metadata_conflicts(
     statement: Statement, before: Table, outcome: Outcome, writers: Writers
-) -> Iterator[Clash]:
+) -> Iterator[StepConflict]:
     on_spark, databricks = EngineName.DELTA_SPARK.value, EngineName.DATABRICKS.value
-    if reclusters(statement, before):
-        yield Clash(
+    if only_changes_clustering(statement, before):
+        yield StepConflict(
             on_spark,
             "other changes of the clustering columns",
             str(ExceptionName.TRANSACTION),
             "both write the same metadata domain; other writers are rebased",
             "writer",
         )
-        yield Clash(databricks, _ALL, _METADATA, _DOCUMENTED, "writer")
+        yield StepConflict(databricks, _EVERY_WRITE, _METADATA, _DOCUMENTED, "writer")
         return
     dropped = before.protocol.supported - outcome.table.protocol.supported
     raised = outcome.table.protocol.supported - before.protocol.supported
     spared = True
-    for fate in fates(statement, before, outcome, writers):
+    for fate in predict_writer_fates(statement, before, outcome, writers):
         spared &= fate != fate._replace(since=None, until=None)
-        if (hit := who(fate, writers)) is not None:
-            yield Clash(on_spark, hit, fate.exception, fate.why, "writer")
+        if (hit := describe_affected_writers(fate, writers)) is not None:
+            yield StepConflict(on_spark, hit, fate.exception, fate.why, "writer")
     if spared:
-        yield Clash(
+        yield StepConflict(
             on_spark,
             "other metadata or protocol changes",
             _PROTOCOL if raised else _METADATA,
-            "two such transactions always conflict; " + others(statement, before, outcome, writers),
+            "two such transactions always conflict; "
+            + describe_other_writers(statement, before, outcome, writers),
             "writer",
         )
-    yield Clash(
+    yield StepConflict(
         _DELTA_RS,
-        EVERY,
-        _FAILED,
+        EVERY_WRITE,
+        _COMMIT_FAILED_ERROR,
         "deltalake treats all new metadata and any higher protocol as a conflict; it does not "
         "notice a protocol that is only lowered",
         "writer",
     )
     exception = _PROTOCOL if dropped or raised else _METADATA
-    yield Clash(databricks, _ALL, exception, _DOCUMENTED, "writer")
+    yield StepConflict(databricks, _EVERY_WRITE, exception, _DOCUMENTED, "writer")
 
 
-def streams(statement: Statement, before: Table, outcome: Outcome) -> Iterator[StreamImpact]:
+def predict_stream_impacts(
+    statement: Statement, before: Table, outcome: Outcome
+) -> Iterator[StreamImpact]:
     """Yield the impact on streams that read the table."""
-    if isinstance(statement, Wait) or not outcome.commits or _only_files(outcome):
+    if isinstance(statement, Wait) or not outcome.commits or _changes_only_files(outcome):
         return
     unmapped = any(commit.operation == REMOVE_MAPPING for commit in outcome.commits)
     if unmapped:
@@ -147,7 +150,7 @@ def streams(statement: Statement, before: Table, outcome: Outcome) -> Iterator[S
             "databricks.delta.streaming.allowSourceColumnRenameAndDrop is set",
         )
     else:
-        yield _plain(statement, before, outcome.table)
+        yield _impact_without_schema_log(statement, before, outcome.table)
         stops = sum(commit.operation not in ("Empty Commit", "REORG") for commit in outcome.commits)
         times = "once" if stops == 1 else f"up to {stops} times"
         yield StreamImpact(
@@ -164,14 +167,14 @@ def streams(statement: Statement, before: Table, outcome: Outcome) -> Iterator[S
         )
 
 
-def _plain(statement: Statement, before: Table, after: Table) -> StreamImpact:
+def _impact_without_schema_log(statement: Statement, before: Table, after: Table) -> StreamImpact:
     """Return the impact on a Delta Spark stream without a schema log."""
     reads = "Delta Spark, plain"
     if before.schema is None or after.schema is None:
         if not isinstance(statement, UserStatement):
             return StreamImpact(reads, StreamEffect.CONTINUES, "the schema does not change")
         return StreamImpact(reads, StreamEffect.RESTART, "the schema may change (it is unknown)")
-    old, new = dict(walk(before.schema)), dict(walk(after.schema))
+    old, new = dict(walk_columns(before.schema)), dict(walk_columns(after.schema))
     if not old.keys() <= new.keys():
         why = "columns are removed: DELTA_STREAMING_INCOMPATIBLE_SCHEMA_CHANGE_USE_SCHEMA_LOG"
         return StreamImpact(reads, StreamEffect.ENDS, f"{why}, even after a restart")

@@ -5,37 +5,47 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from deltaproto.planning.advice import advice
+from deltaproto.planning.advice import find_warnings
 from deltaproto.planning.concurrency import concurrency_change
-from deltaproto.planning.engine_support import incapable
+from deltaproto.planning.engine_support import find_engine_blockers
 from deltaproto.planning.goal_text import goal_text
 from deltaproto.planning.impact import client_changes
 from deltaproto.planning.plan import Alternative, Blocked, Plan
 from deltaproto.planning.request import PlanInput
-from deltaproto.planning.search.copy_table import rewrite
-from deltaproto.planning.search.droppable import UNREACHED, candidates, obstacles, unknown_features
+from deltaproto.planning.search.copy_table import plan_copy
+from deltaproto.planning.search.droppable import (
+    GOAL_UNREACHABLE,
+    find_blockers,
+    find_droppable,
+    find_unknown_features,
+)
 from deltaproto.planning.search.goals import (
-    Absent,
-    AtMost,
-    Both,
+    BothGoals,
     ClientAccess,
+    ClientsSupported,
     EndState,
+    FeaturesAbsent,
     Goal,
-    Usable,
-    needs_after,
+    VersionsAtMost,
+    requirements_after,
 )
-from deltaproto.planning.search.lowest import Result, lowest_goal, rises, versions
-from deltaproto.planning.search.route import Drops
+from deltaproto.planning.search.lowest import (
+    ReachableProtocol,
+    find_lowest_goal,
+    is_higher,
+    protocol_versions,
+)
+from deltaproto.planning.search.route import DropMode
 from deltaproto.planning.search.search import (
-    NOTHING,
+    NO_CHANGE,
     HistoryChoice,
+    SearchTask,
     Solution,
-    Task,
-    nearest,
-    search,
+    find_nearest_goal,
+    find_solutions,
 )
-from deltaproto.planning.steps import steps
-from deltaproto.planning.usage import ending_of
+from deltaproto.planning.steps import build_steps
+from deltaproto.planning.usage import end_state_of
 from deltaproto.protocol.feature_catalog import CHECKPOINT_PROTECTION
 from deltaproto.protocol.protocol import Protocol
 
@@ -45,7 +55,7 @@ _COPY = (
 )
 
 
-class Downgrade(NamedTuple):
+class DowngradeRequest(NamedTuple):
     """The request: one of four kinds of goal, or the lowest protocol for clients."""
 
     lowest: bool = False
@@ -59,12 +69,12 @@ class Downgrade(NamedTuple):
     """copy into a new table if drops do not reach the goal"""
 
 
-def plan_downgrade(given: PlanInput, asked: Downgrade) -> Plan:
+def plan_downgrade(given: PlanInput, asked: DowngradeRequest) -> Plan:
     """Return the cheapest plan with alternatives, or a plan with blockers."""
-    can = candidates(given.table, given.engine)
-    task = Task(
+    can = find_droppable(given.table, given.engine)
+    task = SearchTask(
         given.table,
-        _goal(given, asked),
+        _build_goal(given, asked),
         given.engine,
         given.files,
         given.needs,
@@ -72,82 +82,87 @@ def plan_downgrade(given: PlanInput, asked: Downgrade) -> Plan:
         can,
     )
     kept: tuple[Blocked, ...] = ()
-    others: tuple[Result, ...] = ()
+    others: tuple[ReachableProtocol, ...] = ()
     if asked.lowest:
-        needed = search(task) if asked.clients else [NOTHING]
+        needed = find_solutions(task) if asked.clients else [NO_CHANGE]
         if not needed:
             # The clients stay blocked whatever else is dropped.
             plan = plan_downgrade(given, asked._replace(lowest=False))
             return plan._replace(
-                goal=_as_asked(asked), goal_text=goal_text(_as_asked(asked), plan.protocol_before)
+                goal=_goal_fields(asked),
+                goal_text=goal_text(_goal_fields(asked), plan.protocol_before),
             )
-        chosen, others, kept = lowest_goal(
+        chosen, others, kept = find_lowest_goal(
             given,
             can,
             include_enabled=asked.include_enabled,
             history=asked.history,
             needed=needed[0].choice,
         )
-        task = task._replace(goal=Both(chosen.goal, task.goal) if asked.clients else chosen.goal)
+        task = task._replace(
+            goal=BothGoals(chosen.goal, task.goal) if asked.clients else chosen.goal
+        )
     goal = task.goal
-    found = search(task)
-    unable = tuple(unknown_features(given, asked.drop))
+    found = find_solutions(task)
+    unable = tuple(find_unknown_features(given, asked.drop))
     if not found or found[0].moves:
-        unable += tuple(incapable(given))
+        unable += tuple(find_engine_blockers(given))
     if unable:
-        return _plan(given, asked, goal, NOTHING, (), unable, kept)
+        return _build_plan(given, asked, goal, NO_CHANGE, (), unable, kept)
     blocked: tuple[Blocked, ...] = ()
     alternatives: list[Alternative] = []
     if found:
         best, *rest = found
         if best.moves:
-            alternatives += _alternatives(given, best, rest)
-        alternatives += _incomparable(task, given, best, others)
+            alternatives += _find_alternatives(given, best, rest)
+        alternatives += _find_incomparable(task, given, best, others)
     else:
-        reached, weaker = nearest(task)
-        best = NOTHING._replace(choice=weaker[0].choice)
+        reached, weaker = find_nearest_goal(task)
+        best = NO_CHANGE._replace(choice=weaker[0].choice)
         moves = weaker[0].moves
-        ending = ending_of(moves[-1].outcome.table if moves else given.table)
-        blocked = tuple(obstacles(given, goal, ending, can)) or (UNREACHED,)
+        ending = end_state_of(moves[-1].outcome.table if moves else given.table)
+        blocked = tuple(find_blockers(given, goal, ending, can)) or (GOAL_UNREACHABLE,)
         if weaker[0].moves:
-            alternatives.append(_alternative(given, weaker[0], "nearest", reached.text, False))
-        copy = rewrite(given, goal)
+            alternatives.append(
+                _build_alternative(given, weaker[0], "nearest", reached.text, False)
+            )
+        copy = plan_copy(given, goal)
         if copy is not None and asked.rewrite:
-            return _rewritten(given, asked, goal, copy, tuple(alternatives))
+            return _build_copy_plan(given, asked, goal, copy, tuple(alternatives))
         if copy is not None:
             alternatives.append(copy)
-    return _plan(given, asked, goal, best, tuple(alternatives), blocked, kept)
+    return _build_plan(given, asked, goal, best, tuple(alternatives), blocked, kept)
 
 
-def _goal(given: PlanInput, asked: Downgrade) -> Goal:
+def _build_goal(given: PlanInput, asked: DowngradeRequest) -> Goal:
     """Build the requested goal, except for the lowest protocol."""
     if asked.drop:
-        return Absent(frozenset(asked.drop) & given.table.protocol.supported)
+        return FeaturesAbsent(frozenset(asked.drop) & given.table.protocol.supported)
     if asked.to is not None:
-        return AtMost(*asked.to)
-    return Usable(asked.clients, given.needs)
+        return VersionsAtMost(*asked.to)
+    return ClientsSupported(asked.clients, given.needs)
 
 
-def _plan(
+def _build_plan(
     given: PlanInput,
-    asked: Downgrade,
+    asked: DowngradeRequest,
     goal: Goal,
     best: Solution,
     alternatives: tuple[Alternative, ...],
     blocked: tuple[Blocked, ...],
     kept: tuple[Blocked, ...],
 ) -> Plan:
-    made = steps(best.moves, given.engine, given.files, given.sql, given.writers)
+    made = build_steps(best.moves, given.engine, given.files, given.sql, given.writers)
     after = made[-1].protocol_after if made else given.table.protocol
     left = best.moves[-1].outcome.table if made else given.table
-    ending = ending_of(left) if made else EndState(after)
+    ending = end_state_of(left) if made else EndState(after)
     return Plan(
         command="plan-downgrade",
         table=given.name,
         location=given.location,
         sql_name=given.sql,
-        goal=_as_asked(asked),
-        goal_text=goal_text(_as_asked(asked), given.table.protocol),
+        goal=_goal_fields(asked),
+        goal_text=goal_text(_goal_fields(asked), given.table.protocol),
         engine=given.engine,
         fingerprint=given.fingerprint,
         protocol_before=given.table.protocol,
@@ -157,23 +172,25 @@ def _plan(
         blocked=blocked,
         alternatives=alternatives,
         kept=kept,
-        warnings=(*given.warnings, *advice(given, made, after)),
-        clients=client_changes(given, needs_after(given.needs, ending) if made else given.needs),
+        warnings=(*given.warnings, *find_warnings(given, made, after)),
+        clients=client_changes(
+            given, requirements_after(given.needs, ending) if made else given.needs
+        ),
         complete=given.complete,
         concurrency=concurrency_change(given, left),
     )
 
 
-def _rewritten(
+def _build_copy_plan(
     given: PlanInput,
-    asked: Downgrade,
+    asked: DowngradeRequest,
     goal: Goal,
     copy: Alternative,
     alternatives: tuple[Alternative, ...],
 ) -> Plan:
     """Return the plan to copy the table."""
-    plan = _plan(given, asked, goal, NOTHING, alternatives, (), ())
-    after = needs_after(given.needs, EndState(copy.protocol_after))
+    plan = _build_plan(given, asked, goal, NO_CHANGE, alternatives, (), ())
+    after = requirements_after(given.needs, EndState(copy.protocol_after))
     return plan._replace(
         protocol_after=copy.protocol_after,
         steps=copy.steps,
@@ -184,7 +201,7 @@ def _rewritten(
     )
 
 
-def _as_asked(asked: Downgrade) -> Mapping[str, Any]:
+def _goal_fields(asked: DowngradeRequest) -> Mapping[str, Any]:
     named = [
         {"client": str(use.candidate.reference), "access": [str(a) for a in use.access]}
         for use in asked.clients
@@ -206,36 +223,40 @@ def _as_asked(asked: Downgrade) -> Mapping[str, Any]:
     }
 
 
-def _alternatives(
+def _find_alternatives(
     given: PlanInput, best: Solution, others: Iterable[Solution]
 ) -> Iterator[Alternative]:
     """Return the cheapest solution of each other kind that is better in some way."""
-    seen = {_kind(best)}
+    seen = {_alternative_kind(best)}
     every = list(others)
-    ends = [_end(e).min_writer_version for e in (best, *every) if _kind(e) != "fill-gaps"]
+    ends = [
+        _end_protocol(e).min_writer_version
+        for e in (best, *every)
+        if _alternative_kind(e) != "fill-gaps"
+    ]
     lowest = min(ends, default=8)
     for other in every:
-        kind = _kind(other)
-        idle = kind == "fill-gaps" and _end(other).min_writer_version >= lowest
+        kind = _alternative_kind(other)
+        idle = kind == "fill-gaps" and _end_protocol(other).min_writer_version >= lowest
         if kind not in seen and not idle:
             seen.add(kind)
-            yield _alternative(given, other, kind, _TEXTS[kind], True)
+            yield _build_alternative(given, other, kind, _ALTERNATIVE_TEXTS[kind], True)
 
 
-def _incomparable(
-    task: Task, given: PlanInput, best: Solution, others: Iterable[Result]
+def _find_incomparable(
+    task: SearchTask, given: PlanInput, best: Solution, others: Iterable[ReachableProtocol]
 ) -> Iterator[Alternative]:
     """Return other results, none of which is lower for all clients than the plan's."""
-    chosen = _end(best) if best.moves else given.table.protocol
+    chosen = _end_protocol(best) if best.moves else given.table.protocol
     for result in others:
-        found = search(task._replace(goal=result.goal))
-        if found and found[0].moves and (end := _end(found[0])) != chosen:
-            lower = rises(versions(end), versions(chosen))
+        found = find_solutions(task._replace(goal=result.goal))
+        if found and found[0].moves and (end := _end_protocol(found[0])) != chosen:
+            lower = is_higher(protocol_versions(end), protocol_versions(chosen))
             name = "lower-versions" if lower else "other-clients"
-            yield _alternative(given, found[0], name, result.in_words, not result.losers)
+            yield _build_alternative(given, found[0], name, result.in_words, not result.losers)
 
 
-_TEXTS = {
+_ALTERNATIVE_TEXTS = {
     "fast": "fast drops: no wait, no history is deleted, and checkpointProtection stays",
     "fast-then-truncate": "fast drops, then one removal of checkpointProtection after the wait: "
     "clients regain access before it",
@@ -245,22 +266,22 @@ _TEXTS = {
 }
 
 
-def _end(found: Solution) -> Protocol:
+def _end_protocol(found: Solution) -> Protocol:
     return found.moves[-1].outcome.table.protocol
 
 
-def _kind(found: Solution) -> str:
+def _alternative_kind(found: Solution) -> str:
     if any(move.statement.action == "raise-versions" for move in found.moves):
         return "fill-gaps"
     if not any(move.statement.action == "drop-feature" for move in found.moves):
         return "no-drops"
-    if found.drops is Drops.TRUNCATING:
+    if found.drops is DropMode.TRUNCATING:
         return "truncating"
     return "fast-then-truncate" if CHECKPOINT_PROTECTION in found.choice.gone else "fast"
 
 
-def _alternative(
+def _build_alternative(
     given: PlanInput, found: Solution, name: str, text: str, reaches_goal: bool
 ) -> Alternative:
-    made = steps(found.moves, given.engine, given.files, given.sql, given.writers)
+    made = build_steps(found.moves, given.engine, given.files, given.sql, given.writers)
     return Alternative(name, text, reaches_goal, made[-1].protocol_after, found.cost, made)

@@ -6,9 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from deltaproto.planning.engine import Engine
-from deltaproto.planning.predict.auto_enable import chooses_preview
-from deltaproto.planning.predict.table import MODE, Table
-from deltaproto.planning.predict.validation import BY_CATALOG, FEATURE, versions_for_mapping
+from deltaproto.planning.predict.auto_enable import adds_preview
+from deltaproto.planning.predict.table import MAPPING_MODE, Table
+from deltaproto.planning.predict.validation import (
+    CATALOG_ONLY_FEATURES,
+    FEATURE_PREFIX,
+    versions_for_mapping,
+)
 from deltaproto.planning.statement import (
     ClusterBy,
     DropConstraint,
@@ -17,10 +21,10 @@ from deltaproto.planning.statement import (
     Statement,
 )
 from deltaproto.protocol import feature_catalog
-from deltaproto.protocol.feature import Feature, FeatureStatus, Need, PropertyIs
+from deltaproto.protocol.feature import Feature, FeatureStatus, PropertyIs, RequirementKind
 
 
-class Impossible(NamedTuple):
+class CannotEnable(NamedTuple):
     """Why a feature cannot be enabled here."""
 
     feature: str
@@ -29,7 +33,7 @@ class Impossible(NamedTuple):
     error: str = ""
 
 
-class Wanted(NamedTuple):
+class FeatureToEnable(NamedTuple):
     """A feature to enable."""
 
     feature: str
@@ -39,38 +43,40 @@ class Wanted(NamedTuple):
     """clustering: its columns"""
 
 
-def enabling(wanted: Wanted, table: Table, engine: Engine) -> list[Statement] | Impossible:
+def enabling_statements(
+    wanted: FeatureToEnable, table: Table, engine: Engine
+) -> list[Statement] | CannotEnable:
     """Return the statements that enable a feature and its requirements; empty if enabled."""
     name = wanted.feature
-    record = feature_catalog.find(name)
+    record = feature_catalog.find_feature(name)
     if record is None or record.status not in (FeatureStatus.STABLE, FeatureStatus.PREVIEW):
-        return Impossible(
+        return CannotEnable(
             name,
             "no released Delta Spark supports it",
             "see `deltaproto features`",
             "DELTA_UNSUPPORTED_FEATURES_IN_CONFIG",
         )
-    if name in BY_CATALOG:
-        return Impossible(
+    if name in CATALOG_ONLY_FEATURES:
+        return CannotEnable(
             name,
             "only a catalog can enable it, when it creates the table",
             "create a new table in a catalog that manages commits, and copy the data",
         )
     if name not in table.protocol.supported and engine.knows(record) is False:
         # The engine would refuse its property as unknown, or store it without effect.
-        return Impossible(name, f"{engine} does not support it", engine.instead(record))
+        return CannotEnable(name, f"{engine} does not support it", engine.instead(record))
     if name == "clustering":
-        return _clustered(wanted, table)
+        return _clustering_statements(wanted, table)
     statements = list(_disable_conflicting(record, table))
-    properties = _properties(record, wanted, table, engine)
+    properties = _missing_properties(record, wanted, table, engine)
     if properties:
         statements.append(SetProperties(properties, name))
     return statements
 
 
-def _clustered(wanted: Wanted, table: Table) -> list[Statement] | Impossible:
+def _clustering_statements(wanted: FeatureToEnable, table: Table) -> list[Statement] | CannotEnable:
     if not wanted.columns:
-        return Impossible(
+        return CannotEnable(
             "clustering",
             "it is enabled with clustering columns, not with a property",
             "--cluster-by COLUMN...",
@@ -82,70 +88,76 @@ def _clustered(wanted: Wanted, table: Table) -> list[Statement] | Impossible:
 def _disable_conflicting(record: Feature, table: Table) -> Iterator[Statement]:
     """Yield statements that disable conflicting features."""
     for requirement in record.requires:
-        if requirement.need in (Need.NOT_ENABLED, Need.NOT_SUPPORTED):
-            yield from _off(requirement.feature, table)
+        if requirement.need in (RequirementKind.NOT_ENABLED, RequirementKind.NOT_SUPPORTED):
+            yield from _disable_if_supported(requirement.feature, table)
 
 
-def _off(name: str, table: Table) -> list[Statement]:
+def _disable_if_supported(name: str, table: Table) -> list[Statement]:
     # A feature that cannot be disabled makes enabling the other one fail.
-    return switched_off(name, table) if name in SWITCHES & table.protocol.supported else []
+    return (
+        disabling_statements(name, table)
+        if name in DISABLEABLE_FEATURES & table.protocol.supported
+        else []
+    )
 
 
-def _properties(record: Feature, wanted: Wanted, table: Table, engine: Engine) -> Mapping[str, str]:
+def _missing_properties(
+    record: Feature, wanted: FeatureToEnable, table: Table, engine: Engine
+) -> Mapping[str, str]:
     """Return the properties to set, except those that are already set."""
     found: dict[str, str] = {}
     for requirement in record.requires:
-        if requirement.need is Need.ENABLED:
-            other = feature_catalog.record(requirement.feature)
-            found |= _properties(other, Wanted(other.name), table, engine)
+        if requirement.need is RequirementKind.ENABLED:
+            other = feature_catalog.feature_record(requirement.feature)
+            found |= _missing_properties(other, FeatureToEnable(other.name), table, engine)
     name, rule = record.name, record.enablement
     # If the final feature or its preview exists, the property refers to that one.
     final = name.removesuffix("-preview")
     twin = {final, f"{final}-preview"} - {name}
     by_name = not isinstance(rule, PropertyIs) or bool(twin & table.protocol.supported)
     if isinstance(rule, PropertyIs) and not by_name:
-        chosen = f"{final}-preview" if chooses_preview(rule.key, engine) else final
+        chosen = f"{final}-preview" if adds_preview(rule.key, engine) else final
         by_name = name != chosen
     if by_name and name not in table.protocol.supported:
-        found[f"{FEATURE}{name}"] = "supported"
+        found[f"{FEATURE_PREFIX}{name}"] = "supported"
     if isinstance(rule, PropertyIs):
         value = wanted.mode or rule.values[0]
         now = table.configuration.get(rule.key_in(table.configuration), "").strip().lower()
         if not rule.holds(now) or (wanted.mode is not None and now != wanted.mode):
             found[rule.key] = value
-            if rule.key == MODE and not engine.normalises:
+            if rule.key == MAPPING_MODE and not engine.normalises:
                 found |= versions_for_mapping(table, {})
         elif name not in table.protocol.supported:
-            found[f"{FEATURE}{name}"] = "supported"
+            found[f"{FEATURE_PREFIX}{name}"] = "supported"
     return found
 
 
 _VECTORS = "delta.enableDeletionVectors"
-OFF: dict[str, tuple[str, str]] = {
+DISABLING_PROPERTIES: dict[str, tuple[str, str]] = {
     "appendOnly": ("delta.appendOnly", "false"),
     "changeDataFeed": ("delta.enableChangeDataFeed", "false"),
-    "columnMapping": (MODE, "none"),
+    "columnMapping": (MAPPING_MODE, "none"),
     "deletionVectors": (_VECTORS, "false"),
     "icebergCompatV1": ("delta.enableIcebergCompatV1", "false"),
     "icebergCompatV2": ("delta.enableIcebergCompatV2", "false"),
     "inCommitTimestamp": ("delta.enableInCommitTimestamps", "false"),
 }
 """feature to the property and value that disable it"""
-SWITCHES = frozenset({*OFF, "checkConstraints", "clustering"})
+DISABLEABLE_FEATURES = frozenset({*DISABLING_PROPERTIES, "checkConstraints", "clustering"})
 """features that statements can disable"""
 
 
-def in_order(names: Iterable[str]) -> list[str]:
+def sort_for_disabling(names: Iterable[str]) -> list[str]:
     """Sort features for disabling: dependents of column mapping come before it."""
     return sorted(names, key=lambda name: (name == "columnMapping", name))
 
 
-def switchable(table: Table, names: Iterable[str], engine: Engine) -> frozenset[str]:
+def find_disableable(table: Table, names: Iterable[str], engine: Engine) -> frozenset[str]:
     """Return the features that the engine can disable, one after the other."""
     found = []
-    for name in in_order(names):
+    for name in sort_for_disabling(names):
         after, refused = table, False
-        for statement in switched_off(name, table):
+        for statement in disabling_statements(name, table):
             outcome = statement.outcome(after, engine)
             after, refused = outcome.table, refused or outcome.refusal is not None
         if not refused:
@@ -154,21 +166,25 @@ def switchable(table: Table, names: Iterable[str], engine: Engine) -> frozenset[
     return frozenset(found)
 
 
-def held_off(name: str, off: Iterable[str]) -> bool:
+def is_kept_disabled(name: str, off: Iterable[str]) -> bool:
     """Return True if the feature cannot be in use while the others are disabled."""
-    needs = (each for each in feature_catalog.record(name).requires if each.need is Need.ENABLED)
+    needs = (
+        each
+        for each in feature_catalog.feature_record(name).requires
+        if each.need is RequirementKind.ENABLED
+    )
     return any(each.feature in off for each in needs)
 
 
-def switched_off(name: str, table: Table) -> list[Statement]:
+def disabling_statements(name: str, table: Table) -> list[Statement]:
     """Return the statements that disable the feature."""
     found: list[Statement] = []
     if name == "checkConstraints":
         return [DropConstraint(each) for each in table.constraints]
     if name == "clustering":
         return [ClusterBy(())] if table.clustering != () else []
-    key, value = OFF[name]
-    rule = feature_catalog.record(name).enablement
+    key, value = DISABLING_PROPERTIES[name]
+    rule = feature_catalog.feature_record(name).enablement
     counting = rule.key_in(table.configuration) if isinstance(rule, PropertyIs) else key
     current = table.configuration.get(counting, value).strip().lower()
     if current != value:

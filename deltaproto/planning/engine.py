@@ -9,9 +9,9 @@ from typing import NamedTuple
 from deltaproto.clients import version_scheme
 from deltaproto.errors import UsageError
 from deltaproto.protocol.feature import EVERY_RUNTIME, Feature, FeatureStatus
-from deltaproto.protocol.feature_catalog import record
+from deltaproto.protocol.feature_catalog import feature_record
 
-NEWEST = "4.4.0"
+NEWEST_DELTA_SPARK = "4.4.0"
 NEWEST_RUNTIME = "19"
 
 
@@ -23,29 +23,29 @@ class EngineName(StrEnum):
 
 
 # The first versions with DROP FEATURE.
-OLDEST = {EngineName.DELTA_SPARK: "3.0", EngineName.DATABRICKS: "14.1"}
-CLUSTERS_EXISTING = "3.3"
+OLDEST_VERSIONS = {EngineName.DELTA_SPARK: "3.0", EngineName.DATABRICKS: "14.1"}
+CLUSTERS_EXISTING_SINCE = "3.3"
 
 
 class Engine(NamedTuple):
     """An engine at a version: `delta-spark@4.4.0`, `databricks@16.4`."""
 
     name: EngineName = EngineName.DELTA_SPARK
-    version: str = NEWEST
+    version: str = NEWEST_DELTA_SPARK
 
     def __str__(self) -> str:
         return f"{self.name}@{self.version}"
 
     def at_least(self, version: str) -> bool:
         """Return True if the engine is at this version or later."""
-        return _parsed(self.name, self.version) >= _parsed(self.name, version)
+        return _parse_version(self.name, self.version) >= _parse_version(self.name, version)
 
     @property
     def newer_than_known(self) -> bool:
         """Return True if the minor version is newer than every version with known behavior."""
-        newest = NEWEST if self.name is EngineName.DELTA_SPARK else NEWEST_RUNTIME
-        found = _parsed(self.name, self.version).numbers[:2]
-        return found > _parsed(self.name, newest).numbers[:2]
+        newest = NEWEST_DELTA_SPARK if self.name is EngineName.DELTA_SPARK else NEWEST_RUNTIME
+        found = _parse_version(self.name, self.version).numbers[:2]
+        return found > _parse_version(self.name, newest).numbers[:2]
 
     @property
     def fast_drop(self) -> bool:
@@ -65,7 +65,7 @@ class Engine(NamedTuple):
     @property
     def clusters_existing(self) -> bool:
         """Return True if CLUSTER BY accepts tables created without clustering."""
-        return self.name is not EngineName.DELTA_SPARK or self.at_least(CLUSTERS_EXISTING)
+        return self.name is not EngineName.DELTA_SPARK or self.at_least(CLUSTERS_EXISTING_SINCE)
 
     @property
     def bad_value(self) -> str:
@@ -79,7 +79,7 @@ class Engine(NamedTuple):
         Delta Spark no longer accepts a preview name once a release has the final name.
         """
         if self.name is EngineName.DELTA_SPARK:
-            if feature.renamed_to is not None and self.knows(record(feature.renamed_to)):
+            if feature.renamed_to is not None and self.knows(feature_record(feature.renamed_to)):
                 return False
             since = feature.since.delta_spark
             return since is not None and self.at_least(since)
@@ -107,15 +107,15 @@ class Engine(NamedTuple):
         return since is not None and self.at_least(since) and self.knows(feature) is not False
 
 
-DEFAULT = Engine()
+DEFAULT_ENGINE = Engine()
 
 
 @lru_cache(maxsize=256)
-def _parsed(name: EngineName, version: str) -> version_scheme.Version:
+def _parse_version(name: EngineName, version: str) -> version_scheme.Version:
     kind = "dotted" if name is EngineName.DELTA_SPARK else "runtime"
-    found = version_scheme.parse(kind, version)
+    found = version_scheme.parse_version(kind, version)
     if found is None:
-        newest = NEWEST if kind == "dotted" else NEWEST_RUNTIME
+        newest = NEWEST_DELTA_SPARK if kind == "dotted" else NEWEST_RUNTIME
         raise UsageError(f"{version} is not a version of {name}", f"for example {name}@{newest}")
     return found
 
@@ -131,14 +131,14 @@ def parse_engine(text: str) -> Engine:
     if name not in known or (at and not version):
         raise UsageError(
             f"unknown engine {text}",
-            f"use {EngineName.DELTA_SPARK}@{NEWEST} or {EngineName.DATABRICKS}@16.4",
+            f"use {EngineName.DELTA_SPARK}@{NEWEST_DELTA_SPARK} or {EngineName.DATABRICKS}@16.4",
         )
     if not version:
-        version = NEWEST if known[name] is EngineName.DELTA_SPARK else NEWEST_RUNTIME
+        version = NEWEST_DELTA_SPARK if known[name] is EngineName.DELTA_SPARK else NEWEST_RUNTIME
     engine = Engine(known[name], version)
-    if not engine.at_least(OLDEST[engine.name]):
+    if not engine.at_least(OLDEST_VERSIONS[engine.name]):
         raise UsageError(
             f"{engine} is older than DROP FEATURE",
-            f"use {name}@{OLDEST[engine.name]} or later",
+            f"use {name}@{OLDEST_VERSIONS[engine.name]} or later",
         )
     return engine

@@ -12,11 +12,11 @@ from deltaproto.protocol.feature import FeatureStatus
 from deltaproto.protocol.feature_catalog import CATALOG_MANAGED
 
 
-def incapable(given: PlanInput) -> Iterator[Blocked]:
+def find_engine_blockers(given: PlanInput) -> Iterator[Blocked]:
     """Yield blockers that prevent the engine from writing the table."""
     protocol = given.table.protocol
     for name in sorted(protocol.listed):
-        record = feature_catalog.record(name)
+        record = feature_catalog.feature_record(name)
         strange = record.status in (
             FeatureStatus.UNKNOWN,
             FeatureStatus.RETIRED,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from deltaproto.planning.predict.schema import from_log
+from deltaproto.planning.predict.schema import parse_schema
 from deltaproto.planning.predict.table import (
-    MAX_COLUMN,
-    MODE,
+    MAPPING_MODE,
+    MAX_COLUMN_ID,
     PROTECTED_BEFORE,
     ROW_ID_COLUMNS,
     ROW_TRACKING,
@@ -22,7 +22,7 @@ from deltaproto.protocol.table_state import TableState
 _HOUR_MS = 3_600_000
 
 
-def observe(state: TableState) -> Table:
+def table_from_state(state: TableState) -> Table:
     """Return the planner's view of a table; facts that the reader lacks stay unknown."""
     metadata, traces = state.metadata, state.traces
     table = Table(
@@ -33,12 +33,12 @@ def observe(state: TableState) -> Table:
         row_ids=traces.get(Trace.ROW_IDS),
         clustering=state.clustering_columns,
         partition_columns=metadata.partition_columns,
-        strays=strays(state.protocol, metadata.configuration, metadata.schema),
-        beyond=_beyond(metadata.configuration, state.version),
-        to_checkpoint=to_checkpoint(metadata.configuration, state.version),
+        strays=may_have_stray_columns(state.protocol, metadata.configuration, metadata.schema),
+        beyond=_count_protected_versions(metadata.configuration, state.version),
+        to_checkpoint=commits_until_checkpoint(metadata.configuration, state.version),
         domains=None if state.domains is None else tuple(sorted(state.domains)),
     )
-    return table.with_schema(None if metadata.schema is None else from_log(metadata.schema))
+    return table.with_schema(None if metadata.schema is None else parse_schema(metadata.schema))
 
 
 def with_history(
@@ -69,7 +69,7 @@ def with_history(
     )
 
 
-def to_checkpoint(configuration: Mapping[str, str | None], version: int) -> int:
+def commits_until_checkpoint(configuration: Mapping[str, str | None], version: int) -> int:
     """Return the number of commits until Delta writes the next checkpoint automatically.
 
     Source: Delta Spark's `TransactionHelper.isCheckpointNeeded`.
@@ -78,12 +78,14 @@ def to_checkpoint(configuration: Mapping[str, str | None], version: int) -> int:
     return interval - version % interval
 
 
-def _beyond(configuration: Mapping[str, str | None], version: int) -> int:
+def _count_protected_versions(configuration: Mapping[str, str | None], version: int) -> int:
     stored = configuration.get(PROTECTED_BEFORE) or ""
     return max(int(stored) - version, 0) if stored.isdecimal() and len(stored) < 20 else 0
 
 
-def strays(protocol: Protocol, configuration: Mapping[str, str | None], schema: Any) -> bool | None:
+def may_have_stray_columns(
+    protocol: Protocol, configuration: Mapping[str, str | None], schema: Any
+) -> bool | None:
     """Return whether data files may contain columns missing from the schema; None: maybe.
 
     If the change data feed was ever enabled, UPDATE and MERGE left `_change_type` in data files. If
@@ -94,19 +96,19 @@ def strays(protocol: Protocol, configuration: Mapping[str, str | None], schema: 
     row_ids = any(configuration.get(name) for name in ROW_ID_COLUMNS) and not tracking
     if "changeDataFeed" in protocol.supported or row_ids:
         return None
-    highest = configuration.get(MAX_COLUMN) or ""
-    if (configuration.get(MODE) or "none").lower() == "none" or not highest.isdecimal():
+    highest = configuration.get(MAX_COLUMN_ID) or ""
+    if (configuration.get(MAPPING_MODE) or "none").lower() == "none" or not highest.isdecimal():
         return False
-    return None if int(highest) > sum(1 for _ in _names(schema or {})) else False
+    return None if int(highest) > sum(1 for _ in _column_names(schema or {})) else False
 
 
-def _names(type_: Any, path: str = "") -> Iterator[str]:
+def _column_names(type_: Any, path: str = "") -> Iterator[str]:
     """Yield every column and nested field of a schema."""
     if not isinstance(type_, Mapping):
         return
     for field in type_.get("fields") or ():
         name = f"{path}{field.get('name', '')}"
         yield name
-        yield from _names(field.get("type"), f"{name}.")
+        yield from _column_names(field.get("type"), f"{name}.")
     for key in ("elementType", "keyType", "valueType"):
-        yield from _names(type_.get(key), f"{path}{key}.")
+        yield from _column_names(type_.get(key), f"{path}{key}.")

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from deltaproto.planning.plan import Plan
-from deltaproto.planning.search.goals import Absent, AtMost
+from deltaproto.planning.search.goals import FeaturesAbsent, VersionsAtMost
 from deltaproto.protocol.protocol import Protocol
 
 
@@ -22,9 +22,9 @@ def goal_text(goal: Mapping[str, Any], before: Protocol) -> str:
         case "upgrade":
             return "; ".join(_upgrade(goal))
         case "drop":
-            return Absent(frozenset(goal["features"]) & before.supported).text
+            return FeaturesAbsent(frozenset(goal["features"]) & before.supported).text
         case "to":
-            return AtMost(int(goal["reader"]), int(goal["writer"])).text
+            return VersionsAtMost(int(goal["reader"]), int(goal["writer"])).text
         case "for-client":
             return _clients(goal)
         case "lowest":

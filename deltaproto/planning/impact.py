@@ -7,38 +7,38 @@ from collections.abc import Iterable
 from deltaproto.clients.requirements import TableRequirements
 from deltaproto.clients.verdict import Verdict
 from deltaproto.clients.verdicts import ClientVerdict
-from deltaproto.planning.cached_match import judged
+from deltaproto.planning.cached_match import cached_verdicts
 from deltaproto.planning.plan import ClientChange
-from deltaproto.planning.request import PlanInput, User
+from deltaproto.planning.request import PlanInput, TableClient
 
 _RANK = {verdict: rank for rank, verdict in enumerate(Verdict)}
 
 
 def client_changes(given: PlanInput, after: TableRequirements) -> tuple[ClientChange, ...]:
     """Return the client changes that a plan reports."""
-    found = impact(given.clients, given.needs, after)
+    found = compare_clients(given.clients, given.needs, after)
     if not given.everybody:
         return found
-    return tuple(change for change in found if worse(change) or better(change))
+    return tuple(change for change in found if is_worse(change) or is_better(change))
 
 
-def impact(
-    clients: Iterable[User], before: TableRequirements, after: TableRequirements
+def compare_clients(
+    clients: Iterable[TableClient], before: TableRequirements, after: TableRequirements
 ) -> tuple[ClientChange, ...]:
     """Return an entry per client, path and access, changed ones first."""
     found: list[ClientChange] = []
     for client in clients:
         for access in client.access:
             pairs = zip(
-                judged(client.candidate, access, before),
-                judged(client.candidate, access, after),
+                cached_verdicts(client.candidate, access, before),
+                cached_verdicts(client.candidate, access, after),
                 strict=True,
             )
             for (path, was), (_, will) in pairs:
                 deciding = will if will.verdict is not Verdict.OK else was
                 found.append(
                     ClientChange(
-                        client=_named(client, path),
+                        client=_client_name(client, path),
                         label=client.label,
                         access=access,
                         before=was.verdict,
@@ -47,10 +47,10 @@ def impact(
                         reason=deciding.reason,
                     )
                 )
-    return tuple(sorted(found, key=_changes_first))
+    return tuple(sorted(found, key=_sort_key))
 
 
-def losses_between(
+def find_losses(
     before: Iterable[tuple[str | None, ClientVerdict]],
     after: Iterable[tuple[str | None, ClientVerdict]],
 ) -> tuple[ClientChange, ...]:
@@ -68,10 +68,10 @@ def losses_between(
         )
         for label, one in after
     )
-    return tuple(sorted(filter(worse, changes), key=_changes_first))
+    return tuple(sorted(filter(is_worse, changes), key=_sort_key))
 
 
-def in_words(change: ClientChange) -> str:
+def describe_change(change: ClientChange) -> str:
     """Describe a change in one line: client, access, verdicts and the deciding features."""
     label = f" ({change.label})" if change.label else ""
     because = ", ".join(change.because) or change.reason
@@ -80,21 +80,21 @@ def in_words(change: ClientChange) -> str:
     )
 
 
-def worse(change: ClientChange) -> bool:
+def is_worse(change: ClientChange) -> bool:
     """Return True if the client loses access."""
     return _RANK[change.after] < _RANK[change.before]
 
 
-def better(change: ClientChange) -> bool:
+def is_better(change: ClientChange) -> bool:
     """Return True if the client gains access."""
     return _RANK[change.after] > _RANK[change.before]
 
 
-def _changes_first(change: ClientChange) -> tuple[int, str, str]:
-    order = 0 if worse(change) else 1 if better(change) else 2
+def _sort_key(change: ClientChange) -> tuple[int, str, str]:
+    order = 0 if is_worse(change) else 1 if is_better(change) else 2
     return order, change.client, change.access
 
 
-def _named(client: User, path: str | None) -> str:
+def _client_name(client: TableClient, path: str | None) -> str:
     reference = client.candidate.reference
     return str(reference if path is None else reference._replace(path=path))

@@ -37,7 +37,7 @@ class StreamImpact(NamedTuple):
     why: str
 
 
-class Clash(NamedTuple):
+class StepConflict(NamedTuple):
     """A concurrent transaction that conflicts with a step."""
 
     engine: str
@@ -82,7 +82,7 @@ class Step(NamedTuple):
     """duration of a wait; 0 for a statement"""
     setting: str | None
     """the table property that sets the wait, with its value"""
-    clashes: tuple[Clash, ...]
+    clashes: tuple[StepConflict, ...]
     streams: tuple[StreamImpact, ...]
     losses: tuple[str, ...]
     """irreversible losses"""

@@ -9,22 +9,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from deltaproto.planning.ddl.parse import parse
+from deltaproto.planning.ddl.parse import parse_script
 from deltaproto.planning.engine import Engine
-from deltaproto.planning.impact import in_words, losses_between
+from deltaproto.planning.impact import describe_change, find_losses
 from deltaproto.planning.plan import ClientChange, Plan, Step
 from deltaproto.planning.predict.table import Table
-from deltaproto.planning.search.goals import EndState, needs_after
-from deltaproto.planning.search.route import predict
-from deltaproto.planning.usage import ending_of
-from deltaproto.policy.approvals import Loss, Ruling
+from deltaproto.planning.search.goals import EndState, requirements_after
+from deltaproto.planning.search.route import predict_statement
+from deltaproto.planning.usage import end_state_of
+from deltaproto.policy.approvals import AccessLoss, LossRuling
 from deltaproto.policy.context import TableFacts
-from deltaproto.policy.evaluate import Checked, Checker
-from deltaproto.policy.finding import Finding, Severity, hidden
+from deltaproto.policy.evaluate import Checker, TableCheck
+from deltaproto.policy.finding import Finding, Severity, describe_hidden
 from deltaproto.policy.rules.above_ceiling import RULE as CEILING_RULE
 from deltaproto.policy.rules.default_missing import RULE as PROPERTY_RULE
 from deltaproto.policy.rules.isolation_differs import RULE as ISOLATION_RULE
-from deltaproto.protocol.isolation import PROPERTY, isolation
+from deltaproto.protocol.isolation import ISOLATION_PROPERTY, evaluate_isolation
 
 
 class UnpredictableError(Exception):
@@ -36,13 +36,13 @@ class PolicyImpact(NamedTuple):
 
     losses: tuple[ClientChange, ...]
     """accesses that a declared client loses, or whose verdict becomes wrong or unknown"""
-    rulings: tuple[Ruling, ...]
+    rulings: tuple[LossRuling, ...]
     """for each loss, the decision of the policy's approvals"""
     violations: tuple[Finding, ...]
     """other errors and wrong properties that the plan causes or makes worse"""
     remaining: int
     """number of current violations that stay"""
-    before: Checked | None = None
+    before: TableCheck | None = None
     """the check of the table before the plan"""
     waived: int = 0
     """number of findings on the result that the policy waives or approves"""
@@ -60,10 +60,10 @@ class PolicyImpact(NamedTuple):
     @property
     def hidden(self) -> str:
         """Describe how many findings on the result the policy hides; empty for none."""
-        return hidden(self.waived, self.off)
+        return describe_hidden(self.waived, self.off)
 
     @property
-    def unapproved(self) -> tuple[tuple[ClientChange, Ruling], ...]:
+    def unapproved(self) -> tuple[tuple[ClientChange, LossRuling], ...]:
         """Return the losses that the policy does not approve."""
         pairs = zip(self.losses, self.rulings, strict=True)
         return tuple((loss, ruling) for loss, ruling in pairs if not ruling.approved)
@@ -72,27 +72,31 @@ class PolicyImpact(NamedTuple):
     def in_words(self) -> tuple[str, ...]:
         """Return a sentence for each unapproved loss and each violation."""
         return (
-            *("; ".join([in_words(loss), *ruling.near]) for loss, ruling in self.unapproved),
+            *("; ".join([describe_change(loss), *ruling.near]) for loss, ruling in self.unapproved),
             *(finding.message for finding in self.violations),
         )
 
 
-def policy_impact(
+def assess_policy_impact(
     checker: Checker, today: TableFacts, after: TableFacts, goal: str
 ) -> PolicyImpact:
     """Compare a table's check before and after a plan with this goal (as text)."""
     # Commits of the past are not part of a plan's changes.
     before = checker.check(today._replace(changes=None))
     then = checker.check(after._replace(changes=None))
-    losses = losses_between(
+    losses = find_losses(
         ((each.declared.label, each.verdict) for each in before.verdicts),
         ((each.declared.label, each.verdict) for each in then.verdicts),
     )
-    known = {_key(finding) for finding in _violations(before.findings)}
-    errors = list(_violations(then.findings))
-    new = [each for each in errors if _key(each) not in known or _grows(each, today, after)]
+    known = {_finding_key(finding) for finding in _find_violations(before.findings)}
+    errors = list(_find_violations(then.findings))
+    new = [
+        each
+        for each in errors
+        if _finding_key(each) not in known or _is_worsened(each, today, after)
+    ]
     named = {change.client for change in losses}
-    asked = (Loss(each.client, each.access, each.because, goal) for each in losses)
+    asked = (AccessLoss(each.client, each.access, each.because, goal) for each in losses)
     return PolicyImpact(
         losses,
         checker.rulings(today.table, today.location, asked),
@@ -104,7 +108,7 @@ def policy_impact(
     )
 
 
-def facts_after(today: TableFacts, table: Table, steps: Iterable[Step], plan: Plan) -> TableFacts:
+def predict_facts(today: TableFacts, table: Table, steps: Iterable[Step], plan: Plan) -> TableFacts:
     """Return the table's facts after these steps of the plan.
 
     Args:
@@ -114,23 +118,23 @@ def facts_after(today: TableFacts, table: Table, steps: Iterable[Step], plan: Pl
         UnpredictableError: if a statement's result on this table is unknown.
     """
     for step in steps:
-        table = _after(step, table, plan.engine)
-    ending = ending_of(table)
+        table = _predict_step(step, table, plan.engine)
+    ending = end_state_of(table)
     left = plan.protocol_after.supported
     ending = EndState(plan.protocol_after, ending.off & left, ending.on & left, ending.mode)
-    levels = isolation(table.configuration.get(PROPERTY)).effective
+    levels = evaluate_isolation(table.configuration.get(ISOLATION_PROPERTY)).effective
     return today._replace(
-        needs=needs_after(today.needs, ending),
+        needs=requirements_after(today.needs, ending),
         configuration=table.configuration,
         isolation={str(engine): level and str(level) for engine, level in levels.items()},
     )
 
 
-def _after(step: Step, table: Table, engine: Engine) -> Table:
+def _predict_step(step: Step, table: Table, engine: Engine) -> Table:
     if step.sql is None:
         return table.waited()
-    for parsed in parse(step.sql):
-        outcome = predict(parsed.statement, table, engine)
+    for parsed in parse_script(step.sql):
+        outcome = predict_statement(parsed.statement, table, engine)
         refusal = outcome.refusal
         if refusal is not None and not refusal.retry and refusal.error != step.expects:
             raise UnpredictableError(f"{step.id}: {refusal.message}")
@@ -138,14 +142,14 @@ def _after(step: Step, table: Table, engine: Engine) -> Table:
     return table
 
 
-def _violations(findings: Iterable[Finding]) -> Iterator[Finding]:
+def _find_violations(findings: Iterable[Finding]) -> Iterator[Finding]:
     """Yield errors and violations of required properties, whose rule only warns."""
     for finding in findings:
         if finding.severity is Severity.ERROR or finding.rule == PROPERTY_RULE.id:
             yield finding
 
 
-def _grows(finding: Finding, today: TableFacts, after: TableFacts) -> bool:
+def _is_worsened(finding: Finding, today: TableFacts, after: TableFacts) -> bool:
     """Return True if the plan worsens a violation, or sets the wrong value itself."""
     if finding.rule == PROPERTY_RULE.id:
         key = finding.detail or ""
@@ -159,5 +163,5 @@ def _grows(finding: Finding, today: TableFacts, after: TableFacts) -> bool:
     return after.protocol.min_writer_version > today.protocol.min_writer_version
 
 
-def _key(finding: Finding) -> tuple[str, str | None, str | None, str | None]:
+def _finding_key(finding: Finding) -> tuple[str, str | None, str | None, str | None]:
     return finding.rule, finding.feature, finding.client, finding.detail

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from deltaproto.clients.model import Access
 from deltaproto.clients.requirements import TableRequirements
-from deltaproto.clients.resolve import Candidate
+from deltaproto.clients.resolve import ClientAtVersion
 from deltaproto.planning.engine import Engine
 from deltaproto.planning.plan import Fingerprint
 from deltaproto.planning.predict.table import Table
@@ -18,10 +18,10 @@ from deltaproto.policy.context import TableFacts
 from deltaproto.protocol.layers import FeatureState
 
 
-class User(NamedTuple):
+class TableClient(NamedTuple):
     """A client that uses the table."""
 
-    candidate: Candidate
+    candidate: ClientAtVersion
     access: tuple[Access, ...]
     label: str | None = None
     """label in the policy"""
@@ -43,7 +43,7 @@ class PlanInput(NamedTuple):
     """facts for a policy check; None: no policy is used"""
     files: Files = Files()
     engine: Engine = Engine()
-    clients: tuple[User, ...] = ()
+    clients: tuple[TableClient, ...] = ()
     everybody: bool = False
     """True: the clients are all known ones, so only those that change are reported"""
     complete: bool = True

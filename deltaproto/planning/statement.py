@@ -8,16 +8,19 @@ from typing import NamedTuple
 from typing import Protocol as Interface
 
 from deltaproto.planning import arithmetic
-from deltaproto.planning.engine import CLUSTERS_EXISTING, Engine, EngineName
-from deltaproto.planning.predict.before_drop import purged
-from deltaproto.planning.predict.consistency import unstorable, upkeep
+from deltaproto.planning.engine import CLUSTERS_EXISTING_SINCE, Engine, EngineName
+from deltaproto.planning.predict.before_drop import purge_rewrites
+from deltaproto.planning.predict.consistency import unstorable, validate_maintenance
 from deltaproto.planning.predict.drop_feature import drop_feature
 from deltaproto.planning.predict.outcome import Outcome, PredictedCommit, Refusal, Rewrite
 from deltaproto.planning.predict.set_properties import set_properties, unset_properties
-from deltaproto.planning.predict.statistics import unclusterable, unranked
+from deltaproto.planning.predict.statistics import (
+    validate_clustering,
+    validate_clustering_statistics,
+)
 from deltaproto.planning.predict.table import Table
-from deltaproto.planning.predict.validation import FEATURE
-from deltaproto.sql.quoting import column_name, identifier, literal, name_parts
+from deltaproto.planning.predict.validation import FEATURE_PREFIX
+from deltaproto.sql.quoting import column_name, quote_identifier, quote_literal, split_name
 
 
 class Action(StrEnum):
@@ -69,14 +72,14 @@ class SetProperties(NamedTuple):
     @property
     def action(self) -> Action:
         keys = {key.lower() for key in self.properties}
-        if all(key.startswith(FEATURE) for key in keys):
+        if all(key.startswith(FEATURE_PREFIX) for key in keys):
             return Action.ADD
         if keys <= {"delta.minreaderversion", "delta.minwriterversion"}:
             return Action.RAISE
         return Action.SET
 
     def sql(self, table: str) -> str:
-        return f"ALTER TABLE {table} SET TBLPROPERTIES ({assignments(self.properties)})"
+        return f"ALTER TABLE {table} SET TBLPROPERTIES ({format_properties(self.properties)})"
 
     def outcome(self, table: Table, engine: Engine) -> Outcome:
         return set_properties(table, self.properties, engine)
@@ -93,7 +96,7 @@ class UnsetProperties(NamedTuple):
         return Action.UNSET
 
     def sql(self, table: str) -> str:
-        keys = ", ".join(literal(key) for key in self.keys)
+        keys = ", ".join(quote_literal(key) for key in self.keys)
         return f"ALTER TABLE {table} UNSET TBLPROPERTIES ({keys})"
 
     def outcome(self, table: Table, engine: Engine) -> Outcome:
@@ -112,7 +115,7 @@ class DropFeature(NamedTuple):
 
     def sql(self, table: str) -> str:
         history = " TRUNCATE HISTORY" if self.truncate else ""
-        return f"ALTER TABLE {table} DROP FEATURE {identifier(self.feature)}{history}"
+        return f"ALTER TABLE {table} DROP FEATURE {quote_identifier(self.feature)}{history}"
 
     def outcome(self, table: Table, engine: Engine) -> Outcome:
         return drop_feature(table, self.feature, engine, truncate=self.truncate)
@@ -129,7 +132,7 @@ class DropConstraint(NamedTuple):
         return Action.DROP_CONSTRAINT
 
     def sql(self, table: str) -> str:
-        return f"ALTER TABLE {table} DROP CONSTRAINT {identifier(self.name)}"
+        return f"ALTER TABLE {table} DROP CONSTRAINT {quote_identifier(self.name)}"
 
     def outcome(self, table: Table, engine: Engine) -> Outcome:
         key = table.constraint_key(self.name)
@@ -176,8 +179,8 @@ class ClusterBy(NamedTuple):
         return f"ALTER TABLE {table} CLUSTER BY ({', '.join(map(column_name, self.columns))})"
 
     def outcome(self, table: Table, engine: Engine) -> Outcome:
-        columns = [tuple(name_parts(column)) for column in self.columns]
-        refusal = unclusterable(table, columns)
+        columns = [tuple(split_name(column)) for column in self.columns]
+        refusal = validate_clustering(table, columns)
         if refusal is not None:
             return Outcome(table, refusal=refusal)
         if table.partition_columns:
@@ -192,16 +195,16 @@ class ClusterBy(NamedTuple):
             refusal = Refusal(
                 "DELTA_ALTER_TABLE_CLUSTER_BY_NOT_ALLOWED",
                 f"{engine} can only change the columns of tables created with clustering",
-                f"--engine {EngineName.DELTA_SPARK}@{CLUSTERS_EXISTING} or later",
+                f"--engine {EngineName.DELTA_SPARK}@{CLUSTERS_EXISTING_SINCE} or later",
             )
             return Outcome(table, refusal=refusal)
         if not self.columns and "clustering" not in protocol.supported:
             return Outcome(table)
-        refusal = unranked(table, columns) or unstorable(table)
+        refusal = validate_clustering_statistics(table, columns) or unstorable(table)
         if refusal is not None:
             return Outcome(table, refusal=refusal)
         if self.columns:
-            protocol = arithmetic.enabled(protocol, "clustering", engine)
+            protocol = arithmetic.enable_feature(protocol, "clustering", engine)
         after = table._replace(protocol=protocol, clustering=self.columns)
         warning = KEEPS_FILES if self.columns else UNCLUSTERS
         return Outcome(after, (PredictedCommit("CLUSTER BY", protocol),), warnings=(warning,))
@@ -220,9 +223,9 @@ class Purge(NamedTuple):
         return f"REORG TABLE {table} APPLY (PURGE)"
 
     def outcome(self, table: Table, engine: Engine) -> Outcome:
-        if (refusal := upkeep(table, "REORG")) is not None:
+        if (refusal := validate_maintenance(table, "REORG")) is not None:
             return Outcome(table, refusal=refusal)
-        rewrites = purged(table)
+        rewrites = purge_rewrites(table)
         if rewrites is Rewrite.NONE:
             return Outcome(table)
         commit = PredictedCommit("REORG", table.protocol, sure=bool(table.vectors or table.strays))
@@ -248,6 +251,8 @@ class Wait(NamedTuple):
         return Outcome(table.waited())
 
 
-def assignments(properties: Mapping[str, str]) -> str:
+def format_properties(properties: Mapping[str, str]) -> str:
     """Format properties for TBLPROPERTIES."""
-    return ", ".join(f"{literal(key)} = {literal(value)}" for key, value in properties.items())
+    return ", ".join(
+        f"{quote_literal(key)} = {quote_literal(value)}" for key, value in properties.items()
+    )

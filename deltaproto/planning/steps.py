@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from deltaproto.planning.conflict_impact import clashes, streams
+from deltaproto.planning.conflict_impact import find_step_conflicts, predict_stream_impacts
 from deltaproto.planning.engine import Engine
 from deltaproto.planning.plan import Rewrites, Step
 from deltaproto.planning.predict.outcome import REMOVE_MAPPING, Outcome, Rewrite
-from deltaproto.planning.predict.properties import TRUNCATION, hours
-from deltaproto.planning.predict.set_properties import about_protocol
-from deltaproto.planning.predict.table import MODE, Table
-from deltaproto.planning.predict.validation import FEATURE
-from deltaproto.planning.search.cost import Files, losses, truncated
+from deltaproto.planning.predict.properties import TRUNCATION_RETENTION, retention_hours
+from deltaproto.planning.predict.set_properties import is_protocol_property
+from deltaproto.planning.predict.table import MAPPING_MODE, Table
+from deltaproto.planning.predict.validation import FEATURE_PREFIX
+from deltaproto.planning.search.cost import Files, deletes_history, permanent_losses
 from deltaproto.planning.search.route import PredictedStatement
 from deltaproto.planning.statement import (
     ClusterBy,
@@ -24,20 +24,20 @@ from deltaproto.planning.statement import (
     UnsetProperties,
     Wait,
 )
-from deltaproto.planning.writer_survival import UNKNOWN, Writers
+from deltaproto.planning.writer_survival import UNKNOWN_WRITERS, Writers
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature import PropertyIs
 from deltaproto.protocol.feature_catalog import CHECKPOINT_PROTECTION
-from deltaproto.sql.quoting import identifier
+from deltaproto.sql.quoting import quote_identifier
 from deltaproto.sql.tokens import is_enclosed
 
 
-def steps(
+def build_steps(
     moves: Sequence[PredictedStatement],
     engine: Engine,
     files: Files,
     table: str,
-    writers: Writers = UNKNOWN,
+    writers: Writers = UNKNOWN_WRITERS,
 ) -> tuple[Step, ...]:
     """Return the steps for `table`, which is already quoted as SQL."""
     made: list[Step] = []
@@ -48,7 +48,7 @@ def steps(
         wait_only_maybe = (
             isinstance(statement, Wait) and bool(pending) and not any(sure for _, sure in pending)
         )
-        truncates = isinstance(statement, DropFeature) and truncated(statement, outcome)
+        truncates = isinstance(statement, DropFeature) and deletes_history(statement, outcome)
         count, size = files.rewritten(outcome.rewrites)
         made.append(
             Step(
@@ -56,7 +56,7 @@ def steps(
                 action=statement.action,
                 sql=statement.sql(table),
                 feature=statement.feature,
-                why=_why(move),
+                why=_describe_purpose(move),
                 operations=tuple(commit.operation for commit in outcome.commits),
                 protocol_before=before.protocol,
                 protocol_after=outcome.table.protocol,
@@ -64,13 +64,15 @@ def steps(
                 rewrites=Rewrites(outcome.rewrites, count, size),
                 expects=outcome.refusal.error if outcome.refusal is not None else None,
                 truncates=truncates,
-                retention_hours=hours(before.configuration, TRUNCATION) if truncates else None,
+                retention_hours=retention_hours(before.configuration, TRUNCATION_RETENTION)
+                if truncates
+                else None,
                 wait_hours=statement.hours if isinstance(statement, Wait) else 0,
                 setting=statement.setting if isinstance(statement, Wait) else None,
-                clashes=tuple(clashes(statement, before, outcome, writers)),
-                streams=tuple(streams(statement, before, outcome)),
-                losses=losses(statement, before, outcome, engine),
-                undo=undo(move, moves[0].before, engine, table),
+                clashes=tuple(find_step_conflicts(statement, before, outcome, writers)),
+                streams=tuple(predict_stream_impacts(statement, before, outcome)),
+                losses=permanent_losses(statement, before, outcome, engine),
+                undo=build_undo_sql(move, moves[0].before, engine, table),
                 warnings=outcome.warnings,
                 optional=repeats or wait_only_maybe,
             )
@@ -80,17 +82,17 @@ def steps(
     return tuple(made)
 
 
-def _why(move: PredictedStatement) -> str:
+def _describe_purpose(move: PredictedStatement) -> str:
     statement, before, outcome = move
     after = outcome.table
     match statement:
         case Wait():
             return "wait until the history that shows the dropped features may be deleted"
         case DropFeature():
-            return _drop(statement, move)
+            return _describe_drop(statement, move)
         case DropConstraint():
             return f"drop the constraint {statement.name}, so that checkConstraints can be dropped"
-        case ClusterBy(columns=()) if MODE in before.configuration:
+        case ClusterBy(columns=()) if MAPPING_MODE in before.configuration:
             return (
                 "remove clustering while column mapping is removed; otherwise clustering would "
                 "keep physical column names and break"
@@ -116,7 +118,7 @@ def _why(move: PredictedStatement) -> str:
     return "run your statement"
 
 
-def _drop(statement: DropFeature, move: PredictedStatement) -> str:
+def _describe_drop(statement: DropFeature, move: PredictedStatement) -> str:
     name, refusal = statement.feature, move.outcome.refusal
     if refusal is not None and refusal.retry:
         done = "disables the feature" if move.outcome.commits else "tries the drop"
@@ -137,14 +139,16 @@ def _drop(statement: DropFeature, move: PredictedStatement) -> str:
     return f"remove {name} from the protocol{rewritten}{history}{stays}"
 
 
-def undo(move: PredictedStatement, start: Table, engine: Engine, table: str) -> str | None:
+def build_undo_sql(
+    move: PredictedStatement, start: Table, engine: Engine, table: str
+) -> str | None:
     """Return the SQL that undoes a statement, as far as possible.
 
     None if nothing has to be, or can be, undone. `start` is the table before the plan.
     """
     found: list[str] = []
     reached = move.outcome.table
-    for back in _undo(move, start, engine, table):
+    for back in _undo_statements(move, start, engine, table):
         if isinstance(back, str):
             found.append(back)
             continue
@@ -155,52 +159,57 @@ def undo(move: PredictedStatement, start: Table, engine: Engine, table: str) -> 
     return "; ".join(found) or None
 
 
-def _undo(
+def _undo_statements(
     move: PredictedStatement, start: Table, engine: Engine, table: str
 ) -> Iterable[Statement | str]:
     statement, before, outcome = move
     if isinstance(statement, DropFeature):
         changed = outcome.table.configuration != before.configuration
         if (outcome.refusal is None or changed) and statement.feature != CHECKPOINT_PROTECTION:
-            yield _enabled_again(statement.feature, start)
+            yield _reenable_feature(statement.feature, start)
     elif isinstance(statement, DropConstraint):
         key = before.constraint_key(statement.name)
         if key is not None and is_enclosed(before.configuration[key]):
-            name, expression = identifier(statement.name), before.configuration[key]
+            name, expression = quote_identifier(statement.name), before.configuration[key]
             yield f"ALTER TABLE {table} ADD CONSTRAINT {name} CHECK ({expression})"
     elif isinstance(statement, ClusterBy):
         yield ClusterBy(before.clustering or ())
     elif isinstance(statement, SetProperties | UnsetProperties):
         keys = statement.properties if isinstance(statement, SetProperties) else statement.keys
-        yield from _properties(keys, before, outcome)
+        yield from _restore_properties(keys, before, outcome)
         gained = outcome.table.protocol.supported - before.protocol.supported
-        for name in _droppable(gained, engine):
+        for name in _sort_droppable(gained, engine):
             yield DropFeature(name)
 
 
-def _properties(keys: Iterable[str], before: Table, outcome: Outcome) -> Iterable[Statement]:
-    stored = [key for key in keys if not about_protocol(key)]
+def _restore_properties(
+    keys: Iterable[str], before: Table, outcome: Outcome
+) -> Iterable[Statement]:
+    stored = [key for key in keys if not is_protocol_property(key)]
     old = {k: before.configuration[k] for k in stored if k in before.configuration}
     if any(outcome.table.configuration.get(key) != value for key, value in old.items()):
         yield SetProperties(old)
     new = tuple(k for k in stored if k not in old and k in outcome.table.configuration)
     # Undoing the mapping rewrites every file; its drop already does that.
-    new = tuple(k for k in new if k != MODE)
+    new = tuple(k for k in new if k != MAPPING_MODE)
     if new:
         yield UnsetProperties(new)
 
 
-def _droppable(gained: Iterable[str], engine: Engine) -> list[str]:
+def _sort_droppable(gained: Iterable[str], engine: Engine) -> list[str]:
     """Return the features that can be dropped again, dependents first."""
-    can = [name for name in sorted(gained) if engine.drops(feature_catalog.record(name))]
-    return sorted(can, key=lambda n: (any(n in feature_catalog.closure({o}) - {o} for o in can), n))
+    can = [name for name in sorted(gained) if engine.drops(feature_catalog.feature_record(name))]
+    return sorted(
+        can,
+        key=lambda n: (any(n in feature_catalog.with_required_features({o}) - {o} for o in can), n),
+    )
 
 
-def _enabled_again(name: str, before: Table) -> SetProperties:
-    rule = feature_catalog.record(name).enablement
+def _reenable_feature(name: str, before: Table) -> SetProperties:
+    rule = feature_catalog.feature_record(name).enablement
     if isinstance(rule, PropertyIs):
         value = before.configuration.get(rule.key)
         if value is not None and rule.holds(value):
             # An existing table can only get column mapping by name.
-            return SetProperties({rule.key: "name" if rule.key == MODE else value})
-    return SetProperties({f"{FEATURE}{name}": "supported"})
+            return SetProperties({rule.key: "name" if rule.key == MAPPING_MODE else value})
+    return SetProperties({f"{FEATURE_PREFIX}{name}": "supported"})

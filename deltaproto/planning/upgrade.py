@@ -6,27 +6,32 @@ from collections.abc import Iterator, Mapping
 
 from deltaproto.clients.model import Access
 from deltaproto.clients.verdict import Verdict
-from deltaproto.planning.advice import advice, names_it, short, what_it_does
+from deltaproto.planning.advice import describe_user_statement, find_warnings, may_be_table, shorten
 from deltaproto.planning.concurrency import concurrency_change
-from deltaproto.planning.ddl.user_statement import Parsed
-from deltaproto.planning.enable import Impossible, enabling
-from deltaproto.planning.engine_support import incapable
+from deltaproto.planning.ddl.user_statement import ParsedStatement
+from deltaproto.planning.enable import CannotEnable, enabling_statements
+from deltaproto.planning.engine_support import find_engine_blockers
 from deltaproto.planning.goal_text import goal_text
-from deltaproto.planning.impact import client_changes, impact
+from deltaproto.planning.impact import client_changes, compare_clients
 from deltaproto.planning.plan import Blocked, Plan
 from deltaproto.planning.predict.consistency import READ_COPY
 from deltaproto.planning.predict.outcome import Outcome
 from deltaproto.planning.predict.properties import normalize_properties
-from deltaproto.planning.predict.table import READER, ROW_TRACKING, WRITER, Table
+from deltaproto.planning.predict.table import (
+    MIN_READER_VERSION,
+    MIN_WRITER_VERSION,
+    ROW_TRACKING,
+    Table,
+)
 from deltaproto.planning.request import PlanInput
-from deltaproto.planning.search.cost import cost
-from deltaproto.planning.search.goals import EndState, needs_after
-from deltaproto.planning.search.route import PredictedStatement, predict, versions
+from deltaproto.planning.search.cost import compute_cost
+from deltaproto.planning.search.goals import EndState, requirements_after
+from deltaproto.planning.search.route import PredictedStatement, predict_statement, raise_to_pair
 from deltaproto.planning.statement import SetProperties, Statement
-from deltaproto.planning.steps import steps
-from deltaproto.planning.upgrade_request import Upgrade, as_asked
-from deltaproto.planning.usage import ending_of
-from deltaproto.protocol.isolation import PROPERTY as ISOLATION
+from deltaproto.planning.steps import build_steps
+from deltaproto.planning.upgrade_request import UpgradeRequest, goal_fields
+from deltaproto.planning.usage import end_state_of
+from deltaproto.protocol.isolation import ISOLATION_PROPERTY as ISOLATION
 from deltaproto.protocol.isolation import IsolationLevel
 
 _LEVELS: dict[str, str] = {
@@ -40,12 +45,12 @@ _NEVER_LOWER = (
 )
 
 
-def plan_upgrade(given: PlanInput, asked: Upgrade) -> Plan:
+def plan_upgrade(given: PlanInput, asked: UpgradeRequest) -> Plan:
     """Return a plan of predicted statements, blocked if the engine would refuse one."""
-    walk = _Walk(given)
+    walk = _PlanBuilder(given)
     for wanted in asked.enable:
-        found = enabling(wanted, walk.table, given.engine)
-        if isinstance(found, Impossible):
+        found = enabling_statements(wanted, walk.table, given.engine)
+        if isinstance(found, CannotEnable):
             walk.blocked.append(Blocked(*found))
             continue
         for statement in found:
@@ -58,14 +63,14 @@ def plan_upgrade(given: PlanInput, asked: Upgrade) -> Plan:
         walk.isolated(asked.isolation)
     for parsed in asked.statements:
         walk.own(parsed, given.sql)
-    ending = ending_of(walk.table)
+    ending = end_state_of(walk.table)
     walk.blocked += _lost_access(given, asked, ending)
     if walk.moves:
-        walk.blocked += incapable(given)
+        walk.blocked += find_engine_blockers(given)
     moves = [] if walk.blocked else walk.moves
-    made = steps(moves, given.engine, given.files, given.sql, given.writers)
+    made = build_steps(moves, given.engine, given.files, given.sql, given.writers)
     made = tuple(
-        step._replace(why=what_it_does(walk.parsed_by_id[id(move.statement)], step))
+        step._replace(why=describe_user_statement(walk.parsed_by_id[id(move.statement)], step))
         if id(move.statement) in walk.parsed_by_id
         else step
         for step, move in zip(made, moves, strict=True)
@@ -76,25 +81,27 @@ def plan_upgrade(given: PlanInput, asked: Upgrade) -> Plan:
         table=given.name,
         location=given.location,
         sql_name=given.sql,
-        goal=as_asked(asked),
-        goal_text=goal_text(as_asked(asked), given.table.protocol),
+        goal=goal_fields(asked),
+        goal_text=goal_text(goal_fields(asked), given.table.protocol),
         engine=given.engine,
         fingerprint=given.fingerprint,
         protocol_before=given.table.protocol,
         protocol_after=after,
         steps=made,
-        cost=cost(moves, given.engine, given.files),
+        cost=compute_cost(moves, given.engine, given.files),
         blocked=tuple(walk.blocked),
         alternatives=(),
         kept=(),
-        warnings=(*given.warnings, *walk.notes, *advice(given, made, after)),
-        clients=client_changes(given, needs_after(given.needs, ending) if made else given.needs),
+        warnings=(*given.warnings, *walk.notes, *find_warnings(given, made, after)),
+        clients=client_changes(
+            given, requirements_after(given.needs, ending) if made else given.needs
+        ),
         complete=given.complete,
         concurrency=concurrency_change(given, walk.table if made else given.table),
     )
 
 
-class _Walk:
+class _PlanBuilder:
     """Predicts statements one after the other, up to the first refusal."""
 
     def __init__(self, given: PlanInput) -> None:
@@ -103,22 +110,22 @@ class _Walk:
         self.moves: list[PredictedStatement] = []
         self.blocked: list[Blocked] = []
         self.notes: list[str] = []
-        self.parsed_by_id: dict[int, Parsed] = {}
+        self.parsed_by_id: dict[int, ParsedStatement] = {}
         """the parsed statements of the user's SQL, by identity"""
 
-    def own(self, parsed: Parsed, table: str) -> None:
+    def own(self, parsed: ParsedStatement, table: str) -> None:
         """Add a user's SQL statement, unless it commits nothing."""
         if self.blocked:
             return
-        outcome = predict(parsed.statement, self.table, self._engine)
+        outcome = predict_statement(parsed.statement, self.table, self._engine)
         refusal = outcome.refusal
         if refusal is not None and not refusal.retry:
-            where = f"line {parsed.line}: {short(parsed.text)}: {refusal.message}"
+            where = f"line {parsed.line}: {shorten(parsed.text)}: {refusal.message}"
             self.blocked.append(
                 Blocked(parsed.statement.feature, where, refusal.remedy, refusal.error)
             )
             return
-        if parsed.target is not None and not names_it(parsed.target, table):
+        if parsed.target is not None and not may_be_table(parsed.target, table):
             note = f"The SQL names the table {'.'.join(parsed.target)}; predicted for this one."
             if note not in self.notes:
                 self.notes.append(note)
@@ -135,14 +142,14 @@ class _Walk:
         """
         if self.blocked:
             return
-        outcome = predict(statement, self.table, self._engine)
+        outcome = predict_statement(statement, self.table, self._engine)
         refusal = outcome.refusal
         if refusal is not None and not refusal.retry:
             self.blocked.append(
                 Blocked(statement.feature, refusal.message, refusal.remedy, refusal.error)
             )
             return
-        if _idle(statement, self.table, outcome):
+        if _has_no_effect(statement, self.table, outcome):
             return
         self.moves.append(PredictedStatement(statement, self.table, outcome))
         self.table = outcome.table
@@ -160,15 +167,18 @@ class _Walk:
             return
         feature = one.feature if one.feature == two.feature else None
         both = SetProperties({**one.properties, **two.properties}, feature)
-        outcome = predict(both, before, self._engine)
-        if outcome.refusal is None and _same(outcome.table, self.table):
+        outcome = predict_statement(both, before, self._engine)
+        if outcome.refusal is None and _is_same_table(outcome.table, self.table):
             self.moves[-2:] = [PredictedStatement(both, before, outcome)]
             self.table = outcome.table
 
     def set(self, properties: Mapping[str, str]) -> None:
         """`--set PROPERTY=VALUE`."""
         before = self.table.protocol
-        now = {READER: before.min_reader_version, WRITER: before.min_writer_version}
+        now = {
+            MIN_READER_VERSION: before.min_reader_version,
+            MIN_WRITER_VERSION: before.min_writer_version,
+        }
         self.go(SetProperties(properties))
         lower = (
             properties.get(key, "").isdecimal() and int(properties[key]) < version
@@ -180,7 +190,7 @@ class _Walk:
     def raised(self, pair: tuple[int, int]) -> None:
         """`--protocol R,W`."""
         before = self.table.protocol
-        self.go(versions(pair))
+        self.go(raise_to_pair(pair))
         if self.blocked or self.table.protocol != before:
             return
         reader, writer = pair
@@ -203,15 +213,15 @@ class _Walk:
             self.go(SetProperties({ISOLATION: level}))
 
 
-def _idle(statement: Statement, table: Table, outcome: Outcome) -> bool:
+def _has_no_effect(statement: Statement, table: Table, outcome: Outcome) -> bool:
     after = outcome.table
     if isinstance(statement, SetProperties):
         # Setting the mapping mode to none again would rewrite every file.
         return (after.protocol, after.configuration) == (table.protocol, table.configuration)
-    return _same(after, table)
+    return _is_same_table(after, table)
 
 
-def _same(one: Table, other: Table) -> bool:
+def _is_same_table(one: Table, other: Table) -> bool:
     """Return True if the tables differ at most in their history."""
     one, other = (
         each.without_history()._replace(to_checkpoint=None, v2_checkpoint=None, version=None)
@@ -225,9 +235,9 @@ def _remedy(access: Access) -> str:
     return f"{remedy}; {READ_COPY}" if access is Access.READ else remedy
 
 
-def _lost_access(given: PlanInput, asked: Upgrade, ending: EndState) -> Iterator[Blocked]:
+def _lost_access(given: PlanInput, asked: UpgradeRequest, ending: EndState) -> Iterator[Blocked]:
     """Yield a blocker for each protected client that loses access."""
-    for change in impact(asked.keep, given.needs, needs_after(given.needs, ending)):
+    for change in compare_clients(asked.keep, given.needs, requirements_after(given.needs, ending)):
         if change.after is not Verdict.OK:
             also = " (it already cannot)" if change.before is change.after else ""
             yield Blocked(

@@ -6,25 +6,25 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from deltaproto.planning.ddl.user_statement import Parsed
-from deltaproto.planning.enable import Wanted
-from deltaproto.planning.request import User
+from deltaproto.planning.ddl.user_statement import ParsedStatement
+from deltaproto.planning.enable import FeatureToEnable
+from deltaproto.planning.request import TableClient
 
 
-class Upgrade(NamedTuple):
+class UpgradeRequest(NamedTuple):
     """The request; its parts are executed in this order."""
 
-    enable: tuple[Wanted, ...] = ()
+    enable: tuple[FeatureToEnable, ...] = ()
     set: Mapping[str, str] = MappingProxyType({})
     to: tuple[int, int] | None = None
     isolation: str | None = None
-    statements: tuple[Parsed, ...] = ()
+    statements: tuple[ParsedStatement, ...] = ()
     """of the user's SQL"""
-    keep: tuple[User, ...] = ()
+    keep: tuple[TableClient, ...] = ()
     """clients that must keep their access"""
 
 
-def as_asked(asked: Upgrade) -> Mapping[str, Any]:
+def goal_fields(asked: UpgradeRequest) -> Mapping[str, Any]:
     """Return the goal as stored in plan files."""
     goal: dict[str, Any] = {"kind": "upgrade"}
     if asked.enable:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from deltaproto.planning.predict.auto_enable import by_columns
-from deltaproto.planning.predict.table import MODE, Table
+from deltaproto.planning.predict.auto_enable import features_of_columns
+from deltaproto.planning.predict.table import MAPPING_MODE, Table
 from deltaproto.planning.search.goals import EndState
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature import FeatureKind, PropertyIs
 
 
-def ending_of(after: Table) -> EndState:
+def end_state_of(after: Table) -> EndState:
     """Return the end state of a predicted table."""
     on, off = set(), set()
     for name in after.protocol.supported:
-        rule = feature_catalog.record(name).enablement
+        rule = feature_catalog.feature_record(name).enablement
         used = None
         if isinstance(rule, PropertyIs):
             used = rule.holds(after.configuration.get(rule.key_in(after.configuration)))
@@ -28,8 +28,8 @@ def ending_of(after: Table) -> EndState:
         elif not _leaves_traces(name, after):
             off.add(name)
     if after.schema is not None:
-        on |= by_columns(after.schema, after.protocol) & after.protocol.supported
-    mode = after.configuration.get(MODE)
+        on |= features_of_columns(after.schema, after.protocol) & after.protocol.supported
+    mode = after.configuration.get(MAPPING_MODE)
     return EndState(after.protocol, frozenset(off), frozenset(on), mode)
 
 
@@ -47,4 +47,4 @@ def _leaves_traces(name: str, after: Table) -> bool:
         case "columnMapping":
             return False
     # As in `layers`: files that were written with such a feature keep its format.
-    return feature_catalog.record(name).kind is FeatureKind.READER_WRITER
+    return feature_catalog.feature_record(name).kind is FeatureKind.READER_WRITER

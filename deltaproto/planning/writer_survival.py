@@ -13,19 +13,19 @@ from typing import NamedTuple
 from deltaproto.clients import version_scheme
 from deltaproto.conflicts.operation import ExceptionName
 from deltaproto.conflicts.releases import (
-    ENFORCE,
+    ENFORCE_ENABLEMENT_SETTING,
     ENFORCED_SINCE,
     REBASED_SINCE,
-    RESOLVE,
-    SPARED,
+    RESOLVE_CONFLICTS_SETTING,
+    SPARED_RELEASES,
     SURVIVED_PROPERTIES,
 )
 from deltaproto.planning.ddl.table_statements import ClusterByPaths
 from deltaproto.planning.ddl.user_statement import UserStatement
 from deltaproto.planning.predict.outcome import Outcome
-from deltaproto.planning.predict.schema import Struct, walk
-from deltaproto.planning.predict.set_properties import about_protocol
-from deltaproto.planning.predict.table import MODE, Table
+from deltaproto.planning.predict.schema import Struct, walk_columns
+from deltaproto.planning.predict.set_properties import is_protocol_property
+from deltaproto.planning.predict.table import MAPPING_MODE, Table
 from deltaproto.planning.statement import (
     ClusterBy,
     DropFeature,
@@ -61,11 +61,11 @@ class Writers(NamedTuple):
     """known settings of their sessions"""
 
 
-UNKNOWN = Writers()
-EVERY = "every in-flight write, including blind appends"
+UNKNOWN_WRITERS = Writers()
+EVERY_WRITE = "every in-flight write, including blind appends"
 
 
-class Fate(NamedTuple):
+class WriterFate(NamedTuple):
     """The effect on a writer that overlaps one of the step's commits."""
 
     exception: str
@@ -76,34 +76,34 @@ class Fate(NamedTuple):
     """writers before this release also survive; None: no release does"""
 
 
-def fates(
+def predict_writer_fates(
     statement: Statement, before: Table, outcome: Outcome, writers: Writers
-) -> Iterator[Fate]:
+) -> Iterator[WriterFate]:
     """Yield exceptions that the step causes in writers, with the surviving releases."""
     if isinstance(statement, DropFeature):
-        yield from _dropped(statement, outcome)
+        yield from _fates_of_drop(statement, outcome)
         return
     added = outcome.table.protocol.supported - before.protocol.supported
-    since, why = _by_metadata(statement, before, added, writers)
+    since, why = _first_rebased_release(statement, before, added, writers)
     if since != _EVERY_RELEASE:
-        yield Fate(_METADATA, why, since)
+        yield WriterFate(_METADATA, why, since)
     if since is not None:
-        yield from _unknown(added, since)
-    if _true(writers.session, ENFORCE):
-        yield from _enforced(added)
+        yield from _fates_of_unknown_features(added, since)
+    if _is_true(writers.session, ENFORCE_ENABLEMENT_SETTING):
+        yield from _fates_of_enforcement(added)
 
 
-def who(fate: Fate, writers: Writers) -> str | None:
+def describe_affected_writers(fate: WriterFate, writers: Writers) -> str | None:
     """Describe the affected writers; None if no release in the recent log is affected."""
     since, until = fate.since, fate.until
     if since is None and until is None:
-        return EVERY
+        return EVERY_WRITE
     if writers.releases:
         found = [
             release
-            for release in sorted(writers.releases, key=_parsed)
-            if (since is None or _before(release, since))
-            and (until is None or not _before(release, until))
+            for release in sorted(writers.releases, key=_parse_release)
+            if (since is None or _is_before(release, since))
+            and (until is None or not _is_before(release, until))
         ]
         hit = " and ".join(found)
     else:
@@ -113,50 +113,53 @@ def who(fate: Fate, writers: Writers) -> str | None:
     return f"every in-flight write by Delta Spark {hit}, including blind appends" if found else None
 
 
-def others(statement: Statement, before: Table, outcome: Outcome, writers: Writers) -> str:
+def describe_other_writers(
+    statement: Statement, before: Table, outcome: Outcome, writers: Writers
+) -> str:
     """Describe the effect on the writers without an exception."""
     seen = ""
     if writers.releases:
-        shown = " and ".join(sorted(writers.releases, key=_parsed))
+        shown = " and ".join(sorted(writers.releases, key=_parse_release))
         seen = f"; the recent log shows Delta Spark {shown}"
     added = outcome.table.protocol.supported - before.protocol.supported
-    unsafe = [name for name in sorted(added) if SPARED.get(name) != ENFORCED_SINCE]
+    unsafe = [name for name in sorted(added) if SPARED_RELEASES.get(name) != ENFORCED_SINCE]
     unless = ""
-    if unsafe and not _true(writers.session, ENFORCE):
+    if unsafe and not _is_true(writers.session, ENFORCE_ENABLEMENT_SETTING):
         unless = (
-            f", unless their session sets {ENFORCE} to true ({ENFORCED_SINCE} and later), which "
+            f", unless their session sets {ENFORCE_ENABLEMENT_SETTING} to true "
+            f"({ENFORCED_SINCE} and later), which "
             f"aborts them because of {', '.join(unsafe)}"
         )
     return f"other writers are rebased{unless}{seen}"
 
 
-def _dropped(statement: DropFeature, outcome: Outcome) -> Iterator[Fate]:
+def _fates_of_drop(statement: DropFeature, outcome: Outcome) -> Iterator[WriterFate]:
     prepared = outcome.commits if outcome.refusal is not None else outcome.commits[:-1]
     metadata = [commit for commit in prepared if commit.operation not in _NO_METADATA]
     if metadata:
         names = ", ".join(dict.fromkeys(commit.operation for commit in metadata))
-        yield Fate(_METADATA, f"{names} changes the metadata before the drop")
+        yield WriterFate(_METADATA, f"{names} changes the metadata before the drop")
     if outcome.refusal is None:
-        yield Fate(_PROTOCOL, f"{statement.feature} is removed from the protocol")
+        yield WriterFate(_PROTOCOL, f"{statement.feature} is removed from the protocol")
 
 
-def _by_metadata(
+def _first_rebased_release(
     statement: Statement, before: Table, added: frozenset[str], writers: Writers
 ) -> tuple[str | None, str]:
     """Return the first release rebased over the step's metadata (None: no release) and why."""
     every = "the metadata changes, and no writer is rebased over that"
-    if reclusters(statement, before):
+    if only_changes_clustering(statement, before):
         return _EVERY_RELEASE, ""
-    if _clusters(statement):
+    if _is_clustering_statement(statement):
         changes = {}
     elif isinstance(statement, SetProperties):
         changes = {
             key.lower(): value
             for key, value in statement.properties.items()
-            if not about_protocol(key) and _stored(before, key) != value
+            if not is_protocol_property(key) and _find_property(before, key) != value
         }
     elif isinstance(statement, UnsetProperties):
-        if any(_stored(before, key) is not None for key in statement.keys):
+        if any(_find_property(before, key) is not None for key in statement.keys):
             return None, every
         changes = {}
     else:
@@ -165,17 +168,22 @@ def _by_metadata(
         return _SURVIVED[_ROW_TRACKING].since, "earlier releases abort on every metadata change"
     if "rowTracking" in added and not before.names_row_ids and _ROW_TRACKING not in changes:
         return None, "it stores column names for row ids, which only enabling row tracking may do"
-    if writers.session.get(RESOLVE, "true").strip().lower() == "false":
-        return None, f"the metadata changes, and the session sets {RESOLVE} to false"
-    if not all(_allowed(key, changes, before) for key in changes):
+    if writers.session.get(RESOLVE_CONFLICTS_SETTING, "true").strip().lower() == "false":
+        return (
+            None,
+            f"the metadata changes, and the session sets {RESOLVE_CONFLICTS_SETTING} to false",
+        )
+    if not all(_is_survivable(key, changes, before) for key in changes):
         return None, every
-    if MODE.lower() in changes and before.schema is None:
+    if MAPPING_MODE.lower() in changes and before.schema is None:
         return None, (
             "the metadata changes; the schema is unknown, and only on a table without structs "
-            f"are writers since {_SURVIVED[MODE.lower()].since} rebased over column mapping"
+            f"are writers since {_SURVIVED[MAPPING_MODE.lower()].since} rebased over column mapping"
         )
-    since = max((_SURVIVED[key].since for key in changes), key=_parsed, default=REBASED_SINCE)
-    since = max(since, REBASED_SINCE, key=_parsed)
+    since = max(
+        (_SURVIVED[key].since for key in changes), key=_parse_release, default=REBASED_SINCE
+    )
+    since = max(since, REBASED_SINCE, key=_parse_release)
     stays = "" if changes else " that does not change"
     return since, f"the step stores metadata{stays}, and earlier releases are not rebased over that"
 
@@ -188,69 +196,69 @@ def _tracks_rows_only(statement: Statement) -> bool:
     return key.lower() == _ROW_TRACKING and value.strip().lower() == "true"
 
 
-def reclusters(statement: Statement, before: Table) -> bool:
+def only_changes_clustering(statement: Statement, before: Table) -> bool:
     """Return True if the step only stores clustering columns, which data writes ignore.
 
     The first CLUSTER BY of a table also stores its metadata.
     """
-    return _clusters(statement) and "clustering" in before.protocol.supported
+    return _is_clustering_statement(statement) and "clustering" in before.protocol.supported
 
 
-def _clusters(statement: Statement) -> bool:
+def _is_clustering_statement(statement: Statement) -> bool:
     if isinstance(statement, UserStatement):
         return isinstance(statement.effect, ClusterByPaths)
     return isinstance(statement, ClusterBy)
 
 
-def _stored(table: Table, key: str) -> str | None:
+def _find_property(table: Table, key: str) -> str | None:
     lower = key.lower()
     return next((v for k, v in table.configuration.items() if k.lower() == lower), None)
 
 
-def _allowed(key: str, changes: Mapping[str, str], before: Table) -> bool:
+def _is_survivable(key: str, changes: Mapping[str, str], before: Table) -> bool:
     """Return True if writers survive this property change with the newest conflict checker."""
     survived = _SURVIVED.get(key)
     if survived is None or changes[key].strip().lower() != survived.value:
         return False
-    if key == MODE.lower():
+    if key == MAPPING_MODE.lower():
         return not before.mapped and not _has_structs(before.schema)
     return True
 
 
 def _has_structs(schema: Struct | None) -> bool:
     """Return True if a column contains a struct, whose fields also get physical names."""
-    return schema is not None and any(isinstance(c.type, Struct) for _, c in walk(schema))
+    return schema is not None and any(isinstance(c.type, Struct) for _, c in walk_columns(schema))
 
 
-def _unknown(added: Iterable[str], rebased: str) -> Iterator[Fate]:
+def _fates_of_unknown_features(added: Iterable[str], rebased: str) -> Iterator[WriterFate]:
     """Yield the effect on writers of releases that do not support an added feature."""
     for name in sorted(added):
-        since = feature_catalog.record(name).since.delta_spark
-        if since is not None and _before(rebased, since):
-            yield Fate(_UNKNOWN_FEATURE, f"these releases do not support {name}", since)
+        since = feature_catalog.feature_record(name).since.delta_spark
+        if since is not None and _is_before(rebased, since):
+            yield WriterFate(_UNKNOWN_FEATURE, f"these releases do not support {name}", since)
 
 
-def _enforced(added: Iterable[str]) -> Iterator[Fate]:
+def _fates_of_enforcement(added: Iterable[str]) -> Iterator[WriterFate]:
     for name in sorted(added):
-        spared = SPARED.get(name)
+        spared = SPARED_RELEASES.get(name)
         if spared != ENFORCED_SINCE:
-            yield Fate(
+            yield WriterFate(
                 _PROTOCOL,
-                f"{name} is added, and the session sets {ENFORCE} to true",
+                f"{name} is added, and the session sets {ENFORCE_ENABLEMENT_SETTING} to true",
                 spared,
                 ENFORCED_SINCE,
             )
 
 
-def _true(session: Mapping[str, str], key: str) -> bool:
+def _is_true(session: Mapping[str, str], key: str) -> bool:
     return session.get(key, "").strip().lower() == "true"
 
 
-def _before(release: str, bound: str) -> bool:
-    return _parsed(release) < _parsed(bound)
+def _is_before(release: str, bound: str) -> bool:
+    return _parse_release(release) < _parse_release(bound)
 
 
-def _parsed(release: str) -> version_scheme.Version:
-    found = version_scheme.parse("dotted", release)
+def _parse_release(release: str) -> version_scheme.Version:
+    found = version_scheme.parse_version("dotted", release)
     assert found is not None, release
     return found

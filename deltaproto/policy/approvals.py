@@ -10,14 +10,14 @@ from typing import NamedTuple
 from deltaproto.clients import version_scheme
 from deltaproto.clients.catalog import Catalogue
 from deltaproto.clients.model import Access, Client
-from deltaproto.clients.resolve import Reference, parse_reference
+from deltaproto.clients.resolve import ClientReference, parse_reference
 from deltaproto.errors import UsageError
 from deltaproto.policy.document import Policy, PolicyError
 from deltaproto.policy.document.model import Approval
-from deltaproto.policy.document.patterns import Names
+from deltaproto.policy.document.patterns import TableNames
 
 
-class Loss(NamedTuple):
+class AccessLoss(NamedTuple):
     """A client that can no longer do something with a table."""
 
     client: str
@@ -29,10 +29,10 @@ class Loss(NamedTuple):
     """the goal of the plan that causes the loss, as text; None outside of plans"""
 
 
-class Ruling(NamedTuple):
+class LossRuling(NamedTuple):
     """Whether a loss is approved."""
 
-    loss: Loss
+    loss: AccessLoss
     approvals: tuple[Approval, ...] = ()
     """the approvals that together cover the loss; empty if it is not approved"""
     near: tuple[str, ...] = ()
@@ -69,10 +69,10 @@ class Approvals:
 
     def __init__(self, policy: Policy, catalogue: Catalogue) -> None:
         self._source = policy.source
-        self._all: list[tuple[Approval, NamedClient]] = []
+        self._all: list[tuple[Approval, ResolvedClient]] = []
         for approval in policy.approvals:
             try:
-                self._all.append((approval, named_client(catalogue, approval.client)))
+                self._all.append((approval, resolve_client(catalogue, approval.client)))
             except UsageError as error:
                 raise PolicyError(
                     policy.source, approval.position, error.message, error.hint
@@ -81,14 +81,14 @@ class Approvals:
     def __bool__(self) -> bool:
         return bool(self._all)
 
-    def about(self, names: Names, clients: Iterable[str]) -> Iterator[Approval]:
+    def about(self, names: TableNames, clients: Iterable[str]) -> Iterator[Approval]:
         """Yield the approvals that match a table and one of its clients."""
         known = tuple(clients)
         for approval, client in self._all:
             if names.match(approval.table) and any(map(client.names, known)):
                 yield approval
 
-    def rule(self, names: Names, loss: Loss, today: datetime.date) -> Ruling:
+    def rule(self, names: TableNames, loss: AccessLoss, today: datetime.date) -> LossRuling:
         """Decide whether a loss is approved on this day.
 
         Every feature that causes the loss must be approved, or the goal. A loss without such a
@@ -98,24 +98,24 @@ class Approvals:
         near: list[str] = []
         for approval, client in self._all:
             if client.names(loss.client):
-                why = _inapplicable(approval, names, loss, today)
+                why = _why_inapplicable(approval, names, loss, today)
                 if why:
                     near.append(f"{self.described(approval)} {why}")
                 else:
                     valid.append(approval)
         by_goal = [each for each in valid if each.goal is not None]
         if by_goal:
-            return Ruling(loss, tuple(by_goal[:1]))
+            return LossRuling(loss, tuple(by_goal[:1]))
         by_feature = {each.feature: each for each in valid}
         missing = [name for name in loss.features if name not in by_feature]
         if loss.features and not missing:
-            return Ruling(loss, tuple(by_feature[name] for name in loss.features))
+            return LossRuling(loss, tuple(by_feature[name] for name in loss.features))
         near += [
             f"{self.described(each)} does not cover {', '.join(missing)}"
             for each in valid
             if missing
         ]
-        return Ruling(loss, (), tuple(near))
+        return LossRuling(loss, (), tuple(near))
 
     def described(self, approval: Approval) -> str:
         """Describe an approval: the approver, the ticket and its position in the policy."""
@@ -124,7 +124,9 @@ class Approvals:
         return f"the approval by {approval.approver}{ticket} ({self._source}:{line}:{column})"
 
 
-def _inapplicable(approval: Approval, names: Names, loss: Loss, today: datetime.date) -> str | None:
+def _why_inapplicable(
+    approval: Approval, names: TableNames, loss: AccessLoss, today: datetime.date
+) -> str | None:
     """Return why an approval of the client does not cover a loss, or None if it does."""
     if approval.expires < today:
         return f"expired on {approval.expires}"
@@ -135,7 +137,7 @@ def _inapplicable(approval: Approval, names: Names, loss: Loss, today: datetime.
     if approval.goal is not None:
         if loss.goal is None:
             return "is for a plan only: it names a goal"
-        if _folded(approval.goal) != _folded(loss.goal):
+        if _fold_text(approval.goal) != _fold_text(loss.goal):
             return f'is for the goal "{approval.goal}", not "{loss.goal}"'
         return None
     if approval.feature not in loss.features:
@@ -144,18 +146,18 @@ def _inapplicable(approval: Approval, names: Names, loss: Loss, today: datetime.
     return None
 
 
-def _folded(text: str) -> str:
+def _fold_text(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
 _parsed = lru_cache(maxsize=4096)(parse_reference)
 
 
-class NamedClient(NamedTuple):
+class ResolvedClient(NamedTuple):
     """A catalog client with the path and version given in its name."""
 
     client: Client
-    reference: Reference
+    reference: ClientReference
 
     def names(self, named: str | None) -> bool:
         """Return True if `named`, such as `deltalake/pyarrow@1.6.6`, is this client."""
@@ -171,14 +173,14 @@ class NamedClient(NamedTuple):
 
     def _number(self, version: str | None) -> version_scheme.Version | str | None:
         # 14.3 and 14.3 LTS are the same version.
-        return version and (version_scheme.parse(self.client.versions, version) or version)
+        return version and (version_scheme.parse_version(self.client.versions, version) or version)
 
 
-def named_client(catalogue: Catalogue, text: str) -> NamedClient:
+def resolve_client(catalogue: Catalogue, text: str) -> ResolvedClient:
     """Return the client that `text` names.
 
     Raises:
         UsageError: if the client is not in the catalog.
     """
     reference = parse_reference(text)
-    return NamedClient(catalogue.get(reference.id), reference)
+    return ResolvedClient(catalogue.get(reference.id), reference)

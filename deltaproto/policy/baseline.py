@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from deltaproto.errors import ErrorCode, SavedError, TableError
 from deltaproto.policy.context import TableFacts
-from deltaproto.policy.document import place
+from deltaproto.policy.document import normalize_location
 
 
 class Baseline:
@@ -22,12 +22,12 @@ class Baseline:
         entries = list(tables)
         saved = [each for each in entries if isinstance(each, TableFacts)]
         self._unread = {
-            _known_as(each.table): each for each in entries if isinstance(each, SavedError)
+            _normalize_table(each.table): each for each in entries if isinstance(each, SavedError)
         }
         self._met_unread: dict[str, SavedError] = {}
-        self._by_place = {place(each.location): each for each in saved}
-        self._by_id = _unique((each.id, each) for each in saved if each.id)
-        self._by_name = _unique(
+        self._by_place = {normalize_location(each.location): each for each in saved}
+        self._by_id = _index_unique((each.id, each) for each in saved if each.id)
+        self._by_name = _index_unique(
             (relative_name(each.table), each) for each in saved if relative_name(each.table)
         )
         self._met: set[str] = set()
@@ -35,14 +35,14 @@ class Baseline:
     def find(self, table: str, location: str, id: str | None) -> TableFacts | None:
         """Return the saved state of a table, or None. Mark the saved table as checked."""
         found = (
-            self._by_place.get(place(location))
+            self._by_place.get(normalize_location(location))
             or self._by_id.get(id or "")
             or self._by_name.get(relative_name(table))
         )
         if found is not None:
-            self._met.add(place(found.location))
+            self._met.add(normalize_location(found.location))
             return found
-        for key in (_known_as(table), place(location)):
+        for key in (_normalize_table(table), normalize_location(location)):
             if key in self._unread:
                 self._met_unread[key] = self._unread[key]
         return None
@@ -73,10 +73,10 @@ class Baseline:
         """Return an error if the baseline contains none of the checked tables."""
         if self._met or self._met_unread:
             return None
-        return uncompared()
+        return nothing_compared_error()
 
 
-def uncompared() -> TableError:
+def nothing_compared_error() -> TableError:
     """Return the error for a baseline that contains none of the checked tables."""
     return TableError(
         ErrorCode.NO_TABLES,
@@ -85,9 +85,9 @@ def uncompared() -> TableError:
     )
 
 
-def _known_as(table: str) -> str:
+def _normalize_table(table: str) -> str:
     """Make a local path absolute; return other names unchanged."""
-    return place(table if "://" in table else os.path.abspath(table))
+    return normalize_location(table if "://" in table else os.path.abspath(table))
 
 
 def relative_name(table: str) -> str:
@@ -97,7 +97,7 @@ def relative_name(table: str) -> str:
     return os.path.normpath(table)
 
 
-def _unique(named: Iterable[tuple[str, TableFacts]]) -> dict[str, TableFacts]:
+def _index_unique(named: Iterable[tuple[str, TableFacts]]) -> dict[str, TableFacts]:
     given = list(named)
     counts = Counter(name for name, _ in given)
     return {name: facts for name, facts in given if counts[name] == 1}

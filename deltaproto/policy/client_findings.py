@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from deltaproto.clients.matching import OFFERS_NO, Verdict
+from deltaproto.clients.matching import NOT_OFFERED, Verdict
 from deltaproto.clients.model import Access
 from deltaproto.policy.context import DeclaredVerdict, PolicyContext
 from deltaproto.policy.finding import Finding
 from deltaproto.policy.rule import Rule
 
-DOES = {
+ACCESS_PHRASES = {
     Access.READ: "read",
     Access.APPEND: "append",
     Access.DML: "update, delete or merge",
@@ -19,7 +19,9 @@ DOES = {
 }
 
 
-def about(rule: Rule, case: PolicyContext, verdict: Verdict, words: str) -> Iterator[Finding]:
+def verdict_findings(
+    rule: Rule, case: PolicyContext, verdict: Verdict, words: str
+) -> Iterator[Finding]:
     """Yield a finding per client, path and reason for this verdict."""
     grouped: dict[tuple[str, str], list[DeclaredVerdict]] = {}
     for judged in case.verdicts:
@@ -27,7 +29,7 @@ def about(rule: Rule, case: PolicyContext, verdict: Verdict, words: str) -> Iter
             key = (judged.verdict.named, judged.verdict.reason)
             grouped.setdefault(key, []).append(judged)
     for (client, reason), members in grouped.items():
-        accesses = " or ".join(dict.fromkeys(DOES[m.verdict.access] for m in members))
+        accesses = " or ".join(dict.fromkeys(ACCESS_PHRASES[m.verdict.access] for m in members))
         first = members[0]
         labels = ", ".join(dict.fromkeys(m.declared.label for m in members if m.declared.label))
         label = f" ({labels})" if labels else ""
@@ -49,7 +51,7 @@ def _hint(judged: DeclaredVerdict, table: str) -> str:
     ]
     if found:
         return "; or ".join(found)
-    if judged.verdict.reason.startswith(OFFERS_NO):
+    if judged.verdict.reason.startswith(NOT_OFFERED):
         return "declare only the access that it needs, such as access: [read] or --access read"
     if judged.verdict.verdict is Verdict.UNKNOWN:
         return "try the client on a copy of the table, and declare the result with --client-file"

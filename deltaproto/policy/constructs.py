@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
-from deltaproto.sql.tokens import Token, scan
+from deltaproto.sql.tokens import Token, scan_tokens
 
 _PLAIN_WORDS = frozenset(["AND", "OR", "NOT", "IS", "NULL", "BETWEEN", "IN", "TRUE", "FALSE"])
 _PLAIN_SIGNS = frozenset(["(", ")", ",", ".", "=", "<", ">", "+", "-", "*"])
@@ -46,26 +46,26 @@ _TYPES = frozenset(
 _AFTER_CAST = ("CAST", "TRY_CAST")
 
 
-def constructs(expression: str, columns: Collection[str] = ()) -> tuple[str, ...]:
+def find_constructs(expression: str, columns: Collection[str] = ()) -> tuple[str, ...]:
     """Return the distinct non-plain constructs of an expression, in order.
 
     Functions end in `()`. A column whose case differs from the schema's also counts as a construct.
     """
-    return tuple(dict.fromkeys(_found(scan(expression), columns)))
+    return tuple(dict.fromkeys(_find_in_tokens(scan_tokens(expression), columns)))
 
 
-def _found(tokens: Sequence[Token], columns: Collection[str]) -> Iterator[str]:
+def _find_in_tokens(tokens: Sequence[Token], columns: Collection[str]) -> Iterator[str]:
     folded = {name.casefold() for name in columns}
-    types = _types(tokens)
+    types = _find_cast_types(tokens)
     for at, token in enumerate(tokens):
         after = tokens[at + 1] if at + 1 < len(tokens) else None
         before = tokens[at - 1] if at else None
         if token.quoted:
-            yield from _column(token.value, columns, folded)
+            yield from _classify_column(token.value, columns, folded)
         elif token.string:
             if before is not None and before.string:
                 yield "adjacent strings"
-            yield from _string(token)
+            yield from _classify_string(token)
         elif not token.key:
             continue
         elif token.key[0].isalpha() or token.key[0] == "_":
@@ -75,7 +75,7 @@ def _found(tokens: Sequence[Token], columns: Collection[str]) -> Iterator[str]:
             if token.key in _SUFFIXES and _closes_number(tokens, at):
                 yield from _typed_number(after)
                 continue
-            yield from _word(token, before, after, columns, folded)
+            yield from _classify_word(token, before, after, columns, folded)
         elif token.key[0].isdigit():
             if token.key.startswith("0X"):
                 yield "hexadecimal number"
@@ -89,7 +89,7 @@ def _found(tokens: Sequence[Token], columns: Collection[str]) -> Iterator[str]:
         elif token.key == "]":
             continue
         else:
-            yield from _sign(token, before, after)
+            yield from _classify_sign(token, before, after)
 
 
 def _typed_number(after: Token | None) -> Iterator[str]:
@@ -111,7 +111,7 @@ def _type(token: Token) -> Iterator[str]:
         yield f"cast to {name}"
 
 
-def _types(tokens: Sequence[Token]) -> set[int]:
+def _find_cast_types(tokens: Sequence[Token]) -> set[int]:
     """Return the token positions of type names in casts."""
     found: set[int] = set()
     open_casts: list[int] = []
@@ -132,7 +132,7 @@ def _types(tokens: Sequence[Token]) -> set[int]:
     return found
 
 
-def _word(
+def _classify_word(
     token: Token,
     before: Token | None,
     after: Token | None,
@@ -159,17 +159,17 @@ def _word(
     elif after is not None and after.string and key in _LITERALS:
         yield f"{key.lower()} literal"
     else:
-        yield from _column(token.text, columns, folded)
+        yield from _classify_column(token.text, columns, folded)
 
 
-def _column(name: str, columns: Collection[str], folded: Collection[str]) -> Iterator[str]:
+def _classify_column(name: str, columns: Collection[str], folded: Collection[str]) -> Iterator[str]:
     if name not in columns and name.casefold() in folded:
         yield "column in another case"
     elif columns and name.casefold() not in folded:
         yield name.lower()
 
 
-def _string(token: Token) -> Iterator[str]:
+def _classify_string(token: Token) -> Iterator[str]:
     if token.text.startswith('"'):
         yield "double-quoted string"
     elif not token.text.startswith("'"):
@@ -178,7 +178,7 @@ def _string(token: Token) -> Iterator[str]:
         yield "backslash in a string"
 
 
-def _sign(token: Token, before: Token | None, after: Token | None) -> Iterator[str]:
+def _classify_sign(token: Token, before: Token | None, after: Token | None) -> Iterator[str]:
     key = token.key
     follows = before is not None and before.end == token.start
     if key == "=" and follows and before is not None and before.key == "=":

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from deltaproto.clients import requirements
-from deltaproto.policy.constructs import constructs
+from deltaproto.policy.constructs import find_constructs
 from deltaproto.protocol.metadata import Metadata
 
 Columns = tuple[str, ...]
@@ -39,11 +39,13 @@ _ASSIGNED = "col-"
 """prefix of the physical names that Delta assigns with column mapping"""
 
 
-def contents(metadata: Metadata) -> Contents:
+def find_contents(metadata: Metadata) -> Contents:
     """Return the hazards of schema and constraints; empty without a usable schema."""
     mode = (metadata.configuration.get(_MODE) or "none").lower()
     found = dict(
-        _of_schema(metadata.schema_string or "", metadata.partition_columns, mode in _MODES)
+        _contents_of_schema(
+            metadata.schema_string or "", metadata.partition_columns, mode in _MODES
+        )
     )
     if mode in _MODES and _were_dropped(metadata):
         found[requirements.DROPPED_COLUMNS] = ()
@@ -51,8 +53,8 @@ def contents(metadata: Metadata) -> Contents:
     for key, text in metadata.configuration.items():
         if key.lower().startswith(_CONSTRAINT) and text:
             name = key[len(_CONSTRAINT) :]
-            for construct in constructs(text, names):
-                _add(found, requirements.EXPRESSION + construct, name)
+            for construct in find_constructs(text, names):
+                _add(found, requirements.EXPRESSION_PREFIX + construct, name)
     return found
 
 
@@ -66,7 +68,7 @@ def _were_dropped(metadata: Metadata) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def _of_schema(schema_string: str, partitions: Sequence[str], mapped: bool) -> Contents:
+def _contents_of_schema(schema_string: str, partitions: Sequence[str], mapped: bool) -> Contents:
     found: dict[str, Columns] = {}
     schema = Metadata(None, schema_string=schema_string).schema
     if schema is None:
@@ -77,10 +79,12 @@ def _of_schema(schema_string: str, partitions: Sequence[str], mapped: bool) -> C
         _add(found, hazard, path)
     for column in columns:
         if _invariant(column.get("metadata")) is not None:
-            _add(found, requirements.EXPRESSION + "delta.invariants", str(column.get("name")))
-        for text in _expressions(column.get("metadata")):
-            for construct in constructs(text, names):
-                _add(found, requirements.EXPRESSION + construct, str(column.get("name")))
+            _add(
+                found, requirements.EXPRESSION_PREFIX + "delta.invariants", str(column.get("name"))
+            )
+        for text in _column_expressions(column.get("metadata")):
+            for construct in find_constructs(text, names):
+                _add(found, requirements.EXPRESSION_PREFIX + construct, str(column.get("name")))
     for name in partitions:
         if name not in names:
             _add(found, requirements.PARTITION_NOT_IN_SCHEMA, name)
@@ -97,7 +101,7 @@ def _of_schema(schema_string: str, partitions: Sequence[str], mapped: bool) -> C
 def _walk(struct: Mapping[str, Any], parent: str, mapped: bool) -> Iterator[tuple[str, str]]:
     fields = [each for each in struct.get("fields") or () if isinstance(each, dict)]
     if parent and not fields:
-        yield requirements.TYPE + "empty struct", parent.rstrip(".")
+        yield requirements.TYPE_PREFIX + "empty struct", parent.rstrip(".")
     seen: set[str] = set()
     for field in fields:
         name = str(field.get("name"))
@@ -107,7 +111,7 @@ def _walk(struct: Mapping[str, Any], parent: str, mapped: bool) -> Iterator[tupl
         seen.add(name.casefold())
         if mapped and not _is_mapped(field):
             yield requirements.UNMAPPED_COLUMNS, path
-        yield from _of_type(field.get("type"), path, mapped)
+        yield from _contents_of_type(field.get("type"), path, mapped)
 
 
 def _is_mapped(field: Mapping[str, Any]) -> bool:
@@ -115,11 +119,11 @@ def _is_mapped(field: Mapping[str, Any]) -> bool:
     return isinstance(metadata, dict) and {_PHYSICAL, _ID} <= metadata.keys()
 
 
-def _of_type(kind: Any, path: str, mapped: bool) -> Iterator[tuple[str, str]]:
+def _contents_of_type(kind: Any, path: str, mapped: bool) -> Iterator[tuple[str, str]]:
     if isinstance(kind, str):
-        word = _unusual(kind)
+        word = _unusual_type(kind)
         if word is not None:
-            yield requirements.TYPE + word, path
+            yield requirements.TYPE_PREFIX + word, path
         if kind == "variant":
             yield from _collection(path, mapped)
     elif isinstance(kind, dict):
@@ -128,13 +132,13 @@ def _of_type(kind: Any, path: str, mapped: bool) -> Iterator[tuple[str, str]]:
                 yield from _walk(kind, f"{path}.", mapped)
             case "array":
                 yield from _collection(path, mapped)
-                yield from _of_type(kind.get("elementType"), f"{path}.element", mapped)
+                yield from _contents_of_type(kind.get("elementType"), f"{path}.element", mapped)
             case "map":
                 yield from _collection(path, mapped)
-                yield from _of_type(kind.get("keyType"), f"{path}.key", mapped)
-                yield from _of_type(kind.get("valueType"), f"{path}.value", mapped)
+                yield from _contents_of_type(kind.get("keyType"), f"{path}.key", mapped)
+                yield from _contents_of_type(kind.get("valueType"), f"{path}.value", mapped)
             case other:
-                yield requirements.TYPE + str(other), path
+                yield requirements.TYPE_PREFIX + str(other), path
 
 
 def _collection(path: str, mapped: bool) -> Iterator[tuple[str, str]]:
@@ -143,7 +147,7 @@ def _collection(path: str, mapped: bool) -> Iterator[tuple[str, str]]:
         yield requirements.MAPPED_COLLECTIONS, path
 
 
-def _unusual(kind: str) -> str | None:
+def _unusual_type(kind: str) -> str | None:
     """Return the type's name without parameters, or None for a type of the spec."""
     if kind in _PLAIN or kind.lower().startswith(_OF_FEATURES):
         return None
@@ -171,7 +175,7 @@ def _ids(kind: Any) -> set[int]:
     return found
 
 
-def _expressions(metadata: Any) -> Iterator[str]:
+def _column_expressions(metadata: Any) -> Iterator[str]:
     """Yield a column's generation expression and invariants."""
     if not isinstance(metadata, dict):
         return

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from deltaproto.policy.contents import Contents, contents
+from deltaproto.policy.contents import Contents, find_contents
 from deltaproto.policy.finding import Finding
 from deltaproto.protocol.layers import FeatureState, feature_states
 from deltaproto.protocol.protocol import Protocol
@@ -105,7 +105,7 @@ class RuleContext:
     @cached_property
     def contents(self) -> Contents:
         """Return parts of the schema and constraints that some clients cannot handle."""
-        return contents(self.state.metadata)
+        return find_contents(self.state.metadata)
 
     @cached_property
     def changes(self) -> tuple[ProtocolChange, ...]:

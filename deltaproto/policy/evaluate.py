@@ -10,26 +10,32 @@ from typing import Any, NamedTuple
 from deltaproto.clients.catalog import Catalogue
 from deltaproto.clients.model import Access, Client
 from deltaproto.clients.requirements import TableRequirements
-from deltaproto.clients.resolve import Candidate
-from deltaproto.clients.usability import Usability, usability
+from deltaproto.clients.resolve import ClientAtVersion
+from deltaproto.clients.usability import Usability, find_usability
 from deltaproto.clients.verdict import Verdict
 from deltaproto.clients.verdicts import evaluate_clients
 from deltaproto.errors import TableError, UsageError
-from deltaproto.policy.approvals import Approvals, Loss, NamedClient, Ruling, named_client
+from deltaproto.policy.approvals import (
+    AccessLoss,
+    Approvals,
+    LossRuling,
+    ResolvedClient,
+    resolve_client,
+)
 from deltaproto.policy.baseline import Baseline
 from deltaproto.policy.context import DeclaredVerdict, PolicyContext, TableFacts
 from deltaproto.policy.document import Policy, PolicyError, Position
-from deltaproto.policy.document.merging import Decision, Merged, matching, merged
+from deltaproto.policy.document.merging import Decision, Merged, find_matching, merge_settings
 from deltaproto.policy.document.model import Declared, PolicySettings, TableEntry, Waiver
-from deltaproto.policy.document.patterns import Names
-from deltaproto.policy.finding import Finding, Severity, Suppressed, worst_first
+from deltaproto.policy.document.patterns import TableNames
+from deltaproto.policy.finding import Finding, Severity, Suppression, severity_sort_key
 from deltaproto.policy.local_catalog import DEFAULT_ACCESS
-from deltaproto.policy.rules import client_refused, client_unknown, client_wrong, examine
+from deltaproto.policy.rules import client_refused, client_unknown, client_wrong, run_policy_rules
 from deltaproto.policy.rules.gone_since_baseline import finding as gone_since_baseline
 from deltaproto.policy.rules.not_in_baseline import finding as not_in_baseline
 from deltaproto.policy.usage import PolicyUse
 
-_REMEMBERED = 4096
+_CACHE_SIZE = 4096
 CLIENT_RULES = {
     Verdict.REFUSED: client_refused.RULE.id,
     Verdict.WRONG: client_wrong.RULE.id,
@@ -38,14 +44,14 @@ CLIENT_RULES = {
 """verdict to the client rule that reports it; approvals can suppress these rules"""
 
 
-class Checked(NamedTuple):
+class TableCheck(NamedTuple):
     """The result of checking one table."""
 
     table: str
     location: str | None
     verdicts: tuple[DeclaredVerdict, ...]
     findings: tuple[Finding, ...]
-    suppressed: tuple[Suppressed, ...]
+    suppressed: tuple[Suppression, ...]
     error: TableError | None
     """why the table could not be read; the other fields are then empty"""
     complete: bool
@@ -63,9 +69,9 @@ class Checked(NamedTuple):
     """number of findings in the saved check that this table no longer has"""
 
 
-def unreadable(table: str, error: TableError) -> Checked:
+def unreadable_table(table: str, error: TableError) -> TableCheck:
     """Return the result for a table that could not be read."""
-    return Checked(table, None, (), (), (), error, complete=False)
+    return TableCheck(table, None, (), (), (), error, complete=False)
 
 
 class Checker:
@@ -98,23 +104,23 @@ class Checker:
         self._survey = tuple(survey)
         self._surveyed: dict[TableRequirements, tuple[Usability, ...]] = {}
         self._baseline = baseline
-        self._candidates: dict[str, Candidate] = {}
+        self._candidates: dict[str, ClientAtVersion] = {}
         for declared in self._asked:
             self._candidates[declared.text] = catalogue.resolve(declared.text)
-        with _all_mistakes() as mistakes:
+        with _collect_errors() as mistakes:
             for declared in policy.declared():
-                with mistakes(), _at(policy, declared.position):
+                with mistakes(), _with_position(policy, declared.position):
                     self._candidates[declared.text] = catalogue.resolve(declared.text)
-            self._waived: list[_Waived] = []
+            self._waived: list[_ResolvedWaiver] = []
             for waiver in policy.waivers:
                 with mistakes():
-                    self._waived.append(_waived(catalogue, policy, waiver))
+                    self._waived.append(_resolve_waiver(catalogue, policy, waiver))
         self._known: dict[
             tuple[TableRequirements, tuple[Declared, ...]], tuple[DeclaredVerdict, ...]
         ] = {}
         self._merged: dict[tuple[Position, ...], Merged] = {}
         self._folders: dict[str, str] = {}
-        self._newest: _Matched | None = None
+        self._newest: _MatchedEntries | None = None
         self._today = today or datetime.datetime.now(datetime.UTC).date()
         self.use = PolicyUse(policy, self._today)
         """which parts of the policy the checked tables used"""
@@ -132,7 +138,7 @@ class Checker:
         """Return the ids of all declared clients, with aliases resolved."""
         return frozenset(candidate.client.id for candidate in self._candidates.values())
 
-    def check(self, facts: TableFacts) -> Checked:
+    def check(self, facts: TableFacts) -> TableCheck:
         """Evaluate every declared client and every rule."""
         matched = self._newest = self._match(facts.table, facts.location)
         found_for = self._settings(matched.entries)
@@ -140,13 +146,16 @@ class Checker:
         verdicts = self._verdicts(facts.needs, (*self._asked, *(settings.clients or ())))
         baseline = self._baseline
         before = None if baseline is None else baseline.find(facts.table, facts.location, facts.id)
-        found = [*facts.findings, *examine(PolicyContext(facts, settings, verdicts, before))]
+        found = [
+            *facts.findings,
+            *run_policy_rules(PolicyContext(facts, settings, verdicts, before)),
+        ]
         if self._baseline is not None and before is None:
             found += not_in_baseline(facts.table)
         checked = self._checked(facts, found, found_for, matched, verdicts)
         return checked._replace(usability=self._usability(facts.needs)) if self._survey else checked
 
-    def gone(self, before: TableFacts) -> Checked:
+    def gone(self, before: TableFacts) -> TableCheck:
         """Return the result for a baseline table that no longer exists."""
         matched = self._match(before.table, before.location)
         found, settings = [gone_since_baseline(before)], self._settings(matched.entries)
@@ -155,33 +164,35 @@ class Checker:
     def _usability(self, table: TableRequirements) -> tuple[Usability, ...]:
         found = self._surveyed.get(table)
         if found is None:
-            if len(self._surveyed) >= _REMEMBERED:
+            if len(self._surveyed) >= _CACHE_SIZE:
                 self._surveyed.clear()
             accesses = self._access or DEFAULT_ACCESS
-            each = (one for client in self._survey for one in usability(client, accesses, table))
+            each = (
+                one for client in self._survey for one in find_usability(client, accesses, table)
+            )
             found = self._surveyed[table] = tuple(each)
         return found
 
-    def _match(self, table: str, location: str | None) -> _Matched:
-        names = Names(table, location, self._folders)
-        return _Matched((table, location), names, matching(self._policy, names))
+    def _match(self, table: str, location: str | None) -> _MatchedEntries:
+        names = TableNames(table, location, self._folders)
+        return _MatchedEntries((table, location), names, find_matching(self._policy, names))
 
     def _checked(
         self,
         facts: TableFacts,
         found: list[Finding],
         found_for: Merged,
-        matched: _Matched,
+        matched: _MatchedEntries,
         verdicts: tuple[DeclaredVerdict, ...],
-    ) -> Checked:
+    ) -> TableCheck:
         """Apply the policy's severities, waivers and approvals to the findings."""
         settings = found_for.settings
         kept, suppressed, off = self._sorted(found, settings, matched.names, verdicts)
-        return Checked(
+        return TableCheck(
             facts.table,
             facts.location,
             verdicts,
-            tuple(sorted(kept, key=worst_first)),
+            tuple(sorted(kept, key=severity_sort_key)),
             tuple(suppressed),
             None,
             facts.complete,
@@ -190,13 +201,13 @@ class Checker:
             off,
         )
 
-    def with_finding(self, checked: Checked, finding: Finding) -> Checked:
+    def with_finding(self, checked: TableCheck, finding: Finding) -> TableCheck:
         """Return the check with one more finding, after applying severities and waivers."""
         matched = self._match(checked.table, checked.location)
         settings = self._settings(matched.entries).settings
         kept, suppressed, off = self._sorted([finding], settings, matched.names, checked.verdicts)
         return checked._replace(
-            findings=tuple(sorted((*checked.findings, *kept), key=worst_first)),
+            findings=tuple(sorted((*checked.findings, *kept), key=severity_sort_key)),
             suppressed=(*checked.suppressed, *suppressed),
             silenced=checked.silenced + off,
         )
@@ -205,33 +216,33 @@ class Checker:
         self,
         found: list[Finding],
         settings: PolicySettings,
-        names: Names,
+        names: TableNames,
         verdicts: tuple[DeclaredVerdict, ...],
-    ) -> tuple[list[Finding], list[Suppressed], int]:
+    ) -> tuple[list[Finding], list[Suppression], int]:
         """Split into remaining and suppressed findings, and count those turned off."""
-        graded = tuple(_graded(found, settings.severities))
+        graded = tuple(_apply_severities(found, settings.severities))
         waivers = [each for each in self._waived if names.match(each.waiver.table)]
         kept, suppressed = [], []
         for finding in graded:
-            waiver = _waiver(finding, waivers)
+            waiver = _find_waiver(finding, waivers)
             if waiver is not None:
-                suppressed.append(Suppressed(finding, waiver.reason, waiver.expires.isoformat()))
+                suppressed.append(Suppression(finding, waiver.reason, waiver.expires.isoformat()))
                 continue
             accepted = self._approval(finding, verdicts, names)
-            if isinstance(accepted, Suppressed):
+            if isinstance(accepted, Suppression):
                 suppressed.append(accepted)
             else:
                 kept.append(accepted)
         return kept, suppressed, len(found) - len(graded)
 
     def rulings(
-        self, table: str, location: str | None, losses: Iterable[Loss]
-    ) -> tuple[Ruling, ...]:
+        self, table: str, location: str | None, losses: Iterable[AccessLoss]
+    ) -> tuple[LossRuling, ...]:
         """Decide for each loss of access whether the policy approves it."""
-        names = Names(table, location)
+        names = TableNames(table, location)
         return tuple(self.approvals.rule(names, loss, self._today) for loss in losses)
 
-    def with_policy(self, tables: Iterable[Checked]) -> Iterator[Checked]:
+    def with_policy(self, tables: Iterable[TableCheck]) -> Iterator[TableCheck]:
         """Yield the tables, then the findings about the policy itself, if any."""
         for checked in tables:
             self.observe(checked)
@@ -239,13 +250,15 @@ class Checker:
         if (found := self.of_policy()) is not None:
             yield found
 
-    def of_policy(self) -> Checked | None:
+    def of_policy(self) -> TableCheck | None:
         """Return the findings about the policy itself. Call it after observing all tables."""
         every = list(self.use.findings())
-        found = tuple(sorted(_graded(every, self._policy.severities), key=worst_first))
+        found = tuple(
+            sorted(_apply_severities(every, self._policy.severities), key=severity_sort_key)
+        )
         if not every:
             return None
-        return Checked(
+        return TableCheck(
             self._policy.source,
             None,
             (),
@@ -257,7 +270,7 @@ class Checker:
             of_policy=True,
         )
 
-    def observe(self, checked: Checked) -> None:
+    def observe(self, checked: TableCheck) -> None:
         """Record the policy parts a table uses; it may have been checked on another machine."""
         # Links may change between two checks, so a match is used only once.
         matched, self._newest = self._newest, None
@@ -273,18 +286,20 @@ class Checker:
             self.use.approved(approval)
         waivers = [each for each in self._waived if names.match(each.waiver.table)]
         for suppressed in checked.suppressed:
-            waiver = _waiver(suppressed.finding, waivers)
+            waiver = _find_waiver(suppressed.finding, waivers)
             if waiver is not None:
                 self.use.waived(waiver)
 
     def _approval(
-        self, finding: Finding, verdicts: tuple[DeclaredVerdict, ...], names: Names
-    ) -> Suppressed | Finding:
+        self, finding: Finding, verdicts: tuple[DeclaredVerdict, ...], names: TableNames
+    ) -> Suppression | Finding:
         """Suppress an approved client finding, or add why approvals do not apply to it."""
         if not self.approvals or finding.client is None:
             return finding
         rulings = [
-            self.approvals.rule(names, Loss(finding.client, each.access, each.because), self._today)
+            self.approvals.rule(
+                names, AccessLoss(finding.client, each.access, each.because), self._today
+            )
             for each in (judged.verdict for judged in verdicts)
             if each.named == finding.client and CLIENT_RULES.get(each.verdict) == finding.rule
         ]
@@ -293,7 +308,7 @@ class Checker:
         if all(each.approved for each in rulings):
             first = min((a for each in rulings for a in each.approvals), key=lambda a: a.expires)
             expires = first.expires.isoformat()
-            return Suppressed(finding, first.reason, expires, first.approver, first.ticket)
+            return Suppression(finding, first.reason, expires, first.approver, first.ticket)
         near = dict.fromkeys(text for each in rulings for text in each.near)
         hint = "; ".join([finding.hint, *near])
         return finding._replace(hint=hint)
@@ -303,9 +318,9 @@ class Checker:
         # Another thread may clear the cache at any time.
         found = self._merged.get(key)
         if found is None:
-            if len(self._merged) >= _REMEMBERED:
+            if len(self._merged) >= _CACHE_SIZE:
                 self._merged.clear()
-            found = self._merged[key] = merged(self._policy, entries)
+            found = self._merged[key] = merge_settings(self._policy, entries)
         return found
 
     def _unasked(self, settings: PolicySettings, entries: tuple[TableEntry, ...]) -> bool:
@@ -319,7 +334,7 @@ class Checker:
         key = (table, declared)
         found = self._known.get(key)
         if found is None:
-            if len(self._known) >= _REMEMBERED:
+            if len(self._known) >= _CACHE_SIZE:
                 self._known.clear()
             judged = (
                 DeclaredVerdict(each, verdict)
@@ -334,7 +349,7 @@ class Checker:
         return found
 
 
-def _waiver(finding: Finding, waivers: Iterable[_Waived]) -> Waiver | None:
+def _find_waiver(finding: Finding, waivers: Iterable[_ResolvedWaiver]) -> Waiver | None:
     for each in waivers:
         if (
             each.waiver.rule == finding.rule
@@ -345,33 +360,33 @@ def _waiver(finding: Finding, waivers: Iterable[_Waived]) -> Waiver | None:
     return None
 
 
-class _Matched(NamedTuple):
+class _MatchedEntries(NamedTuple):
     """The policy entries that match a table."""
 
     of: tuple[str, str | None]
     """the table and its location"""
-    names: Names
+    names: TableNames
     entries: tuple[TableEntry, ...]
 
 
-class _Waived(NamedTuple):
+class _ResolvedWaiver(NamedTuple):
     """A waiver with its client resolved in the catalog."""
 
     waiver: Waiver
-    client: NamedClient | None
+    client: ResolvedClient | None
 
     def names(self, named: str | None) -> bool:
         return self.client is None or self.client.names(named)
 
 
-def _waived(catalogue: Catalogue, policy: Policy, waiver: Waiver) -> _Waived:
+def _resolve_waiver(catalogue: Catalogue, policy: Policy, waiver: Waiver) -> _ResolvedWaiver:
     if waiver.client is None:
-        return _Waived(waiver, None)
-    with _at(policy, waiver.position):
-        return _Waived(waiver, named_client(catalogue, waiver.client))
+        return _ResolvedWaiver(waiver, None)
+    with _with_position(policy, waiver.position):
+        return _ResolvedWaiver(waiver, resolve_client(catalogue, waiver.client))
 
 
-def _graded(
+def _apply_severities(
     findings: Iterable[Finding], severities: Mapping[str, Severity | None] | None
 ) -> Iterator[Finding]:
     """Apply the policy's severities; None means turned off."""
@@ -383,7 +398,7 @@ def _graded(
 
 
 @contextmanager
-def _all_mistakes() -> Iterator[Callable[[], AbstractContextManager[None]]]:
+def _collect_errors() -> Iterator[Callable[[], AbstractContextManager[None]]]:
     """Collect errors in a policy and raise them all at the end."""
     found: list[PolicyError] = []
 
@@ -400,7 +415,7 @@ def _all_mistakes() -> Iterator[Callable[[], AbstractContextManager[None]]]:
 
 
 @contextmanager
-def _at(policy: Policy, position: Position) -> Iterator[None]:
+def _with_position(policy: Policy, position: Position) -> Iterator[None]:
     try:
         yield
     except UsageError as error:

@@ -45,18 +45,18 @@ class Finding(NamedTuple):
     """True if the saved check (baseline) has it: it is shown but does not fail the check"""
 
 
-def worst_first(finding: Finding) -> tuple[int, str]:
+def severity_sort_key(finding: Finding) -> tuple[int, str]:
     """Sort key: worst findings first."""
     return _RANKS[finding.severity], finding.rule
 
 
-def hidden(waived: int, off: int) -> str:
+def describe_hidden(waived: int, off: int) -> str:
     """Describe how many findings a policy waives and turns off; empty for none."""
     parts = (waived and f"{waived:,} waived", off and f"{off:,} turned off by severities")
     return ", ".join(part for part in parts if part)
 
 
-class Suppressed(NamedTuple):
+class Suppression(NamedTuple):
     """A finding that was accepted, and the reason."""
 
     finding: Finding

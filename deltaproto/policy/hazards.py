@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from urllib.parse import unquote
 
 from deltaproto.clients import requirements
-from deltaproto.policy.contents import contents
+from deltaproto.policy.contents import find_contents
 from deltaproto.policy.finding import Finding
 from deltaproto.protocol.feature import Trace
 from deltaproto.protocol.table_state import TableState
@@ -40,7 +40,7 @@ EVERY_LAYOUT = (*_FILES.values(), *_WRITERS.values(), *_COLUMN_IDS)
 """hazards that only the log or the schema shows, not a property"""
 
 
-def hazards_of(
+def hazards_from_findings(
     findings: Iterable[Finding], configuration: Mapping[str, str | None], location: str
 ) -> Iterator[str]:
     """Return every hazard that findings, properties and path show."""
@@ -48,14 +48,14 @@ def hazards_of(
         if finding.rule in _RULES:
             words = (finding.evidence or "").split(SEPARATOR)
             yield from (word for word in words if requirements.is_hazard(word))
-    if _on(configuration, "delta.appendOnly"):
+    if _is_enabled(configuration, "delta.appendOnly"):
         yield requirements.APPEND_ONLY
-    if _on(configuration, _ROW_TRACKING) and not configuration.get(_ROW_ID_COLUMN):
+    if _is_enabled(configuration, _ROW_TRACKING) and not configuration.get(_ROW_ID_COLUMN):
         yield requirements.UNNAMED_ROW_IDS
-    yield from _of_location(location)
+    yield from _location_hazards(location)
 
 
-def _of_location(location: str) -> Iterator[str]:
+def _location_hazards(location: str) -> Iterator[str]:
     """Yield hazards of a table's path. Local URIs escape most special characters."""
     path = unquote(location)
     if "=" in path:
@@ -78,21 +78,21 @@ _LOCATIONS = {
 }
 
 
-def hazards_seen(state: TableState, findings: Iterable[Finding]) -> Iterator[str]:
+def hazards_from_state(state: TableState, findings: Iterable[Finding]) -> Iterator[str]:
     """Yield every hazard of a table that was just read."""
-    yield from hazards_of(findings, state.metadata.configuration, state.location)
+    yield from hazards_from_findings(findings, state.metadata.configuration, state.location)
     yield from (word for trace, word in _WRITERS.items() if state.traces.get(trace))
-    shown = contents(state.metadata)
+    shown = find_contents(state.metadata)
     yield from (word for word in _COLUMN_IDS if word in shown)
 
 
-def hazards_unseen(state: TableState) -> Iterator[str]:
+def uninspected_hazards(state: TableState) -> Iterator[str]:
     """Yield hazards that the reader could not check completely."""
     layout = {**_FILES, **_WRITERS}
     yield from (word for trace, word in layout.items() if trace not in state.traces)
 
 
-def unsaved(reader: str, configuration: Mapping[str, str | None]) -> tuple[str, ...]:
+def uninspected_by_reader(reader: str, configuration: Mapping[str, str | None]) -> tuple[str, ...]:
     """Return hazards that an inventory with findings of this reader cannot show.
 
     Hazards of file writers are excluded: they affect only Daft, and a caveat mentions them.
@@ -103,5 +103,5 @@ def unsaved(reader: str, configuration: Mapping[str, str | None]) -> tuple[str, 
     return columns if reader == "log" else (*_FILES.values(), *columns)
 
 
-def _on(configuration: Mapping[str, str | None], key: str) -> bool:
+def _is_enabled(configuration: Mapping[str, str | None], key: str) -> bool:
     return (configuration.get(key) or "").strip().lower() == "true"

@@ -9,13 +9,15 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from deltaproto.policy.finding import Finding
 
-DOUBTED = ("DP103", "DP115", "DP130", "DP131", "DP132", "DP133")
+INCONSISTENCY_RULES = ("DP103", "DP115", "DP130", "DP131", "DP132", "DP133")
 """rules whose findings mean that clients may see a different table than this reader"""
-_RULES = (*DOUBTED, "DP150")
+_RULES = (*INCONSISTENCY_RULES, "DP150")
 """plus the rule on values that some engines cannot parse and others ignore"""
 
 
-def doubts(findings: Iterable[Finding], configuration: Mapping[str, str | None]) -> Iterator[str]:
+def describe_inconsistencies(
+    findings: Iterable[Finding], configuration: Mapping[str, str | None]
+) -> Iterator[str]:
     """Yield a sentence for each inconsistency."""
     for finding in findings:
         if finding.rule in _RULES:

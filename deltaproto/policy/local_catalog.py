@@ -7,16 +7,16 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from deltaproto.clients.catalog import Catalogue, shipped_ids
+from deltaproto.clients.catalog import Catalogue, shipped_client_ids
 from deltaproto.clients.entry import parse_client
 from deltaproto.clients.members import EntryError
 from deltaproto.clients.model import Access, Client
 from deltaproto.clients.resolve import parse_reference
 from deltaproto.policy.document import Policy, PolicyError, Position, load_policy
-from deltaproto.policy.document.clients import plain
+from deltaproto.policy.document.clients import parse_plain
 from deltaproto.policy.document.errors import Fault
 from deltaproto.policy.document.model import Declared
-from deltaproto.policy.document.source import EMPTY, read
+from deltaproto.policy.document.source import EMPTY_FILE, parse_file
 from deltaproto.policy.rules import all_rules
 
 DEFAULT_ACCESS = (Access.READ, Access.APPEND)
@@ -24,7 +24,7 @@ DEFAULT_ACCESS = (Access.READ, Access.APPEND)
 _FORM = "write one client (id, versions, ranges), or a list of them under `clients`"
 
 
-def site_catalogue(files: Iterable[str], policy: Policy | None = None) -> Catalogue:
+def load_local_catalog(files: Iterable[str], policy: Policy | None = None) -> Catalogue:
     """Return the built-in clients, overridden by files and then by the policy.
 
     Raises:
@@ -34,9 +34,9 @@ def site_catalogue(files: Iterable[str], policy: Policy | None = None) -> Catalo
     if policy is not None:
         folder = Path(policy.source).parent
         for named in policy.catalogues:
-            _join(own, _clients(str(folder / named.path)))
+            _merge_clients(own, _load_clients(str(folder / named.path)))
     for file in files:
-        _join(own, _clients(file))
+        _merge_clients(own, _load_clients(file))
     for definition in policy.definitions if policy is not None else ():
         try:
             own[definition.id] = parse_client(definition.plain, definition.id)
@@ -46,7 +46,7 @@ def site_catalogue(files: Iterable[str], policy: Policy | None = None) -> Catalo
                 policy.source, definition.position, error.message, error.hint
             ) from None
     for client in own.values():
-        taken = {alias.casefold() for alias in client.aliases} & set(shipped_ids())
+        taken = {alias.casefold() for alias in client.aliases} & set(shipped_client_ids())
         if taken - {client.id.casefold()}:
             raise EntryError(
                 f"{client.id}: the alias {min(taken)} is the id of another client",
@@ -55,7 +55,7 @@ def site_catalogue(files: Iterable[str], policy: Policy | None = None) -> Catalo
     return Catalogue(own.values())
 
 
-def site_policy(path: str) -> Policy:
+def load_local_policy(path: str) -> Policy:
     """Load the policy from a file; waivers are evaluated by today's date.
 
     Raises:
@@ -65,13 +65,13 @@ def site_policy(path: str) -> Policy:
     return load_policy(path, rules=rules, today=datetime.datetime.now(datetime.UTC).date())
 
 
-def declared(text: str, access: tuple[Access, ...] = DEFAULT_ACCESS) -> Declared:
+def parse_declared(text: str, access: tuple[Access, ...] = DEFAULT_ACCESS) -> Declared:
     """Parse a client that is not declared in a policy."""
     reference = parse_reference(text)
     return Declared(text, *reference, access, None, None, Position(0, 0))
 
 
-def _join(own: dict[str, Client], more: Mapping[str, Client]) -> None:
+def _merge_clients(own: dict[str, Client], more: Mapping[str, Client]) -> None:
     """Later files override earlier ones; entries with only measurements extend known clients."""
     for name, client in more.items():
         known = own.get(name)
@@ -80,11 +80,11 @@ def _join(own: dict[str, Client], more: Mapping[str, Client]) -> None:
         own[name] = client
 
 
-def _clients(file: str) -> dict[str, Client]:
+def _load_clients(file: str) -> dict[str, Client]:
     try:
-        content = plain(read(file))
+        content = parse_plain(parse_file(file))
     except Fault as fault:
-        hint = _FORM if fault.problem == EMPTY else fault.hint
+        hint = _FORM if fault.problem == EMPTY_FILE else fault.hint
         raise PolicyError(file, fault.position, fault.problem, hint) from None
     entries = _entries(content)
     if entries is None:

@@ -33,17 +33,17 @@ class Rule(NamedTuple):
         return Finding(
             rule=self.id,
             severity=severity or self.severity,
-            message=_brief(message),
-            hint=_brief(hint),
+            message=_truncate(message),
+            hint=_truncate(hint),
             table=table,
             client=client,
             feature=feature,
-            evidence=_brief(evidence or "") or None,
+            evidence=_truncate(evidence or "") or None,
             detail=detail,
         )
 
 
-def _brief(text: str) -> str:
+def _truncate(text: str) -> str:
     # A table property may have a value of any length.
     return text if len(text) <= _MOST_TEXT else f"{text[:_MOST_TEXT]}…"
 

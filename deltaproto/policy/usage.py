@@ -16,7 +16,7 @@ from deltaproto.policy.rules import (
     unknown_property,
     unmatched_pattern,
 )
-from deltaproto.protocol.properties import suggestion
+from deltaproto.protocol.properties import suggest_property
 
 _NAMED = 3
 
@@ -80,14 +80,14 @@ class PolicyUse:
         for notice, count in self._notices.items():
             yield policy_override.RULE.finding(
                 self._policy.source,
-                f"{self._at(notice.position)}: {notice.message} ({tables(count)})",
+                f"{self._at(notice.position)}: {notice.message} ({count_tables(count)})",
                 notice.hint,
                 detail=f"{notice.pattern} {notice.message}",
             )
 
     def _requirements(self) -> Iterator[Finding]:
         source, rule = self._policy.source, policy_requires_nothing.RULE
-        if not requires(self._policy):
+        if not has_requirements(self._policy):
             yield rule.finding(
                 source,
                 f"{source}: the policy requires nothing: it declares no clients and no settings",
@@ -128,7 +128,7 @@ class PolicyUse:
         slash = pattern.endswith("/") and folder
         return unmatched_pattern.RULE.finding(
             self._policy.source,
-            f"{self._at(position)}: {what} matches nothing in {tables(self._tables)}"
+            f"{self._at(position)}: {what} matches nothing in {count_tables(self._tables)}"
             + (": it ends with a slash" if slash else ""),
             f'write "{folder}/**" for the tables below the folder, or "{folder}" for a table'
             if slash
@@ -139,7 +139,7 @@ class PolicyUse:
     def _properties(self) -> Iterator[Finding]:
         for entry in self._policy.tables:
             for key in entry.settings.require_properties:
-                near = suggestion(key)
+                near = suggest_property(key)
                 if near is not None:
                     yield unknown_property.RULE.finding(
                         self._policy.source,
@@ -177,7 +177,7 @@ class PolicyUse:
         return f"{self._policy.source}:{position.line}:{position.column}"
 
 
-def requires(policy: Policy) -> bool:
+def has_requirements(policy: Policy) -> bool:
     """Return True if the policy requires anything of any table."""
     return bool(policy.clients) or any(_has_requirement(entry.settings) for entry in policy.tables)
 
@@ -187,6 +187,6 @@ def _has_requirement(settings: PolicySettings) -> bool:
     return settings.maintenance_windows is not None or any(settings._replace(severities={}))
 
 
-def tables(count: int) -> str:
+def count_tables(count: int) -> str:
     """Format a number of tables."""
     return f"{count:,} table{'s' * (count != 1)}"

@@ -21,12 +21,12 @@ NO_LOCATION = "DELTA_UNIFORM_COMPATIBILITY_MISSING_OR_INVALID_LOCATION"
 PAGE = "docs.databricks.com/aws/en/external-access/compatibility-mode"
 
 
-def formats(properties: Mapping[str, str | None]) -> tuple[str, ...]:
+def enabled_formats(properties: Mapping[str, str | None]) -> tuple[str, ...]:
     """Return the formats in the property `FORMATS`, as written."""
     value = properties.get(FORMATS) or ""
     return tuple(value.split(",")) if value else ()
 
 
-def requested(properties: Mapping[str, str | None]) -> bool:
+def is_requested(properties: Mapping[str, str | None]) -> bool:
     """Return True if these properties enable Compatibility Mode."""
-    return FORMAT in formats(properties)
+    return FORMAT in enabled_formats(properties)

@@ -13,10 +13,10 @@ import re
 from datetime import date
 from typing import NamedTuple
 
-UNIFIED = 99
+UNIFIED_MINOR = 99
 """placeholder minor number for versions without one; higher than all real ones"""
-FIRST_UNIFIED = 18
-RELEASED = {18: date(2026, 6, 10), 19: date(2026, 7, 23)}
+FIRST_UNIFIED_MAJOR = 18
+RELEASE_DATES = {18: date(2026, 6, 10), 19: date(2026, 7, 23)}
 """release dates of unified versions (end of Beta), from the release list and the notes of 19"""
 
 
@@ -37,13 +37,13 @@ class Runtime(NamedTuple):
 
     major: int
     minor: int
-    """`UNIFIED` for versions with dated updates, such as 18 LTS and 19"""
+    """`UNIFIED_MINOR` for versions with dated updates, such as 18 LTS and 19"""
 
     def __str__(self) -> str:
-        return str(self.major) if self.minor == UNIFIED else f"{self.major}.{self.minor}"
+        return str(self.major) if self.minor == UNIFIED_MINOR else f"{self.major}.{self.minor}"
 
 
-class NamedRuntime(NamedTuple):
+class ParsedRuntime(NamedTuple):
     """A parsed version text: the runtime, and whether it mentions Photon."""
 
     runtime: Runtime
@@ -55,7 +55,7 @@ class NamedRuntime(NamedTuple):
     """False for a Beta or preview, and for an update before the release date"""
 
 
-def named_runtime(text: str) -> NamedRuntime | None:
+def parse_runtime(text: str) -> ParsedRuntime | None:
     """Parse `14.3`, `14.3 LTS`, `DBR 14.3`, `18 LTS`, `19+2026-07-23`, or a cluster's
     `14.3.x-photon-scala2.12`; None if `text` is not a Databricks Runtime.
     """
@@ -64,8 +64,8 @@ def named_runtime(text: str) -> NamedRuntime | None:
         return None
     major, minor, words = int(found["major"]), found["minor"], found["words"].lower()
     remark = found["remark"] or ""
-    unified = major > FIRST_UNIFIED or minor is None
-    if unified and (major < FIRST_UNIFIED or int(minor or 0)):
+    unified = major > FIRST_UNIFIED_MAJOR or minor is None
+    if unified and (major < FIRST_UNIFIED_MAJOR or int(minor or 0)):
         return None
     dated = found["date"] or (remark if _DATE.fullmatch(remark) else None)
     update = None
@@ -76,9 +76,9 @@ def named_runtime(text: str) -> NamedRuntime | None:
             return None
         if not unified:
             return None
-    early = update is not None and update < RELEASED.get(major, update)
-    return NamedRuntime(
-        Runtime(major, UNIFIED if unified else int(minor)),
+    early = update is not None and update < RELEASE_DATES.get(major, update)
+    return ParsedRuntime(
+        Runtime(major, UNIFIED_MINOR if unified else int(minor)),
         "-photon" in words,
         update,
         not (early or _EARLY_WORD.search(words) or _EARLY_REMARK.search(remark)),

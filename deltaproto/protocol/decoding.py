@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 
-def decoded(text: bytes | str) -> Any:
+def decode_json(text: bytes | str) -> Any:
     """Decode JSON; bytes are UTF-8.
 
     Raises:
@@ -27,7 +27,7 @@ def decoded(text: bytes | str) -> Any:
     return json.loads(text if isinstance(text, str) else text.decode("utf-8"))
 
 
-def members(text: bytes, names: tuple[str, ...]) -> Any:
+def decode_members(text: bytes, names: tuple[str, ...]) -> Any:
     """Decode only these members of an object, without nulls.
 
     Other members may be skipped for speed and then need not be valid UTF-8.
@@ -39,7 +39,7 @@ def members(text: bytes, names: tuple[str, ...]) -> Any:
             pass
         else:
             return {name: value for name in names if (value := getattr(found, name)) is not None}
-    value = decoded(text)
+    value = decode_json(text)
     if not isinstance(value, Mapping):
         return value
     return {name: value[name] for name in names if value.get(name) is not None}
@@ -55,7 +55,7 @@ def holds_list(text: str, name: str) -> bool:
         else:
             return True
     try:
-        value = decoded(text)
+        value = decode_json(text)
     except (ValueError, RecursionError):
         return False
     return isinstance(value, dict) and isinstance(value.get(name), list)

@@ -39,7 +39,7 @@ class FeatureStatus(StrEnum):
     UNKNOWN = "unknown"
 
 
-class Need(StrEnum):
+class RequirementKind(StrEnum):
     """The four kinds of requirement between features (delta-kernel's terms)."""
 
     SUPPORTED = "supported"
@@ -133,13 +133,13 @@ Enablement = PropertyIs | PropertyPrefix | SchemaHas | DomainHas | AlwaysWhenSup
 class Requirement(NamedTuple):
     """`feature` must be (or must not be) supported or enabled for the record's feature."""
 
-    need: Need
+    need: RequirementKind
     feature: str
     source: str
     """source of the rule: a spec section, a Delta class, a document"""
 
 
-class Trigger(NamedTuple):
+class EnablementTrigger(NamedTuple):
     """One way to enable the feature."""
 
     act: str
@@ -160,7 +160,7 @@ class DropRefusal(NamedTuple):
     remedy: str
 
 
-class Drop(NamedTuple):
+class DropBehavior(NamedTuple):
     """What `ALTER TABLE … DROP FEATURE` does (Delta 4.x, fast drop).
 
     `commits` is the minimum and maximum number of commits of one fast drop. `preparation` lists
@@ -188,7 +188,7 @@ class Drop(NamedTuple):
         return self.rewrites != "none"
 
 
-class Since(NamedTuple):
+class FirstVersions(NamedTuple):
     """First versions that support the feature in production; None: no version does."""
 
     delta_spark: str | None
@@ -197,7 +197,7 @@ class Since(NamedTuple):
     databricks_note: str = ""
 
 
-class Dispute(NamedTuple):
+class AuthorityDispute(NamedTuple):
     """A point on which two sources disagree, and when each one applies."""
 
     about: str
@@ -219,9 +219,9 @@ class Feature(NamedTuple):
     min_writer: int
     """lowest minWriterVersion that supports it; below 7 for legacy features"""
     enablement: Enablement
-    since: Since
-    drop: Drop
-    triggers: tuple[Trigger, ...] = ()
+    since: FirstVersions
+    drop: DropBehavior
+    triggers: tuple[EnablementTrigger, ...] = ()
     switch_off: str = ""
     """how to stop its use without removing it from the protocol; empty: impossible"""
     requires: tuple[Requirement, ...] = ()
@@ -229,7 +229,7 @@ class Feature(NamedTuple):
     """traces in files or log that show the feature"""
     renamed_to: str | None = None
     aliases: tuple[str, ...] = ()
-    disputes: tuple[Dispute, ...] = ()
+    disputes: tuple[AuthorityDispute, ...] = ()
     notes: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
 
@@ -262,5 +262,5 @@ class Feature(NamedTuple):
     @property
     def required_features(self) -> tuple[str, ...]:
         """Names of required features, in catalog order."""
-        positive = (Need.SUPPORTED, Need.ENABLED)
+        positive = (RequirementKind.SUPPORTED, RequirementKind.ENABLED)
         return tuple(r.feature for r in self.requires if r.need in positive)

@@ -11,11 +11,11 @@ from functools import cache
 
 from deltaproto.protocol.feature import (
     AlwaysWhenSupported,
-    Drop,
+    DropBehavior,
     Feature,
     FeatureKind,
     FeatureStatus,
-    Since,
+    FirstVersions,
 )
 from deltaproto.protocol.records import RECORDS
 
@@ -33,12 +33,12 @@ def all_features() -> tuple[Feature, ...]:
     return RECORDS
 
 
-def find(name: str) -> Feature | None:
+def find_feature(name: str) -> Feature | None:
     """Return the record with exactly this name, or None."""
     return _BY_NAME.get(name)
 
 
-def record(name: str, *, in_reader_list: bool = False) -> Feature:
+def feature_record(name: str, *, in_reader_list: bool = False) -> Feature:
     """Return the record of `name`; for an unknown name, a record that fails closed.
 
     Readers must support every feature in `readerFeatures`, even an unknown one or one that is a
@@ -57,18 +57,18 @@ def record(name: str, *, in_reader_list: bool = False) -> Feature:
         min_reader=3 if in_reader_list else 1,
         min_writer=7,
         enablement=AlwaysWhenSupported(),
-        since=Since(delta_spark=None, databricks=None),
-        drop=Drop(delta_spark=None, databricks=None, commits=(0, 0)),
+        since=FirstVersions(delta_spark=None, databricks=None),
+        drop=DropBehavior(delta_spark=None, databricks=None, commits=(0, 0)),
     )
 
 
-def registered(name: str) -> bool:
+def is_registered(name: str) -> bool:
     """Return True if Delta Spark has registered the feature."""
     known = _BY_NAME.get(name)
     return known is not None and known.status in (FeatureStatus.STABLE, FeatureStatus.PREVIEW)
 
 
-def search(text: str) -> tuple[Feature | None, tuple[str, ...]]:
+def search_feature(text: str) -> tuple[Feature | None, tuple[str, ...]]:
     """Find a record by user input, or return None with the nearest names."""
     wanted = text.casefold()
     for candidate in RECORDS:
@@ -84,7 +84,7 @@ def search(text: str) -> tuple[Feature | None, tuple[str, ...]]:
     return None, tuple(folded[name] for name in near)
 
 
-def implied_by(min_reader_version: int, min_writer_version: int) -> frozenset[str]:
+def features_implied_by(min_reader_version: int, min_writer_version: int) -> frozenset[str]:
     """Return the features of a legacy pair (TableFeatureSupport.implicitlySupportedFeatures).
 
     Empty if either version uses explicit lists: reader 3 or writer 7.
@@ -98,7 +98,7 @@ def implied_by(min_reader_version: int, min_writer_version: int) -> frozenset[st
     )
 
 
-def dependents(name: str, supported: Collection[str]) -> tuple[str, ...]:
+def find_dependents(name: str, supported: Collection[str]) -> tuple[str, ...]:
     """Return the `supported` features that directly require `name`, sorted.
 
     If `supported` is a set, the cost does not depend on its size: logs may list thousands of
@@ -107,7 +107,7 @@ def dependents(name: str, supported: Collection[str]) -> tuple[str, ...]:
     return tuple(other for other in _required_by().get(name, ()) if other in supported)
 
 
-def kept_by(name: str, supported: Collection[str]) -> tuple[str, ...]:
+def features_blocking_drop(name: str, supported: Collection[str]) -> tuple[str, ...]:
     """Return the `supported` features that prevent Delta Spark from dropping `name`, sorted.
 
     Undroppable features also keep their requirements. Catalog-managed tables also keep deletion
@@ -116,7 +116,7 @@ def kept_by(name: str, supported: Collection[str]) -> tuple[str, ...]:
     found = set(CATALOG_MANAGED & set(supported)) if name == "deletionVectors" else set()
     seen, pending = {name}, [name]
     while pending:
-        for other in dependents(pending.pop(), supported):
+        for other in find_dependents(pending.pop(), supported):
             if _BY_NAME[other].drop.delta_spark is None:
                 found.add(other)
             elif other not in seen:
@@ -134,7 +134,7 @@ def _required_by() -> dict[str, tuple[str, ...]]:
     return {name: tuple(others) for name, others in found.items()}
 
 
-def closure(names: Iterable[str]) -> frozenset[str]:
+def with_required_features(names: Iterable[str]) -> frozenset[str]:
     """Return `names` and every feature they require, transitively."""
     reached: set[str] = set()
     pending = list(names)

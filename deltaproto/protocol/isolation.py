@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from deltaproto.protocol.layers import FeatureState
 
-PROPERTY = "delta.isolationLevel"
+ISOLATION_PROPERTY = "delta.isolationLevel"
 
 
 class IsolationLevel(StrEnum):
@@ -27,7 +27,7 @@ class WriterEngine(StrEnum):
     DELTA_RS = "delta-rs"
 
 
-DECLARABLE = (IsolationLevel.SERIALIZABLE, IsolationLevel.WRITE_SERIALIZABLE)
+DECLARABLE_LEVELS = (IsolationLevel.SERIALIZABLE, IsolationLevel.WRITE_SERIALIZABLE)
 
 
 class Isolation(NamedTuple):
@@ -39,21 +39,23 @@ class Isolation(NamedTuple):
     @property
     def valid(self) -> bool:
         """True if no level or an allowed level is declared."""
-        return self.declared is None or _named(self.declared) in DECLARABLE
+        return self.declared is None or _parse_level(self.declared) in DECLARABLE_LEVELS
 
 
-def isolation(declared: str | None) -> Isolation:
+def evaluate_isolation(declared: str | None) -> Isolation:
     """Return each engine's level for the declared value (None: not set)."""
-    return Isolation(declared, {engine: _effective(engine, declared) for engine in WriterEngine})
+    return Isolation(
+        declared, {engine: _effective_level(engine, declared) for engine in WriterEngine}
+    )
 
 
-class Levels(NamedTuple):
+class IsolationLevels(NamedTuple):
     """Observed isolation levels of a table: the declared one, and each engine's."""
 
     declared: str | None
     effective: Mapping[str, str | None]
 
-    def differ(self, other: Levels) -> tuple[str, str] | None:
+    def differ(self, other: IsolationLevels) -> tuple[str, str] | None:
         """Describe both and the engines on which they differ; None if they are equal.
 
         Engines in only one of them are not compared.
@@ -73,13 +75,17 @@ class Levels(NamedTuple):
         return f"{declared} ({effective})" if effective else declared
 
 
-def _effective(engine: WriterEngine, declared: str | None) -> IsolationLevel | None:
+def _effective_level(engine: WriterEngine, declared: str | None) -> IsolationLevel | None:
     match engine:
         case WriterEngine.DATABRICKS:
-            return IsolationLevel.WRITE_SERIALIZABLE if declared is None else _declarable(declared)
+            return (
+                IsolationLevel.WRITE_SERIALIZABLE
+                if declared is None
+                else _parse_declarable(declared)
+            )
         case WriterEngine.DELTA_SPARK:
             # Setting WriteSerializable is refused, but a stored value is respected.
-            return IsolationLevel.SERIALIZABLE if declared is None else _declarable(declared)
+            return IsolationLevel.SERIALIZABLE if declared is None else _parse_declarable(declared)
         case WriterEngine.DELTA_RS:
             return _KERNEL_RS_SPELLING.get(declared or "", IsolationLevel.SERIALIZABLE)
 
@@ -93,13 +99,13 @@ _KERNEL_RS_SPELLING = {
 }
 
 
-def _declarable(text: str) -> IsolationLevel | None:
+def _parse_declarable(text: str) -> IsolationLevel | None:
     """Return the level if a table can declare it; SnapshotIsolation is only for rewrites."""
-    level = _named(text)
-    return level if level in DECLARABLE else None
+    level = _parse_level(text)
+    return level if level in DECLARABLE_LEVELS else None
 
 
-def _named(text: str) -> IsolationLevel | None:
+def _parse_level(text: str) -> IsolationLevel | None:
     folded = text.strip().lower()
     return next((level for level in IsolationLevel if level.lower() == folded), None)
 

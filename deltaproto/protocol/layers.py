@@ -67,12 +67,12 @@ def feature_states(
     """Return the state of every supported feature, sorted by name."""
     listed, implied = protocol.listed, protocol.implied
     return tuple(
-        _state(name, protocol, metadata, domains, traces, name in listed, name in implied)
+        _feature_state(name, protocol, metadata, domains, traces, name in listed, name in implied)
         for name in sorted(protocol.supported)
     )
 
 
-def enabled(
+def evaluate_enablement(
     rule: Enablement, metadata: Metadata, domains: Mapping[str, str] | None
 ) -> tuple[bool | None, str]:
     """Return whether `rule` applies to a table that supports its feature, and the evidence."""
@@ -98,12 +98,12 @@ def enabled_features(protocol: Protocol, metadata: Metadata) -> frozenset[str]:
     return frozenset(
         name
         for name in protocol.supported
-        if (record := feature_catalog.find(name)) is not None
-        and enabled(record.enablement, metadata, None)[0]
+        if (record := feature_catalog.find_feature(name)) is not None
+        and evaluate_enablement(record.enablement, metadata, None)[0]
     )
 
 
-def _state(
+def _feature_state(
     name: str,
     protocol: Protocol,
     metadata: Metadata,
@@ -113,11 +113,11 @@ def _state(
     implied: bool,
 ) -> FeatureState:
     in_reader_list = name in (protocol.reader_features or ())
-    feature = feature_catalog.record(name, in_reader_list=in_reader_list)
-    on, shown = enabled(feature.enablement, metadata, domains)
+    feature = feature_catalog.feature_record(name, in_reader_list=in_reader_list)
+    on, shown = evaluate_enablement(feature.enablement, metadata, domains)
     if feature.status is FeatureStatus.UNKNOWN:
         on = None
-    present, seen = _present(feature, metadata, on, shown, traces)
+    present, seen = _evaluate_presence(feature, metadata, on, shown, traces)
     return FeatureState(
         feature=feature,
         kind=feature.kind,
@@ -125,13 +125,13 @@ def _state(
         implied=implied,
         enabled=on,
         present=present,
-        required_by=feature_catalog.dependents(name, protocol.supported),
+        required_by=feature_catalog.find_dependents(name, protocol.supported),
         evidence=shown or seen,
-        kept_by=feature_catalog.kept_by(name, protocol.supported),
+        kept_by=feature_catalog.features_blocking_drop(name, protocol.supported),
     )
 
 
-def _present(
+def _evaluate_presence(
     feature: Feature,
     metadata: Metadata,
     on: bool | None,
@@ -163,7 +163,7 @@ def _schema_has(trait: Trait, metadata: Metadata) -> tuple[bool | None, str]:
     if metadata.traits is None:
         return None, ""
     columns = metadata.traits.get(trait, ())
-    return bool(columns), _some(columns)
+    return bool(columns), _format_columns(columns)
 
 
 def _domain_has(
@@ -178,7 +178,7 @@ def _domain_has(
     return bool(members), f"domain {domain}" if members else ""
 
 
-def _some(columns: tuple[str, ...], limit: int = 3) -> str:
+def _format_columns(columns: tuple[str, ...], limit: int = 3) -> str:
     if not columns:
         return ""
     more = f" and {len(columns) - limit} more" if len(columns) > limit else ""
@@ -186,14 +186,14 @@ def _some(columns: tuple[str, ...], limit: int = 3) -> str:
     return f"{noun} {', '.join(columns[:limit])}{more}"
 
 
-def reasons(protocol: Protocol) -> tuple[str, ...]:
+def explain_versions(protocol: Protocol) -> tuple[str, ...]:
     """Explain the reader version and the writer version in one sentence each."""
     if protocol.violations():
         return ("the versions and the feature lists contradict each other",)
-    return (_reader(protocol), _writer(protocol))
+    return (_explain_reader(protocol), _explain_writer(protocol))
 
 
-def _reader(protocol: Protocol) -> str:
+def _explain_reader(protocol: Protocol) -> str:
     version = protocol.min_reader_version
     if version == 1:
         return "reader 1: every client may read it"
@@ -203,10 +203,10 @@ def _reader(protocol: Protocol) -> str:
     forcing = [name for name in known if _min_reader(protocol, name) == version]
     if not forcing:
         return f"reader {version}: no feature requires it"
-    return f"reader {version}: readers must support {_listed(forcing)}"
+    return f"reader {version}: readers must support {_join_names(forcing)}"
 
 
-def _writer(protocol: Protocol) -> str:
+def _explain_writer(protocol: Protocol) -> str:
     version = protocol.min_writer_version
     if not protocol.uses_table_features:
         count = len(protocol.implied)
@@ -214,22 +214,22 @@ def _writer(protocol: Protocol) -> str:
             return f"writer {version}: implies no feature"
         # Never one: 2 implies two, and every later version more.
         return f"writer {version}: the version implies {count} features, used or not"
-    native = [n for n in sorted(protocol.supported) if not feature_catalog.record(n).legacy]
+    native = [n for n in sorted(protocol.supported) if not feature_catalog.feature_record(n).legacy]
     if native:
-        return f"writer 7: only a feature list can include {_listed(native)}"
+        return f"writer 7: only a feature list can include {_join_names(native)}"
     if not protocol.supported:
         return "writer 7: an empty feature list; no feature requires it"
     if protocol.lowest() != protocol:
         return f"writer 7: the listed features are exactly those of {protocol.lowest()}"
-    return f"writer 7: no lower version implies exactly {_listed(sorted(protocol.supported))}"
+    return f"writer 7: no lower version implies exactly {_join_names(sorted(protocol.supported))}"
 
 
 def _min_reader(protocol: Protocol, name: str) -> int:
     in_reader_list = name in (protocol.reader_features or ())
-    return feature_catalog.record(name, in_reader_list=in_reader_list).min_reader
+    return feature_catalog.feature_record(name, in_reader_list=in_reader_list).min_reader
 
 
-def _listed(names: list[str], limit: int = 4) -> str:
+def _join_names(names: list[str], limit: int = 4) -> str:
     if len(names) <= limit:
         return ", ".join(names)
     return f"{', '.join(names[:limit])} and {len(names) - limit} more"

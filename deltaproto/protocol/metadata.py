@@ -8,11 +8,11 @@ from functools import cached_property, lru_cache
 from types import MappingProxyType
 from typing import Any
 
-from deltaproto.protocol.decoding import decoded, holds_list
+from deltaproto.protocol.decoding import decode_json, holds_list
 from deltaproto.protocol.feature import Trait
 
 # Without any of these substrings, no column shows a trait; an escape may hide one.
-_TELLING = (
+_TRAIT_MARKERS = (
     "false",
     "delta.",
     "current_default",
@@ -26,7 +26,7 @@ _TELLING = (
 )
 
 
-def quoted(name: str) -> str:
+def quote_if_needed(name: str) -> str:
     """Back-quote a name unless it has only letters, digits and underscores, not only digits.
 
     Source: Spark's `QuotingUtils.quoteIfNeeded`.
@@ -99,7 +99,7 @@ class Metadata:
         if not self.schema_string:
             return None
         try:
-            schema = decoded(self.schema_string)
+            schema = decode_json(self.schema_string)
         except (ValueError, RecursionError):
             return None
         if not isinstance(schema, dict) or not isinstance(schema.get("fields"), list):
@@ -119,13 +119,13 @@ class Metadata:
             found = next((f for f in fields or () if step == _physical_name(f)), None)
             names.append(step if found is None else str(found.get("name")))
             struct = found.get("type") if found is not None else None
-        return ".".join(map(quoted, names))
+        return ".".join(map(quote_if_needed, names))
 
     @cached_property
     def traits(self) -> Mapping[Trait, tuple[str, ...]] | None:
         """Traits of the schema with the columns that show them; None without a usable schema."""
         text = (self.schema_string or "").lower()
-        for word in _TELLING:
+        for word in _TRAIT_MARKERS:
             if word in text:
                 break
         else:
@@ -173,12 +173,12 @@ def _walk_struct(
         if bound and not in_collection:
             found.setdefault(Trait.NON_NULLABLE, {})[path] = None
         if metadata:
-            for trait in _of_metadata(metadata):
+            for trait in _traits_of_metadata(metadata):
                 found.setdefault(trait, {})[path] = None
         _walk_type(column.get("type"), path, found, in_collection=in_collection)
 
 
-def _of_metadata(metadata: Mapping[str, Any]) -> Iterator[Trait]:
+def _traits_of_metadata(metadata: Mapping[str, Any]) -> Iterator[Trait]:
     if "delta.generationExpression" in metadata:
         yield Trait.GENERATED
     if any(key.startswith("delta.identity.") for key in metadata):
@@ -195,7 +195,7 @@ def _of_metadata(metadata: Mapping[str, Any]) -> Iterator[Trait]:
 
 def _walk_type(kind: Any, path: str, found: _Found, *, in_collection: bool) -> None:
     if isinstance(kind, str):
-        trait = _of_type(kind.lower())
+        trait = _trait_of_type(kind.lower())
         if trait is not None:
             found.setdefault(trait, {})[path] = None
     elif isinstance(kind, dict):
@@ -213,7 +213,7 @@ def _walk_type(kind: Any, path: str, found: _Found, *, in_collection: bool) -> N
 
 
 @lru_cache(maxsize=1024)
-def _of_type(name: str) -> Trait | None:
+def _trait_of_type(name: str) -> Trait | None:
     if name == "timestamp_ntz":
         return Trait.TIMESTAMP_NTZ
     if name.startswith("timestamp_nanos") or name.startswith("timestamp_ntz_nanos"):

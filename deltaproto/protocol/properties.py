@@ -16,8 +16,8 @@ from deltaproto.protocol.intervals import parse_interval
 PREFIXES = ("delta.feature.", "delta.constraints.", "delta.universalformat.config.")
 """prefixes of names that Delta accepts without knowing them, in lowercase"""
 FORMATS = compatibility_mode.FORMATS
-STATISTICS = "delta.dataSkippingStatsColumns"
-INDEXED = "delta.dataSkippingNumIndexedCols"
+STATISTICS_COLUMNS_PROPERTY = "delta.dataSkippingStatsColumns"
+INDEXED_COLUMNS_PROPERTY = "delta.dataSkippingNumIndexedCols"
 _INT, _LONG = 2**31, 2**63
 # Java accepts every Unicode decimal digit, and so does `int`.
 _WHOLE = re.compile(r"[+-]?\d{1,4000}")
@@ -38,7 +38,7 @@ class ValueKind(NamedTuple):
     takes: Callable[[str], bool]
 
 
-def names_in(text: str) -> tuple[tuple[str, ...], ...] | None:
+def parse_column_names(text: str) -> tuple[tuple[str, ...], ...] | None:
     """Parse `delta.dataSkippingStatsColumns` to column paths; None if it is not a list."""
     if not text.strip():
         return ()
@@ -54,7 +54,7 @@ def names_in(text: str) -> tuple[tuple[str, ...], ...] | None:
     return tuple(paths)
 
 
-def formats_in(text: str) -> list[str]:
+def parse_formats(text: str) -> list[str]:
     """Split `delta.universalFormat.enabledFormats` as Java does."""
     formats = text.split(",") if text else []
     while formats and not formats[-1]:
@@ -80,7 +80,7 @@ def _is_release(text: str) -> bool:
 
 
 def _are_formats(text: str) -> bool:
-    formats = formats_in(text)
+    formats = parse_formats(text)
     return len({*formats}) == len(formats) and {*formats} <= {"iceberg", "hudi"}
 
 
@@ -115,7 +115,7 @@ _INTERVAL = ValueKind("an interval such as '30 days', without months and years",
 _TEXT = ValueKind("a string", lambda text: True)
 _REDIRECT = ValueKind("a JSON object with a type, a state and a spec", _is_redirect)
 _MAP = ValueKind("a JSON object whose values are strings", _is_map)
-KINDS: Mapping[str, ValueKind] = {
+VALUE_KINDS: Mapping[str, ValueKind] = {
     **dict.fromkeys(
         [
             "ignoreProtocolDefaults",
@@ -187,15 +187,17 @@ KINDS: Mapping[str, ValueKind] = {
     "parquet.format.version": ValueKind("a release such as 1.0.0 or 2.12.0", _is_release),
     "universalFormat.enabledFormats": ValueKind("iceberg, hudi, or both", _are_formats),
     "dataSkippingStatsColumns": ValueKind(
-        "a list of columns", lambda text: names_in(text) is not None
+        "a list of columns", lambda text: parse_column_names(text) is not None
     ),
 }
 """value kind by property name after `delta.`"""
 
-CANONICAL: Mapping[str, str] = {f"delta.{name}".lower(): f"delta.{name}" for name in KINDS}
+CANONICAL_NAMES: Mapping[str, str] = {
+    f"delta.{name}".lower(): f"delta.{name}" for name in VALUE_KINDS
+}
 """the name that Delta stores, by lowercase name"""
 
-SINCE: Mapping[str, str] = {
+FIRST_RELEASES: Mapping[str, str] = {
     f"delta.{name}".lower(): release
     for release, names in {
         "3.1": "enableIcebergCompatV2 autoOptimize.autoCompact autoOptimize.optimizeWrite",
@@ -217,7 +219,7 @@ SINCE: Mapping[str, str] = {
 """first Delta Spark release with a property, if later than 3.0, by lowercase name"""
 
 
-NEEDED = (
+PARSED_ON_EVERY_WRITE = (
     *("delta.deletedFileRetentionDuration", "delta.setTransactionRetentionDuration"),
     *("delta.enableInCommitTimestamps", "delta.checkpoint.writeStatsAsJson"),
     *("delta.enableIcebergCompatV1", "delta.enableIcebergCompatV2", "delta.enableIcebergCompatV3"),
@@ -251,13 +253,13 @@ KNOWN_ON_DATABRICKS = (
 )
 
 
-def suggestion(key: str) -> str | None:
+def suggest_property(key: str) -> str | None:
     """Suggest a name for an unknown `delta.` property; None if the property is known.
 
     Empty if it is unknown and nothing is similar.
     """
     lower = key.lower()
-    known = {**CANONICAL, **{each: each for each in KNOWN_ON_DATABRICKS}}
+    known = {**CANONICAL_NAMES, **{each: each for each in KNOWN_ON_DATABRICKS}}
     if not lower.startswith("delta.") or lower in known or lower.startswith(PREFIXES):
         return None
     import difflib
@@ -266,20 +268,20 @@ def suggestion(key: str) -> str | None:
     return known[near[0]] if near else ""
 
 
-def wanted(key: str, value: str, *, on_databricks: bool = False) -> str | None:
+def expected_value(key: str, value: str, *, on_databricks: bool = False) -> str | None:
     """Describe valid values; None if the value is valid or the property is unknown.
 
     Args:
         key: the property's name as stored by Delta.
         on_databricks: also accept values that only Databricks documents.
     """
-    kind = KINDS.get(key.removeprefix("delta."))
+    kind = VALUE_KINDS.get(key.removeprefix("delta."))
     if kind is None or kind.takes(value):
         return None
     if on_databricks and value.lower() in ON_DATABRICKS.get(key, ()):
         return None
     if on_databricks and key == FORMATS:
-        others = [name for name in formats_in(value) if name != compatibility_mode.FORMAT]
-        copied = len(others) == len(formats_in(value)) - 1
+        others = [name for name in parse_formats(value) if name != compatibility_mode.FORMAT]
+        copied = len(others) == len(parse_formats(value)) - 1
         return None if copied and _are_formats(",".join(others)) else kind.wanted
     return kind.wanted

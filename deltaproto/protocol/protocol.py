@@ -19,7 +19,7 @@ from deltaproto.protocol.violations import (
     WRITER_FEATURES_VERSION,
     InvalidProtocol,
     Violation,
-    violations,
+    find_violations,
 )
 
 _REMEMBERED = 4096
@@ -71,7 +71,7 @@ class Protocol(_Fields):
     def stored(cls, action: Mapping[str, Any]) -> Protocol:
         """Parse a log action's protocol exactly as stored, valid or not.
 
-        Only this constructor allows an invalid protocol; check `violations()` before computing.
+        Only this constructor allows an invalid protocol; check `find_violations()` before computing.
 
         Raises:
             ValueError: if versions are not integers or lists are not lists of strings.
@@ -96,7 +96,9 @@ class Protocol(_Fields):
 
         `reader_features` lists the unknown features that readers must support.
         """
-        return _lowest(feature_catalog.closure(features), frozenset(reader_features))
+        return _lowest_form(
+            feature_catalog.with_required_features(features), frozenset(reader_features)
+        )
 
     def to_action(self) -> dict[str, Any]:
         """Return the action as stored in the log: no key for a missing list."""
@@ -112,7 +114,7 @@ class Protocol(_Fields):
 
     def violations(self) -> tuple[Violation, ...]:
         """Return every violated rule of the spec; empty if valid."""
-        return violations(
+        return find_violations(
             self.min_reader_version,
             self.min_writer_version,
             self.reader_features,
@@ -135,7 +137,7 @@ class Protocol(_Fields):
     @property
     def implied(self) -> frozenset[str]:
         """Features implied by the version numbers."""
-        return feature_catalog.implied_by(self.min_reader_version, self.min_writer_version)
+        return feature_catalog.features_implied_by(self.min_reader_version, self.min_writer_version)
 
     @property
     def supported(self) -> frozenset[str]:
@@ -150,7 +152,7 @@ class Protocol(_Fields):
     def kind_of(self, feature: str) -> FeatureKind:
         """Return who must support `feature`; for an unknown one, its lists decide."""
         in_reader_list = feature in (self.reader_features or ())
-        return feature_catalog.record(feature, in_reader_list=in_reader_list).kind
+        return feature_catalog.feature_record(feature, in_reader_list=in_reader_list).kind
 
     def denormalized(self) -> Protocol:
         """Return the same features as explicit lists; a table-features protocol is unchanged."""
@@ -162,7 +164,7 @@ class Protocol(_Fields):
         """Return the weakest form of the same features; a legacy pair is unchanged."""
         if not self.uses_table_features:
             return self
-        return _lowest(self.supported, self._reader_features_by_list())
+        return _lowest_form(self.supported, self._reader_features_by_list())
 
     def lowest(self) -> Protocol:
         """Return the lowest protocol for the same features; repairs odd legacy pairs.
@@ -185,17 +187,17 @@ class Protocol(_Fields):
             ).lowest()
         supported = frozenset().union(*(protocol.supported for protocol in protocols))
         unknown = frozenset().union(*(p._reader_features_by_list() for p in protocols))
-        return _lowest(supported, unknown)
+        return _lowest_form(supported, unknown)
 
     def with_feature(self, name: str, *, in_reader_list: bool = False) -> Protocol:
         """Return the lowest protocol that also supports `name` and its requirements."""
         unknown = frozenset({name} if in_reader_list else ())
-        added = feature_catalog.closure({name})
-        return _lowest(self.supported | added, self._reader_features_by_list() | unknown)
+        added = feature_catalog.with_required_features({name})
+        return _lowest_form(self.supported | added, self._reader_features_by_list() | unknown)
 
     def without_feature(self, name: str) -> Protocol:
         """Return the lowest protocol without `name`; requirements stay (Protocol.removeFeature)."""
-        return _lowest(self.supported - {name}, self._reader_features_by_list() - {name})
+        return _lowest_form(self.supported - {name}, self._reader_features_by_list() - {name})
 
     def can_upgrade_to(self, target: Protocol) -> bool:
         """Return True if `target` supports every feature of this protocol."""
@@ -212,7 +214,7 @@ class Protocol(_Fields):
         # Delta Spark rebuilds the lists from its own records. For unknown features only the list
         # itself decides.
         return frozenset(
-            name for name in self.reader_features or () if not feature_catalog.registered(name)
+            name for name in self.reader_features or () if not feature_catalog.is_registered(name)
         )
 
     @property
@@ -229,19 +231,22 @@ def _supported(protocol: Protocol) -> frozenset[str]:
     return protocol.listed | protocol.implied
 
 
-def _lowest(features: frozenset[str], by_list: frozenset[str]) -> Protocol:
-    records = [feature_catalog.record(n, in_reader_list=n in by_list) for n in features]
+def _lowest_form(features: frozenset[str], by_list: frozenset[str]) -> Protocol:
+    records = [feature_catalog.feature_record(n, in_reader_list=n in by_list) for n in features]
     reader = max((record.min_reader for record in records), default=1)
     writer = max((record.min_writer for record in records), default=1)
-    if writer < WRITER_FEATURES_VERSION and feature_catalog.implied_by(reader, writer) == features:
+    if (
+        writer < WRITER_FEATURES_VERSION
+        and feature_catalog.features_implied_by(reader, writer) == features
+    ):
         return Protocol(reader, writer)
     # Delta re-adds each feature with its requirements, so a missing requirement of a listed feature
     # is restored here (TableFeatureSupport.withFeature).
-    return _with_lists(feature_catalog.closure(features), by_list)
+    return _with_lists(feature_catalog.with_required_features(features), by_list)
 
 
 def _with_lists(features: frozenset[str], by_list: frozenset[str]) -> Protocol:
-    records = [feature_catalog.record(n, in_reader_list=n in by_list) for n in features]
+    records = [feature_catalog.feature_record(n, in_reader_list=n in by_list) for n in features]
     reader = max((record.min_reader for record in records), default=1)
     for_readers = frozenset(r.name for r in records if r.kind is FeatureKind.READER_WRITER)
     return Protocol(
@@ -255,7 +260,7 @@ def _with_lists(features: frozenset[str], by_list: frozenset[str]) -> Protocol:
 def _version(action: Mapping[str, Any], key: str) -> int:
     value = action.get(key)
     if not isinstance(value, int) or isinstance(value, bool):
-        raise ValueError(f"{key} is {shown(value)}, not an integer")
+        raise ValueError(f"{key} is {show_value(value)}, not an integer")
     return value
 
 
@@ -264,7 +269,7 @@ def _names(action: Mapping[str, Any], key: str) -> frozenset[str] | None:
     if value is None:
         return None
     if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
-        raise ValueError(f"{key} is {shown(value)}, not a list of names")
+        raise ValueError(f"{key} is {show_value(value)}, not a list of names")
     names = frozenset(value)
     if "" in names:
         raise ValueError(f"{key} has an empty name")
@@ -276,7 +281,7 @@ def _names(action: Mapping[str, Any], key: str) -> frozenset[str] | None:
     return names
 
 
-def shown(value: object) -> str:
+def show_value(value: object) -> str:
     """Format a stored value as JSON for an error message, shortened if long."""
     if isinstance(value, str | bytes):
         text = repr(value[: _SHOWN + 1])

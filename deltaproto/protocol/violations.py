@@ -14,7 +14,7 @@ WRITER_FEATURES_VERSION = 7
 """the versions that use feature lists; the spec defines no higher ones"""
 
 
-class Breach(StrEnum):
+class ViolationKind(StrEnum):
     """The kinds of rules that a protocol can violate."""
 
     VERSION = "version-out-of-range"
@@ -28,20 +28,20 @@ class Breach(StrEnum):
 class Violation(NamedTuple):
     """One violated rule, with its feature if any."""
 
-    breach: Breach
+    breach: ViolationKind
     message: str
     feature: str | None = None
 
 
 class InvalidProtocol(ValueError):
-    """A protocol that the spec forbids; `violations` contains every reason."""
+    """A protocol that the spec forbids; `find_violations` contains every reason."""
 
     def __init__(self, broken: tuple[Violation, ...]) -> None:
         super().__init__("; ".join(violation.message for violation in broken))
         self.violations = broken
 
 
-def violations(
+def find_violations(
     reader: int,
     writer: int,
     reader_features: frozenset[str] | None,
@@ -49,30 +49,31 @@ def violations(
 ) -> tuple[Violation, ...]:
     """Yield every violated rule, versions first."""
     return (
-        *_versions(reader, writer),
-        *_lists(reader, writer, reader_features, writer_features),
-        *_members(reader, reader_features or frozenset(), writer_features),
+        *_version_violations(reader, writer),
+        *_list_violations(reader, writer, reader_features, writer_features),
+        *_member_violations(reader, reader_features or frozenset(), writer_features),
     )
 
 
-def _versions(reader: int, writer: int) -> Iterator[Violation]:
+def _version_violations(reader: int, writer: int) -> Iterator[Violation]:
     if not 1 <= reader <= READER_FEATURES_VERSION:
         yield Violation(
-            Breach.VERSION,
+            ViolationKind.VERSION,
             f"minReaderVersion is {reader}; the spec defines 1 to {READER_FEATURES_VERSION}",
         )
     if not 1 <= writer <= WRITER_FEATURES_VERSION:
         yield Violation(
-            Breach.VERSION,
+            ViolationKind.VERSION,
             f"minWriterVersion is {writer}; the spec defines 1 to {WRITER_FEATURES_VERSION}",
         )
     if reader >= READER_FEATURES_VERSION and 1 <= writer < WRITER_FEATURES_VERSION:
         yield Violation(
-            Breach.PAIR, f"reader version {reader} requires writer version 7, but it is {writer}"
+            ViolationKind.PAIR,
+            f"reader version {reader} requires writer version 7, but it is {writer}",
         )
 
 
-def _lists(
+def _list_violations(
     reader: int,
     writer: int,
     reader_features: frozenset[str] | None,
@@ -84,16 +85,17 @@ def _lists(
     ):
         if number == needed and names is None:
             yield Violation(
-                Breach.LIST_MISSING, f"{role} version {needed} requires the list {role}Features"
+                ViolationKind.LIST_MISSING,
+                f"{role} version {needed} requires the list {role}Features",
             )
         if number < needed and names is not None:
             yield Violation(
-                Breach.LIST_UNEXPECTED,
+                ViolationKind.LIST_UNEXPECTED,
                 f"{role}Features is only allowed at {role} version {needed}, not at {number}",
             )
 
 
-def _members(
+def _member_violations(
     reader: int,
     reader_features: frozenset[str],
     writer_features: frozenset[str] | None,
@@ -102,19 +104,19 @@ def _members(
         return
     for name in sorted(reader_features - writer_features):
         yield Violation(
-            Breach.NOT_IN_WRITER_LIST,
+            ViolationKind.NOT_IN_WRITER_LIST,
             f"{name} is in readerFeatures but not in writerFeatures",
             name,
         )
     for name in sorted(writer_features - reader_features):
-        known = feature_catalog.find(name)
+        known = feature_catalog.find_feature(name)
         if known is None or known.kind is FeatureKind.WRITER:
             continue
         # Reader version 2 implies columnMapping for readers, so (2,7) lists it only for writers.
         if known.legacy and reader == known.min_reader:
             continue
         yield Violation(
-            Breach.NOT_FOR_READERS,
+            ViolationKind.NOT_FOR_READERS,
             f"{name} is a reader-writer feature, but not listed for readers: "
             f"reader version {reader}"
             + (", not in readerFeatures" if reader >= READER_FEATURES_VERSION else ""),

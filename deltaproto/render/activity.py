@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from deltaproto.errors import TableError
-from deltaproto.inspection.activity import Activity, Forecast, forecast
-from deltaproto.render.interface import error_fields, moment
+from deltaproto.inspection.activity import Activity, Forecast, build_forecast
+from deltaproto.render.interface import error_fields, format_timestamp
 
 MINUTES = (1, 5, 15, 60)
 _MOST_WRITERS = 12
@@ -21,8 +21,8 @@ def activity_fields(activity: Activity | TableError) -> dict[str, Any]:
     return {
         "commits": activity.commits,
         "oldest_version": activity.oldest_version,
-        "first_time": moment(activity.first_time),
-        "last_time": moment(activity.last_time),
+        "first_time": format_timestamp(activity.first_time),
+        "last_time": format_timestamp(activity.last_time),
         "longest_gap_seconds": _seconds(activity.longest_gap),
         "writers": [
             {
@@ -31,7 +31,7 @@ def activity_fields(activity: Activity | TableError) -> dict[str, Any]:
                 "commits": writer.commits,
                 "blind_appends": writer.blind_appends,
                 "last_version": writer.last_version,
-                "last_time": moment(writer.last_time),
+                "last_time": format_timestamp(writer.last_time),
                 "typical_gap_seconds": _seconds(writer.typical_gap),
             }
             for writer in activity.writers
@@ -41,7 +41,7 @@ def activity_fields(activity: Activity | TableError) -> dict[str, Any]:
                 "app_id": stream.app_id,
                 "last_batch": stream.last_batch,
                 "last_version": stream.last_version,
-                "last_time": moment(stream.last_time),
+                "last_time": format_timestamp(stream.last_time),
                 "clusters": list(dict.fromkeys(stream.clusters)),
             }
             for stream in activity.streams
@@ -68,14 +68,15 @@ def sentences(
         return ["the log holds no commit to learn from"]
     lines = [
         f"{activity.commits} {'commit' if activity.commits == 1 else 'commits'} from "
-        f"{moment(activity.first_time) or '?'} to {moment(activity.last_time) or '?'}"
+        f"{format_timestamp(activity.first_time) or '?'} to "
+        f"{format_timestamp(activity.last_time) or '?'}"
         + (f", longest pause {span(activity.longest_gap)}" if activity.longest_gap else "")
     ]
     if activity.levels:
         levels = ", ".join(f"{count} {level}" for level, count in activity.levels)
         lines.append(f"isolation levels that the commits recorded: {levels}")
     for stream in activity.streams[:most_streams]:
-        when = moment(stream.last_time) or "time unknown"
+        when = format_timestamp(stream.last_time) or "time unknown"
         lines.append(f"stream {stream.app_id} wrote batch {stream.last_batch} last, {when}")
     if most_streams is not None and len(activity.streams) > most_streams:
         lines.append(f"and {len(activity.streams) - most_streams} more streams")
@@ -132,12 +133,12 @@ def span(milliseconds: int | None) -> str:
 
 
 def _minute(milliseconds: int | None) -> str:
-    shown = moment(milliseconds)
+    shown = format_timestamp(milliseconds)
     return "?" if shown is None else shown[: len("2026-01-01T00:00")] + "Z"
 
 
 def _forecasts(activity: Activity) -> list[Forecast]:
-    found = (forecast(activity.times, minutes) for minutes in MINUTES)
+    found = (build_forecast(activity.times, minutes) for minutes in MINUTES)
     return [forecast_ for forecast_ in found if forecast_ is not None]
 
 

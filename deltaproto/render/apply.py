@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable
 from enum import StrEnum
 from typing import IO, Any
 
-from deltaproto.execution.result import Applied, ApplyStatus
+from deltaproto.execution.result import ApplyResult, ApplyStatus
 from deltaproto.render.apply_json import applied_fields
-from deltaproto.render.interface import dumps, envelope
-from deltaproto.render.json_stream import Spool, opened
+from deltaproto.render.interface import dump_json, envelope
+from deltaproto.render.json_stream import JsonArraySpool, open_envelope
 
 _WHOLE = (ApplyStatus.DONE, ApplyStatus.NOTHING, ApplyStatus.READY, ApplyStatus.WAITING)
 
@@ -32,7 +32,7 @@ class ApplyReport:
     ) -> None:
         self._command, self._format, self._file = command, format, file
         self._redact = redact
-        self._spool = Spool()
+        self._spool = JsonArraySpool()
         self._counts: Counter[str] = Counter()
         self._order: list[str] = []
         self._entries: dict[str, str] = {}
@@ -41,14 +41,14 @@ class ApplyReport:
         """Have the results in the JSON document in the order of these plan ids."""
         self._order = list(plans)
 
-    def add(self, applied: Applied) -> None:
+    def add(self, applied: ApplyResult) -> None:
         """One plan's result."""
         self._counts[str(applied.status)] += 1
         fields = _redacted(applied_fields(applied), self._redact)
         if self._format is ApplyFormat.JSONL:
             whole = applied.status in _WHOLE
             line = envelope(self._command, fields, complete=whole)
-            self._file.write(dumps(line, indent=None) + "\n")
+            self._file.write(dump_json(line, indent=None) + "\n")
             self._file.flush()
         elif self._format is ApplyFormat.JSON:
             self._entries[applied.planned.id] = json.dumps(fields)
@@ -58,7 +58,7 @@ class ApplyReport:
         if self._format is not ApplyFormat.JSON:
             return
         complete = all(status in _WHOLE for status in self._counts)
-        self._file.write(opened(self._command, complete=complete))
+        self._file.write(open_envelope(self._command, complete=complete))
         ids = [each for each in self._order if each in self._entries]
         self._spool.add(*map(self._entries.pop, ids), *self._entries.values())
         self._spool.close("results", self._file)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from deltaproto.execution.preflight import GateResult
-from deltaproto.execution.result import Applied, StepRecord
-from deltaproto.execution.warning import Warning
+from deltaproto.execution.result import ApplyResult, StepRecord
+from deltaproto.execution.warning import ApplyWarning
 from deltaproto.render.activity import activity_fields
 from deltaproto.render.inspection_json import protocol_fields
 from deltaproto.render.plan_json import stamp
 
 
-def applied_fields(applied: Applied) -> dict[str, Any]:
+def applied_fields(applied: ApplyResult) -> dict[str, Any]:
     """One plan's result."""
     plan = applied.planned.plan
     return {
@@ -59,7 +59,7 @@ def _gate(gate: GateResult) -> dict[str, Any]:
     }
 
 
-def _warning(warning: Warning) -> dict[str, Any]:
+def _warning(warning: ApplyWarning) -> dict[str, Any]:
     window = warning.window
     return {
         "hits": [

@@ -9,8 +9,8 @@ from typing import IO
 from deltaproto.errors import ExitCode
 from deltaproto.execution.plan_file import LoadedPlan
 from deltaproto.execution.prepare import PreparedPlan
-from deltaproto.execution.result import Applied, ApplyStatus, StepRecord, StepStatus
-from deltaproto.execution.warning import Hit, Warning
+from deltaproto.execution.result import ApplyResult, ApplyStatus, StepRecord, StepStatus
+from deltaproto.execution.warning import ApplyWarning, ConflictWarning
 from deltaproto.planning.plan import Step
 from deltaproto.planning.predict.outcome import Rewrite
 from deltaproto.render.activity import sentences, writer_rows
@@ -64,7 +64,7 @@ class ApplyText:
         self._out = Painter(file, color=color)
         self._file, self._redact = file, redact
         self._lock = threading.Lock()
-        self._results: list[Applied] = []
+        self._results: list[ApplyResult] = []
 
     def warned(self, prepared: PreparedPlan) -> None:
         """What is about to happen, whom it hits, and the gates."""
@@ -118,7 +118,7 @@ class ApplyText:
             )
             self._file.flush()
 
-    def result(self, applied: Applied) -> None:
+    def result(self, applied: ApplyResult) -> None:
         """How a plan ended."""
         with self._lock:
             self._results.append(applied)
@@ -155,7 +155,7 @@ class ApplyText:
         told = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
         self._out.line(f"{len(self._results)} plans: {told}")
 
-    def _warning(self, warning: Warning) -> None:
+    def _warning(self, warning: ApplyWarning) -> None:
         out = self._out
         out.line()
         out.line("  " + out.paint("WARNING: each step conflicts with concurrent writes", LOUD))
@@ -217,7 +217,7 @@ class ApplyText:
             out.folded(f"for good: {loss}", RED, first="        ")
 
 
-def _hit(hit: Hit) -> str:
+def _hit(hit: ConflictWarning) -> str:
     return f"{hit.who}: {' or '.join(hit.exceptions)} in {', '.join(hit.steps)}"
 
 

@@ -9,11 +9,11 @@ from deltaproto.protocol.feature import (
     AlwaysWhenSupported,
     DomainHas,
     Enablement,
+    EnablementTrigger,
     Feature,
     PropertyIs,
     PropertyPrefix,
     SchemaHas,
-    Trigger,
 )
 from deltaproto.render import words
 from deltaproto.render.inspection_json import drop_fields
@@ -182,7 +182,7 @@ def _runtime(feature: Feature) -> str:
     return f"{shown}{note}"
 
 
-def _trigger(trigger: Trigger) -> str:
+def _trigger(trigger: EnablementTrigger) -> str:
     where = []
     if not trigger.new_tables:
         where.append("not on new tables")

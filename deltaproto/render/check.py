@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from typing import IO, TYPE_CHECKING, NamedTuple, assert_never
 
-from deltaproto.policy.evaluate import Checked
+from deltaproto.policy.evaluate import TableCheck
 from deltaproto.policy.finding import FailOn
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Style(NamedTuple):
 
 
 def write_check(
-    tables: Iterable[Checked], file: IO[str], style: Style, notes: Iterable[str]
+    tables: Iterable[TableCheck], file: IO[str], style: Style, notes: Iterable[str]
 ) -> None:
     """Every table as it comes; nothing but counts is kept until the end."""
     from deltaproto.render.check_counts import Counts
@@ -59,12 +59,12 @@ def write_check(
             document.close(notes)
         case CheckFormat.JSONL:
             from deltaproto.render.check_json import checked_fields
-            from deltaproto.render.interface import dumps, envelope
+            from deltaproto.render.interface import dump_json, envelope
 
             for checked in tables:
                 fields = {**checked_fields(checked), "notes": list(notes)}
                 line = envelope("check", fields, complete=checked.complete)
-                file.write(dumps(line, indent=None) + "\n")
+                file.write(dump_json(line, indent=None) + "\n")
         case CheckFormat.TEXT | CheckFormat.MARKDOWN:
             _write_sections(tables, file, style, notes, counts)
         case CheckFormat.SARIF:
@@ -104,7 +104,7 @@ def write_check(
 
 
 def _write_sections(
-    tables: Iterable[Checked], file: IO[str], style: Style, notes: Iterable[str], counts: Counts
+    tables: Iterable[TableCheck], file: IO[str], style: Style, notes: Iterable[str], counts: Counts
 ) -> None:
     """Write a section for each table, then what to know, and the summary last."""
     from deltaproto.render.check_section import CheckSections
@@ -128,7 +128,7 @@ def _write_sections(
         writer.write(Paragraph((Strong(counts.line()),)))
 
 
-def _reports(tables: Iterable[Checked], counts: Counts) -> Iterator[Report]:
+def _reports(tables: Iterable[TableCheck], counts: Counts) -> Iterator[Report]:
     from deltaproto.render.findings import Report
 
     for checked in tables:

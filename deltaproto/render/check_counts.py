@@ -6,8 +6,8 @@ from collections import Counter
 from typing import Any
 
 from deltaproto.clients.matching import Verdict
-from deltaproto.policy.evaluate import Checked
-from deltaproto.policy.finding import Severity, hidden
+from deltaproto.policy.evaluate import TableCheck
+from deltaproto.policy.finding import Severity, describe_hidden
 
 
 def total(
@@ -33,7 +33,7 @@ class Counts:
         self.verdicts: Counter[Verdict] = Counter()
         self.findings: Counter[Severity] = Counter()
 
-    def add(self, checked: Checked) -> None:
+    def add(self, checked: TableCheck) -> None:
         """Count one table."""
         self.tables += not checked.of_policy
         self.unreadable += checked.error is not None
@@ -57,11 +57,11 @@ class Counts:
 
     def hidden(self) -> str:
         """How many findings the policy keeps out of the list; empty for none."""
-        return hidden(self.waived, self.off)
+        return describe_hidden(self.waived, self.off)
 
     def turned_off(self) -> str:
         """How many findings come from rules that the policy turns off; empty for none."""
-        return hidden(0, self.off)
+        return describe_hidden(0, self.off)
 
     def fields(self) -> dict[str, Any]:
         """The counts as JSON has them."""

@@ -9,12 +9,12 @@ from typing import IO, Any, TypeVar
 
 from deltaproto.policy.context import DeclaredVerdict
 from deltaproto.policy.document.merging import Decision
-from deltaproto.policy.evaluate import Checked
+from deltaproto.policy.evaluate import TableCheck
 from deltaproto.policy.finding import Finding
 from deltaproto.render.check_counts import Counts
 from deltaproto.render.inspection_json import finding_fields
-from deltaproto.render.interface import dumps, error_fields
-from deltaproto.render.json_stream import Spool, opened
+from deltaproto.render.interface import dump_json, error_fields
+from deltaproto.render.json_stream import JsonArraySpool, open_envelope
 from deltaproto.render.usability import usability_fields
 
 _REMEMBERED = 4096
@@ -33,7 +33,7 @@ class CheckDocument:
         self._complete = True
         self._encoded: dict[int, tuple[tuple[Any, ...], list[str]]] = {}
         self._lists = {
-            name: Spool()
+            name: JsonArraySpool()
             for name in (
                 "verdicts",
                 "findings",
@@ -46,7 +46,7 @@ class CheckDocument:
         }
         self._counts = Counts()
 
-    def add(self, checked: Checked) -> None:
+    def add(self, checked: TableCheck) -> None:
         """Keep what is said of one table."""
         self._complete = self._complete and checked.complete
         self._counts.add(checked)
@@ -66,16 +66,16 @@ class CheckDocument:
 
     def close(self, notes: Iterable[str]) -> None:
         """Write the document."""
-        self._file.write(opened("check", complete=self._complete))
+        self._file.write(open_envelope("check", complete=self._complete))
         for name, spool in self._lists.items():
             spool.close(name, self._file)
         self._file.write(f',\n  "summary": {json.dumps(self._counts.fields())}')
-        self._file.write(f',\n  "notes": {dumps(list(notes), indent=None)}\n}}\n')
+        self._file.write(f',\n  "notes": {dump_json(list(notes), indent=None)}\n}}\n')
 
-    def _verdicts(self, checked: Checked) -> list[str]:
+    def _verdicts(self, checked: TableCheck) -> list[str]:
         return self._once(checked.verdicts, lambda judged: verdict_fields(judged, _MARKED))
 
-    def _settings(self, checked: Checked) -> list[str]:
+    def _settings(self, checked: TableCheck) -> list[str]:
         return self._once(checked.decisions, decision_fields)
 
     def _once(self, values: tuple[_T, ...], fields: Callable[[_T], dict[str, Any]]) -> list[str]:
@@ -101,7 +101,7 @@ _MARKED = "\0deltaproto table\0"
 _MARK = _inner(shlex.quote(_MARKED))
 
 
-def checked_fields(checked: Checked) -> dict[str, Any]:
+def checked_fields(checked: TableCheck) -> dict[str, Any]:
     """One table as a document of its own (JSON lines)."""
     counts = Counts()
     counts.add(checked)
@@ -126,7 +126,7 @@ def checked_fields(checked: Checked) -> dict[str, Any]:
     }
 
 
-def table_fields(checked: Checked) -> list[dict[str, Any]]:
+def table_fields(checked: TableCheck) -> list[dict[str, Any]]:
     """The table with its location; none where it could not be read, or is the policy."""
     if checked.error is not None or checked.of_policy:
         return []
@@ -176,7 +176,7 @@ def verdict_fields(judged: DeclaredVerdict, table: str) -> dict[str, Any]:
     }
 
 
-def suppressed_fields(checked: Checked) -> list[dict[str, Any]]:
+def suppressed_fields(checked: TableCheck) -> list[dict[str, Any]]:
     """Waived findings, each with its reason and last day."""
     return [
         {

@@ -9,8 +9,8 @@ from deltaproto.clients.usability import Usability
 from deltaproto.clients.verdict import Verdict
 from deltaproto.policy.context import DeclaredVerdict
 from deltaproto.policy.document.merging import LISTS, Decision
-from deltaproto.policy.evaluate import Checked
-from deltaproto.policy.finding import Suppressed
+from deltaproto.policy.evaluate import TableCheck
+from deltaproto.policy.finding import Suppression
 from deltaproto.render.document.blocks import (
     Block,
     Bullets,
@@ -42,11 +42,11 @@ class CheckSections:
         self._every_version = every_version
         self._verdicts: dict[int, tuple[tuple[DeclaredVerdict, ...], TableBlock]] = {}
 
-    def section(self, checked: Checked) -> Section:
+    def section(self, checked: TableCheck) -> Section:
         """Return what is known about one table."""
         return Section("", checked.table, list(self._blocks(checked)))
 
-    def _blocks(self, checked: Checked) -> Iterator[Block]:
+    def _blocks(self, checked: TableCheck) -> Iterator[Block]:
         problem = problem_block(checked.error, complete=checked.complete)
         if problem is not None:
             yield problem
@@ -120,7 +120,7 @@ def _policy(decisions: Iterable[Decision]) -> Iterator[str]:
         yield f'"{pattern}": {", ".join(settings)}'
 
 
-def _waived(each: Suppressed) -> str:
+def _waived(each: Suppression) -> str:
     """Return a waived finding with its reason and last day."""
     until = f", until {each.expires}" if each.expires else ""
     finding = each.finding

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import IO, Any
 
-from deltaproto.clients.feature_matrix import FeatureAnswer, Row, matrix
+from deltaproto.clients.feature_matrix import FeatureAnswer, FeatureRow, feature_rows
 from deltaproto.clients.model import Access, Client, Path, ProtocolGate, Range
-from deltaproto.clients.resolve import Candidate, latest_version
+from deltaproto.clients.resolve import ClientAtVersion, latest_version
 from deltaproto.clients.verdict import Verdict
 from deltaproto.render.clients_json import candidate_fields, client_fields
 from deltaproto.render.document import (
@@ -52,7 +52,9 @@ def write_client(client: Client, format_: Format, file: IO[str], *, color: bool)
         write_document(_client_document(client), format_, file, color=color)
 
 
-def write_candidate(candidate: Candidate, format_: Format, file: IO[str], *, color: bool) -> None:
+def write_candidate(
+    candidate: ClientAtVersion, format_: Format, file: IO[str], *, color: bool
+) -> None:
     """Write one version of a client against every feature."""
     if not _is_json(format_, file, [candidate_fields(candidate)]):
         write_document(_candidate_document(candidate), format_, file, color=color)
@@ -99,20 +101,20 @@ def _path_facts(path: Path) -> list[tuple[str, Line]]:
     ]
 
 
-def _candidate_document(candidate: Candidate) -> Document:
+def _candidate_document(candidate: ClientAtVersion) -> Document:
     title, name = str(candidate.reference), (candidate.client.name,)
     if candidate.range is None:
         unknown = Callout(Tone.DANGER, (f"unknown: {candidate.unknown}",))
         return Document(title, name, [unknown])
     blocks: list[Block] = []
     for path in candidate.paths:
-        inner: list[Block] = [FactList(_path_facts(path)), _matrix_table(matrix(path))]
+        inner: list[Block] = [FactList(_path_facts(path)), _matrix_table(feature_rows(path))]
         blocks += [Section(path.name, f"path {path.name}", inner)] if path.name else inner
     known = [(label, (text,)) for label, text in _range_facts(candidate.range)]
     return Document(title, name, [*blocks, FactList(known)])
 
 
-def _matrix_table(rows: Sequence[Row]) -> TableBlock:
+def _matrix_table(rows: Sequence[FeatureRow]) -> TableBlock:
     cells = [[str(row.kind), str(row.read or "-"), str(row.write or "-")] for row in rows]
     return TableBlock(
         _MATRIX_HEADINGS,

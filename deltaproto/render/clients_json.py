@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from deltaproto.clients.feature_matrix import matrix
+from deltaproto.clients.feature_matrix import feature_rows
 from deltaproto.clients.model import Access, Client, ProtocolGate, Range
-from deltaproto.clients.resolve import Candidate
+from deltaproto.clients.resolve import ClientAtVersion
 
 
 def client_fields(client: Client) -> dict[str, Any]:
@@ -24,7 +24,7 @@ def client_fields(client: Client) -> dict[str, Any]:
     }
 
 
-def candidate_fields(candidate: Candidate) -> dict[str, Any]:
+def candidate_fields(candidate: ClientAtVersion) -> dict[str, Any]:
     """One version of a client as JSON."""
     fields = client_fields(candidate.client)
     each = candidate.range
@@ -40,7 +40,7 @@ def candidate_fields(candidate: Candidate) -> dict[str, Any]:
             "write": None if row.write is None else str(row.write),
         }
         for path in candidate.paths
-        for row in matrix(path)
+        for row in feature_rows(path)
     ]
     return fields
 

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import IO, Any, assert_never
 
-from deltaproto.clients.feature_matrix import FeatureAnswer, MatrixColumn, answer, feature_names
+from deltaproto.clients.feature_matrix import (
+    FeatureAnswer,
+    MatrixColumn,
+    feature_answer,
+    feature_names,
+)
 from deltaproto.render.document import (
     Block,
     Code,
@@ -98,7 +103,7 @@ def _table(columns: Sequence[MatrixColumn], *, read: bool) -> TableBlock:
     rows: list[list[Line]] = []
     tones: list[list[Tone | None]] = []
     for name in feature_names(list(columns)):
-        found = [answer(column, name, read=read) for column in shown]
+        found = [feature_answer(column, name, read=read) for column in shown]
         marks = [_MEASURED if column.measured else "" for column in shown]
         cells: list[Line] = [
             (f"{each}{mark}" if each else "",) for each, mark in zip(found, marks, strict=True)
@@ -138,7 +143,7 @@ def _print(console: Any, columns: Sequence[MatrixColumn]) -> None:
             for name in names:
                 line = Text(name.ljust(first))
                 for column in part:
-                    symbol, style = _SYMBOLS[answer(column, name, read=read)]
+                    symbol, style = _SYMBOLS[feature_answer(column, name, read=read)]
                     mark = _MEASURED if column.measured and symbol.strip() else " "
                     line.append(symbol, style)
                     line.append(f"{mark} ", "dim")

@@ -8,16 +8,16 @@ from typing import IO, Any
 from deltaproto.conflicts.delta_rs import MESSAGES, NEWEST, PYTHON, VARIANTS
 from deltaproto.conflicts.matrix import MatrixEngine
 from deltaproto.conflicts.operation import (
-    CHANGES,
-    MEANING,
+    CHANGE_OPERATIONS,
+    OPERATION_MEANINGS,
     SQLSTATE,
-    UNLISTED,
+    UNLISTED_OPERATIONS,
     Cell,
     Conflict,
     ExceptionRecord,
     Operation,
 )
-from deltaproto.conflicts.table_matrix import Conflicts
+from deltaproto.conflicts.table_matrix import ConflictReport
 from deltaproto.render.document import (
     Block,
     Bullets,
@@ -30,7 +30,7 @@ from deltaproto.render.document import (
     Tone,
 )
 from deltaproto.render.document.render import write_document
-from deltaproto.render.interface import Format, json_text, moment
+from deltaproto.render.interface import Format, format_timestamp, json_text
 
 _SHORT = {
     Operation.INSERT: "INS",
@@ -54,7 +54,7 @@ _TONES = {
 }
 
 
-def write_conflicts(answer: Conflicts, format_: Format, file: IO[str], *, color: bool) -> None:
+def write_conflicts(answer: ConflictReport, format_: Format, file: IO[str], *, color: bool) -> None:
     """Write the matrix or the cells asked for, with what they depend on."""
     if format_ in (Format.JSON, Format.JSONL):
         line, complete = format_ is Format.JSONL, answer.complete
@@ -63,13 +63,13 @@ def write_conflicts(answer: Conflicts, format_: Format, file: IO[str], *, color:
     write_document(conflicts_document(answer), format_, file, color=color)
 
 
-def conflicts_document(answer: Conflicts) -> Document:
+def conflicts_document(answer: ConflictReport) -> Document:
     """Return the matrix, then what was asked for in particular, then what else to know."""
     about = answer.table if answer.table is not None else f"any table on {_engine(answer)}"
     return Document("Conflicts", (about,), list(_blocks(answer)))
 
 
-def _blocks(answer: Conflicts) -> Iterator[Block]:
+def _blocks(answer: ConflictReport) -> Iterator[Block]:
     yield _fact_list([*_facts(answer), *_statement_facts(answer)])
     if answer.question.exception is not None:
         yield _exception_section(answer.question.exception)
@@ -88,7 +88,7 @@ def _blocks(answer: Conflicts) -> Iterator[Block]:
             yield Section(anchor, title, [Bullets([(line,) for line in lines])])
 
 
-def _matrix_blocks(answer: Conflicts) -> Iterator[Block]:
+def _matrix_blocks(answer: ConflictReport) -> Iterator[Block]:
     down, across = _rows_and_columns(answer)
     by_pair = {(cell.operation, cell.against): str(cell.conflict) for cell in answer.cells}
     marks = [[by_pair.get((row, column), "-") for column in across] for row in down]
@@ -104,10 +104,10 @@ def _matrix_blocks(answer: Conflicts) -> Iterator[Block]:
     if answer.question.exception is not None:
         yield Paragraph(("-: not with this exception.",))
     if not _is_explained(answer):
-        yield _fact_list([(str(operation), MEANING[operation]) for operation in across])
+        yield _fact_list([(str(operation), OPERATION_MEANINGS[operation]) for operation in across])
 
 
-def _cell_sections(answer: Conflicts) -> Iterator[Block]:
+def _cell_sections(answer: ConflictReport) -> Iterator[Block]:
     for number, cell in enumerate(answer.cells):
         title = f"{cell.operation} against {cell.against}: {cell.conflict}"
         yield Section(f"cell-{number}", title, [_fact_list(_cell_facts(answer, cell))])
@@ -141,33 +141,33 @@ def _fact_list(rows: Iterable[tuple[str, str]]) -> FactList:
     return FactList([(name, (text,)) for name, text in rows])
 
 
-def _is_explained(answer: Conflicts) -> bool:
+def _is_explained(answer: ConflictReport) -> bool:
     """True when operations were named, so that their cells are to be explained in full."""
     question = answer.question
     return any((question.operation, question.against, question.statement))
 
 
-def _engine(answer: Conflicts) -> str:
+def _engine(answer: ConflictReport) -> str:
     """The engine, with the release that the cells hold for if they depend on it."""
     release = _engine_version(answer)
     return str(answer.question.engine) if release is None else f"{answer.question.engine}@{release}"
 
 
-def _engine_version(answer: Conflicts) -> str | None:
+def _engine_version(answer: ConflictReport) -> str | None:
     """The release of delta-rs that the cells hold for; None for engines without such a matrix."""
     if answer.question.engine is not MatrixEngine.DELTA_RS:
         return None
     return answer.question.release or ".".join(map(str, NEWEST))
 
 
-def _raised(answer: Conflicts, cell: Cell) -> list[str]:
+def _raised(answer: ConflictReport, cell: Cell) -> list[str]:
     """What a cell's exceptions are called by the engine."""
     if answer.question.engine is MatrixEngine.DELTA_RS:
         return [VARIANTS[name] for name in cell.exceptions]
     return [str(name) for name in cell.exceptions]
 
 
-def _facts(answer: Conflicts) -> list[tuple[str, str]]:
+def _facts(answer: ConflictReport) -> list[tuple[str, str]]:
     """What the matrix depends on, and why."""
     found = [
         ("engine", _engine(answer)),
@@ -181,14 +181,14 @@ def _facts(answer: Conflicts) -> list[tuple[str, str]]:
     return found
 
 
-def _switch(answer: Conflicts) -> str:
+def _switch(answer: ConflictReport) -> str:
     if not answer.by_row:
         return "off"
-    some = answer.by_row != CHANGES
+    some = answer.by_row != CHANGE_OPERATIONS
     return f"on for {', '.join(sorted(answer.by_row))}" if some else "on"
 
 
-def _statement_facts(answer: Conflicts) -> list[tuple[str, str]]:
+def _statement_facts(answer: ConflictReport) -> list[tuple[str, str]]:
     """What the statement counts as, why, and what to watch and to add; empty without one."""
     statement = answer.question.statement
     if statement is None:
@@ -204,12 +204,12 @@ def _statement_facts(answer: Conflicts) -> list[tuple[str, str]]:
     ]
 
 
-def _suspect_lines(answer: Conflicts) -> list[str]:
+def _suspect_lines(answer: ConflictReport) -> list[str]:
     """The commits that can have raised the exception, one a line; empty when not asked for."""
     if answer.suspects is None:
         return []
     lines = [
-        f"version {s.version}, {moment(s.timestamp)}: {s.operation} by "
+        f"version {s.version}, {format_timestamp(s.timestamp)}: {s.operation} by "
         f"{s.engine or 'an unnamed client'}{f', {s.user}' if s.user else ''}"
         for s in answer.suspects.found
     ]
@@ -218,7 +218,7 @@ def _suspect_lines(answer: Conflicts) -> list[str]:
     return lines or ["No commit within ten minutes of that time can have raised it."]
 
 
-def _rows_and_columns(answer: Conflicts) -> tuple[list[Operation], list[Operation]]:
+def _rows_and_columns(answer: ConflictReport) -> tuple[list[Operation], list[Operation]]:
     """The operations that the grid shows."""
     question = answer.question
     return (
@@ -228,23 +228,27 @@ def _rows_and_columns(answer: Conflicts) -> tuple[list[Operation], list[Operatio
 
 
 def _shown(operation: Operation, asked: Operation | None) -> bool:
-    return operation is asked or (asked is None and operation not in UNLISTED)
+    return operation is asked or (asked is None and operation not in UNLISTED_OPERATIONS)
 
 
-def _cell_facts(answer: Conflicts, cell: Cell) -> list[tuple[str, str]]:
+def _cell_facts(answer: ConflictReport, cell: Cell) -> list[tuple[str, str]]:
     """One cell's explanation."""
     names = _raised(answer, cell)
     found = [("exceptions", ", ".join(names))] if names else []
     return [*found, ("when", cell.when), ("avoid", cell.avoid), ("source", cell.source)]
 
 
-def _meanings(answer: Conflicts) -> list[tuple[str, str]]:
+def _meanings(answer: ConflictReport) -> list[tuple[str, str]]:
     """What the operations asked for cover."""
     asked = dict.fromkeys((answer.question.operation, answer.question.against))
-    return [(str(operation), MEANING[operation]) for operation in asked if operation is not None]
+    return [
+        (str(operation), OPERATION_MEANINGS[operation])
+        for operation in asked
+        if operation is not None
+    ]
 
 
-def _fields(answer: Conflicts) -> dict[str, Any]:
+def _fields(answer: ConflictReport) -> dict[str, Any]:
     question, compute = answer.question, answer.question.compute
     payload: dict[str, Any] = {
         "engine": str(question.engine),
@@ -286,12 +290,13 @@ def _fields(answer: Conflicts) -> dict[str, Any]:
         payload["exception"] = _exception(question.exception)
     if answer.suspects is not None:
         payload["suspects"] = [
-            {**s._asdict(), "timestamp": moment(s.timestamp)} for s in answer.suspects.found
+            {**s._asdict(), "timestamp": format_timestamp(s.timestamp)}
+            for s in answer.suspects.found
         ]
     return payload
 
 
-def _cell(answer: Conflicts, cell: Cell) -> dict[str, Any]:
+def _cell(answer: ConflictReport, cell: Cell) -> dict[str, Any]:
     return {
         "operation": str(cell.operation),
         "against": str(cell.against),

@@ -13,7 +13,7 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from deltaproto.render.interface import escape_control_chars, inert_lines
+from deltaproto.render.interface import escape_control_chars, neutralize_lines
 
 PIPED_WIDTH = 80
 
@@ -39,7 +39,7 @@ class DataConsole:
         lines = self._buffer.getvalue().split("\n")
         self._buffer.seek(0)
         self._buffer.truncate()
-        self._file.write(inert_lines("\n".join(line.rstrip() for line in lines)))
+        self._file.write(neutralize_lines("\n".join(line.rstrip() for line in lines)))
 
 
 def pairs(rows: Iterable[tuple[str, str]]) -> Table:

@@ -9,11 +9,11 @@ from datetime import datetime
 from typing import IO, Any, NamedTuple, assert_never
 
 from deltaproto.fleet.drift.diff import SEVERITY, ChangeKind, Difference
-from deltaproto.fleet.scan_history import Pair, PastScan
-from deltaproto.inspection.age import at, in_words
+from deltaproto.fleet.scan_history import PastScan, ScanPair
+from deltaproto.inspection.age import format_age, format_time
 from deltaproto.policy.finding import Severity
-from deltaproto.render.interface import NOTICES, Format, dumps, envelope, moment
-from deltaproto.render.json_stream import Spool, opened
+from deltaproto.render.interface import NOTICES, Format, dump_json, envelope, format_timestamp
+from deltaproto.render.json_stream import JsonArraySpool, open_envelope
 from deltaproto.render.markdown import escape, table
 from deltaproto.render.terminal import BOLD, DIM, GREEN, SEVERITIES, YELLOW, Painter
 
@@ -70,7 +70,7 @@ class DriftCounts:
 
 
 def write_drift(
-    pair: Pair,
+    pair: ScanPair,
     changes: Iterable[Difference],
     counts: DriftCounts,
     format_: Format,
@@ -91,7 +91,7 @@ def write_drift(
             head = _scans(pair, now)
             for change in counts.watched(changes):
                 line = envelope("drift", {**head, **change_fields(change)}, complete=whole(pair))
-                file.write(dumps(line, indent=None) + "\n")
+                file.write(dump_json(line, indent=None) + "\n")
         case Format.MARKDOWN:
             counts.take(changes)
             _markdown(pair, counts, file, now)
@@ -106,12 +106,12 @@ def write_drift(
             assert_never(format_)
 
 
-def whole(pair: Pair) -> bool:
+def whole(pair: ScanPair) -> bool:
     """Whether both scans read everything below the same roots."""
     return pair.alike and not any(_unknown(scan) for scan in pair)
 
 
-def missing(pair: Pair) -> Iterator[str]:
+def missing(pair: ScanPair) -> Iterator[str]:
     """A sentence for each reason why changes may be missing."""
     if not pair.alike:
         yield "; ".join(_NOT_ALIKE)
@@ -128,12 +128,12 @@ def _unknown(scan: PastScan) -> str:
 
 
 def _json(
-    pair: Pair, changes: Iterable[Difference], counts: DriftCounts, file: IO[str], now: datetime
+    pair: ScanPair, changes: Iterable[Difference], counts: DriftCounts, file: IO[str], now: datetime
 ) -> None:
-    spool = Spool()
+    spool = JsonArraySpool()
     for change in changes:
         spool.add(json.dumps(change_fields(change)))
-    file.write(opened("drift", complete=whole(pair)))
+    file.write(open_envelope("drift", complete=whole(pair)))
     told = {
         **_scans(pair, now),
         "same_roots": pair.alike,
@@ -141,7 +141,7 @@ def _json(
         "counts": counts_fields(counts),
     }
     for name, value in told.items():
-        file.write(f',\n  "{name}": {dumps(value, indent=None)}')
+        file.write(f',\n  "{name}": {dump_json(value, indent=None)}')
     spool.close("changes", file)
     file.write("\n}\n")
 
@@ -159,7 +159,7 @@ def counts_fields(counts: DriftCounts) -> list[dict[str, Any]]:
     ]
 
 
-def _scans(pair: Pair, now: datetime) -> dict[str, Any]:
+def _scans(pair: ScanPair, now: datetime) -> dict[str, Any]:
     return {"since": _scan(pair.before, now), "until": _scan(pair.now, now)}
 
 
@@ -191,7 +191,7 @@ def change_fields(change: Difference) -> dict[str, Any]:
         if commit is None
         else {
             "version": commit.version,
-            "timestamp": moment(commit.timestamp),
+            "timestamp": format_timestamp(commit.timestamp),
             "operation": commit.operation,
             "engine": commit.engine,
             "user": commit.user,
@@ -199,11 +199,11 @@ def change_fields(change: Difference) -> dict[str, Any]:
     }
 
 
-def _span(pair: Pair) -> str:
+def _span(pair: ScanPair) -> str:
     return f"{pair.before.started_at:%Y-%m-%d %H:%M}Z to {pair.now.started_at:%Y-%m-%d %H:%M}Z"
 
 
-def _total(pair: Pair, counts: DriftCounts) -> str:
+def _total(pair: ScanPair, counts: DriftCounts) -> str:
     many = f"{counts.tables:,} of {pair.now.tables:,} tables changed"
     return many if counts.tables else "nothing changed"
 
@@ -223,18 +223,21 @@ def _how(change: Difference) -> str:
         parts.append("version " + " to ".join(map(str, dict.fromkeys(versions))))
     commit = change.culprit
     if commit is not None:
-        told = [f"commit {commit.version}", moment(commit.timestamp)]
+        told = [f"commit {commit.version}", format_timestamp(commit.timestamp)]
         told += [None if commit.operation == "unknown" else commit.operation, commit.engine]
         told.append(f"by {commit.user}" if commit.user else None)
         parts.append(", ".join(filter(None, told)))
     return "; ".join(parts)
 
 
-def _ended(pair: Pair, now: datetime) -> str:
-    return f"the later scan ended {at(pair.now.ended_at)} ({in_words(now - pair.now.ended_at)})"
+def _ended(pair: ScanPair, now: datetime) -> str:
+    return (
+        f"the later scan ended {format_time(pair.now.ended_at)} "
+        f"({format_age(now - pair.now.ended_at)})"
+    )
 
 
-def _text(pair: Pair, counts: DriftCounts, out: Painter, now: datetime) -> None:
+def _text(pair: ScanPair, counts: DriftCounts, out: Painter, now: datetime) -> None:
     out.line(out.paint(_total(pair, counts), BOLD) + out.paint(f"  {_span(pair)}", DIM))
     out.line(out.paint(f"  {pair.before.scan_id} to {pair.now.scan_id}", DIM))
     out.line(out.paint(f"  {_ended(pair, now)}", DIM))
@@ -256,7 +259,7 @@ def _text(pair: Pair, counts: DriftCounts, out: Painter, now: datetime) -> None:
             out.line(out.paint(f"  … and {count - _SHOWN:,} more; --format jsonl has all", DIM))
 
 
-def _markdown(pair: Pair, counts: DriftCounts, file: IO[str], now: datetime) -> None:
+def _markdown(pair: ScanPair, counts: DriftCounts, file: IO[str], now: datetime) -> None:
     file.write(f"## Drift, {_span(pair)}\n\n**{_total(pair, counts)}**; {_ended(pair, now)}\n\n")
     file.writelines(f"{escape(said)}\n\n" for said in missing(pair))
     rows = [

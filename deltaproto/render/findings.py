@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from deltaproto.errors import TableError
-from deltaproto.policy.finding import Finding, Severity, Suppressed
+from deltaproto.policy.finding import Finding, Severity, Suppression
 from deltaproto.policy.rule import Rule
 from deltaproto.render.document.blocks import FindingLine, FindingList, Tone
 
@@ -30,7 +30,7 @@ class Report(NamedTuple):
     location: str | None
     """an absolute URI; None when it is not known"""
     findings: tuple[Finding, ...] = ()
-    suppressed: tuple[Suppressed, ...] = ()
+    suppressed: tuple[Suppression, ...] = ()
     error: TableError | None = None
     complete: bool = True
 

@@ -8,7 +8,7 @@ from typing import IO, Any
 
 from deltaproto.policy.finding import Severity
 from deltaproto.render.findings import Report, advice, encodable, fingerprint, problem
-from deltaproto.render.interface import NOTICES, dumps, escape_control_chars
+from deltaproto.render.interface import NOTICES, dump_json, escape_control_chars
 
 _SEVERITIES = {Severity.ERROR: "critical", Severity.WARNING: "major", Severity.INFO: "info"}
 _FAILED = "blocker"
@@ -29,7 +29,7 @@ def write_gitlab(
     file.write("[")
     separator = "\n"
     for entry in _entries(reports, hidden):
-        file.write(separator + dumps(entry, indent=None))
+        file.write(separator + dump_json(entry, indent=None))
         separator = ",\n"
     file.write("\n]\n")
 

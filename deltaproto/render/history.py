@@ -21,7 +21,7 @@ from deltaproto.render.document import (
 )
 from deltaproto.render.document.render import write_document
 from deltaproto.render.inspection_json import protocol_fields
-from deltaproto.render.interface import PageFormat, error_fields, json_text, moment
+from deltaproto.render.interface import PageFormat, error_fields, format_timestamp, json_text
 
 _HEADINGS = ("Version", "Time", "Operation", "Protocol", "Changes", "Cause", "By")
 _LEAD = 3
@@ -71,7 +71,7 @@ def _tone(event: Event) -> Tone | None:
 def _row(event: Event) -> list[Line]:
     return [
         (str(event.version),),
-        (moment(event.timestamp) or "time unknown",),
+        (format_timestamp(event.timestamp) or "time unknown",),
         (Code(event.operation),),
         (_protocols(event),),
         (", ".join(_changes(event)),),
@@ -137,7 +137,7 @@ def event_fields(event: Event) -> dict[str, Any]:
     """One event as JSON; `protocol_before` is null where nothing older is known."""
     return {
         "version": event.version,
-        "timestamp": moment(event.timestamp),
+        "timestamp": format_timestamp(event.timestamp),
         "operation": event.operation,
         "parameters": dict(event.parameters),
         "engine": event.engine,

@@ -12,7 +12,7 @@ from deltaproto.inspection.activity import Activity
 from deltaproto.inspection.least_versions import least_versions
 from deltaproto.policy.finding import Severity
 from deltaproto.protocol.feature import FeatureKind
-from deltaproto.protocol.layers import FeatureState, reasons
+from deltaproto.protocol.layers import FeatureState, explain_versions
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.protocol.table_state import ReaderName, TableState
 from deltaproto.render import words
@@ -147,7 +147,7 @@ def _facts(result: Inspection) -> Iterator[tuple[str, Line]]:
     yield "Location", (Code(state.location),)
     yield "Version", (f"{state.version}, read by {state.reader}",)
     yield "Protocol", (f"{protocol}: {words.scheme(protocol)}",)
-    for reason in reasons(protocol):
+    for reason in explain_versions(protocol):
         yield "Why", (reason,)
     yield "Lowest", (words.lowest(result),)
     yield "Isolation", (words.isolation(result.isolation),)

@@ -9,10 +9,10 @@ from deltaproto.errors import TableError
 from deltaproto.inspection import Inspection, Unreadable
 from deltaproto.inspection.least_versions import least_versions
 from deltaproto.policy.finding import Finding
-from deltaproto.policy.hazards import hazards_seen, hazards_unseen
-from deltaproto.protocol.feature import Drop
+from deltaproto.policy.hazards import hazards_from_state, uninspected_hazards
+from deltaproto.protocol.feature import DropBehavior
 from deltaproto.protocol.isolation import Isolation, RowLevelSupport
-from deltaproto.protocol.layers import FeatureState, reasons
+from deltaproto.protocol.layers import FeatureState, explain_versions
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.protocol.table_state import ReaderName, TableState, UnsupportedProtocol
 from deltaproto.render.interface import error_fields
@@ -32,7 +32,7 @@ def table_fields(result: Inspection | Unreadable) -> dict[str, Any]:
         "name": state.metadata.name,
         "protocol": protocol_fields(state.protocol),
         "lowest_protocol": protocol_fields(subject.lowest) if subject.lowest else None,
-        "reasons": list(reasons(state.protocol)),
+        "reasons": list(explain_versions(state.protocol)),
         "features": [feature_fields(feature) for feature in subject.features],
         "isolation": isolation_fields(
             result.isolation, result.row_level.databricks, result.row_level.reason
@@ -41,8 +41,8 @@ def table_fields(result: Inspection | Unreadable) -> dict[str, Any]:
         "partition_columns": list(state.metadata.partition_columns),
         "clustering_columns": _listed(state.clustering_columns),
         "configuration": dict(sorted(state.metadata.configuration.items())),
-        "hazards": sorted(set(hazards_seen(state, result.findings))),
-        "hazards_not_looked_at": sorted(hazards_unseen(state)),
+        "hazards": sorted(set(hazards_from_state(state, result.findings))),
+        "hazards_not_looked_at": sorted(uninspected_hazards(state)),
         "complete": result.complete,
         "findings": [finding_fields(finding) for finding in result.findings],
     }
@@ -116,7 +116,7 @@ def _on_table(fields: dict[str, Any], kept_by: tuple[str, ...]) -> dict[str, Any
     return {**fields, "kept_by": list(kept_by)}
 
 
-def drop_fields(drop: Drop) -> dict[str, Any]:
+def drop_fields(drop: DropBehavior) -> dict[str, Any]:
     """What DROP FEATURE does; `delta_spark` null: no release can drop it."""
     return {
         "delta_spark": drop.delta_spark,

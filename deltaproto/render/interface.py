@@ -34,7 +34,7 @@ _CONTROL |= {code: f"\\u{code:04x}" for code in _UNSEEN}
 # and TeamCity with `##vso[` and `##teamcity[`.
 _LINE_COMMAND = re.compile(r"^((?:[^\S\n]|\x1b\[[0-9;]*m)*)::", re.MULTILINE)
 _COMMAND = re.compile(r"##(?=\w*\[)")
-NO_COMMAND = ("##", "#\\u0023")
+NEUTRALIZED_COMMAND = ("##", "#\\u0023")
 """what in JSON is replaced, and by what, so that no line of it holds `##[`"""
 
 
@@ -80,7 +80,7 @@ def escape_control_chars(text: str) -> str:
     return _COMMAND.sub(r"#\\x23", shown) if "##" in shown else shown
 
 
-def inert_lines(text: str) -> str:
+def neutralize_lines(text: str) -> str:
     """`text` with `::` at the start of a line as `\\x3a:`, so that no CI system obeys the line.
 
     For whole lines: names can begin one, and long texts are folded anywhere.
@@ -92,12 +92,14 @@ def json_text(
     command: str, payload: Mapping[str, Any], *, line: bool, complete: bool = True
 ) -> str:
     """The text of one document, with its line feed; with `line` as `jsonl` has it."""
-    return dumps(envelope(command, payload, complete=complete), indent=None if line else 2) + "\n"
+    return (
+        dump_json(envelope(command, payload, complete=complete), indent=None if line else 2) + "\n"
+    )
 
 
-def dumps(document: Any, *, indent: int | None = 2) -> str:
+def dump_json(document: Any, *, indent: int | None = 2) -> str:
     """JSON text in ASCII without `##`, so that no terminal, locale or CI system can break it."""
-    return json.dumps(document, indent=indent, allow_nan=False).replace(*NO_COMMAND)
+    return json.dumps(document, indent=indent, allow_nan=False).replace(*NEUTRALIZED_COMMAND)
 
 
 def error_fields(error: DeltaprotoError) -> dict[str, Any]:
@@ -105,7 +107,7 @@ def error_fields(error: DeltaprotoError) -> dict[str, Any]:
     return {"code": str(error.code), "message": error.message, "hint": error.hint}
 
 
-def moment(milliseconds: int | None) -> str | None:
+def format_timestamp(milliseconds: int | None) -> str | None:
     """A time in the log as RFC 3339 in UTC, to the second; None where there is none."""
     if milliseconds is None:
         return None

@@ -6,14 +6,14 @@ import shutil
 import tempfile
 from typing import IO
 
-from deltaproto.render.interface import NO_COMMAND, dumps, envelope
+from deltaproto.render.interface import NEUTRALIZED_COMMAND, dump_json, envelope
 
 _BYTES = 4 << 20
 _COPIED = 1 << 18
 _ENTRY = ",\n    "
 
 
-class Spool:
+class JsonArraySpool:
     """Entries, encoded already and without indentation, which would take ten times as long."""
 
     def __init__(self) -> None:
@@ -21,7 +21,9 @@ class Spool:
 
     def add(self, *entries: str) -> None:
         """Entries as JSON texts."""
-        self._file.write("".join([_ENTRY + entry for entry in entries]).replace(*NO_COMMAND))
+        self._file.write(
+            "".join([_ENTRY + entry for entry in entries]).replace(*NEUTRALIZED_COMMAND)
+        )
 
     def close(self, name: str, file: IO[str]) -> None:
         """Write the array as the next property of a document that is open."""
@@ -32,6 +34,6 @@ class Spool:
         self._file.close()
 
 
-def opened(command: str, *, complete: bool) -> str:
+def open_envelope(command: str, *, complete: bool) -> str:
     """The envelope of a document, open for more properties."""
-    return dumps(envelope(command, {}, complete=complete))[: -len("\n}")]
+    return dump_json(envelope(command, {}, complete=complete))[: -len("\n}")]

@@ -10,7 +10,7 @@ from deltaproto.errors import ExitCode
 from deltaproto.policy.finding import FailOn, Finding, exit_code
 from deltaproto.policy.rule import Rule
 from deltaproto.render.findings import Report, advice, encodable, problem
-from deltaproto.render.interface import NOTICES, escape_control_chars, inert_lines
+from deltaproto.render.interface import NOTICES, escape_control_chars, neutralize_lines
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -137,7 +137,7 @@ def _child(case: Element, tag: str, text: str, **attributes: str) -> None:
     from xml.etree.ElementTree import SubElement
 
     child = SubElement(case, tag, {name: _text(value) for name, value in attributes.items()})
-    child.text = inert_lines(_text(text))
+    child.text = neutralize_lines(_text(text))
 
 
 def _line(text: str) -> str:

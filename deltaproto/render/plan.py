@@ -9,8 +9,8 @@ from typing import IO, Any
 from deltaproto.errors import TableError
 from deltaproto.planning.plan import Plan
 from deltaproto.render.document.render import BlockWriter
-from deltaproto.render.interface import PageFormat, dumps, envelope, error_fields
-from deltaproto.render.json_stream import Spool, opened
+from deltaproto.render.interface import PageFormat, dump_json, envelope, error_fields
+from deltaproto.render.json_stream import JsonArraySpool, open_envelope
 from deltaproto.render.plan_json import plan_fields
 from deltaproto.render.plan_summary import Summary
 
@@ -49,7 +49,7 @@ class PlanReport:
         self._script = script
         self._first: dict[str, Any] = {}
         self._summary = Summary()
-        self._spool = Spool()
+        self._spool = JsonArraySpool()
         self._complete = True
         self._pages = script is None and format in (PageFormat.MARKDOWN, PageFormat.HTML)
         self._plans: list[Plan] = []
@@ -106,9 +106,9 @@ class PlanReport:
         elif self._script is None and self._format is PageFormat.JSON:
             if not self.many:
                 document = envelope(self._command, self._first, complete=self._complete)
-                self._file.write(dumps(document) + "\n")
+                self._file.write(dump_json(document) + "\n")
                 return
-            self._file.write(opened(self._command, complete=self._complete))
+            self._file.write(open_envelope(self._command, complete=self._complete))
             self._spool.close("plans", self._file)
             self._file.write(f',\n  "summary": {json.dumps(self._summary.fields())}\n}}\n')
 
@@ -122,7 +122,7 @@ class PlanReport:
     def _entry(self, fields: dict[str, Any], *, complete: bool) -> None:
         if self._format is PageFormat.JSONL:
             line = envelope(self._command, fields, complete=complete)
-            self._file.write(dumps(line, indent=None) + "\n")
+            self._file.write(dump_json(line, indent=None) + "\n")
         elif not self.many:
             self._first = fields
         else:

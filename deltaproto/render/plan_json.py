@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from deltaproto.planning.checksum import KEY, plan_id, seal
+from deltaproto.planning.checksum import CHECKSUM_FIELD, compute_checksum, plan_id
 from deltaproto.planning.plan import Blocked, CellOutcome, ConcurrencyChange, Plan, Step
 from deltaproto.planning.search.cost import Cost
 from deltaproto.render.inspection_json import isolation_fields, protocol_fields
@@ -67,7 +67,7 @@ def plan_fields(plan: Plan, now: float) -> dict[str, Any]:
         "point_of_no_return": plan.point_of_no_return,
         "complete": plan.complete,
     }
-    return {**fields, KEY: seal(fields)}
+    return {**fields, CHECKSUM_FIELD: compute_checksum(fields)}
 
 
 def _concurrency(change: ConcurrencyChange) -> dict[str, Any]:

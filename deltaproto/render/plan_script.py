@@ -6,7 +6,7 @@ import re
 from typing import IO
 
 from deltaproto.planning.checksum import plan_id
-from deltaproto.planning.impact import better, worse
+from deltaproto.planning.impact import is_better, is_worse
 from deltaproto.planning.plan import Plan, Step
 from deltaproto.planning.predict.outcome import Rewrite
 from deltaproto.planning.statement import Action
@@ -35,7 +35,7 @@ def write_script(plan: Plan, file: IO[str], now: float) -> None:
     if plan.steps:
         comment(f"cost: {cost_text(plan.cost, plan.steps)}")
     for change in plan.clients:
-        if better(change) or worse(change):
+        if is_better(change) or is_worse(change):
             because = f", because of {', '.join(change.because)}" if change.because else ""
             gains = f"{change.before} -> {change.after}"
             comment(f"client: {change.client} {change.access} {gains}{because}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from deltaproto.errors import TableError
-from deltaproto.planning.impact import better, worse
+from deltaproto.planning.impact import is_better, is_worse
 from deltaproto.planning.plan import Alternative, Blocked, ClientChange, Plan, Step
 from deltaproto.planning.predict.outcome import Rewrite
 from deltaproto.protocol import feature_catalog
@@ -145,7 +145,7 @@ def _features(before: Protocol, after: Protocol) -> Iterator[Block]:
 
 
 def _named(name: str) -> Line:
-    return (Code(name), f"  {feature_catalog.record(name).kind}")
+    return (Code(name), f"  {feature_catalog.feature_record(name).kind}")
 
 
 def _steps(plan: Plan, now: float) -> Iterator[Block]:
@@ -209,7 +209,7 @@ def _difference(before: Protocol, after: Protocol) -> str:
 
 
 def _clients(changes: tuple[ClientChange, ...]) -> Iterator[Block]:
-    shown = [c for c in changes if worse(c) or better(c) or c.after != "ok"]
+    shown = [c for c in changes if is_worse(c) or is_better(c) or c.after != "ok"]
     rows: list[list[Line]] = []
     for change in shown:
         same = change.before is change.after

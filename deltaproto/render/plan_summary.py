@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Any
 
 from deltaproto.clients.verdict import Verdict
-from deltaproto.planning.impact import better, worse
+from deltaproto.planning.impact import is_better, is_worse
 from deltaproto.planning.plan import Plan
 
 
@@ -47,8 +47,8 @@ class Summary:
         self.commits += plan.cost.commits
         self.reasons.update({(each.feature or "", each.reason) for each in plan.blocked})
         changed = [change for change in plan.clients if Verdict.OK in (change.before, change.after)]
-        self.gained.update((c.client, str(c.access)) for c in changed if better(c))
-        self.lost.update((c.client, str(c.access)) for c in changed if worse(c))
+        self.gained.update((c.client, str(c.access)) for c in changed if is_better(c))
+        self.lost.update((c.client, str(c.access)) for c in changed if is_worse(c))
 
     def add_unreadable(self) -> None:
         """One more table that could not be planned."""

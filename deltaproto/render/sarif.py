@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import IO, Any
 
 from deltaproto import __version__
-from deltaproto.policy.finding import Finding, Severity, Suppressed
+from deltaproto.policy.finding import Finding, Severity, Suppression
 from deltaproto.render.findings import (
     Problem,
     Report,
@@ -17,7 +17,7 @@ from deltaproto.render.findings import (
     fingerprint,
     problem,
 )
-from deltaproto.render.interface import NOTICES, dumps
+from deltaproto.render.interface import NOTICES, dump_json
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 FINGERPRINT = "deltaproto/v1"
@@ -136,7 +136,7 @@ def _result(
     }
 
 
-def _suppression(suppressed: Suppressed) -> dict[str, Any]:
+def _suppression(suppressed: Suppression) -> dict[str, Any]:
     fields: dict[str, Any] = {
         "kind": "external",
         "status": "accepted",
@@ -199,7 +199,7 @@ def _quoted(text: str, safe: str) -> str:
 
 
 def _line(fields: dict[str, Any]) -> str:
-    return dumps(_encodable(fields), indent=None)
+    return dump_json(_encodable(fields), indent=None)
 
 
 def _encodable(value: Any) -> Any:

@@ -8,18 +8,18 @@ from contextlib import suppress
 
 from deltaproto.errors import UsageError
 from deltaproto.planning.plan import Plan
-from deltaproto.render.interface import dumps, envelope
+from deltaproto.render.interface import dump_json, envelope
 from deltaproto.render.plan_json import plan_fields
 
 
-def keep_plan(plan: Plan, path: str) -> None:
+def save_plan_file(plan: Plan, path: str) -> None:
     """Write a plan as the planning commands do, as a whole or not at all; waits count from now.
 
     Raises:
         UsageError: when it cannot be written.
     """
     fields = plan_fields(plan, time.time())
-    text = dumps(envelope(plan.command, fields, complete=plan.complete)) + "\n"
+    text = dump_json(envelope(plan.command, fields, complete=plan.complete)) + "\n"
     aside = f"{path}.{os.getpid()}.tmp"
     try:
         os.makedirs(os.path.dirname(path) or ".", exist_ok=True)

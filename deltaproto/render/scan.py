@@ -11,11 +11,11 @@ from typing import IO, Any, NamedTuple
 from deltaproto.clients.matching import Verdict
 from deltaproto.fleet.drift.diff import SEVERITY
 from deltaproto.fleet.evaluate import PolicyTally
-from deltaproto.fleet.scan import Scan
-from deltaproto.fleet.scan_history import Pair
-from deltaproto.policy.finding import Severity, hidden
+from deltaproto.fleet.scan import ScanResult
+from deltaproto.fleet.scan_history import ScanPair
+from deltaproto.policy.finding import Severity, describe_hidden
 from deltaproto.render.drift import DriftCounts, counts_fields
-from deltaproto.render.interface import NOTICES, dumps, envelope
+from deltaproto.render.interface import NOTICES, dump_json, envelope
 from deltaproto.render.terminal import BOLD, DIM, GREEN, LOUD, SEVERITIES, YELLOW, Painter
 
 _BAR = 30
@@ -34,7 +34,7 @@ class Afterwards(NamedTuple):
     """What the inventory answers once the scan is in it."""
 
     policy: PolicyTally | None = None
-    pair: Pair | None = None
+    pair: ScanPair | None = None
     drift: DriftCounts | None = None
     """since the scan before it of the same roots; None where there is none"""
     forgotten: Sequence[str] = ()
@@ -42,7 +42,7 @@ class Afterwards(NamedTuple):
 
 
 def write_scan(
-    scan: Scan,
+    scan: ScanResult,
     after: Afterwards,
     inventory: str | None,
     format_: ScanFormat,
@@ -54,7 +54,7 @@ def write_scan(
     if format_ is ScanFormat.JSON:
         complete = not scan.tally.errors and not scan.tally.incomplete
         document = envelope("scan", scan_fields(scan, after, inventory), complete=complete)
-        file.write(dumps(document) + "\n")
+        file.write(dump_json(document) + "\n")
         return
     out = Painter(file, color=color)
     _text(scan, after, inventory, out)
@@ -62,7 +62,7 @@ def write_scan(
         out.folded(f"warning: {notice}", YELLOW)
 
 
-def scan_fields(scan: Scan, after: Afterwards, inventory: str | None) -> dict[str, Any]:
+def scan_fields(scan: ScanResult, after: Afterwards, inventory: str | None) -> dict[str, Any]:
     """A scan's counts."""
     tally = scan.tally
     return {
@@ -131,7 +131,7 @@ def _most(counter: Counter[Any]) -> list[tuple[Any, int]]:
     return sorted(counter.items(), key=lambda each: (-each[1], str(each[0])))
 
 
-def _text(scan: Scan, after: Afterwards, inventory: str | None, out: Painter) -> None:
+def _text(scan: ScanResult, after: Afterwards, inventory: str | None, out: Painter) -> None:
     tally = scan.tally
     looked = tally.tables + tally.errors.total()
     rate = (looked - scan.resumed) / scan.seconds if scan.seconds else 0.0
@@ -161,7 +161,7 @@ def _text(scan: Scan, after: Afterwards, inventory: str | None, out: Painter) ->
         _clients(after.policy, out)
         _examples(after.policy, out)
         _findings("findings of the policy", after.policy.rules, out)
-        if said := hidden(after.policy.waived, after.policy.off):
+        if said := describe_hidden(after.policy.waived, after.policy.off):
             out.line(f"  {said}")
     if after.pair is not None and after.drift is not None:
         _drift(after.pair, after.drift, out)
@@ -181,7 +181,7 @@ def _text(scan: Scan, after: Afterwards, inventory: str | None, out: Painter) ->
     out.line(out.paint(kept, DIM))
 
 
-def _errors(scan: Scan, out: Painter) -> None:
+def _errors(scan: ScanResult, out: Painter) -> None:
     tally = scan.tally
     if tally.errors:
         told = ", ".join(f"{count:,} {code}" for code, count in _most(tally.errors))
@@ -254,7 +254,7 @@ def _examples(tally: PolicyTally, out: Painter) -> None:
         out.folded(f"{rule}  {said}", DIM, first="    ", rest="           ")
 
 
-def _drift(pair: Pair, counts: DriftCounts, out: Painter) -> None:
+def _drift(pair: ScanPair, counts: DriftCounts, out: Painter) -> None:
     out.line()
     since = f"  since {pair.before.started_at:%Y-%m-%d %H:%M} UTC; `deltaproto drift` tells more"
     out.line(out.paint("drift", BOLD) + out.paint(since, DIM))

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import IO
 
 from deltaproto.policy.finding import Severity
-from deltaproto.render.interface import escape_control_chars, inert_lines
+from deltaproto.render.interface import escape_control_chars, neutralize_lines
 
 BOLD, DIM, RED, GREEN, YELLOW, CYAN, LOUD = "1", "2", "31", "32", "33", "36", "1;31"
 SEVERITIES = {Severity.ERROR: LOUD, Severity.WARNING: YELLOW, Severity.INFO: CYAN}
@@ -40,7 +40,7 @@ class Painter:
 
     def line(self, text: str = "") -> None:
         """A line that is painted already."""
-        shown = inert_lines(text) + "\n"
+        shown = neutralize_lines(text) + "\n"
         if self._recorded is not None:
             self._recorded.append(shown)
         self._file.write(shown)
@@ -91,7 +91,7 @@ def _columns() -> int:
 
 def single_line(text: str) -> str:
     """One line that terminals and CI systems show and do not obey."""
-    return inert_lines(escape_control_chars(text.replace("\n", "\\n")))
+    return neutralize_lines(escape_control_chars(text.replace("\n", "\\n")))
 
 
 def truncate_list(names: Sequence[str], most: int) -> str:

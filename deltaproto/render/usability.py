@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from deltaproto.clients.matching import Verdict
-from deltaproto.clients.usability import Span, Usability
+from deltaproto.clients.usability import Usability, VersionSpan
 from deltaproto.render.terminal import truncate_list
 
 _SHOWN_BECAUSE = 4
@@ -64,7 +64,7 @@ def _spans(usability: Iterable[Usability]) -> Iterator[list[str]]:
             yield [*named, _versions(each.spans, number), verdict, why]
 
 
-def _versions(spans: Sequence[Span], number: int) -> str:
+def _versions(spans: Sequence[VersionSpan], number: int) -> str:
     """The versions of a span, from its first to before the first of the next."""
     first = spans[number].first
     end = spans[number + 1].first if number + 1 < len(spans) else None

@@ -15,7 +15,7 @@ SUBSTITUTION = "spark.sql.variable.substitute"
 _PART = re.compile(r"`((?:[^`]|``)+)`|([^.`]+)")
 
 
-def identifier(name: str) -> str:
+def quote_identifier(name: str) -> str:
     """Back-quote one identifier."""
     return f"`{name.replace('`', '``')}`"
 
@@ -25,10 +25,10 @@ def column_name(path: str) -> str:
 
     Names in the path that contain a dot must already be back-quoted.
     """
-    return ".".join(map(identifier, name_parts(path)))
+    return ".".join(map(quote_identifier, split_name(path)))
 
 
-def literal(text: str) -> str:
+def quote_literal(text: str) -> str:
     """Return a string literal with exactly this value."""
     escaped = text.replace("\\", "\\\\").replace("'", "\\'")
     # Spark replaces ${…} before it parses; it reads the escape only afterwards.
@@ -40,14 +40,14 @@ def has_variable(sql: str) -> bool:
     return "${" in sql
 
 
-def table_name(location: Location) -> str:
+def sql_table_name(location: Location) -> str:
     """Format a table for statements: by catalog name, or as delta.`path`."""
     if location.kind is LocationKind.NAME:
-        return ".".join(identifier(part) for part in name_parts(location.text))
-    return f"delta.{identifier(location.path if location.path is not None else location.uri)}"
+        return ".".join(quote_identifier(part) for part in split_name(location.text))
+    return f"delta.{quote_identifier(location.path if location.path is not None else location.uri)}"
 
 
-def name_parts(name: str) -> list[str]:
+def split_name(name: str) -> list[str]:
     """Split a catalog name into its parts, with or without back quotes."""
     return [
         match[1].replace("``", "`") if match[1] is not None else match[2]

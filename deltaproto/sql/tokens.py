@@ -52,18 +52,18 @@ class Token(NamedTuple):
         if self.text[0] in "rR":
             return self.text[2:-1]
         quote = self.text[0]
-        return _ESCAPE.sub(_unescaped, self.text[1:-1].replace(quote * 2, quote))
+        return _ESCAPE.sub(_unescape, self.text[1:-1].replace(quote * 2, quote))
 
 
-def tokens(sql: str) -> list[Token]:
+def tokenize(sql: str) -> list[Token]:
     """Return the statement's tokens, without comments and a final semicolon."""
-    found = scan(sql)
+    found = scan_tokens(sql)
     while found and found[-1].key == ";":
         found.pop()
     return found
 
 
-def scan(sql: str) -> list[Token]:
+def scan_tokens(sql: str) -> list[Token]:
     """Return all tokens except comments and spaces."""
     found = []
     at = 0
@@ -85,7 +85,7 @@ def is_enclosed(expression: str) -> bool:
     following text into another statement.
     """
     sql = f"({expression})"
-    found, depth = scan(sql), 0
+    found, depth = scan_tokens(sql), 0
     for token in found:
         if token.text in ("'", '"', "`", ";"):
             return False
@@ -105,7 +105,7 @@ def _after_comment(sql: str, at: int) -> int:
     return len(sql)
 
 
-def _unescaped(match: re.Match[str]) -> str:
+def _unescape(match: re.Match[str]) -> str:
     what = match[1]
     if what[0] == "u" and len(what) == 5:
         return chr(int(what[1:], 16))

@@ -13,7 +13,7 @@ from deltaproto.protocol.metadata import Metadata
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.protocol.table_state import ReaderName, TableState
 from deltaproto.redaction import Redactor
-from deltaproto.tables.storage.errors import StorageRefusal, refusal
+from deltaproto.tables.storage.errors import StorageRefusal, classify_refusal
 from deltaproto.tables.storage.local import LocalLogStore
 
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
@@ -62,7 +62,7 @@ class DeltaRsReader:
             location=location.uri,
             reader=self.name,
             version=opened.version(),
-            protocol=_protocol(opened.protocol()),
+            protocol=_parse_protocol(opened.protocol()),
             metadata=Metadata(
                 id=str(metadata.id),
                 name=metadata.name,
@@ -86,15 +86,15 @@ class DeltaRsReader:
                     uri, version=version, storage_options=self._options or None
                 )
         except Exception as error:
-            raise _refusal(uri, error, Redactor(self._options)) from None
+            raise _refusal_error(uri, error, Redactor(self._options)) from None
         except BaseException as error:
             # A Rust panic is not an Exception, and its class cannot be imported.
             if type(error).__name__ != "PanicException":
                 raise
-            raise _panic(error, Redactor(self._options)) from None
+            raise _panic_error(error, Redactor(self._options)) from None
 
 
-def _panic(error: BaseException, redact: Redactor) -> TableError:
+def _panic_error(error: BaseException, redact: Redactor) -> TableError:
     message = f"deltalake panicked: {redact(_first_line(error))}"
     if "fork" in message.lower():
         hint = "it does not work in a forked process; use spawn, threads, or the log reader"
@@ -106,7 +106,7 @@ def _panic(error: BaseException, redact: Redactor) -> TableError:
     )
 
 
-def _protocol(versions: Any) -> Protocol:
+def _parse_protocol(versions: Any) -> Protocol:
     # deltalake returns None for an empty list; versions 3 and 7 require the list.
     reader, writer = versions.min_reader_version, versions.min_writer_version
     action = {
@@ -121,19 +121,19 @@ def _protocol(versions: Any) -> Protocol:
         raise TableError(ErrorCode.CORRUPT_LOG, f"deltalake: malformed protocol: {error}") from None
 
 
-def _refusal(uri: str, error: BaseException, redact: Redactor) -> TableError:
-    refused = store_refusal(error)
+def _refusal_error(uri: str, error: BaseException, redact: Redactor) -> TableError:
+    refused = find_store_refusal(error)
     if refused is not None and "://" in uri:
         return TableError(refused.code, f"deltalake: {refused.on(uri).message}", refused.hint)
     message = redact(_first_line(error))
-    return TableError(_code(error, message), f"deltalake: {message}", "")
+    return TableError(_error_code(error, message), f"deltalake: {message}", "")
 
 
-def store_refusal(error: BaseException) -> StorageRefusal | None:
+def find_store_refusal(error: BaseException) -> StorageRefusal | None:
     """Return a store's message, which follows the first line of deltalake's error."""
     if not isinstance(error, OSError):
         return None
-    return refusal(" ".join(_ANSI.sub("", str(error)).replace("\u21b3", " ").split()))
+    return classify_refusal(" ".join(_ANSI.sub("", str(error)).replace("\u21b3", " ").split()))
 
 
 def _first_line(error: BaseException) -> str:
@@ -141,7 +141,7 @@ def _first_line(error: BaseException) -> str:
     return next((line for line in lines if line), type(error).__name__)
 
 
-def _code(error: BaseException, message: str) -> ErrorCode:
+def _error_code(error: BaseException, message: str) -> ErrorCode:
     folded = message.lower()
     if "catalog-managed" in folded or "catalog version" in folded:
         return ErrorCode.CATALOG_MANAGED

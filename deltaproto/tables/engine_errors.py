@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 from deltaproto.errors import DeltaprotoError, ErrorCode, TableError
 
-_GONE = re.compile(
+_CONNECTION_LOST = re.compile(
     r"Connection refused|Answer from Java side is empty|Error while sending or receiving|"
     r"StatusCode.UNAVAILABLE|SESSION_CLOSED|INVALID_HANDLE|SparkContext was shut down|"
     r"An error occurred while trying to connect|has been stopped|stopped SparkContext|"
@@ -37,7 +37,7 @@ def _text(error: BaseException) -> str:
     return f"{call[1]}: {call[2]}" if call else text
 
 
-def spark_text(error: BaseException) -> str:
+def spark_message(error: BaseException) -> str:
     """Return Spark's own message; py4j's message only names the call."""
     java = getattr(error, "java_exception", None)
     if java is None:
@@ -49,21 +49,21 @@ def spark_text(error: BaseException) -> str:
         return str(error)
 
 
-def spark_reason(error: BaseException) -> str:
+def spark_first_line(error: BaseException) -> str:
     """Return the first line of Spark's own message."""
-    return first_line(Exception(spark_text(error)))
+    return first_line(Exception(spark_message(error)))
 
 
-def is_gone(text: str) -> bool:
+def is_connection_lost(text: str) -> bool:
     """Return True if an engine's message means that Spark itself disconnected."""
-    return _GONE.search(text) is not None
+    return _CONNECTION_LOST.search(text) is not None
 
 
 _MOST = 500
 
 
 @contextmanager
-def one_table() -> Iterator[None]:
+def contain_table_errors() -> Iterator[None]:
     """Convert an unexpected exception in the block to an error of the current table.
 
     With `--debug` it is raised unchanged. So is an ImportError, because a missing library affects
@@ -79,10 +79,10 @@ def one_table() -> Iterator[None]:
     except Exception as error:
         if "--debug" in sys.argv or os.environ.get("DELTAPROTO_DEBUG"):
             raise
-        raise _defect(error) from None
+        raise _internal_error(error) from None
 
 
-def _defect(error: Exception) -> TableError:
+def _internal_error(error: Exception) -> TableError:
     from deltaproto.redaction import Redactor
 
     text = (str(error).splitlines() or [""])[0][:_MOST]

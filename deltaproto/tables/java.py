@@ -20,9 +20,11 @@ _FILE_SYSTEMS = (
 _SINCE = {"hadoop-gcp": (3, 5)}
 
 
-def file_systems(hadoop: Mapping[str, str], schemes: Set[str]) -> list[str]:
+def file_system_packages(hadoop: Mapping[str, str], schemes: Set[str]) -> list[str]:
     """Return the packages that these store settings or schemes need and pyspark lacks."""
-    found = (re.fullmatch(r"hadoop-client-api-(.+)\.jar", n) for n in own_jars("hadoop-client"))
+    found = (
+        re.fullmatch(r"hadoop-client-api-(.+)\.jar", n) for n in find_pyspark_jars("hadoop-client")
+    )
     version = next((match[1] for match in found if match), None)
     if version is None:
         return []
@@ -32,27 +34,27 @@ def file_systems(hadoop: Mapping[str, str], schemes: Set[str]) -> list[str]:
         for name, prefix, its in _FILE_SYSTEMS
         if (any(key.startswith(prefix) for key in hadoop) or schemes & set(its))
         and release >= _SINCE.get(name, (0,))
-        and not own_jars(name)
+        and not find_pyspark_jars(name)
     ]
 
 
-def connect_server(remote: str | None) -> list[str]:
+def connect_server_packages(remote: str | None) -> list[str]:
     """Return the package for starting a Spark Connect server; pyspark 4 includes it."""
     import pyspark
 
-    if not remote or own_jars("spark-connect_") or not before_spark_4():
+    if not remote or find_pyspark_jars("spark-connect_") or not is_spark_3():
         return []
     return [f"org.apache.spark:spark-connect_2.12:{pyspark.__version__}"]
 
 
-def before_spark_4() -> bool:
+def is_spark_3() -> bool:
     """Return True if the installed pyspark is a 3.5 release."""
     import pyspark
 
     return int(pyspark.__version__.split(".")[0]) < 4
 
 
-def own_jars(name: str) -> list[str]:
+def find_pyspark_jars(name: str) -> list[str]:
     """Return pyspark's own jars with `name` in their names."""
     import pyspark
 

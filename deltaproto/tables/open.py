@@ -44,13 +44,13 @@ def open_table_log(
     state = reader.read(table)
     location = locate(state.location)._replace(text=table)
     through = SparkLogStore(spark_session(spark), location.uri)
-    store = _store(location, through, storage_options, spark)
+    store = _reachable_store(location, through, storage_options, spark)
     if CATALOG_MANAGED & state.protocol.supported:
         return OpenedLog(location, RatifiedLog(store, lambda: reader.ratified(table)))
     return OpenedLog(location, store)
 
 
-def _store(
+def _reachable_store(
     location: Location, through: LogStore, storage_options: Mapping[str, str], spark: SparkSettings
 ) -> LogStore:
     if location.local and not is_local(spark.remote):

@@ -20,18 +20,18 @@ from typing import TYPE_CHECKING, Any
 from deltaproto.errors import EngineError
 from deltaproto.protocol.table_state import SparkSettings
 from deltaproto.sql.quoting import SUBSTITUTION, has_variable
-from deltaproto.tables.engine_errors import first_line, is_gone, spark_text
+from deltaproto.tables.engine_errors import first_line, is_connection_lost, spark_message
 from deltaproto.tables.java import (
     SPARK_3_MINIMUM,
     SPARK_4_MINIMUM,
-    before_spark_4,
-    connect_server,
-    file_systems,
-    own_jars,
+    connect_server_packages,
+    file_system_packages,
+    find_pyspark_jars,
+    is_spark_3,
     require_java,
 )
-from deltaproto.tables.spark_connect import connect, is_local, tell_stores
-from deltaproto.tables.storage.through_spark import surrounding_conf
+from deltaproto.tables.spark_connect import configure_stores, connect_session, is_local
+from deltaproto.tables.storage.through_spark import hadoop_conf_from_environment
 
 if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession
@@ -55,18 +55,18 @@ def spark_session(settings: SparkSettings) -> SparkSession:
     Raises:
         EngineError: names what is missing or wrong, and the remedy.
     """
-    sql = _pyspark()
+    sql = _import_pyspark()
     if settings.remote and is_local(settings.remote):
         _require_java()
-        return _started(sql.SparkSession.builder.remote(settings.remote), settings)
+        return _start_session(sql.SparkSession.builder.remote(settings.remote), settings)
     if settings.remote:
-        return connect(sql, settings)
+        return connect_session(sql, settings)
     active = sql.SparkSession.getActiveSession()
     if active is not None:
-        tell_stores(active, settings)
+        configure_stores(active, settings)
         return active
     _require_java()
-    return _started(sql.SparkSession.builder.master("local[*]"), settings)
+    return _start_session(sql.SparkSession.builder.master("local[*]"), settings)
 
 
 def sql_rows(session: SparkSession, sql: str, *columns: str) -> list[Row]:
@@ -80,7 +80,7 @@ def sql_rows(session: SparkSession, sql: str, *columns: str) -> list[Row]:
     """
     if not has_variable(sql):
         return _rows(session, sql, columns)
-    with as_written(session):
+    with without_substitution(session):
         return _rows(session, sql, columns)
 
 
@@ -90,7 +90,7 @@ def _rows(session: SparkSession, sql: str, columns: tuple[str, ...]) -> list[Row
 
 
 @contextlib.contextmanager
-def as_written(session: SparkSession) -> Iterator[None]:
+def without_substitution(session: SparkSession) -> Iterator[None]:
     """Disable variable substitution for the block.
 
     Raises:
@@ -104,7 +104,7 @@ def as_written(session: SparkSession) -> Iterator[None]:
         session.conf.set(SUBSTITUTION, "false")
         off = str(session.conf.get(SUBSTITUTION, "true")).lower() == "false"
     except Exception as error:
-        if is_gone(spark_text(error)):
+        if is_connection_lost(spark_message(error)):
             raise
         off = False
     if not off:
@@ -117,7 +117,7 @@ def as_written(session: SparkSession) -> Iterator[None]:
         yield
     except Exception as error:
         # A disconnected session takes half a minute to fail, and there is nothing to restore.
-        gone = is_gone(spark_text(error))
+        gone = is_connection_lost(spark_message(error))
         raise
     finally:
         if not gone:
@@ -157,10 +157,10 @@ def explain_start_failure(output: str) -> EngineError | None:
 
 
 def _require_java() -> None:
-    require_java(SPARK_3_MINIMUM if before_spark_4() else SPARK_4_MINIMUM)
+    require_java(SPARK_3_MINIMUM if is_spark_3() else SPARK_4_MINIMUM)
 
 
-def _pyspark() -> Any:
+def _import_pyspark() -> Any:
     try:
         from pyspark import sql
     except ImportError:
@@ -172,16 +172,19 @@ def _pyspark() -> Any:
     return sql
 
 
-def _started(builder: Any, settings: SparkSettings) -> SparkSession:
+def _start_session(builder: Any, settings: SparkSettings) -> SparkSession:
     # Lets Spark's Python workers import the same modules as this process.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = builder.appName("deltaproto")
-    reached = {**surrounding_conf(settings.stores), **settings.hadoop}
+    reached = {**hadoop_conf_from_environment(settings.stores), **settings.hadoop}
     hadoop = {f"spark.hadoop.{key}": value for key, value in reached.items()}
-    for key, value in {**_LOCAL_CONF, **_warehouse(), **hadoop, **settings.conf}.items():
+    for key, value in {**_LOCAL_CONF, **_temporary_warehouse(), **hadoop, **settings.conf}.items():
         builder = builder.config(key, value)
-    packages = [*file_systems(reached, settings.stores), *connect_server(settings.remote)]
-    complete = not packages and own_jars("delta-spark")
+    packages = [
+        *file_system_packages(reached, settings.stores),
+        *connect_server_packages(settings.remote),
+    ]
+    complete = not packages and find_pyspark_jars("delta-spark")
     if not (complete or any(key in settings.conf for key in _SUPPLIES_JARS)):
         try:
             from delta import configure_spark_with_delta_pip
@@ -193,7 +196,7 @@ def _started(builder: Any, settings: SparkSettings) -> SparkSession:
         builder = configure_spark_with_delta_pip(builder, packages)
     with tempfile.TemporaryFile() as log:
         try:
-            with _output_to(None if settings.show_log else log.fileno()):
+            with _redirect_child_output(None if settings.show_log else log.fileno()):
                 session = builder.getOrCreate()
         except Exception as error:
             log.seek(0)
@@ -203,16 +206,16 @@ def _started(builder: Any, settings: SparkSettings) -> SparkSession:
                 "run again with --debug to see Spark's output",
             ) from None
     if not settings.show_log:
-        logging.getLogger().addFilter(_no_call_that_failed)
+        logging.getLogger().addFilter(_drop_failed_calls)
     return session
 
 
-def _no_call_that_failed(record: logging.LogRecord) -> bool:
+def _drop_failed_calls(record: logging.LogRecord) -> bool:
     """Silence py4j, which logs a traceback for each call to a dead JVM in addition to raising."""
     return record.module != "java_gateway"
 
 
-def _warehouse() -> dict[str, str]:
+def _temporary_warehouse() -> dict[str, str]:
     # Spark creates its warehouse folder in the working directory even if it only reads.
     folder = tempfile.mkdtemp(prefix="deltaproto-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
@@ -220,7 +223,7 @@ def _warehouse() -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def _output_to(descriptor: int | None) -> Iterator[None]:
+def _redirect_child_output(descriptor: int | None) -> Iterator[None]:
     """Redirect the output of child processes to `descriptor`: otherwise the JVM's log lines
     would be mixed with the data on a terminal."""
     if descriptor is None:

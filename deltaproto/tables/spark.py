@@ -19,10 +19,10 @@ from deltaproto.protocol.metadata import Metadata
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.protocol.table_state import ReaderName, SparkSettings, TableState
 from deltaproto.redaction import Redactor
-from deltaproto.sql.quoting import table_name
-from deltaproto.tables.engine_errors import first_line, is_gone, spark_text
+from deltaproto.sql.quoting import sql_table_name
+from deltaproto.tables.engine_errors import first_line, is_connection_lost, spark_message
 from deltaproto.tables.session import spark_session, sql_rows
-from deltaproto.tables.storage.through_spark import unreachable
+from deltaproto.tables.storage.through_spark import find_unreachable_cause
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -64,8 +64,8 @@ class SparkReader:
         except TableError:
             raise
         except Exception as error:
-            raise _refusal(error, self._settings.redact) from None
-        return state._replace(traces=layout_on_disk(state.location))
+            raise _refusal_error(error, self._settings.redact) from None
+        return state._replace(traces=read_local_layout(state.location))
 
     def ratified(self, table: str) -> dict[int, int]:
         """Return the table's newest versions in its catalog, with their in-commit timestamps.
@@ -79,15 +79,15 @@ class SparkReader:
         try:
             rows = sql_rows(
                 session,
-                f"DESCRIBE HISTORY {table_name(location)} LIMIT {_MOST_STAGED}",
+                f"DESCRIBE HISTORY {sql_table_name(location)} LIMIT {_MOST_STAGED}",
                 *("version", "unix_millis(timestamp)"),
             )
         except Exception as error:
-            raise _refusal(error, self._settings.redact) from None
+            raise _refusal_error(error, self._settings.redact) from None
         return {int(row[0]): int(row[1]) for row in rows}
 
 
-def layout_on_disk(location: str) -> dict[Trace, bool]:
+def read_local_layout(location: str) -> dict[Trace, bool]:
     """Read the layout from the log if it is on this machine; SQL shows nothing of it."""
     from deltaproto.tables.log.reader import LogReader
 
@@ -111,7 +111,7 @@ _LAYOUT = (
 
 
 def _read(session: SparkSession, location: Location) -> TableState:
-    name = table_name(location)
+    name = sql_table_name(location)
     for _ in range(_ATTEMPTS):
         # Three statements, each on its own snapshot: consistent only if no commit came in between.
         version = _version(session, name)
@@ -140,14 +140,14 @@ def _state(
         else str(detail["location"]),
         reader=ReaderName.SPARK,
         version=version,
-        protocol=_protocol(properties),
+        protocol=_parse_protocol(properties),
         metadata=Metadata(
             id=detail.get("id"),
             name=None if location.kind is not LocationKind.NAME else detail.get("name"),
             partition_columns=tuple(detail.get("partitionColumns") or ()),
             configuration=dict(detail.get("properties") or {}),
         ),
-        clustering_columns=_clustering(detail),
+        clustering_columns=_clustering_columns(detail),
     )
 
 
@@ -155,17 +155,19 @@ def _version(session: SparkSession, name: str) -> int:
     return int(sql_rows(session, f"DESCRIBE HISTORY {name} LIMIT 1")[0]["version"])
 
 
-def _clustering(detail: Mapping[str, Any]) -> tuple[str, ...] | None:
+def _clustering_columns(detail: Mapping[str, Any]) -> tuple[str, ...] | None:
     columns = detail.get("clusteringColumns")
     return None if columns is None else tuple(columns)
 
 
-def _protocol(properties: Mapping[str, str]) -> Protocol:
+def _parse_protocol(properties: Mapping[str, str]) -> Protocol:
     reader = int(properties["delta.minReaderVersion"])
     writer = int(properties["delta.minWriterVersion"])
     names = sorted(key[len(_FEATURE) :] for key in properties if key.startswith(_FEATURE))
     for_readers = [
-        name for name in names if feature_catalog.record(name).kind is FeatureKind.READER_WRITER
+        name
+        for name in names
+        if feature_catalog.feature_record(name).kind is FeatureKind.READER_WRITER
     ]
     return Protocol.stored(
         {
@@ -202,16 +204,16 @@ _HINTS = {
 }
 
 
-def _refusal(error: BaseException, redact: Redactor) -> TableError:
-    text = spark_text(error)
-    if is_gone(text):
+def _refusal_error(error: BaseException, redact: Redactor) -> TableError:
+    text = spark_message(error)
+    if is_connection_lost(text):
         return EngineError(f"Spark disconnected: {first_line(error)}", "start it and run again")
     match = _ERROR_CLASS.search(text)
     error_class = match[1] if match else ""
     if not error_class and _VIEW.search(text):
         error_class = "EXPECT_TABLE_NOT_VIEW"
     message = redact(first_line(Exception(text)))
-    if not error_class and (refused := unreachable(text)):
+    if not error_class and (refused := find_unreachable_cause(text)):
         return TableError(refused.code, f"spark: {refused.cause or message}", refused.hint)
     code = next((code for part, code in _CODES if part in error_class), ErrorCode.CORRUPT_LOG)
     return TableError(code, f"spark: {message}", _HINTS.get(code, ""))

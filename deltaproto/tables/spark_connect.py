@@ -22,7 +22,7 @@ CONNECT_SECONDS = 10
 CONNECT_GONE_SECONDS = 30
 
 
-def connect(sql: Any, settings: SparkSettings) -> SparkSession:
+def connect_session(sql: Any, settings: SparkSettings) -> SparkSession:
     """Return a session with the server at `settings.remote`.
 
     Raises:
@@ -33,19 +33,19 @@ def connect(sql: Any, settings: SparkSettings) -> SparkSession:
     # gRPC writes every failed attempt directly to standard error.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     warnings.filterwarnings("ignore", r"\[RETRIES_EXCEEDED\]", UserWarning)
-    _knock(remote)
+    _require_listening(remote)
     try:
-        _greet(settings.remote or "", remote)
+        _wait_for_server(settings.remote or "", remote)
         builder = sql.SparkSession.builder.remote(settings.remote)
         for key, value in settings.conf.items():
             builder = builder.config(key, value)
         session = builder.getOrCreate()
-        _give_up_after(session, CONNECT_GONE_SECONDS)
+        _limit_retries(session, CONNECT_GONE_SECONDS)
         _ = session.version
         with contextlib.suppress(Exception):
             # If the server refuses this, `as_written` also refuses before it sends a statement.
             session.conf.set(SUBSTITUTION, "false")
-        tell_stores(session, settings)
+        configure_stores(session, settings)
     except EngineError:
         raise
     except Exception as error:
@@ -62,14 +62,14 @@ def connect(sql: Any, settings: SparkSettings) -> SparkSession:
     return session
 
 
-def tell_stores(session: Any, settings: SparkSettings) -> None:
+def configure_stores(session: Any, settings: SparkSettings) -> None:
     """Configure a running session for access to object stores, if requested."""
     for key, value in settings.hadoop.items():
         if session.conf.get(key, None) != value:
             session.conf.set(key, value)
 
 
-def _give_up_after(session: Any, seconds: int) -> None:
+def _limit_retries(session: Any, seconds: int) -> None:
     """Limit retries to one per second; Spark's own client retries for ten minutes."""
     pace = {"max_retries": seconds, "initial_backoff": 1000, "backoff_multiplier": 1}
     try:
@@ -99,7 +99,7 @@ def stop_retrying(session: Any) -> None:
         older["max_retries"] = 0
 
 
-def _knock(remote: Remote) -> None:
+def _require_listening(remote: ConnectServer) -> None:
     # Spark's own client retries for ten minutes before it reports that the server is down.
     try:
         address = remote.host.strip("[]"), remote.port
@@ -112,7 +112,7 @@ def _knock(remote: Remote) -> None:
         ) from None
 
 
-def _greet(url: str, remote: Remote) -> None:
+def _wait_for_server(url: str, remote: ConnectServer) -> None:
     """Wait until the server responds: Spark's own client would wait for minutes."""
     import grpc
     from pyspark.sql.connect import client
@@ -148,7 +148,7 @@ _PARAMETERS = re.compile(r"/?|/(?:;[^;=]+=[^;=]*)+")
 _EXAMPLE = "for example sc://host:15002, or sc://host:15002/;use_ssl=true;token=TOKEN"
 
 
-class Remote(NamedTuple):
+class ConnectServer(NamedTuple):
     """A Spark Connect server."""
 
     host: str
@@ -169,7 +169,7 @@ def is_local(remote: str | None) -> bool:
     return not remote or _MASTER.fullmatch(remote) is not None
 
 
-def check_remote(remote: str | None) -> None:
+def validate_remote(remote: str | None) -> None:
     """Require a Spark Connect URL or a master on this machine.
 
     Raises:
@@ -179,7 +179,7 @@ def check_remote(remote: str | None) -> None:
         parse_remote(remote)
 
 
-def parse_remote(url: str) -> Remote:
+def parse_remote(url: str) -> ConnectServer:
     """Parse a Spark Connect URL.
 
     Raises:
@@ -204,4 +204,4 @@ def parse_remote(url: str) -> Remote:
     token = "token" in given
     # Spark's client sends an unencrypted token only to this host name.
     tls = given.get("use_ssl", "").lower() == "true" or (token and named[1] != "localhost")
-    return Remote(named[1], port, tls, token)
+    return ConnectServer(named[1], port, tls, token)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from deltaproto.cli.plan_io import load_all
+from deltaproto.cli.plan_io import load_plans
 from deltaproto.render.runbook.book import Book, RunbookEntry
 from deltaproto.render.runbook.phrases import phrases
 from deltaproto.render.runbook.write import RunbookFormat, rendered
@@ -65,7 +65,7 @@ def test_in_an_inventory(cli: Cli, opened: Open) -> None:
 
 @pytest.mark.parametrize("width", [1280, 400])
 def test_in_plans(cli: Cli, opened: Open, width: int) -> None:
-    (plan,), _ = load_all([str(planned(CASES[1], cli))])
+    (plan,), _ = load_plans([str(planned(CASES[1], cli))])
     hostile = plan.plan._replace(
         table=LONG, location=f"s3://bucket/{LONG}", goal_text=LONG, warnings=(LONG,)
     )

@@ -13,9 +13,9 @@ from deltaproto.certification.client import ClientUnderTest
 from deltaproto.certification.fixtures.case import Kit
 from deltaproto.certification.fixtures.make import make_kit
 from deltaproto.certification.process import ProcessLimits
-from deltaproto.certification.verify_writes import Referee
+from deltaproto.certification.verify_writes import WriteVerifier
 from deltaproto.clients.measurement import Measurement, MeasurementCell, ResultColumn
-from deltaproto.clients.resolve import Reference
+from deltaproto.clients.resolve import ClientReference
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -63,11 +63,11 @@ def measure(kit: Kit, spark: SparkSession, tmp_path: Path) -> Measure:
     ) -> Measurement:
         tables = {each for each in wanted if each in TABLES}
         operations = {each for each in wanted if isinstance(each, ResultColumn)}
-        subject = ClientUnderTest(Reference(name, None, None), ADAPTERS / f"{name}.py", (), 2)
+        subject = ClientUnderTest(ClientReference(name, None, None), ADAPTERS / f"{name}.py", (), 2)
         return certify(
             subject,
             kit,
-            Referee(spark),
+            WriteVerifier(spark),
             tmp_path / "clients",
             command=command,
             limits=limits,

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from deltaproto.certification import adapter
-from deltaproto.certification.adapter import ReplyKind, Served
+from deltaproto.certification.adapter import ReplyKind, ServedAdapter
 from deltaproto.certification.operation import AdapterRequest
 from deltaproto.certification.process import ProcessLimits
 from deltaproto.errors import EngineError
@@ -17,7 +17,7 @@ from deltaproto.errors import EngineError
 READY = '{"ready": true, "release": "1", "python": "3", "offers": ["count"]}'
 
 
-def served(said: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Served:
+def served(said: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ServedAdapter:
     """A process that tells its id, prints these lines, and then waits."""
     host = tmp_path / "host.py"
     host.write_text(
@@ -26,13 +26,15 @@ def served(said: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         f"print({chr(10).join(said)!r}, flush=True)\n"
         "time.sleep(60)\n"
     )
-    monkeypatch.setattr(adapter, "HOST", host)
-    return Served(Path(sys.executable), tmp_path / "pid", tmp_path, ProcessLimits(seconds=10))
+    monkeypatch.setattr(adapter, "ADAPTER_SERVER", host)
+    return ServedAdapter(
+        Path(sys.executable), tmp_path / "pid", tmp_path, ProcessLimits(seconds=10)
+    )
 
 
 def test_the_real_server_answers(tmp_path: Path) -> None:
     file = Path(__file__).parent / "adapters" / "honest.py"
-    adapter = Served(Path(sys.executable), file, tmp_path, ProcessLimits(seconds=60))
+    adapter = ServedAdapter(Path(sys.executable), file, tmp_path, ProcessLimits(seconds=60))
     adapter.start()
     adapter.close()
     assert adapter.offers

@@ -16,7 +16,7 @@ from deltaproto.certification.fixtures.make import make_kit
 from deltaproto.certification.published import known_tables
 from deltaproto.clients.catalog import Catalogue
 from deltaproto.clients.entry import parse_client
-from deltaproto.clients.measurement import from_json
+from deltaproto.clients.measurement import measurement_from_json
 from deltaproto.errors import EngineError, UsageError
 from tests.certification.conftest import ADAPTERS
 from tests.conftest import Ran
@@ -85,7 +85,7 @@ def test_results_and_entry_are_written(
     results, entry = tmp_path / "results.json", tmp_path / "entry.yaml"
     ran = certify("ignores_vectors", "--results", str(results), "--entry", str(entry))
     assert ran.code == 1
-    measured = from_json(results.read_text(), "results")
+    measured = measurement_from_json(results.read_text(), "results")
     assert measured.kit_digest == kit.digest
     plain = yaml.safe_load(entry.read_text())
     candidate = Catalogue([parse_client(plain, "entry")]).resolve("ignores_vectors@1.2.3")

@@ -10,9 +10,14 @@ import pytest
 from packaging.requirements import Requirement
 
 from deltaproto.certification.adapter_server import OPERATIONS
-from deltaproto.certification.client import environment, requirements, roster, subject
+from deltaproto.certification.client import (
+    create_environment,
+    load_roster,
+    read_requirements,
+    select_client,
+)
 from deltaproto.clients import version_scheme
-from deltaproto.clients.catalog import shipped, shipped_ids
+from deltaproto.clients.catalog import load_shipped_client, shipped_client_ids
 from deltaproto.errors import EngineError, UsageError
 
 FAILING_PIP = """#!/bin/sh
@@ -22,7 +27,7 @@ case "$2" in
 esac
 """
 """a Python whose virtual environments have a pip that installs nothing"""
-NAMES = [f"{each}@{version}" for each in roster() for version in each.versions]
+NAMES = [f"{each}@{version}" for each in load_roster() for version in each.versions]
 
 
 @pytest.fixture(autouse=True)
@@ -32,7 +37,7 @@ def a_server(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_name_of_the_roster_stands_for_something_installable(name: str) -> None:
-    found = subject(name)
+    found = select_client(name)
     assert found.file.is_file()
     parsed = [Requirement(each) for each in found.requires]
     assert parsed
@@ -40,30 +45,33 @@ def test_every_name_of_the_roster_stands_for_something_installable(name: str) ->
     assert "{" not in "".join(found.requires)
 
 
-@pytest.mark.parametrize("each", roster(), ids=str)
+@pytest.mark.parametrize("each", load_roster(), ids=str)
 def test_adapters_define_operations_and_the_client_is_in_the_catalogue(each: object) -> None:
-    entry = next(known for known in roster() if known is each)
+    entry = next(known for known in load_roster() if known is each)
     tree = ast.parse(entry.file.read_text(encoding="utf-8"))
     names = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
     assert "release" in names
     assert names & set(OPERATIONS)
     assert ast.get_docstring(tree)
-    assert entry.client in shipped_ids()
-    parsed = [version_scheme.parse(shipped(entry.client).versions, v) for v in entry.versions]
+    assert entry.client in shipped_client_ids()
+    parsed = [
+        version_scheme.parse_version(load_shipped_client(entry.client).versions, v)
+        for v in entry.versions
+    ]
     assert None not in parsed
     assert parsed == sorted(parsed)
 
 
 def test_the_oldest_and_the_newest_deltalake_are_measured() -> None:
-    versions = next(each.versions for each in roster() if str(each) == "deltalake/engine")
+    versions = next(each.versions for each in load_roster() if str(each) == "deltalake/engine")
     assert len(versions) >= 12
     assert versions[0].startswith("0.10")
 
 
 def test_a_pin_replaces_what_the_adapter_asks_for() -> None:
-    assert "numpy<2" in subject("deltalake/engine@0.12.0").requires
-    assert "numpy<2" not in subject("deltalake/engine@1.6.6").requires
-    found = subject("polars/scan@1.20.0").requires
+    assert "numpy<2" in select_client("deltalake/engine@0.12.0").requires
+    assert "numpy<2" not in select_client("deltalake/engine@1.6.6").requires
+    found = select_client("polars/scan@1.20.0").requires
     assert [each for each in found if each.startswith("deltalake")] == ["deltalake<1"]
 
 
@@ -79,7 +87,7 @@ def test_a_pin_replaces_what_the_adapter_asks_for() -> None:
 )
 def test_names_that_stand_for_nothing(name: str, message: str, hint: str) -> None:
     with pytest.raises(UsageError) as raised:
-        subject(name)
+        select_client(name)
     assert message in raised.value.message
     assert hint in raised.value.hint
 
@@ -87,27 +95,27 @@ def test_names_that_stand_for_nothing(name: str, message: str, hint: str) -> Non
 def test_a_server_that_nobody_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TRINO_SERVER")
     with pytest.raises(UsageError, match="TRINO_SERVER"):
-        subject("trino@476")
+        select_client("trino@476")
 
 
 def test_an_adapter_of_ones_own(tmp_path: Path) -> None:
     own = tmp_path / "own.py"
     own.write_text('# /// script\n# dependencies = ["one=={version}", "two"]\n# ///\n')
-    assert subject("mine@3.1", own).requires == ("one==3.1", "two")
+    assert select_client("mine@3.1", own).requires == ("one==3.1", "two")
     with pytest.raises(UsageError, match="needs a version"):
-        subject("mine", own)
+        select_client("mine", own)
     own.write_text("def rows(table): ...\n")
-    assert subject("mine", own).requires == ()
+    assert select_client("mine", own).requires == ()
     own.write_text("# /// script\n# dependencies = [\n# ///\n")
     with pytest.raises(UsageError, match="not TOML"):
-        requirements(own)
+        read_requirements(own)
     with pytest.raises(UsageError, match="no adapter at"):
-        subject("mine", tmp_path / "none.py")
+        select_client("mine", tmp_path / "none.py")
 
 
 def check_failed_install(folder: Path) -> None:
     with pytest.raises(EngineError) as raised:
-        environment(("no such requirement !",), folder)
+        create_environment(("no such requirement !",), folder)
     assert raised.value.message == "cannot install no such requirement !"
     assert "\n" not in raised.value.hint
     assert not list(folder.glob("*/.ready"))
@@ -130,5 +138,5 @@ def test_what_pip_cannot_install_is_said_in_one_line(tmp_path: Path) -> None:
 
 
 def test_no_requirements_need_no_environment(tmp_path: Path) -> None:
-    assert environment((), tmp_path).exists()
+    assert create_environment((), tmp_path).exists()
     assert list(tmp_path.iterdir()) == []

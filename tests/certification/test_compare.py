@@ -10,7 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deltaproto.certification.adapter_server import plain
-from deltaproto.certification.compare import number_differs, rows_differ, same, schema_differs
+from deltaproto.certification.compare import (
+    describe_number_difference,
+    describe_row_difference,
+    describe_schema_difference,
+    is_same_value,
+)
 from deltaproto.certification.fixtures.recipe import ANY
 from tests.certification.made import case, rows
 
@@ -22,7 +27,7 @@ def test_rows_are_the_same_in_any_order(ids: list[int], chance: random.Random) -
     wanted = list(rows(*ids))
     found = [dict(row) for row in wanted]
     chance.shuffle(found)
-    assert rows_differ(case(), found, wanted) == ""
+    assert describe_row_difference(case(), found, wanted) == ""
 
 
 @given(IDS.filter(bool), st.data())
@@ -43,7 +48,7 @@ def test_any_change_of_a_row_is_seen(ids: list[int], data: st.DataObject) -> Non
         found[place]["more"] = 1
     else:
         found[place]["id"] = 1000
-    assert rows_differ(case(), found, wanted) != ""
+    assert describe_row_difference(case(), found, wanted) != ""
 
 
 @pytest.mark.parametrize(
@@ -60,7 +65,7 @@ def test_any_change_of_a_row_is_seen(ids: list[int], data: st.DataObject) -> Non
     ],
 )
 def test_what_is_wrong_is_said(found: Any, why: str) -> None:
-    assert why in rows_differ(case(), found, list(rows(0, 1)))
+    assert why in describe_row_difference(case(), found, list(rows(0, 1)))
 
 
 @pytest.mark.parametrize(
@@ -103,7 +108,7 @@ def test_what_is_wrong_is_said(found: Any, why: str) -> None:
     ],
 )
 def test_values(found: Any, wanted: Any, kind: str, equal: bool) -> None:
-    assert same(found, wanted, kind) is equal
+    assert is_same_value(found, wanted, kind) is equal
 
 
 @pytest.mark.parametrize(
@@ -121,18 +126,18 @@ def test_values(found: Any, wanted: Any, kind: str, equal: bool) -> None:
     ],
 )
 def test_schemas(found: Any, fault: str) -> None:
-    told = schema_differs(case(), found)
+    told = describe_schema_difference(case(), found)
     assert (told == "") == (fault == "")
     assert fault in told
 
 
 @given(st.integers(-(2**62), 2**62), st.integers(-(2**62), 2**62))
 def test_numbers(found: int, wanted: int) -> None:
-    assert (number_differs(found, wanted) == "") == (found == wanted)
+    assert (describe_number_difference(found, wanted) == "") == (found == wanted)
 
 
 def test_no_number_is_wrong() -> None:
-    assert number_differs(None, 20) == "nothing instead of 20"
+    assert describe_number_difference(None, 20) == "nothing instead of 20"
 
 
 @given(

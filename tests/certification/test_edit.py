@@ -11,10 +11,15 @@ import pyarrow.parquet as pq
 import pytest
 
 from deltaproto.certification.fixtures.case import load_kit
-from deltaproto.certification.fixtures.edit import edit, expire
+from deltaproto.certification.fixtures.edit import apply_edit, expire_commits
 from deltaproto.certification.fixtures.recipe import Edit
-from deltaproto.certification.observe import commits_since, observe, plain_rows, rows_untouched
-from deltaproto.certification.scrub import scrubbed
+from deltaproto.certification.observe import (
+    are_rows_untouched,
+    commits_since,
+    observe_newest,
+    read_live_rows,
+)
+from deltaproto.certification.scrub import scrub_error
 from deltaproto.errors import UsageError
 from tests.support.logs import Log, add, column, commit_info, metadata, protocol, schema_string
 
@@ -28,16 +33,16 @@ def table(log: Log) -> Path:
 
 
 def test_a_protocol_is_replaced_wherever_it_stands(table: Path) -> None:
-    edit(table, Edit((3, 7), ("deletionVectors",), ("deletionVectors",)))
-    seen = observe(table)
+    apply_edit(table, Edit((3, 7), ("deletionVectors",), ("deletionVectors",)))
+    seen = observe_newest(table)
     assert seen.protocol["readerFeatures"] == ["deletionVectors"]
     assert (seen.version, seen.files) == (1, frozenset({"a"}))
     assert list((table / "_delta_log").glob("*.crc")) == []
 
 
 def test_an_invariant_and_a_domain(table: Path) -> None:
-    edit(table, Edit(invariant=("price", "price >= 0"), domain=("mine", '{"a":1}')))
-    seen = observe(table)
+    apply_edit(table, Edit(invariant=("price", "price >= 0"), domain=("mine", '{"a":1}')))
+    seen = observe_newest(table)
     (field,) = seen.schema["fields"]
     rule = json.loads(field["metadata"]["delta.invariants"])
     assert rule == {"expression": {"expression": "price >= 0"}}
@@ -54,40 +59,40 @@ def test_old_commits_go_and_the_checkpoint_stays(log: Log) -> None:
         log.commit(version, commit_info(), protocol(1, 2), metadata())
     log.checkpoint(1, protocol(1, 2), metadata())
     log.checkpoint(3, protocol(1, 2), metadata())
-    expire(log.root)
+    expire_commits(log.root)
     assert sorted(file.name[17:] for file in log.folder.iterdir()) == [
         "003.checkpoint.parquet",
         "003.json",
         "004.json",
     ]
-    assert observe(log.root).version == 4
+    assert observe_newest(log.root).version == 4
 
 
 def test_rows_behind_a_vector_are_not_told_from_files(log: Log) -> None:
     log.commit(0, commit_info(), protocol(1, 2), metadata())
-    assert plain_rows(log.root) == []
+    assert read_live_rows(log.root) == []
     pq.write_table(pa.table({"id": [2, 1], "word": [b"b", None]}), log.root / "a b")
     log.commit(10, add("a%20b"))
     for version in range(1, 10):
         log.commit(version, commit_info())
-    assert plain_rows(log.root) == [{"id": 1, "word": None}, {"id": 2, "word": "b"}]
+    assert read_live_rows(log.root) == [{"id": 1, "word": None}, {"id": 2, "word": "b"}]
     log.path(10, ".json").unlink()
     for version in range(1, 10):
         log.path(version, ".json").unlink()
     vector = {"storageType": "u", "pathOrInlineDv": "x", "sizeInBytes": 1, "cardinality": 1}
     log.commit(1, add("a", deletionVector=vector))
-    assert plain_rows(log.root) is None
+    assert read_live_rows(log.root) is None
     log.commit(2, {"remove": {"path": "a", "deletionVector": vector, "dataChange": True}})
     log.commit(3, add("gone"))
-    assert plain_rows(log.root) is None
+    assert read_live_rows(log.root) is None
 
 
 def _moved(log: Log, tmp_path: Path) -> bool:
     """Whether anything in `log` since version 1 can have touched a row of the copy before it."""
     source = tmp_path / "source"
-    before = observe(source)
+    before = observe_newest(source)
     since = commits_since(log.root, before.version)
-    return not rows_untouched(before, observe(log.root), since, source, log.root)
+    return not are_rows_untouched(before, observe_newest(log.root), since, source, log.root)
 
 
 def test_rows_are_untouched_only_where_no_action_and_no_byte_says_otherwise(
@@ -147,7 +152,7 @@ def test_errors_are_the_same_in_each_run() -> None:
     folder = Path("/some/where")
     one = "Error: /some/where/t/a 6f1c2a34-0000-1111-2222-333344445555 at 0x7f00aa11\n  twice"
     other = "Error: /some/where/t/a 00000000-9999-1111-2222-333344445555 at 0x1111111  twice"
-    assert scrubbed(one, [folder]) == scrubbed(other, [folder]) == "Error: …/t/a … at … twice"
-    assert len(scrubbed("x" * 1000, [])) == 240
+    assert scrub_error(one, [folder]) == scrub_error(other, [folder]) == "Error: …/t/a … at … twice"
+    assert len(scrub_error("x" * 1000, [])) == 240
     py4j = "An error occurred while calling o67.collectToPython.\n: java.lang.Error: no"
-    assert scrubbed(py4j, []) == "java.lang.Error: no"
+    assert scrub_error(py4j, []) == "java.lang.Error: no"

@@ -9,7 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deltaproto.certification.entry import Known, entry, left_over, outcomes
+from deltaproto.certification.entry import (
+    KnownTable,
+    build_entry,
+    collect_outcomes,
+    find_entry_discrepancies,
+)
 from deltaproto.certification.fixtures.recipe import FeatureEvidence
 from deltaproto.clients.measurement import (
     MeasuredOutcome,
@@ -30,7 +35,7 @@ STRANGE = "nobodyKnowsThisFeature"
 
 def _known(
     name: str, protocol: Mapping[str, Any], state: FeatureEvidence, feature: str | None
-) -> Known:
+) -> KnownTable:
     stored = Protocol.stored(protocol)
     used = dict.fromkeys(stored.supported, False)
     absent = set(stored.supported)
@@ -42,17 +47,19 @@ def _known(
         used[STRANGE] = True
     table = case(name, feature=feature, state=state)
     mode = {"delta.columnMapping.mode": "name"} if feature == "columnMapping" else {}
-    return Known(table, table_requirements(stored, used, mode, absent=absent))
+    return KnownTable(table, table_requirements(stored, used, mode, absent=absent))
 
 
 def _lists(*names: str) -> dict[str, Any]:
-    whole = sorted(feature_catalog.closure(names))
-    readers = [n for n in whole if feature_catalog.record(n).kind is FeatureKind.READER_WRITER]
+    whole = sorted(feature_catalog.with_required_features(names))
+    readers = [
+        n for n in whole if feature_catalog.feature_record(n).kind is FeatureKind.READER_WRITER
+    ]
     found = {"minReaderVersion": 3 if readers else 1, "minWriterVersion": 7}
     return {**found, "writerFeatures": whole, **({"readerFeatures": readers} if readers else {})}
 
 
-def tables() -> Iterable[Known]:
+def tables() -> Iterable[KnownTable]:
     for reader in (1, 2):
         for writer in range(1, 7):
             pair = {"minReaderVersion": reader, "minWriterVersion": writer}
@@ -75,7 +82,7 @@ def tables() -> Iterable[Known]:
 
 
 TABLES = tuple(tables())
-Does = Callable[[Known, ResultColumn], MeasuredOutcome]
+Does = Callable[[KnownTable, ResultColumn], MeasuredOutcome]
 
 
 def measured(does: Does) -> Measurement:
@@ -95,7 +102,7 @@ def measured(does: Does) -> Measurement:
 def strict(understood: Iterable[str], legacy: int = 6) -> Does:
     """A client that knows these features and those legacy versions, and refuses the rest."""
 
-    def does(known: Known, operation: ResultColumn) -> MeasuredOutcome:
+    def does(known: KnownTable, operation: ResultColumn) -> MeasuredOutcome:
         protocol = known.needs.protocol
         listed = protocol.writer_features if not operation.reads else protocol.reader_features
         if protocol.min_reader_version == 2 or protocol.min_writer_version < 7:
@@ -112,20 +119,20 @@ def strict(understood: Iterable[str], legacy: int = 6) -> Does:
 def test_a_strict_client_needs_gates_only() -> None:
     understood = ("deletionVectors", "columnMapping")
     found = measured(strict(understood))
-    plain = entry(found, TABLES)
+    plain = build_entry(found, TABLES)
     assert plain["read"] == {"legacy": [1, 2], "features": ["columnMapping", "deletionVectors"]}
     assert plain["write"]["features"] == ["columnMapping", "deletionVectors"]
     assert plain["write"]["legacy"] == [1, 2, 3, 4, 5, 6]
     assert plain["access"] == ["read", "append", "dml"]
     assert "known_bad" not in plain
-    assert left_over(plain, found, TABLES) == []
+    assert find_entry_discrepancies(plain, found, TABLES) == []
     (proof,) = plain["evidence"]
     assert (proof["kind"], proof["date"]) == ("measured", "2026-11-22")
     assert "deltaproto" in proof["reference"]
 
 
 def test_a_client_that_goes_by_versions_has_no_features() -> None:
-    plain = entry(measured(strict((), legacy=2)), TABLES)
+    plain = build_entry(measured(strict((), legacy=2)), TABLES)
     assert plain["read"] == {"legacy": [1], "features": []}
     assert plain["write"]["legacy"] == [1, 2]
     assert plain["write"]["readers"] == [1]
@@ -138,22 +145,22 @@ def test_who_only_vacuums_has_no_gate_for_writing() -> None:
         MeasurementCell("deletionVectors.present", ResultColumn.VACUUM, MeasuredOutcome.RIGHT)
     ]
     found = found._replace(cells=tuple(cells))
-    plain = entry(found, TABLES)
+    plain = build_entry(found, TABLES)
     assert plain["access"] == ["read"]
     assert "write" not in plain
-    assert left_over(plain, found, TABLES) == []
+    assert find_entry_discrepancies(plain, found, TABLES) == []
 
 
 def test_who_ignores_a_feature_is_wrong_where_its_traces_are() -> None:
     honest = strict(FEATURES)
 
-    def does(known: Known, operation: ResultColumn) -> MeasuredOutcome:
+    def does(known: KnownTable, operation: ResultColumn) -> MeasuredOutcome:
         if known.case.name == "deletionVectors.present":
             return MeasuredOutcome.WRONG
         return honest(known, operation)
 
     found = measured(does)
-    plain = entry(found, TABLES)
+    plain = build_entry(found, TABLES)
     assert plain["known_bad"] == [
         {
             "features": ["deletionVectors"],
@@ -163,7 +170,7 @@ def test_who_ignores_a_feature_is_wrong_where_its_traces_are() -> None:
             "where": "present",
         }
     ]
-    assert left_over(plain, found, TABLES) == []
+    assert find_entry_discrepancies(plain, found, TABLES) == []
 
 
 def test_who_checks_nothing_has_no_gate() -> None:
@@ -172,12 +179,12 @@ def test_who_checks_nothing_has_no_gate() -> None:
             MeasuredOutcome.WRONG if "unknown" in known.case.name else MeasuredOutcome.RIGHT
         )
     )
-    plain = entry(found, (*TABLES, *_future()))
+    plain = build_entry(found, (*TABLES, *_future()))
     assert "unchecked" in plain["read"]
     assert "unchecked" in plain["write"]
 
 
-def _future() -> Iterable[Known]:
+def _future() -> Iterable[KnownTable]:
     for name, versions in (("4-7", (4, 7)), ("1-8", (1, 8))):
         protocol = {"minReaderVersion": versions[0], "minWriterVersion": versions[1]}
         yield _known(f"protocol.{name}", protocol, FeatureEvidence.PROTOCOL, None)
@@ -194,7 +201,7 @@ def test_the_worst_operation_decides_and_a_schema_or_an_older_version_does_not()
         MeasurementCell("c", ResultColumn.ROWS, MeasuredOutcome.RIGHT),
         MeasurementCell("d", ResultColumn.APPEND, MeasuredOutcome.NOT_OFFERED),
     ]
-    found = outcomes(cells)
+    found = collect_outcomes(cells)
     assert found["a", Access.READ] == (MeasuredOutcome.WRONG, "count: 10 instead of 20")
     assert found["b", Access.READ].outcome is MeasuredOutcome.REFUSED
     assert found["c", Access.READ].outcome is MeasuredOutcome.RIGHT
@@ -208,7 +215,7 @@ def test_an_entry_never_promises_more_than_was_measured(
     knows = understood | ({"domainMetadata"} if "rowTracking" in understood else set())
     honest = strict(knows, legacy)
 
-    def does(known: Known, operation: ResultColumn) -> MeasuredOutcome:
+    def does(known: KnownTable, operation: ResultColumn) -> MeasuredOutcome:
         outcome = honest(known, operation)
         used = known.case.state in (FeatureEvidence.ENABLED, FeatureEvidence.PRESENT)
         if careless and used and outcome is MeasuredOutcome.RIGHT and not operation.reads:
@@ -216,23 +223,27 @@ def test_an_entry_never_promises_more_than_was_measured(
         return outcome
 
     found = measured(does)
-    assert [each for each in left_over(entry(found, TABLES), found, TABLES) if each.looser] == []
+    assert [
+        each
+        for each in find_entry_discrepancies(build_entry(found, TABLES), found, TABLES)
+        if each.looser
+    ] == []
 
 
 @pytest.mark.parametrize("operation", [ResultColumn.ROWS, ResultColumn.APPEND])
 def test_a_refusal_that_gates_do_not_explain_is_kept(operation: ResultColumn) -> None:
     honest = strict(FEATURES)
 
-    def does(known: Known, asked: ResultColumn) -> MeasuredOutcome:
+    def does(known: KnownTable, asked: ResultColumn) -> MeasuredOutcome:
         hit = known.case.feature == "timestampNtz" and known.case.state is FeatureEvidence.PRESENT
         return MeasuredOutcome.REFUSED if hit and asked is operation else honest(known, asked)
 
     found = measured(does)
-    plain = entry(found, TABLES)
+    plain = build_entry(found, TABLES)
     (bad,) = plain["known_bad"]
     assert bad["fails"] is True
     assert bad["access"] == [str(operation.access)]
-    assert left_over(plain, found, TABLES) == []
+    assert find_entry_discrepancies(plain, found, TABLES) == []
 
 
 class TestHazards:
@@ -240,13 +251,13 @@ class TestHazards:
 
     HAZARDS = ("absolute-paths", "type void")
 
-    def tables(self) -> tuple[Known, ...]:
+    def tables(self) -> tuple[KnownTable, ...]:
         protocol = {"minReaderVersion": 1, "minWriterVersion": 2}
         made = []
         for hazard in self.HAZARDS:
             table = case(f"layout.{hazard}", state=FeatureEvidence.LAYOUT, hazard=hazard)
             asked = table_requirements(Protocol.stored(protocol), {}, {}, hazards=[hazard])
-            made.append(Known(table, asked))
+            made.append(KnownTable(table, asked))
         return (*TABLES, *made)
 
     def measured(self, outcomes: Mapping[tuple[str, ResultColumn], MeasuredOutcome]) -> Measurement:
@@ -266,7 +277,7 @@ class TestHazards:
                 ("type void", ResultColumn.APPEND): MeasuredOutcome.RIGHT,
             }
         )
-        plain = entry(found, self.tables())
+        plain = build_entry(found, self.tables())
         assert "known_bad" not in plain
         verdicts = {
             (hazard, access): item["verdict"]
@@ -280,7 +291,7 @@ class TestHazards:
             ("type void", "read"): "wrong",
             ("type void", "append"): "ok",
         }
-        assert left_over(plain, found, self.tables()) == []
+        assert find_entry_discrepancies(plain, found, self.tables()) == []
 
     def test_what_the_gates_refuse_says_nothing_of_a_hazard(self) -> None:
         protocol = {"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": ["clustering"]}
@@ -291,18 +302,18 @@ class TestHazards:
             MeasurementCell("layout.made", ResultColumn.APPEND, MeasuredOutcome.REFUSED),
         )
         found = measured(strict(()))._replace(cells=cells)
-        assert "hazards" not in entry(found, [*TABLES, Known(table, asked)])
+        assert "hazards" not in build_entry(found, [*TABLES, KnownTable(table, asked)])
 
 
 def test_a_writer_that_takes_more_than_its_reader_is_told_apart() -> None:
-    def does(known: Known, operation: ResultColumn) -> MeasuredOutcome:
+    def does(known: KnownTable, operation: ResultColumn) -> MeasuredOutcome:
         return strict(() if operation.reads else ("columnMapping",))(known, operation)
 
     found = measured(does)
-    plain = entry(found, TABLES)
+    plain = build_entry(found, TABLES)
     assert plain["read"]["features"] == []
     assert plain["write"]["reader_features"] == ["columnMapping"]
-    assert left_over(plain, found, TABLES) == []
+    assert find_entry_discrepancies(plain, found, TABLES) == []
 
 
 def test_who_refuses_to_remove_rows_of_an_append_only_table_agrees() -> None:
@@ -317,7 +328,7 @@ def test_who_refuses_to_remove_rows_of_an_append_only_table_agrees() -> None:
         MeasurementCell("appendOnly.enabled", ResultColumn.DELETE, MeasuredOutcome.RIGHT),
     )
     found = measured(strict(()))._replace(cells=cells)
-    tables = [*TABLES, Known(table, asked)]
-    plain = entry(found, tables)
+    tables = [*TABLES, KnownTable(table, asked)]
+    plain = build_entry(found, tables)
     assert "known_bad" not in plain
-    assert left_over(plain, found, tables) == []
+    assert find_entry_discrepancies(plain, found, tables) == []

@@ -8,7 +8,12 @@ from hypothesis import strategies as st
 
 from deltaproto.certification.fixtures.recipe import ANY, DOUBLED, FeatureEvidence
 from deltaproto.certification.fixtures.recipes import recipes
-from deltaproto.certification.operation import changes, operations, requests, rows_after
+from deltaproto.certification.operation import (
+    build_requests,
+    expected_changes,
+    operations_for,
+    rows_after,
+)
 from deltaproto.clients.measurement import ResultColumn
 from deltaproto.protocol import feature_catalog
 from tests.certification.made import SCHEMA, case
@@ -24,10 +29,10 @@ def test_a_change_feed_leads_from_before_to_after(
     table = case(ids=ids)
     after = sorted(row["id"] for row in rows_after(table, operation))
     left = set(ids)
-    for kind, number in changes(table, operation):
+    for kind, number in expected_changes(table, operation):
         if kind == "delete":
             left.discard(number)
-    left |= {number for kind, number in changes(table, operation) if kind == "insert"}
+    left |= {number for kind, number in expected_changes(table, operation) if kind == "insert"}
     assert sorted(left) == after
     assert len(after) == len(set(after))
 
@@ -41,7 +46,7 @@ def test_what_only_reads_or_maintains_keeps_every_row(operation: ResultColumn) -
 
 
 def test_a_filter_is_one_request_for_each_comparison() -> None:
-    found = list(requests(case(), ResultColumn.FILTER))
+    found = list(build_requests(case(), ResultColumn.FILTER))
     assert [request.arguments["where"] for request in found] == [
         {"column": "id", "op": ">=", "value": 10}
     ]
@@ -50,11 +55,11 @@ def test_a_filter_is_one_request_for_each_comparison() -> None:
 def test_rows_to_write_have_every_column_of_the_table() -> None:
     schema = (*SCHEMA, ("twice", "long"), ("at", "timestamp_ntz"))
     table = case(schema=schema, fill={"twice": DOUBLED}, omitted={"twice": 600})
-    (request,) = requests(table, ResultColumn.APPEND)
+    (request,) = build_requests(table, ResultColumn.APPEND)
     assert request.arguments["rows"]["columns"] == [list(column) for column in schema]
     first, _ = request.arguments["rows"]["values"]
     assert first == {"id": 100, "word": "new", "price": 1.5, "twice": 200, "at": None}
-    (request,) = requests(table, ResultColumn.APPEND_OMITTING)
+    (request,) = build_requests(table, ResultColumn.APPEND_OMITTING)
     assert ["twice", "long"] not in request.arguments["rows"]["columns"]
     assert "twice" not in request.arguments["rows"]["values"][0]
     assert rows_after(table, ResultColumn.APPEND_OMITTING)[-1]["twice"] == 600
@@ -62,9 +67,9 @@ def test_rows_to_write_have_every_column_of_the_table() -> None:
 
 def test_a_table_about_its_protocol_is_asked_one_thing_of_each_kind() -> None:
     table = case(state=FeatureEvidence.LISTED, filters=(), past=None)
-    asked = operations(table)
+    asked = operations_for(table)
     assert [str(operation.access) for operation in asked] == ["read", "append", "dml", "maintain"]
-    assert len(operations(case())) > 10
+    assert len(operations_for(case())) > 10
 
 
 def test_every_feature_has_a_table() -> None:
@@ -81,4 +86,4 @@ def test_recipes_have_names_of_their_own() -> None:
 
 def test_every_operation_is_asked_somewhere() -> None:
     whole = case(omitted={"price": 1.0}, violating={"price": -1})
-    assert set(operations(whole)) == set(ResultColumn)
+    assert set(operations_for(whole)) == set(ResultColumn)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from deltaproto.certification.invariants import broken
+from deltaproto.certification.invariants import find_violations
 from deltaproto.clients.measurement import ResultColumn
 from tests.certification.made import seen
 
@@ -26,7 +26,7 @@ def added(**more: Any) -> dict[str, Any]:
 def told(
     before: Any, after: Any, *actions: Any, operation: ResultColumn = ResultColumn.APPEND
 ) -> str:
-    return "; ".join(broken(operation, before, after, [list(actions)] if actions else []))
+    return "; ".join(find_violations(operation, before, after, [list(actions)] if actions else []))
 
 
 def test_nothing_is_owed_by_who_changes_nothing() -> None:

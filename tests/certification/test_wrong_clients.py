@@ -15,9 +15,9 @@ from deltaproto.certification.certify import certify
 from deltaproto.certification.client import ClientUnderTest
 from deltaproto.certification.fixtures.case import Kit
 from deltaproto.certification.process import ProcessLimits
-from deltaproto.certification.verify_writes import Referee
+from deltaproto.certification.verify_writes import WriteVerifier
 from deltaproto.clients.measurement import MeasuredOutcome, MeasurementCell, ResultColumn
-from deltaproto.clients.resolve import Reference
+from deltaproto.clients.resolve import ClientReference
 from tests.certification.conftest import ADAPTERS, Measure, cell
 from tests.support.engines import needs_delta
 
@@ -65,9 +65,9 @@ def test_an_interrupted_run_asks_nothing_more(
         if done == 5:
             os.kill(os.getpid(), signal.SIGINT)
 
-    subject = ClientUnderTest(Reference("honest", None, None), ADAPTERS / "honest.py", (), 2)
+    subject = ClientUnderTest(ClientReference("honest", None, None), ADAPTERS / "honest.py", (), 2)
     with pytest.raises(KeyboardInterrupt):
-        certify(subject, kit, Referee(spark), tmp_path, progress=interrupted)
+        certify(subject, kit, WriteVerifier(spark), tmp_path, progress=interrupted)
     # What the processes and the referees were at, and what came before the signal.
     assert told < 40
 
@@ -261,7 +261,7 @@ def test_a_command_that_misbehaves(
     program = tmp_path / "client.sh"
     program.write_text(script)
     measured = certify(
-        ClientUnderTest(Reference("shell", None, None), ADAPTERS, (), 1),
+        ClientUnderTest(ClientReference("shell", None, None), ADAPTERS, (), 1),
         kit,
         None,
         tmp_path,

@@ -17,7 +17,7 @@ from deltaproto.clients.catalog import Catalogue
 from deltaproto.clients.model import Access
 from deltaproto.clients.verdicts import evaluate_clients
 from deltaproto.inspection import Inspection, ReadRequest, inspect_table
-from deltaproto.inspection.facts import facts
+from deltaproto.inspection.facts import facts_from_inspection
 from deltaproto.protocol.protocol import Protocol
 from tests.protocol.strategies import NAMES, UNKNOWN, protocols
 from tests.support.contract import validate
@@ -85,7 +85,9 @@ def alone(table: str, asked: list[str], wanted: list[Access]) -> list[dict[str, 
             "commands": [remedy.command_for(table) for remedy in verdict.remedies],
         }
         for name in asked
-        for verdict in evaluate_clients(Catalogue().resolve(name), wanted, facts(found).needs)
+        for verdict in evaluate_clients(
+            Catalogue().resolve(name), wanted, facts_from_inspection(found).needs
+        )
     ]
 
 

@@ -17,7 +17,7 @@ from deltaproto.clients.catalog import Catalogue
 from deltaproto.clients.matching import Verdict
 from deltaproto.clients.model import Access
 from deltaproto.clients.requirements import TableRequirements, table_requirements
-from deltaproto.clients.usability import Usability, known_versions, usability
+from deltaproto.clients.usability import Usability, find_usability, known_versions
 from deltaproto.clients.verdicts import evaluate_clients
 from tests.conftest import Ran
 from tests.protocol.strategies import NAMES, UNKNOWN, protocols
@@ -74,7 +74,7 @@ def assert_agrees(each: Usability, table: TableRequirements) -> None:
 @given(table=any_needs(), client=st.sampled_from(CLIENTS))
 @settings(max_examples=examples(150))
 def test_it_agrees_with_each_version_by_itself(table: TableRequirements, client: Any) -> None:
-    for each in usability(client, BOTH, table):
+    for each in find_usability(client, BOTH, table):
         assert_agrees(each, table)
 
 
@@ -83,7 +83,7 @@ def test_it_agrees_with_each_version_by_itself(table: TableRequirements, client:
 @settings(max_examples=examples(200))
 def test_every_client_and_version_agrees_on_200_tables(table: TableRequirements) -> None:
     for client in CLIENTS:
-        for each in usability(client, BOTH, table):
+        for each in find_usability(client, BOTH, table):
             assert_agrees(each, table)
 
 

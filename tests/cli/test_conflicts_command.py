@@ -9,9 +9,9 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from deltaproto.conflicts import ExceptionName, MatrixEngine, Operation
-from deltaproto.conflicts.operation import LISTED
+from deltaproto.conflicts.operation import LISTED_OPERATIONS
 from deltaproto.conflicts.row_level import PREVIEW_SETTING
-from deltaproto.render.schemas import schema
+from deltaproto.render.schemas import load_schema
 from tests.conftest import Ran
 from tests.support.contract import documents
 from tests.support.logs import Log, column, metadata, protocol, schema_string
@@ -53,7 +53,7 @@ class TestWithoutTable:
         assert document["isolation"] == level
         assert document["row_level_concurrency"] == "off"
         assert document["table"] is None
-        assert len(document["cells"]) == len(LISTED) ** 2
+        assert len(document["cells"]) == len(LISTED_OPERATIONS) ** 2
         assert document["complete"] is True
 
     def test_one_cell(self, answer: Callable[..., dict[str, Any]]) -> None:
@@ -67,7 +67,7 @@ class TestWithoutTable:
     def test_one_operation(self, answer: Callable[..., dict[str, Any]]) -> None:
         assert {c["against"] for c in answer("--against", "MERGE")["cells"]} == {"MERGE"}
         row = answer("--operation", "MERGE")["cells"]
-        assert [c["against"] for c in row] == list(LISTED)
+        assert [c["against"] for c in row] == list(LISTED_OPERATIONS)
 
     def test_with_row_level_concurrency(self, answer: Callable[..., dict[str, Any]]) -> None:
         words = ("--operation", "OPTIMIZE", "--against", "UPDATE", "--row-level-concurrency")
@@ -382,7 +382,7 @@ class TestItem8:
         sql = "RESTORE TABLE t TO VERSION AS OF 1"
         document = answer("--engine", engine, "--sql", sql)
         assert document["statement"]["operation"] == "RESTORE"
-        assert [cell["against"] for cell in document["cells"]] == list(LISTED)
+        assert [cell["against"] for cell in document["cells"]] == list(LISTED_OPERATIONS)
         assert all(cell["conflict"] != "no" for cell in document["cells"])
         assert answer("--engine", engine, "--operation", "restore")["cells"] == document["cells"]
 
@@ -395,7 +395,7 @@ class TestItem8:
 
 class TestSchema:
     def test_it_is_valid_and_its_closed_lists_are_those_of_the_code(self) -> None:
-        document = schema("conflicts")
+        document = load_schema("conflicts")
         Draft202012Validator.check_schema(document)
         assert document["$id"] == "conflicts.schema.json"
         assert document["$defs"]["operation"]["enum"] == list(Operation)
@@ -404,4 +404,4 @@ class TestSchema:
 
     def test_every_member_is_required(self, cli: Cli) -> None:
         ran = cli("conflicts", "--exception", "ConcurrentWrite", "--format", "json")
-        assert {*ran.json} == {*schema("conflicts")["required"], "exception"}
+        assert {*ran.json} == {*load_schema("conflicts")["required"], "exception"}

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from deltaproto.errors import TableError
-from deltaproto.fleet.read_inventory import facts_of
+from deltaproto.fleet.read_inventory import facts_from_row
 from deltaproto.inspection import inspect as inspecting
-from deltaproto.plan_inputs.client_scope import Users
+from deltaproto.plan_inputs.client_scope import ClientScope
 from deltaproto.planning.request import PlanInput
 from tests.conftest import Ran
 from tests.support.contract import validate
@@ -146,14 +146,14 @@ def test_a_defect_on_one_table_is_the_error_of_that_table(
     names = [str(tmp_path / name) for name in ("before", "odd", "after")]
     for name in names:
         Log(Path(name)).commit(0, protocol(1, 2), metadata())
-    judged = inspecting.judged
+    judged = inspecting.run_rules
 
     def fails(state: Any, *more: Any) -> Any:
         if state.table.endswith("odd"):
             raise raised
         return judged(state, *more)
 
-    monkeypatch.setattr(inspecting, "judged", fails)
+    monkeypatch.setattr(inspecting, "run_rules", fails)
     for command, more in (("inspect", ()), ("check", ("--client", "trino@476"))):
         ran = cli(command, *names, *more, "--format", "json")
         assert ran.code == 3
@@ -161,7 +161,7 @@ def test_a_defect_on_one_table_is_the_error_of_that_table(
         assert ran.out.count('"internal"') == 1
         assert len(ran.out) < 100_000
         validate(command, ran.json)
-    monkeypatch.setattr("deltaproto.plan_inputs.from_log.judged", fails)
+    monkeypatch.setattr("deltaproto.plan_inputs.from_log.run_rules", fails)
     ran = cli("plan-downgrade", *names, "--lowest", "--format", "jsonl")
     assert [name in ran.out for name in names] == [True] * 3
     assert ran.code == 3
@@ -174,14 +174,14 @@ def test_a_planner_that_fails_on_one_table_plans_the_others(
     names = [str(tmp_path / name) for name in ("before", "odd", "after")]
     for name in names:
         Log(Path(name)).commit(0, protocol(1, 2), metadata())
-    on = Users.on
+    on = ClientScope.on
 
-    def fails(users: Users, given: PlanInput) -> PlanInput:
+    def fails(users: ClientScope, given: PlanInput) -> PlanInput:
         if given.name.endswith("odd"):
             raise RecursionError
         return on(users, given)
 
-    monkeypatch.setattr(Users, "on", fails)
+    monkeypatch.setattr(ClientScope, "on", fails)
     ran = cli("plan-downgrade", *names, "--lowest", "--format", "jsonl")
     assert ran.out.count('"internal"') == 1
     assert ran.out.count('"plan_id"') == 2
@@ -217,4 +217,4 @@ def test_a_saved_version_below_zero_is_refused(cli: Cli, log: Log, tmp_path: Pat
 def test_an_inventory_row_with_a_version_below_zero_is_an_error(cli: Cli, log: Log) -> None:
     row = {"table": "t", "location": "file:///t", "version": -5, "features": (), "findings": ()}
     with pytest.raises(TableError, match="the inventory has -5 as the table's version"):
-        facts_of({**dict.fromkeys(("min_reader_version", "reader_features")), **row})
+        facts_from_row({**dict.fromkeys(("min_reader_version", "reader_features")), **row})

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 import yaml
 
-from deltaproto.certification.entry import Left
+from deltaproto.certification.entry import Discrepancy
 from deltaproto.clients.measurement import (
     MeasuredOutcome,
     Measurement,
@@ -440,7 +440,7 @@ def test_what_a_certified_client_says(format_: PageFormat, evil: str) -> None:
         measured = Measurement(
             evil, evil, evil, evil, 1, evil, evil, evil, evil, (evil,), 2, 12.3, tuple(cells)
         )
-        left = Left(evil, Access.READ, Verdict.OK, MeasuredOutcome.WRONG, evil)
+        left = Discrepancy(evil, Access.READ, Verdict.OK, MeasuredOutcome.WRONG, evil)
         made = Certified(measured, {evil: case(evil)}, (evil, "--kit", evil), (left,))
         file = io.StringIO()
         write_certified(made, format_, file, color=False)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from deltaproto.cli import apply as apply_command
-from deltaproto.cli.signals import interrupted, resume_hint
+from deltaproto.cli.signals import report_interruption, resume_hint
 from tests.conftest import Ran
 from tests.support.logs import Log, metadata, protocol
 
@@ -110,7 +110,7 @@ def test_who_will_not_confirm_has_changed_nothing(
 
     monkeypatch.setattr(sys, "stdin", Terminal())
     with pytest.raises(KeyboardInterrupt) as stopped, resume_hint("the same command again"):
-        apply_command._typed("lake/orders")
+        apply_command._confirm_table_name("lake/orders")
     capsys.readouterr()
-    assert interrupted(stopped.value) == 130
+    assert report_interruption(stopped.value) == 130
     assert capsys.readouterr().err == "interrupted\nhint: nothing was changed\n"

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from deltaproto.certification.fixtures.recipes import KIT_VERSION
-from deltaproto.cli.certify import measured_any
+from deltaproto.cli.certify import has_measurements
 from deltaproto.clients.measurement import MeasuredOutcome
 from tests.conftest import Ran
 from tests.support.contract import documents
@@ -263,4 +263,4 @@ class TestCertify:
         self, outcomes: tuple[str, ...], found: bool
     ) -> None:
         cells = [SimpleNamespace(outcome=MeasuredOutcome(each)) for each in outcomes]
-        assert measured_any(SimpleNamespace(cells=cells)) is found  # type: ignore[arg-type]
+        assert has_measurements(SimpleNamespace(cells=cells)) is found  # type: ignore[arg-type]

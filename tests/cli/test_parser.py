@@ -18,10 +18,10 @@ from deltaproto.cli.declare import (
     Command,
     Option,
     Panel,
-    choices,
+    allowed_values,
     modernize,
 )
-from deltaproto.cli.variables import COMMAND_LINE_ONLY, RENAMED, variable
+from deltaproto.cli.variables import COMMAND_LINE_ONLY, RENAMED_VARIABLES, environment_variable
 from deltaproto.errors import UsageError
 from tests.conftest import Ran
 from tests.support.failures import collect_failures
@@ -29,7 +29,7 @@ from tests.support.parsed import parsed, recording
 
 Cli = Callable[..., Ran]
 entry = importlib.import_module("deltaproto.cli.main")
-COMMANDS = [entry.command_named(name) for name in entry.COMMANDS]
+COMMANDS = [entry.load_command(name) for name in entry.COMMANDS]
 Values = Callable[[Command, list[str]], dict[str, Any]]
 VERBS = frozenset(
     "Accept Add Also Append Apply Assume Avoid Call Check Choose Classify Clone Cluster Compare "  # noqa: SIM905
@@ -41,7 +41,7 @@ each_command = pytest.mark.parametrize("command", COMMANDS, ids=lambda command: 
 
 
 def replaced_by(command: Command) -> Callable[[str], Command]:
-    """A replacement for `command_named` that always returns this command."""
+    """A replacement for `load_command` that always returns this command."""
     return lambda _: command
 
 
@@ -49,7 +49,7 @@ def sample(option: Option) -> str:
     """A value that is not the default."""
     if option.type is int:
         return "3"
-    return next((c for c in choices(option) if c != option.default), "key=value")
+    return next((c for c in allowed_values(option) if c != option.default), "key=value")
 
 
 def written(option: Option) -> list[str]:
@@ -77,8 +77,8 @@ def spelled(draw: st.DrawFn, option: Option) -> tuple[list[str], Any]:
     if option.type is int:
         value = draw(st.integers(0, 10**30))
         text = draw(st.sampled_from([str(value), f"00{value}"]))
-    elif choices(option):
-        text = draw(st.sampled_from(choices(option)))
+    elif allowed_values(option):
+        text = draw(st.sampled_from(allowed_values(option)))
         value = option.type(text)
     else:
         value = text = draw(OPERAND)
@@ -129,7 +129,7 @@ class TestParser:
 
     @pytest.mark.parametrize("word", ["", ",", ",,"])
     def test_a_word_that_names_nothing_is_no_further_feature(self, word: str) -> None:
-        command = entry.command_named("plan-upgrade")
+        command = entry.load_command("plan-upgrade")
         words = ["--enable", "columnMapping", word]
         found = parsed(command, words)
         assert (found["enable"], found["tables"]) == (("columnMapping",), (word,))
@@ -141,13 +141,13 @@ class TestParser:
     ) -> None:
         command, words, _ = line
         with_value = [option for option in command.options if option.type is not bool]
-        chosen = [option for option in with_value if choices(option)]
+        chosen = [option for option in with_value if allowed_values(option)]
         numbers = [option for option in with_value if option.type is int]
         mistakes = [
             st.sampled_from(["--nosuch", "--nosuch=1", "-Z"]).map(lambda w: [w]),
             st.sampled_from(with_value).map(lambda o: [o.flags[0]]),
             st.sampled_from(chosen).map(lambda o: [o.flags[0], "nosuch"]),
-            st.sampled_from(chosen).map(lambda o: [f"{o.flags[0]}={choices(o)[0].upper()}"]),
+            st.sampled_from(chosen).map(lambda o: [f"{o.flags[0]}={allowed_values(o)[0].upper()}"]),
             st.just(["--no-color=1"]),
         ]
         if numbers:
@@ -188,7 +188,7 @@ class TestParser:
             for command in COMMANDS:
                 with failures.of(command.name):
                     recorded, runs = recording(command)
-                    monkeypatch.setattr(entry, "command_named", replaced_by(recorded))
+                    monkeypatch.setattr(entry, "load_command", replaced_by(recorded))
                     ran = cli(command.name, *needed(command), *mistake)
                     assert (ran.code, ran.out, runs) == (2, "", [])
                     assert mistake[0].split("=")[0] in ran.err
@@ -201,7 +201,7 @@ class TestEnvironment:
 
         def run(command: Command, words: list[str]) -> dict[str, Any]:
             recorded, runs = recording(command)
-            monkeypatch.setattr(entry, "command_named", replaced_by(recorded))
+            monkeypatch.setattr(entry, "load_command", replaced_by(recorded))
             ran = cli(command.name, *needed(command), *words)
             assert ran.code == 0, ran.err
             (values,) = runs
@@ -220,7 +220,7 @@ class TestEnvironment:
                     by_flag = values(command, written(option))
                     assert by_flag != without
                     value = "1" if option.type is bool else sample(option)
-                    name = variable(command.name, option.flags[0])
+                    name = environment_variable(command.name, option.flags[0])
                     if name is None:
                         assert option.flags[0] in COMMAND_LINE_ONLY
                         continue
@@ -238,8 +238,10 @@ class TestEnvironment:
                     continue
                 with failures.of(option.flags[0]), monkeypatch.context() as patch:
                     by_flag = values(command, written(option))
-                    other = {int: "4", str: "other=1"}.get(option.type) or choices(option)[-1]
-                    name = variable(command.name, option.flags[0])
+                    other = {int: "4", str: "other=1"}.get(option.type) or allowed_values(option)[
+                        -1
+                    ]
+                    name = environment_variable(command.name, option.flags[0])
                     if name is None:
                         continue
                     patch.setenv(name, other)
@@ -315,7 +317,7 @@ class TestHelp:
     def test_the_list_of_commands_fits_and_loads_none(
         self, cli: Cli, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(entry, "command_named", lambda name: pytest.fail(name))
+        monkeypatch.setattr(entry, "load_command", lambda name: pytest.fail(name))
         text = cli("--help").out
         for name, summary in entry.COMMANDS.items():
             assert re.search(rf"^  {name} +{re.escape(summary)}$", text, re.MULTILINE)
@@ -338,7 +340,7 @@ class TestSpelling:
         assert {o.old for _, o in renamed} == {"--to", "--catalogue"}
         for command, option in renamed:
             recorded, runs = recording(command)
-            monkeypatch.setattr(entry, "command_named", replaced_by(recorded))
+            monkeypatch.setattr(entry, "load_command", replaced_by(recorded))
             for words in ([option.old, "x"], [f"{option.old}=x"]):
                 ran = cli(command.name, *needed(command), *words)
                 assert ran.code == 0
@@ -350,16 +352,21 @@ class TestSpelling:
         scan = next(command for command in COMMANDS if command.name == "scan")
         assert modernize(scan, ["--", "--to"]) == (["--", "--to"], [])
 
-    @pytest.mark.parametrize(("old", "new"), RENAMED.items())
+    @pytest.mark.parametrize(("old", "new"), RENAMED_VARIABLES.items())
     def test_old_variables_work_and_say_so(
         self, old: str, new: str, cli: Cli, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         command = next(
-            c for c in COMMANDS for o in c.options if variable(c.name, o.flags[0]) == new
+            c
+            for c in COMMANDS
+            for o in c.options
+            if environment_variable(c.name, o.flags[0]) == new
         )
-        option = next(o for o in command.options if variable(command.name, o.flags[0]) == new)
+        option = next(
+            o for o in command.options if environment_variable(command.name, o.flags[0]) == new
+        )
         recorded, runs = recording(command)
-        monkeypatch.setattr(entry, "command_named", replaced_by(recorded))
+        monkeypatch.setattr(entry, "load_command", replaced_by(recorded))
         monkeypatch.setenv(old, "x")
         monkeypatch.setenv(new, "")
         monkeypatch.delenv(new)

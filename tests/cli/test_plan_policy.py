@@ -11,7 +11,7 @@ import pytest
 from deltaproto.clients.model import Access
 from deltaproto.clients.verdict import Verdict
 from deltaproto.clients.verdicts import ClientVerdict
-from deltaproto.planning.impact import in_words, losses_between
+from deltaproto.planning.impact import describe_change, find_losses
 from tests.conftest import Ran
 from tests.support.contract import plan
 from tests.support.logs import Log, commit_info, metadata, protocol
@@ -85,9 +85,9 @@ def test_a_loss_exits_1_and_is_named(
 def test_every_verdict_after_ok_is_a_loss(after: Verdict) -> None:
     one = ClientVerdict("c", "1", None, Access.READ, Verdict.OK, (), "", (), None)
     then = one._replace(verdict=after, because=("typeWidening",))
-    (loss,) = losses_between([("etl", one)], [("etl", then)])
-    assert in_words(loss) == f"c@1 (etl) read: ok -> {after} because of typeWidening"
-    assert losses_between([("etl", then)], [("etl", one)]) == ()
+    (loss,) = find_losses([("etl", one)], [("etl", then)])
+    assert describe_change(loss) == f"c@1 (etl) read: ok -> {after} because of typeWidening"
+    assert find_losses([("etl", then)], [("etl", one)]) == ()
 
 
 def test_a_client_that_only_the_command_line_names_does_not_block(

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from deltaproto.planning.checksum import KEY, seal
+from deltaproto.planning.checksum import CHECKSUM_FIELD, compute_checksum
 from tests.conftest import Ran
 from tests.support.failures import collect_failures
 from tests.support.logs import Log, metadata, protocol
@@ -125,8 +125,8 @@ def test_in_plan_files(
         {"table": address, "error": error},
     ]
     for entry in entries:
-        if KEY in entry:
-            entry[KEY] = seal(entry)
+        if CHECKSUM_FIELD in entry:
+            entry[CHECKSUM_FIELD] = compute_checksum(entry)
         file.write_text(json.dumps({**whole, "plans": [entry]}))
         for words in (("runbook",), ("runbook", "--format", "html"), ("apply", "--yes")):
             ran = cli(words[0], str(file), *words[1:])

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
-from deltaproto.cli.declare import Command, choices
-from deltaproto.cli.main import COMMANDS, command_named
+from deltaproto.cli.declare import Command, allowed_values
+from deltaproto.cli.main import COMMANDS, load_command
 from deltaproto.cli.options import SPARK_REMOTE
 from tests.conftest import Ran
 from tests.support.command_lines import ran
@@ -84,7 +84,7 @@ def ways(command: Command) -> set[tuple[str, ...]]:
     found: set[tuple[str, ...]] = {(command.name,)}
     for option in command.options:
         flag = option.flags[0]
-        found |= {(command.name, flag, c) for c in choices(option) if c in ("spark", "all")}
+        found |= {(command.name, flag, c) for c in allowed_values(option) if c in ("spark", "all")}
         if flag == "--catalog":
             found.add((command.name, flag))
     return found
@@ -98,13 +98,13 @@ def used(line: str) -> set[tuple[str, ...]]:
 
 
 def test_every_way_to_spark_is_tried() -> None:
-    commands = [command_named(name) for name in COMMANDS]
+    commands = [load_command(name) for name in COMMANDS]
     takes = [each for each in commands if SPARK_REMOTE in each.options]
     assert {each.name for each in takes} > set(WITHOUT)
     wanted = set().union(*(ways(each) for each in takes if each.name not in WITHOUT))
     assert wanted - set().union(*map(used, READS + WRITES)) == set()
     # Nobody uses Spark who has no way to say which.
-    source = Path(command_named.__code__.co_filename).parent
+    source = Path(load_command.__code__.co_filename).parent
     users = [path for path in source.glob("*.py") if "spark_settings(" in path.read_text()]
     mine = {path.stem.replace("_", "-") for path in users} & set(COMMANDS)
     assert mine <= {each.name for each in takes}

@@ -10,20 +10,25 @@ from pathlib import Path
 
 import pytest
 
-from deltaproto.cli.declare import Option, choices, environment_name
-from deltaproto.cli.variables import COMMAND_LINE_ONLY, OWN, SHARED, variable
+from deltaproto.cli.declare import Option, allowed_values, environment_name
+from deltaproto.cli.variables import (
+    COMMAND_LINE_ONLY,
+    COMMAND_VARIABLES,
+    SHARED_OPTIONS,
+    environment_variable,
+)
 from tests.conftest import Ran
 from tests.support.logs import Log, commit_info, metadata, protocol
 
 Cli = Callable[..., Ran]
 entry = importlib.import_module("deltaproto.cli.main")
-COMMANDS = [entry.command_named(name) for name in entry.COMMANDS]
+COMMANDS = [entry.load_command(name) for name in entry.COMMANDS]
 NOTICE = "DELTAPROTO_FAIL_ON=never is set in the environment"
 
 
 def meaning(option: Option) -> object:
     """What tells options apart; those of reviewed flags have one meaning by their table."""
-    reviewed = SHARED.get(option.flags[0])
+    reviewed = SHARED_OPTIONS.get(option.flags[0])
     return reviewed or (option.help.split(";")[0], option.type, option.metavar, option.many)
 
 
@@ -32,7 +37,7 @@ class TestMeaning:
         found = defaultdict(set)
         for command in COMMANDS:
             for option in command.options:
-                name = variable(command.name, option.flags[0])
+                name = environment_variable(command.name, option.flags[0])
                 if name is not None and option.flags[0] != "--engine":
                     found[name].add(meaning(option))
         assert {name: each for name, each in found.items() if len(each) > 1} == {}
@@ -42,13 +47,13 @@ class TestMeaning:
         for command in COMMANDS:
             for option in command.options:
                 if option.flags[0] == "--engine":
-                    name = variable(command.name, "--engine")
-                    found[name].add((choices(option), option.metavar))
+                    name = environment_variable(command.name, "--engine")
+                    found[name].add((allowed_values(option), option.metavar))
         assert len(found) == 3
         assert all(len(each) == 1 for each in found.values())
 
     def test_a_name_of_its_own_is_given_to_every_command(self) -> None:
-        for flag, names in OWN.items():
+        for flag, names in COMMAND_VARIABLES.items():
             have = {c.name for c in COMMANDS if any(flag in o.flags for o in c.options)}
             assert have == names.keys()
             assert len(set(names.values())) > 1
@@ -57,7 +62,7 @@ class TestMeaning:
         flags = {flag for c in COMMANDS for o in c.options for flag in o.flags}
         assert flags >= COMMAND_LINE_ONLY
         assert {"--yes", "--allow-irreversible", "--outside-window"} <= COMMAND_LINE_ONLY
-        assert all(variable("apply", flag) is None for flag in COMMAND_LINE_ONLY)
+        assert all(environment_variable("apply", flag) is None for flag in COMMAND_LINE_ONLY)
 
 
 @pytest.mark.parametrize(
@@ -87,7 +92,7 @@ def test_an_ambiguous_name_is_refused(
     assert ran.err.startswith(f"error: {name} is set")
     assert list(tmp_path.iterdir()) == []
     meant = [
-        variable(c.name, o.flags[0])
+        environment_variable(c.name, o.flags[0])
         for c in COMMANDS
         for o in c.options
         if c.name == words[0] and name in {environment_name(f) for f in (o.flags[0], o.old or "")}

@@ -7,10 +7,10 @@ from typing import Any
 
 from deltaproto.clients.catalog import Catalogue
 from deltaproto.clients.entry import parse_client
-from deltaproto.clients.matching import PathVerdict, judge
+from deltaproto.clients.matching import PathVerdict, judge_access
 from deltaproto.clients.model import Access, Client, Confidence, Path, ProtocolGate, Range
 from deltaproto.clients.requirements import TableRequirements, table_requirements
-from deltaproto.clients.resolve import Candidate
+from deltaproto.clients.resolve import ClientAtVersion
 from deltaproto.protocol.protocol import Protocol
 
 ALL = frozenset(Access)
@@ -78,7 +78,7 @@ def judged(
     """The judgement on a client with these two gates."""
     known_bad = more.pop("known_bad", ())
     path = Path(None, read, write, offers, known_bad)
-    return judge(range_of(path, confidence=confidence, **more), path, needs, access)
+    return judge_access(range_of(path, confidence=confidence, **more), path, needs, access)
 
 
 def client(ranges: list[Mapping[str, Any]], versions: str = "dotted", **more: Any) -> Client:
@@ -87,5 +87,5 @@ def client(ranges: list[Mapping[str, Any]], versions: str = "dotted", **more: An
     return parse_client(plain, "made")
 
 
-def candidate(made: Client, version: str) -> Candidate:
+def candidate(made: Client, version: str) -> ClientAtVersion:
     return Catalogue([made]).resolve(f"{made.id}{version}")

@@ -9,8 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deltaproto.clients import version_scheme
-from deltaproto.clients.catalog import Catalogue, shipped, shipped_ids
-from deltaproto.clients.model import EVERY, STRANGE, Access, Client, Confidence, ProtocolGate, Range
+from deltaproto.clients.catalog import Catalogue, load_shipped_client, shipped_client_ids
+from deltaproto.clients.model import (
+    ANY_TABLE,
+    ANY_UNKNOWN_FEATURE,
+    Access,
+    Client,
+    Confidence,
+    ProtocolGate,
+    Range,
+)
 from deltaproto.clients.requirements import TableRequirements
 from deltaproto.clients.resolve import latest_version, parse_reference
 from deltaproto.clients.verdict import Verdict
@@ -23,7 +31,7 @@ from tests.clients.made import PROOF, client
 from tests.support.failures import each_row
 
 GATE = {"read": {"legacy": [1]}}
-CLIENTS = [shipped(name) for name in shipped_ids()]
+CLIENTS = [load_shipped_client(name) for name in shipped_client_ids()]
 IDS = [
     "athena",
     "azure-data-factory",
@@ -87,12 +95,12 @@ def named(gate: ProtocolGate) -> set[str]:
 
 class TestShipped:
     def test_the_clients_are_these(self) -> None:
-        assert list(shipped_ids()) == IDS
+        assert list(shipped_client_ids()) == IDS
         assert [each.id for each in Catalogue().clients()] == IDS
 
     @each_row("name", IDS)
     def test_an_entry_has_the_id_of_its_file(self, name: str) -> None:
-        assert shipped(name).id == name
+        assert load_shipped_client(name).id == name
 
     def test_no_name_means_two_clients(self) -> None:
         names = [n.casefold() for each in CLIENTS for n in (each.id, *each.aliases)]
@@ -179,8 +187,8 @@ class TestShipped:
         for each in (*made.ranges, *made.measured):
             mentioned = {name for _, gate in gates(each) for name in named(gate)}
             mentioned |= {n for path in each.paths for bad in path.known_bad for n in bad.features}
-            mentioned -= {STRANGE, EVERY}
-            unknown = {n for n in mentioned | each.catalog_only if features.find(n) is None}
+            mentioned -= {ANY_UNKNOWN_FEATURE, ANY_TABLE}
+            unknown = {n for n in mentioned | each.catalog_only if features.find_feature(n) is None}
             assert unknown == set(), (made.id, each.start)
 
     @each_row("made", CLIENTS, ids=lambda made: made.id)
@@ -191,7 +199,10 @@ class TestShipped:
         for each in (*made.ranges, *made.measured):
             for side, gate in gates(each):
                 if side == "read":
-                    kinds = {n: features.record(n).kind for n in named(gate) - {STRANGE}}
+                    kinds = {
+                        n: features.feature_record(n).kind
+                        for n in named(gate) - {ANY_UNKNOWN_FEATURE}
+                    }
                     assert {n for n, kind in kinds.items() if kind is FeatureKind.WRITER} <= allowed
 
     @each_row("made", CLIENTS, ids=lambda made: made.id)
@@ -343,7 +354,7 @@ class TestVersions:
     def test_a_pre_release_of_the_unknown_next_version_is_unknown(self, made: Client) -> None:
         end = made.newest.end
         if made.versions != "dotted" or end is None:
-            assert end is None or version_scheme.parse(made.versions, end) is not None
+            assert end is None or version_scheme.parse_version(made.versions, end) is not None
             return
         assert Catalogue().resolve(f"{made.id}@{end}rc1").range is None
         assert Catalogue().resolve(f"{made.id}@{end}").range is None

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from deltaproto.clients.catalog import shipped_ids
+from deltaproto.clients.catalog import shipped_client_ids
 from tests.conftest import Ran
 from tests.support.contract import documents
 from tests.support.failures import each_row
@@ -56,7 +56,7 @@ def shown(ran: Ran) -> list[dict[str, Any]]:
 
 class TestCatalogue:
     def test_all_clients_in_every_format(self, cli: Cli) -> None:
-        ids = list(shipped_ids())
+        ids = list(shipped_client_ids())
         assert [client["id"] for client in shown(cli("clients", "--format", "json"))] == ids
         assert [client["id"] for client in shown(cli("clients", "--format", "jsonl"))] == ids
         markdown = cli("clients", "--format", "markdown").out
@@ -77,7 +77,7 @@ class TestCatalogue:
         assert ran.code == 0
         assert max(map(len, ran.out.splitlines())) <= 80
 
-    @each_row("name", shipped_ids())
+    @each_row("name", shipped_client_ids())
     def test_every_client_has_a_valid_document_and_evidence(self, cli: Cli, name: str) -> None:
         (client,) = shown(cli("clients", name, "--format", "json"))
         assert client["id"] == name
@@ -165,7 +165,7 @@ class TestSites:
     def test_a_file_extends_the_catalogue(self, cli: Cli, ours: Callable[[str], str]) -> None:
         file = ours(OURS)
         found = shown(cli("clients", "--client-file", file, "--format", "json"))
-        assert {client["id"] for client in found} == {*shipped_ids(), "house-engine"}
+        assert {client["id"] for client in found} == {*shipped_client_ids(), "house-engine"}
         (client,) = shown(cli("clients", "HE@1.2", "--client-file", file, "--format", "json"))
         assert client["id"] == "house-engine"
         rows = {row["feature"]: row["read"] for row in client["matrix"]}

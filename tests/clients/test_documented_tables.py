@@ -7,8 +7,8 @@ from typing import NamedTuple
 import pytest
 
 from deltaproto.clients.catalog import Catalogue
-from deltaproto.clients.feature_matrix import FeatureAnswer, matrix
-from deltaproto.clients.matching import PathVerdict, Verdict, judge
+from deltaproto.clients.feature_matrix import FeatureAnswer, feature_rows
+from deltaproto.clients.matching import PathVerdict, Verdict, judge_access
 from deltaproto.clients.model import Access
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.protocol import Protocol
@@ -85,7 +85,7 @@ def on(runtime: str, wanted: Protocol, access: Access) -> PathVerdict | None:
     (path,) = found.paths
     mode = "name" if "columnMapping" in wanted.supported else None
     needs = table(wanted, used=wanted.supported, mode=mode)
-    return judge(found.range, path, needs, access)
+    return judge_access(found.range, path, needs, access)
 
 
 def verdict(runtime: str, wanted: Protocol, access: Access) -> Verdict:
@@ -96,7 +96,7 @@ def verdict(runtime: str, wanted: Protocol, access: Access) -> Verdict:
 @each_row("row", MINIMA, ids=lambda row: row.name)
 def test_item_3_versions_and_kind_of_each_row(row: Minimum) -> None:
     for name in row.features:
-        record = feature_catalog.record(name, in_reader_list=name in DISPUTED)
+        record = feature_catalog.feature_record(name, in_reader_list=name in DISPUTED)
         assert (record.min_writer, record.kind) == (row.writer, row.kind)
         if row.writer < 7:
             assert name in Protocol(row.reader, row.writer).implied
@@ -108,7 +108,7 @@ def test_item_3_versions_and_kind_of_each_row(row: Minimum) -> None:
 
 @pytest.mark.parametrize("name", sorted(DISPUTED))
 def test_item_3_where_the_specification_differs_both_are_on_record(name: str) -> None:
-    record = feature_catalog.record(name)
+    record = feature_catalog.feature_record(name)
     assert (record.kind, record.min_reader, record.min_writer) == ("writer", 1, 7)
     assert "reader and writer" in record.disputes[0].databricks
 
@@ -205,10 +205,12 @@ def test_the_matrix_of_a_runtime_never_says_yes_against_the_page() -> None:
         ("15.4 LTS", {"collations", "collations-preview"}),
     ):
         (path,) = Catalogue().resolve(f"databricks-runtime@{runtime}").paths
-        answers = {row.feature: row.read for row in matrix(path)}
+        answers = {row.feature: row.read for row in feature_rows(path)}
         assert {answers[name] for name in features} == {FeatureAnswer.UNKNOWN}, runtime
     (path,) = Catalogue().resolve("databricks-runtime@16.1").paths
-    assert {row.read for row in matrix(path) if row.feature in DISPUTED} == {FeatureAnswer.YES}
+    assert {row.read for row in feature_rows(path) if row.feature in DISPUTED} == {
+        FeatureAnswer.YES
+    }
 
 
 @pytest.mark.parametrize("access", [Access.READ, Access.APPEND])

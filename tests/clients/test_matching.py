@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deltaproto.clients.catalog import Catalogue
-from deltaproto.clients.feature_matrix import FeatureAnswer, matrix
-from deltaproto.clients.matching import PathVerdict, Verdict, judge
+from deltaproto.clients.feature_matrix import FeatureAnswer, feature_rows
+from deltaproto.clients.matching import PathVerdict, Verdict, judge_access
 from deltaproto.clients.model import Access, Confidence, Handling, KnownBad, Path, ProtocolGate
 from deltaproto.clients.requirements import TableRequirements, table_requirements
-from deltaproto.clients.verdicts import judgements
+from deltaproto.clients.verdicts import path_verdicts
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature import FeatureKind
 from deltaproto.protocol.protocol import Protocol
@@ -43,7 +43,7 @@ def _set(value: Any) -> Any:
 
 def listed(*names: str) -> Protocol:
     """Reader 3, writer 7, with `names` in the lists where they belong."""
-    both = [n for n in names if feature_catalog.record(n).kind is FeatureKind.READER_WRITER]
+    both = [n for n in names if feature_catalog.feature_record(n).kind is FeatureKind.READER_WRITER]
     return protocol(3, 7, both, names)
 
 
@@ -551,7 +551,7 @@ accesses = st.sampled_from(Access)
 def test_only_supported_features_decide(
     path: Path, needs: TableRequirements, access: Access, confidence: Confidence, whole: bool
 ) -> None:
-    found = judge(range_of(path, confidence=confidence, whole=whole), path, needs, access)
+    found = judge_access(range_of(path, confidence=confidence, whole=whole), path, needs, access)
     assert set(found.because) <= needs.protocol.supported
     assert (found.verdict is OK) == (found == PathVerdict(OK))
 
@@ -560,8 +560,8 @@ def test_only_supported_features_decide(
 def test_who_may_append_may_read(path: Path, needs: TableRequirements) -> None:
     # What goes wrong may do so at one access only, so it is left out here.
     path = path._replace(known_bad=())
-    if judge(range_of(path), path, needs, APPEND).verdict is OK:
-        assert judge(range_of(path), path, needs, READ).verdict is OK
+    if judge_access(range_of(path), path, needs, APPEND).verdict is OK:
+        assert judge_access(range_of(path), path, needs, READ).verdict is OK
 
 
 @given(paths(closed=True), protocols(), st.sampled_from(NAMES), accesses)
@@ -571,7 +571,7 @@ def test_one_more_feature_never_opens_a_table(
     # Both as lists: what a legacy number opens is not what a list opens.
     fewer, more = listed(*wanted.supported), listed(*wanted.supported, name)
     before, after = (
-        judge(range_of(path), path, table(each, used=each.supported), access).verdict
+        judge_access(range_of(path), path, table(each, used=each.supported), access).verdict
         for each in (fewer, more)
     )
     assert before is not REFUSED or after is not OK
@@ -584,7 +584,7 @@ def test_writer_features_never_keep_readers_out(
     gate: ProtocolGate, needs: TableRequirements, name: str
 ) -> None:
     if (
-        feature_catalog.record(name).kind is not FeatureKind.WRITER
+        feature_catalog.feature_record(name).kind is not FeatureKind.WRITER
         or needs.protocol.writer_features is None
     ):
         return
@@ -609,8 +609,8 @@ def test_a_bigger_gate_never_refuses_more(
     # What is only taken while unused stays so; a feature that is understood has left that set.
     bigger = gate._replace(legacy=gate.legacy | legacy, features=features - gate.unused)
     larger = path._replace(read=bigger) if at_reading else path._replace(write=bigger)
-    before = judge(range_of(path), path, needs, access).verdict
-    after = judge(range_of(larger), larger, needs, access).verdict
+    before = judge_access(range_of(path), path, needs, access).verdict
+    after = judge_access(range_of(larger), larger, needs, access).verdict
     if before is OK:
         assert after is OK
     if after is REFUSED:
@@ -622,7 +622,7 @@ def test_the_matrix_agrees_with_the_verdict_on_a_table_that_lists_the_feature(
     path: Path, name: str, writing: bool
 ) -> None:
     path = path._replace(known_bad=())
-    (row,) = [row for row in matrix(path) if row.feature == name]
+    (row,) = [row for row in feature_rows(path) if row.feature == name]
     answer = row.write if writing else row.read
     reader_feature = row.kind is FeatureKind.READER_WRITER
     wanted = protocol(3, 7, [name], [name]) if reader_feature else protocol(1, 7, None, [name])
@@ -631,7 +631,8 @@ def test_the_matrix_agrees_with_the_verdict_on_a_table_that_lists_the_feature(
         return
     access = APPEND if writing else READ
     used, unused = (
-        judge(range_of(path), path, table(wanted, used=u), access).verdict for u in ([name], [])
+        judge_access(range_of(path), path, table(wanted, used=u), access).verdict
+        for u in ([name], [])
     )
     assert {
         FeatureAnswer.YES: (OK, OK),
@@ -651,7 +652,7 @@ class TestHazards:
         needed = table_requirements(self.PLAIN, {}, {}, **shown)
         known = dict(handled)
         path = Path(None, ANY_READER, ANY_WRITER, ALL, hazards=known)
-        return judge(range_of(path), path, needed, access)
+        return judge_access(range_of(path), path, needed, access)
 
     def test_what_was_not_measured_is_unknown(self) -> None:
         found = self.judged("absolute-paths", Access.READ)
@@ -693,7 +694,7 @@ class TestHazards:
         path = Path(
             None, ANY_READER, ProtocolGate(frozenset({2}), unchecked=frozenset({"appendOnly"})), ALL
         )
-        found = judge(range_of(path), path, held, Access.DML)
+        found = judge_access(range_of(path), path, held, Access.DML)
         assert found.verdict is Verdict.WRONG
 
     def test_what_nobody_looked_for_is_not_ok_where_it_is_known_to_fail(self) -> None:
@@ -725,11 +726,13 @@ class TestHazards:
         needed = table_requirements(
             listed, {"deletionVectors": True}, {}, hazards=["escaped-paths"]
         )
-        for _, found in judgements(Catalogue().resolve(f"polars@{version}"), Access.READ, needed):
+        for _, found in path_verdicts(
+            Catalogue().resolve(f"polars@{version}"), Access.READ, needed
+        ):
             assert found.verdict is Verdict.WRONG
             assert found.because == ("deletionVectors",)
         plain = table_requirements(listed, {"deletionVectors": True}, {})
-        for _, found in judgements(Catalogue().resolve(f"polars@{version}"), Access.READ, plain):
+        for _, found in path_verdicts(Catalogue().resolve(f"polars@{version}"), Access.READ, plain):
             assert found.verdict is Verdict.OK
 
     @pytest.mark.parametrize("version", ["0.7.16", "0.7.26"])
@@ -743,7 +746,7 @@ class TestHazards:
         for words, expected in (([hazard], verdict), ([], Verdict.OK)):
             needed = table_requirements(mapped, {"columnMapping": True}, mode, hazards=words)
             candidate = Catalogue().resolve(f"daft@{version}")
-            ((_, found),) = judgements(candidate, Access.READ, needed)
+            ((_, found),) = path_verdicts(candidate, Access.READ, needed)
             assert found.verdict is expected
 
     def test_a_refusal_by_a_gate_goes_first(self) -> None:
@@ -751,7 +754,7 @@ class TestHazards:
             protocol(1, 7, None, ["clustering"]), {}, {}, hazards=["type void"]
         )
         path = Path(None, ANY_READER, ANY_WRITER, ALL)
-        found = judge(range_of(path), path, needed, Access.APPEND)
+        found = judge_access(range_of(path), path, needed, Access.APPEND)
         assert found.verdict is Verdict.REFUSED
         assert "void" not in found.reason
 

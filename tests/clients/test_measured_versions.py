@@ -12,19 +12,19 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deltaproto.clients.catalog import Catalogue, shipped
+from deltaproto.clients.catalog import Catalogue, load_shipped_client
 from deltaproto.clients.entry import parse_client
-from deltaproto.clients.feature_matrix import FeatureAnswer, columns_of, newest_columns
+from deltaproto.clients.feature_matrix import FeatureAnswer, client_columns, newest_columns
 from deltaproto.clients.matching import Verdict
 from deltaproto.clients.measurement import (
     MeasuredOutcome,
     Measurement,
     MeasurementCell,
     ResultColumn,
-    from_json,
-    measurement_of,
-    shipped_measurements,
-    to_json,
+    find_measurement,
+    load_shipped_measurements,
+    measurement_from_json,
+    measurement_to_json,
 )
 from deltaproto.clients.members import EntryError
 from deltaproto.clients.model import Access, Confidence
@@ -62,7 +62,7 @@ def verdicts(found: Catalogue, name: str) -> dict[str | None, Verdict]:
 
 
 def test_a_measured_version_goes_before_its_range() -> None:
-    newest = shipped("duckdb").ranges[-1].start
+    newest = load_shipped_client("duckdb").ranges[-1].start
     assert newest is not None
     own = catalogue(entry("duckdb", newest))
     assert verdicts(Catalogue(), f"duckdb@{newest}") == {None: Verdict.OK}
@@ -70,9 +70,9 @@ def test_a_measured_version_goes_before_its_range() -> None:
     candidate = own.resolve(f"duckdb@{newest}")
     assert candidate.range is not None
     assert candidate.range.confidence is Confidence.MEASURED
-    assert candidate.documented == shipped("duckdb").ranges[-1]
+    assert candidate.documented == load_shipped_client("duckdb").ranges[-1]
     assert candidate.range.evidence[0].reference == "made for a test"
-    others = shipped("duckdb").ranges[-2].start
+    others = load_shipped_client("duckdb").ranges[-2].start
     assert own.resolve(f"duckdb@{others}").documented is None
 
 
@@ -92,7 +92,7 @@ def test_a_side_that_was_not_measured_is_as_it_was() -> None:
     own = catalogue(entry("duckdb", "1.5.5"))
     (path,) = own.resolve("duckdb@1.5.5").paths
     (before,) = Catalogue().resolve("duckdb@1.5.5").paths
-    documented = shipped("duckdb").ranges[-1].paths[0]
+    documented = load_shipped_client("duckdb").ranges[-1].paths[0]
     assert path.read is not None
     assert path.read.legacy == {1}
     assert path.write is not None
@@ -174,16 +174,16 @@ def test_files_with_measurements_of_one_client_join(cli: Any, tmp_path: Path) ->
 
 
 def test_shipped_measurements_and_entries_belong_together() -> None:
-    for measured in shipped_measurements():
-        client = shipped(measured.client)
+    for measured in load_shipped_measurements():
+        client = load_shipped_client(measured.client)
         found = [(each.start, path.name) for each in client.measured for path in each.paths]
         assert (measured.version, measured.path) in found, measured.name
-        assert measurement_of(measured.client, measured.path, measured.version) == measured
+        assert find_measurement(measured.client, measured.path, measured.version) == measured
 
 
 def test_a_newer_kit_only_adds_tables() -> None:
     kits: dict[tuple[int, str], set[str]] = {}
-    for measured in shipped_measurements():
+    for measured in load_shipped_measurements():
         cases = {cell.case for cell in measured.cells}
         kits.setdefault((measured.kit_version, measured.kit_digest), set()).update(cases)
     assert len({version for version, _ in kits}) == len(kits)
@@ -192,8 +192,8 @@ def test_a_newer_kit_only_adds_tables() -> None:
 
 
 def test_measurements_hold_no_path_of_a_machine() -> None:
-    for measured in shipped_measurements():
-        text = to_json(measured)
+    for measured in load_shipped_measurements():
+        text = measurement_to_json(measured)
         for part in ("/tmp", "/root", "/home", "/work", "http://", "https://"):
             assert part not in text, (measured.name, part)
 
@@ -215,7 +215,7 @@ def test_a_measurement_survives_its_file(cells: list[MeasurementCell], path: str
     measured = Measurement(
         "c", path, "1", "1", 1, "d", "2026-11-22", "t", "3.11", ("a==1",), 2, 1.5, tuple(cells)
     )
-    back = from_json(to_json(measured), "made")
+    back = measurement_from_json(measurement_to_json(measured), "made")
     assert back._replace(cells=()) == measured._replace(cells=())
     assert sorted(back.cells) == sorted(measured.cells)
 
@@ -225,7 +225,7 @@ def test_a_measurement_survives_its_file(cells: list[MeasurementCell], path: str
 )
 def test_a_file_that_holds_no_measurement(text: str) -> None:
     with pytest.raises(UsageError, match="is not a measurement"):
-        from_json(text, "made")
+        measurement_from_json(text, "made")
 
 
 def test_the_matrix_has_every_client_and_marks_what_was_measured() -> None:
@@ -236,7 +236,7 @@ def test_the_matrix_has_every_client_and_marks_what_was_measured() -> None:
     assert (newest.reference.version, newest.measured) == ("99.0", True)
     row = newest.rows["deletionVectors"]
     assert (row.read, row.write) == (FeatureAnswer.NO, None)
-    versions = [c.reference.version for c in columns_of(own.get("duckdb"))]
+    versions = [c.reference.version for c in client_columns(own.get("duckdb"))]
     assert versions[-1] == "99.0"
     assert len(versions) == len(set(versions))
 
@@ -254,7 +254,7 @@ def test_the_matrix_tells_of_what_goes_wrong() -> None:
         {**bad, "features": ["appendOnly"], "fails": True, "where": "supported"},
     ]
     own = catalogue(plain)
-    (column,) = columns_of(own.get("mine"))
+    (column,) = client_columns(own.get("mine"))
     assert column.rows["deletionVectors"].read is FeatureAnswer.WRONG
     assert column.rows["variantType"].read is FeatureAnswer.UNUSED
     assert column.rows["appendOnly"].read is FeatureAnswer.NO
@@ -293,7 +293,7 @@ def test_measurements_by_path_do_not_count_for_a_table_reached_by_name(
     version: str, by_name: Verdict
 ) -> None:
     managed = Protocol.carrying({"catalogManaged"})
-    found = Catalogue([shipped("delta-spark")]).resolve(f"delta-spark@{version}")
+    found = Catalogue([load_shipped_client("delta-spark")]).resolve(f"delta-spark@{version}")
     for named, verdict in ((True, by_name), (False, Verdict.REFUSED)):
         said = evaluate_clients(
             found, [Access.READ], table_requirements(managed, {}, {}, by_name=named)

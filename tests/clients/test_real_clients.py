@@ -19,11 +19,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from deltaproto.clients.catalog import Catalogue
-from deltaproto.clients.matching import PathVerdict, Verdict, judge
+from deltaproto.clients.matching import PathVerdict, Verdict, judge_access
 from deltaproto.clients.model import Access
 from deltaproto.clients.requirements import TableRequirements
 from deltaproto.inspection import Inspection, ReadRequest, inspect_table
-from deltaproto.inspection.facts import facts
+from deltaproto.inspection.facts import facts_from_inspection
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature import FeatureKind
 from tests.support.logs import Log, add, commit_info, metadata, protocol
@@ -40,7 +40,9 @@ SETS: dict[str, list[str]] = {"nothing": [], "strange": ["nobodyKnowsIt"]}
 for _feature in feature_catalog.all_features():
     SETS[_feature.name] = [_feature.name]
     if _feature.required_features:
-        SETS[f"{_feature.name}-whole"] = sorted(feature_catalog.closure({_feature.name}))
+        SETS[f"{_feature.name}-whole"] = sorted(
+            feature_catalog.with_required_features({_feature.name})
+        )
 
 
 # A draft's feature: deltalake takes it beside timestampNtz, and refuses it alone. We refuse both.
@@ -58,14 +60,14 @@ class Client(NamedTuple):
 def asked(table: str) -> TableRequirements:
     inspection = inspect_table(table, ReadRequest())
     assert isinstance(inspection, Inspection)
-    return facts(inspection).needs
+    return facts_from_inspection(inspection).needs
 
 
 def verdict(name: str, needs: TableRequirements, access: Access) -> PathVerdict:
     candidate = Catalogue().resolve(name)
     assert candidate.range is not None, candidate.unknown
     (path,) = candidate.paths
-    return judge(candidate.range, path, needs, access)
+    return judge_access(candidate.range, path, needs, access)
 
 
 @pytest.fixture(scope="module")

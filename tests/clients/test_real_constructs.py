@@ -19,7 +19,7 @@ import pytest
 from deltaproto.clients.catalog import Catalogue
 from deltaproto.clients.model import Access
 from deltaproto.clients.verdict import Verdict
-from deltaproto.policy.constructs import constructs
+from deltaproto.policy.constructs import find_constructs
 from tests.support.failures import collect_failures
 from tests.support.logs import Log, column, commit_info, metadata, protocol, schema_string
 
@@ -103,7 +103,7 @@ def test_the_catalog_says_what_deltalake_makes_of_each_construct(tmp_path: Path)
         for number, expression in enumerate(EXPRESSIONS):
             with failures.of(expression):
                 found = outcome(expression, tmp_path / str(number))
-                words = [f"expression {each}" for each in constructs(expression, COLUMNS)]
+                words = [f"expression {each}" for each in find_constructs(expression, COLUMNS)]
                 handled = [path.handling(word, Access.APPEND) for word in words]
                 said = [Verdict.UNKNOWN if h is None else h.verdict for h in handled]
                 if all(each is Verdict.OK for each in said):

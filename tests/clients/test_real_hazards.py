@@ -21,9 +21,9 @@ import pytest
 from deltaproto.clients.catalog import Catalogue
 from deltaproto.clients.model import Access
 from deltaproto.clients.verdict import PathVerdict, Verdict
-from deltaproto.clients.verdicts import judgements
+from deltaproto.clients.verdicts import path_verdicts
 from deltaproto.inspection import Inspection, ReadRequest, inspect_table
-from deltaproto.inspection.facts import facts
+from deltaproto.inspection.facts import facts_from_inspection
 from tests.support.logs import Log, add, column, commit_info, metadata, protocol, schema_string
 
 RELEASE = deltalake.__version__
@@ -162,9 +162,9 @@ USES: tuple[tuple[str, Access, Use, list[int]], ...] = (
 def judged(table: str) -> Iterator[tuple[str, Access, Use, list[int], PathVerdict]]:
     inspection = inspect_table(table, ReadRequest())
     assert isinstance(inspection, Inspection)
-    needs = facts(inspection).needs
+    needs = facts_from_inspection(inspection).needs
     for name, access, use, right in USES:
-        ((_, said),) = judgements(Catalogue().resolve(name), access, needs)
+        ((_, said),) = path_verdicts(Catalogue().resolve(name), access, needs)
         yield name, access, use, right, said
 
 

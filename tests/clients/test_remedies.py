@@ -16,7 +16,7 @@ from deltaproto.clients.model import Access, Client
 from deltaproto.clients.remedies import Remedy, RemedyCost
 from deltaproto.clients.requirements import TableRequirements, table_requirements
 from deltaproto.clients.verdicts import ClientVerdict, evaluate_clients
-from deltaproto.planning.search.goals import EndState, needs_after
+from deltaproto.planning.search.goals import EndState, requirements_after
 from deltaproto.protocol.feature import FeatureKind
 from deltaproto.protocol.feature_catalog import all_features
 from deltaproto.protocol.protocol import Protocol
@@ -420,20 +420,20 @@ class TestHazardsOfFeatures:
     def test_a_plan_that_enables_column_mapping_brings_its_hazard(self) -> None:
         before = table_requirements(protocol(1, 2), {}, {}, hazards=["type void"])
         ending = EndState(self.MAPPED, on=frozenset({"columnMapping"}), mode="name")
-        after = needs_after(before, ending)
+        after = requirements_after(before, ending)
         assert after.hazards == {"type void", "mapping-added-later"}
-        assert needs_after(after, EndState(protocol(1, 2))).hazards == {"type void"}
+        assert requirements_after(after, EndState(protocol(1, 2))).hazards == {"type void"}
 
     def test_one_that_is_enabled_already_stays_as_it_is(self) -> None:
         before = table_requirements(
             self.MAPPED, {"columnMapping": True}, {}, hazards=["mapped-partitions"]
         )
         ending = EndState(self.MAPPED, on=frozenset({"columnMapping"}))
-        assert needs_after(before, ending).hazards == {"mapped-partitions"}
+        assert requirements_after(before, ending).hazards == {"mapped-partitions"}
 
     def test_append_only_comes_and_goes_with_its_property(self) -> None:
         before = table_requirements(protocol(1, 2), {"appendOnly": False}, {})
-        on = needs_after(before, EndState(protocol(1, 2), on=frozenset({"appendOnly"})))
+        on = requirements_after(before, EndState(protocol(1, 2), on=frozenset({"appendOnly"})))
         assert on.hazards == {"append-only"}
-        off = needs_after(on, EndState(protocol(1, 2), off=frozenset({"appendOnly"})))
+        off = requirements_after(on, EndState(protocol(1, 2), off=frozenset({"appendOnly"})))
         assert off.hazards == frozenset()

@@ -62,7 +62,7 @@ REFUSED = {
 
 
 def number(text: str, name: str) -> Version:
-    version = version_scheme.parse(name, text)
+    version = version_scheme.parse_version(name, text)
     assert version is not None, f"{text} is no {name} version"
     return version
 
@@ -76,14 +76,14 @@ def test_spellings_of_a_version_are_equal_and_versions_are_in_order(name: str) -
 
 @each_row(("name", "text"), [(n, t) for n, texts in REFUSED.items() for t in texts])
 def test_what_is_no_version(name: str, text: str) -> None:
-    assert version_scheme.parse(name, text) is None
+    assert version_scheme.parse_version(name, text) is None
 
 
 def test_every_scheme_has_versions_and_refusals_here() -> None:
     assert set(ORDERED) | {"none"} == set(SCHEMES) == set(REFUSED)
     assert all(
-        version_scheme.parse(name, text) is not None
-        for name, text in version_scheme.EXAMPLES.items()
+        version_scheme.parse_version(name, text) is not None
+        for name, text in version_scheme.VERSION_EXAMPLES.items()
     )
 
 
@@ -91,7 +91,7 @@ def test_every_scheme_has_versions_and_refusals_here() -> None:
     st.sampled_from(SCHEMES), st.text(st.sampled_from("0123456789.-vrcalts ex()") | st.characters())
 )
 def test_no_text_makes_it_fail(name: str, text: str) -> None:
-    found = version_scheme.parse(name, text)
+    found = version_scheme.parse_version(name, text)
     assert found is None or (name != "none" and all(part >= 0 for part in found.numbers))
 
 

@@ -10,7 +10,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 from deltalake.exceptions import CommitFailedError
 
-from deltaproto.protocol.isolation import IsolationLevel, WriterEngine, isolation
+from deltaproto.protocol.isolation import IsolationLevel, WriterEngine, evaluate_isolation
 
 
 def survives(path: Path, level: str | None) -> bool:
@@ -38,5 +38,5 @@ def survives(path: Path, level: str | None) -> bool:
     [None, "Serializable", "WriteSerializable", "writeSerializable", "snapshotIsolation", "bogus"],
 )
 def test_the_level_in_force_is_the_one_that_we_say(level: str | None, tmp_path: Path) -> None:
-    effective = isolation(level).effective[WriterEngine.DELTA_RS]
+    effective = evaluate_isolation(level).effective[WriterEngine.DELTA_RS]
     assert survives(tmp_path / "t", level) is (effective is not IsolationLevel.SERIALIZABLE)

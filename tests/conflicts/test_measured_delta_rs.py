@@ -11,14 +11,14 @@ from pathlib import Path
 
 from benchmarks.measure_delta_rs_conflicts import BY_HAND, measure
 from benchmarks.measure_delta_rs_conflicts import MESSAGES as MEASURED_MESSAGES
-from deltaproto.conflicts import Conflict, MatrixEngine, Operation, cells, exceptions
+from deltaproto.conflicts import Conflict, MatrixEngine, Operation, build_cells, exceptions
 from deltaproto.conflicts.delta_rs import NEWEST, VARIANTS, parse_release
 from deltaproto.conflicts.operation import Cell
-from deltaproto.planning.conflict_impact import clashes
-from deltaproto.planning.ddl.parse import parse
+from deltaproto.planning.conflict_impact import find_step_conflicts
+from deltaproto.planning.ddl.parse import parse_script
 from deltaproto.planning.engine import parse_engine
-from deltaproto.planning.search.route import predict
-from deltaproto.planning.writer_survival import EVERY
+from deltaproto.planning.search.route import predict_statement
+from deltaproto.planning.writer_survival import EVERY_WRITE
 from deltaproto.protocol.isolation import IsolationLevel
 from deltaproto.protocol.protocol import Protocol
 from tests.planning.bare import bare_table
@@ -59,7 +59,7 @@ def matrix(release: str) -> dict[tuple[Operation, Operation], Cell]:
     found = parse_release(release)
     assert found is not None
     level = IsolationLevel.SERIALIZABLE
-    every = cells(MatrixEngine.DELTA_RS, level, release=found)
+    every = build_cells(MatrixEngine.DELTA_RS, level, release=found)
     return {(cell.operation, cell.against): cell for cell in every}
 
 
@@ -121,7 +121,7 @@ def test_item_8_every_message_is_recognized() -> None:
             continue
         said = {"MetadataChanged": " since last commit.", "ProtocolChanged": " since last commit:"}
         said["ConcurrentDeleteDelete"] = " your transaction deletes."
-        found, _ = exceptions.search(f"Commit failed: {text}{said.get(name, '')}")
+        found, _ = exceptions.find_exception(f"Commit failed: {text}{said.get(name, '')}")
         assert found is not None, text
         assert found.name is NAMES[name]
 
@@ -129,13 +129,15 @@ def test_item_8_every_message_is_recognized() -> None:
 def test_item_8_plans_agree_with_the_matrix() -> None:
     """A plan names delta-rs writers for a step that stores metadata, as every writer fails."""
     table = bare_table(Protocol(1, 2), {})
-    (parsed,) = parse("ALTER TABLE t SET TBLPROPERTIES ('delta.appendOnly' = 'true')")
-    outcome = predict(parsed.statement, table, parse_engine("delta-spark@4.4.0"))
+    (parsed,) = parse_script("ALTER TABLE t SET TBLPROPERTIES ('delta.appendOnly' = 'true')")
+    outcome = predict_statement(parsed.statement, table, parse_engine("delta-spark@4.4.0"))
     (found,) = (
-        clash for clash in clashes(parsed.statement, table, outcome) if clash.engine == "delta-rs"
+        clash
+        for clash in find_step_conflicts(parsed.statement, table, outcome)
+        if clash.engine == "delta-rs"
     )
     assert (found.exception, found.loser) == ("CommitFailedError", "writer")
-    assert found.who == EVERY
+    assert found.who == EVERY_WRITE
     known = matrix(RELEASES[-1])
     for loser in (Operation.INSERT, Operation.UPDATE, Operation.MERGE, Operation.OPTIMIZE):
         assert known[loser, Operation.METADATA_CHANGE].conflict is Conflict.YES

@@ -15,14 +15,14 @@ import pytest
 
 from benchmarks.measure_conflicts import LOSERS, held, made, meet
 from deltaproto.conflicts.classify import classify
-from deltaproto.conflicts.matrix import MatrixEngine, cells
+from deltaproto.conflicts.matrix import MatrixEngine, build_cells
 from deltaproto.conflicts.operation import Operation
-from deltaproto.planning.conflict_impact import clashes
-from deltaproto.planning.ddl.parse import parse
+from deltaproto.planning.conflict_impact import find_step_conflicts
+from deltaproto.planning.ddl.parse import parse_script
 from deltaproto.planning.engine import parse_engine
-from deltaproto.planning.plan import Clash
-from deltaproto.planning.predict.schema import from_log
-from deltaproto.planning.search.route import predict
+from deltaproto.planning.plan import StepConflict
+from deltaproto.planning.predict.schema import parse_schema
+from deltaproto.planning.search.route import predict_statement
 from deltaproto.planning.writer_survival import Writers
 from deltaproto.protocol.isolation import IsolationLevel
 from deltaproto.protocol.protocol import Protocol
@@ -51,15 +51,15 @@ def exceptions(case: dict[str, Any], release: str, writers: Writers) -> set[str]
     """The exceptions that a plan names for writers that make data commits on Delta Spark."""
     made = RECORDED["tables"][case["table"]]
     table = bare_table(Protocol.stored(made["protocol"]), made["configuration"]).with_schema(
-        from_log(made["schema"])
+        parse_schema(made["schema"])
     )
-    (parsed,) = parse(case["winner"].format(t="t"))
-    outcome = predict(parsed.statement, table, parse_engine(f"delta-spark@{release}"))
-    found = clashes(parsed.statement, table, outcome, writers)
+    (parsed,) = parse_script(case["winner"].format(t="t"))
+    outcome = predict_statement(parsed.statement, table, parse_engine(f"delta-spark@{release}"))
+    found = find_step_conflicts(parsed.statement, table, outcome, writers)
     return {clash.exception for clash in found if _every_data_write(clash)}
 
 
-def _every_data_write(clash: Clash) -> bool:
+def _every_data_write(clash: StepConflict) -> bool:
     return (clash.engine, clash.loser) == ("delta-spark", "writer") and "appends" in clash.who
 
 
@@ -97,7 +97,9 @@ def test_a_feature_that_the_writers_release_does_not_know_is_refused() -> None:
 def test_identity_columns_are_as_recorded() -> None:
     found = {
         (str(cell.operation), str(cell.against)): cell
-        for cell in cells(MatrixEngine.DELTA_SPARK, IsolationLevel.SERIALIZABLE, identity=True)
+        for cell in build_cells(
+            MatrixEngine.DELTA_SPARK, IsolationLevel.SERIALIZABLE, identity=True
+        )
     }
     with collect_failures() as failures:
         for case in cases(keyed=True):
@@ -110,7 +112,7 @@ def test_identity_columns_are_as_recorded() -> None:
 
 def test_item_8_restore_and_truncate_are_as_recorded() -> None:
     """RESTORE is a row of its own; TRUNCATE is a DELETE of all rows."""
-    every = cells(MatrixEngine.DELTA_SPARK, IsolationLevel.SERIALIZABLE)
+    every = build_cells(MatrixEngine.DELTA_SPARK, IsolationLevel.SERIALIZABLE)
     found = {(cell.operation, cell.against): cell for cell in every}
     with collect_failures() as failures:
         for case in RECORDED["measured"]:
@@ -134,7 +136,9 @@ def test_two_inserts_that_make_identity_values_conflict_in_every_release() -> No
     assert {*case["raised"].values()} == {"MetadataChangedException"}
     unknown = {
         (cell.operation, cell.against): cell
-        for cell in cells(MatrixEngine.DELTA_SPARK, IsolationLevel.SERIALIZABLE, identity=None)
+        for cell in build_cells(
+            MatrixEngine.DELTA_SPARK, IsolationLevel.SERIALIZABLE, identity=None
+        )
     }
     cell = unknown[Operation.INSERT, Operation.INSERT]
     assert (cell.conflict, cell.exceptions) == ("maybe", ("MetadataChangedException",))

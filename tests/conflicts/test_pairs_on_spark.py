@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
-from deltaproto.conflicts.matrix import cells
+from deltaproto.conflicts.matrix import build_cells
 from deltaproto.conflicts.operation import Operation
 from deltaproto.protocol.isolation import IsolationLevel, WriterEngine
 from tests.support.engines import needs_delta
@@ -235,7 +235,7 @@ def test_what_happens_is_what_the_matrix_says(
 def agree_with_matrix(pair: Pair, raised: str | None) -> None:
     found: list[Any] = [
         cell
-        for cell in cells(WriterEngine.DELTA_SPARK, pair.level)
+        for cell in build_cells(WriterEngine.DELTA_SPARK, pair.level)
         if (cell.operation, cell.against) == (pair.loser, pair.winner)
     ]
     (cell,) = found

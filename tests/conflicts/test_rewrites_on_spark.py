@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import deltalake
 import pytest
 
-from deltaproto.conflicts.matrix import cells
+from deltaproto.conflicts.matrix import build_cells
 from deltaproto.conflicts.operation import Operation
 from deltaproto.protocol.isolation import IsolationLevel, WriterEngine
 
@@ -198,7 +198,7 @@ def test_a_statement_that_only_runs_jobs(
 def agrees(loser: Operation, winner: Operation, raised: str | None) -> None:
     (cell,) = (
         cell
-        for cell in cells(WriterEngine.DELTA_SPARK, IsolationLevel.SERIALIZABLE)  # type: ignore[arg-type]
+        for cell in build_cells(WriterEngine.DELTA_SPARK, IsolationLevel.SERIALIZABLE)  # type: ignore[arg-type]
         if (cell.operation, cell.against) == (loser, winner)
     )
     if raised is None:

@@ -14,8 +14,13 @@ from hypothesis import strategies as st
 
 from deltaproto.conflicts.classify import classify
 from deltaproto.conflicts.operation import Operation
-from deltaproto.conflicts.query import Classification, PendingStatement, Question, predicates
-from deltaproto.conflicts.table_matrix import conflicts
+from deltaproto.conflicts.query import (
+    Classification,
+    MatrixQuery,
+    PendingStatement,
+    missing_predicates,
+)
+from deltaproto.conflicts.table_matrix import build_conflict_report
 from deltaproto.errors import UsageError
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.render.conflicts import write_conflicts
@@ -247,9 +252,9 @@ def test_versions_that_are_not_higher_change_no_protocol(sql: str, operation: Op
     ],
 )
 def test_item_41_the_literal_predicates_that_it_lacks(sql: str, added: str | None) -> None:
-    found = predicates(classify(sql), ("site", "a b"))
+    found = missing_predicates(classify(sql), ("site", "a b"))
     assert found == (() if added is None else (f"Add to {added}",))
-    assert predicates(classify(sql), ()) == ()
+    assert missing_predicates(classify(sql), ()) == ()
 
 
 def test_enabling_a_feature_changes_the_protocol_too() -> None:
@@ -377,7 +382,7 @@ def test_any_text_gets_a_clean_answer(sql: str) -> None:
     found = classify(sql)
     assert isinstance(found, Classification)
     assert found.understood or found.operation is None
-    answer = conflicts(Question(statement=PendingStatement(sql, found)), None)
+    answer = build_conflict_report(MatrixQuery(statement=PendingStatement(sql, found)), None)
     assert bool(answer.cells) is (found.operation is not None)
     for format_ in Format:
         write_conflicts(answer, format_, io.StringIO(), color=False)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from deltaproto.conflicts.operation import ExceptionName
-from deltaproto.conflicts.suspects import WINDOW, suspects
+from deltaproto.conflicts.suspects import WINDOW, filter_suspects
 from deltaproto.tables.log.commits import Commit
 from tests.conftest import Ran
 from tests.support.contract import documents
@@ -96,7 +96,7 @@ def test_a_damaged_commit_makes_the_answer_incomplete(cli: Cli, busy: Log) -> No
 )
 def test_what_only_removes_or_only_adds(operation: str, raises: set[str]) -> None:
     commit = Commit(1, {"timestamp": NOON, "operation": operation}, None, None)
-    found = {name for name in ExceptionName if suspects([commit], name, NOON).found}
+    found = {name for name in ExceptionName if filter_suspects([commit], name, NOON).found}
     assert found == {f"{name}Exception" for name in raises}
 
 
@@ -106,7 +106,7 @@ def test_reading_stops_early() -> None:
         yield Commit(1, {"timestamp": NOON - 9 * WINDOW}, None, None)
         raise AssertionError("read too far")
 
-    assert len(suspects(log(), ExceptionName.WRITE, NOON).found) == 1
+    assert len(filter_suspects(log(), ExceptionName.WRITE, NOON).found) == 1
 
 
 @pytest.mark.parametrize(

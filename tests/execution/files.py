@@ -7,16 +7,16 @@ import time
 from pathlib import Path
 from typing import Any
 
-from deltaproto.planning.checksum import KEY, seal
+from deltaproto.planning.checksum import CHECKSUM_FIELD, compute_checksum
 from deltaproto.planning.plan import Plan
-from deltaproto.render.interface import dumps, envelope
+from deltaproto.render.interface import dump_json, envelope
 from deltaproto.render.plan_json import plan_fields
 
 
 def written(plan: Plan, path: Path, now: float | None = None) -> str:
     """The plan as `plan-… --format json` writes it."""
     fields = plan_fields(plan, time.time() if now is None else now)
-    path.write_text(dumps(envelope(plan.command, fields, complete=plan.complete)))
+    path.write_text(dump_json(envelope(plan.command, fields, complete=plan.complete)))
     return str(path)
 
 
@@ -25,5 +25,5 @@ def changed(path: str, *, sealed: bool = False, **members: Any) -> None:
     document = json.loads(Path(path).read_text())
     document.update(members)
     if sealed:
-        document[KEY] = seal(document)
+        document[CHECKSUM_FIELD] = compute_checksum(document)
     Path(path).write_text(json.dumps(document))

@@ -433,7 +433,7 @@ class TestRaces:
             return run(self, sql, mark, progress)
 
         monkeypatch.setattr(StatementRunner, "run", loses)
-        monkeypatch.setattr("deltaproto.execution.executor._BACKOFF", 0.0)
+        monkeypatch.setattr("deltaproto.execution.executor._BACKOFF_SECONDS", 0.0)
         ran = cli("apply", file, "--yes")
         assert ran.code == 0, ran
         assert ran.out.count("lost against version") == 2
@@ -443,7 +443,7 @@ class TestRaces:
         file = plan(cli, table, "--set", "delta.appendOnly=true")
         conflict = StatementResult("DELTA_METADATA_CHANGED", "changed")
         monkeypatch.setattr(StatementRunner, "run", lambda *_: conflict)
-        monkeypatch.setattr("deltaproto.execution.executor._BACKOFF", 0.0)
+        monkeypatch.setattr("deltaproto.execution.executor._BACKOFF_SECONDS", 0.0)
         version = newest(table)
         ran = apply(cli, file, "--retries", "2")
         assert ran.code == 5

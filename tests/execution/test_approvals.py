@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from deltaproto.execution.audit import Audit
-from deltaproto.execution.recorder import Ledger
-from deltaproto.planning.checksum import KEY, seal
+from deltaproto.execution.audit import AuditLog
+from deltaproto.execution.recorder import RunLog
+from deltaproto.planning.checksum import CHECKSUM_FIELD, compute_checksum
 from tests.conftest import Ran
 from tests.support.contract import documents
 from tests.support.logs import Log, commit_info, metadata, protocol
@@ -82,7 +82,7 @@ class TestGate:
     ) -> None:
         document = json.loads(Path(plan).read_text())
         document["goal"]["text"] = "enable variantType"
-        document[KEY] = seal(document)
+        document[CHECKSUM_FIELD] = compute_checksum(document)
         Path(plan).write_text(json.dumps(document))
         assert not gate(cli, plan, policy(tmp_path, goal="enable variantType"))["passed"]
         assert gate(cli, plan, policy(tmp_path, **GOAL))["passed"]
@@ -159,9 +159,9 @@ class TestRunbook:
 
 class TestAudit:
     def test_a_line_names_the_approvals(self, tmp_path: Path) -> None:
-        audit = Audit(str(tmp_path / "audit.jsonl"), lambda text: text.replace("secret", "***"))
+        audit = AuditLog(str(tmp_path / "audit.jsonl"), lambda text: text.replace("secret", "***"))
         plan: Any = SimpleNamespace(id="1", plan=SimpleNamespace(table="t", location="file:///t"))
-        ledger = Ledger(plan, "run", None, audit, ("approved by Mary, secret",))  # type: ignore[arg-type]
+        ledger = RunLog(plan, "run", None, audit, ("approved by Mary, secret",))  # type: ignore[arg-type]
         step: Any = SimpleNamespace(id="s1", sql="ALTER")
         ledger.unseen(step, "", 0, 0.0)
         audit.close()

@@ -10,7 +10,7 @@ import pytest
 
 from deltaproto.errors import EngineError
 from deltaproto.execution.plan_file import LoadedPlan, read_plans
-from deltaproto.execution.prepare import Context, foreseen
+from deltaproto.execution.prepare import ApplyContext, predict_gates
 from deltaproto.execution.runner import StatementRunner
 from deltaproto.protocol.table_state import SparkSettings
 from tests.conftest import Ran
@@ -124,8 +124,8 @@ def test_the_gates_are_those_that_a_runbook_shows(cli: Cli, table: Log) -> None:
     changed_since(table)
     ran = cli("apply", file, "--yes", "--format", "json")
     (planned,) = (each for each in read_plans(file) if isinstance(each, LoadedPlan))
-    context = Context({}, SparkSettings(), folder=lambda path: f"{path}.d")
-    found = foreseen(planned, context, time.time())
+    context = ApplyContext({}, SparkSettings(), folder=lambda path: f"{path}.d")
+    found = predict_gates(planned, context, time.time())
     (result,) = ran.json["results"]
     shown = [(each.name, each.passed, each.message) for each in found]
     assert [(each["name"], each["passed"], each["message"]) for each in result["gates"]] == shown

@@ -15,15 +15,15 @@ import pytest
 
 from deltaproto.cli import apply as apply_command
 from deltaproto.cli import apply_progress
-from deltaproto.cli.apply_progress import Display
+from deltaproto.cli.apply_progress import ProgressDisplay
 from deltaproto.errors import ExitCode
-from deltaproto.execution.journal import journal_path, recorded
+from deltaproto.execution.journal import journal_path, read_journal
 from deltaproto.execution.plan_file import LoadedPlan, read_plans
 from deltaproto.execution.preflight import StopReason
-from deltaproto.execution.result import Applied, ApplyStatus
+from deltaproto.execution.result import ApplyResult, ApplyStatus
 from deltaproto.execution.runner import EngineFacts
 from deltaproto.execution.verify import StatementResult
-from deltaproto.execution.waits import Waiting, WaitLimits
+from deltaproto.execution.waits import WaitHandler, WaitLimits
 from deltaproto.planning.engine import EngineName
 from deltaproto.render.apply import ApplyFormat, ApplyReport
 from deltaproto.tables.spark_connect import stop_retrying
@@ -156,7 +156,7 @@ def test_results_are_in_the_order_of_the_plans(file: str) -> None:
     report.expect(["a", "b", "c"])
     for name in ("c", "a", "other", "b"):
         each = planned._replace(id=name)
-        report.add(Applied(each, ApplyStatus.NOTHING, ExitCode.OK, "", ""))
+        report.add(ApplyResult(each, ApplyStatus.NOTHING, ExitCode.OK, "", ""))
     report.close()
     ids = [result["plan_id"] for result in json.loads(written.getvalue())["results"]]
     assert ids == ["a", "b", "c", "other"]
@@ -188,7 +188,7 @@ def test_a_signal_is_handled_like_ctrl_c_and_the_next_run_completes_the_audit(
     assert lines == [("s1", "recovered", [1]), ("s2", "as-predicted", [2])]
     plan_id = json.loads(Path(file).read_text())["plan_id"]
     path = journal_path(str(Path(file).parent / ".deltaproto"), plan_id)
-    assert recorded(path, plan_id).unaudited == ()
+    assert read_journal(path, plan_id).unaudited == ()
 
 
 def test_a_failure_after_commits_names_them_and_how_to_go_on(
@@ -287,7 +287,7 @@ class TestWaiting:
         clock = iter([0.0, 1.0, 99.0])
         limits = WaitLimits(wait=True, now=lambda: next(clock), sleep=lambda _: None)
         observer = SimpleNamespace(waits=lambda *_: noted.append("shown"))
-        waiting = Waiting(None, limits, observer, ledger)  # type: ignore[arg-type]
+        waiting = WaitHandler(None, limits, observer, ledger)  # type: ignore[arg-type]
         assert not waiting.ends(None, StopReason(ExitCode.CHANGES, "", "", 50.0))  # type: ignore[arg-type]
         assert noted == ["50.0", "shown"]
 
@@ -301,7 +301,7 @@ class TestWaiting:
         fake = SimpleNamespace(monotonic=lambda: next(clock), time=lambda: 0.0)
         monkeypatch.setattr(apply_progress, "time", fake)
         capsys.readouterr()
-        with Display(None, many=False, show=True) as display:  # type: ignore[arg-type]
+        with ProgressDisplay(None, many=False, show=True) as display:  # type: ignore[arg-type]
             for _ in times:
                 display.waits(planned, planned.plan.steps[0], 4_102_444_800.0)
         first, second = capsys.readouterr().err.splitlines()

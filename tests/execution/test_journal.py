@@ -10,8 +10,14 @@ from pathlib import Path
 import pytest
 
 from deltaproto.errors import ExitCode, UsageError
-from deltaproto.execution.audit import Audit
-from deltaproto.execution.journal import Busy, Journal, JournalError, journal_path, recorded
+from deltaproto.execution.audit import AuditLog
+from deltaproto.execution.journal import (
+    Journal,
+    JournalError,
+    PlanLockedError,
+    journal_path,
+    read_journal,
+)
 from deltaproto.execution.progress import Baseline
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.redaction import HIDDEN, Redactor
@@ -34,14 +40,14 @@ def add_done(folder: Path) -> Path:
 
 
 def test_what_was_added_is_what_is_read(tmp_path: Path) -> None:
-    found = recorded(add_done(tmp_path), PLAN)
+    found = read_journal(add_done(tmp_path), PLAN)
     assert (found.done, found.early, found.since) == (2, frozenset({"deletionVectors"}), 2.0)
     assert found.point == Baseline(7, Protocol(1, 2), "digest")
     assert found.holder == "ada on h, process 3"
 
 
 def test_no_journal_says_nothing(tmp_path: Path) -> None:
-    assert recorded(journal_path(str(tmp_path), PLAN), PLAN).done == 0
+    assert read_journal(journal_path(str(tmp_path), PLAN), PLAN).done == 0
 
 
 @pytest.mark.parametrize("cut", range(1, 60, 7))
@@ -51,17 +57,17 @@ def test_a_line_that_was_cut_off_is_as_if_it_were_not_there(cut: int, tmp_path: 
         journal.add("done", 3.0, **{**DONE, "steps_done": 3})
     whole = path.read_bytes()
     path.write_bytes(whole[:-cut])
-    left = recorded(path, PLAN).done
+    left = read_journal(path, PLAN).done
     assert left == (3 if cut == 1 else 2)
     with Journal(str(tmp_path), PLAN) as journal:
         journal.add("done", 4.0, **{**DONE, "steps_done": 4})
-    assert recorded(path, PLAN).done == 4
+    assert read_journal(path, PLAN).done == 4
 
 
 def test_a_journal_of_another_plan_is_refused(tmp_path: Path) -> None:
     path = add_done(tmp_path)
     with pytest.raises(UsageError, match="not a journal of plan"):
-        recorded(path, "f" * 16)
+        read_journal(path, "f" * 16)
 
 
 def test_a_line_that_lies_is_refused(tmp_path: Path) -> None:
@@ -69,13 +75,13 @@ def test_a_line_that_lies_is_refused(tmp_path: Path) -> None:
     with path.open("a") as file:
         file.write(json.dumps({"event": "done", "at": 1, "plan": PLAN, "steps_done": "x"}) + "\n")
     with pytest.raises(UsageError, match="is damaged"):
-        recorded(path, PLAN)
+        read_journal(path, PLAN)
 
 
 def test_who_holds_it_is_named(tmp_path: Path) -> None:
     with Journal(str(tmp_path), PLAN) as journal:
         journal.add("begin", 1.0, actor="ada", host="h", pid=3)
-        with pytest.raises(Busy, match="ada on h, process 3") as raised:
+        with pytest.raises(PlanLockedError, match="ada on h, process 3") as raised:
             Journal(str(tmp_path), PLAN)
         assert raised.value.exit_code is ExitCode.STALE
     Journal(str(tmp_path), PLAN).__exit__(None, None, None)
@@ -98,7 +104,7 @@ def test_a_full_disk(tmp_path: Path) -> None:
 
 class TestAudit:
     def test_lines_hold_no_credentials(self, tmp_path: Path) -> None:
-        audit = Audit(
+        audit = AuditLog(
             str(tmp_path / "deep" / "audit.jsonl"), Redactor({"sas_token": "s3cr3tvalue"})
         )
         assert audit.add(message="x s3cr3tvalue", commits=[1]) is None
@@ -109,7 +115,7 @@ class TestAudit:
     def test_a_line_that_was_cut_off_spoils_no_other(self, tmp_path: Path) -> None:
         file = tmp_path / "audit.jsonl"
         file.write_text('{"step": "s1"}\n{"step": "s')
-        audit = Audit(str(file), Redactor())
+        audit = AuditLog(str(file), Redactor())
         audit.add(step="s2")
         audit.close()
         assert json.loads(file.read_text().splitlines()[-1])["step"] == "s2"
@@ -122,13 +128,13 @@ class TestAudit:
             while True:
                 os.write(write, b"x" * 4096)
         os.read(read, 4096)
-        audit = Audit(str(tmp_path / "audit.jsonl"), Redactor())
+        audit = AuditLog(str(tmp_path / "audit.jsonl"), Redactor())
         os.dup2(write, audit._file)
         assert "No space left" in (audit.add(message="x" * 100_000) or "")
         audit.close()
 
     def test_a_full_disk_is_told_and_stops_nothing(self) -> None:
-        audit = Audit("/dev/full", Redactor())
+        audit = AuditLog("/dev/full", Redactor())
         said = audit.add(message="x")
         audit.close()
         assert said is not None
@@ -136,4 +142,4 @@ class TestAudit:
 
     def test_a_place_that_cannot_be_written(self) -> None:
         with pytest.raises(UsageError, match="cannot write the audit log"):
-            Audit("/proc/no/audit.jsonl", Redactor())
+            AuditLog("/proc/no/audit.jsonl", Redactor())

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from deltaproto.execution.progress import without_comments
-from deltaproto.execution.verify import StatementResult, StepVerdict, error_class, verify_step
-from deltaproto.planning.downgrade import Downgrade, plan_downgrade
+from deltaproto.execution.progress import without_dropped_features
+from deltaproto.execution.verify import StatementResult, StepVerdict, find_error_class, verify_step
+from deltaproto.planning.downgrade import DowngradeRequest, plan_downgrade
 from deltaproto.planning.plan import Step
 from deltaproto.protocol.protocol import Protocol
 from tests.planning.test_classics import carrying, given
@@ -17,7 +17,7 @@ BEFORE, AFTER = carrying("deletionVectors"), Protocol(1, 2)
 
 def two_calls() -> tuple[Step, Step, Step]:
     table = given(BEFORE, {"delta.enableDeletionVectors": "true"}, vectors=True, traced=None)
-    plan = plan_downgrade(table, Downgrade(lowest=True, include_enabled=True))
+    plan = plan_downgrade(table, DowngradeRequest(lowest=True, include_enabled=True))
     first, wait, second = plan.steps
     assert first.expects == WAIT
     assert wait.sql is None
@@ -95,9 +95,9 @@ def test_another_number_of_commits_is_a_remark() -> None:
 
 
 def test_error_classes() -> None:
-    assert error_class("x: [DELTA_A_B.C] text [NOT] more") == "DELTA_A_B.C"
-    assert error_class("no class") == ""
+    assert find_error_class("x: [DELTA_A_B.C] text [NOT] more") == "DELTA_A_B.C"
+    assert find_error_class("no class") == ""
 
 
 def test_a_protocol_without_what_went_early() -> None:
-    assert without_comments(BEFORE, frozenset({"deletionVectors", "rowTracking"})) == AFTER
+    assert without_dropped_features(BEFORE, frozenset({"deletionVectors", "rowTracking"})) == AFTER

@@ -10,7 +10,7 @@ import pytest
 
 from deltaproto.errors import UsageError
 from deltaproto.execution.plan_file import LoadedPlan, read_plans
-from deltaproto.execution.retarget import moved
+from deltaproto.execution.retarget import retarget_plan
 from deltaproto.location import locate
 from deltaproto.planning.plan import Plan
 from tests.conftest import Ran
@@ -42,7 +42,7 @@ def planned(cli: Cli, log: Log, sql: str) -> Plan:
     ],
 )
 def test_each_statement_is_on_the_clone(sql: str, cli: Cli, log: Log) -> None:
-    plan = moved(planned(cli, log, sql), CLONE)
+    plan = retarget_plan(planned(cli, log, sql), CLONE)
     assert plan.location == "file:///scratch/clone"
     (step,) = plan.steps
     assert step.sql is not None
@@ -61,5 +61,5 @@ def test_each_statement_is_on_the_clone(sql: str, cli: Cli, log: Log) -> None:
 def test_what_would_change_the_table_itself_is_refused(sql: str, cli: Cli, log: Log) -> None:
     plan = planned(cli, log, sql)
     with pytest.raises(UsageError, match="s1 cannot be rehearsed") as raised:
-        moved(plan, CLONE)
+        retarget_plan(plan, CLONE)
     assert f"delta.`{log.table}`" in raised.value.message

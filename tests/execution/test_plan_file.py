@@ -12,24 +12,24 @@ from hypothesis import given as examples
 from hypothesis import strategies as st
 
 from deltaproto.errors import UsageError
-from deltaproto.execution.plan_file import FailedPlan, LoadedPlan, plan_files, read_plans
+from deltaproto.execution.plan_file import FailedPlan, LoadedPlan, find_plan_files, read_plans
 from deltaproto.planning.checksum import plan_id
-from deltaproto.planning.downgrade import Downgrade, plan_downgrade
-from deltaproto.planning.enable import Wanted
+from deltaproto.planning.downgrade import DowngradeRequest, plan_downgrade
+from deltaproto.planning.enable import FeatureToEnable
 from deltaproto.planning.plan import Plan
 from deltaproto.planning.upgrade import plan_upgrade
-from deltaproto.planning.upgrade_request import Upgrade
+from deltaproto.planning.upgrade_request import UpgradeRequest
 from deltaproto.protocol.protocol import Protocol
-from deltaproto.render.interface import dumps, envelope
+from deltaproto.render.interface import dump_json, envelope
 from deltaproto.render.plan_json import plan_fields
-from deltaproto.render.save_plan import keep_plan
+from deltaproto.render.save_plan import save_plan_file
 from tests.execution.files import changed, written
 from tests.planning.test_classics import carrying, given
 
 NOW = 1_800_000_000.0
 PLANS = [
-    plan_downgrade(given(Protocol(2, 5)), Downgrade(lowest=True)),
-    plan_downgrade(given(Protocol(1, 2)), Downgrade(lowest=True)),
+    plan_downgrade(given(Protocol(2, 5)), DowngradeRequest(lowest=True)),
+    plan_downgrade(given(Protocol(1, 2)), DowngradeRequest(lowest=True)),
     plan_downgrade(
         given(
             carrying("deletionVectors", "v2Checkpoint"),
@@ -37,11 +37,14 @@ PLANS = [
             vectors=True,
             traced=None,
         ),
-        Downgrade(lowest=True, include_enabled=True),
+        DowngradeRequest(lowest=True, include_enabled=True),
     ),
-    plan_downgrade(given(carrying("clustering")), Downgrade(drop=("clustering",))),
+    plan_downgrade(given(carrying("clustering")), DowngradeRequest(drop=("clustering",))),
     plan_upgrade(
-        given(Protocol(1, 2)), Upgrade(enable=(Wanted("deletionVectors"), Wanted("columnMapping")))
+        given(Protocol(1, 2)),
+        UpgradeRequest(
+            enable=(FeatureToEnable("deletionVectors"), FeatureToEnable("columnMapping"))
+        ),
     ),
 ]
 
@@ -64,7 +67,7 @@ def test_a_plan_is_kept_as_a_whole_or_not_at_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "deep" / "p.json"
-    keep_plan(PLANS[0], str(path))
+    save_plan_file(PLANS[0], str(path))
     assert _read(str(path)).id == plan_id(PLANS[0])
 
     def full(*_: str) -> None:
@@ -73,7 +76,7 @@ def test_a_plan_is_kept_as_a_whole_or_not_at_all(
     monkeypatch.setattr(os, "replace", full)
     other = path.with_name("q.json")
     with pytest.raises(UsageError, match="No space left"):
-        keep_plan(PLANS[0], str(other))
+        save_plan_file(PLANS[0], str(other))
     assert [each.name for each in path.parent.iterdir()] == ["p.json"]
 
 
@@ -81,7 +84,7 @@ def test_what_is_kept_beside_plans_is_none(tmp_path: Path) -> None:
     path = written(PLANS[0], tmp_path / "p.json", NOW)
     for name in ("p.journal.jsonl", "p.journal.jsonl.lock", "audit.jsonl", "p.undo.json"):
         (tmp_path / name).write_text("{}\n")
-    assert plan_files([str(tmp_path)]) == [path]
+    assert find_plan_files([str(tmp_path)]) == [path]
 
 
 def test_several_plans_and_tables_without_one(tmp_path: Path) -> None:
@@ -89,7 +92,7 @@ def test_several_plans_and_tables_without_one(tmp_path: Path) -> None:
     broken = {"table": "gone", "error": {"code": "not-found", "message": "no table", "hint": ""}}
     document = envelope("plan-downgrade", {"plans": [*entries, broken], "summary": {}})
     path = tmp_path / "many.json"
-    path.write_text(dumps(document))
+    path.write_text(dump_json(document))
     *plans, last = read_plans(str(path))
     assert [each.plan.table for each in plans if isinstance(each, LoadedPlan)] == ["t", "t"]
     assert last == FailedPlan("gone", str(path), "no table")
@@ -107,7 +110,7 @@ def test_every_minor_version_of_the_format_is_taken(version: str, tmp_path: Path
 def test_a_plan_a_line(tmp_path: Path) -> None:
     path = tmp_path / "many.jsonl"
     lines = [
-        dumps(envelope(plan.command, plan_fields(plan, NOW)), indent=None) for plan in PLANS[:3]
+        dump_json(envelope(plan.command, plan_fields(plan, NOW)), indent=None) for plan in PLANS[:3]
     ]
     path.write_text("\n".join(lines) + "\n")
     assert len(read_plans(str(path))) == 3
@@ -184,9 +187,9 @@ def test_a_folder_stands_for_its_plans(tmp_path: Path) -> None:
     for name in ("b.json", "a.json", "notes.txt"):
         (tmp_path / name).write_text("")
     (tmp_path / ".deltaproto").mkdir()
-    assert plan_files([str(tmp_path)]) == [str(tmp_path / "a.json"), str(tmp_path / "b.json")]
+    assert find_plan_files([str(tmp_path)]) == [str(tmp_path / "a.json"), str(tmp_path / "b.json")]
     with pytest.raises(UsageError, match="contains no plan"):
-        plan_files([str(tmp_path / ".deltaproto")])
+        find_plan_files([str(tmp_path / ".deltaproto")])
 
 
 def test_a_plan_of_before_the_seal_is_to_be_made_again(tmp_path: Path) -> None:

@@ -13,9 +13,9 @@ import pytest
 from deltaproto.errors import UsageError
 from deltaproto.execution.journal import Journal
 from deltaproto.execution.plan_file import read_plans
-from deltaproto.execution.rebuild import mismatch, unrequested
+from deltaproto.execution.rebuild import find_mismatch, find_unrequested_property
 from deltaproto.execution.verify import StatementResult, StepVerdict, verify_step
-from deltaproto.planning.checksum import KEY, seal
+from deltaproto.planning.checksum import CHECKSUM_FIELD, compute_checksum
 from deltaproto.planning.plan import Plan
 from deltaproto.planning.statement import (
     ClusterBy,
@@ -64,7 +64,7 @@ def read(file: Path) -> Plan:
 def forge(file: Path, change: Callable[[dict[str, Any]], None]) -> None:
     document = json.loads(file.read_text())
     change(document)
-    document[KEY] = seal(document)
+    document[CHECKSUM_FIELD] = compute_checksum(document)
     file.write_text(json.dumps(document))
 
 
@@ -103,8 +103,8 @@ def test_a_plan_as_it_was_made_fits(
     words = tuple(word.replace("{t}", f"delta.`{table.table}`") for word in words)
     plan = read(planned(cli, table, *words))
     assert plan.steps or words[0] == "--protocol"
-    assert mismatch(plan) is None
-    assert unrequested(plan) is None
+    assert find_mismatch(plan) is None
+    assert find_unrequested_property(plan) is None
     ran = cli("apply", str(Path(table.table).parent / "plan.json"), "--dry-run", "--format", "json")
     (result,) = ran.json["results"]
     assert all(gate["passed"] for gate in result["gates"] if gate["name"] == "plan"), result
@@ -168,8 +168,8 @@ def test_every_statement_that_plans_are_made_of_is_rebuilt(
     sql = statement.sql(plan.sql_name)
     assert sql is not None
     changed = only._replace(action=statement.action, sql=sql, feature=statement.feature)
-    assert mismatch(plan._replace(steps=(changed,))) is None
-    assert mismatch(plan._replace(steps=(changed._replace(sql=f"{sql} "),))) is not None
+    assert find_mismatch(plan._replace(steps=(changed,))) is None
+    assert find_mismatch(plan._replace(steps=(changed._replace(sql=f"{sql} "),))) is not None
 
 
 CTAS = "CREATE TABLE delta.`/tmp/other` USING delta AS SELECT * FROM text.`/etc/passwd`"
@@ -207,7 +207,7 @@ def test_a_forged_plan_is_refused_and_says_why(
     file = planned(cli, table, *TWO)
     forge(file, forgery)
     plan = read(file)
-    assert mismatch(plan) is not None
+    assert find_mismatch(plan) is not None
     ran = cli("apply", str(file), "--yes", "--format", "json")
     assert ran.code in (2, 3)
     (result,) = ran.json["results"]
@@ -242,16 +242,16 @@ def test_a_plan_that_does_more_than_its_goal_is_refused(
     """Approvals go by the goal, so a plan must not borrow another one's."""
     file = planned(cli, table, *words)
     forge(file, lambda document: document["goal"].clear() or document["goal"].update(goal, text=""))
-    assert said in (unrequested(read(file)) or "")
+    assert said in (find_unrequested_property(read(file)) or "")
 
 
 def test_a_plan_that_drops_another_feature_than_its_goal_is_refused(cli: Cli, log: Log) -> None:
     both = ["deletionVectors", "vacuumProtocolCheck"]
     log.commit(0, commit_info("CREATE TABLE"), protocol(3, 7, both, both), metadata())
     file = planned(cli, log, "--drop", "vacuumProtocolCheck")
-    assert unrequested(read(file)) is None
+    assert find_unrequested_property(read(file)) is None
     forge(file, lambda document: document["goal"].update(features=["deletionVectors"]))
-    assert "drops vacuumProtocolCheck" in (unrequested(read(file)) or "")
+    assert "drops vacuumProtocolCheck" in (find_unrequested_property(read(file)) or "")
 
 
 def test_a_statement_that_leads_elsewhere_than_the_plan_says_is_refused(
@@ -262,7 +262,7 @@ def test_a_statement_that_leads_elsewhere_than_the_plan_says_is_refused(
     name = f"delta.`{table.table}`"
     text = f"ALTER TABLE {name} SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')"
     forge(file, step(sql=text))
-    assert mismatch(read(file)) is None
+    assert find_mismatch(read(file)) is None
     ran = cli("apply", str(file), "--yes", "--format", "json")
     gates = {gate["name"]: gate for gate in ran.json["results"][0]["gates"]}
     assert "s1 would lead to" in gates["plan"]["message"]
@@ -367,7 +367,7 @@ def test_a_relative_name_of_the_table_is_none_of_another(
             location=plan.location.replace("/table", "/x/table"),
             sql_name=plan.sql_name.replace("/table", "/x/table"),
         )
-    assert "the plan names" not in (mismatch(plan._replace(table=name)) or "")
+    assert "the plan names" not in (find_mismatch(plan._replace(table=name)) or "")
 
 
 class TestPlanId:

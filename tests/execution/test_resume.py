@@ -9,22 +9,22 @@ import pytest
 from hypothesis import given as examples
 from hypothesis import strategies as st
 
-from deltaproto.execution.preflight import expected_before
+from deltaproto.execution.preflight import expected_protocol
 from deltaproto.execution.progress import (
     Baseline,
     Progress,
     TableObservation,
     progress_from_commits,
 )
-from deltaproto.plan_inputs.from_log import digest
-from deltaproto.planning.downgrade import Downgrade, plan_downgrade
-from deltaproto.planning.enable import Wanted
+from deltaproto.plan_inputs.from_log import metadata_digest
+from deltaproto.planning.downgrade import DowngradeRequest, plan_downgrade
+from deltaproto.planning.enable import FeatureToEnable
 from deltaproto.planning.plan import Plan, Step
 from deltaproto.planning.upgrade import plan_upgrade
-from deltaproto.planning.upgrade_request import Upgrade
+from deltaproto.planning.upgrade_request import UpgradeRequest
 from deltaproto.protocol.metadata import Metadata
 from deltaproto.protocol.protocol import Protocol
-from deltaproto.tables.log.commit_tag import Mark, mark_of
+from deltaproto.tables.log.commit_tag import CommitTag, commit_tag_of
 from deltaproto.tables.log.commits import Commit
 from tests.planning.test_classics import carrying, given
 
@@ -37,7 +37,9 @@ CHANGED, UNMARKED = (
 
 ROW_TRACKING = plan_upgrade(
     given(Protocol(1, 2)),
-    Upgrade(enable=(Wanted("rowTracking"),), set={"delta.logRetentionDuration": "60 days"}),
+    UpgradeRequest(
+        enable=(FeatureToEnable("rowTracking"),), set={"delta.logRetentionDuration": "60 days"}
+    ),
 )
 DROPS = plan_downgrade(
     given(
@@ -47,7 +49,7 @@ DROPS = plan_downgrade(
         v2_checkpoint=True,
         traced=None,
     ),
-    Downgrade(lowest=True, include_enabled=True),
+    DowngradeRequest(lowest=True, include_enabled=True),
 )
 PLANS = [ROW_TRACKING, DROPS]
 
@@ -59,7 +61,7 @@ def commits_of(step: Step, plan: str = ID) -> list[Commit]:
         last = number == len(step.operations) - 1
         raised = operation == "UPGRADE PROTOCOL"
         changes = (raised or last) and step.protocol_after != step.protocol_before
-        info = {"operation": operation, "userMetadata": Mark(plan, step.id, RUN).text()}
+        info = {"operation": operation, "userMetadata": CommitTag(plan, step.id, RUN).text()}
         found.append(Commit(0, info, step.protocol_after if changes else None, None))
     return found
 
@@ -69,7 +71,7 @@ def foreign(**members: Any) -> Commit:
 
 
 def told(plan: Plan, made: list[Commit], done: int = 0) -> Progress:
-    start = Baseline(plan.fingerprint.version, plan.fingerprint.protocol, digest(METADATA))
+    start = Baseline(plan.fingerprint.version, plan.fingerprint.protocol, metadata_digest(METADATA))
     numbered = tuple(
         commit._replace(version=version)
         for version, commit in enumerate(made, plan.fingerprint.version + 1)
@@ -100,7 +102,7 @@ def test_cut_off_after_any_commit_it_knows_which_step_is_next(plan: Plan) -> Non
             if count == len(made):
                 assert found.done > plan.steps.index(step)
                 assert not found.partial
-                assert found.point.protocol == expected_before(plan, found)
+                assert found.point.protocol == expected_protocol(plan, found)
         before += made
 
 
@@ -137,7 +139,7 @@ def test_a_change_of_somebody_else_is_seen_wherever_it_comes(data: st.DataObject
 @pytest.mark.parametrize("plan", PLANS)
 def test_a_change_whose_commit_is_gone_is_seen_all_the_same(plan: Plan) -> None:
     print_ = plan.fingerprint
-    start = Baseline(print_.version, print_.protocol, digest(METADATA))
+    start = Baseline(print_.version, print_.protocol, metadata_digest(METADATA))
     later = start._replace(version=start.version + 3)
 
     def stands(now: Baseline) -> Progress:
@@ -148,7 +150,7 @@ def test_a_change_whose_commit_is_gone_is_seen_all_the_same(plan: Plan) -> None:
     assert stands(later).foreign is None
     for now in (
         later._replace(protocol=Protocol(2, 5)),
-        later._replace(metadata=digest(CHANGED)),
+        later._replace(metadata=metadata_digest(CHANGED)),
     ):
         found = stands(now)
         assert found.foreign is not None
@@ -157,7 +159,7 @@ def test_a_change_whose_commit_is_gone_is_seen_all_the_same(plan: Plan) -> None:
 
 def commits_other() -> Commit:
     """A commit of another plan, which is somebody else's."""
-    info = {"operation": "DROP FEATURE", "userMetadata": Mark("f" * 16, "s1", RUN).text()}
+    info = {"operation": "DROP FEATURE", "userMetadata": CommitTag("f" * 16, "s1", RUN).text()}
     return Commit(0, info, Protocol(1, 1), None)
 
 
@@ -165,10 +167,10 @@ def test_a_first_call_that_was_enough_is_known_by_its_drop() -> None:
     (first, *_) = DROPS.steps
     assert first.expects is not None
     gone = first.protocol_after.without_feature(first.feature or "")
-    info = {"operation": "DROP FEATURE", "userMetadata": Mark(ID, first.id, RUN).text()}
+    info = {"operation": "DROP FEATURE", "userMetadata": CommitTag(ID, first.id, RUN).text()}
     found = told(DROPS, [*commits_of(first)[:-1], Commit(0, info, gone, None)])
     assert (found.done, found.early) == (1, frozenset({first.feature}))
-    assert expected_before(DROPS, found) == gone
+    assert expected_protocol(DROPS, found) == gone
 
 
 @pytest.mark.parametrize(
@@ -176,12 +178,12 @@ def test_a_first_call_that_was_enough_is_known_by_its_drop() -> None:
     [None, "", "x", "{}", '{"deltaproto": 1}', '{"deltaproto": {"plan": "x"}}', 7, "[" * 9999],
 )
 def test_other_user_metadata_is_no_mark(text: Any) -> None:
-    assert mark_of(Commit(0, {"userMetadata": text}, None, None)) is None
+    assert commit_tag_of(Commit(0, {"userMetadata": text}, None, None)) is None
     told = json.dumps({"deltaproto": text}) if isinstance(text, str) else text
-    assert mark_of(Commit(0, {"userMetadata": told}, None, None)) is None
+    assert commit_tag_of(Commit(0, {"userMetadata": told}, None, None)) is None
 
 
 @examples(st.text(), st.text(), st.text())
 def test_a_mark_is_read_as_it_was_written(plan: str, step: str, run: str) -> None:
-    mark = Mark(plan, step, run)
-    assert mark_of(Commit(0, {"userMetadata": mark.text()}, None, None)) == mark
+    mark = CommitTag(plan, step, run)
+    assert commit_tag_of(Commit(0, {"userMetadata": mark.text()}, None, None)) == mark

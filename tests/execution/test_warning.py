@@ -15,8 +15,8 @@ from deltaproto.execution.preflight import (
     window_gate,
 )
 from deltaproto.execution.runner import EngineFacts
-from deltaproto.execution.warning import MaintenanceWindowStatus, Warning, warning
-from deltaproto.planning.downgrade import Downgrade, plan_downgrade
+from deltaproto.execution.warning import ApplyWarning, MaintenanceWindowStatus, build_warning
+from deltaproto.planning.downgrade import DowngradeRequest, plan_downgrade
 from deltaproto.planning.engine import Engine, EngineName
 from deltaproto.planning.plan import Plan
 from deltaproto.planning.policy_impact import PolicyImpact
@@ -29,13 +29,13 @@ NOW = datetime(2026, 11, 22, 12, tzinfo=UTC).timestamp()
 TABLE = given(
     carrying("deletionVectors"), {"delta.enableDeletionVectors": "true"}, vectors=True, traced=None
 )
-PLAN = plan_downgrade(TABLE, Downgrade(drop=("deletionVectors",)))
-TRUNCATING = plan_downgrade(TABLE, Downgrade(lowest=True, include_enabled=True))
+PLAN = plan_downgrade(TABLE, DowngradeRequest(drop=("deletionVectors",)))
+TRUNCATING = plan_downgrade(TABLE, DowngradeRequest(lowest=True, include_enabled=True))
 SPARK = EngineFacts(EngineName.DELTA_SPARK, "4.4.0", "4.2.0", True, {})
 
 
-def told(plan: Plan = PLAN, **conf: str) -> Warning:
-    return warning(plan, plan.steps, None, SPARK._replace(conf=conf), None, NOW)
+def told(plan: Plan = PLAN, **conf: str) -> ApplyWarning:
+    return build_warning(plan, plan.steps, None, SPARK._replace(conf=conf), None, NOW)
 
 
 def on(location: str) -> Plan:
@@ -68,7 +68,7 @@ class TestWarning:
     def test_other_places_and_databricks_do_not(self) -> None:
         assert not any("commits can be lost" in note for note in told(on("abfss://c@a/t")).notes)
         facts = SPARK._replace(name=EngineName.DATABRICKS)
-        found = warning(on("s3://b/t"), PLAN.steps, None, facts, None, NOW)
+        found = build_warning(on("s3://b/t"), PLAN.steps, None, facts, None, NOW)
         assert not any("commits can be lost" in note for note in found.notes)
 
     def test_what_brings_a_dropped_feature_back(self) -> None:
@@ -80,16 +80,16 @@ class TestWarning:
         assert any("RESTORE" in note for note in told(TRUNCATING).notes)
 
     def test_without_steps_there_is_nothing_to_warn_of(self) -> None:
-        found = warning(PLAN, (), None, None, None, NOW)
+        found = build_warning(PLAN, (), None, None, None, NOW)
         assert (found.hits, found.streams, found.sources, found.notes) == ((), (), (), ())
 
     def test_windows(self) -> None:
         sunday = Window((6,), 11 * 60, 13 * 60, "UTC", Position(1, 1))
-        open_ = warning(PLAN, PLAN.steps, None, SPARK, (sunday,), NOW).window
+        open_ = build_warning(PLAN, PLAN.steps, None, SPARK, (sunday,), NOW).window
         assert open_ is not None
         assert open_.open
         monday = sunday._replace(days=(0,))
-        closed = warning(PLAN, PLAN.steps, None, SPARK, (monday,), NOW).window
+        closed = build_warning(PLAN, PLAN.steps, None, SPARK, (monday,), NOW).window
         assert closed == MaintenanceWindowStatus(False, datetime(2026, 11, 23, 11, tzinfo=UTC))
 
 

@@ -13,7 +13,7 @@ import pytest
 from deltaproto.errors import ErrorCode, TableError
 from deltaproto.fleet.discovered import DiscoveredTable
 from deltaproto.fleet.scan_table import ReadSettings, TableScanner
-from deltaproto.fleet.time_limit import Alarm
+from deltaproto.fleet.time_limit import TimeLimit
 from deltaproto.location import Location
 from deltaproto.protocol.table_state import TableState
 from deltaproto.tables.log.reader import LogReader
@@ -72,7 +72,7 @@ def test_what_a_library_makes_of_the_interruption_is_still_a_timeout() -> None:
         except BaseException:
             raise OSError("a callback failed") from None
 
-    with Alarm(0.05) as alarm, pytest.raises(TableError) as caught:
+    with TimeLimit(0.05) as alarm, pytest.raises(TableError) as caught:
         alarm.within(wrapped)
     assert caught.value.code is ErrorCode.TIMEOUT
 
@@ -80,7 +80,7 @@ def test_what_a_library_makes_of_the_interruption_is_still_a_timeout() -> None:
 @pytest.mark.parametrize("work", [lambda: 1, lambda: int("x")])
 def test_an_alarm_leaves_the_process_as_it_was(work: Callable[[], int]) -> None:
     before = signal.getsignal(signal.SIGALRM)
-    with Alarm(30) as alarm:
+    with TimeLimit(30) as alarm:
         try:
             alarm.within(work)
         except ValueError:

@@ -10,7 +10,7 @@ import pytest
 from deltalake import DeltaTable
 
 from deltaproto.errors import ErrorCode, UsageError
-from deltaproto.fleet.catalogs import _information, tables_of
+from deltaproto.fleet.catalogs import _parse_information, find_catalog_tables
 from deltaproto.fleet.discovered import DiscoveredTable, UnreadablePlace
 from tests.conftest import Ran
 
@@ -44,7 +44,7 @@ def shop(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 
 def names(spark: SparkSession, *asked: str) -> list[str]:
-    found = list(tables_of(spark, asked))
+    found = list(find_catalog_tables(spark, asked))
     assert all(isinstance(each, DiscoveredTable) for each in found)
     return sorted(each.table for each in found if isinstance(each, DiscoveredTable))
 
@@ -57,18 +57,18 @@ def test_delta_tables_and_nothing_else(spark: SparkSession, shop: Path) -> None:
     assert names(spark, "spark_catalog.shop.items") == ["spark_catalog.shop.items"]
     assert names(spark, "`spark_catalog`.`shop`.`odd`") == ["spark_catalog.shop.odd"]
     others = ("spark_catalog.shop.logs", "spark_catalog.shop.seen")
-    nothing = list(tables_of(spark, others))
+    nothing = list(find_catalog_tables(spark, others))
     assert [each.error.code for each in nothing if isinstance(each, UnreadablePlace)] == [
         ErrorCode.NO_TABLES
     ] * len(others)
     assert len(nothing) == len(others)
     for unknown in ("nowhere", "spark_catalog.nowhere", "a.b.c.d", "a..b"):
         with pytest.raises(UsageError):
-            list(tables_of(spark, (unknown,)))
+            list(find_catalog_tables(spark, (unknown,)))
 
 
 def test_each_location_is_the_tables(spark: SparkSession, shop: Path) -> None:
-    for found in tables_of(spark, ("shop",)):
+    for found in find_catalog_tables(spark, ("shop",)):
         assert isinstance(found, DiscoveredTable)
         detail = spark.sql(f"describe detail {found.table}").collect()[0]
         assert found.uri == detail["location"].replace("file:/", "file:///", 1).replace(" ", "%20")
@@ -79,7 +79,7 @@ def test_without_the_extended_list(
 ) -> None:
     told = names(spark, "shop")
     # Not every catalog knows SHOW TABLE EXTENDED.
-    monkeypatch.setattr("deltaproto.fleet.catalogs._extended", lambda *_: {})
+    monkeypatch.setattr("deltaproto.fleet.catalogs._show_table_extended", lambda *_: {})
     assert names(spark, "shop") == told
 
 
@@ -101,4 +101,8 @@ def test_a_scan_of_a_catalog(spark: SparkSession, shop: Path, cli: Cli, tmp_path
 @pytest.mark.parametrize("line", ["Location: a", "Type: VIEW", "Provider: parquet"])
 def test_what_people_write_is_not_taken_for_facts(line: str) -> None:
     text = f"Type: MANAGED\nProvider: delta\nComment: x\n{line}\nLocation: file:/t\nSchema: root\n"
-    assert _information(text) == {"Type": "MANAGED", "Provider": "delta", "Location": "file:/t"}
+    assert _parse_information(text) == {
+        "Type": "MANAGED",
+        "Provider": "delta",
+        "Location": "file:/t",
+    }

@@ -14,8 +14,8 @@ from deltalake import DeltaTable
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deltaproto.clients.requirements import used
-from deltaproto.fleet.drift.diff import ChangeKind, ScannedTable, changes, unseen
+from deltaproto.clients.requirements import is_used
+from deltaproto.fleet.drift.diff import ChangeKind, ScannedTable, find_differences, unreadable_table
 from deltaproto.protocol.protocol import Protocol
 from tests.conftest import Ran
 from tests.fleet.moves import move, sound_fleet
@@ -41,7 +41,7 @@ def supported(entry: Entry) -> set[str]:
 
 
 def in_use(feature: Entry) -> bool | None:
-    return used(feature["name"], feature["enabled"], feature["present"])
+    return is_used(feature["name"], feature["enabled"], feature["present"])
 
 
 def expected(before: dict[str, Entry], now: dict[str, Entry]) -> set[tuple[str, str, str | None]]:
@@ -147,7 +147,7 @@ protocols = st.one_of(
 )
 sights = st.one_of(
     st.none(),
-    st.builds(unseen, st.sampled_from(("storage", "not-found")), st.text(max_size=3)),
+    st.builds(unreadable_table, st.sampled_from(("storage", "not-found")), st.text(max_size=3)),
     st.builds(
         ScannedTable,
         st.integers(0, 3),
@@ -172,11 +172,15 @@ def test_the_way_back_is_the_opposite(
         ChangeKind.ISOLATION_CHANGED: ChangeKind.ISOLATION_CHANGED,
     }
     opposite |= {back: there for there, back in opposite.items()}
-    there = {(c.kind, c.feature) for c in changes("l", "t", before, now) if c.kind in opposite}
-    back = {(c.kind, c.feature) for c in changes("l", "t", now, before) if c.kind in opposite}
+    there = {
+        (c.kind, c.feature) for c in find_differences("l", "t", before, now) if c.kind in opposite
+    }
+    back = {
+        (c.kind, c.feature) for c in find_differences("l", "t", now, before) if c.kind in opposite
+    }
     assert {(opposite[kind], feature) for kind, feature in there} == back
     if before == now:
-        assert not list(changes("l", "t", before, now))
+        assert not list(find_differences("l", "t", before, now))
 
 
 def test_what_could_not_be_looked_into_is_neither_new_nor_gone(

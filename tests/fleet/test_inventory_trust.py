@@ -15,11 +15,11 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from deltaproto.cli.inventories import scan_notices
+from deltaproto.cli.inventories import build_scan_notices
 from deltaproto.fleet.newest import NewestState
-from deltaproto.fleet.scan import new_id
+from deltaproto.fleet.scan import new_scan_id
 from deltaproto.fleet.scan_history import PastScan
-from deltaproto.fleet.staging import Held, is_running, spark_lock
+from deltaproto.fleet.staging import ScanLockedError, hold_spark_lock, is_running
 from tests.conftest import Ran
 from tests.support.logs import Log, add, commit_info, metadata, protocol
 
@@ -344,7 +344,7 @@ def test_ids_of_scans_sort_by_time() -> None:
     moments = [
         began + timedelta(microseconds=each) for each in (0, 1, 16, 99_999, 999_999, 1 << 20)
     ]
-    ids = [new_id(each) for each in moments]
+    ids = [new_scan_id(each) for each in moments]
     assert ids == sorted(set(ids))
 
 
@@ -355,11 +355,11 @@ def test_the_age(age: timedelta, words: str) -> None:
     now = datetime.now(UTC)
     scan = PastScan("id", now - age, now - age, 1, 0, ("file:///a",), (), ())
     state = NewestState([scan], lambda _: ())
-    notices = scan_notices("inventory", state, now)
+    notices = build_scan_notices("inventory", state, now)
     (notice,) = notices.texts
     assert (words in notice, notices.old) == (True, True)
-    assert scan_notices("inventory", state, scan.ended_at) == ([], False)
-    assert scan_notices("inventory", state, now, 9).old is (age < timedelta(0))
+    assert build_scan_notices("inventory", state, scan.ended_at) == ([], False)
+    assert build_scan_notices("inventory", state, now, 9).old is (age < timedelta(0))
 
 
 def test_an_old_scan_is_a_warning(cli: Cli, lake: Path, tmp_path: Path) -> None:
@@ -526,17 +526,17 @@ def test_a_running_scan_with_spark_is_not_one_that_was_stopped(
     assert cli("scan", str(lake), "--inventory", where).code == 0
     scan_id = "29991231T000000Z-00000000"
     (Path(where) / "_staging_spark" / scan_id).mkdir(parents=True)
-    with spark_lock(where, scan_id):
+    with hold_spark_lock(where, scan_id):
         assert cli(*CHECK, where).code == 0
-        with pytest.raises(Held), spark_lock(where, scan_id):
+        with pytest.raises(ScanLockedError), hold_spark_lock(where, scan_id):
             pass
         assert is_running(where, scan_id)
     assert not is_running(where, scan_id)
     # Spark may reach another file system by a path that this machine cannot write.
     (tmp_path / "file").touch()
-    with spark_lock(str(tmp_path / "file"), scan_id):
+    with hold_spark_lock(str(tmp_path / "file"), scan_id):
         assert not is_running(str(tmp_path / "file"), scan_id)
-    with spark_lock(str(tmp_path / "elsewhere"), scan_id):
+    with hold_spark_lock(str(tmp_path / "elsewhere"), scan_id):
         pass
     assert not (tmp_path / "elsewhere").exists()
     ran = cli(*CHECK, where)

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from deltaproto.errors import TableError
 from deltaproto.fleet.discovered import DiscoveredTable
 from deltaproto.fleet.evaluate import TableEvaluator
-from deltaproto.fleet.rows_builder import array
+from deltaproto.fleet.rows_builder import arrow_array
 from deltaproto.fleet.scan_table import ReadSettings, TableScanner
-from deltaproto.inspection.inspect import judged
+from deltaproto.inspection.inspect import run_rules
 from deltaproto.protocol.metadata import Metadata
 from deltaproto.protocol.table_state import TableState
 from deltaproto.tables.log.reader import LogReader
@@ -55,7 +55,7 @@ def test_a_kind_is_judged_like_each_of_its_tables(tmp_path: Path) -> None:
     for state in fleet + [twin_of(each) for each in fleet]:
         found = judge.judge(state)
         assert found is judge.judge(twin_of(state))
-        alone = judged(state._replace(changes=None))
+        alone = run_rules(state._replace(changes=None))
         assert found.features == alone.subject.features
         assert found.isolation == alone.isolation
         assert found.row_level == alone.row_level
@@ -82,7 +82,7 @@ def test_a_bad_value_of_one_table_is_not_overlooked(log: Log) -> None:
 def test_any_text_becomes_a_row(values: list[str | None]) -> None:
     import pyarrow as pa
 
-    made = array(list(values), pa.string()).to_pylist()
+    made = arrow_array(list(values), pa.string()).to_pylist()
     assert len(made) == len(values)
     for value, text in zip(values, made, strict=True):
         shown = None if value is None else value.encode("utf-8", "backslashreplace").decode()
@@ -92,8 +92,8 @@ def test_any_text_becomes_a_row(values: list[str | None]) -> None:
 def test_numbers_that_no_column_holds() -> None:
     import pyarrow as pa
 
-    assert array([1, 2**40, None, -(2**70)], pa.int32()).to_pylist() == [1, None, None, None]
-    assert array([1, 2**40], pa.int64()).to_pylist() == [1, 2**40]
+    assert arrow_array([1, 2**40, None, -(2**70)], pa.int32()).to_pylist() == [1, None, None, None]
+    assert arrow_array([1, 2**40], pa.int64()).to_pylist() == [1, 2**40]
 
 
 def test_a_defect_on_one_table_costs_the_others_nothing(tmp_path: Path) -> None:

@@ -12,8 +12,13 @@ from hypothesis import strategies as st
 
 from deltaproto.errors import ErrorCode
 from deltaproto.fleet import local_disk
-from deltaproto.fleet.discovered import DiscoveredTable, Passed, Selection, UnreadablePlace
-from deltaproto.fleet.discovery import Source, discover
+from deltaproto.fleet.discovered import (
+    DiscoveredTable,
+    FolderSelection,
+    SkippedPlaces,
+    UnreadablePlace,
+)
+from deltaproto.fleet.discovery import DiscoverySource, discover_tables
 from deltaproto.fleet.local_disk import tables_under
 
 NAMES = st.sampled_from(["a", "b", "c d", "_x", ".h", "k=v", "äé", "%20"])
@@ -22,7 +27,7 @@ TREES = st.recursive(
     lambda inner: st.dictionaries(NAMES, inner, max_size=4),
     max_leaves=25,
 )
-NOTHING = Selection()
+NOTHING = FolderSelection()
 
 
 def grow(path: Path, tree: object) -> None:
@@ -57,7 +62,7 @@ def expected(path: Path, tree: object) -> list[str]:
     ]
 
 
-def found(root: Path, selection: Selection = NOTHING) -> list[str]:
+def found(root: Path, selection: FolderSelection = NOTHING) -> list[str]:
     seen = list(tables_under([str(root)], selection))
     if [each.error.code for each in seen if isinstance(each, UnreadablePlace)] == [
         ErrorCode.NO_TABLES
@@ -95,7 +100,7 @@ def test_folders_are_let_in_and_left_out(tmp_path: Path) -> None:
     )
 
     def below(*include: str, exclude: tuple[str, ...] = ()) -> set[str]:
-        paths = found(tmp_path, Selection(include, exclude))
+        paths = found(tmp_path, FolderSelection(include, exclude))
         return {str(Path(path).relative_to(tmp_path)) for path in paths}
 
     assert below() == {"gold/t", "gold/old/t", "raw/t", "tenant=1/t"}
@@ -118,7 +123,9 @@ def test_links_are_followed_once(tmp_path: Path) -> None:
         str(tmp_path / "elsewhere" / "t"),
         str(tmp_path / "r" / "a" / "t"),
     ]
-    split = discover(Source((str(tmp_path / "r"), str(tmp_path / "r" / "again"))), {}, 1)
+    split = discover_tables(
+        DiscoverySource((str(tmp_path / "r"), str(tmp_path / "r" / "again"))), {}, 1
+    )
     assert len(list(split.local)) == 2
 
 
@@ -148,7 +155,7 @@ def test_roots_in_each_other_and_links_find_each_table_once(
     # A pattern with a slash is one that needs memory; this one fits nothing.
     told = {
         found.location
-        for found in tables_under(chosen, Selection((), ("no/such",)))
+        for found in tables_under(chosen, FolderSelection((), ("no/such",)))
         if isinstance(found, DiscoveredTable)
     }
     assert len(once) == len(set(once))
@@ -211,7 +218,9 @@ def test_a_location_that_means_nothing_is_one_error(tmp_path: Path) -> None:
         DiscoveredTable("shop.far", "file://elsewhere/t"),
         DiscoveredTable("shop.near", str(tmp_path / "t")),
     ]
-    local, _ = discover(Source(catalogs=("shop",), from_catalogs=lambda: told), {}, 1)
+    local, _ = discover_tables(
+        DiscoverySource(catalogs=("shop",), from_catalogs=lambda: told), {}, 1
+    )
     far, near = list(local)
     assert isinstance(far, UnreadablePlace)
     assert (far.place, far.error.code) == ("shop.far", ErrorCode.NOT_FOUND)
@@ -229,12 +238,12 @@ def test_a_root_that_is_a_table_hides_no_table_below_it(tmp_path: Path) -> None:
             "plain": "file",
         },
     )
-    passed = Passed()
+    passed = SkippedPlaces()
     seen = list(tables_under([str(tmp_path)], NOTHING, passed=passed))
     names = [str(Path(each.location).relative_to(tmp_path)) for each in seen]  # type: ignore[union-attr]
     assert names == [".", "below/t"]
     assert passed.notes() == ()
-    assert found(tmp_path, Selection(("region=*",))) == [
+    assert found(tmp_path, FolderSelection(("region=*",))) == [
         str(tmp_path),
         str(tmp_path / "region=eu" / "t"),
     ]
@@ -276,7 +285,7 @@ def test_what_is_not_searched_is_counted(tmp_path: Path) -> None:
     (lake / "out").symlink_to(tmp_path / "elsewhere")
     (lake / "gone").symlink_to(tmp_path / "missing")
     (lake / "text").symlink_to(lake / ".file")
-    passed = Passed()
+    passed = SkippedPlaces()
     assert len(list(tables_under([str(lake)], NOTHING, passed=passed))) == 2
     hidden, outside, nowhere = passed.notes()
     assert hidden.startswith("2 folders whose names start with . or _ were not searched")
@@ -286,22 +295,22 @@ def test_what_is_not_searched_is_counted(tmp_path: Path) -> None:
         f"{lake}/out -> {tmp_path}/elsewhere"
     )
     assert nowhere == f"1 link is broken; a table may be missing there: {lake}/gone"
-    passed = Passed()
-    list(tables_under([str(lake)], Selection((), ("_archive", ".old", "out")), passed=passed))
+    passed = SkippedPlaces()
+    list(tables_under([str(lake)], FolderSelection((), ("_archive", ".old", "out")), passed=passed))
     assert passed.notes() == (nowhere,)
 
 
 def test_the_inventory_of_the_scan_is_not_counted(tmp_path: Path) -> None:
     grow(tmp_path, {"_inventory": {"tables": "table"}, "t": "table"})
     for inventory, count in ((str(tmp_path / "_inventory"), 0), (None, 1)):
-        passed = Passed()
-        source = Source((str(tmp_path),), inventory=inventory)
-        assert len(list(discover(source, {}, 1, passed).local)) == 1
+        passed = SkippedPlaces()
+        source = DiscoverySource((str(tmp_path),), inventory=inventory)
+        assert len(list(discover_tables(source, {}, 1, passed).local)) == 1
         assert len(passed.notes()) == count
 
 
-def noted(*roots: Path, selection: Selection = NOTHING) -> tuple[list[str], tuple[str, ...]]:
-    passed = Passed()
+def noted(*roots: Path, selection: FolderSelection = NOTHING) -> tuple[list[str], tuple[str, ...]]:
+    passed = SkippedPlaces()
     seen = list(tables_under(list(map(str, roots)), selection, passed=passed))
     assert all(isinstance(each, DiscoveredTable) for each in seen)
     return sorted(e.location for e in seen if isinstance(e, DiscoveredTable)), passed.notes()
@@ -315,11 +324,13 @@ def test_tables_inside_tables(tmp_path: Path) -> None:
     every = [str(tmp_path / "a"), str(below), str(below / "inner" / "deep")]
     assert noted(tmp_path) == ([*every, str(tmp_path / "elsewhere" / "t")], ())
     assert noted(tmp_path, below) == ([*every, str(tmp_path / "elsewhere" / "t")], ())
-    assert noted(tmp_path, selection=Selection((), ("b",)))[0] == [
+    assert noted(tmp_path, selection=FolderSelection((), ("b",)))[0] == [
         every[0],
         str(tmp_path / "elsewhere" / "t"),
     ]
-    assert str(tmp_path / "a" / "k=v" / "t") in noted(tmp_path, selection=Selection(("k=*",)))[0]
+    assert (
+        str(tmp_path / "a" / "k=v" / "t") in noted(tmp_path, selection=FolderSelection(("k=*",)))[0]
+    )
 
 
 @pytest.mark.parametrize(("entries", "folders"), [(10, 100), (1000, 3)])

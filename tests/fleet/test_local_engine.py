@@ -45,7 +45,9 @@ def test_a_process_that_is_killed_costs_one_table(
     whole = {row["table"]: row for row in TableScanner(SETTINGS).look(fleet).to_pylist()}
     monkeypatch.setattr(TableScanner, "_one", dies)
     rows = [
-        row for batch in local_engine.on_disk(iter(fleet), SETTINGS, 2) for row in batch.to_pylist()
+        row
+        for batch in local_engine.read_local_tables(iter(fleet), SETTINGS, 2)
+        for row in batch.to_pylist()
     ]
     assert sorted(row["table"] for row in rows) == sorted(whole)
     for row in rows:
@@ -62,8 +64,8 @@ def test_few_tables_need_no_processes(
     def none(*_: object) -> None:
         raise AssertionError
 
-    monkeypatch.setattr(local_engine, "Workers", none)
-    (batch,) = local_engine.on_disk(iter(fleet), SETTINGS, 2)
+    monkeypatch.setattr(local_engine, "WorkerPool", none)
+    (batch,) = local_engine.read_local_tables(iter(fleet), SETTINGS, 2)
     assert batch.num_rows == len(fleet)
 
 
@@ -80,7 +82,7 @@ def test_memory_holds_the_chunks_under_way(
             taken += 1
             yield found
 
-    batches = local_engine.on_disk(counted(), SETTINGS, 2)  # type: ignore[arg-type]
+    batches = local_engine.read_local_tables(counted(), SETTINGS, 2)  # type: ignore[arg-type]
     seen = next(batches).num_rows
     assert taken <= seen + 5 * 2 * local_engine._AHEAD
     assert seen + sum(batch.num_rows for batch in batches) == len(fleet)
@@ -108,7 +110,7 @@ def test_what_nobody_waits_for_is_not_looked_at(
 
     monkeypatch.setattr(TableScanner, "look", gated)
     monkeypatch.setattr(local_engine, "ThreadPoolExecutor", Pool)
-    batches = local_engine.on_objects(iter(fleet), SETTINGS, 2)
+    batches = local_engine.read_remote_tables(iter(fleet), SETTINGS, 2)
     assert isinstance(batches, Generator)
     next(batches)
     batches.close()

@@ -11,7 +11,7 @@ from deltalake import DeltaTable
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deltaproto.fleet.retention import outdated
+from deltaproto.fleet.retention import find_outdated
 from deltaproto.fleet.scan_history import PastScan
 from tests.conftest import Ran
 from tests.fleet.moves import sound_fleet
@@ -40,7 +40,7 @@ def test_what_is_forgotten_is_old_and_not_the_last_of_its_roots(
 ) -> None:
     scans.sort(key=lambda scan: (scan.ended_at, scan.scan_id))
     died = {f"{NOW - timedelta(days=age):%Y%m%dT%H%M%SZ}-died": age for age in broken}
-    gone = set(outdated(scans, {*(scan.scan_id for scan in scans), *died}, days, NOW))
+    gone = set(find_outdated(scans, {*(scan.scan_id for scan in scans), *died}, days, NOW))
     for scan in scans:
         last = max(s.ended_at for s in scans if s.extent == scan.extent)
         old = scan.ended_at < NOW - timedelta(days=days)

@@ -14,16 +14,16 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from deltaproto.fleet import spark_scan
-from deltaproto.fleet.discovery import Source
-from deltaproto.fleet.evaluate import PolicyTally, checked
-from deltaproto.fleet.inventory import inventory_at
-from deltaproto.fleet.scan import ScanRequest, scan
-from deltaproto.fleet.scan_history import LocalQuestions
+from deltaproto.fleet.discovery import DiscoverySource
+from deltaproto.fleet.evaluate import PolicyTally, check_scan
+from deltaproto.fleet.inventory import open_inventory_tables
+from deltaproto.fleet.scan import ScanRequest, run_scan
+from deltaproto.fleet.scan_history import LocalInventoryQueries
 from deltaproto.fleet.spark_checks import SparkChecks
-from deltaproto.fleet.spark_questions import SparkQuestions
-from deltaproto.fleet.staging import spark_lock
+from deltaproto.fleet.spark_questions import SparkInventoryQueries
+from deltaproto.fleet.staging import hold_spark_lock
 from deltaproto.policy.evaluate import Checker
-from deltaproto.policy.local_catalog import site_catalogue, site_policy
+from deltaproto.policy.local_catalog import load_local_catalog, load_local_policy
 from deltaproto.protocol.table_state import SparkSettings
 from tests.conftest import Ran
 from tests.fleet.fleets import make_fleet
@@ -168,13 +168,13 @@ def test_a_policy_says_the_same(spark: SparkSession, cli: Cli, root: Path, tmp_p
         assert said(here, name) == said(there, name), name
     assert len(here.json["verdicts"]) > 1000
     checker = checker_of(policy)
-    questions = SparkQuestions(spark, inventory)
+    questions = SparkInventoryQueries(spark, inventory)
     checks = SparkChecks(questions, questions.scans()[-1], checker)
     assert checks.verdicts().count() == len(here.json["verdicts"])
     assert checks.findings().count() == len(here.json["findings"])
     expected, other = PolicyTally(), checker_of(policy)
-    local = LocalQuestions(inventory_at(inventory, {}))
-    for each in other.with_policy(checked(local, questions.scans()[-1], other)):
+    local = LocalInventoryQueries(open_inventory_tables(inventory, {}))
+    for each in other.with_policy(check_scan(local, questions.scans()[-1], other)):
         expected.add(each)
     told = checks.tally()
     assert (told.tables, told.unreadable) == (expected.tables, expected.unreadable)
@@ -187,8 +187,8 @@ def said(ran: Ran, name: str) -> list[str]:
 
 
 def checker_of(policy: str) -> Checker:
-    loaded = site_policy(policy)
-    return Checker(loaded, site_catalogue((), loaded))
+    loaded = load_local_policy(policy)
+    return Checker(loaded, load_local_catalog((), loaded))
 
 
 def test_scans_at_the_same_time_keep_the_inventory_whole(
@@ -198,7 +198,9 @@ def test_scans_at_the_same_time_keep_the_inventory_whole(
     for name in "abc":
         sound_fleet(tmp_path / name, 3, 12)
     requests = {
-        name: ScanRequest(Source((str(tmp_path / name),)), {}, inventory_at(where, {}))
+        name: ScanRequest(
+            DiscoverySource((str(tmp_path / name),)), {}, open_inventory_tables(where, {})
+        )
         for name in "abc"
     }
 
@@ -209,16 +211,16 @@ def test_scans_at_the_same_time_keep_the_inventory_whole(
         running = [
             pool.submit(spark_scan.scan_with_spark, requests["a"], SparkSettings(), nothing),
             pool.submit(spark_scan.scan_with_spark, requests["b"], SparkSettings(), nothing),
-            pool.submit(scan, requests["c"], nothing),
+            pool.submit(run_scan, requests["c"], nothing),
         ]
         done = [each.result() for each in running]
-    questions = LocalQuestions(inventory_at(where, {}))
+    questions = LocalInventoryQueries(open_inventory_tables(where, {}))
     scans = questions.scans()
     assert {each.scan_id for each in scans} == {each.scan_id for each in done}
     for each in scans:
         assert each.tables == 12
         questions.require_whole(each)
-        SparkQuestions(spark, where).require_whole(each)
+        SparkInventoryQueries(spark, where).require_whole(each)
     assert len(cli("check", where, "--client", "trino@476", "--format", "json").json["errors"]) == 0
 
 
@@ -236,7 +238,7 @@ def test_a_running_scan_is_not_resumed(
         cut.setattr("deltaproto.fleet.spark_scan.SparkEngine.publish", dies)
         assert cli(*words).code == 130
     (stopped,) = (each.name for each in (tmp_path / "i" / "_staging_spark").iterdir())
-    with spark_lock(where, stopped):
+    with hold_spark_lock(where, stopped):
         ran = cli(*words, "--resume")
         assert (ran.code, "no unfinished scan" in ran.err) == (2, True)
     assert scanned(cli, *words[1:], "--resume")["tables"] == 3
@@ -247,7 +249,7 @@ def test_a_damaged_inventory(spark: SparkSession, cli: Cli, tmp_path: Path) -> N
     sound_fleet(lake, 5, 6)
     for _ in range(2):
         scanned(cli, str(lake), "--inventory", str(whole))
-    newest = LocalQuestions(inventory_at(str(whole), {})).scans()[-1].scan_id
+    newest = LocalInventoryQueries(open_inventory_tables(str(whole), {})).scans()[-1].scan_id
 
     def damaged(name: str) -> Path:
         return Path(shutil.copytree(whole, tmp_path / name))

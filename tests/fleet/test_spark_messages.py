@@ -10,10 +10,10 @@ import pytest
 from deltaproto.errors import ErrorCode, TableError
 from deltaproto.fleet import spark_checks  # noqa: F401
 from deltaproto.inspection import Inspection, ReadRequest, inspect_table
-from deltaproto.inspection.facts import facts
+from deltaproto.inspection.facts import facts_from_inspection
 from deltaproto.policy.document import Policy
-from deltaproto.policy.evaluate import Checker, unreadable
-from deltaproto.policy.local_catalog import declared, site_catalogue, site_policy
+from deltaproto.policy.evaluate import Checker, unreadable_table
+from deltaproto.policy.local_catalog import load_local_catalog, load_local_policy, parse_declared
 from tests.support.logs import Log, commit_info, metadata, protocol
 
 POLICIES = sorted(Path("policies").glob("*.yaml"))
@@ -30,31 +30,35 @@ def table(log: Log) -> Inspection:
 
 @pytest.mark.parametrize("policy", POLICIES, ids=lambda path: path.stem)
 def test_checks_and_the_use_of_a_policy(table: Inspection, policy: Path) -> None:
-    loaded = site_policy(str(policy))
-    checker = Checker(loaded, site_catalogue((), loaded))
-    checked = checker.check(facts(table))
+    loaded = load_local_policy(str(policy))
+    checker = Checker(loaded, load_local_catalog((), loaded))
+    checked = checker.check(facts_from_inspection(table))
     checker.observe(checked)
     again = pickle.loads(pickle.dumps([checked]))
     assert again == [checked]
-    other = Checker(loaded, site_catalogue((), loaded))
+    other = Checker(loaded, load_local_catalog((), loaded))
     other.use.merge(pickle.loads(pickle.dumps(checker.use)))
     assert [*other.use.findings()] == [*checker.use.findings()]
 
 
 def test_who_can_use_a_table(table: Inspection) -> None:
-    catalogue = site_catalogue(())
+    catalogue = load_local_catalog(())
     checker = Checker(Policy(source=""), catalogue, survey=catalogue.clients())
-    checked = checker.check(facts(table))
+    checked = checker.check(facts_from_inspection(table))
     assert checked.usability
     assert pickle.loads(pickle.dumps(checked)) == checked
 
 
 def test_errors() -> None:
-    found = pickle.loads(pickle.dumps(unreadable("t", TableError(ErrorCode.TIMEOUT, "a", "b"))))
+    found = pickle.loads(
+        pickle.dumps(unreadable_table("t", TableError(ErrorCode.TIMEOUT, "a", "b")))
+    )
     assert (found.error.code, found.error.message, found.error.hint) == ("timeout", "a", "b")
 
 
 def test_declared_clients(table: Inspection) -> None:
-    checker = Checker(Policy(source=""), site_catalogue(()), asked=(declared("trino@476"),))
-    checked = checker.check(facts(table))
+    checker = Checker(
+        Policy(source=""), load_local_catalog(()), asked=(parse_declared("trino@476"),)
+    )
+    checked = checker.check(facts_from_inspection(table))
     assert pickle.loads(pickle.dumps(checked)) == checked

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from deltaproto.fleet.workers import Work, WorkerDied, Workers
+from deltaproto.fleet.workers import Work, WorkerDied, WorkerPool
 
 LARGE = 200_000_000
 SECONDS = 30
@@ -69,16 +69,16 @@ ORDERS: dict[str, Callable[[int], bytes]] = {
 
 
 @pytest.fixture(params=["fork", "spawn"])
-def pair(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Workers]:
+def pair(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[WorkerPool]:
     import multiprocessing
 
     context = multiprocessing.get_context(request.param)
-    monkeypatch.setattr("deltaproto.fleet.workers._context", lambda: context)
-    with Workers(2, begin, 1) as made:
+    monkeypatch.setattr("deltaproto.fleet.workers._start_context", lambda: context)
+    with WorkerPool(2, begin, 1) as made:
         yield made
 
 
-def test_answers_and_errors_come_back(pair: Workers) -> None:
+def test_answers_and_errors_come_back(pair: WorkerPool) -> None:
     futures = [pair.pool.submit(pair.ask, ("number", n)) for n in range(50)]
     assert [future.result(SECONDS) for future in futures] == [b"%d" % (n + 1) for n in range(50)]
     with pytest.raises(ValueError, match=r"^8$"):
@@ -91,7 +91,7 @@ def test_answers_and_errors_come_back(pair: Workers) -> None:
 
 
 @pytest.mark.parametrize("how", ["dies", "dies-while-it-answers"])
-def test_one_that_dies_leaves_the_others_at_work(pair: Workers, how: str) -> None:
+def test_one_that_dies_leaves_the_others_at_work(pair: WorkerPool, how: str) -> None:
     """The standard library's executor hangs where one dies while it answers."""
     deadly = pair.pool.submit(pair.ask, (how, 0))
     with pytest.raises(WorkerDied):
@@ -105,7 +105,7 @@ def test_one_that_dies_leaves_the_others_at_work(pair: Workers, how: str) -> Non
     assert all(isinstance(future.exception(), WorkerDied | None) for future in done)
 
 
-def test_an_end_waits_for_nobody(pair: Workers) -> None:
+def test_an_end_waits_for_nobody(pair: WorkerPool) -> None:
     # Longer than pytest lets a test run.
     asked = [pair.pool.submit(pair.ask, ("sleeps", 3600)) for _ in range(5)]
     while not any(future.running() for future in asked):
@@ -114,7 +114,7 @@ def test_an_end_waits_for_nobody(pair: Workers) -> None:
     assert all(future.cancelled() or isinstance(future.exception(), WorkerDied) for future in asked)
 
 
-def test_an_interruption_is_ours_alone(pair: Workers) -> None:
+def test_an_interruption_is_ours_alone(pair: WorkerPool) -> None:
     ids = {int(pair.ask(("id", 0))) for _ in range(4)}
     for each in ids:
         os.kill(each, signal.SIGINT)
@@ -127,7 +127,7 @@ def test_they_end_with_us() -> None:
     child = os.fork()
     if child == 0:
         try:
-            made = Workers(2, begin, 0)
+            made = WorkerPool(2, begin, 0)
             os.write(theirs, b" ".join(made.ask(("id", 0)) for _ in range(4)))
         finally:
             os.kill(os.getpid(), signal.SIGKILL)

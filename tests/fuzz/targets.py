@@ -20,15 +20,15 @@ from unicodedata import category
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from deltaproto.cli.options import pairs
+from deltaproto.cli.options import parse_pairs
 from deltaproto.errors import DeltaprotoError, SavedError, TableError
 from deltaproto.execution.plan_file import LoadedPlan, read_plans
-from deltaproto.inspection.inspect import judged
+from deltaproto.inspection.inspect import run_rules
 from deltaproto.inspection.saved import read_saved
 from deltaproto.location import Location, LocationKind, locate
-from deltaproto.planning.checksum import KEY, seal
+from deltaproto.planning.checksum import CHECKSUM_FIELD, compute_checksum
 from deltaproto.policy.document import load_policy
-from deltaproto.policy.local_catalog import site_catalogue
+from deltaproto.policy.local_catalog import load_local_catalog
 from deltaproto.policy.rules import all_rules
 from deltaproto.protocol.table_state import TableState
 from deltaproto.render.inspection_json import table_fields
@@ -36,7 +36,7 @@ from deltaproto.render.terminal import single_line
 from deltaproto.tables.log.plan_input import survey_log
 from deltaproto.tables.log.reader import LogReader
 from deltaproto.tables.storage import open_log
-from deltaproto.tables.storage.interface import FolderEntry, gone
+from deltaproto.tables.storage.interface import FolderEntry, file_gone_error
 from deltaproto.tables.storage.through_spark import hadoop_conf
 from tests.fuzz import mutate
 from tests.support.logs import (
@@ -89,7 +89,7 @@ class Memory:
 
     def open(self, name: str) -> IO[bytes]:
         if name not in self.files:
-            raise gone(name)
+            raise file_gone_error(name)
         return io.BytesIO(self.files[name])
 
 
@@ -142,7 +142,7 @@ def seen(files: Mapping[str, bytes], *, checksums: bool = True) -> TableState:
     location = Location("/t", LocationKind.PATH, "file:///t", "/t")
     reader = LogReader(use_checksums=checksums, look_in_files=True)
     state = reader.read_from(location, store)
-    json.dumps(table_fields(judged(state))).encode("utf-8", "surrogatepass")
+    json.dumps(table_fields(run_rules(state))).encode("utf-8", "surrogatepass")
     survey_log(store)
     return state
 
@@ -309,7 +309,7 @@ def policy(document: bytes) -> object:
 
     def use(path: str) -> object:
         loaded = load_policy(path, rules=rules, today=today)
-        return site_catalogue([], loaded)
+        return load_local_catalog([], loaded)
 
     return _file(use, document, ".yaml")
 
@@ -325,7 +325,7 @@ def clients(document: bytes) -> object:
     """A file of a site's own clients, and each of them asked for."""
 
     def use(path: str) -> object:
-        catalogue = site_catalogue([path])
+        catalogue = load_local_catalog([path])
         for client in catalogue.clients():
             if client.ranges and client.newest.start is not None:
                 catalogue.resolve(f"{client.id}@{client.newest.start}")
@@ -337,7 +337,7 @@ def clients(document: bytes) -> object:
 @cache
 def _plans() -> tuple[bytes, ...]:
     from deltaproto import plan_downgrade, plan_upgrade, to_dict
-    from deltaproto.render.interface import dumps, envelope
+    from deltaproto.render.interface import dump_json, envelope
 
     with Folder(COMMITS) as table:
         made = [
@@ -345,7 +345,7 @@ def _plans() -> tuple[bytes, ...]:
             plan_downgrade(table, for_clients=["trino@422"]),
             plan_upgrade(table, enable=["columnMapping"], clients=["polars@1.20.0"]),
         ]
-        return tuple(dumps(envelope(p.command, to_dict(p))).encode() for p in made)
+        return tuple(dump_json(envelope(p.command, to_dict(p))).encode() for p in made)
 
 
 def _damaged_plan(random: Random, document: bytes) -> bytes:
@@ -354,7 +354,7 @@ def _damaged_plan(random: Random, document: bytes) -> bytes:
         return damaged
     try:
         entry = json.loads(damaged)
-        entry[KEY] = seal(entry)
+        entry[CHECKSUM_FIELD] = compute_checksum(entry)
         return json.dumps(entry).encode()
     except Exception:
         return damaged
@@ -374,36 +374,36 @@ def plans(document: bytes) -> object:
 @cache
 def _saved() -> tuple[bytes, ...]:
     from deltaproto import inspect_table, to_dict
-    from deltaproto.render.interface import dumps, envelope
+    from deltaproto.render.interface import dump_json, envelope
 
     with Folder(COMMITS) as table:
         found = to_dict(inspect_table(table, look_in_files=True))
     error = {"table": "x", "error": {"code": "not-found", "message": "no", "hint": ""}}
     document = envelope("inspect", {"tables": [found, error]})
     return (
-        dumps(document).encode(),
+        dump_json(document).encode(),
         json.dumps(envelope("inspect", {"tables": [found]})).encode(),
     )
 
 
 def saved(document: bytes) -> object:
     """A saved inspection, and what a plan makes of each of its tables."""
-    from deltaproto.inspection.age import Ages
+    from deltaproto.inspection.age import SavedAges
     from deltaproto.inspection.saved import saved_entries
-    from deltaproto.plan_inputs.from_snapshot import given_entry
-    from deltaproto.planning.downgrade import Downgrade, plan_downgrade
+    from deltaproto.plan_inputs.from_snapshot import input_from_saved
+    from deltaproto.planning.downgrade import DowngradeRequest, plan_downgrade
 
     def use(path: str) -> object:
         for found in read_saved(path):
             assert found.table is not None or isinstance(found, SavedError)
-        ages = Ages(path, datetime.datetime.now(datetime.UTC))
+        ages = SavedAges(path, datetime.datetime.now(datetime.UTC))
         for entry in saved_entries(path, ages):
             try:
-                given = given_entry(entry, path, ages)
+                given = input_from_saved(entry, path, ages)
             except TableError:
                 continue
             if len(document) % 4 == 0:
-                plan_downgrade(given, Downgrade(lowest=True, include_enabled=True))
+                plan_downgrade(given, DowngradeRequest(lowest=True, include_enabled=True))
         return None
 
     return _file(use, document)
@@ -458,7 +458,7 @@ def options(document: bytes) -> object:
     text = document.decode("utf-8", "surrogateescape")
     given = [line for line in text.splitlines() if line]
     try:
-        found = pairs(given, "--storage-option")
+        found = parse_pairs(given, "--storage-option")
         hadoop_conf(found)
         # One store a document: to set one up takes longer than everything else.
         table = _TABLES[len(document) % len(_TABLES)]

@@ -13,11 +13,11 @@ import pytest
 
 from deltaproto.errors import DeltaprotoError, ErrorCode, TableError, UsageError
 from deltaproto.execution.plan_file import read_plans
-from deltaproto.inspection.age import Ages
+from deltaproto.inspection.age import SavedAges
 from deltaproto.inspection.saved import saved_entries
 from deltaproto.location import locate
-from deltaproto.plan_inputs.from_snapshot import given_entry
-from deltaproto.planning.checksum import KEY, seal
+from deltaproto.plan_inputs.from_snapshot import input_from_saved
+from deltaproto.planning.checksum import CHECKSUM_FIELD, compute_checksum
 from tests.conftest import Ran
 from tests.fuzz.targets import TARGETS, options
 
@@ -54,7 +54,7 @@ def test_bytes_of_a_table_list_that_are_no_text_are_a_name() -> None:
 def test_a_plan_with_endless_numbers(tmp_path: Path) -> None:
     document = json.loads(TARGETS["plan"].corpus()[0])
     document["steps"][0]["commits"]["max"] = float("inf")
-    document[KEY] = seal(document)
+    document[CHECKSUM_FIELD] = compute_checksum(document)
     file = tmp_path / "plan.json"
     file.write_text(json.dumps(document))
     with pytest.raises(UsageError, match="is not a plan"):
@@ -66,10 +66,10 @@ def test_a_saved_feature_of_no_known_kind(tmp_path: Path) -> None:
     document["tables"][0]["features"][0]["kind"] = "reader"
     file = tmp_path / "saved.json"
     file.write_text(json.dumps(document))
-    ages = Ages(str(file), datetime.now(UTC))
+    ages = SavedAges(str(file), datetime.now(UTC))
     (entry,) = saved_entries(str(file), ages)
     with pytest.raises(UsageError, match="is not what `inspect --format json` writes"):
-        given_entry(entry, str(file), ages)
+        input_from_saved(entry, str(file), ages)
 
 
 def test_options_that_are_no_text(cli: Cli, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deltaproto.inspection.activity import forecast, summarize
+from deltaproto.inspection.activity import build_forecast, summarize_commits
 from deltaproto.tables.log.commits import Commit
 from tests.support.contract import validate
 from tests.support.logs import Log, add, commit_info, metadata, protocol
@@ -39,7 +39,7 @@ def brute_force(times: list[int], minutes: float) -> tuple[float, float]:
 @given(st.lists(st.integers(0, 300), min_size=3, max_size=6), st.sampled_from([1, 7, 30]))
 def test_the_forecast_is_what_windows_everywhere_would_hold(minutes: list[int], width: int) -> None:
     times = sorted(minute * MINUTE for minute in minutes)
-    found = forecast(times, width)
+    found = build_forecast(times, width)
     if found is None:
         assert times[-1] - times[0] < width * MINUTE
         return
@@ -52,7 +52,7 @@ def test_the_forecast_is_what_windows_everywhere_would_hold(minutes: list[int], 
 
 @given(TIMES, st.floats(0.1, 300))
 def test_the_forecast_keeps_its_bounds(times: list[int], minutes: float) -> None:
-    found = forecast(times, minutes)
+    found = build_forecast(times, minutes)
     if found is not None:
         assert 0 <= found.expected <= found.most <= len(times)
         assert 0 <= found.free <= 1
@@ -60,15 +60,15 @@ def test_the_forecast_keeps_its_bounds(times: list[int], minutes: float) -> None
 
 @given(TIMES, st.integers(-(10**12), 10**12))
 def test_activity_does_not_depend_on_the_date(times: list[int], shift: int) -> None:
-    here = summarize(commit(n, time) for n, time in enumerate(times))
-    there = summarize(commit(n, time + shift) for n, time in enumerate(times))
+    here = summarize_commits(commit(n, time) for n, time in enumerate(times))
+    there = summarize_commits(commit(n, time + shift) for n, time in enumerate(times))
     assert here.longest_gap == there.longest_gap
-    assert forecast(here.times, 5) == forecast(there.times, 5)
+    assert build_forecast(here.times, 5) == build_forecast(there.times, 5)
     assert here.writers[0].typical_gap == there.writers[0].typical_gap
 
 
 def test_writers_are_told_apart_by_engine_and_operation() -> None:
-    activity = summarize(
+    activity = summarize_commits(
         [
             commit(4, 50 * MINUTE, "MERGE"),
             commit(3, 40 * MINUTE, isBlindAppend=True),
@@ -85,7 +85,7 @@ def test_writers_are_told_apart_by_engine_and_operation() -> None:
 
 
 def test_streams_show_their_last_batch() -> None:
-    activity = summarize(
+    activity = summarize_commits(
         [
             commit(2, 3 * MINUTE, "STREAMING UPDATE", transactions=[("a", 8)]),
             commit(1, 2 * MINUTE, "STREAMING UPDATE", transactions=[("b", 3)]),
@@ -131,7 +131,7 @@ def test_the_levels_that_commits_recorded_are_counted() -> None:
     rewrite = commit(2, 2 * MINUTE, "OPTIMIZE", isolationLevel="SnapshotIsolation")
     write = commit(1, MINUTE, isolationLevel="Serializable")
     odd = commit(0, 0, isolationLevel=7)
-    assert summarize([rewrite, write, odd]).levels == (
+    assert summarize_commits([rewrite, write, odd]).levels == (
         ("Serializable", 1),
         ("SnapshotIsolation", 1),
     )
@@ -143,11 +143,11 @@ def test_the_quiet_hour_needs_two_days_of_log() -> None:
         commit(n, d * day + hour * HOUR)
         for n, (d, hour) in enumerate((d, h) for d in range(3) for h in range(24) if h != 4)
     ]
-    quiet = summarize(busy).quiet_hour
+    quiet = summarize_commits(busy).quiet_hour
     assert quiet is not None
     assert (quiet.hour, quiet.commits_per_day) == (4, 0)
-    assert summarize(busy[:20]).quiet_hour is None
-    assert summarize([]).quiet_hour is None
+    assert summarize_commits(busy[:20]).quiet_hour is None
+    assert summarize_commits([]).quiet_hour is None
 
 
 def test_inspect_shows_it(log: Log, cli: Cli) -> None:

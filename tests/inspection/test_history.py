@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from deltaproto.inspection.history import read_history
 from deltaproto.inspection.history_events import cause_of
 from deltaproto.protocol.metadata import Metadata
-from deltaproto.tables.log.commit_tag import Mark
+from deltaproto.tables.log.commit_tag import CommitTag
 from deltaproto.tables.log.commits import LogState
-from deltaproto.tables.log.files import sort_names
+from deltaproto.tables.log.files import build_listing
 from deltaproto.tables.log.reader import LogReader
 from deltaproto.tables.storage.local import LocalLogStore
 from tests.protocol.strategies import protocols
@@ -69,7 +69,7 @@ def grown(log: Log) -> Log:
 
 @pytest.mark.parametrize("actor", ["ann", None])
 def test_a_commit_of_apply_names_its_plan(log: Log, cli: Cli, actor: str | None) -> None:
-    mark = Mark("0123456789abcdef", "step-2", "run-7", actor)
+    mark = CommitTag("0123456789abcdef", "step-2", "run-7", actor)
     log.commit(0, commit_info("CREATE TABLE", timestamp=1_000), P12, metadata())
     log.commit(1, commit_info("SET TBLPROPERTIES", userMetadata=mark.text()), PDV, DV_ON)
     ran = cli("history", log.table, "--format", "json")
@@ -180,7 +180,7 @@ def test_a_long_log_is_read_a_commit_at_a_time(log: Log) -> None:
     steps: list[int] = []
     history = read_history(
         store,
-        sort_names(store.list()),
+        build_listing(store.list()),
         LogState(now.protocol, now.metadata),
         seen=steps.append,
     )
@@ -199,7 +199,7 @@ def test_a_checkpoint_settles_what_limit_needs(log: Log) -> None:
     now = LogReader().read(log.table)
     store = LocalLogStore(log.table)
     history = read_history(
-        store, sort_names(store.list()), LogState(now.protocol, now.metadata), limit=1
+        store, build_listing(store.list()), LogState(now.protocol, now.metadata), limit=1
     )
     assert [event.version for event in history.events] == [100]
     assert history.oldest_version_seen == 90

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from deltaproto.inspection.activity import releases_of
+from deltaproto.inspection.activity import parse_releases
 from tests.support.logs import Log, commit_info, metadata, protocol
 
 Cli = Callable[..., Any]
@@ -30,7 +30,7 @@ Cli = Callable[..., Any]
     ],
 )
 def test_the_release_is_read_from_the_engine(engine: str | None, release: str | None) -> None:
-    assert releases_of([engine]) == ({release} if release else frozenset())
+    assert parse_releases([engine]) == ({release} if release else frozenset())
 
 
 @pytest.mark.parametrize(

@@ -7,18 +7,18 @@ import itertools
 from collections import defaultdict
 from collections.abc import Hashable, Iterator, Mapping
 
-from deltaproto.planning.enable import SWITCHES, switched_off
+from deltaproto.planning.enable import DISABLEABLE_FEATURES, disabling_statements
 from deltaproto.planning.predict.table import Table
-from deltaproto.planning.search.cost import Cost, cost
+from deltaproto.planning.search.cost import Cost, compute_cost
 from deltaproto.planning.search.goals import EndState
-from deltaproto.planning.search.route import PredictedStatement, predict, versions
-from deltaproto.planning.search.search import LEGACY_PAIRS, HistoryChoice, Task
+from deltaproto.planning.search.route import PredictedStatement, predict_statement, raise_to_pair
+from deltaproto.planning.search.search import LEGACY_PAIRS, HistoryChoice, SearchTask
 from deltaproto.planning.statement import DropConstraint, DropFeature, Statement, Wait
-from deltaproto.planning.usage import ending_of
+from deltaproto.planning.usage import end_state_of
 from deltaproto.protocol.feature_catalog import CHECKPOINT_PROTECTION
 
 
-def cheapest(task: Task) -> Cost | None:
+def cheapest(task: SearchTask) -> Cost | None:
     """Return the least cost of any sequence that reaches the goal, or None if no sequence does."""
     order = itertools.count()
     start = Cost()
@@ -33,10 +33,12 @@ def cheapest(task: Task) -> Cost | None:
         if _reached(task, table):
             return spent
         for statement in _statements(task, table):
-            outcome = predict(statement, table, task.engine)
+            outcome = predict_statement(statement, table, task.engine)
             if outcome.refusal is not None and not outcome.refusal.retry:
                 continue
-            more = cost([PredictedStatement(statement, table, outcome)], task.engine, task.files)
+            more = compute_cost(
+                [PredictedStatement(statement, table, outcome)], task.engine, task.files
+            )
             total = Cost(
                 spent.irreversible + more.irreversible,
                 max(spent.history, more.history),
@@ -59,14 +61,14 @@ def _never_worse(earlier: Cost, later: Cost) -> bool:
     return earlier.history <= later.history and earlier[2:] <= later[2:]
 
 
-def _reached(task: Task, table: Table) -> bool:
+def _reached(task: SearchTask, table: Table) -> bool:
     residue = CHECKPOINT_PROTECTION in table.protocol.supported
     if task.history is HistoryChoice.TRUNCATE and residue:
         return task.goal.reached(EndState(task.table.protocol)) and table == task.table
-    return task.goal.reached(EndState(table.protocol, ending_of(table).off))
+    return task.goal.reached(EndState(table.protocol, end_state_of(table).off))
 
 
-def _statements(task: Task, table: Table) -> Iterator[Statement]:
+def _statements(task: SearchTask, table: Table) -> Iterator[Statement]:
     kept = task.history is HistoryChoice.KEEP
     for name in sorted(table.protocol.supported):
         yield DropFeature(name)
@@ -75,10 +77,10 @@ def _statements(task: Task, table: Table) -> Iterator[Statement]:
     for name in table.constraints:
         yield DropConstraint(name)
     for pair in LEGACY_PAIRS:
-        yield versions(pair)
+        yield raise_to_pair(pair)
     if task.needs is not None:
-        for name in task.needs.used & SWITCHES & table.protocol.supported:
-            yield from switched_off(name, table)
+        for name in task.needs.used & DISABLEABLE_FEATURES & table.protocol.supported:
+            yield from disabling_statements(name, table)
     if table.traced:
         yield Wait(24, "")
 

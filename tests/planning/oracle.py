@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import NamedTuple
 
-from deltaproto.planning.from_state import observe
+from deltaproto.planning.from_state import table_from_state
 from deltaproto.planning.predict.outcome import Outcome
 from deltaproto.planning.predict.table import Table
 from deltaproto.protocol.protocol import Protocol
@@ -23,7 +23,7 @@ class Happened(NamedTuple):
 
 
 def look(path: str) -> Table:
-    return observe(LogReader(look_in_files=True).read(path))
+    return table_from_state(LogReader(look_in_files=True).read(path))
 
 
 def execute(delta_spark: DeltaSpark, path: str, statement: str) -> Happened:

@@ -6,9 +6,9 @@ from random import Random
 
 from deltaproto.clients.catalog import Catalogue
 from deltaproto.clients.model import Access
-from deltaproto.plan_inputs.client_scope import newest
-from deltaproto.planning.downgrade import Downgrade
-from deltaproto.planning.request import User
+from deltaproto.plan_inputs.client_scope import newest_clients
+from deltaproto.planning.downgrade import DowngradeRequest
+from deltaproto.planning.request import TableClient
 from deltaproto.planning.search.goals import ClientAccess
 from deltaproto.planning.search.search import HistoryChoice
 
@@ -39,31 +39,33 @@ _OLD = (
 )
 
 
-def random_goal(random: Random, supported: frozenset[str]) -> Downgrade:
+def random_goal(random: Random, supported: frozenset[str]) -> DowngradeRequest:
     """What somebody might ask of a table that supports these features."""
     history = random.choice((None, None, HistoryChoice.KEEP, HistoryChoice.TRUNCATE))
     kind = random.choice(("lowest", "lowest", "drop", "drop", "drop", "to", "clients"))
     names = sorted(supported & _DROPPABLE if random.random() < 0.85 else supported)
     if kind == "lowest" or (kind == "drop" and not names):
-        asked = Downgrade(lowest=True, include_enabled=random.random() < 0.7)
+        asked = DowngradeRequest(lowest=True, include_enabled=random.random() < 0.7)
     elif kind == "drop":
-        asked = Downgrade(drop=tuple(random.sample(names, min(len(names), random.randint(1, 4)))))
+        asked = DowngradeRequest(
+            drop=tuple(random.sample(names, min(len(names), random.randint(1, 4))))
+        )
     elif kind == "clients":
-        asked = Downgrade(clients=tuple(_use(random) for _ in range(random.randint(1, 2))))
+        asked = DowngradeRequest(clients=tuple(_use(random) for _ in range(random.randint(1, 2))))
     else:
-        asked = Downgrade(to=random.choice(_PAIRS))
+        asked = DowngradeRequest(to=random.choice(_PAIRS))
     return asked._replace(history=history)
 
 
-def random_clients(random: Random) -> tuple[User, ...]:
+def random_clients(random: Random) -> tuple[TableClient, ...]:
     """A few clients that use the table."""
-    known = random.sample(list(newest(Catalogue())), 5)
+    known = random.sample(list(newest_clients(Catalogue())), 5)
     old = (Catalogue().resolve(text) for text in random.sample(_OLD, 3))
-    return (*known, *(User(candidate, (Access.READ, Access.APPEND)) for candidate in old))
+    return (*known, *(TableClient(candidate, (Access.READ, Access.APPEND)) for candidate in old))
 
 
 def _use(random: Random) -> ClientAccess:
     access = random.choice(((Access.READ,), (Access.READ, Access.APPEND), (Access.APPEND,)))
     if random.random() < 0.7:
         return ClientAccess(Catalogue().resolve(random.choice(_OLD)), access)
-    return ClientAccess(random.choice(list(newest(Catalogue()))).candidate, (Access.READ,))
+    return ClientAccess(random.choice(list(newest_clients(Catalogue()))).candidate, (Access.READ,))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from deltaproto.planning.engine import parse_engine
-from deltaproto.planning.engine_support import incapable
+from deltaproto.planning.engine_support import find_engine_blockers
 from tests.planning.test_classics import carrying, given
 
 
@@ -25,7 +25,7 @@ def test_a_feature_that_the_engine_does_not_know(
     engine: str, feature: str, remedy: str | None
 ) -> None:
     table = given(carrying(feature))._replace(engine=parse_engine(engine))
-    found = [*incapable(table)]
+    found = [*find_engine_blockers(table)]
     if remedy is None:
         assert found == []
         return
@@ -40,7 +40,7 @@ def test_a_feature_that_the_engine_does_not_know(
 def test_a_table_of_a_catalog_is_changed_by_name_alone(by_name: bool) -> None:
     table = given(carrying("catalogManaged"))
     table = table._replace(needs=table.needs._replace(by_name=by_name))
-    found = [*incapable(table)]
+    found = [*find_engine_blockers(table)]
     assert bool(found) is not by_name
     for blocked in found:
         assert blocked.feature == "catalogManaged"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from deltaproto.planning.ddl.parse import parse
+from deltaproto.planning.ddl.parse import parse_script
 from deltaproto.planning.predict.schema import Atomic, Column, Struct
 from deltaproto.planning.predict.set_properties import set_properties, unset_properties
 from deltaproto.protocol.protocol import Protocol
@@ -222,12 +222,12 @@ def test_metadata_stays_beside_a_type_that_delta_does_not_store(kind: str) -> No
         *REFUSED,
         "alter table {t} set tblproperties ('delta.enableRowTracking'='true')",
     ):
-        (each,) = parse(statement.format(t="t"))
+        (each,) = parse_script(statement.format(t="t"))
         refusal = each.statement.outcome(table, RUNNING).refusal
         assert refusal is not None, statement
         assert refusal.error == UNSTORED, statement
     for statement in ROWS:
-        (each,) = parse(statement.format(t="t"))
+        (each,) = parse_script(statement.format(t="t"))
         assert each.statement.outcome(table, RUNNING).refusal is None, statement
 
 
@@ -245,7 +245,7 @@ def test_spark_refuses_metadata_beside_such_a_type(spark: SparkSession, tmp_path
         delta_spark.sql(f"reset {TYPE_CHECK}")
     for statement in (*REFUSED, *ROWS):
         before = look(path)._replace(version=newest(path))
-        (each,) = parse(statement.format(t=table))
+        (each,) = parse_script(statement.format(t=table))
         said = each.statement.outcome(before, RUNNING)
         agree(said, execute(delta_spark, path, statement.format(t=table)))
 
@@ -269,7 +269,7 @@ def test_a_default_is_judged_before_its_feature(value: str, of_number: str, of_s
     schema = Struct((Column("n", Atomic("integer")), Column("st", inner)))
     table = bare_table(Protocol(1, 2), {}).with_schema(schema)
     for name, error in (("n", of_number), ("st", of_struct)):
-        (each,) = parse(f"alter table t alter column {name} set default {value}")
+        (each,) = parse_script(f"alter table t alter column {name} set default {value}")
         refusal = each.statement.outcome(table, RUNNING).refusal
         assert refusal is not None
         assert refusal.error == error

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deltaproto.planning.from_state import to_checkpoint
+from deltaproto.planning.from_state import commits_until_checkpoint
 from deltaproto.planning.predict.table import Table, checkpoint_interval
 from deltaproto.protocol.protocol import Protocol
 
@@ -15,7 +15,7 @@ V2 = Protocol.carrying({"v2Checkpoint"})
 
 def table(policy: str, interval: int, version: int, v2: bool) -> Table:
     configuration = {"delta.checkpointPolicy": policy, "delta.checkpointInterval": str(interval)}
-    left = to_checkpoint(configuration, version)
+    left = commits_until_checkpoint(configuration, version)
     return Table(V2, configuration, v2_checkpoint=v2, to_checkpoint=left)
 
 
@@ -65,5 +65,7 @@ def test_the_interval(stored: str | None, interval: int) -> None:
 
 
 def test_without_the_feature_they_are_of_no_consequence() -> None:
-    plain = Table(Protocol(1, 2), v2_checkpoint=False, to_checkpoint=to_checkpoint({}, 3))
+    plain = Table(
+        Protocol(1, 2), v2_checkpoint=False, to_checkpoint=commits_until_checkpoint({}, 3)
+    )
     assert plain.committed(1, 20).v2_checkpoint is False

@@ -11,20 +11,20 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 from deltalake.exceptions import CommitFailedError
 
-from deltaproto.conflicts.releases import ENFORCE, RESOLVE
-from deltaproto.planning.conflict_impact import clashes, streams
-from deltaproto.planning.ddl.parse import parse
+from deltaproto.conflicts.releases import ENFORCE_ENABLEMENT_SETTING, RESOLVE_CONFLICTS_SETTING
+from deltaproto.planning.conflict_impact import find_step_conflicts, predict_stream_impacts
+from deltaproto.planning.ddl.parse import parse_script
 from deltaproto.planning.engine import Engine, parse_engine
 from deltaproto.planning.plan import StreamEffect
 from deltaproto.planning.predict.schema import Array, Atomic, Column, Struct
-from deltaproto.planning.predict.table import MODE, Table
-from deltaproto.planning.writer_survival import EVERY, Writers
+from deltaproto.planning.predict.table import MAPPING_MODE, Table
+from deltaproto.planning.writer_survival import EVERY_WRITE, Writers
 from deltaproto.protocol.protocol import Protocol
 
 SCHEMA = Struct((Column("id", Atomic("integer")), Column("s", Atomic("string"))))
 TABLE = Table(
     Protocol.carrying({"columnMapping", "typeWidening"}),
-    {MODE: "name", "delta.enableTypeWidening": "true"},
+    {MAPPING_MODE: "name", "delta.enableTypeWidening": "true"},
     vectors=False,
 ).with_schema(SCHEMA)
 
@@ -43,9 +43,9 @@ TABLE = Table(
     ],
 )
 def test_a_plain_stream(sql: str, effect: StreamEffect) -> None:
-    (each,) = parse(sql)
+    (each,) = parse_script(sql)
     said = each.statement.outcome(TABLE, Engine())
-    found = streams(each.statement, TABLE, said)
+    found = predict_stream_impacts(each.statement, TABLE, said)
     assert [s.effect for s in found if s.reads == "Delta Spark, plain"] == [effect]
 
 
@@ -65,11 +65,11 @@ def test_a_plain_stream(sql: str, effect: StreamEffect) -> None:
 def test_the_release_of_the_writer_decides_not_that_of_the_step(
     properties: str, since: str, by: str
 ) -> None:
-    (each,) = parse(f"alter table t set tblproperties ({properties})")
+    (each,) = parse_script(f"alter table t set tblproperties ({properties})")
     said = each.statement.outcome(TABLE, parse_engine(f"delta-spark@{by}"))
 
     def aborted(writers: Writers) -> list[str]:
-        found = clashes(each.statement, TABLE, said, writers)
+        found = find_step_conflicts(each.statement, TABLE, said, writers)
         return [c.who for c in found if c.engine == "delta-spark" and "appends" in c.who]
 
     versions = ["3.2.1", "3.3.3", "4.0.1", "4.1.0", "4.2.0", "4.3.0", "4.4.0"]
@@ -98,15 +98,17 @@ def test_the_release_of_the_writer_decides_not_that_of_the_step(
 def test_sessions_that_enforce_concurrent_feature_enablement(
     feature: str, release: str, aborted: bool
 ) -> None:
-    (each,) = parse(f"alter table t set tblproperties ('delta.feature.{feature}' = 'supported')")
+    (each,) = parse_script(
+        f"alter table t set tblproperties ('delta.feature.{feature}' = 'supported')"
+    )
     said = each.statement.outcome(TABLE, Engine())
-    writers = Writers(frozenset({release}), {ENFORCE: "true"})
-    found = list(clashes(each.statement, TABLE, said, writers))
+    writers = Writers(frozenset({release}), {ENFORCE_ENABLEMENT_SETTING: "true"})
+    found = list(find_step_conflicts(each.statement, TABLE, said, writers))
     assert aborted is any(
         c.exception == "ProtocolChangedException" and "blind appends" in c.who for c in found
     )
-    plain = clashes(each.statement, TABLE, said, Writers(frozenset({release})))
-    told = any(ENFORCE in c.why for c in plain)
+    plain = find_step_conflicts(each.statement, TABLE, said, Writers(frozenset({release})))
+    told = any(ENFORCE_ENABLEMENT_SETTING in c.why for c in plain)
     assert told is (feature != "deletionVectors")
 
 
@@ -121,9 +123,9 @@ def test_sessions_that_enforce_concurrent_feature_enablement(
 def test_adding_row_tracking_without_enabling_it_aborts_every_release(
     properties: str, aborted: bool
 ) -> None:
-    (each,) = parse(f"alter table t set tblproperties ({properties})")
+    (each,) = parse_script(f"alter table t set tblproperties ({properties})")
     said = each.statement.outcome(TABLE, Engine())
-    found = clashes(each.statement, TABLE, said, Writers(frozenset({"4.4.0"})))
+    found = find_step_conflicts(each.statement, TABLE, said, Writers(frozenset({"4.4.0"})))
     assert aborted is any(c.engine == "delta-spark" and "appends" in c.who for c in found)
 
 
@@ -144,12 +146,12 @@ def test_a_drop_changes_the_metadata_only_where_it_has_a_property_to_unset(
     feature: str, configuration: dict[str, str], exceptions: set[str]
 ) -> None:
     table = Table(Protocol.carrying({feature}), configuration, vectors=False, domains=("d",))
-    (each,) = parse(f"alter table t drop feature {feature}")
+    (each,) = parse_script(f"alter table t drop feature {feature}")
     said = each.statement.outcome(table, Engine())
     assert said.refusal is None
-    found = clashes(each.statement, table, said)
+    found = find_step_conflicts(each.statement, table, said)
     assert {
-        c.exception for c in found if c.engine == "delta-spark" and c.who == EVERY
+        c.exception for c in found if c.engine == "delta-spark" and c.who == EVERY_WRITE
     } == exceptions
 
 
@@ -158,20 +160,20 @@ def test_a_drop_that_fails_half_way_aborts_writers_all_the_same() -> None:
         Protocol.carrying({"catalogManaged", "deletionVectors"}),
         {"delta.enableDeletionVectors": "true"},
     )
-    (each,) = parse("alter table t drop feature deletionVectors")
+    (each,) = parse_script("alter table t drop feature deletionVectors")
     said = each.statement.outcome(table, Engine())
     assert said.refusal is not None
-    found = clashes(each.statement, table, said)
-    assert "MetadataChangedException" in {c.exception for c in found if c.who == EVERY}
+    found = find_step_conflicts(each.statement, table, said)
+    assert "MetadataChangedException" in {c.exception for c in found if c.who == EVERY_WRITE}
 
 
 def test_changed_clustering_columns_meet_only_their_like() -> None:
     table = Table(Protocol.carrying({"clustering"}), clustering=("id",)).with_schema(SCHEMA)
     for sql in ("alter table t cluster by (s)", "alter table t cluster by none"):
-        (each,) = parse(sql)
+        (each,) = parse_script(sql)
         said = each.statement.outcome(table, Engine())
         assert said.refusal is None
-        found = [c for c in clashes(each.statement, table, said) if c.loser == "writer"]
+        found = [c for c in find_step_conflicts(each.statement, table, said) if c.loser == "writer"]
         assert [(c.engine, c.exception) for c in found] == [
             ("delta-spark", "ConcurrentTransactionException"),
             ("databricks", "MetadataChangedException"),
@@ -179,18 +181,20 @@ def test_changed_clustering_columns_meet_only_their_like() -> None:
 
 
 def test_sessions_that_resolve_no_conflicts_abort_as_old_releases_do() -> None:
-    writers = Writers(frozenset({"4.4.0"}), {RESOLVE: "false"})
+    writers = Writers(frozenset({"4.4.0"}), {RESOLVE_CONFLICTS_SETTING: "false"})
     for name, aborted in (("DeletionVectors", True), ("RowTracking", False)):
-        (each,) = parse(f"alter table t set tblproperties ('delta.enable{name}' = 'true')")
+        (each,) = parse_script(f"alter table t set tblproperties ('delta.enable{name}' = 'true')")
         said = each.statement.outcome(TABLE, Engine())
-        found = list(clashes(each.statement, TABLE, said, writers))
+        found = list(find_step_conflicts(each.statement, TABLE, said, writers))
         assert aborted is any(c.engine == "delta-spark" and "appends" in c.who for c in found)
 
 
 def test_writers_of_a_release_that_does_not_know_a_feature_are_named() -> None:
-    (each,) = parse("alter table t set tblproperties ('delta.feature.geospatial' = 'supported')")
+    (each,) = parse_script(
+        "alter table t set tblproperties ('delta.feature.geospatial' = 'supported')"
+    )
     said = each.statement.outcome(TABLE, Engine())
-    found = clashes(each.statement, TABLE, said, Writers(frozenset({"4.2.0"})))
+    found = find_step_conflicts(each.statement, TABLE, said, Writers(frozenset({"4.2.0"})))
     who = {c.exception: c.who for c in found}
     assert "Delta Spark 4.2.0" in who["DeltaUnsupportedTableFeatureException"]
 
@@ -208,9 +212,9 @@ def test_column_mapping_is_survived_on_tables_without_structs(
     schema: Struct | None, aborted: bool
 ) -> None:
     table = Table(Protocol(1, 2)).with_schema(schema)
-    (each,) = parse("alter table t set tblproperties ('delta.columnMapping.mode' = 'name')")
+    (each,) = parse_script("alter table t set tblproperties ('delta.columnMapping.mode' = 'name')")
     said = each.statement.outcome(table, Engine())
-    found = clashes(each.statement, table, said, Writers(frozenset({"4.4.0"})))
+    found = find_step_conflicts(each.statement, table, said, Writers(frozenset({"4.4.0"})))
     assert aborted is any(c.engine == "delta-spark" and "appends" in c.who for c in found)
 
 
@@ -218,18 +222,18 @@ def test_column_mapping_is_survived_on_tables_without_structs(
     "sql", ["insert into t values (1, 'a')", "delete from t where id = 1", "vacuum t", "optimize t"]
 )
 def test_what_leaves_the_metadata_alone_aborts_no_append(sql: str) -> None:
-    (each,) = parse(sql)
+    (each,) = parse_script(sql)
     said = each.statement.outcome(TABLE, Engine())
     assert said.refusal is None
-    found = list(clashes(each.statement, TABLE, said))
+    found = list(find_step_conflicts(each.statement, TABLE, said))
     assert not any("blind appends" in clash.who for clash in found)
-    assert not list(streams(each.statement, TABLE, said))
+    assert not list(predict_stream_impacts(each.statement, TABLE, said))
 
 
 def test_a_change_of_columns_aborts_every_writer() -> None:
-    (each,) = parse("alter table t add column x int")
+    (each,) = parse_script("alter table t add column x int")
     said = each.statement.outcome(TABLE, Engine())
-    found = list(clashes(each.statement, TABLE, said))
+    found = list(find_step_conflicts(each.statement, TABLE, said))
     assert any("blind appends" in clash.who for clash in found)
 
 
@@ -288,7 +292,7 @@ def test_delta_rs_takes_new_metadata_and_higher_protocols_for_conflicts(
 
 
 def test_the_exception_of_delta_rs_is_told() -> None:
-    (each,) = parse("alter table t set tblproperties ('delta.appendOnly' = 'true')")
+    (each,) = parse_script("alter table t set tblproperties ('delta.appendOnly' = 'true')")
     said = each.statement.outcome(TABLE, Engine())
-    found = [c for c in clashes(each.statement, TABLE, said) if c.engine == "delta-rs"]
+    found = [c for c in find_step_conflicts(each.statement, TABLE, said) if c.engine == "delta-rs"]
     assert [clash.exception for clash in found] == [CommitFailedError.__name__]

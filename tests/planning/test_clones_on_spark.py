@@ -6,8 +6,8 @@ import time
 from pathlib import Path
 
 from deltaproto.plan_inputs.from_log import load_plan_input
-from deltaproto.planning.ddl.parse import parse
-from deltaproto.planning.downgrade import Downgrade, plan_downgrade
+from deltaproto.planning.ddl.parse import parse_script
+from deltaproto.planning.downgrade import DowngradeRequest, plan_downgrade
 from deltaproto.planning.predict.table import PROTECTED_BEFORE
 from deltaproto.protocol.table_state import SparkSettings
 from tests.planning.oracle import agree, execute
@@ -32,17 +32,17 @@ def test_a_clone_keeps_the_protection_that_it_inherits(
     delta_spark.sql(f"create table delta.`{path}` shallow clone delta.`{source}`")
     age(path, 72)
     given = load_plan_input(path, {}, SparkSettings(), time.time())._replace(engine=RUNNING)
-    plan = plan_downgrade(given, Downgrade(to=(1, 2)))
+    plan = plan_downgrade(given, DowngradeRequest(to=(1, 2)))
     assert not plan.steps
     assert "UNSET TBLPROPERTIES" in plan.blocked[0].remedy
     drop = f"alter table delta.`{path}` drop feature checkpointProtection truncate history"
-    (each,) = parse(drop)
+    (each,) = parse_script(drop)
     agree(each.statement.outcome(given.table, RUNNING), execute(delta_spark, path, drop))
     for statement in (
         f"alter table delta.`{path}` unset tblproperties ('{PROTECTED_BEFORE}')",
         drop,
     ):
-        (each,) = parse(statement)
+        (each,) = parse_script(statement)
         said = each.statement.outcome(seen(path), RUNNING)
         agree(said, execute(delta_spark, path, statement))
     assert "checkpointProtection" not in seen(path).protocol.supported

@@ -9,7 +9,7 @@ from deltaproto.planning.predict.properties import normalize_properties
 from deltaproto.planning.predict.set_properties import set_properties
 from deltaproto.planning.predict.table import Table
 from deltaproto.protocol.compatibility_mode import FORMATS, INTERVAL, LOCATION
-from deltaproto.protocol.properties import suggestion
+from deltaproto.protocol.properties import suggest_property
 from deltaproto.protocol.protocol import Protocol
 
 TABLE = Table(Protocol.carrying({"deletionVectors", "appendOnly", "invariants"}))
@@ -59,6 +59,6 @@ def test_it_needs_a_location(location: str | None) -> None:
 
 
 def test_its_properties_are_known_in_any_case() -> None:
-    assert suggestion(LOCATION) is None
-    assert suggestion(INTERVAL) is None
+    assert suggest_property(LOCATION) is None
+    assert suggest_property(INTERVAL) is None
     assert normalize_properties({LOCATION.lower(): "s3://a"}) == {LOCATION: "s3://a"}

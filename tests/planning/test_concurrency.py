@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from deltaproto.execution.plan_members import plan_of
+from deltaproto.execution.plan_members import deserialize_plan
 from deltaproto.planning.upgrade import plan_upgrade
-from deltaproto.planning.upgrade_request import Upgrade
+from deltaproto.planning.upgrade_request import UpgradeRequest
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.render.plan_json import plan_fields
 from tests.conftest import Ran
@@ -150,9 +150,9 @@ def test_item_3_plans_agree_with_inspect_and_conflicts(
 
 def test_item_3_a_plan_file_keeps_it() -> None:
     for pair, isolation in itertools.product(((1, 2), (2, 6)), (None, "Serializable")):
-        asked = Upgrade(isolation=isolation)
+        asked = UpgradeRequest(isolation=isolation)
         made_ = plan_upgrade(table_of(Protocol(*pair)), asked)
         entry = json.loads(json.dumps(plan_fields(made_, 0)))
-        assert plan_of(entry, made_.command).concurrency == made_.concurrency
+        assert deserialize_plan(entry, made_.command).concurrency == made_.concurrency
         del entry["concurrency"]
-        assert plan_of(entry, made_.command).concurrency is None
+        assert deserialize_plan(entry, made_.command).concurrency is None

@@ -58,7 +58,7 @@ def test_every_feature_of_a_real_table_is_dropped_as_predicted(
 
 # Made by a catalog only, or by a clause only (that one is among the recipes).
 NOT_BY_PROPERTY = {"catalogManaged", "adaptiveMetadata-preview", "clustering"}
-NAMES = [f.name for f in feature_catalog.all_features() if feature_catalog.registered(f.name)]
+NAMES = [f.name for f in feature_catalog.all_features() if feature_catalog.is_registered(f.name)]
 
 
 @pytest.mark.parametrize(

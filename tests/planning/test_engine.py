@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from deltaproto.errors import UsageError
-from deltaproto.planning.engine import NEWEST, NEWEST_RUNTIME, parse_engine
+from deltaproto.planning.engine import NEWEST_DELTA_SPARK, NEWEST_RUNTIME, parse_engine
 
 
 @pytest.mark.parametrize(
@@ -15,7 +15,7 @@ from deltaproto.planning.engine import NEWEST, NEWEST_RUNTIME, parse_engine
         (" delta-spark@3.0.0 ", "delta-spark@3.0.0"),
         ("databricks@16.4", "databricks@16.4"),
         ("databricks@14.1", "databricks@14.1"),
-        ("delta-spark", f"delta-spark@{NEWEST}"),
+        ("delta-spark", f"delta-spark@{NEWEST_DELTA_SPARK}"),
         ("databricks", f"databricks@{NEWEST_RUNTIME}"),
     ],
 )
@@ -29,7 +29,11 @@ def test_what_is_understood(text: str, engine: str) -> None:
         ("spark@4.0", "unknown engine spark@4.0", "use delta-spark@4.4.0 or databricks@16.4"),
         ("delta-spark@", "unknown engine delta-spark@", "use delta-spark@4.4.0 or databricks@16.4"),
         ("", "unknown engine ", "use delta-spark@4.4.0 or databricks@16.4"),
-        ("delta-spark@x", "x is not a version of delta-spark", f"for example delta-spark@{NEWEST}"),
+        (
+            "delta-spark@x",
+            "x is not a version of delta-spark",
+            f"for example delta-spark@{NEWEST_DELTA_SPARK}",
+        ),
         (
             "databricks@x",
             "x is not a version of databricks",

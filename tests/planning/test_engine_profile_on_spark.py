@@ -14,14 +14,14 @@ import pytest
 
 from deltaproto.execution.runner import StatementRunner
 from deltaproto.plan_inputs.from_log import load_plan_input
-from deltaproto.planning.downgrade import Downgrade, plan_downgrade
-from deltaproto.planning.enable import Wanted
+from deltaproto.planning.downgrade import DowngradeRequest, plan_downgrade
+from deltaproto.planning.enable import FeatureToEnable
 from deltaproto.planning.plan import Plan
 from deltaproto.planning.request import PlanInput
 from deltaproto.planning.search.search import HistoryChoice
 from deltaproto.planning.statement import DropFeature
 from deltaproto.planning.upgrade import plan_upgrade
-from deltaproto.planning.upgrade_request import Upgrade
+from deltaproto.planning.upgrade_request import UpgradeRequest
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature_catalog import CATALOG_MANAGED
 from deltaproto.protocol.protocol import Protocol
@@ -62,14 +62,14 @@ class TestWhatItSaysOfItself:
         removable = {name for name, feature in registered.items() if feature.isRemovable()}
         # The trait says that a catalog's feature can go, the command always refuses.
         assert removable - CATALOG_MANAGED == {
-            name for name in KNOWN if RUNNING.drops(feature_catalog.record(name))
+            name for name in KNOWN if RUNNING.drops(feature_catalog.feature_record(name))
         }
 
     def test_they_are_carried_by_the_versions_of_the_catalogue(
         self, registered: Mapping[str, Any]
     ) -> None:
         for name, feature in registered.items():
-            record = feature_catalog.record(name)
+            record = feature_catalog.feature_record(name)
             assert record.min_writer == feature.minWriterVersion(), name
             assert record.min_reader == max(1, feature.minReaderVersion()), name
 
@@ -94,24 +94,34 @@ def wrong(delta_spark: DeltaSpark, path: str, given: PlanInput, plan: Plan) -> I
 
 
 UPGRADES = {
-    "a legacy feature": ("", Upgrade(enable=(Wanted("changeDataFeed"),))),
+    "a legacy feature": ("", UpgradeRequest(enable=(FeatureToEnable("changeDataFeed"),))),
     "one after another": (
         "",
-        Upgrade(enable=tuple(map(Wanted, ("changeDataFeed", "columnMapping", "deletionVectors")))),
+        UpgradeRequest(
+            enable=tuple(
+                map(FeatureToEnable, ("changeDataFeed", "columnMapping", "deletionVectors"))
+            )
+        ),
     ),
-    "by property": ("", Upgrade(set={"delta.checkpointPolicy": "v2", "delta.appendOnly": "true"})),
-    "a legacy pair": ("", Upgrade(to=(2, 5))),
-    "table features, and then a pair": ("'delta.enableChangeDataFeed'='true'", Upgrade(to=(1, 4))),
-    "writer features": ("", Upgrade(to=(1, 7))),
-    "reader features": ("'delta.columnMapping.mode'='name'", Upgrade(to=(3, 7))),
+    "by property": (
+        "",
+        UpgradeRequest(set={"delta.checkpointPolicy": "v2", "delta.appendOnly": "true"}),
+    ),
+    "a legacy pair": ("", UpgradeRequest(to=(2, 5))),
+    "table features, and then a pair": (
+        "'delta.enableChangeDataFeed'='true'",
+        UpgradeRequest(to=(1, 4)),
+    ),
+    "writer features": ("", UpgradeRequest(to=(1, 7))),
+    "reader features": ("'delta.columnMapping.mode'='name'", UpgradeRequest(to=(3, 7))),
     "what requires another": (
         "'delta.columnMapping.mode'='name'",
-        Upgrade(enable=(Wanted("icebergCompatV2"),)),
+        UpgradeRequest(enable=(FeatureToEnable("icebergCompatV2"),)),
     ),
     "of a mapped table": (
         "'delta.columnMapping.mode'='name','delta.minReaderVersion'='2',"
         "'delta.minWriterVersion'='5'",
-        Upgrade(enable=(Wanted("v2Checkpoint"),)),
+        UpgradeRequest(enable=(FeatureToEnable("v2Checkpoint"),)),
     ),
 }
 
@@ -133,28 +143,28 @@ V2 = "'delta.checkpointPolicy'='v2'"
 FEED = "'delta.enableChangeDataFeed'='true'"
 TRUNCATE = HistoryChoice.TRUNCATE
 DOWNGRADES = {
-    "a feature that needs a wait": (V2, Downgrade(drop=("v2Checkpoint",), history=TRUNCATE)),
+    "a feature that needs a wait": (V2, DowngradeRequest(drop=("v2Checkpoint",), history=TRUNCATE)),
     "beside a legacy feature": (
         f"{V2},{FEED}",
-        Downgrade(drop=("v2Checkpoint",), history=TRUNCATE),
+        DowngradeRequest(drop=("v2Checkpoint",), history=TRUNCATE),
     ),
     "beside named legacy features": (
         f"{V2},'delta.feature.appendOnly'='supported','delta.feature.changeDataFeed'='supported'",
-        Downgrade(drop=("v2Checkpoint",), history=TRUNCATE),
+        DowngradeRequest(drop=("v2Checkpoint",), history=TRUNCATE),
     ),
-    "to the lowest": (f"{V2},{FEED}", Downgrade(lowest=True, include_enabled=True)),
+    "to the lowest": (f"{V2},{FEED}", DowngradeRequest(lowest=True, include_enabled=True)),
 }
 NEWER_DOWNGRADES = {
-    "fast": ("4.0", f"{VECTORS},{FEED}", Downgrade(drop=("deletionVectors",))),
+    "fast": ("4.0", f"{VECTORS},{FEED}", DowngradeRequest(drop=("deletionVectors",))),
     "mapping": (
         "3.3",
         "'delta.columnMapping.mode'='name'",
-        Downgrade(drop=("columnMapping",), history=TRUNCATE),
+        DowngradeRequest(drop=("columnMapping",), history=TRUNCATE),
     ),
     "row tracking": (
         "4.1",
         "'delta.enableRowTracking'='true'",
-        Downgrade(lowest=True, include_enabled=True),
+        DowngradeRequest(lowest=True, include_enabled=True),
     ),
 }
 CASES = [
@@ -168,7 +178,7 @@ CASES = [
 
 @pytest.mark.parametrize(("properties", "asked"), CASES)
 def test_a_downgrade_ends_where_it_was_planned_to(
-    properties: str, asked: Downgrade, delta_spark: DeltaSpark, tmp_path: Path
+    properties: str, asked: DowngradeRequest, delta_spark: DeltaSpark, tmp_path: Path
 ) -> None:
     path = str(tmp_path / "t")
     given = make(delta_spark, path, properties)
@@ -184,8 +194,8 @@ def test_what_it_cannot_drop_blocks_the_plan_and_is_refused(
 ) -> None:
     path = str(tmp_path / "t")
     given = make(delta_spark, path, f"'delta.feature.{feature}'='supported'")
-    plan = plan_downgrade(given, Downgrade(drop=(feature,)))
-    can = RUNNING.drops(feature_catalog.record(feature))
+    plan = plan_downgrade(given, DowngradeRequest(drop=(feature,)))
+    can = RUNNING.drops(feature_catalog.feature_record(feature))
     assert bool(plan.blocked) is not can
     if not can:
         happened = execute(delta_spark, path, DropFeature(feature).sql(given.sql))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deltaproto.planning.ddl.expressions import resolve
-from deltaproto.planning.ddl.parse import parse
+from deltaproto.planning.ddl.expressions import resolve_expression
+from deltaproto.planning.ddl.parse import parse_script
 from deltaproto.planning.ddl.resolution import UNRESOLVED
 from deltaproto.planning.engine import Engine, EngineName, parse_engine
 from deltaproto.planning.predict.schema import Array, Atomic, Column, Map, Struct
@@ -46,7 +46,7 @@ TABLE = Table(Protocol(1, 2)).with_schema(SCHEMA)
     ],
 )
 def test_nothing_is_claimed_about_what_is_not_read(expression: str) -> None:
-    found = resolve(expression, SCHEMA)
+    found = resolve_expression(expression, SCHEMA)
     assert not found.known
     assert found.refusal is None or found.refusal.error == "UNRESOLVED_ROUTINE"
 
@@ -73,7 +73,7 @@ def test_nothing_is_claimed_about_what_is_not_read(expression: str) -> None:
     ],
 )
 def test_types_are_found(expression: str, kind: str) -> None:
-    assert resolve(expression, SCHEMA, ["t"]).type == Atomic(kind)
+    assert resolve_expression(expression, SCHEMA, ["t"]).type == Atomic(kind)
 
 
 @each_row(
@@ -93,16 +93,16 @@ def test_types_are_found(expression: str, kind: str) -> None:
     ],
 )
 def test_what_spark_refuses_is_refused(expression: str, error: str) -> None:
-    refusal = resolve(expression, SCHEMA, ["t"]).refusal
+    refusal = resolve_expression(expression, SCHEMA, ["t"]).refusal
     assert refusal is not None
     assert refusal.error == error
 
 
 @given(st.text())
 def test_no_text_is_an_error(text: str) -> None:
-    resolve(text, SCHEMA)
-    resolve(f"i > {text}", SCHEMA)
-    resolve(f"abs({text}) + {text}", None)
+    resolve_expression(text, SCHEMA)
+    resolve_expression(f"i > {text}", SCHEMA)
+    resolve_expression(f"abs({text}) + {text}", None)
 
 
 @each_row(
@@ -118,7 +118,7 @@ def test_no_text_is_an_error(text: str) -> None:
     ],
 )
 def test_a_statement_that_is_not_resolved_promises_nothing(sql: str, engine: Engine) -> None:
-    (each,) = parse(sql)
+    (each,) = parse_script(sql)
     said = each.statement.outcome(TABLE, engine)
     assert said.refusal is None
     assert UNRESOLVED in said.warnings
@@ -139,14 +139,14 @@ def test_a_statement_that_is_not_resolved_promises_nothing(sql: str, engine: Eng
 def test_a_default_is_a_constant_of_its_type(default: str, error: str) -> None:
     protocol = Protocol.carrying({"allowColumnDefaults", "columnMapping"})
     table = TABLE._replace(protocol=protocol).with_properties({"delta.columnMapping.mode": "name"})
-    (each,) = parse(f"alter table t alter column s set default {default}")
+    (each,) = parse_script(f"alter table t alter column s set default {default}")
     refusal = each.statement.outcome(table, Engine()).refusal
     assert refusal is not None
     assert refusal.error == error
 
 
 def test_without_columns_nothing_is_refused() -> None:
-    (each,) = parse("delete from t where nope = 1")
+    (each,) = parse_script("delete from t where nope = 1")
     said = each.statement.outcome(TABLE.with_schema(None), Engine())
     assert said.refusal is None
     assert UNRESOLVED in said.warnings

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from deltaproto.clients.model import Access
-from deltaproto.planning.search.goals import Absent, AtMost, EndState, Goal, Usable
+from deltaproto.planning.search.goals import (
+    ClientsSupported,
+    EndState,
+    FeaturesAbsent,
+    Goal,
+    VersionsAtMost,
+)
 from deltaproto.protocol.protocol import Protocol
 from tests.planning.test_classics import carrying, given, use
 
@@ -12,9 +18,9 @@ VECTORS = carrying("deletionVectors")
 ON = {"delta.enableDeletionVectors": "true"}
 
 
-def usable(*uses: tuple[str, Access]) -> Usable:
+def usable(*uses: tuple[str, Access]) -> ClientsSupported:
     needs = given(VECTORS, ON, vectors=True).needs
-    return Usable(tuple(use(client, access) for client, access in uses), needs)
+    return ClientsSupported(tuple(use(client, access) for client, access in uses), needs)
 
 
 def test_a_client_objects_to_what_it_cannot_take() -> None:
@@ -28,30 +34,30 @@ def test_a_client_objects_to_what_it_cannot_take() -> None:
 
 
 def test_each_access_that_can_be_had_is_kept() -> None:
-    goal = Usable((use(OLD, Access.APPEND, Access.READ),), given(VECTORS, ON).needs)
+    goal = ClientsSupported((use(OLD, Access.APPEND, Access.READ),), given(VECTORS, ON).needs)
     asked: list[Goal] = []
 
     def reading_alone(weaker: Goal) -> bool:
-        assert isinstance(weaker, Usable)
+        assert isinstance(weaker, ClientsSupported)
         asked.append(weaker)
         return all(use.access == (Access.READ,) for use in weaker.uses)
 
     (weaker,) = goal.weaker(reading_alone)
-    assert isinstance(weaker, Usable)
+    assert isinstance(weaker, ClientsSupported)
     assert [(u.candidate.reference, u.access) for u in weaker.uses] == [
         (goal.uses[0].candidate.reference, (Access.READ,))
     ]
     assert len(asked) == 2
     (all_of_it,) = goal.weaker(lambda _: True)
-    assert isinstance(all_of_it, Usable)
+    assert isinstance(all_of_it, ClientsSupported)
     assert [u.access for u in all_of_it.uses] == [(Access.APPEND,), (Access.READ,)]
 
 
 def test_versions_and_features_as_goals() -> None:
-    assert AtMost(1, 2).reached(EndState(Protocol(1, 2)))
-    assert not AtMost(1, 2).reached(EndState(Protocol(1, 3)))
-    assert not AtMost(1, 7).reached(EndState(Protocol(2, 5)))
-    assert Absent(frozenset({"deletionVectors"})).objections(EndState(VECTORS)) == {
+    assert VersionsAtMost(1, 2).reached(EndState(Protocol(1, 2)))
+    assert not VersionsAtMost(1, 2).reached(EndState(Protocol(1, 3)))
+    assert not VersionsAtMost(1, 7).reached(EndState(Protocol(2, 5)))
+    assert FeaturesAbsent(frozenset({"deletionVectors"})).objections(EndState(VECTORS)) == {
         "deletionVectors"
     }
-    assert Absent(frozenset({"rowTracking"})).reached(EndState(VECTORS))
+    assert FeaturesAbsent(frozenset({"rowTracking"})).reached(EndState(VECTORS))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from deltaproto.planning.ddl.parse import parse
+from deltaproto.planning.ddl.parse import parse_script
 from tests.planning.oracle import agree, execute, look
 from tests.recording.delta_spark import DeltaSpark
 from tests.support.engines import RUNNING, needs_feature
@@ -127,7 +127,7 @@ def test_each_statement_does_what_was_predicted(
         f"create table {table} ({columns}) using delta {clause} tblproperties ({properties})"
     )
     for change in changes:
-        (each,) = parse(statement_of(change).format(t=table))
+        (each,) = parse_script(statement_of(change).format(t=table))
         said = each.statement.outcome(look(path), RUNNING)
         agree(said, execute(delta_spark, path, each.text))
         after = look(path)

@@ -11,16 +11,16 @@ from hypothesis import strategies as st
 from deltaproto.clients.catalog import Catalogue
 from deltaproto.clients.requirements import TableRequirements
 from deltaproto.clients.verdict import Verdict
-from deltaproto.plan_inputs.client_scope import newest
-from deltaproto.planning.downgrade import Downgrade, plan_downgrade
-from deltaproto.planning.impact import impact
+from deltaproto.plan_inputs.client_scope import newest_clients
+from deltaproto.planning.downgrade import DowngradeRequest, plan_downgrade
+from deltaproto.planning.impact import compare_clients
 from deltaproto.planning.plan import Plan
-from deltaproto.planning.request import PlanInput, User
-from deltaproto.planning.search.droppable import candidates
-from deltaproto.planning.search.goals import Absent, needs_after
-from deltaproto.planning.search.lowest import lowest_goal, unused
+from deltaproto.planning.request import PlanInput, TableClient
+from deltaproto.planning.search.droppable import find_droppable
+from deltaproto.planning.search.goals import FeaturesAbsent, requirements_after
+from deltaproto.planning.search.lowest import find_lowest_goal, find_unused
 from deltaproto.planning.search.route import DropSelection
-from deltaproto.planning.search.search import HistoryChoice, Task, ending
+from deltaproto.planning.search.search import HistoryChoice, SearchTask, predict_end_state
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature_catalog import CHECKPOINT_PROTECTION
 from deltaproto.protocol.protocol import Protocol
@@ -28,8 +28,8 @@ from tests.planning.test_classics import carrying, use
 from tests.planning.test_classics import given as table_of
 from tests.support.examples import examples
 
-EVERYBODY = tuple(newest(Catalogue()))
-LEGACY = {name for pair in ((2, 5), (2, 6)) for name in feature_catalog.implied_by(*pair)}
+EVERYBODY = tuple(newest_clients(Catalogue()))
+LEGACY = {name for pair in ((2, 5), (2, 6)) for name in feature_catalog.features_implied_by(*pair)}
 
 
 def lost(plan: Plan) -> set[tuple[str, str]]:
@@ -42,7 +42,7 @@ def lost(plan: Plan) -> set[tuple[str, str]]:
 
 def test_a_legacy_table_keeps_the_features_that_its_pair_needs() -> None:
     table = table_of(Protocol(2, 5))._replace(clients=EVERYBODY, everybody=True)
-    plan = plan_downgrade(table, Downgrade(lowest=True))
+    plan = plan_downgrade(table, DowngradeRequest(lowest=True))
     assert plan.protocol_after == Protocol(1, 4)
     assert next(step.feature for step in plan.steps if step.feature) == "columnMapping"
     assert not lost(plan)
@@ -55,7 +55,7 @@ def test_a_legacy_table_keeps_the_features_that_its_pair_needs() -> None:
 def test_versions_never_rise(pair: tuple[int, int], history: HistoryChoice | None) -> None:
     for everybody in (EVERYBODY, ()):
         table = table_of(Protocol(*pair))._replace(clients=everybody, everybody=bool(everybody))
-        plan = plan_downgrade(table, Downgrade(lowest=True, history=history))
+        plan = plan_downgrade(table, DowngradeRequest(lowest=True, history=history))
         assert not plan.blocked
         assert plan.protocol_after.min_reader_version <= pair[0]
         assert plan.protocol_after.min_writer_version <= pair[1]
@@ -68,11 +68,11 @@ def test_the_lowest_protocol_for_a_client_drops_what_it_needs_and_what_nothing_u
         {"delta.enableDeletionVectors": "true", "delta.columnMapping.mode": "name"},
     )
     trino = use("trino@430")
-    alone = plan_downgrade(table, Downgrade(lowest=True))
+    alone = plan_downgrade(table, DowngradeRequest(lowest=True))
     assert {"deletionVectors", "columnMapping"} <= alone.protocol_after.supported
     plan = plan_downgrade(
-        table._replace(clients=(User(trino.candidate, trino.access),)),
-        Downgrade(lowest=True, clients=(trino,)),
+        table._replace(clients=(TableClient(trino.candidate, trino.access),)),
+        DowngradeRequest(lowest=True, clients=(trino,)),
     )
     assert not plan.blocked
     assert plan.goal["clients"] == [{"client": "trino@430", "access": ["read", "append"]}]
@@ -84,8 +84,8 @@ def test_a_client_that_cannot_be_let_in_blocks_the_lowest_protocol() -> None:
     table = table_of(carrying("changeDataFeed"), {"delta.enableChangeDataFeed": "true"})
     old = use("databricks-runtime@7.3")
     plan = plan_downgrade(
-        table._replace(clients=(User(old.candidate, old.access),)),
-        Downgrade(lowest=True, clients=(old,)),
+        table._replace(clients=(TableClient(old.candidate, old.access),)),
+        DowngradeRequest(lowest=True, clients=(old,)),
     )
     assert plan.goal["kind"] == "lowest"
     assert plan.blocked
@@ -101,7 +101,11 @@ def test_a_plan_without_steps_changes_nothing_for_clients() -> None:
         everybody=True,
         needs=table.needs._replace(absent=frozenset({"deletionVectors"})),
     )
-    for asked in (Downgrade(lowest=True), Downgrade(to=(1, 1)), Downgrade(drop=("invariants",))):
+    for asked in (
+        DowngradeRequest(lowest=True),
+        DowngradeRequest(to=(1, 1)),
+        DowngradeRequest(drop=("invariants",)),
+    ):
         plan = plan_downgrade(table, asked)
         assert not plan.steps
         assert plan.clients == ()
@@ -116,7 +120,7 @@ def test_what_is_enabled_and_unused_stays_so_for_clients() -> None:
         everybody=True,
         needs=table.needs._replace(absent=frozenset({"deletionVectors"})),
     )
-    plan = plan_downgrade(table, Downgrade(lowest=True))
+    plan = plan_downgrade(table, DowngradeRequest(lowest=True))
     assert plan.steps
     assert not lost(plan)
 
@@ -125,7 +129,7 @@ def test_what_is_enabled_and_unused_stays_so_for_clients() -> None:
 def tables(draw: st.DrawFn) -> PlanInput:
     """A table on a legacy pair or on lists, whose features are used or not."""
     names = sorted(
-        f.name for f in feature_catalog.all_features() if feature_catalog.registered(f.name)
+        f.name for f in feature_catalog.all_features() if feature_catalog.is_registered(f.name)
     )
     few = draw(st.sets(st.sampled_from(names), max_size=4))
     protocol = draw(
@@ -153,21 +157,25 @@ def tables(draw: st.DrawFn) -> PlanInput:
 
 def assert_nothing_is_lower(table: PlanInput, history: HistoryChoice | None) -> None:
     """Try every set of drops: none is lower and keeps as many clients, or keeps more of them."""
-    can = candidates(table.table, table.engine)
-    best = lowest_goal(table, can, include_enabled=False, history=history).best
+    can = find_droppable(table.table, table.engine)
+    best = find_lowest_goal(table, can, include_enabled=False, history=history).best
     assert not best.losers
-    allowed = unused(table.states) & {*can.goes}
+    allowed = find_unused(table.states) & {*can.goes}
     residue = frozenset() if history is HistoryChoice.KEEP else {CHECKPOINT_PROTECTION}
-    task = Task(table.table, Absent(frozenset()), table.engine, history=history, can=can)
+    task = SearchTask(
+        table.table, FeaturesAbsent(frozenset()), table.engine, history=history, can=can
+    )
     protocol = table.table.protocol
     worked = working(table, table.needs)
     sizes = range(len(allowed) + 1)
     for some in chain.from_iterable(combinations(sorted(allowed), size) for size in sizes):
         gone = frozenset(some)
-        if any(set(feature_catalog.dependents(name, protocol.supported)) - gone for name in gone):
+        if any(
+            set(feature_catalog.find_dependents(name, protocol.supported)) - gone for name in gone
+        ):
             continue
-        end = ending(task, DropSelection(gone | residue), left=not residue)
-        works = working(table, needs_after(table.needs, end))
+        end = predict_end_state(task, DropSelection(gone | residue), left=not residue)
+        works = working(table, requirements_after(table.needs, end))
         lower = below(end.protocol, best.protocol) and not below(best.protocol, end.protocol)
         assert not (lower and works >= best.working), (some, end.protocol, best)
         harmless = works >= worked and below(end.protocol, protocol)
@@ -175,7 +183,7 @@ def assert_nothing_is_lower(table: PlanInput, history: HistoryChoice | None) -> 
 
 
 def working(table: PlanInput, needs: TableRequirements) -> set[tuple[str, str]]:
-    found = impact(table.clients, needs, needs)
+    found = compare_clients(table.clients, needs, needs)
     return {(change.client, change.access) for change in found if change.after is Verdict.OK}
 
 
@@ -209,9 +217,9 @@ def test_no_set_of_drops_of_500_tables_is_lower(
 def test_the_plan_ends_at_the_lowest_protocol(
     table: PlanInput, history: HistoryChoice | None
 ) -> None:
-    can = candidates(table.table, table.engine)
-    best = lowest_goal(table, can, include_enabled=False, history=history).best
-    plan = plan_downgrade(table, Downgrade(lowest=True, history=history))
+    can = find_droppable(table.table, table.engine)
+    best = find_lowest_goal(table, can, include_enabled=False, history=history).best
+    plan = plan_downgrade(table, DowngradeRequest(lowest=True, history=history))
     if not plan.blocked:
         assert plan.protocol_after == best.protocol
         assert not lost(plan)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from deltaproto.planning.ddl.parse import parse
-from deltaproto.planning.downgrade import Downgrade, plan_downgrade
+from deltaproto.planning.ddl.parse import parse_script
+from deltaproto.planning.downgrade import DowngradeRequest, plan_downgrade
 from deltaproto.planning.engine import Engine
 from deltaproto.planning.predict.outcome import Outcome
 from deltaproto.planning.predict.table import Table
-from deltaproto.planning.search.droppable import candidates
-from deltaproto.planning.search.route import predict
-from deltaproto.protocol.feature_catalog import kept_by
+from deltaproto.planning.search.droppable import find_droppable
+from deltaproto.planning.search.route import predict_statement
+from deltaproto.protocol.feature_catalog import features_blocking_drop
 from deltaproto.protocol.protocol import Protocol
 from tests.planning.test_classics import given
 
@@ -30,8 +30,8 @@ SET = "alter table t set tblproperties"
 
 
 def done(sql: str) -> Outcome:
-    (parsed,) = parse(sql)
-    return predict(parsed.statement, MANAGED, Engine())
+    (parsed,) = parse_script(sql)
+    return predict_statement(parsed.statement, MANAGED, Engine())
 
 
 @pytest.mark.parametrize(
@@ -71,10 +71,10 @@ def test_dropping_deletion_vectors_is_left_half_done() -> None:
 
 
 def test_a_plan_does_not_begin_what_cannot_be_finished() -> None:
-    assert "deletionVectors" in candidates(MANAGED, Engine()).stuck
+    assert "deletionVectors" in find_droppable(MANAGED, Engine()).stuck
     table = given(MANAGED.protocol)
     table = table._replace(table=MANAGED, needs=table.needs._replace(by_name=True))
-    plan = plan_downgrade(table, Downgrade(drop=("deletionVectors",)))
+    plan = plan_downgrade(table, DowngradeRequest(drop=("deletionVectors",)))
     assert plan.steps == ()
     (blocked,) = plan.blocked
     assert (blocked.feature, blocked.error) == ("deletionVectors", OPERATION)
@@ -96,4 +96,4 @@ def test_a_plan_does_not_begin_what_cannot_be_finished() -> None:
 def test_what_keeps_a_feature_on_a_table(
     name: str, supported: set[str], keepers: tuple[str, ...]
 ) -> None:
-    assert kept_by(name, supported) == keepers
+    assert features_blocking_drop(name, supported) == keepers

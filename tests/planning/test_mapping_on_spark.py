@@ -8,7 +8,7 @@ import pytest
 
 from deltaproto.planning.predict import column_mapping
 from deltaproto.planning.predict.outcome import Outcome, Rewrite
-from deltaproto.planning.predict.table import MODE
+from deltaproto.planning.predict.table import MAPPING_MODE
 from deltaproto.planning.statement import SetProperties, Statement, UnsetProperties
 from tests.planning import log_files
 from tests.planning.oracle import agree, execute, look, newest
@@ -16,7 +16,7 @@ from tests.recording.delta_spark import DeltaSpark
 from tests.support.engines import RUNNING
 
 MAPPED = "tblproperties ('delta.columnMapping.mode' = 'name')"
-OFF, UNSET = SetProperties({MODE: "none"}), UnsetProperties((MODE,))
+OFF, UNSET = SetProperties({MAPPING_MODE: "none"}), UnsetProperties((MAPPING_MODE,))
 
 
 def made(delta_spark: DeltaSpark, path: str, more: str, columns: str = "id bigint, c int") -> str:
@@ -58,8 +58,8 @@ def test_names_that_only_mapping_allows_keep_it(delta_spark: DeltaSpark, tmp_pat
 def test_in_capitals_none_makes_every_value_null(delta_spark: DeltaSpark, tmp_path: Path) -> None:
     path = str(tmp_path)
     table = made(delta_spark, path, MAPPED)
-    said = done(delta_spark, path, SetProperties({MODE: "NONE"}))
-    assert said.warnings == (column_mapping.MISREAD,)
+    said = done(delta_spark, path, SetProperties({MAPPING_MODE: "NONE"}))
+    assert said.warnings == (column_mapping.MISSPELLED_NONE,)
     assert delta_spark.sql(f"select * from {table}") == [{"id": None, "c": None}]
 
 

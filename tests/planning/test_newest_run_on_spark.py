@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from deltaproto.plan_inputs import from_log
-from deltaproto.planning.downgrade import Downgrade, plan_downgrade
-from deltaproto.planning.search.route import predict
+from deltaproto.planning.downgrade import DowngradeRequest, plan_downgrade
+from deltaproto.planning.search.route import predict_statement
 from deltaproto.planning.search.search import HistoryChoice
 from deltaproto.planning.statement import DropFeature, SetProperties
 from deltaproto.protocol.table_state import SparkSettings
@@ -45,11 +45,11 @@ def test_a_commit_before_the_truncation(
     assert (table.traced, table.open) == (frozenset(), {"v2Checkpoint"})
     if first:
         before = SetProperties({"delta.appendOnly": "false"})
-        said = predict(before, table, RUNNING)
+        said = predict_statement(before, table, RUNNING)
         agree(said, execute(delta_spark, path, before.sql(f"delta.`{path}`")))
         table = said.table
     drop = DropFeature("v2Checkpoint", truncate=True)
-    said = predict(drop, table, RUNNING)
+    said = predict_statement(drop, table, RUNNING)
     assert (said.refusal is None) is at_once
     agree(said, execute(delta_spark, path, drop.sql(f"delta.`{path}`")))
 
@@ -61,7 +61,9 @@ def test_the_plan_takes_first_what_would_have_to_wait_later(
     given = from_log.load_plan_input(path, {}, SparkSettings(), time.time())._replace(
         engine=RUNNING
     )
-    asked = Downgrade(drop=("inCommitTimestamp", "v2Checkpoint"), history=HistoryChoice.TRUNCATE)
+    asked = DowngradeRequest(
+        drop=("inCommitTimestamp", "v2Checkpoint"), history=HistoryChoice.TRUNCATE
+    )
     plan = plan_downgrade(given, asked)
     assert [step.feature for step in plan.steps] == ["v2Checkpoint", "inCommitTimestamp"]
     assert list(carry_out(delta_spark, path, plan.steps, given)) == []

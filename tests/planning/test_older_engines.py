@@ -12,15 +12,15 @@ from typing import Any
 
 import pytest
 
-from deltaproto.planning.ddl.parse import parse
-from deltaproto.planning.enable import Wanted, enabling
+from deltaproto.planning.ddl.parse import parse_script
+from deltaproto.planning.enable import FeatureToEnable, enabling_statements
 from deltaproto.planning.engine import parse_engine
 from deltaproto.planning.predict.schema import Atomic, Column, Struct
 from deltaproto.planning.predict.set_properties import set_properties
 from deltaproto.planning.predict.table import Table
-from deltaproto.planning.search.goals import Absent
-from deltaproto.planning.search.route import predict
-from deltaproto.planning.search.search import HistoryChoice, Task, search
+from deltaproto.planning.search.goals import FeaturesAbsent
+from deltaproto.planning.search.route import predict_statement
+from deltaproto.planning.search.search import HistoryChoice, SearchTask, find_solutions
 from deltaproto.planning.statement import DropFeature, SetProperties, Statement, UnsetProperties
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.protocol import Protocol
@@ -43,7 +43,7 @@ def statement(sql: str) -> Statement:
         return UnsetProperties(tuple(re.findall(r"'([^']+)'", sql)))
     if "set tblproperties" in sql:
         return SetProperties(dict(re.findall(r"'([^']+)'='([^']*)'", sql)))
-    (parsed,) = parse(sql.format(t="t"))
+    (parsed,) = parse_script(sql.format(t="t"))
     return parsed.statement
 
 
@@ -81,7 +81,7 @@ def assert_as_recorded(version: str, case: dict[str, Any]) -> None:
     ],
 )
 def test_a_name_is_known_from_one_release_to_another(feature: str, known: set[str]) -> None:
-    record = feature_catalog.record(feature)
+    record = feature_catalog.feature_record(feature)
     for version in ("3.1.0", "3.2.0", "3.3.0", "3.3.3", "4.0.0", "4.0.1", "4.4.0"):
         engine = parse_engine(f"delta-spark@{version}")
         assert engine.knows(record) is (version in known), version
@@ -97,9 +97,11 @@ def test_history_that_is_to_go_is_truncated_also_where_drops_are_slow() -> None:
         row_ids=False,
         traced=frozenset({"v2Checkpoint"}),
     )
-    task = Task(table, Absent(frozenset({"v2Checkpoint"})), parse_engine("delta-spark@3.3.3"))
+    task = SearchTask(
+        table, FeaturesAbsent(frozenset({"v2Checkpoint"})), parse_engine("delta-spark@3.3.3")
+    )
     for history, truncates in ((HistoryChoice.KEEP, False), (HistoryChoice.TRUNCATE, True)):
-        for found in search(task._replace(history=history)):
+        for found in find_solutions(task._replace(history=history)):
             drops = [m.statement for m in found.moves if isinstance(m.statement, DropFeature)]
             assert {drop.truncate for drop in drops} == {truncates}, found
 
@@ -122,10 +124,10 @@ def test_own_sql_is_judged_by_what_the_engine_knows(sql: str, since: str) -> Non
         {"delta.enableTypeWidening": "true"},
         schema=COLUMNS,
     )
-    (each,) = parse(sql)
+    (each,) = parse_script(sql)
     for version in ("3.3.3", "4.0.1", "4.4.0"):
         engine = parse_engine(f"delta-spark@{version}")
-        said = predict(each.statement, table, engine)
+        said = predict_statement(each.statement, table, engine)
         assert (said.refusal is None) is engine.at_least(since), version
         if said.refusal is not None:
             assert said.refusal.remedy.startswith(f"delta-spark@{since}")
@@ -149,7 +151,7 @@ def test_the_preview_of_type_widening_comes_with_the_property_before_4_0(
     engine, table = parse_engine(f"delta-spark@{version}"), Table(Protocol(1, 2))
     said = set_properties(table, {"delta.enableTypeWidening": "true"}, engine)
     assert said.table.protocol.listed & {by_property, "typeWidening"} == {by_property}
-    (only,) = enabling(Wanted("typeWidening"), table, engine)
+    (only,) = enabling_statements(FeatureToEnable("typeWidening"), table, engine)
     assert isinstance(only, SetProperties)
     assert {*only.properties} == statement
     after = only.outcome(table, engine).table.protocol.supported
@@ -180,11 +182,11 @@ def test_a_mapping_mode_comes_with_the_versions_that_it_wants(
     stored |= {"readerFeatures": []} if reader == 3 else {}
     stored |= {"writerFeatures": []} if writer == 7 else {}
     table, engine = Table(Protocol.stored(stored)), parse_engine(f"delta-spark@{version}")
-    found = enabling(Wanted("columnMapping"), table, engine)
+    found = enabling_statements(FeatureToEnable("columnMapping"), table, engine)
     assert isinstance(found, list)
     (only,) = found
     assert isinstance(only, SetProperties)
     assert only.properties == {"delta.columnMapping.mode": "name", **versions}
-    outcome = predict(only, table, engine)
+    outcome = predict_statement(only, table, engine)
     assert outcome.refusal is None
     assert "columnMapping" in outcome.table.protocol.supported

@@ -7,12 +7,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deltaproto.conflicts.operation import Operation
-from deltaproto.planning.ddl.cursor import split
-from deltaproto.planning.ddl.parse import parse
+from deltaproto.planning.ddl.cursor import split_script
+from deltaproto.planning.ddl.parse import parse_script
 from deltaproto.planning.ddl.user_statement import UserStatement
 from deltaproto.planning.engine import Engine, EngineName
 from deltaproto.planning.predict.outcome import Outcome
-from deltaproto.planning.predict.schema import Array, Atomic, Column, Map, Struct, find, from_log
+from deltaproto.planning.predict.schema import (
+    Array,
+    Atomic,
+    Column,
+    Map,
+    Struct,
+    find_column,
+    parse_schema,
+)
 from deltaproto.planning.predict.table import Table
 from deltaproto.planning.statement import (
     ClusterBy,
@@ -23,8 +31,8 @@ from deltaproto.planning.statement import (
     UnsetProperties,
 )
 from deltaproto.protocol.protocol import Protocol
-from deltaproto.sql.quoting import identifier, literal
-from deltaproto.sql.tokens import scan
+from deltaproto.sql.quoting import quote_identifier, quote_literal
+from deltaproto.sql.tokens import scan_tokens
 
 PLAIN = Table(Protocol(1, 2), schema=Struct((Column("id", Atomic("long")),)), vectors=False)
 DATABRICKS = Engine(EngineName.DATABRICKS, "17.3")
@@ -40,14 +48,14 @@ PIECES = st.sampled_from(
 
 @given(st.text())
 def test_any_text_is_read(text: str) -> None:
-    for each in parse(text):
+    for each in parse_script(text):
         assert each.text in text
         assert each.statement.outcome(PLAIN, Engine()) is not None
 
 
 @given(st.lists(PIECES).map("".join))
 def test_troublesome_text_is_read(text: str) -> None:
-    for each in parse(text):
+    for each in parse_script(text):
         assert each.text in text
         each.statement.outcome(PLAIN, Engine())
 
@@ -66,47 +74,49 @@ def test_troublesome_text_is_read(text: str) -> None:
     ],
 )
 def test_a_statement_may_break_off_anywhere(sql: str) -> None:
-    for token in scan(sql):
-        (each,) = parse(sql[: token.end])
+    for token in scan_tokens(sql):
+        (each,) = parse_script(sql[: token.end])
         each.statement.outcome(PLAIN, Engine())
 
 
-@given(st.lists(st.text().map(literal) | st.text(min_size=1).map(identifier), min_size=1))
+@given(
+    st.lists(st.text().map(quote_literal) | st.text(min_size=1).map(quote_identifier), min_size=1)
+)
 def test_semicolons_in_strings_and_names_part_nothing(words: list[str]) -> None:
     statement = "select " + ", ".join(words)
     script = f"-- first;\n{statement};\n/* ; /* nested; */ */\n{statement} ;;"
-    assert [piece.text for piece in split(script)] == [statement, statement]
+    assert [piece.text for piece in split_script(script)] == [statement, statement]
 
 
 @given(st.text())
 def test_a_literal_stands_for_its_text(text: str) -> None:
-    (token,) = scan(literal(text))
+    (token,) = scan_tokens(quote_literal(text))
     assert token.string
     assert token.value == text
 
 
 @given(st.text(min_size=1))
 def test_a_quoted_name_stands_for_its_text(text: str) -> None:
-    (token,) = scan(identifier(text))
+    (token,) = scan_tokens(quote_identifier(text))
     assert token.quoted
     assert token.value == text
 
 
 @given(st.dictionaries(st.text(min_size=1).map("k".__add__), st.text(), min_size=1))
 def test_properties_come_back(properties: dict[str, str]) -> None:
-    (each,) = parse(SetProperties(properties).sql("t"))
+    (each,) = parse_script(SetProperties(properties).sql("t"))
     assert each.statement == SetProperties(properties)
     assert each.target == ("t",)
 
 
 def test_lines_are_counted() -> None:
-    found = parse("\n-- the first\nselect 1;\n\n/* a\nb */ select 2")
+    found = parse_script("\n-- the first\nselect 1;\n\n/* a\nb */ select 2")
     assert [(each.text, each.line) for each in found] == [("select 1", 3), ("select 2", 6)]
 
 
 @pytest.mark.parametrize("sql", ["", " ; ;", "-- nothing", "/* nothing"])
 def test_a_script_without_statements(sql: str) -> None:
-    assert parse(sql) == []
+    assert parse_script(sql) == []
 
 
 @pytest.mark.parametrize(
@@ -130,7 +140,7 @@ def test_a_script_without_statements(sql: str) -> None:
     ],
 )
 def test_statements_that_plans_make_themselves(sql: str, statement: object) -> None:
-    (each,) = parse(sql)
+    (each,) = parse_script(sql)
     assert each.statement == statement
 
 
@@ -164,7 +174,7 @@ def test_statements_that_plans_make_themselves(sql: str, statement: object) -> N
 def test_the_table_and_what_it_counts_as(
     sql: str, target: tuple[str, ...] | None, operation: Operation | None
 ) -> None:
-    (each,) = parse(sql)
+    (each,) = parse_script(sql)
     assert each.understood
     assert (each.target, each.operation) == (target, operation)
 
@@ -186,7 +196,7 @@ def test_the_table_and_what_it_counts_as(
     ],
 )
 def test_nothing_is_claimed_about_what_is_not_understood(sql: str) -> None:
-    (each,) = parse(sql)
+    (each,) = parse_script(sql)
     assert not each.understood
     said = each.statement.outcome(PLAIN, Engine())
     assert said.table == PLAIN
@@ -195,9 +205,9 @@ def test_nothing_is_claimed_about_what_is_not_understood(sql: str) -> None:
 
 
 def test_the_name_of_the_table_is_exchanged_and_nothing_else() -> None:
-    (each,) = parse("ALTER TABLE /* which */ a.b ADD COLUMN b int -- of b")
+    (each,) = parse_script("ALTER TABLE /* which */ a.b ADD COLUMN b int -- of b")
     assert each.statement.sql("delta.`/x`") == "ALTER TABLE /* which */ delta.`/x` ADD COLUMN b int"
-    (each,) = parse("update a.b set x = a.b.y")
+    (each,) = parse_script("update a.b set x = a.b.y")
     assert each.statement.sql("delta.`/x`") == each.text
 
 
@@ -206,7 +216,7 @@ def test_types_are_read() -> None:
         "alter table t add columns (a struct<x: array<decimal(5, 2)>, y int not null comment 'c'>, "
         "b map<string, struct<z: timestamp_ntz>>, c dec, d interval year to month)"
     )
-    (each,) = parse(sql)
+    (each,) = parse_script(sql)
     assert isinstance(each.statement, UserStatement)
     columns = [definition.column for definition in each.statement.effect.columns]
     assert columns == [
@@ -245,7 +255,7 @@ def test_statements_build_on_each_other() -> None:
 def run(script: str) -> list[tuple[Statement, Outcome]]:
     """The outcomes one after the other, up to the first refusal."""
     table, outcomes = PLAIN, []
-    for each in parse(script):
+    for each in parse_script(script):
         outcome = each.statement.outcome(table, Engine())
         outcomes.append((each.statement, outcome))
         if outcome.refusal is not None and not outcome.refusal.retry:
@@ -261,7 +271,7 @@ def test_without_a_schema_commits_are_not_sure() -> None:
         "alter table t alter column x type bigint",
         "alter table t replace columns (x int)",
     ):
-        (each,) = parse(sql)
+        (each,) = parse_script(sql)
         said = each.statement.outcome(unknown, Engine())
         assert said.refusal is None
         assert (said.fewest, said.most) == (0, 1)
@@ -278,7 +288,7 @@ def test_without_a_schema_commits_are_not_sure() -> None:
     ],
 )
 def test_what_delta_spark_refuses_is_not_said_of_databricks(sql: str) -> None:
-    (each,) = parse(sql)
+    (each,) = parse_script(sql)
     here, there = (each.statement.outcome(PLAIN, e).refusal for e in (Engine(), DATABRICKS))
     assert here is not None
     assert here.sure
@@ -287,7 +297,7 @@ def test_what_delta_spark_refuses_is_not_said_of_databricks(sql: str) -> None:
 
 
 def test_a_schema_as_the_log_stores_it() -> None:
-    schema = from_log(
+    schema = parse_schema(
         {
             "type": "struct",
             "fields": [
@@ -306,8 +316,10 @@ def test_a_schema_as_the_log_stores_it() -> None:
             ],
         }
     )
-    assert find(schema, ("a",)) == Column("A", Atomic("varchar(5)"), nullable=False, default="1")
-    assert find(schema, ("g", "element", "x")) is None
+    assert find_column(schema, ("a",)) == Column(
+        "A", Atomic("varchar(5)"), nullable=False, default="1"
+    )
+    assert find_column(schema, ("g", "element", "x")) is None
     table = PLAIN.with_schema(schema)
     assert table.geospatial == ("g.element",)
     assert table.widened
@@ -316,7 +328,7 @@ def test_a_schema_as_the_log_stores_it() -> None:
 
 def test_what_is_restored_is_not_taken_for_known() -> None:
     """A partitioned table stays one, and nobody knows what the old files hold."""
-    (each,) = parse("restore table t to version as of 1")
+    (each,) = parse_script("restore table t to version as of 1")
     table = PLAIN._replace(partition_columns=("id",))
     after = each.statement.outcome(table, Engine()).table
     assert (after.vectors, after.strays, after.schema, after.clustering) == (None,) * 4
@@ -341,7 +353,7 @@ def test_collections_as_the_log_stores_them() -> None:
         {"name": "k", "type": {"type": "map", "keyType": "long", "valueType": "long"}},
     ]
     integers = Array(Atomic("integer"), nullable=False)
-    assert from_log({"fields": fields}).columns == (
+    assert parse_schema({"fields": fields}).columns == (
         Column("a", integers),
         Column(
             "m",
@@ -356,4 +368,4 @@ def test_collections_as_the_log_stores_them() -> None:
         Column("n", Array(Atomic("long"))),
         Column("k", Map(Atomic("long"), Atomic("long"))),
     )
-    assert from_log({}) == Struct(())
+    assert parse_schema({}) == Struct(())

@@ -14,19 +14,19 @@ from syrupy.assertion import SnapshotAssertion
 
 from deltaproto.clients.catalog import Catalogue
 from deltaproto.clients.model import Access
-from deltaproto.planning.ddl.parse import parse
-from deltaproto.planning.downgrade import Downgrade, plan_downgrade
-from deltaproto.planning.enable import Wanted
+from deltaproto.planning.ddl.parse import parse_script
+from deltaproto.planning.downgrade import DowngradeRequest, plan_downgrade
+from deltaproto.planning.enable import FeatureToEnable
 from deltaproto.planning.engine import parse_engine
 from deltaproto.planning.plan import Plan, Step
 from deltaproto.planning.predict.schema import Array, Atomic, Column, Struct
 from deltaproto.planning.predict.table import Table
-from deltaproto.planning.request import PlanInput, User
+from deltaproto.planning.request import PlanInput, TableClient
 from deltaproto.planning.search.cost import Files
 from deltaproto.planning.search.goals import ClientAccess
 from deltaproto.planning.search.search import HistoryChoice
 from deltaproto.planning.upgrade import plan_upgrade
-from deltaproto.planning.upgrade_request import Upgrade
+from deltaproto.planning.upgrade_request import UpgradeRequest
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.protocol import Protocol
 from tests.planning.test_classics import carrying, given
@@ -65,7 +65,7 @@ COLUMNS = Struct(
     )
 )
 FILES = Files(10, 1000, 3, 300, 5, 500)
-NAMES = [f.name for f in feature_catalog.all_features() if feature_catalog.registered(f.name)]
+NAMES = [f.name for f in feature_catalog.all_features() if feature_catalog.is_registered(f.name)]
 CLIENTS = ("deltalake/engine@0.25.0", "delta-spark@3.1.0", "databricks-runtime@12.2")
 
 
@@ -73,7 +73,7 @@ class Case(NamedTuple):
     """A table and what is asked of it."""
 
     given: PlanInput
-    asked: Upgrade | Downgrade
+    asked: UpgradeRequest | DowngradeRequest
 
 
 def table(
@@ -97,7 +97,9 @@ def use(client: str, *access: Access) -> ClientAccess:
 def using(case: PlanInput, *access: Access) -> PlanInput:
     """With clients that use it."""
     resolved = (Catalogue().resolve(name) for name in CLIENTS)
-    clients = tuple(User(each, access or (Access.READ, Access.DML), "etl") for each in resolved)
+    clients = tuple(
+        TableClient(each, access or (Access.READ, Access.DML), "etl") for each in resolved
+    )
     return case._replace(clients=clients)
 
 
@@ -148,71 +150,79 @@ REFUSED = "alter table t add column n timestamp_ntz"
 
 
 def cases() -> dict[str, Case]:
-    drops = {f"drop-{name}": Case(table(name), Downgrade(drop=(name,))) for name in NAMES}
+    drops = {f"drop-{name}": Case(table(name), DowngradeRequest(drop=(name,))) for name in NAMES}
     enables = {
         f"enable-{name}": Case(
             given(Protocol(1, 2), schema=COLUMNS),
-            Upgrade(enable=(Wanted(name, None, ("id",) if name == "clustering" else ()),)),
+            UpgradeRequest(
+                enable=(FeatureToEnable(name, None, ("id",) if name == "clustering" else ()),)
+            ),
         )
         for name in NAMES
     }
     vectors, mapping = table("deletionVectors"), table("columnMapping", "deletionVectors")
     downgrades = {
-        "truncate": (vectors, Downgrade(drop=("deletionVectors",), history=HistoryChoice.TRUNCATE)),
-        "keep": (vectors, Downgrade(drop=("deletionVectors",), history=HistoryChoice.KEEP)),
-        "both": (mapping, Downgrade(drop=("deletionVectors", "columnMapping"))),
-        "lowest": (EVERYTHING, Downgrade(lowest=True)),
-        "lowest-enabled": (using(EVERYTHING), Downgrade(lowest=True, include_enabled=True)),
-        "everything-to-1-2": (using(EVERYTHING, Access.STREAM), Downgrade(to=(1, 2))),
-        "everything-to-2-5": (EVERYTHING, Downgrade(to=(2, 5))),
-        "everything-rewritten": (EVERYTHING, Downgrade(to=(1, 2), rewrite=True)),
-        "little-known": (LITTLE, Downgrade(to=(1, 2))),
-        "aged": (AGED, Downgrade(to=(1, 2))),
-        "open": (OPEN, Downgrade(to=(1, 2))),
-        "legacy": (LEGACY, Downgrade(to=(1, 4))),
-        "legacy-drop": (LEGACY, Downgrade(drop=("columnMapping", "identityColumns"))),
-        "nothing": (vectors, Downgrade(to=(3, 7))),
-        "unknown": (vectors, Downgrade(drop=("nosuch",))),
-        "absent": (vectors, Downgrade(drop=("rowTracking",))),
-        "protected": (table("checkpointProtection"), Downgrade(to=(1, 2))),
-        "for-delta-rs": (mapping, Downgrade(clients=(use("deltalake/engine@0.25.0"),))),
-        "for-readers": (EVERYTHING, Downgrade(clients=(use("delta-spark@2.4.0", Access.READ),))),
+        "truncate": (
+            vectors,
+            DowngradeRequest(drop=("deletionVectors",), history=HistoryChoice.TRUNCATE),
+        ),
+        "keep": (vectors, DowngradeRequest(drop=("deletionVectors",), history=HistoryChoice.KEEP)),
+        "both": (mapping, DowngradeRequest(drop=("deletionVectors", "columnMapping"))),
+        "lowest": (EVERYTHING, DowngradeRequest(lowest=True)),
+        "lowest-enabled": (using(EVERYTHING), DowngradeRequest(lowest=True, include_enabled=True)),
+        "everything-to-1-2": (using(EVERYTHING, Access.STREAM), DowngradeRequest(to=(1, 2))),
+        "everything-to-2-5": (EVERYTHING, DowngradeRequest(to=(2, 5))),
+        "everything-rewritten": (EVERYTHING, DowngradeRequest(to=(1, 2), rewrite=True)),
+        "little-known": (LITTLE, DowngradeRequest(to=(1, 2))),
+        "aged": (AGED, DowngradeRequest(to=(1, 2))),
+        "open": (OPEN, DowngradeRequest(to=(1, 2))),
+        "legacy": (LEGACY, DowngradeRequest(to=(1, 4))),
+        "legacy-drop": (LEGACY, DowngradeRequest(drop=("columnMapping", "identityColumns"))),
+        "nothing": (vectors, DowngradeRequest(to=(3, 7))),
+        "unknown": (vectors, DowngradeRequest(drop=("nosuch",))),
+        "absent": (vectors, DowngradeRequest(drop=("rowTracking",))),
+        "protected": (table("checkpointProtection"), DowngradeRequest(to=(1, 2))),
+        "for-delta-rs": (mapping, DowngradeRequest(clients=(use("deltalake/engine@0.25.0"),))),
+        "for-readers": (
+            EVERYTHING,
+            DowngradeRequest(clients=(use("delta-spark@2.4.0", Access.READ),)),
+        ),
         "partitioned-rewritten": (
             table("clustering", "columnMapping", partition_columns=("s",), clustering=()),
-            Downgrade(drop=("clustering", "columnMapping"), rewrite=True),
+            DowngradeRequest(drop=("clustering", "columnMapping"), rewrite=True),
         ),
         "by-name-rewritten": (
             table("variantType")._replace(sql="`c`.`s`.`t 1`", name="c.s.t 1"),
-            Downgrade(drop=("variantType",), rewrite=True),
+            DowngradeRequest(drop=("variantType",), rewrite=True),
         ),
-        "cast-rewritten": (ODD, Downgrade(to=(1, 2), rewrite=True)),
-        "cast-one-rewritten": (ODD, Downgrade(drop=("timestampNtz",), rewrite=True)),
-        "names-rewritten": (NAMED, Downgrade(drop=("columnMapping",), rewrite=True)),
+        "cast-rewritten": (ODD, DowngradeRequest(to=(1, 2), rewrite=True)),
+        "cast-one-rewritten": (ODD, DowngradeRequest(drop=("timestampNtz",), rewrite=True)),
+        "names-rewritten": (NAMED, DowngradeRequest(drop=("columnMapping",), rewrite=True)),
         "nested-rewritten": (
             table("variantType", columns=False, **_with(Column("st", Struct((VARIANT,))))),
-            Downgrade(drop=("variantType",), rewrite=True),
+            DowngradeRequest(drop=("variantType",), rewrite=True),
         ),
         "nested-names-rewritten": (
             table("columnMapping", columns=False, **_with(Column("st", Struct((BAD_NAME,))))),
-            Downgrade(drop=("columnMapping",), rewrite=True),
+            DowngradeRequest(drop=("columnMapping",), rewrite=True),
         ),
         "tracked-suspended": (
             table("rowTracking", row_ids=None)._replace(complete=False, warnings=("noticed",)),
-            Downgrade(to=(1, 2)),
+            DowngradeRequest(to=(1, 2)),
         ),
         "geospatial": (
             table("geospatial", columns=False, **_with(Column("g", Atomic("geometry(4326)")))),
-            Downgrade(drop=("geospatial",)),
+            DowngradeRequest(drop=("geospatial",)),
         ),
         "by-id": (
             table("columnMapping")._replace(
                 table=table("columnMapping").table.with_properties(BY_ID)
             ),
-            Downgrade(drop=("columnMapping",)),
+            DowngradeRequest(drop=("columnMapping",)),
         ),
         "domains": (
             table("domainMetadata", domains=("a.b", "c")),
-            Downgrade(drop=("domainMetadata",)),
+            DowngradeRequest(drop=("domainMetadata",)),
         ),
         "suspended": (
             given(
@@ -220,42 +230,42 @@ def cases() -> dict[str, Case]:
                 {"delta.rowTrackingSuspended": "true"},
                 domains=("delta.rowTracking",),
             ),
-            Downgrade(to=(1, 2)),
+            DowngradeRequest(to=(1, 2)),
         ),
         "coordinated": (
             given(
                 carrying("coordinatedCommits-preview"),
                 {"delta.coordinatedCommits.commitCoordinator-preview": "dynamodb"},
             ),
-            Downgrade(drop=("coordinatedCommits-preview",)),
+            DowngradeRequest(drop=("coordinatedCommits-preview",)),
         ),
         "lowest-protected": (
             table("checkpointProtection", "deletionVectors"),
-            Downgrade(lowest=True, history=HistoryChoice.KEEP),
+            DowngradeRequest(lowest=True, history=HistoryChoice.KEEP),
         ),
         "lowest-required": (
             given(carrying("icebergCompatV2", "columnMapping"), ON["icebergCompatV2"]),
-            Downgrade(lowest=True),
+            DowngradeRequest(lowest=True),
         ),
         "lowest-untold": (
             LITTLE._replace(
                 states=tuple(each._replace(present=None, enabled=None) for each in LITTLE.states)
             ),
-            Downgrade(lowest=True),
+            DowngradeRequest(lowest=True),
         ),
         "several-clients": (
             using(EVERYTHING),
-            Downgrade(
+            DowngradeRequest(
                 clients=(
                     use("deltalake/engine@0.25.0", Access.READ, Access.APPEND, Access.DML),
                     use("delta-spark@2.4.0"),
                 )
             ),
         ),
-        "no-legacy-pair": (table("allowColumnDefaults"), Downgrade(to=(1, 6))),
+        "no-legacy-pair": (table("allowColumnDefaults"), DowngradeRequest(to=(1, 6))),
         "keep-protected": (
             table("checkpointProtection"),
-            Downgrade(drop=("checkpointProtection",), history=HistoryChoice.KEEP),
+            DowngradeRequest(drop=("checkpointProtection",), history=HistoryChoice.KEEP),
         ),
         "retention": (
             given(
@@ -264,66 +274,85 @@ def cases() -> dict[str, Case]:
                 | {"delta.dropFeatureTruncateHistory.retentionDuration": "interval 3 days"},
                 traced=frozenset({"deletionVectors"}),
             ),
-            Downgrade(to=(1, 2)),
+            DowngradeRequest(to=(1, 2)),
         ),
     }
     for engine in ("delta-spark@3.1.0", "delta-spark@3.2.0", "databricks@15.4", "databricks@17.3"):
         for name in ("deletionVectors", "columnMapping", "rowTracking", "v2Checkpoint"):
-            asked = Downgrade(drop=(name,))
+            asked = DowngradeRequest(drop=(name,))
             downgrades[f"{engine.replace('@', '-')}-{name}"] = table(name, engine=engine), asked
     plain = using(given(Protocol(1, 2), schema=COLUMNS)._replace(files=FILES))
-    keep = tuple(User(Catalogue().resolve(c), (Access.READ,)) for c in CLIENTS)
+    keep = tuple(TableClient(Catalogue().resolve(c), (Access.READ,)) for c in CLIENTS)
     upgrades = {
-        "to-1-4": (plain, Upgrade(to=(1, 4))),
-        "to-2-5": (plain, Upgrade(to=(2, 5))),
-        "to-3-7": (plain, Upgrade(to=(3, 7))),
-        "to-1-9": (plain, Upgrade(to=(1, 9))),
-        "isolation": (plain, Upgrade(isolation="Serializable")),
-        "isolation-unknown": (plain, Upgrade(isolation="Snapshot")),
+        "to-1-4": (plain, UpgradeRequest(to=(1, 4))),
+        "to-2-5": (plain, UpgradeRequest(to=(2, 5))),
+        "to-3-7": (plain, UpgradeRequest(to=(3, 7))),
+        "to-1-9": (plain, UpgradeRequest(to=(1, 9))),
+        "isolation": (plain, UpgradeRequest(isolation="Serializable")),
+        "isolation-unknown": (plain, UpgradeRequest(isolation="Snapshot")),
         "several": (
             plain,
-            Upgrade(
-                enable=(Wanted("rowTracking"), Wanted("columnMapping", "id")),
+            UpgradeRequest(
+                enable=(FeatureToEnable("rowTracking"), FeatureToEnable("columnMapping", "id")),
                 set={"delta.enableTypeWidening": "true", "team": "a"},
                 isolation="WriteSerializable",
             ),
         ),
-        "set-refused": (plain, Upgrade(set={"delta.columnMapping.mode": "nosuch"})),
-        "set-iceberg": (plain, Upgrade(set={"delta.enableIcebergCompatV2": "true"})),
-        "iceberg-v3": (mapping, Upgrade(enable=(Wanted("icebergCompatV3"),))),
-        "keep": (plain, Upgrade(enable=(Wanted("deletionVectors"),), keep=keep)),
-        "own": (plain, Upgrade(statements=tuple(parse(OWN)))),
-        "own-refused": (plain, Upgrade(statements=tuple(parse(f"{OWN}; {REFUSED}")))),
-        "unknown": (plain, Upgrade(enable=(Wanted("nosuch"),))),
+        "set-refused": (plain, UpgradeRequest(set={"delta.columnMapping.mode": "nosuch"})),
+        "set-iceberg": (plain, UpgradeRequest(set={"delta.enableIcebergCompatV2": "true"})),
+        "iceberg-v3": (mapping, UpgradeRequest(enable=(FeatureToEnable("icebergCompatV3"),))),
+        "keep": (plain, UpgradeRequest(enable=(FeatureToEnable("deletionVectors"),), keep=keep)),
+        "own": (plain, UpgradeRequest(statements=tuple(parse_script(OWN)))),
+        "own-refused": (plain, UpgradeRequest(statements=tuple(parse_script(f"{OWN}; {REFUSED}")))),
+        "unknown": (plain, UpgradeRequest(enable=(FeatureToEnable("nosuch"),))),
         "own-by-path": (
             plain._replace(sql="delta.`/t`"),
-            Upgrade(statements=tuple(parse("insert into delta.`/t/` values (1); " + OWN))),
+            UpgradeRequest(
+                statements=tuple(parse_script("insert into delta.`/t/` values (1); " + OWN))
+            ),
         ),
         "own-elsewhere": (
             plain,
-            Upgrade(statements=tuple(parse("delete from u; delete from u; delete from c.s.T"))),
+            UpgradeRequest(
+                statements=tuple(parse_script("delete from u; delete from u; delete from c.s.T"))
+            ),
         ),
-        "own-after-refused": (plain, Upgrade(statements=tuple(parse(f"{REFUSED}; {OWN}")))),
-        "to-lower": (LEGACY, Upgrade(to=(1, 2))),
-        "to-the-same": (LEGACY, Upgrade(to=(2, 6))),
+        "own-after-refused": (
+            plain,
+            UpgradeRequest(statements=tuple(parse_script(f"{REFUSED}; {OWN}"))),
+        ),
+        "to-lower": (LEGACY, UpgradeRequest(to=(1, 2))),
+        "to-the-same": (LEGACY, UpgradeRequest(to=(2, 6))),
         "isolation-as-it-is": (
             given(Protocol(1, 2), {"delta.isolationLevel": "serializable"}),
-            Upgrade(isolation="SERIALIZABLE"),
+            UpgradeRequest(isolation="SERIALIZABLE"),
         ),
         "set-but-not-listed": (
             given(Protocol(1, 2), ON["deletionVectors"]),
-            Upgrade(enable=(Wanted("deletionVectors"),)),
+            UpgradeRequest(enable=(FeatureToEnable("deletionVectors"),)),
         ),
-        "clustering-without": (plain, Upgrade(enable=(Wanted("clustering"),))),
-        "gaps": (given(Protocol(1, 3)), Upgrade(set=ON["deletionVectors"])),
-        "legacy": (LEGACY, Upgrade(enable=(Wanted("deletionVectors"), Wanted("v2Checkpoint")))),
+        "clustering-without": (plain, UpgradeRequest(enable=(FeatureToEnable("clustering"),))),
+        "gaps": (given(Protocol(1, 3)), UpgradeRequest(set=ON["deletionVectors"])),
+        "legacy": (
+            LEGACY,
+            UpgradeRequest(
+                enable=(FeatureToEnable("deletionVectors"), FeatureToEnable("v2Checkpoint"))
+            ),
+        ),
         "on-3.1.0": (
             plain._replace(engine=parse_engine("delta-spark@3.1.0")),
-            Upgrade(enable=(Wanted("rowTracking"), Wanted("clustering", None, ("id",)))),
+            UpgradeRequest(
+                enable=(
+                    FeatureToEnable("rowTracking"),
+                    FeatureToEnable("clustering", None, ("id",)),
+                )
+            ),
         ),
         "on-databricks": (
             plain._replace(engine=parse_engine("databricks@15.4")),
-            Upgrade(enable=(Wanted("rowTracking"), Wanted("deletionVectors"))),
+            UpgradeRequest(
+                enable=(FeatureToEnable("rowTracking"), FeatureToEnable("deletionVectors"))
+            ),
         ),
     }
     return {
@@ -340,7 +369,7 @@ CASES = cases()
 @pytest.mark.parametrize("name", CASES)
 def test_the_whole_plan(name: str, snapshot: SnapshotAssertion) -> None:
     given, asked = CASES[name]
-    if isinstance(asked, Upgrade):
+    if isinstance(asked, UpgradeRequest):
         plan = plan_upgrade(given, asked)
     else:
         plan = plan_downgrade(given, asked)

@@ -6,15 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deltaproto.planning.ddl.parse import parse
+from deltaproto.planning.ddl.parse import parse_script
 from deltaproto.planning.engine import Engine, EngineName
 from deltaproto.planning.predict.properties import (
-    canonical,
+    canonical_name,
     normalize_properties,
     validate_properties,
 )
 from deltaproto.planning.predict.table import Table
-from deltaproto.planning.search.route import predict
+from deltaproto.planning.search.route import predict_statement
 from deltaproto.planning.statement import SetProperties, UnsetProperties
 from deltaproto.protocol.protocol import Protocol
 from tests.support.failures import each_row
@@ -110,7 +110,7 @@ def test_what_is_meant_is_written_as_delta_wants_it() -> None:
 @given(st.text(), st.text())
 def test_no_text_is_an_error(key: str, value: str) -> None:
     validate_properties(
-        {key: value, f"delta.{key}": value, canonical("DELTA.LOGRETENTIONDURATION"): value}
+        {key: value, f"delta.{key}": value, canonical_name("DELTA.LOGRETENTIONDURATION"): value}
     )
 
 
@@ -145,7 +145,9 @@ def test_spark_3_names_no_error_for_a_value(version: str, error: str) -> None:
 
 
 def test_a_script_is_judged_by_the_rules_of_its_engine() -> None:
-    (each,) = parse("alter table t set tblproperties ('delta.logRetentionDuration' = '1 day')")
+    (each,) = parse_script(
+        "alter table t set tblproperties ('delta.logRetentionDuration' = '1 day')"
+    )
     table = Table(protocol=Protocol(1, 2))
     older, newer = (
         each.statement.outcome(table, Engine(EngineName.DELTA_SPARK, version)).refusal
@@ -200,16 +202,16 @@ def test_what_delta_cannot_parse_keeps_a_table_from_being_changed(
     key: str, can_set: bool, can_unset: bool
 ) -> None:
     table = Table(Protocol(1, 2), {f"delta.{key}": "foo"})
-    other = predict(SetProperties({"k": "v"}), table, Engine())
+    other = predict_statement(SetProperties({"k": "v"}), table, Engine())
     assert (other.refusal is None) is can_set
-    own = predict(UnsetProperties((f"delta.{key}",)), table, Engine())
+    own = predict_statement(UnsetProperties((f"delta.{key}",)), table, Engine())
     assert (own.refusal is None) is can_unset
 
 
 def test_rows_of_a_table_with_a_strange_value_are_not_promised() -> None:
-    (each,) = parse("insert into t values (1)")
+    (each,) = parse_script("insert into t values (1)")
     table = Table(Protocol(1, 2), {"delta.randomizeFilePrefixes": "yes"})
-    said = predict(each.statement, table, Engine())
+    said = predict_statement(each.statement, table, Engine())
     assert said.refusal is None
     assert said.fewest == 0
     assert any("delta.randomizeFilePrefixes = yes" in warning for warning in said.warnings)

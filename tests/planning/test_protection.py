@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from deltaproto.clients.requirements import table_requirements
-from deltaproto.planning.downgrade import Downgrade, plan_downgrade
+from deltaproto.planning.downgrade import DowngradeRequest, plan_downgrade
 from deltaproto.planning.engine import Engine
 from deltaproto.planning.plan import Fingerprint
 from deltaproto.planning.predict.drop_feature import drop_feature
@@ -50,7 +50,7 @@ def test_what_a_clone_lacks_up_to_the_protected_version_no_wait_brings() -> None
         states=(),
         fingerprint=Fingerprint(None, 0, clone.protocol, None),
     )
-    plan = plan_downgrade(given, Downgrade(to=(1, 2)))
+    plan = plan_downgrade(given, DowngradeRequest(to=(1, 2)))
     assert not plan.steps
     assert {each.error for each in plan.blocked} == {outcome.refusal.error}
     unset = clone.without_properties(PROTECTED_BEFORE)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from deltaproto.planning.ddl.checks import references
+from deltaproto.planning.ddl.checks import find_column_references
 
 
 @pytest.mark.parametrize(
@@ -24,4 +24,4 @@ from deltaproto.planning.ddl.checks import references
 )
 def test_names_but_of_functions_and_types(expression: str, columns: list[str]) -> None:
     # Words of the language are taken for names as well: a column may be called so.
-    assert [".".join(path) for path in references(expression)] == columns
+    assert [".".join(path) for path in find_column_references(expression)] == columns

@@ -7,11 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deltaproto.planning.engine import parse_engine
-from deltaproto.planning.predict.properties import TRUNCATION, hours, interval_hours, setting
+from deltaproto.planning.predict.properties import (
+    TRUNCATION_RETENTION,
+    effective_value,
+    interval_hours,
+    retention_hours,
+)
 from deltaproto.planning.predict.table import Table
-from deltaproto.planning.search.goals import Absent
-from deltaproto.planning.search.route import wait
-from deltaproto.planning.search.search import HistoryChoice, Task, search
+from deltaproto.planning.search.goals import FeaturesAbsent
+from deltaproto.planning.search.route import retention_wait
+from deltaproto.planning.search.search import HistoryChoice, SearchTask, find_solutions
 from deltaproto.planning.statement import DropFeature, Wait
 from deltaproto.protocol.protocol import Protocol
 
@@ -33,8 +38,8 @@ def test_hours(interval: str, expected: float) -> None:
 
 
 def test_the_default_is_a_day() -> None:
-    assert setting({}, TRUNCATION) == "interval 24 hours"
-    assert hours({TRUNCATION: "interval 2 days"}, TRUNCATION) == 48
+    assert effective_value({}, TRUNCATION_RETENTION) == "interval 24 hours"
+    assert retention_hours({TRUNCATION_RETENTION: "interval 2 days"}, TRUNCATION_RETENTION) == 48
 
 
 @given(st.text())
@@ -44,7 +49,9 @@ def test_no_text_is_an_error(text: str) -> None:
 
 @pytest.mark.parametrize(("left", "expected"), [(None, 24), (5.0, 5), (23.5, 23.5), (30.5, 24)])
 def test_no_more_is_waited_than_is_left(left: float | None, expected: float) -> None:
-    assert wait(Table(Protocol(1, 2)), TRUNCATION, left).hours == pytest.approx(expected)
+    assert retention_wait(Table(Protocol(1, 2)), TRUNCATION_RETENTION, left).hours == pytest.approx(
+        expected
+    )
 
 
 def test_what_is_left_of_a_wait_stays_when_a_checkpoint_ends_the_run() -> None:
@@ -66,13 +73,13 @@ def test_a_plan_waits_for_what_is_left(known: bool) -> None:
         traced=frozenset({feature}),
         left={feature: 5.0} if known else {},
     )
-    task = Task(
+    task = SearchTask(
         table,
-        Absent(frozenset({feature})),
+        FeaturesAbsent(frozenset({feature})),
         parse_engine("delta-spark@4.4.0"),
         history=HistoryChoice.TRUNCATE,
     )
-    (found, *_) = search(task)
+    (found, *_) = find_solutions(task)
     waits = [m.statement.hours for m in found.moves if isinstance(m.statement, Wait)]
     calls = [m.statement for m in found.moves if isinstance(m.statement, DropFeature)]
     assert waits == [5 if known else 24]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from deltaproto.plan_inputs.from_log import load_plan_input
-from deltaproto.planning.downgrade import Downgrade, plan_downgrade
+from deltaproto.planning.downgrade import DowngradeRequest, plan_downgrade
 from deltaproto.planning.plan import Plan
 from deltaproto.protocol.table_state import SparkSettings
 from deltaproto.tables.log.reader import LogReader
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 GOALS = {
-    "everything": Downgrade(to=(1, 2), rewrite=True),
-    "clustered": Downgrade(drop=("clustering",), rewrite=True),
-    "generated": Downgrade(drop=("generatedColumns",), rewrite=True),
-    "identity": Downgrade(to=(1, 2), rewrite=True),
-    "timestamp_ntz": Downgrade(drop=("timestampNtz",), rewrite=True),
-    "variant": Downgrade(to=(1, 2), rewrite=True),
-    "iceberg": Downgrade(drop=("icebergCompatV2",), rewrite=True),
-    "change_data_feed": Downgrade(to=(1, 3), rewrite=True),
-    "defaults": Downgrade(drop=("allowColumnDefaults",), rewrite=True),
+    "everything": DowngradeRequest(to=(1, 2), rewrite=True),
+    "clustered": DowngradeRequest(drop=("clustering",), rewrite=True),
+    "generated": DowngradeRequest(drop=("generatedColumns",), rewrite=True),
+    "identity": DowngradeRequest(to=(1, 2), rewrite=True),
+    "timestamp_ntz": DowngradeRequest(drop=("timestampNtz",), rewrite=True),
+    "variant": DowngradeRequest(to=(1, 2), rewrite=True),
+    "iceberg": DowngradeRequest(drop=("icebergCompatV2",), rewrite=True),
+    "change_data_feed": DowngradeRequest(to=(1, 3), rewrite=True),
+    "defaults": DowngradeRequest(drop=("allowColumnDefaults",), rewrite=True),
 }
 
 
-def planned(path: str, asked: Downgrade) -> Plan:
+def planned(path: str, asked: DowngradeRequest) -> Plan:
     given = load_plan_input(path, {}, SparkSettings(), 0.0)._replace(engine=RUNNING)
     return plan_downgrade(given, asked)
 
@@ -64,7 +64,7 @@ def test_a_catalog_table_is_swapped_by_renames(spark: SparkSession) -> None:
     spark.sql("create table copies.orders (id bigint) using delta cluster by (id)")
     try:
         spark.sql("insert into copies.orders values (1)")
-        plan = planned("copies.orders", Downgrade(drop=("clustering",), rewrite=True))
+        plan = planned("copies.orders", DowngradeRequest(drop=("clustering",), rewrite=True))
         for step in plan.steps:
             assert step.sql is not None
             spark.sql(step.sql)

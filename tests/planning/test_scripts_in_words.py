@@ -11,11 +11,11 @@ from collections.abc import Iterator
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from deltaproto.planning.ddl.parse import parse
-from deltaproto.planning.ddl.user_statement import Parsed
+from deltaproto.planning.ddl.parse import parse_script
+from deltaproto.planning.ddl.user_statement import ParsedStatement
 from deltaproto.planning.engine import Engine, EngineName
 from deltaproto.planning.predict.outcome import Outcome, Rewrite
-from deltaproto.planning.predict.schema import Array, Map, Struct, Type, walk
+from deltaproto.planning.predict.schema import Array, Map, Struct, Type, walk_columns
 from deltaproto.planning.predict.table import Table
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.protocol import Protocol
@@ -28,7 +28,7 @@ from tests.support.protocols import changed
 from tests.support.tables import RECIPES
 
 MAPPED = "'delta.columnMapping.mode' = 'name'"
-FEATURES = [f.name for f in feature_catalog.all_features() if feature_catalog.registered(f.name)]
+FEATURES = [f.name for f in feature_catalog.all_features() if feature_catalog.is_registered(f.name)]
 OTHERS = (
     Engine(EngineName.DATABRICKS, "17.3"),
     Engine(EngineName.DATABRICKS, "14.1"),
@@ -67,11 +67,11 @@ def test_what_is_said_of_it(name: str, snapshot: SnapshotAssertion) -> None:
         properties = f"tblproperties ({recipe.properties})" if recipe.properties else ""
         made = f"({recipe.columns}) using delta {recipe.clause} {properties}"
     made = made if "using delta" in made else f"{made} using delta"
-    (first,) = parse(f"replace table delta.`/t` {made}")
+    (first,) = parse_script(f"replace table delta.`/t` {made}")
     table = first.statement.outcome(scripts.EMPTY, Engine()).table
     lines = [first.text, *_changes(scripts.EMPTY, table), ""]
     unseen = _unseen(table)
-    for each in parse(script.format(t="delta.`/t`")):
+    for each in parse_script(script.format(t="delta.`/t`")):
         said = each.statement.outcome(table, Engine())
         lines += [*_parsed(each), *_said(said, table.protocol), *_changes(table, said.table)]
         lines += [
@@ -86,12 +86,12 @@ def test_what_is_said_of_it(name: str, snapshot: SnapshotAssertion) -> None:
 
 @pytest.mark.parametrize("name", scripts.TABLES)
 def test_what_is_said_of_each_statement_alone(name: str, snapshot: SnapshotAssertion) -> None:
-    (first,) = parse(f"replace table delta.`/t` {scripts.TABLES[name]}")
+    (first,) = parse_script(f"replace table delta.`/t` {scripts.TABLES[name]}")
     made = first.statement.outcome(scripts.EMPTY, Engine()).table
     used = made._replace(vectors="deletionVectors" in made.protocol.supported, rewritten=False)
     lines = [first.text, ""]
     for text in scripts.statements(FEATURES):
-        (each,) = parse(text.format(t="delta.`/t`"))
+        (each,) = parse_script(text.format(t="delta.`/t`"))
         said = each.statement.outcome(used, Engine())
         lines += [text.format(t="T"), *_said(said, used.protocol), *_changes(used, said.table)]
         lines += [f"  {o}: {line}" for o in OTHERS for line in _elsewhere(each, used, o)]
@@ -100,7 +100,7 @@ def test_what_is_said_of_each_statement_alone(name: str, snapshot: SnapshotAsser
     assert "\n".join(lines) + "\n" == snapshot(extension_class=Text)
 
 
-def _parsed(each: Parsed) -> Iterator[str]:
+def _parsed(each: ParsedStatement) -> Iterator[str]:
     yield " ".join(each.text.split())
     written = each.statement.sql("T")
     yield f"  line {each.line}, {each.operation}, {each.statement.action}, of {each.target}"
@@ -122,7 +122,7 @@ def _said(said: Outcome, before: Protocol) -> Iterator[str]:
     yield from (f"  warning: {text}" for text in said.warnings)
 
 
-def _elsewhere(each: Parsed, table: Table, other: Engine) -> list[str]:
+def _elsewhere(each: ParsedStatement, table: Table, other: Engine) -> list[str]:
     """What another engine does otherwise."""
     here = [*_said(each.statement.outcome(table, Engine()), table.protocol)]
     there = _said(each.statement.outcome(table, other), table.protocol)
@@ -162,7 +162,7 @@ def _changes(before: Table, after: Table) -> Iterator[str]:
 
 
 def _columns(schema: Struct | None) -> Iterator[str]:
-    for path, column in [] if schema is None else walk(schema):
+    for path, column in [] if schema is None else walk_columns(schema):
         rest = [repr(value) for value in column[2:] if value not in (True, False, None)]
         null = "" if column.nullable else " not null"
         flags = f"{null}{' identity' * column.identity}{' widened' * column.widened}"

@@ -10,16 +10,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deltaproto.clients.requirements import table_requirements
-from deltaproto.planning.downgrade import Downgrade, plan_downgrade
+from deltaproto.planning.downgrade import DowngradeRequest, plan_downgrade
 from deltaproto.planning.engine import Engine, EngineName
 from deltaproto.planning.plan import Fingerprint
 from deltaproto.planning.predict.table import Table
 from deltaproto.planning.request import PlanInput
 from deltaproto.planning.search.cost import Files
-from deltaproto.planning.search.goals import Absent, AtMost, EndState, Goal
-from deltaproto.planning.search.search import HistoryChoice, Task, nearest, reachable, search
+from deltaproto.planning.search.goals import EndState, FeaturesAbsent, Goal, VersionsAtMost
+from deltaproto.planning.search.search import (
+    HistoryChoice,
+    SearchTask,
+    find_nearest_goal,
+    find_solutions,
+    is_reachable,
+)
 from deltaproto.planning.statement import DropFeature, SetProperties
-from deltaproto.planning.usage import ending_of
+from deltaproto.planning.usage import end_state_of
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature_catalog import CHECKPOINT_PROTECTION
 from deltaproto.protocol.protocol import Protocol
@@ -30,8 +36,8 @@ from tests.support.examples import examples
 NAMES = sorted(
     f.name
     for f in feature_catalog.all_features()
-    if feature_catalog.registered(f.name)
-    and not feature_catalog.closure({f.name}) & {"catalogManaged"}
+    if feature_catalog.is_registered(f.name)
+    and not feature_catalog.with_required_features({f.name}) & {"catalogManaged"}
 )
 FILES = Files(10, 1000, 3, 300, 5, 500)
 
@@ -88,9 +94,11 @@ def tables(draw: st.DrawFn, most: int = 3) -> Table:
 def goals(draw: st.DrawFn, table: Table) -> Goal:
     if draw(st.booleans()):
         supported = sorted(table.protocol.supported) or ["deletionVectors"]
-        return Absent(frozenset(draw(st.sets(st.sampled_from(supported), min_size=1, max_size=3))))
+        return FeaturesAbsent(
+            frozenset(draw(st.sets(st.sampled_from(supported), min_size=1, max_size=3)))
+        )
     reader = draw(st.integers(1, 3))
-    return AtMost(reader, draw(st.integers(1, 7)))
+    return VersionsAtMost(reader, draw(st.integers(1, 7)))
 
 
 @given(data=st.data())
@@ -117,8 +125,8 @@ def test_the_drop_that_spares_the_others_a_wait_comes_first() -> None:
         aged=names,
         open=names,
     )
-    task = Task(table, AtMost(1, 4), Engine(EngineName.DELTA_SPARK, "4.4.0"), FILES)
-    best = search(task)[0]
+    task = SearchTask(table, VersionsAtMost(1, 4), Engine(EngineName.DELTA_SPARK, "4.4.0"), FILES)
+    best = find_solutions(task)[0]
     assert best.cost == cheapest(task)
     assert best.cost.waits == 0
     assert [move.statement for move in best.moves] == [
@@ -131,11 +139,11 @@ def assert_cheapest(data: st.DataObject, table: Table) -> None:
     goal = data.draw(goals(table))
     history = data.draw(st.sampled_from([None, HistoryChoice.KEEP]))
     version = data.draw(st.sampled_from(["4.4.0", "4.0.0"]))
-    task = Task(table, goal, Engine(EngineName.DELTA_SPARK, version), FILES, history=history)
-    found = search(task)
+    task = SearchTask(table, goal, Engine(EngineName.DELTA_SPARK, version), FILES, history=history)
+    found = find_solutions(task)
     best = cheapest(task)
     assert (found[0].cost if found else None) == best, [m.statement for m in found[0].moves]
-    assert reachable(task) is bool(found)
+    assert is_reachable(task) is bool(found)
     for each in found:
         after = each.moves[-1].outcome.table.protocol if each.moves else table.protocol
         assert goal.reached(EndState(after))
@@ -214,15 +222,15 @@ def test_switching_off_is_as_cheap_as_can_be(data: st.DataObject) -> None:
     version = data.draw(st.sampled_from(["4.4.0", "4.0.0", "3.2.0"]))
     before = planned_for(table).needs._replace(used=used)
     engine = Engine(EngineName.DELTA_SPARK, version)
-    task = Task(table, goal, engine, FILES, before, history)
-    found = search(task)
+    task = SearchTask(table, goal, engine, FILES, before, history)
+    found = find_solutions(task)
     statements = [m.statement for m in found[0].moves] if found else None
     assert (found[0].cost if found else None) == cheapest(task), statements
     for each in found:
         for move in each.moves:
             assert move.outcome.refusal is None or move.outcome.refusal.retry, move.statement
         after = each.moves[-1].outcome.table if each.moves else table
-        assert goal.reached(EndState(after.protocol, ending_of(after).off))
+        assert goal.reached(EndState(after.protocol, end_state_of(after).off))
 
 
 def test_files_are_not_purged_before_mapping_rewrites_them_all() -> None:
@@ -238,8 +246,8 @@ def test_files_are_not_purged_before_mapping_rewrites_them_all() -> None:
     )
     needs = planned_for(table).needs._replace(used=used)
     goal = Unused(used, used)
-    task = Task(table, goal, Engine(EngineName.DELTA_SPARK, "4.4.0"), FILES, needs)
-    best = search(task)[0]
+    task = SearchTask(table, goal, Engine(EngineName.DELTA_SPARK, "4.4.0"), FILES, needs)
+    best = find_solutions(task)[0]
     assert best.cost == cheapest(task)
     assert [move.statement for move in best.moves] == [
         SetProperties({"delta.appendOnly": "false"}, "appendOnly"),
@@ -264,16 +272,18 @@ def planned_for(table: Table) -> PlanInput:
 def test_what_cannot_be_reached_has_a_nearest_protocol(data: st.DataObject) -> None:
     table = data.draw(tables())
     goal = data.draw(goals(table))
-    task = Task(table, goal, files=FILES)
-    if search(task):
+    task = SearchTask(table, goal, files=FILES)
+    if find_solutions(task):
         return
     asked = (
-        Downgrade(to=goal[:2]) if isinstance(goal, AtMost) else Downgrade(drop=(*goal.features,))
+        DowngradeRequest(to=goal[:2])
+        if isinstance(goal, VersionsAtMost)
+        else DowngradeRequest(drop=(*goal.features,))
     )
     plan = plan_downgrade(planned_for(table), asked)
     assert plan.blocked
     assert not plan.steps
-    weaker, found = nearest(task)
+    weaker, found = find_nearest_goal(task)
     after = found[0].moves[-1].outcome.table.protocol if found[0].moves else table.protocol
     assert weaker.reached(EndState(after))
     assert not goal.reached(EndState(after))

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from deltaproto.planning.ddl.parse import parse
-from deltaproto.planning.ddl.user_statement import Parsed
+from deltaproto.planning.ddl.parse import parse_script
+from deltaproto.planning.ddl.user_statement import ParsedStatement
 from tests.planning.oracle import agree, came_true, execute, look
 from tests.recording.delta_spark import DeltaSpark
 from tests.support.engines import RUNNING, needs_delta
@@ -354,7 +354,7 @@ def test_each_statement_does_what_was_predicted(
         delta_spark.sql(f"create table delta.`{path}` {made}")
     else:
         copy_table(delta_spark, made, path)
-    for each in parse(script.format(t=f"delta.`{path}`")):
+    for each in parse_script(script.format(t=f"delta.`{path}`")):
         _as_predicted(delta_spark, path, each)
 
 
@@ -375,7 +375,7 @@ def test_a_table_with_a_name_is_replaced_as_predicted(
         create table named_one (other int) using delta
     """
     try:
-        for each in parse(script):
+        for each in parse_script(script):
             assert each.target == ("named_one",)
             _as_predicted(delta_spark, path, each)
     finally:
@@ -391,14 +391,14 @@ def test_dropping_a_struct_that_holds_a_clustering_column_breaks_the_table(
         f"create table {table} (id int, st struct<a: int>) using delta cluster by (st.a) {MAPPED}"
     )
     delta_spark.sql(f"insert into {table} values (1, named_struct('a', 1))")
-    (each,) = parse(f"alter table {table} drop column st")
+    (each,) = parse_script(f"alter table {table} drop column st")
     said = each.statement.outcome(look(path), RUNNING)
     assert said.warnings
     agree(said, execute(delta_spark, path, each.text))
     assert execute(delta_spark, path, f"optimize {table}").error is not None
 
 
-def _as_predicted(delta_spark: DeltaSpark, path: str, each: Parsed) -> None:
+def _as_predicted(delta_spark: DeltaSpark, path: str, each: ParsedStatement) -> None:
     assert each.understood, each
     said = each.statement.outcome(look(path), RUNNING)
     agree(said, execute(delta_spark, path, each.text))

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from deltaproto.planning.predict.schema import Array, Atomic, Column, Map, Struct
-from deltaproto.planning.predict.statistics import collected, renamed, without
+from deltaproto.planning.predict.statistics import remove_columns, rename_column, statistics_columns
 from deltaproto.planning.predict.table import Table
 from deltaproto.planning.statement import ClusterBy
-from deltaproto.protocol.properties import INDEXED, STATISTICS, names_in
+from deltaproto.protocol.properties import (
+    INDEXED_COLUMNS_PROPERTY,
+    STATISTICS_COLUMNS_PROPERTY,
+    parse_column_names,
+)
 from deltaproto.protocol.protocol import Protocol
 from tests.support.engines import RUNNING
 from tests.support.failures import each_row
@@ -60,17 +64,20 @@ def test_nothing_is_claimed_about_columns_that_are_not_known() -> None:
     ("configuration", "paths"),
     [
         ({}, {("id",), ("st", "a"), ("a.b",)}),
-        ({INDEXED: "2"}, {("id",), ("st", "a")}),
-        ({INDEXED: "-1"}, {("id",), ("st", "a"), ("a.b",)}),
-        ({INDEXED: "0"}, set()),
-        ({INDEXED: "0", STATISTICS: "ST, `A.B`"}, {("st", "a"), ("a.b",)}),
-        ({STATISTICS: ""}, set()),
+        ({INDEXED_COLUMNS_PROPERTY: "2"}, {("id",), ("st", "a")}),
+        ({INDEXED_COLUMNS_PROPERTY: "-1"}, {("id",), ("st", "a"), ("a.b",)}),
+        ({INDEXED_COLUMNS_PROPERTY: "0"}, set()),
+        (
+            {INDEXED_COLUMNS_PROPERTY: "0", STATISTICS_COLUMNS_PROPERTY: "ST, `A.B`"},
+            {("st", "a"), ("a.b",)},
+        ),
+        ({STATISTICS_COLUMNS_PROPERTY: ""}, set()),
     ],
 )
 def test_which_columns_have_statistics(
     configuration: dict[str, str], paths: set[tuple[str, ...]]
 ) -> None:
-    assert collected(TABLE.with_properties(configuration)) == paths
+    assert statistics_columns(TABLE.with_properties(configuration)) == paths
 
 
 @each_row(
@@ -88,12 +95,12 @@ def test_which_columns_have_statistics(
 def test_a_list_of_columns_is_read_as_spark_reads_it(
     text: str, paths: tuple[tuple[str, ...], ...] | None
 ) -> None:
-    assert names_in(text) == paths
+    assert parse_column_names(text) == paths
 
 
 def test_the_list_follows_its_columns() -> None:
-    table = TABLE.with_properties({STATISTICS: "st.a, id"})
-    after = renamed(table, ("st", "a"), ("n o", "z"))
-    assert after.configuration == {STATISTICS: "`n o`.z,id"}
+    table = TABLE.with_properties({STATISTICS_COLUMNS_PROPERTY: "st.a, id"})
+    after = rename_column(table, ("st", "a"), ("n o", "z"))
+    assert after.configuration == {STATISTICS_COLUMNS_PROPERTY: "`n o`.z,id"}
     # Measured with Delta Spark 4.4.0, which does not understand its own list any longer then.
-    assert without(after, [("id",)]).configuration == {STATISTICS: "n o.z"}
+    assert remove_columns(after, [("id",)]).configuration == {STATISTICS_COLUMNS_PROPERTY: "n o.z"}

@@ -8,11 +8,11 @@ from __future__ import annotations
 import pytest
 
 from deltaproto.planning.engine import Engine
-from deltaproto.planning.from_state import strays
+from deltaproto.planning.from_state import may_have_stray_columns
 from deltaproto.planning.predict.drop_feature import drop_feature
 from deltaproto.planning.predict.outcome import Rewrite
-from deltaproto.planning.predict.table import MODE, ROW_ID_COLUMNS, Table
-from deltaproto.planning.search.route import Drops, DropSelection, route
+from deltaproto.planning.predict.table import MAPPING_MODE, ROW_ID_COLUMNS, Table
+from deltaproto.planning.search.route import DropMode, DropSelection, build_route
 from deltaproto.planning.statement import DropFeature, Purge, SetProperties, UnsetProperties
 from deltaproto.protocol.protocol import Protocol
 
@@ -33,7 +33,7 @@ def plain(features: set[str], configuration: dict[str, str]) -> Table:
 
 
 def test_dropped_columns_are_purged_while_vectors_are_dropped() -> None:
-    table = plain({"columnMapping", "deletionVectors"}, {MODE: "name", **VECTORS})
+    table = plain({"columnMapping", "deletionVectors"}, {MAPPING_MODE: "name", **VECTORS})
     said = drop_feature(table._replace(strays=None), "deletionVectors", Engine())
     assert said.rewrites is Rewrite.SOME
     assert ("REORG", False) in [(commit.operation, commit.sure) for commit in said.commits]
@@ -42,7 +42,7 @@ def test_dropped_columns_are_purged_while_vectors_are_dropped() -> None:
 
 
 def test_a_purge_of_one_s_own_takes_them_too() -> None:
-    table = plain({"columnMapping"}, {MODE: "name"})._replace(strays=None)
+    table = plain({"columnMapping"}, {MAPPING_MODE: "name"})._replace(strays=None)
     assert Purge().outcome(table, Engine()).rewrites is Rewrite.SOME
     assert Purge().outcome(table._replace(strays=False), Engine()).commits == ()
 
@@ -56,8 +56,8 @@ def test_row_tracking_leaves_columns_behind() -> None:
 def test_vectors_go_before_row_tracking_which_would_have_files_rewritten() -> None:
     choice = DropSelection(frozenset({"rowTracking", "deletionVectors", "domainMetadata"}))
     table = plain({*choice.gone}, {**TRACKED, **VECTORS})
-    for drops in Drops:
-        moves = route(table, choice, Engine(), drops)
+    for drops in DropMode:
+        moves = build_route(table, choice, Engine(), drops)
         dropped = [m.statement.feature for m in moves if isinstance(m.statement, DropFeature)]
         assert dropped[-2:] == ["rowTracking", "domainMetadata"]
         assert {move.outcome.rewrites for move in moves} == {Rewrite.NONE}
@@ -65,8 +65,8 @@ def test_vectors_go_before_row_tracking_which_would_have_files_rewritten() -> No
 
 def test_mapping_goes_after_row_tracking_and_leaves_nothing_behind() -> None:
     choice = DropSelection(frozenset({"rowTracking", "deletionVectors", "columnMapping"}))
-    table = plain({*choice.gone}, {**TRACKED, **VECTORS, MODE: "name"})
-    moves = route(table, choice, Engine(), Drops.FAST)
+    table = plain({*choice.gone}, {**TRACKED, **VECTORS, MAPPING_MODE: "name"})
+    moves = build_route(table, choice, Engine(), DropMode.FAST)
     dropped = [m.statement.feature for m in moves if isinstance(m.statement, DropFeature)]
     assert dropped == ["rowTracking", "columnMapping", "deletionVectors"]
     assert [m.outcome.rewrites for m in moves] == [Rewrite.NONE, Rewrite.ALL, Rewrite.NONE]
@@ -77,7 +77,7 @@ def test_materialized_partition_columns_are_left_behind_and_go_last() -> None:
     table = plain(names, VECTORS)._replace(partition_columns=("p",))
     dropped = drop_feature(table, "materializePartitionColumns", Engine())
     assert dropped.table.strays is None
-    moves = route(table, DropSelection(frozenset(names)), Engine(), Drops.FAST)
+    moves = build_route(table, DropSelection(frozenset(names)), Engine(), DropMode.FAST)
     order = [move.statement.feature for move in moves]
     assert order.index("deletionVectors") < order.index("materializePartitionColumns")
     whole = plain(names, VECTORS)
@@ -85,17 +85,20 @@ def test_materialized_partition_columns_are_left_behind_and_go_last() -> None:
 
 
 def test_the_change_data_feed_leaves_its_column_in_what_was_updated() -> None:
-    assert strays(Protocol.carrying({"changeDataFeed"}), {}, None) is None
-    assert strays(Protocol.carrying({"deletionVectors"}), {}, None) is False
+    assert may_have_stray_columns(Protocol.carrying({"changeDataFeed"}), {}, None) is None
+    assert may_have_stray_columns(Protocol.carrying({"deletionVectors"}), {}, None) is False
 
 
 def test_columns_were_dropped_where_more_were_numbered_than_are_there() -> None:
     mapped = Protocol.carrying({"columnMapping"})
     schema = {"type": "struct", "fields": [{"name": "id", "type": "long"}]}
-    numbered = {MODE: "name", "delta.columnMapping.maxColumnId": "1"}
-    assert strays(mapped, numbered, schema) is False
-    assert strays(mapped, {**numbered, "delta.columnMapping.maxColumnId": "2"}, schema) is None
-    assert strays(mapped, {**numbered, MODE: "none"}, None) is False
+    numbered = {MAPPING_MODE: "name", "delta.columnMapping.maxColumnId": "1"}
+    assert may_have_stray_columns(mapped, numbered, schema) is False
+    assert (
+        may_have_stray_columns(mapped, {**numbered, "delta.columnMapping.maxColumnId": "2"}, schema)
+        is None
+    )
+    assert may_have_stray_columns(mapped, {**numbered, MAPPING_MODE: "none"}, None) is False
 
 
 @pytest.mark.parametrize("off", ["false", "", None])
@@ -104,9 +107,11 @@ def test_row_ids_in_files_are_strays_once_row_tracking_is_off(off: str | None) -
     protocol = Protocol.carrying({"rowTracking"})
     names = dict.fromkeys(ROW_ID_COLUMNS, "_row-id-col")
     stored = {**names, **({} if off is None else {"delta.enableRowTracking": off})}
-    assert strays(protocol, stored, {}) is None
-    assert strays(protocol, {**names, "delta.enableRowTracking": "true"}, {}) is False
-    assert strays(protocol, {"delta.enableRowTracking": "false"}, {}) is False
+    assert may_have_stray_columns(protocol, stored, {}) is None
+    assert (
+        may_have_stray_columns(protocol, {**names, "delta.enableRowTracking": "true"}, {}) is False
+    )
+    assert may_have_stray_columns(protocol, {"delta.enableRowTracking": "false"}, {}) is False
 
 
 @pytest.mark.parametrize(

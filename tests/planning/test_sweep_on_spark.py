@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from deltaproto.planning.ddl.maintenance import UNREACHED
-from deltaproto.planning.ddl.parse import parse
+from deltaproto.planning.ddl.maintenance import HISTORY_MAY_BE_MISSING
+from deltaproto.planning.ddl.parse import parse_script
 from deltaproto.planning.ddl.resolution import UNRESOLVED
-from deltaproto.planning.ddl.rows import JUDGED_BY_ROW
+from deltaproto.planning.ddl.rows import ROWS_MAY_BE_REFUSED
 from deltaproto.planning.predict.outcome import Outcome
 from deltaproto.planning.predict.table import Table
 from tests.planning import swept_sql, swept_tables
@@ -22,7 +22,7 @@ from tests.recording.delta_spark import DeltaSpark
 from tests.support.engines import RUNNING, needs_delta
 from tests.support.failures import collect_failures
 
-OPEN = (UNRESOLVED, JUDGED_BY_ROW, UNREACHED)
+OPEN = (UNRESOLVED, ROWS_MAY_BE_REFUSED, HISTORY_MAY_BE_MISSING)
 BY_DELTA = (
     "delta.columnMapping.maxColumnId",
     "delta.rowTracking.materialized",
@@ -74,7 +74,7 @@ def _sweep(
             before = look(str(path))._replace(version=newest(str(path)))
             happened = execute(delta_spark, str(path), sql)
             with failures.of(statement):
-                (each,) = parse(sql)
+                (each,) = parse_script(sql)
                 if not each.understood:
                     continue
                 said = each.statement.outcome(before, RUNNING)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from deltaproto.plan_inputs.cache import Alike
-from deltaproto.planning.ddl.maintenance import UNREACHED
-from deltaproto.planning.ddl.parse import parse
+from deltaproto.plan_inputs.cache import CachingPlanner
+from deltaproto.planning.ddl.maintenance import HISTORY_MAY_BE_MISSING
+from deltaproto.planning.ddl.parse import parse_script
 from deltaproto.planning.engine import Engine, parse_engine
 from deltaproto.planning.predict.table import Table
 from deltaproto.planning.upgrade import plan_upgrade
-from deltaproto.planning.upgrade_request import Upgrade
+from deltaproto.planning.upgrade_request import UpgradeRequest
 from deltaproto.protocol.protocol import Protocol
 from tests.planning.test_search import planned_for
 from tests.support.failures import each_row
@@ -31,7 +31,7 @@ TABLE = Table(Protocol(1, 2))
 def test_a_version_that_does_not_exist_is_refused(sql: str, error: object) -> None:
     given = planned_for(TABLE)
     given = given._replace(fingerprint=given.fingerprint._replace(version=3))
-    plan = plan_upgrade(given, Upgrade(statements=tuple(parse(sql))))
+    plan = plan_upgrade(given, UpgradeRequest(statements=tuple(parse_script(sql))))
     if error is None:
         assert not plan.blocked
     else:
@@ -42,20 +42,20 @@ def test_a_version_that_does_not_exist_is_refused(sql: str, error: object) -> No
 def test_the_newest_version_is_there_already() -> None:
     given = planned_for(TABLE)
     given = given._replace(fingerprint=given.fingerprint._replace(version=3))
-    asked = Upgrade(statements=tuple(parse("restore t to version as of 3")))
+    asked = UpgradeRequest(statements=tuple(parse_script("restore t to version as of 3")))
     assert not plan_upgrade(given, asked).steps
 
 
 def test_an_older_version_may_be_gone() -> None:
-    (each,) = parse("restore t to version as of 2")
+    (each,) = parse_script("restore t to version as of 2")
     said = each.statement.outcome(TABLE._replace(version=3), Engine())
-    assert UNREACHED in said.warnings
+    assert HISTORY_MAY_BE_MISSING in said.warnings
     assert said.fewest == 0
 
 
 def test_tables_of_different_versions_are_not_planned_alike() -> None:
-    asked = Upgrade(statements=tuple(parse("restore t to version as of 4")))
-    plans = Alike(lambda given: plan_upgrade(given, asked), by_version=True)
+    asked = UpgradeRequest(statements=tuple(parse_script("restore t to version as of 4")))
+    plans = CachingPlanner(lambda given: plan_upgrade(given, asked), by_version=True)
     given = planned_for(TABLE)
     blocked = [
         bool(plans(given._replace(fingerprint=given.fingerprint._replace(version=v))).blocked)
@@ -78,7 +78,7 @@ def test_tables_of_different_versions_are_not_planned_alike() -> None:
 )
 def test_hours_count_in_older_releases_only(engine: str, hours: str, refused: bool) -> None:
     table = TABLE.with_properties({"delta.deletedFileRetentionDuration": "interval 2 days"})
-    (each,) = parse(f"vacuum t retain {hours} hours")
+    (each,) = parse_script(f"vacuum t retain {hours} hours")
     refusal = each.statement.outcome(table, parse_engine(engine)).refusal
     assert (refusal is not None) is refused
     assert refusal is None or refusal.error == "DELTA_VACUUM_RETENTION_PERIOD_TOO_SHORT"

@@ -11,8 +11,8 @@ import itertools
 
 from deltaproto.planning.predict.schema import Array, Atomic, Map, Struct
 from deltaproto.planning.predict.type_widening import (
-    accepted,
-    collection,
+    collection_word,
+    is_accepted_change,
     widens,
     widens_in_iceberg,
 )
@@ -57,7 +57,7 @@ def test_widening_is_as_documented() -> None:
 def test_what_widens_is_passed_on_by_spark() -> None:
     for one, other in itertools.permutations(TYPES, 2):
         if documented(one, other):
-            assert accepted(Atomic(one), Atomic(other)), (one, other)
+            assert is_accepted_change(Atomic(one), Atomic(other)), (one, other)
 
 
 def test_iceberg_knows_some_of_them() -> None:
@@ -87,7 +87,7 @@ def test_strings_may_become_longer() -> None:
         ("integer", "string", True),
         ("void", "integer", True),
     ):
-        assert accepted(Atomic(one), Atomic(other)) is taken, (one, other)
+        assert is_accepted_change(Atomic(one), Atomic(other)) is taken, (one, other)
 
 
 def test_collections_have_no_width() -> None:
@@ -97,9 +97,9 @@ def test_collections_have_no_width() -> None:
         (Map(atomic, atomic), "MAP"),
         (Struct(()), "STRUCT"),
     ):
-        assert collection(kind) == name
+        assert collection_word(kind) == name
         for one, other in ((kind, atomic), (atomic, kind), (kind, kind)):
             assert not widens(one, other)
-            assert not accepted(one, other)
-    assert collection(Atomic("interval day")) == "INTERVAL"
-    assert collection(atomic) == ""
+            assert not is_accepted_change(one, other)
+    assert collection_word(Atomic("interval day")) == "INTERVAL"
+    assert collection_word(atomic) == ""

@@ -9,14 +9,14 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from deltaproto.execution.progress import without_comments
-from deltaproto.execution.verify import LATER, NOT_PRESENT
+from deltaproto.execution.progress import without_dropped_features
+from deltaproto.execution.verify import FEATURE_NOT_PRESENT, RETENTION_WAIT_ERRORS
 from deltaproto.plan_inputs.from_log import load_plan_input
-from deltaproto.planning.downgrade import Downgrade, plan_downgrade
-from deltaproto.planning.impact import impact
+from deltaproto.planning.downgrade import DowngradeRequest, plan_downgrade
+from deltaproto.planning.impact import compare_clients
 from deltaproto.planning.plan import Plan, Step
 from deltaproto.planning.request import PlanInput
-from deltaproto.planning.search.goals import EndState, Usable
+from deltaproto.planning.search.goals import ClientsSupported, EndState
 from deltaproto.planning.search.search import HistoryChoice
 from deltaproto.planning.statement import DropFeature
 from deltaproto.protocol.table_state import SparkSettings
@@ -102,13 +102,13 @@ def carry_out(
         first = newest(path) + 1
         happened = execute(delta_spark, path, step.sql)
         said = f"{step.id} {step.sql.partition('` ')[2]}"
-        gone = step.optional and happened.error == NOT_PRESENT and step.feature in early
+        gone = step.optional and happened.error == FEATURE_NOT_PRESENT and step.feature in early
         if gone:
             if happened.operations:
                 yield f"{said}: refused, and yet {happened.operations}"
             continue
         at_once = (
-            step.expects in LATER
+            step.expects in RETENTION_WAIT_ERRORS
             and happened.error is None
             and given.table.shows(step.feature or "") is None
         )
@@ -118,11 +118,11 @@ def carry_out(
             happened.error == step.expects
             or (
                 (_uncounted(given, step) or (uncertain and step.feature == "v2Checkpoint"))
-                and {happened.error, step.expects} <= LATER
+                and {happened.error, step.expects} <= RETENTION_WAIT_ERRORS
             )
         ):
             yield f"{said}: {happened.error} instead of {step.expects}"
-        protocol = without_comments(step.protocol_after, frozenset(early))
+        protocol = without_dropped_features(step.protocol_after, frozenset(early))
         is_now = _look(path).table.protocol
         if is_now != protocol:
             yield f"{said}: {is_now} instead of {protocol}"
@@ -184,7 +184,7 @@ def _refusals(delta_spark: DeltaSpark, given: PlanInput, plans: Sequence[Plan]) 
             )
 
 
-def _ended(path: str, given: PlanInput, asked: Downgrade, plan: Plan) -> Iterator[str]:
+def _ended(path: str, given: PlanInput, asked: DowngradeRequest, plan: Plan) -> Iterator[str]:
     after = _look(path)
     yield from _reached(after, given, asked)
     again = plan_downgrade(after._replace(clients=given.clients), asked)
@@ -193,7 +193,9 @@ def _ended(path: str, given: PlanInput, asked: Downgrade, plan: Plan) -> Iterato
     if (again.steps and not out_of_use) or again.blocked:
         left = [step.sql for step in again.steps] or again.blocked
         yield f"planned again, there is more to do: {left}"
-    real = {(c.client, c.access): c for c in impact(given.clients, given.needs, after.needs)}
+    real = {
+        (c.client, c.access): c for c in compare_clients(given.clients, given.needs, after.needs)
+    }
     for change in plan.clients:
         found = real[change.client, change.access]
         if found.after is not change.after:
@@ -203,7 +205,7 @@ def _ended(path: str, given: PlanInput, asked: Downgrade, plan: Plan) -> Iterato
             )
 
 
-def _reached(after: PlanInput, given: PlanInput, asked: Downgrade) -> Iterator[str]:
+def _reached(after: PlanInput, given: PlanInput, asked: DowngradeRequest) -> Iterator[str]:
     """The goal, asked of the table as it has become."""
     protocol = after.table.protocol
     if left := {*asked.drop} & protocol.supported:
@@ -217,7 +219,7 @@ def _reached(after: PlanInput, given: PlanInput, asked: Downgrade) -> Iterator[s
     ):
         yield f"{PROTECTION} is left"
     if asked.clients:
-        goal = Usable(asked.clients, after.needs)
+        goal = ClientsSupported(asked.clients, after.needs)
         for judged in goal._judged(_as_it_is(after)):
             if judged.verdict.value != "ok":
                 yield f"a client cannot: {judged}"

@@ -8,12 +8,12 @@ from pathlib import Path
 from random import Random
 
 from deltaproto.plan_inputs.from_log import load_plan_input
-from deltaproto.planning.enable import Wanted
+from deltaproto.planning.enable import FeatureToEnable
 from deltaproto.planning.plan import Plan
 from deltaproto.planning.request import PlanInput
 from deltaproto.planning.statement import SetProperties
 from deltaproto.planning.upgrade import plan_upgrade
-from deltaproto.planning.upgrade_request import Upgrade
+from deltaproto.planning.upgrade_request import UpgradeRequest
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.table_state import SparkSettings
 from tests.planning.oracle import execute
@@ -27,7 +27,7 @@ _ELSEWHERE = {"catalogManaged", "adaptiveMetadata-preview", "coordinatedCommits-
 FEATURES = sorted(
     feature.name
     for feature in feature_catalog.all_features()
-    if feature_catalog.registered(feature.name) and feature.name not in _ELSEWHERE
+    if feature_catalog.is_registered(feature.name) and feature.name not in _ELSEWHERE
 )
 _PAIRS = ((1, 2), (1, 3), (1, 4), (2, 5), (1, 6), (2, 6), (1, 7), (3, 7), (1, 1), (2, 3))
 _BOTH = ("true", "false")
@@ -51,20 +51,22 @@ _PROPERTIES = {
 }
 
 
-def random_upgrade(random: Random) -> Upgrade:
+def random_upgrade(random: Random) -> UpgradeRequest:
     """Some features, properties or versions to ask for."""
     kind = random.random()
     if kind < 0.15:
-        return Upgrade(to=random.choice(_PAIRS))
+        return UpgradeRequest(to=random.choice(_PAIRS))
     if kind < 0.5:
         keys = random.sample(sorted(_PROPERTIES), random.randint(1, 3))
-        return Upgrade(set={key: random.choice(_PROPERTIES[key]) for key in keys})
+        return UpgradeRequest(set={key: random.choice(_PROPERTIES[key]) for key in keys})
     if kind < 0.52:
-        return Upgrade(isolation="Serializable")
+        return UpgradeRequest(isolation="Serializable")
     names = random.sample(FEATURES, random.randint(1, 3))
     columns = {"clustering": ("id",)}
-    wanted = (Wanted(name, None, columns.get(name, ())) for name in names)
-    return Upgrade(enable=tuple(wanted), isolation=random.choice((None, None, "Serializable")))
+    wanted = (FeatureToEnable(name, None, columns.get(name, ())) for name in names)
+    return UpgradeRequest(
+        enable=tuple(wanted), isolation=random.choice((None, None, "Serializable"))
+    )
 
 
 def tried(delta_spark: DeltaSpark, seed: int, folder: Path) -> Trial:
@@ -88,7 +90,7 @@ def tried(delta_spark: DeltaSpark, seed: int, folder: Path) -> Trial:
 
 
 def _refused(
-    delta_spark: DeltaSpark, given: PlanInput, asked: Upgrade, plan: Plan
+    delta_spark: DeltaSpark, given: PlanInput, asked: UpgradeRequest, plan: Plan
 ) -> Iterator[str]:
     """What is said to be refused is refused, and so."""
     if asked.set:
@@ -102,6 +104,6 @@ def _refused(
             yield f"{happened.operations} instead of {said.commits}"
 
 
-def _missing(after: PlanInput, asked: Upgrade) -> list[str]:
+def _missing(after: PlanInput, asked: UpgradeRequest) -> list[str]:
     supported = after.table.protocol.supported
     return [f"{w.feature} is not there" for w in asked.enable if w.feature not in supported]

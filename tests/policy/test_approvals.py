@@ -8,13 +8,13 @@ import pytest
 
 from deltaproto.clients.catalog import Catalogue
 from deltaproto.clients.model import Access
-from deltaproto.policy.approvals import Approvals, Loss, Ruling
+from deltaproto.policy.approvals import AccessLoss, Approvals, LossRuling
 from deltaproto.policy.document import Policy, PolicyError, Position
 from deltaproto.policy.document.model import Approval
-from deltaproto.policy.document.patterns import Names
+from deltaproto.policy.document.patterns import TableNames
 
 TODAY = datetime.date(2026, 11, 23)
-TABLE = Names("gold/orders", "file:///lake/gold/orders")
+TABLE = TableNames("gold/orders", "file:///lake/gold/orders")
 GIVEN = Approval(
     client="trino@400",
     access=(Access.READ,),
@@ -28,11 +28,11 @@ GIVEN = Approval(
     position=Position(4, 3),
 )
 BY_GOAL = GIVEN._replace(feature=None, goal="Enable  deletionVectors")
-LOSS = Loss("trino@400", Access.READ, ("deletionVectors",), "enable deletionVectors")
+LOSS = AccessLoss("trino@400", Access.READ, ("deletionVectors",), "enable deletionVectors")
 PAIR = LOSS._replace(features=("deletionVectors", "columnMapping"))
 
 
-def ruled(loss: Loss, *approvals: Approval) -> Ruling:
+def ruled(loss: AccessLoss, *approvals: Approval) -> LossRuling:
     policy = Policy("p.yaml", approvals=approvals)
     return Approvals(policy, Catalogue()).rule(TABLE, loss, TODAY)
 
@@ -50,7 +50,7 @@ def ruled(loss: Loss, *approvals: Approval) -> Ruling:
         ([GIVEN._replace(expires=datetime.date(2026, 1, 1)), GIVEN], LOSS),
     ],
 )
-def test_a_loss_is_approved(approvals: list[Approval], loss: Loss) -> None:
+def test_a_loss_is_approved(approvals: list[Approval], loss: AccessLoss) -> None:
     ruling = ruled(loss, *approvals)
     assert ruling.approved
     assert "is approved by Mary Moss, OPS-12, until 2026-11-23: dashboards move" in ruling.text
@@ -77,7 +77,9 @@ def test_a_loss_is_approved(approvals: list[Approval], loss: Loss) -> None:
         (BY_GOAL, LOSS._replace(goal=None), "is for a plan only"),
     ],
 )
-def test_an_approval_that_does_not_apply_is_named(approval: Approval, loss: Loss, why: str) -> None:
+def test_an_approval_that_does_not_apply_is_named(
+    approval: Approval, loss: AccessLoss, why: str
+) -> None:
     ruling = ruled(loss, approval)
     assert not ruling.approved
     assert f"the approval by Mary Moss, OPS-12 (p.yaml:4:3) {why}" in ruling.text

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deltaproto.policy.constructs import constructs
+from deltaproto.policy.constructs import find_constructs
 from tests.support.failures import each_row
 
 COLUMNS = ("id", "word", "price", "tags", "s")
@@ -59,14 +59,14 @@ ROWS = (
 
 @each_row("expression", PLAIN)
 def test_comparisons_of_columns_with_literals_are_plain(expression: str) -> None:
-    assert constructs(expression, COLUMNS) == ()
+    assert find_constructs(expression, COLUMNS) == ()
 
 
 @each_row("row", ROWS, ids=lambda row: row[0])
 def test_everything_else_has_a_name(row: tuple[str, tuple[str, ...]]) -> None:
-    assert constructs(row[0], COLUMNS) == row[1]
+    assert find_constructs(row[0], COLUMNS) == row[1]
 
 
 @given(st.text(max_size=60))
 def test_any_text_has_constructs(text: str) -> None:
-    assert all(word.strip() for word in constructs(text, COLUMNS))
+    assert all(word.strip() for word in find_constructs(text, COLUMNS))

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from deltaproto.clients import requirements
-from deltaproto.policy.contents import contents
+from deltaproto.policy.contents import find_contents
 from deltaproto.policy.finding import Finding, Severity
-from deltaproto.policy.hazards import hazards_of, unsaved
+from deltaproto.policy.hazards import hazards_from_findings, uninspected_by_reader
 from deltaproto.protocol.metadata import Metadata
 
 
@@ -19,16 +19,16 @@ def finding(rule: str, evidence: str) -> Finding:
 
 
 def test_only_local_paths_hold_percent_signs_literally() -> None:
-    assert set(hazards_of((), {}, "file:///t%2520")) == {requirements.PERCENT_IN_PATH}
-    assert set(hazards_of((), {}, "file:///t%20")) == {requirements.SPECIAL_LOCATION}
+    assert set(hazards_from_findings((), {}, "file:///t%2520")) == {requirements.PERCENT_IN_PATH}
+    assert set(hazards_from_findings((), {}, "file:///t%20")) == {requirements.SPECIAL_LOCATION}
     special, beyond = requirements.SPECIAL_LOCATION, requirements.NON_ASCII_LOCATION
-    assert set(hazards_of((), {}, "file:///%C3%A4/t")) == {special}
-    assert set(hazards_of((), {}, "file:///t%C3%A4")) == {special, beyond}
-    assert set(hazards_of((), {}, "file:///t%5E")) == {requirements.ODD_LOCATION}
-    assert set(hazards_of((), {}, "s3://bucket/t=1/a+b")) == {requirements.HIVE_LOCATION}
-    assert set(hazards_of((), {}, "file:///t%3D1")) == {requirements.HIVE_LOCATION}
-    assert not set(hazards_of((), {}, "file:///t-1/a+b"))
-    assert not set(hazards_of((), {}, "s3://bucket/t%2520"))
+    assert set(hazards_from_findings((), {}, "file:///%C3%A4/t")) == {special}
+    assert set(hazards_from_findings((), {}, "file:///t%C3%A4")) == {special, beyond}
+    assert set(hazards_from_findings((), {}, "file:///t%5E")) == {requirements.ODD_LOCATION}
+    assert set(hazards_from_findings((), {}, "s3://bucket/t=1/a+b")) == {requirements.HIVE_LOCATION}
+    assert set(hazards_from_findings((), {}, "file:///t%3D1")) == {requirements.HIVE_LOCATION}
+    assert not set(hazards_from_findings((), {}, "file:///t-1/a+b"))
+    assert not set(hazards_from_findings((), {}, "s3://bucket/t%2520"))
 
 
 def test_the_evidence_of_findings_names_hazards() -> None:
@@ -38,7 +38,7 @@ def test_the_evidence_of_findings_names_hazards() -> None:
         finding("DP107", "absolute-paths"),
         finding("DP141", "something else"),
     ]
-    assert set(hazards_of(found, {}, "file:///t")) == {
+    assert set(hazards_from_findings(found, {}, "file:///t")) == {
         "absolute-paths",
         "expression size()",
         "expression double-quoted string",
@@ -46,24 +46,26 @@ def test_the_evidence_of_findings_names_hazards() -> None:
 
 
 def test_properties_show_hazards_in_any_case() -> None:
-    assert set(hazards_of((), {"delta.appendOnly": "TRUE"}, "")) == {requirements.APPEND_ONLY}
+    assert set(hazards_from_findings((), {"delta.appendOnly": "TRUE"}, "")) == {
+        requirements.APPEND_ONLY
+    }
     tracking = {"delta.enableRowTracking": "true"}
-    assert set(hazards_of((), tracking, "")) == {requirements.UNNAMED_ROW_IDS}
+    assert set(hazards_from_findings((), tracking, "")) == {requirements.UNNAMED_ROW_IDS}
     named = {**tracking, "delta.rowTracking.materializedRowIdColumnName": "_row-id-col-1"}
-    assert not set(hazards_of((), named, ""))
+    assert not set(hazards_from_findings((), named, ""))
 
 
 def test_only_the_log_shows_the_files() -> None:
-    assert requirements.ABSOLUTE_PATHS not in unsaved("log", {})
-    assert requirements.ABSOLUTE_PATHS in unsaved("spark", {})
+    assert requirements.ABSOLUTE_PATHS not in uninspected_by_reader("log", {})
+    assert requirements.ABSOLUTE_PATHS in uninspected_by_reader("spark", {})
 
 
 @pytest.mark.parametrize("reader", ["log", "spark"])
 def test_an_inventory_has_no_schema(reader: str) -> None:
     words = {requirements.MAPPED_COLLECTIONS, requirements.DROPPED_COLUMNS}
-    assert words <= {*unsaved(reader, {"delta.columnMapping.mode": "Name"})}
-    assert not words & {*unsaved(reader, {"delta.columnMapping.mode": "none"})}
-    assert not words & {*unsaved(reader, {})}
+    assert words <= {*uninspected_by_reader(reader, {"delta.columnMapping.mode": "Name"})}
+    assert not words & {*uninspected_by_reader(reader, {"delta.columnMapping.mode": "none"})}
+    assert not words & {*uninspected_by_reader(reader, {})}
 
 
 def mapped(*columns: dict[str, Any], highest: int, mode: str = "name") -> Metadata:
@@ -93,23 +95,23 @@ MAP = {"type": "map", "keyType": "string", "valueType": "long", "valueContainsNu
 def test_parts_without_column_ids_are_a_hazard(kind: Any, mode: str) -> None:
     inner = {"type": "struct", "fields": [column(3, kind)]}
     for columns in ([column(2, kind), column(3, "long")], [column(2, inner)]):
-        shown = contents(mapped(column(1, "long"), *columns, highest=3, mode=mode))
+        shown = find_contents(mapped(column(1, "long"), *columns, highest=3, mode=mode))
         assert {*shown} == {requirements.MAPPED_COLLECTIONS}
-    assert not contents(mapped(column(1, kind), highest=1, mode="none"))
+    assert not find_contents(mapped(column(1, kind), highest=1, mode="none"))
 
 
 def test_a_column_id_that_is_missing_was_dropped() -> None:
     dropped = {requirements.DROPPED_COLUMNS}
-    assert {*contents(mapped(column(1, "long"), column(3, "long"), highest=3))} == dropped
-    assert {*contents(mapped(column(1, "long"), highest=2))} == dropped
-    assert not contents(mapped(column(1, "long"), highest=2, mode="none"))
+    assert {*find_contents(mapped(column(1, "long"), column(3, "long"), highest=3))} == dropped
+    assert {*find_contents(mapped(column(1, "long"), highest=2))} == dropped
+    assert not find_contents(mapped(column(1, "long"), highest=2, mode="none"))
     inner = {"type": "struct", "fields": [column(2, "long")]}
-    assert not contents(mapped(column(1, inner), highest=2))
-    assert {*contents(mapped(column(1, inner), highest=3))} == dropped
+    assert not find_contents(mapped(column(1, inner), highest=2))
+    assert {*find_contents(mapped(column(1, inner), highest=3))} == dropped
 
 
 def test_ids_for_iceberg_are_no_dropped_columns() -> None:
     nested = {"delta.columnMapping.nested.ids": {"col-1.element": 2}}
-    shown = contents(mapped(column(1, ARRAY, **nested), highest=2))
+    shown = find_contents(mapped(column(1, ARRAY, **nested), highest=2))
     assert {*shown} == {requirements.MAPPED_COLLECTIONS}
-    assert requirements.DROPPED_COLUMNS in contents(mapped(column(1, ARRAY), highest=2))
+    assert requirements.DROPPED_COLUMNS in find_contents(mapped(column(1, ARRAY), highest=2))

@@ -15,7 +15,7 @@ from deltalake import DeltaTable, TableFeatures, write_deltalake
 import deltaproto.policy.rules as rules_package
 from deltaproto.cli.main import COMMANDS
 from deltaproto.errors import EngineError, ErrorCode, TableError
-from deltaproto.inspection.compare import compare
+from deltaproto.inspection.compare import compare_readers
 from deltaproto.policy.finding import Finding
 from deltaproto.policy.rule import Rule
 from deltaproto.policy.rules import all_rules, find_rule
@@ -154,7 +154,9 @@ LOG_STATE = state(ReaderName.LOG)
 
 def compared(*others: TableState | TableError, log: TableState = LOG_STATE) -> list[Finding]:
     names = (ReaderName.DELTA_RS, ReaderName.SPARK)
-    return list(compare("t", {ReaderName.LOG: log, **dict(zip(names, others, strict=False))}))
+    return list(
+        compare_readers("t", {ReaderName.LOG: log, **dict(zip(names, others, strict=False))})
+    )
 
 
 class TestComparing:
@@ -170,7 +172,7 @@ class TestComparing:
 
     def test_dp120_when_nobody_answers_there_is_an_error_instead(self) -> None:
         error = TableError(ErrorCode.NOT_FOUND, "gone")
-        assert list(compare("t", dict.fromkeys(ReaderName, error))) == []
+        assert list(compare_readers("t", dict.fromkeys(ReaderName, error))) == []
 
     @pytest.mark.parametrize(
         ("field", "changed"),
@@ -189,7 +191,7 @@ class TestComparing:
         self, field: str, changed: dict[str, Any], reader: ReaderName
     ) -> None:
         other = state(reader, **changed)
-        (finding,) = compare("t", {ReaderName.LOG: LOG_STATE, reader: other})
+        (finding,) = compare_readers("t", {ReaderName.LOG: LOG_STATE, reader: other})
         assert (finding.rule, finding.evidence) == ("DP121", field)
         assert finding.message.startswith(f"{field}: log has ")
         assert f"{reader} has " in finding.message
@@ -218,7 +220,7 @@ class TestComparing:
             ReaderName.DELTA_RS: state(ReaderName.DELTA_RS),
             ReaderName.SPARK: state(ReaderName.SPARK, version=5),
         }
-        refused, disagree = compare("t", answers)
+        refused, disagree = compare_readers("t", answers)
         assert refused.rule == "DP120"
         assert disagree.message == "version: delta-rs has 4, spark has 5"
 

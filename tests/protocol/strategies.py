@@ -26,11 +26,11 @@ def table_features(draw: st.DrawFn, names: list[str] = NAMES, closed: bool = Fal
     """A valid protocol with explicit lists, normalized or not."""
     chosen = frozenset(draw(st.sets(st.sampled_from(names), max_size=12)))
     if closed:
-        chosen = feature_catalog.closure(chosen)
-    needed = max((feature_catalog.record(name).min_reader for name in chosen), default=1)
+        chosen = feature_catalog.with_required_features(chosen)
+    needed = max((feature_catalog.feature_record(name).min_reader for name in chosen), default=1)
     reader = draw(st.integers(needed, 3))
     for_readers = frozenset(
-        n for n in chosen if feature_catalog.record(n).kind is FeatureKind.READER_WRITER
+        n for n in chosen if feature_catalog.feature_record(n).kind is FeatureKind.READER_WRITER
     )
     if reader == 2 and needed < 2:
         reader = 1

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 SAMPLES = 600
-KNOWN = [name for name in REGISTERED if RUNNING.knows(feature_catalog.record(name))]
+KNOWN = [name for name in REGISTERED if RUNNING.knows(feature_catalog.feature_record(name))]
 NORMALIZED = needs_delta("3.3", "protocols in their lowest form")
 
 
@@ -137,7 +137,7 @@ def test_pairs_of_protocols_combine_as_in_delta(to_scala: Any) -> None:
 
 @NORMALIZED
 def test_removing_a_feature_lands_where_delta_lands(delta: Any, to_scala: Any) -> None:
-    removable = [n for n in KNOWN if RUNNING.drops(feature_catalog.record(n))]
+    removable = [n for n in KNOWN if RUNNING.drops(feature_catalog.feature_record(n))]
     draws = st.tuples(protocols(KNOWN, closed=True), st.sampled_from(removable))
     removed = 0
     for drawn, name in sample(draws, SAMPLES):
@@ -145,7 +145,7 @@ def test_removing_a_feature_lands_where_delta_lands(delta: Any, to_scala: Any) -
         dependents = [
             other
             for other in protocol.supported
-            if name in feature_catalog.record(other).required_features
+            if name in feature_catalog.feature_record(other).required_features
         ]
         if name not in protocol.supported or dependents:
             continue
@@ -160,6 +160,6 @@ def test_removing_a_feature_lands_where_delta_lands(delta: Any, to_scala: Any) -
 def test_adding_a_feature_equals_a_merge_in_delta(delta: Any, to_scala: Any) -> None:
     draws = st.tuples(protocols(KNOWN, closed=True), st.sampled_from(KNOWN))
     for protocol, name in sample(draws, SAMPLES):
-        base = to_scala(Protocol.carrying(feature_catalog.closure({name})))
+        base = to_scala(Protocol.carrying(feature_catalog.with_required_features({name})))
         merged = to_scala(protocol).merge(to_scala.many([base]))
         assert from_scala(merged) == protocol.with_feature(name), (protocol, name)

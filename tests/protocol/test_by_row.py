@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deltaproto.conflicts import Conflict, MatrixEngine, cells
-from deltaproto.conflicts.row_level import Compute, by_row
-from deltaproto.protocol.databricks_runtime import Runtime, named_runtime
-from deltaproto.protocol.isolation import DECLARABLE
+from deltaproto.conflicts import Conflict, MatrixEngine, build_cells
+from deltaproto.conflicts.row_level import Compute, resolve_by_row
+from deltaproto.protocol.databricks_runtime import Runtime, parse_runtime
+from deltaproto.protocol.isolation import DECLARABLE_LEVELS
 
 ALL = "UPDATE DELETE MERGE"
 # runtime, liquid, photon, preview setting: the operations compared by row
@@ -46,9 +46,9 @@ DOCUMENTED = [
 def test_items_7_25_29_by_runtime(
     runtime: str, liquid: bool, photon: bool | None, preview: bool | None, operations: str
 ) -> None:
-    named = named_runtime(runtime)
+    named = parse_runtime(runtime)
     assert named is not None
-    found = by_row(liquid, Compute(named.runtime, photon, preview))
+    found = resolve_by_row(liquid, Compute(named.runtime, photon, preview))
     assert found.operations == set(operations.split())
     assert runtime in found.reason or "13.3 LTS" in found.reason or "14.1" in found.reason
     if not operations and named.runtime >= Runtime(14, 0):
@@ -56,7 +56,7 @@ def test_items_7_25_29_by_runtime(
 
 
 def test_an_unknown_runtime_is_taken_for_a_current_one() -> None:
-    found = by_row(False, Compute())
+    found = resolve_by_row(False, Compute())
     assert found.operations == set(ALL.split())
     assert "14.2 or later" in found.reason
 
@@ -69,12 +69,12 @@ switches = st.sampled_from([None, False, True])
 def test_more_is_never_less(
     runtime: Runtime, liquid: bool, photon: bool | None, preview: bool | None
 ) -> None:
-    here = by_row(liquid, Compute(runtime, photon, preview)).operations
-    assert here <= by_row(True, Compute(runtime, photon, preview)).operations
-    assert here <= by_row(liquid, Compute(runtime, True, preview)).operations
-    assert here <= by_row(liquid, Compute(runtime, photon, True)).operations
+    here = resolve_by_row(liquid, Compute(runtime, photon, preview)).operations
+    assert here <= resolve_by_row(True, Compute(runtime, photon, preview)).operations
+    assert here <= resolve_by_row(liquid, Compute(runtime, True, preview)).operations
+    assert here <= resolve_by_row(liquid, Compute(runtime, photon, True)).operations
     later = Runtime(runtime.major + 1, runtime.minor)
-    assert here <= by_row(liquid, Compute(later, photon, preview)).operations
+    assert here <= resolve_by_row(liquid, Compute(later, photon, preview)).operations
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_more_is_never_less(
     ],
 )
 def test_runtimes_as_people_and_clusters_write_them(text: str, runtime: str, photon: bool) -> None:
-    named = named_runtime(text)
+    named = parse_runtime(text)
     assert named is not None
     assert (str(named.runtime), named.photon) == (runtime, photon)
 
@@ -101,22 +101,22 @@ def test_runtimes_as_people_and_clusters_write_them(text: str, runtime: str, pho
     "text", ["", "latest", "14", "14.3.2.1", "-14.3", "14.x", "spark 3.5", "1\u0664.3"]
 )
 def test_no_runtime(text: str) -> None:
-    assert named_runtime(text) is None
+    assert parse_runtime(text) is None
 
 
 @given(runtimes)
 def test_a_runtime_reads_back_as_it_is_written(runtime: Runtime) -> None:
-    named = named_runtime(str(runtime))
+    named = parse_runtime(str(runtime))
     assert named is not None
     assert named.runtime == runtime
 
 
-@pytest.mark.parametrize("level", DECLARABLE)
+@pytest.mark.parametrize("level", DECLARABLE_LEVELS)
 def test_a_pair_is_compared_by_row_only_when_both_are(level: object) -> None:
-    only_delete = by_row(True, Compute(Runtime(14, 1), False)).operations
+    only_delete = resolve_by_row(True, Compute(Runtime(14, 1), False)).operations
     found = {
         (cell.operation.value, cell.against.value): cell
-        for cell in cells(MatrixEngine.DATABRICKS, level, by_row=only_delete)  # type: ignore[arg-type]
+        for cell in build_cells(MatrixEngine.DATABRICKS, level, by_row=only_delete)  # type: ignore[arg-type]
     }
     for pair in itertools.product(ALL.split(), repeat=2):
         by_rows = pair == ("DELETE", "DELETE")

@@ -15,15 +15,15 @@ from deltaproto.conflicts import (
     ExceptionName,
     MatrixEngine,
     Operation,
-    cells,
+    build_cells,
     exceptions,
     operation,
     releases,
 )
 from deltaproto.conflicts.matrix import default_level
-from deltaproto.conflicts.notes import advice, notes
-from deltaproto.conflicts.operation import CHANGES
-from deltaproto.protocol.isolation import DECLARABLE, IsolationLevel
+from deltaproto.conflicts.notes import layout_advice, matrix_notes
+from deltaproto.conflicts.operation import CHANGE_OPERATIONS
+from deltaproto.protocol.isolation import DECLARABLE_LEVELS, IsolationLevel
 from tests.support.failures import each_row
 
 S, WS = IsolationLevel.SERIALIZABLE, IsolationLevel.WRITE_SERIALIZABLE
@@ -69,7 +69,9 @@ DOCUMENTED = {
         OPTIMIZE no    maybe maybe
         ZORDER   no    maybe maybe maybe""",
 }
-LAYOUTS = list(itertools.product(DECLARABLE, (False, True), (None, False, True), (False, True)))
+LAYOUTS = list(
+    itertools.product(DECLARABLE_LEVELS, (False, True), (None, False, True), (False, True))
+)
 
 
 def documented() -> list[tuple[str, bool, bool, str, str, str]]:
@@ -86,7 +88,9 @@ def documented() -> list[tuple[str, bool, bool, str, str, str]]:
 def laid_out(
     engine: MatrixEngine, level: IsolationLevel, *, row_level: bool | None = False, **layout: Any
 ) -> tuple[Cell, ...]:
-    return cells(engine, level, by_row=CHANGES if row_level else frozenset(), **layout)
+    return build_cells(
+        engine, level, by_row=CHANGE_OPERATIONS if row_level else frozenset(), **layout
+    )
 
 
 def matrix(
@@ -102,7 +106,9 @@ def every_matrix() -> list[tuple[Cell, ...]]:
         laid_out(DATABRICKS, level, row_level=row, deletion_vectors=dv, identity=identity)
         for level, row, dv, identity in LAYOUTS
     ]
-    found += [cells(SPARK, level, identity=i) for level in DECLARABLE for i in (False, True)]
+    found += [
+        build_cells(SPARK, level, identity=i) for level in DECLARABLE_LEVELS for i in (False, True)
+    ]
     return found
 
 
@@ -135,7 +141,7 @@ class TestEveryMatrix:
 
     def test_a_level_that_no_table_may_declare_has_no_matrix(self) -> None:
         with pytest.raises(ValueError, match="SnapshotIsolation"):
-            cells(DATABRICKS, IsolationLevel.SNAPSHOT_ISOLATION)
+            build_cells(DATABRICKS, IsolationLevel.SNAPSHOT_ISOLATION)
 
     def test_item_6_the_levels_of_tables_that_declare_none(self) -> None:
         assert default_level(DATABRICKS) is WS
@@ -170,15 +176,15 @@ class TestDatabricks:
             for cell in laid_out(DATABRICKS, level, **layout):
                 assert cell.conflict is Conflict.YES
         assert "no concurrent transactions" in " ".join(
-            notes(DATABRICKS, WS, row_level=False, identity=True)
+            matrix_notes(DATABRICKS, WS, row_level=False, identity=True)
         )
 
     def test_item_23_an_insert_that_reads_is_a_merge(self) -> None:
-        assert "behaves like MERGE" in operation.MEANING[Operation.INSERT]
-        assert "INSERT that reads" in operation.MEANING[Operation.MERGE]
+        assert "behaves like MERGE" in operation.OPERATION_MEANINGS[Operation.INSERT]
+        assert "INSERT that reads" in operation.OPERATION_MEANINGS[Operation.MERGE]
 
     def test_items_24_25_29_59_62_67_row_level_limits_are_told(self) -> None:
-        told = " ".join(notes(DATABRICKS, WS, row_level=True, identity=False))
+        told = " ".join(matrix_notes(DATABRICKS, WS, row_level=True, identity=False))
         for words in (
             "struct, array or map",
             "non-deterministic",
@@ -191,13 +197,13 @@ class TestDatabricks:
             "limitations of deletion vectors",
         ):
             assert words in told
-        off = " ".join(notes(DATABRICKS, WS, row_level=False, identity=False))
+        off = " ".join(matrix_notes(DATABRICKS, WS, row_level=False, identity=False))
         assert "Partitioned tables" in off
         cell = matrix(DATABRICKS, WS, row_level=True)["MERGE", "UPDATE"]
         assert "row-level resolution" in cell.when
         assert "same row" in cell.when
 
-    @pytest.mark.parametrize("level", DECLARABLE)
+    @pytest.mark.parametrize("level", DECLARABLE_LEVELS)
     @pytest.mark.parametrize("row_level", [False, True])
     def test_item_26_zorder_may_conflict_with_deletion_vectors(
         self, level: IsolationLevel, row_level: bool
@@ -237,19 +243,19 @@ class TestDatabricks:
         cell = matrix(DATABRICKS, WS)["UPDATE", "UPDATE"]
         assert "literal" in cell.avoid
         assert "deletion vectors" in cell.avoid
-        (jobs, merge) = advice(DATABRICKS, ["day", "a`b"], row_level=False)
+        (jobs, merge) = layout_advice(DATABRICKS, ["day", "a`b"], row_level=False)
         assert "`day`, `a``b`" in jobs
         assert "target.`day` = <literal> AND target.`a``b` = <literal>" in merge
         for engine in MatrixEngine:
-            assert "many distinct values" in advice(engine, [], row_level=False)[0]
-        assert "different rows" in advice(DATABRICKS, [], row_level=True)[0]
+            assert "many distinct values" in layout_advice(engine, [], row_level=False)[0]
+        assert "different rows" in layout_advice(DATABRICKS, [], row_level=True)[0]
 
     def test_tables_with_identity_columns_are_not_advised_to_enable_deletion_vectors(self) -> None:
         for columns in ([], ["day"]):
-            (line,) = advice(DATABRICKS, columns, row_level=False, identity=True)
+            (line,) = layout_advice(DATABRICKS, columns, row_level=False, identity=True)
             assert "one after the other" in line
             assert "Enable deletion vectors" not in line
-        assert advice(SPARK, ["day"], row_level=False, identity=True)[0].startswith(
+        assert layout_advice(SPARK, ["day"], row_level=False, identity=True)[0].startswith(
             "Concurrent jobs"
         )
 
@@ -261,13 +267,15 @@ class TestDatabricks:
             assert ("identity columns" in found[pair].when) is spared, pair
 
     def test_item_56_history_and_content_may_disagree(self) -> None:
-        told = " ".join(notes(DATABRICKS, WS, row_level=False, identity=False))
+        told = " ".join(matrix_notes(DATABRICKS, WS, row_level=False, identity=False))
         assert "history and content may disagree" in told
         assert "was never in the log" in told
 
     def test_item_57_serializable_makes_blind_appends_conflict(self) -> None:
         assert matrix(DATABRICKS, S)["UPDATE", "INSERT"].exceptions == (ExceptionName.APPEND,)
-        assert "blind appends" in " ".join(notes(DATABRICKS, S, row_level=False, identity=False))
+        assert "blind appends" in " ".join(
+            matrix_notes(DATABRICKS, S, row_level=False, identity=False)
+        )
 
     @pytest.mark.parametrize("one", ["UPDATE", "DELETE", "MERGE"])
     def test_item_58_several_changes_may_read_a_blind_append(self, one: str) -> None:
@@ -302,7 +310,7 @@ LETTERS = dict(zip("ARDMPTW", ExceptionName, strict=True))
 
 
 class TestDeltaSpark:
-    @pytest.mark.parametrize("level", DECLARABLE)
+    @pytest.mark.parametrize("level", DECLARABLE_LEVELS)
     def test_the_matrix_is_that_of_the_conflict_checker(self, level: IsolationLevel) -> None:
         found = matrix(SPARK, level)
         header, *lines = SPARK_SERIALIZABLE.strip().splitlines()
@@ -361,11 +369,11 @@ class TestDeltaSpark:
 
     def test_it_has_no_row_level_concurrency(self) -> None:
         with pytest.raises(ValueError, match="row-level"):
-            cells(SPARK, S, by_row=CHANGES)
+            build_cells(SPARK, S, by_row=CHANGE_OPERATIONS)
 
     def test_delta_rs_is_not_promised_to_abort(self) -> None:
         for engine in MatrixEngine:
-            last = notes(engine, S, row_level=False, identity=False)[-1]
+            last = matrix_notes(engine, S, row_level=False, identity=False)[-1]
             assert "pause" in last
             assert "delta-rs#3665" in last
 
@@ -373,7 +381,7 @@ class TestDeltaSpark:
 class TestExceptions:
     @pytest.mark.parametrize("name", ExceptionName)
     def test_item_68_each_has_causes_and_remedies(self, name: ExceptionName) -> None:
-        record = exceptions.record(name)
+        record = exceptions.exception_record(name)
         assert record.causes
         for cause in record.causes:
             assert all(cause)
@@ -381,7 +389,7 @@ class TestExceptions:
         assert ("databricks" in record.engines) == (name is not ExceptionName.WRITE)
 
     def test_items_28_and_69_the_three_causes_of_a_changed_protocol(self) -> None:
-        upgrade, replace, empty = exceptions.record(ExceptionName.PROTOCOL).causes
+        upgrade, replace, empty = exceptions.exception_record(ExceptionName.PROTOCOL).causes
         assert (upgrade.name, replace.name, empty.name) == (
             "upgrade",
             "concurrent create or replace",
@@ -391,17 +399,17 @@ class TestExceptions:
         assert "create the table" in empty.avoid
 
     def test_item_70_an_append_is_avoided_with_disjoint_predicates(self) -> None:
-        first = exceptions.record(ExceptionName.APPEND).causes[0]
+        first = exceptions.exception_record(ExceptionName.APPEND).causes[0]
         assert "explicit, disjoint predicates" in first.avoid
         assert "literal" in first.avoid
 
     def test_item_54_a_write_that_updates_the_schema(self) -> None:
-        causes = exceptions.record(ExceptionName.METADATA).causes
+        causes = exceptions.exception_record(ExceptionName.METADATA).causes
         assert any(cause.name == "a write that updates the schema" for cause in causes)
 
     @pytest.mark.parametrize("name", ExceptionName)
     def test_names_are_found_in_any_spelling(self, name: ExceptionName) -> None:
-        record = exceptions.record(name)
+        record = exceptions.exception_record(name)
         short = name.removesuffix("Exception")
         for text in (
             str(name),
@@ -414,21 +422,21 @@ class TestExceptions:
             f"[{record.error_class}]",
             f"{record.error_class}.WITHOUT_HINT",
         ):
-            assert exceptions.search(text)[0] is record, text
+            assert exceptions.find_exception(text)[0] is record, text
 
     @given(st.text(max_size=40))
     def test_no_text_breaks_the_look_ups(self, text: str) -> None:
-        for search in (exceptions.search, operation.search):
+        for search in (exceptions.find_exception, operation.find_operation):
             found, near = search(text)
             assert found is None or near == ()
 
     def test_the_nearest_names_are_offered(self) -> None:
-        assert exceptions.search("ConcurentApend")[1][0] == "ConcurrentAppendException"
-        assert operation.search("UPSERT")[1]
-        assert operation.search("OPTIMISE")[1][0] == "OPTIMIZE"
+        assert exceptions.find_exception("ConcurentApend")[1][0] == "ConcurrentAppendException"
+        assert operation.find_operation("UPSERT")[1]
+        assert operation.find_operation("OPTIMISE")[1][0] == "OPTIMIZE"
 
     @pytest.mark.parametrize("name", Operation)
     def test_operations_are_found_in_any_spelling(self, name: Operation) -> None:
         for text in (str(name), name.lower(), name.replace(" ", "-"), name.replace(" ", "_")):
-            assert operation.search(text) == (name, ())
-        assert operation.search("merge into")[0] is Operation.MERGE
+            assert operation.find_operation(text) == (name, ())
+        assert operation.find_operation("merge into")[0] is Operation.MERGE

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from deltaproto.protocol.decoding import decoded, holds_list, members
+from deltaproto.protocol.decoding import decode_json, decode_members, holds_list
 
 NAMES = ("txnId", "protocol", "allFiles")
 keys = st.sampled_from((*NAMES, "fields", "other", "a\u0000b")) | st.text(max_size=4)
@@ -94,7 +94,7 @@ def same(one: Any, other: Any) -> bool:
 @example(b"\xef\xbb\xbf1")
 @example(b'"\xff"')
 def test_any_value(text: bytes) -> None:
-    fast, slow = both(lambda: decoded(text))
+    fast, slow = both(lambda: decode_json(text))
     assert same(fast, slow)
 
 
@@ -103,14 +103,14 @@ def test_any_value(text: bytes) -> None:
 @example(b'{"txnId":1,"txnId":null}')
 @example(b"[1]")
 def test_some_members(text: bytes) -> None:
-    fast, slow = both(lambda: members(text, NAMES))
+    fast, slow = both(lambda: decode_members(text, NAMES))
     try:
         text.decode()
     except UnicodeDecodeError:
         # What is passed over is not decoded.
         return
     assert same(fast, slow)
-    whole = outcome(lambda: decoded(text))
+    whole = outcome(lambda: decode_json(text))
     if isinstance(whole, dict):
         wanted = {name: whole[name] for name in NAMES if whole.get(name) is not None}
         assert same(slow, wanted)
@@ -128,14 +128,14 @@ def test_some_members(text: bytes) -> None:
 def test_a_list_in_an_object(text: str) -> None:
     fast, slow = both(lambda: holds_list(text, "fields"))
     assert fast is slow
-    whole = outcome(lambda: decoded(text))
+    whole = outcome(lambda: decode_json(text))
     assert slow is (isinstance(whole, dict) and isinstance(whole.get("fields"), list))
 
 
 @pytest.mark.parametrize("depth", [10, 100_000])
 def test_depth_is_bounded(depth: int) -> None:
     text = b"[" * depth + b"]" * depth
-    fast, slow = both(lambda: decoded(text))
+    fast, slow = both(lambda: decode_json(text))
     assert (fast is RecursionError) is (slow is RecursionError) is (depth > 1000)
 
 
@@ -144,5 +144,5 @@ def test_a_deep_schema_is_judged_the_same(depth: int) -> None:
     text = '{"fields":[' + "[" * depth + "]" * depth + "]}"
     fast, slow = both(lambda: holds_list(text, "fields"))
     assert fast is slow
-    whole = outcome(lambda: decoded(text))
+    whole = outcome(lambda: decode_json(text))
     assert slow is (whole is not RecursionError)

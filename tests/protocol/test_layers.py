@@ -15,10 +15,10 @@ from deltaproto.protocol.isolation import (
     IsolationLevel,
     RowLevelSupport,
     WriterEngine,
-    isolation,
+    evaluate_isolation,
     row_level_concurrency,
 )
-from deltaproto.protocol.layers import feature_states, reasons
+from deltaproto.protocol.layers import explain_versions, feature_states
 from deltaproto.protocol.metadata import Metadata
 from deltaproto.protocol.protocol import Protocol
 from tests.protocol.strategies import protocols
@@ -42,7 +42,7 @@ def test_every_supported_feature_has_a_state_with_a_way_in(
     for state in states:
         assert state.listed or state.implied
         for other in state.required_by:
-            assert state.name in feature_catalog.record(other).required_features
+            assert state.name in feature_catalog.feature_record(other).required_features
         if state.name in (protocol.reader_features or ()):
             assert state.kind is FeatureKind.READER_WRITER
 
@@ -57,7 +57,7 @@ def test_no_schema_breaks_the_reading_of_traits(value: object) -> None:
 
 @given(protocols())
 def test_reasons_name_both_versions(protocol: Protocol) -> None:
-    reader, writer = reasons(protocol)
+    reader, writer = explain_versions(protocol)
     assert reader.startswith(f"reader {protocol.min_reader_version}: ")
     assert writer.startswith(f"writer {protocol.min_writer_version}: ")
 
@@ -148,7 +148,7 @@ def test_items_6_and_15_each_engine_reads_the_level_its_own_way(
     delta_rs: IsolationLevel,
     valid: bool,
 ) -> None:
-    found = isolation(declared)
+    found = evaluate_isolation(declared)
     assert found.effective[WriterEngine.DELTA_SPARK] is spark
     assert found.effective[WriterEngine.DELTA_RS] is delta_rs
     assert found.valid is valid
@@ -231,6 +231,8 @@ def test_the_cost_grows_with_the_number_of_features_and_no_faster() -> None:
 def test_every_required_feature_names_its_dependents() -> None:
     every = frozenset(feature.name for feature in feature_catalog.all_features())
     for name in every:
-        expected = sorted(o for o in every if name in feature_catalog.record(o).required_features)
-        assert feature_catalog.dependents(name, every) == tuple(expected)
-        assert feature_catalog.dependents(name, frozenset()) == ()
+        expected = sorted(
+            o for o in every if name in feature_catalog.feature_record(o).required_features
+        )
+        assert feature_catalog.find_dependents(name, every) == tuple(expected)
+        assert feature_catalog.find_dependents(name, frozenset()) == ()

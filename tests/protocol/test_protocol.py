@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.protocol import Protocol
-from deltaproto.protocol.violations import Breach, InvalidProtocol
+from deltaproto.protocol.violations import InvalidProtocol, ViolationKind
 from tests.protocol.strategies import NAMES, UNKNOWN, lowest_protocols, protocols
 
 
@@ -52,11 +52,11 @@ def test_merge_is_monotone_and_normalized(a: Protocol, b: Protocol) -> None:
 
 @given(lowest_protocols(), st.sampled_from(NAMES))
 def test_taking_back_what_was_added_gives_the_protocol_back(protocol: Protocol, name: str) -> None:
-    required = feature_catalog.closure({name}) - {name}
+    required = feature_catalog.with_required_features({name}) - {name}
     needed = {
         other
         for other in protocol.supported
-        if name in feature_catalog.record(other).required_features
+        if name in feature_catalog.feature_record(other).required_features
     }
     if name in protocol.supported or not required <= protocol.supported or needed:
         return
@@ -66,7 +66,7 @@ def test_taking_back_what_was_added_gives_the_protocol_back(protocol: Protocol, 
 @given(lowest_protocols(), st.sampled_from(NAMES))
 def test_adding_a_feature_supports_it_and_what_it_requires(protocol: Protocol, name: str) -> None:
     richer = protocol.with_feature(name)
-    assert richer.supported == protocol.supported | feature_catalog.closure({name})
+    assert richer.supported == protocol.supported | feature_catalog.with_required_features({name})
     assert protocol.can_upgrade_to(richer)
     assert richer.with_feature(name) == richer
 
@@ -155,18 +155,21 @@ def test_dropping_may_leave_checkpoint_protection() -> None:
 @pytest.mark.parametrize(
     ("action", "breach"),
     [
-        ({"minReaderVersion": 0, "minWriterVersion": 2}, Breach.VERSION),
-        ({"minReaderVersion": 4, "minWriterVersion": 7, "writerFeatures": []}, Breach.VERSION),
-        ({"minReaderVersion": 1, "minWriterVersion": 8}, Breach.VERSION),
-        ({"minReaderVersion": 3, "minWriterVersion": 5, "readerFeatures": []}, Breach.PAIR),
-        ({"minReaderVersion": 1, "minWriterVersion": 7}, Breach.LIST_MISSING),
+        ({"minReaderVersion": 0, "minWriterVersion": 2}, ViolationKind.VERSION),
+        (
+            {"minReaderVersion": 4, "minWriterVersion": 7, "writerFeatures": []},
+            ViolationKind.VERSION,
+        ),
+        ({"minReaderVersion": 1, "minWriterVersion": 8}, ViolationKind.VERSION),
+        ({"minReaderVersion": 3, "minWriterVersion": 5, "readerFeatures": []}, ViolationKind.PAIR),
+        ({"minReaderVersion": 1, "minWriterVersion": 7}, ViolationKind.LIST_MISSING),
         (
             {"minReaderVersion": 3, "minWriterVersion": 7, "writerFeatures": []},
-            Breach.LIST_MISSING,
+            ViolationKind.LIST_MISSING,
         ),
         (
             {"minReaderVersion": 1, "minWriterVersion": 2, "writerFeatures": []},
-            Breach.LIST_UNEXPECTED,
+            ViolationKind.LIST_UNEXPECTED,
         ),
         (
             {
@@ -175,20 +178,20 @@ def test_dropping_may_leave_checkpoint_protection() -> None:
                 "readerFeatures": ["deletionVectors"],
                 "writerFeatures": [],
             },
-            Breach.NOT_IN_WRITER_LIST,
+            ViolationKind.NOT_IN_WRITER_LIST,
         ),
         (
             {"minReaderVersion": 2, "minWriterVersion": 7, "writerFeatures": ["deletionVectors"]},
-            Breach.NOT_FOR_READERS,
+            ViolationKind.NOT_FOR_READERS,
         ),
         (
             {"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": ["columnMapping"]},
-            Breach.NOT_FOR_READERS,
+            ViolationKind.NOT_FOR_READERS,
         ),
     ],
 )
 def test_items_13_and_14_forbidden_combinations_are_refused_with_the_reason(
-    action: dict[str, Any], breach: Breach
+    action: dict[str, Any], breach: ViolationKind
 ) -> None:
     with pytest.raises(InvalidProtocol) as refused:
         Protocol.parse(action)

@@ -8,13 +8,13 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from deltaproto.protocol import feature_catalog
-from deltaproto.protocol.feature import Feature, Need, Requirement
-from deltaproto.protocol.layers import reasons
+from deltaproto.protocol.feature import Feature, Requirement, RequirementKind
+from deltaproto.protocol.layers import explain_versions
 from deltaproto.protocol.protocol import Protocol
 from tests.support.failures import each_row
 from tests.support.golden import Text
 
-FEATURES = [f for f in feature_catalog.all_features() if feature_catalog.registered(f.name)]
+FEATURES = [f for f in feature_catalog.all_features() if feature_catalog.is_registered(f.name)]
 DEPENDENT = "DELTA_FEATURE_DROP_DEPENDENT_FEATURE"
 
 
@@ -37,32 +37,32 @@ def test_a_drop_is_refused_while_another_feature_needs_it(feature: Feature) -> N
 # and `TableFeature.requiredFeatures`.
 REQUIRED = {
     "icebergCompatV1": {
-        (Need.ENABLED, "columnMapping"),
-        (Need.NOT_SUPPORTED, "deletionVectors"),
-        (Need.NOT_ENABLED, "icebergCompatV2"),
-        (Need.NOT_ENABLED, "icebergCompatV3"),
+        (RequirementKind.ENABLED, "columnMapping"),
+        (RequirementKind.NOT_SUPPORTED, "deletionVectors"),
+        (RequirementKind.NOT_ENABLED, "icebergCompatV2"),
+        (RequirementKind.NOT_ENABLED, "icebergCompatV3"),
     },
     "icebergCompatV2": {
-        (Need.ENABLED, "columnMapping"),
-        (Need.NOT_ENABLED, "deletionVectors"),
-        (Need.NOT_ENABLED, "icebergCompatV1"),
-        (Need.NOT_ENABLED, "icebergCompatV3"),
+        (RequirementKind.ENABLED, "columnMapping"),
+        (RequirementKind.NOT_ENABLED, "deletionVectors"),
+        (RequirementKind.NOT_ENABLED, "icebergCompatV1"),
+        (RequirementKind.NOT_ENABLED, "icebergCompatV3"),
     },
     "icebergCompatV3": {
-        (Need.ENABLED, "columnMapping"),
-        (Need.ENABLED, "rowTracking"),
-        (Need.NOT_ENABLED, "icebergCompatV1"),
-        (Need.NOT_ENABLED, "icebergCompatV2"),
+        (RequirementKind.ENABLED, "columnMapping"),
+        (RequirementKind.ENABLED, "rowTracking"),
+        (RequirementKind.NOT_ENABLED, "icebergCompatV1"),
+        (RequirementKind.NOT_ENABLED, "icebergCompatV2"),
     },
-    "variantShredding": {(Need.SUPPORTED, "variantType")},
-    "rowTracking": {(Need.SUPPORTED, "domainMetadata")},
-    "clustering": {(Need.SUPPORTED, "domainMetadata")},
+    "variantShredding": {(RequirementKind.SUPPORTED, "variantType")},
+    "rowTracking": {(RequirementKind.SUPPORTED, "domainMetadata")},
+    "clustering": {(RequirementKind.SUPPORTED, "domainMetadata")},
 }
 
 
 @pytest.mark.parametrize("name", REQUIRED)
 def test_what_a_feature_requires(name: str) -> None:
-    requires = feature_catalog.record(name).requires
+    requires = feature_catalog.feature_record(name).requires
     assert {(r.need, r.feature) for r in requires} == REQUIRED[name]
 
 
@@ -70,8 +70,8 @@ def test_every_requirement_is_of_a_known_feature_and_has_a_source() -> None:
     for feature in feature_catalog.all_features():
         for each in feature.requires:
             assert isinstance(each, Requirement)
-            assert isinstance(each.need, Need)
-            assert feature_catalog.find(each.feature) is not None, (feature.name, each)
+            assert isinstance(each.need, RequirementKind)
+            assert feature_catalog.find_feature(each.feature) is not None, (feature.name, each)
             assert each.source
 
 
@@ -99,5 +99,7 @@ def test_why_a_protocol_is_what_it_is(snapshot: SnapshotAssertion) -> None:
             action["readerFeatures"] = features
         # As tables hold them, sound or not.
         listed.append(Protocol.stored(action))
-    lines = [f"{p} {sorted(p.supported)}: {'; '.join(reasons(p))}" for p in (*pairs, *listed)]
+    lines = [
+        f"{p} {sorted(p.supported)}: {'; '.join(explain_versions(p))}" for p in (*pairs, *listed)
+    ]
     assert "\n".join(lines) + "\n" == snapshot(extension_class=Text)

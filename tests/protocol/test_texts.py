@@ -8,16 +8,25 @@ from collections.abc import Iterator
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from deltaproto.conflicts import Cell, MatrixEngine, cells
+from deltaproto.conflicts import Cell, MatrixEngine, build_cells
 from deltaproto.conflicts.classify import classify
-from deltaproto.conflicts.notes import advice, notes
-from deltaproto.conflicts.operation import CHANGES, Operation
-from deltaproto.conflicts.query import Classification, needed_by_merge, needs_predicate, predicates
-from deltaproto.conflicts.row_level import Compute, by_row
+from deltaproto.conflicts.notes import layout_advice, matrix_notes
+from deltaproto.conflicts.operation import CHANGE_OPERATIONS, Operation
+from deltaproto.conflicts.query import (
+    Classification,
+    merge_requirements,
+    missing_predicates,
+    why_predicate_needed,
+)
+from deltaproto.conflicts.row_level import Compute, resolve_by_row
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.databricks_runtime import Runtime
 from deltaproto.protocol.feature import Trace
-from deltaproto.protocol.isolation import DECLARABLE, isolation, row_level_concurrency
+from deltaproto.protocol.isolation import (
+    DECLARABLE_LEVELS,
+    evaluate_isolation,
+    row_level_concurrency,
+)
 from deltaproto.protocol.layers import feature_states
 from deltaproto.protocol.metadata import Metadata
 from deltaproto.protocol.protocol import Protocol
@@ -42,23 +51,30 @@ MORE_STATEMENTS = (
 
 def layouts(engine: MatrixEngine) -> Iterator[tuple[str, tuple[Cell, ...]]]:
     """Every matrix of an engine, with what it is for."""
-    for level, identity in itertools.product(DECLARABLE, (False, True)):
+    for level, identity in itertools.product(DECLARABLE_LEVELS, (False, True)):
         name = f"{level}{', identity' if identity else ''}"
         if engine is MatrixEngine.DELTA_SPARK:
-            yield name, cells(engine, level, identity=identity)
+            yield name, build_cells(engine, level, identity=identity)
             continue
         if engine is MatrixEngine.DELTA_RS:
             for release in ((0, 18), (0, 25), (1, 1), (1, 2), (1, 3), (1, 4), (1, 6, 6)):
                 if not identity:
-                    yield f"{level}, {release}", cells(engine, level, release=release)
+                    yield f"{level}, {release}", build_cells(engine, level, release=release)
             continue
         for vectors in YES_NO_UNKNOWN:
-            found = cells(engine, level, deletion_vectors=vectors, identity=identity)
+            found = build_cells(engine, level, deletion_vectors=vectors, identity=identity)
             yield f"{name}, vectors {vectors}", found
         # What runtimes resolve by row: all changes, all but MERGE, or DELETE alone.
-        for rows in (CHANGES, CHANGES - {Operation.MERGE}, frozenset({Operation.DELETE})):
+        for rows in (
+            CHANGE_OPERATIONS,
+            CHANGE_OPERATIONS - {Operation.MERGE},
+            frozenset({Operation.DELETE}),
+        ):
             names = " ".join(sorted(rows))
-            yield f"{name}, {names} by row", cells(engine, level, by_row=rows, identity=identity)
+            yield (
+                f"{name}, {names} by row",
+                build_cells(engine, level, by_row=rows, identity=identity),
+            )
 
 
 @pytest.mark.parametrize("engine", MatrixEngine)
@@ -79,15 +95,19 @@ def test_each_cell_of_every_matrix(engine: MatrixEngine, snapshot: SnapshotAsser
 @pytest.mark.parametrize("engine", MatrixEngine)
 def test_notes_and_advice(engine: MatrixEngine, snapshot: SnapshotAssertion) -> None:
     lines = []
-    for level, rows, identity in itertools.product(DECLARABLE, (True, False), YES_NO_UNKNOWN):
+    for level, rows, identity in itertools.product(
+        DECLARABLE_LEVELS, (True, False), YES_NO_UNKNOWN
+    ):
         lines += [f"{level}, by row {rows}, identity {identity}"]
-        lines += notes(engine, level, row_level=rows, identity=identity)
+        lines += matrix_notes(engine, level, row_level=rows, identity=identity)
     for runtime in RUNTIMES:
-        told = notes(engine, DECLARABLE[0], row_level=True, identity=False, runtime=runtime)
+        told = matrix_notes(
+            engine, DECLARABLE_LEVELS[0], row_level=True, identity=False, runtime=runtime
+        )
         lines += [f"runtime {runtime}", *told]
     for rows, columns in itertools.product((True, False), ((), ("a",), ("a", "b`c"))):
         lines += [f"partitioned by {columns}, by row {rows}"]
-        lines += advice(engine, columns, row_level=rows)
+        lines += layout_advice(engine, columns, row_level=rows)
     assert "\n".join(lines) + "\n" == snapshot(extension_class=Text)
 
 
@@ -96,7 +116,7 @@ def test_what_is_compared_by_row(snapshot: SnapshotAssertion) -> None:
     for runtime, photon, preview in itertools.product(RUNTIMES, YES_NO_UNKNOWN, YES_NO_UNKNOWN):
         for liquid in (True, False):
             compute = Compute(runtime, photon, preview)
-            found = by_row(liquid, compute)
+            found = resolve_by_row(liquid, compute)
             operations = ", ".join(sorted(found.operations))
             asked = f"liquid {liquid}, {runtime}, photon {photon}, preview {preview}"
             lines += [f"{asked}: {operations}: {found.reason}"]
@@ -118,12 +138,12 @@ def _told(found: Classification) -> Iterator[str]:
     if found.condition is not None:
         yield f"  condition: {found.condition.target} {sorted(found.condition.literals)}"
     for columns in ((), ("p",), ("id", "P", "a`b")):
-        yield from (f"  {columns}: {text}" for text in predicates(found, columns))
+        yield from (f"  {columns}: {text}" for text in missing_predicates(found, columns))
     for runtime, photon in itertools.product(RUNTIMES, YES_NO_UNKNOWN):
-        for text in needed_by_merge(found, Compute(runtime, photon)):
+        for text in merge_requirements(found, Compute(runtime, photon)):
             yield f"  {runtime}, photon {photon}: {text}"
         if photon:
-            for text in needs_predicate(found, runtime):
+            for text in why_predicate_needed(found, runtime):
                 yield f"  {runtime}: {text}"
 
 
@@ -198,7 +218,7 @@ def test_layers_of_features(name: str, snapshot: SnapshotAssertion) -> None:
 
 @pytest.mark.parametrize("declared", [None, "Serializable", "writeserializable", "snapshot", " "])
 def test_isolation_levels(declared: str | None, snapshot: SnapshotAssertion) -> None:
-    found = isolation(declared)
+    found = evaluate_isolation(declared)
     lines = [f"{found.declared} {found.valid}"]
     lines += [f"{engine}: {level}" for engine, level in found.effective.items()]
     assert "\n".join(lines) + "\n" == snapshot(extension_class=Text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from deltaproto.sql.tokens import scan, tokens
+from deltaproto.sql.tokens import scan_tokens, tokenize
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ from deltaproto.sql.tokens import scan, tokens
     ],
 )
 def test_what_a_token_stands_for(written: str, value: str) -> None:
-    (token,) = scan(written)
+    (token,) = scan_tokens(written)
     assert token.value == value
     assert (token.start, token.end) == (0, len(written))
 
@@ -44,4 +44,4 @@ def test_what_a_token_stands_for(written: str, value: str) -> None:
     ],
 )
 def test_comments_and_last_semicolons_are_left_out(sql: str, keys: list[str]) -> None:
-    assert [token.key for token in tokens(sql)] == keys
+    assert [token.key for token in tokenize(sql)] == keys

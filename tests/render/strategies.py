@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from deltaproto.errors import ErrorCode, TableError
-from deltaproto.policy.finding import Finding, Severity, Suppressed
+from deltaproto.policy.finding import Finding, Severity, Suppression
 from deltaproto.policy.rule import Rule
 from deltaproto.policy.rules import all_rules, find_rule
 from deltaproto.render.findings import Report, RulePage
@@ -60,7 +60,7 @@ reports = st.builds(
     table=texts,
     location=st.none() | locations,
     findings=st.lists(findings, max_size=3).map(tuple),
-    suppressed=st.lists(st.builds(Suppressed, findings, texts, st.none() | texts), max_size=2).map(
+    suppressed=st.lists(st.builds(Suppression, findings, texts, st.none() | texts), max_size=2).map(
         tuple
     ),
     error=st.none() | st.builds(TableError, st.sampled_from(ErrorCode), texts, texts),
@@ -88,7 +88,7 @@ ORDERS = Report(
         finding(),
         finding("DP103", Severity.ERROR, "it is needed", "add it", feature="deletionVectors"),
     ),
-    (Suppressed(finding("DP108", Severity.WARNING, client="delta-rs"), "known", "2027-01-31"),),
+    (Suppression(finding("DP108", Severity.WARNING, client="delta-rs"), "known", "2027-01-31"),),
 )
 CLEAN = Report("clean", "s3://lake/clean")
 MISSING = Report(

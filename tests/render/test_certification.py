@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from deltaproto.certification.entry import Left
+from deltaproto.certification.entry import Discrepancy
 from deltaproto.certification.fixtures.recipe import FeatureEvidence
 from deltaproto.clients.measurement import (
     MeasuredOutcome,
@@ -21,7 +21,7 @@ from deltaproto.clients.verdict import Verdict
 from deltaproto.render.certification.words import MEANINGS, TONES, Certified
 from deltaproto.render.certification.write import write_certified
 from deltaproto.render.interface import PageFormat
-from deltaproto.render.schemas import schema
+from deltaproto.render.schemas import load_schema
 from tests.certification.made import case
 from tests.support.contract import validate
 
@@ -38,7 +38,7 @@ CELLS = (
 )
 
 
-def certified(*cells: MeasurementCell, differences: tuple[Left, ...] = ()) -> Certified:
+def certified(*cells: MeasurementCell, differences: tuple[Discrepancy, ...] = ()) -> Certified:
     measured = Measurement(
         "mine", "scan", "1.0", "1.0", 1, "abc", "2026-11-22", "deltaproto 0", "3.11",
         ("mine==1.0",), 2, 12.3, cells or CELLS,
@@ -74,7 +74,7 @@ def test_what_clients_say_stays_text(format_: PageFormat) -> None:
 
 
 def test_json_follows_its_schema() -> None:
-    left = Left("plain", Access.READ, Verdict.OK, MeasuredOutcome.WRONG, "because")
+    left = Discrepancy("plain", Access.READ, Verdict.OK, MeasuredOutcome.WRONG, "because")
     document = json.loads(written(PageFormat.JSON, certified(differences=(left,))))
     validate("certify", document)
     assert document["differences"][0]["looser"] is True
@@ -84,7 +84,7 @@ def test_json_follows_its_schema() -> None:
 
 
 def test_the_schema_has_every_word_of_the_code() -> None:
-    cell: dict[str, Any] = schema("certify")["$defs"]["cell"]["properties"]
+    cell: dict[str, Any] = load_schema("certify")["$defs"]["cell"]["properties"]
     assert cell["outcome"]["enum"] == [str(each) for each in MeasuredOutcome]
     assert cell["operation"]["enum"] == [str(each) for each in ResultColumn]
     assert set(cell["state"]["enum"]) == set(FeatureEvidence)
@@ -98,6 +98,6 @@ def test_a_clean_client_is_told_so() -> None:
 
 
 def test_a_promise_too_many_stands_out() -> None:
-    left = Left("plain", Access.READ, Verdict.OK, MeasuredOutcome.WRONG, "because")
+    left = Discrepancy("plain", Access.READ, Verdict.OK, MeasuredOutcome.WRONG, "because")
     text = written(PageFormat.TEXT, certified(differences=(left,)))
     assert "promises too much on 1 of them" in text

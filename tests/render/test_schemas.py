@@ -17,10 +17,10 @@ from deltaproto.planning.plan import StreamEffect
 from deltaproto.planning.predict.outcome import Rewrite
 from deltaproto.planning.statement import Action
 from deltaproto.policy.finding import Severity
-from deltaproto.protocol.feature import FeatureKind, FeatureStatus, Need
+from deltaproto.protocol.feature import FeatureKind, FeatureStatus, RequirementKind
 from deltaproto.protocol.isolation import IsolationLevel, RowLevelSupport, WriterEngine
 from deltaproto.protocol.table_state import ReaderName
-from deltaproto.render.schemas import schema
+from deltaproto.render.schemas import load_schema
 from tests.conftest import Ran
 from tests.support.contract import validate
 from tests.support.failures import each_row
@@ -33,7 +33,7 @@ Cli = Callable[..., Ran]
 class TestSchemas:
     @pytest.mark.parametrize("command", [*COMMANDS, "history", "error"])
     def test_each_is_a_valid_schema_that_explains_itself(self, command: str) -> None:
-        document = schema(command)
+        document = load_schema(command)
         Draft202012Validator.check_schema(document)
         assert document["$id"] == f"{command}.schema.json"
         assert document["title"]
@@ -51,14 +51,14 @@ class TestSchemas:
 
     def test_an_output_without_a_schema_is_an_error(self) -> None:
         with pytest.raises(FileNotFoundError):
-            schema("nosuch")
+            load_schema("nosuch")
 
     def test_the_closed_lists_are_those_of_the_code(self) -> None:
-        defs = schema("inspect")["$defs"]
+        defs = load_schema("inspect")["$defs"]
         feature, finding = defs["feature"]["properties"], defs["finding"]["properties"]
         isolation = defs["isolation"]["properties"]
-        record = schema("features")["$defs"]["feature"]["properties"]
-        rule = schema("explain")["$defs"]["rule"]["properties"]
+        record = load_schema("features")["$defs"]["feature"]["properties"]
+        rule = load_schema("explain")["$defs"]["rule"]["properties"]
         for shown, declared in (
             (defs["error"]["properties"]["code"], ErrorCode),
             (feature["kind"], FeatureKind),
@@ -70,7 +70,7 @@ class TestSchemas:
             (defs["readers"]["propertyNames"], ReaderName),
             (isolation["effective"]["propertyNames"], WriterEngine),
             (isolation["row_level_concurrency"]["properties"]["databricks"], RowLevelSupport),
-            (record["requires"]["items"]["properties"]["need"], Need),
+            (record["requires"]["items"]["properties"]["need"], RequirementKind),
         ):
             assert sorted(shown["enum"]) == sorted(declared), declared
         assert {*defs["level"]["enum"]} == {*IsolationLevel, None}
@@ -79,7 +79,7 @@ class TestSchemas:
 
 
 def test_the_closed_lists_of_plans_are_those_of_the_code() -> None:
-    defs = schema("plan-upgrade")["$defs"]
+    defs = load_schema("plan-upgrade")["$defs"]
     step, plan = defs["step"]["properties"], defs["plan"]["properties"]
     conflict = step["conflicts"]["items"]["properties"]
     change = plan["clients"]["items"]["properties"]

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from deltaproto.tables.java import connect_server as server_package
+from deltaproto.tables.java import connect_server_packages as server_package
 from tests.support.engines import missing
 from tests.support.spark_settings import SHORT_LIVED, SMALL_TABLES
 

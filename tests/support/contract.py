@@ -8,7 +8,7 @@ from typing import Any
 
 from jsonschema import Draft202012Validator
 
-from deltaproto.render.schemas import schema
+from deltaproto.render.schemas import load_schema
 from tests.conftest import Ran
 
 
@@ -19,7 +19,7 @@ def validate(command: str, document: dict[str, Any]) -> None:
 @cache
 def _validator(command: str) -> Draft202012Validator:
     checker = Draft202012Validator.FORMAT_CHECKER
-    return Draft202012Validator(schema(command), format_checker=checker)
+    return Draft202012Validator(load_schema(command), format_checker=checker)
 
 
 def documents(ran: Ran, command: str) -> list[dict[str, Any]]:

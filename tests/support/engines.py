@@ -39,7 +39,7 @@ def needs_delta(release: str, what: str) -> pytest.MarkDecorator:
 
 def needs_feature(name: str) -> pytest.MarkDecorator:
     """The test needs an engine that knows the feature; the profile says since when they do."""
-    since = feature_catalog.record(name).since.delta_spark
+    since = feature_catalog.feature_record(name).since.delta_spark
     assert since is not None, f"no delta-spark knows {name}"
     return needs_delta(since.removesuffix(" (read)"), name)
 
@@ -68,6 +68,6 @@ def for_running(words: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _drop_since(name: str) -> str:
-    since = feature_catalog.record(name).drop.delta_spark
+    since = feature_catalog.feature_record(name).drop.delta_spark
     assert since is not None, f"no delta-spark drops {name}"
     return since

@@ -19,4 +19,4 @@ def retry_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workers, "_PAUSE_SECONDS", 0.0)
     monkeypatch.setitem(opening._RETRIES, "backoff", _AT_ONCE)
     # Stores opened earlier keep the pauses they were opened with.
-    opening._shared.cache_clear()
+    opening._cached_store.cache_clear()

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from deltaproto.plan_inputs.from_log import load_plan_input
-from deltaproto.planning.ddl.parse import parse
-from deltaproto.planning.search.route import predict
+from deltaproto.planning.ddl.parse import parse_script
+from deltaproto.planning.search.route import predict_statement
 from deltaproto.protocol.table_state import SparkSettings
 from tests.support.engines import RUNNING, needs_delta
 
@@ -155,8 +155,8 @@ def test_statements_do_what_is_predicted(sql: str, spark: SparkSession, table: s
     before = version(spark, table)
     given = load_plan_input(table, {}, SETTINGS, 0.0)
     statement = sql.format(t=table)
-    (parsed,) = parse(statement)
-    said = predict(parsed.statement, given.table, RUNNING)
+    (parsed,) = parse_script(statement)
+    said = predict_statement(parsed.statement, given.table, RUNNING)
     error = None
     try:
         spark.sql(statement).collect()

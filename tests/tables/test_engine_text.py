@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from deltaproto.tables.engine_errors import is_gone
+from deltaproto.tables.engine_errors import is_connection_lost
 
 
 @pytest.mark.parametrize(
@@ -23,4 +23,4 @@ from deltaproto.tables.engine_errors import is_gone
     ],
 )
 def test_a_spark_that_went_away_is_told_from_one_that_refuses(text: str, gone: bool) -> None:
-    assert is_gone(text) is gone
+    assert is_connection_lost(text) is gone

@@ -4,8 +4,12 @@ import pytest
 
 from deltaproto.errors import ErrorCode
 from deltaproto.protocol.table_state import SparkSettings
-from deltaproto.tables.java import file_systems
-from deltaproto.tables.storage.through_spark import hadoop_conf, surrounding_conf, unreachable
+from deltaproto.tables.java import file_system_packages
+from deltaproto.tables.storage.through_spark import (
+    find_unreachable_cause,
+    hadoop_conf,
+    hadoop_conf_from_environment,
+)
 
 KEYS = {"AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "secret"}
 
@@ -70,29 +74,29 @@ class TestSurroundings:
         monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", "/key.json")
 
     def test_each_store_is_told_of_its_own(self) -> None:
-        conf = surrounding_conf({"s3"})
+        conf = hadoop_conf_from_environment({"s3"})
         assert conf["fs.s3a.secret.key"] == "secret"
         assert conf["fs.s3.impl"] == "org.apache.hadoop.fs.s3a.S3AFileSystem"
         assert not any(key.startswith(("fs.azure", "fs.gs")) for key in conf)
-        azure = surrounding_conf({"abfss", "file"})
+        azure = hadoop_conf_from_environment({"abfss", "file"})
         assert azure["fs.azure.account.key.a.dfs.core.windows.net"] == "k"
         assert not any(key.startswith(("fs.s3", "fs.gs")) for key in azure)
-        google = surrounding_conf({"gs"})
+        google = hadoop_conf_from_environment({"gs"})
         assert google["fs.gs.auth.service.account.json.keyfile"] == "/key.json"
-        assert surrounding_conf(set()) == {}
+        assert hadoop_conf_from_environment(set()) == {}
 
     def test_a_store_that_does_not_answer_is_given_up(self) -> None:
-        conf = surrounding_conf({"s3a"})
+        conf = hadoop_conf_from_environment({"s3a"})
         assert (conf["fs.s3a.attempts.maximum"], conf["fs.s3a.retry.limit"]) == ("3", "3")
 
 
 def test_a_new_spark_gets_the_file_systems_of_its_tables() -> None:
     settings = SparkSettings().reaching("./here", "s3://lake/t", "ABFSS://c@a/t", "a.b.c")
     assert settings.stores == {"s3", "abfss"}
-    names = [package.split(":")[1] for package in file_systems({}, settings.stores)]
+    names = [package.split(":")[1] for package in file_system_packages({}, settings.stores)]
     assert names == ["hadoop-aws", "hadoop-azure"]
-    assert file_systems({}, frozenset()) == []
-    (package,) = file_systems({"fs.s3a.access.key": "id"}, frozenset())
+    assert file_system_packages({}, frozenset()) == []
+    (package,) = file_system_packages({"fs.s3a.access.key": "id"}, frozenset())
     assert package.startswith("org.apache.hadoop:hadoop-aws:")
 
 
@@ -133,7 +137,7 @@ SAID = {
 @pytest.mark.parametrize("text", SAID)
 def test_what_sparks_file_systems_say(text: str) -> None:
     code, hint = SAID[text]
-    refused = unreachable(text)
+    refused = find_unreachable_cause(text)
     assert refused is not None
     assert refused.code is code
     assert hint in refused.hint
@@ -141,5 +145,8 @@ def test_what_sparks_file_systems_say(text: str) -> None:
 
 def test_what_is_no_refusal() -> None:
     assert (
-        unreachable("java.lang.IllegalStateException: versions (0, 2) are not contiguous") is None
+        find_unreachable_cause(
+            "java.lang.IllegalStateException: versions (0, 2) are not contiguous"
+        )
+        is None
     )

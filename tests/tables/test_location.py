@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deltaproto.errors import TableError
-from deltaproto.location import LocationKind, at, locate
+from deltaproto.location import LocationKind, locate, location_at
 
 PATHS = st.text(
     st.characters(blacklist_characters="\0/", blacklist_categories=("Cs",)), min_size=1, max_size=30
@@ -71,4 +71,4 @@ def test_what_exists_is_a_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 @given(st.text(alphabet="ab/._ %ü\n", max_size=12))
 def test_a_found_path_is_what_locate_makes_of_it(tail: str) -> None:
     path = os.path.normpath("/" + tail.lstrip("/"))
-    assert at(path, "name") == locate(path)._replace(text="name")
+    assert location_at(path, "name") == locate(path)._replace(text="name")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from deltaproto.errors import TableError
-from deltaproto.inspection.compare import compare
+from deltaproto.inspection.compare import compare_readers
 from deltaproto.policy.context import RuleContext
 from deltaproto.protocol.metadata import Metadata
 from deltaproto.protocol.protocol import Protocol
@@ -81,7 +81,7 @@ def test_all_readers_agree(name: str, tables: Mapping[str, str]) -> None:
         ReaderName.DELTA_RS: DeltaRsReader().read(tables[name]),
         ReaderName.SPARK: SparkReader().read(tables[name]),
     }
-    assert list(compare(name, answers)) == []
+    assert list(compare_readers(name, answers)) == []
 
 
 @pytest.mark.parametrize("name", recipes())

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from deltaproto.errors import TableError
 from deltaproto.location import locate
-from deltaproto.redaction import HIDDEN, Redactor, confidential, public
-from deltaproto.tables.storage.objects import failures
+from deltaproto.redaction import HIDDEN, Redactor, has_credentials, redact_address
+from deltaproto.tables.storage.objects import translate_store_errors
 
 CANARY = "c4n4ryV4lue9"
 
@@ -128,15 +128,15 @@ def test_forms_and_parts_of_a_secret_are_known() -> None:
     ],
 )
 def test_addresses_are_shown_without_credentials(address: str, shown: str | None) -> None:
-    assert shown is None or public(address) == shown
-    shown = public(address)
+    assert shown is None or redact_address(address) == shown
+    shown = redact_address(address)
     assert CANARY not in shown
     assert CANARY not in Redactor()(f"cannot read {address}: it says {address!r}")
     with pytest.raises(TableError) as refused:
         locate(address)
     assert CANARY not in f"{refused.value.message} {refused.value.hint}"
-    assert confidential(address)
-    assert confidential(shown)
+    assert has_credentials(address)
+    assert has_credentials(shown)
 
 
 @pytest.mark.parametrize(
@@ -153,13 +153,13 @@ def test_addresses_are_shown_without_credentials(address: str, shown: str | None
     ],
 )
 def test_addresses_without_credentials_stay(address: str) -> None:
-    assert public(address) == address
-    assert not confidential(address)
+    assert redact_address(address) == address
+    assert not has_credentials(address)
 
 
 def test_what_a_store_says_is_hidden() -> None:
     options = {"aws_secret_access_key": CANARY}
-    with pytest.raises(TableError) as raised, failures("s3://lake/t", options):
+    with pytest.raises(TableError) as raised, translate_store_errors("s3://lake/t", options):
         raise OSError(f"the store says {CANARY}")
     assert raised.value.message == f"cannot read s3://lake/t: the store says {HIDDEN}"
 

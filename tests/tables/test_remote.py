@@ -20,8 +20,8 @@ from deltaproto.errors import ErrorCode, UsageError
 from deltaproto.redaction import Redactor
 from deltaproto.tables import spark_connect
 from deltaproto.tables.engine_errors import first_line
-from deltaproto.tables.spark import _refusal
-from deltaproto.tables.spark_connect import Remote, is_local, parse_remote
+from deltaproto.tables.spark import _refusal_error
+from deltaproto.tables.spark_connect import ConnectServer, is_local, parse_remote
 from tests.conftest import Ran
 from tests.support.connect_server import outside
 from tests.support.logs import Log, metadata, protocol
@@ -54,15 +54,15 @@ NO_URLS = (
 @pytest.mark.parametrize(
     ("url", "expected"),
     [
-        ("sc://host", Remote("host", 15002, tls=False, token=False)),
-        ("sc://host:443/", Remote("host", 443, tls=False, token=False)),
-        ("sc://[::1]:7/;user_id=me", Remote("[::1]", 7, tls=False, token=False)),
-        ("sc://host:7/;use_ssl=true", Remote("host", 7, tls=True, token=False)),
-        ("sc://localhost/;token=x", Remote("localhost", 15002, tls=False, token=True)),
-        ("sc://host/;token=x%3D;user_id=", Remote("host", 15002, tls=True, token=True)),
+        ("sc://host", ConnectServer("host", 15002, tls=False, token=False)),
+        ("sc://host:443/", ConnectServer("host", 443, tls=False, token=False)),
+        ("sc://[::1]:7/;user_id=me", ConnectServer("[::1]", 7, tls=False, token=False)),
+        ("sc://host:7/;use_ssl=true", ConnectServer("host", 7, tls=True, token=False)),
+        ("sc://localhost/;token=x", ConnectServer("localhost", 15002, tls=False, token=True)),
+        ("sc://host/;token=x%3D;user_id=", ConnectServer("host", 15002, tls=True, token=True)),
     ],
 )
-def test_what_a_url_names(url: str, expected: Remote) -> None:
+def test_what_a_url_names(url: str, expected: ConnectServer) -> None:
     assert parse_remote(url) == expected
     # Spark's own client reads it in the same way.
     client = pytest.importorskip("pyspark.sql.connect.client")
@@ -179,6 +179,6 @@ def test_a_failed_call_is_told_by_its_status() -> None:
         '\tdetails = "Socket closed"\n\tdebug_error_string = "UNKNOWN:Error"\n>'
     )
     assert first_line(Exception(text)) == "StatusCode.UNAVAILABLE: Socket closed"
-    gone = _refusal(Exception(text), Redactor())
+    gone = _refusal_error(Exception(text), Redactor())
     assert gone.code is ErrorCode.ENGINE
     assert gone.message == "Spark disconnected: StatusCode.UNAVAILABLE: Socket closed"

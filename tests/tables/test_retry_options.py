@@ -28,7 +28,7 @@ def test_they_reach_the_store(asked: dict[str, Any]) -> None:
         "backoff_config.base": "3",
         "aws_region": "eu",
     }
-    opening._open("s3://lake", options)
+    opening._open_store("s3://lake", options)
     assert asked["retry_config"] == {
         "max_retries": 1,
         "retry_timeout": timedelta(minutes=2),
@@ -39,7 +39,7 @@ def test_they_reach_the_store(asked: dict[str, Any]) -> None:
         },
     }
     assert asked["config"] == {"aws_region": "eu"}
-    opening._open("s3://lake", {})
+    opening._open_store("s3://lake", {})
     assert asked["retry_config"] == opening._RETRIES
 
 
@@ -54,5 +54,5 @@ def test_they_reach_the_store(asked: dict[str, Any]) -> None:
 )
 def test_a_wrong_value_is_refused(asked: dict[str, Any], key: str, value: str) -> None:
     with pytest.raises(UsageError, match=f"the storage option {key} takes a "):
-        opening._open("s3://lake", {key: value})
+        opening._open_store("s3://lake", {key: value})
     assert asked == {}

@@ -13,7 +13,7 @@ from moto.server import ThreadedMotoServer
 
 from deltaproto.errors import ErrorCode, TableError
 from deltaproto.tables.delta_rs import DeltaRsReader
-from deltaproto.tables.log.plan_input import survey
+from deltaproto.tables.log.plan_input import survey_table
 from deltaproto.tables.log.reader import LogReader
 from tests.support.logs import Log, add, commit_info, metadata, protocol
 
@@ -76,7 +76,7 @@ def test_a_survey_and_its_times(store: Store, checkpointed: Log) -> None:
     checkpointed.commit(5, metadata({"delta.columnMapping.mode": "name"}))
     checkpointed.commit(6, protocol(2, 5), metadata())
     uri = store.upload(checkpointed, "a/survey")
-    remote, local = survey(uri, store.options), survey(checkpointed.table)
+    remote, local = survey_table(uri, store.options), survey_table(checkpointed.table)
     assert remote.census == local.census
     assert remote.traces.none == local.traces.none
     found = remote.traces.seen["columnMapping"].file

@@ -9,7 +9,7 @@ import pytest
 
 from deltaproto.errors import EngineError
 from deltaproto.execution.runner import StatementRunner
-from deltaproto.sql.quoting import SUBSTITUTION, identifier
+from deltaproto.sql.quoting import SUBSTITUTION, quote_identifier
 from deltaproto.tables.session import sql_rows
 from deltaproto.tables.spark import SparkReader
 from tests.support.connect_server import ConnectServer
@@ -53,7 +53,7 @@ class Session:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_statement_is_sent_with_substitution_off(name: str) -> None:
-    session, sql = Session(), f"ALTER TABLE {identifier(name)} DROP CONSTRAINT a"
+    session, sql = Session(), f"ALTER TABLE {quote_identifier(name)} DROP CONSTRAINT a"
     assert StatementRunner(session).run(sql, "mark").error is None  # type: ignore[arg-type]
     sql_rows(session, sql)  # type: ignore[arg-type]
     assert session.sent == [(sql, "false"), (sql, "false")]
@@ -62,7 +62,7 @@ def test_a_statement_is_sent_with_substitution_off(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_nothing_is_sent_where_the_session_keeps_it_on(name: str) -> None:
-    session, sql = Session(fixed=True), f"SELECT 1 AS {identifier(name)}"
+    session, sql = Session(fixed=True), f"SELECT 1 AS {quote_identifier(name)}"
     answer = StatementRunner(session).run(sql, "mark")  # type: ignore[arg-type]
     assert "nothing was sent" in answer.message
     assert answer.error is not None
@@ -76,7 +76,7 @@ def _protects(session: SparkSession, folder: Path, reader: SparkReader) -> None:
     for path in (victim, other):
         session.range(1).write.format("delta").save(str(path))
     session.conf.set(SUBSTITUTION, "true")
-    sql = f"ALTER TABLE delta.{identifier(str(other))} SET TBLPROPERTIES ('a' = '1')"
+    sql = f"ALTER TABLE delta.{quote_identifier(str(other))} SET TBLPROPERTIES ('a' = '1')"
     answer = StatementRunner(session).run(sql, '{"deltaproto":{}}')
     assert answer.error is None, answer
     commits = [len(list((path / "_delta_log").glob("*.json"))) for path in (victim, other)]

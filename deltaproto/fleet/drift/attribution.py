@@ -11,21 +11,21 @@ from deltaproto.fleet.drift.diff import (
     ChangeKind,
     Difference,
     ScannedTable,
-    differences,
+    protocol_differences,
 )
 from deltaproto.fleet.workers import with_retries
 from deltaproto.location import locate
-from deltaproto.protocol.isolation import PROPERTY
+from deltaproto.protocol.isolation import ISOLATION_PROPERTY
 from deltaproto.protocol.layers import enabled_features
 from deltaproto.protocol.metadata import Metadata
-from deltaproto.tables.engine_errors import one_table
-from deltaproto.tables.log.commits import Commit, commits
-from deltaproto.tables.log.files import sort_names
+from deltaproto.tables.engine_errors import contain_table_errors
+from deltaproto.tables.log.commits import Commit, read_commits
+from deltaproto.tables.log.files import build_listing
 from deltaproto.tables.storage import open_log
-from deltaproto.tables.storage.interface import Deadline, within
+from deltaproto.tables.storage.interface import Deadline, limit_reads
 
 _MOST_COMMITS = 1000
-_IN_COMMITS = frozenset(ChangeKind) - {
+_ATTRIBUTABLE_KINDS = frozenset(ChangeKind) - {
     ChangeKind.UNREADABLE,
     ChangeKind.READABLE,
     ChangeKind.TABLE_GONE,
@@ -48,14 +48,14 @@ class CommitAttributor:
 
         A missing or unreadable log attributes nothing.
         """
-        if not any(change.kind in _IN_COMMITS for change in changes):
+        if not any(change.kind in _ATTRIBUTABLE_KINDS for change in changes):
             return list(changes)
         try:
-            with one_table():
+            with contain_table_errors():
                 read = self._commits(changes[0], before)
         except TableError:
             return list(changes)
-        return _named(changes, read, before)
+        return _attribute_commits(changes, read, before)
 
     def _commits(self, change: Difference, before: ScannedTable | None) -> list[Commit]:
         newest = change.version_after
@@ -67,38 +67,38 @@ class CommitAttributor:
         deadline = Deadline(self._seconds)
 
         def read(_: int) -> list[Commit]:
-            store = within(open_log(location, self._options), deadline)
-            listing = sort_names(store.list())
+            store = limit_reads(open_log(location, self._options), deadline)
+            listing = build_listing(store.list())
             upto = {v: n for v, n in listing.commits.items() if newest is None or v <= newest}
             listing.commits = {v: name for v, name in upto.items() if v >= oldest}
             if before is None:
                 listing.commits = {v: name for v, name in upto.items() if v == 0}
-            return list(islice(commits(store, listing), _MOST_COMMITS))
+            return list(islice(read_commits(store, listing), _MOST_COMMITS))
 
         return with_retries(read, deadline)
 
 
-def _named(
+def _attribute_commits(
     changes: Sequence[Difference], read: Iterable[Commit], before: ScannedTable | None
 ) -> list[Difference]:
     made: dict[tuple[ChangeKind, str | None], CausingCommit] = {}
-    state = _State(before)
+    state = _TableHistoryState(before)
     expected = 0 if before is None or before.version is None else before.version + 1
     for commit in reversed(list(read)):
         if commit.version != expected or commit.problem is not None:
             # A change by a missing commit must not be attributed to the next one.
-            state = _State(None) if before is not None else state
+            state = _TableHistoryState(None) if before is not None else state
         expected = commit.version + 1
         for key in state.after(commit):
-            made[key] = culprit_of(commit)
+            made[key] = causing_commit(commit)
         for name in state.disabled:
             made.pop((ChangeKind.FEATURE_ENABLED, name), None)
         if before is None and commit.version == 0:
-            made[ChangeKind.TABLE_NEW, None] = culprit_of(commit)
+            made[ChangeKind.TABLE_NEW, None] = causing_commit(commit)
     return [change._replace(culprit=made.get((change.kind, change.feature))) for change in changes]
 
 
-class _State:
+class _TableHistoryState:
     """Known state of the table while its commits are read, oldest first."""
 
     def __init__(self, seen: ScannedTable | None) -> None:
@@ -117,10 +117,10 @@ class _State:
         self.disabled = frozenset()
         if new is not None:
             if self._protocol is not None:
-                yield from differences(self._protocol, new)
+                yield from protocol_differences(self._protocol, new)
             self._protocol = new
         if metadata is not None:
-            isolation = (metadata.property(PROPERTY),)
+            isolation = (metadata.property(ISOLATION_PROPERTY),)
             if self._isolation is not None and isolation != self._isolation:
                 yield ChangeKind.ISOLATION_CHANGED, None
             if self._id is not None and metadata.id != self._id:
@@ -134,7 +134,7 @@ class _State:
             self._enabled, self.disabled = enabled, self._enabled - enabled
 
 
-def culprit_of(commit: Commit) -> CausingCommit:
+def causing_commit(commit: Commit) -> CausingCommit:
     """Describe a commit."""
     return CausingCommit(
         commit.version, commit.timestamp, commit.operation, commit.engine, commit.user

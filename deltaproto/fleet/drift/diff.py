@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from deltaproto.fleet.read_inventory import LEVELS, lost_features
+from deltaproto.fleet.read_inventory import ISOLATION_COLUMNS, lost_features_error
 from deltaproto.policy.finding import Severity
-from deltaproto.protocol.isolation import Levels
+from deltaproto.protocol.isolation import IsolationLevels
 from deltaproto.protocol.protocol import Protocol
 
 
@@ -43,7 +43,7 @@ SEVERITY = {
 }
 """Same severities as `check --baseline`: a change that blocks clients is an error."""
 
-COMPARED = (
+COMPARED_FIELDS = (
     "version",
     "id",
     "min_reader_version",
@@ -51,7 +51,7 @@ COMPARED = (
     "reader_features",
     "writer_features",
     "isolation_level",
-    *LEVELS,
+    *ISOLATION_COLUMNS,
     "usage",
     "code",
     "message",
@@ -76,9 +76,9 @@ class ScannedTable(NamedTuple):
     """engines with the isolation level in force there"""
 
     @property
-    def levels(self) -> Levels:
+    def levels(self) -> IsolationLevels:
         """Its isolation levels."""
-        return Levels(self.isolation, dict(self.effective))
+        return IsolationLevels(self.isolation, dict(self.effective))
 
     @property
     def error(self) -> str:
@@ -86,7 +86,7 @@ class ScannedTable(NamedTuple):
         return f"{self.code}: {self.message}"
 
 
-def unseen(code: str, message: str) -> ScannedTable:
+def unreadable_table(code: str, message: str) -> ScannedTable:
     """A table that could not be read, or a place that could not be searched."""
     return ScannedTable(None, None, None, None, code, message)
 
@@ -121,15 +121,15 @@ class Difference(NamedTuple):
         return SEVERITY[self.kind]
 
 
-def seen(row: Mapping[str, Any], prefix: str) -> ScannedTable | None:
+def scanned_table(row: Mapping[str, Any], prefix: str) -> ScannedTable | None:
     """The table in one scan, from the columns with this prefix; None: no such table.
 
     Raises:
         TableError: corrupt-log, when the inventory lacks a feature's row.
     """
-    value = {name: row[prefix + name] for name in COMPARED}
+    value = {name: row[prefix + name] for name in COMPARED_FIELDS}
     if value["code"] is not None:
-        return unseen(value["code"], value["message"])
+        return unreadable_table(value["code"], value["message"])
     if value["min_reader_version"] is None:
         return None
     lists = {
@@ -149,7 +149,7 @@ def seen(row: Mapping[str, Any], prefix: str) -> ScannedTable | None:
     )
     usage = tuple(value["usage"] or ())
     if lost := protocol.supported - {each[1:] for each in usage}:
-        raise lost_features(lost)
+        raise lost_features_error(lost)
     return ScannedTable(
         value["version"],
         value["id"],
@@ -158,11 +158,11 @@ def seen(row: Mapping[str, Any], prefix: str) -> ScannedTable | None:
         None,
         None,
         usage,
-        tuple((engine, value[column]) for column, engine in LEVELS.items()),
+        tuple((engine, value[column]) for column, engine in ISOLATION_COLUMNS.items()),
     )
 
 
-def changes(
+def find_differences(
     location: str, table: str, before: ScannedTable | None, now: ScannedTable | None
 ) -> Iterator[Difference]:
     """Every difference between two scans of a table; None for a scan without the table."""
@@ -196,7 +196,7 @@ def changes(
         case ScannedTable(protocol=Protocol() as old), ScannedTable(protocol=Protocol() as new):
             if before.id != now.id:
                 yield told(ChangeKind.TABLE_REPLACED, before.id, now.id)
-            for kind, name in differences(old, new):
+            for kind, name in protocol_differences(old, new):
                 yield told(kind, old, new, name)
             unused = {each[1:] for each in before.usage if each.startswith("-")}
             for name in sorted(unused & old.supported & new.supported):
@@ -206,7 +206,7 @@ def changes(
                 yield told(ChangeKind.ISOLATION_CHANGED, *said)
 
 
-def differences(old: Protocol, new: Protocol) -> Iterator[tuple[ChangeKind, str | None]]:
+def protocol_differences(old: Protocol, new: Protocol) -> Iterator[tuple[ChangeKind, str | None]]:
     """The kinds of change between two protocols, with the feature if there is one."""
     yield from (
         (ChangeKind.FEATURE_APPEARED, name) for name in sorted(new.supported - old.supported)

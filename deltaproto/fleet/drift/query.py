@@ -1,4 +1,4 @@
-"""The query behind `drift`, and drift between two scans on this machine."""
+"""The query behind `find_drift`, and drift between two scans on this machine."""
 
 from __future__ import annotations
 
@@ -7,9 +7,16 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 from deltaproto.fleet.drift.attribution import CommitAttributor
-from deltaproto.fleet.drift.diff import COMPARED, Difference, ScannedTable, changes, seen, unseen
-from deltaproto.fleet.read_inventory import errors
-from deltaproto.fleet.scan_history import LocalQuestions, Pair, literal
+from deltaproto.fleet.drift.diff import (
+    COMPARED_FIELDS,
+    Difference,
+    ScannedTable,
+    find_differences,
+    scanned_table,
+    unreadable_table,
+)
+from deltaproto.fleet.read_inventory import read_error_rows
+from deltaproto.fleet.scan_history import LocalInventoryQueries, ScanPair, sql_literal
 from deltaproto.fleet.schemas import Inventory
 
 _OF_ERRORS = ("code", "message")
@@ -24,8 +31,8 @@ _USAGE = (
 """The use of each feature of a table, equivalent to `clients.requirements.used`."""
 
 
-def query(
-    pair: Pair,
+def drift_query(
+    pair: ScanPair,
     quote: str,
     tables: str = "tables",
     errors: str = "errors",
@@ -39,16 +46,17 @@ def query(
     """
     name = f"{quote}table{quote}"
     sides = (
-        _side(scan.scan_id, name, tables, errors, features) for scan in (pair.before, pair.now)
+        _scan_subquery(scan.scan_id, name, tables, errors, features)
+        for scan in (pair.before, pair.now)
     )
     before, now = sides
     columns = ", ".join(
         f"{alias}.{column} AS {prefix}{column}"
         for alias, prefix in (("b", _BEFORE), ("n", _NOW))
-        for column in COMPARED
+        for column in COMPARED_FIELDS
     )
     # A table with newer commits but no other difference did not change.
-    telling = [column for column in COMPARED if column not in ("version", "message")]
+    telling = [column for column in COMPARED_FIELDS if column not in ("version", "message")]
     differs = " OR ".join(f"(b.{column} IS DISTINCT FROM n.{column})" for column in telling)
     return (
         f"SELECT COALESCE(n.location, b.location) AS location, "  # noqa: S608  literals only
@@ -58,12 +66,12 @@ def query(
     )
 
 
-def _side(scan_id: str, name: str, tables: str, errors: str, features: str) -> str:
+def _scan_subquery(scan_id: str, name: str, tables: str, errors: str, features: str) -> str:
     read = ", ".join(
         f"CAST(NULL AS STRING) AS {column}"
         if column in _OF_ERRORS
         else ("u.usage" if column == "usage" else f"t.{column}")
-        for column in COMPARED
+        for column in COMPARED_FIELDS
     )
     # The stored protocol of an unreadable table does not count as its protocol.
     null = {
@@ -79,9 +87,9 @@ def _side(scan_id: str, name: str, tables: str, errors: str, features: str) -> s
         else "reader_features AS usage"
         if column == "usage"
         else f"{null.get(column, 'CAST(NULL AS STRING)')} AS {column}"
-        for column in COMPARED
+        for column in COMPARED_FIELDS
     )
-    scan = literal(scan_id)
+    scan = sql_literal(scan_id)
     return (
         f"SELECT t.location, t.{name}, {read} FROM {tables} t LEFT JOIN "  # noqa: S608
         f"(SELECT location AS place, {_USAGE} AS usage FROM {features} WHERE scan_id = {scan} "
@@ -90,7 +98,7 @@ def _side(scan_id: str, name: str, tables: str, errors: str, features: str) -> s
     )
 
 
-class Places(NamedTuple):
+class UnreadablePlaces(NamedTuple):
     """Places that could not be searched, by location: anything below them is unknown."""
 
     before: Mapping[str, ScannedTable]
@@ -99,30 +107,32 @@ class Places(NamedTuple):
     """True if both scans cover the same roots; otherwise added and removed tables are unknown"""
 
 
-def places_of(errors: Iterable[Mapping[str, Any]]) -> dict[str, ScannedTable]:
+def unreadable_by_location(errors: Iterable[Mapping[str, Any]]) -> dict[str, ScannedTable]:
     """The errors of one scan, by location."""
-    return {row["location"]: unseen(row["code"], row["message"]) for row in errors}
+    return {row["location"]: unreadable_table(row["code"], row["message"]) for row in errors}
 
 
-class ScanErrors(NamedTuple):
+class TableDrift(NamedTuple):
     """The changes of one table, and its state in the earlier scan."""
 
     changes: tuple[Difference, ...]
     before: ScannedTable | None
 
 
-def told(row: Mapping[str, Any], places: Places) -> ScanErrors:
+def differences_of_row(row: Mapping[str, Any], places: UnreadablePlaces) -> TableDrift:
     """Convert one query row."""
     location = row["location"]
-    before, now = seen(row, _BEFORE), seen(row, _NOW)
+    before, now = scanned_table(row, _BEFORE), scanned_table(row, _NOW)
     if (before is None or now is None) and not places.alike:
-        return ScanErrors((), before)
-    before = before or _above(location, places.before)
-    now = now or _above(location, places.now)
-    return ScanErrors(tuple(changes(location, row["table"], before, now)), before)
+        return TableDrift((), before)
+    before = before or _find_unreadable_parent(location, places.before)
+    now = now or _find_unreadable_parent(location, places.now)
+    return TableDrift(tuple(find_differences(location, row["table"], before, now)), before)
 
 
-def _above(location: str, places: Mapping[str, ScannedTable]) -> ScannedTable | None:
+def _find_unreadable_parent(
+    location: str, places: Mapping[str, ScannedTable]
+) -> ScannedTable | None:
     """The error of the nearest folder above, or None."""
     above = location
     while places and "/" in above:
@@ -136,8 +146,8 @@ _THREADS = 16
 _NEEDED = (Inventory.TABLES, Inventory.ERRORS, Inventory.FEATURES)
 
 
-def drift(
-    questions: LocalQuestions, pair: Pair, detective: CommitAttributor | None
+def find_drift(
+    questions: LocalInventoryQueries, pair: ScanPair, detective: CommitAttributor | None
 ) -> Iterator[Difference]:
     """Every change between the two scans, by location.
 
@@ -147,14 +157,18 @@ def drift(
     Raises:
         UsageError: when the inventory cannot be read.
     """
-    before, now = (places_of(errors(questions, scan)) for scan in (pair.before, pair.now))
-    places = Places(before, now, pair.alike)
+    before, now = (
+        unreadable_by_location(read_error_rows(questions, scan)) for scan in (pair.before, pair.now)
+    )
+    places = UnreadablePlaces(before, now, pair.alike)
 
     def solved(row: Mapping[str, Any]) -> Sequence[Difference]:
-        found = told(row, places)
+        found = differences_of_row(row, places)
         return detective.solve(*found) if detective and found.changes else found.changes
 
     with ThreadPoolExecutor(_THREADS) as pool:
-        for batch in questions.ask(f"{query(pair, questions.quote)} ORDER BY location", _NEEDED):
+        for batch in questions.ask(
+            f"{drift_query(pair, questions.quote)} ORDER BY location", _NEEDED
+        ):
             for found in pool.map(solved, batch.to_pylist()):
                 yield from found

@@ -8,14 +8,14 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from deltaproto.fleet.drift.diff import CausingCommit, ChangeKind, Difference
-from deltaproto.fleet.rows_builder import array, microseconds
+from deltaproto.fleet.rows_builder import arrow_array, microseconds
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
 @cache
-def schema() -> pa.Schema:
+def drift_schema() -> pa.Schema:
     """The columns of a table of changes."""
     import pyarrow as pa
 
@@ -40,11 +40,11 @@ def schema() -> pa.Schema:
     )
 
 
-def batch(changes: Iterable[Difference]) -> pa.RecordBatch:
+def differences_batch(changes: Iterable[Difference]) -> pa.RecordBatch:
     """The rows of some changes."""
     import pyarrow as pa
 
-    columns: list[list[Any]] = [[] for _ in schema()]
+    columns: list[list[Any]] = [[] for _ in drift_schema()]
     for change in changes:
         commit = change.culprit
         values = (
@@ -71,11 +71,14 @@ def batch(changes: Iterable[Difference]) -> pa.RecordBatch:
         )
         for column, value in zip(columns, values, strict=True):
             column.append(value)
-    arrays = [array(values, field.type) for values, field in zip(columns, schema(), strict=True)]
-    return pa.RecordBatch.from_arrays(arrays, schema=schema())
+    arrays = [
+        arrow_array(values, field.type)
+        for values, field in zip(columns, drift_schema(), strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=drift_schema())
 
 
-def change_of(row: Mapping[str, Any]) -> Difference:
+def parse_difference(row: Mapping[str, Any]) -> Difference:
     """Convert a row to a change."""
     version = row["commit_version"]
     return Difference(

@@ -9,9 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from deltaproto.planning.ddl.checks import ColumnChange, altered, dependents, unresolved
-from deltaproto.planning.ddl.resolution import UNRESOLVED, Resolution, default
-from deltaproto.planning.ddl.user_statement import refused
+from deltaproto.planning.ddl.checks import (
+    ColumnChange,
+    find_dependent_refusal,
+    predict_schema_change,
+    unresolved_column,
+)
+from deltaproto.planning.ddl.resolution import UNRESOLVED, Resolution, resolve_default
+from deltaproto.planning.ddl.user_statement import refuse
 from deltaproto.planning.engine import Engine, EngineName
 from deltaproto.planning.predict.outcome import Outcome, PredictedCommit, Refusal
 from deltaproto.planning.predict.schema import (
@@ -22,22 +27,22 @@ from deltaproto.planning.predict.schema import (
     Path,
     Struct,
     Type,
-    changed,
-    dotted,
-    enclosing,
-    find,
-    placed,
+    change_column,
+    dotted_path,
+    enclosing_field,
+    find_column,
+    move_column,
 )
 from deltaproto.planning.predict.table import Table
 from deltaproto.planning.predict.type_widening import (
-    accepted,
-    collection,
-    text,
+    collection_word,
+    is_accepted_change,
+    is_string_type,
     widens,
     widens_in_spark_3,
 )
 
-CHANGED = "CHANGE COLUMN"
+CHANGE_COLUMN_OPERATION = "CHANGE COLUMN"
 _DEFAULTS = "allowColumnDefaults"
 _ALL_WIDENINGS = "4.0"
 
@@ -61,32 +66,35 @@ class ChangeColumn(NamedTuple):
     def outcome(self, table: Table, engine: Engine) -> Outcome:
         if table.schema is None:
             return self._unknown(table)
-        column = find(table.schema, self.path)
+        column = find_column(table.schema, self.path)
         if column is None:
-            return Outcome(table, refusal=unresolved(self.path))
+            return Outcome(table, refusal=unresolved_column(self.path))
         if self.type in (None, column.type) and not self._more:
             return Outcome(table)
         refusal = self._refused(table, column, engine)
         if refusal is not None:
             return Outcome(table, refusal=refusal)
-        schema = changed(table.schema, self.path, self._apply)
+        schema = change_column(table.schema, self.path, self._apply)
         if self.type not in (None, column.type) and widens(column.type, self.type):
             # For a part of a collection, the field that contains the collection has the record.
-            holder = enclosing(table.schema, self.path)
-            schema = changed(schema, holder, self._recorded(column.type))
+            holder = enclosing_field(table.schema, self.path)
+            schema = change_column(schema, holder, self._recorded(column.type))
         if self.moved:
-            schema = placed(schema, self.path, self.after)
+            schema = move_column(schema, self.path, self.after)
         if column.generated is not None and self.type not in (None, column.type):
-            return refused(
+            return refuse(
                 table,
                 "DELTA_GENERATED_COLUMNS_EXPR_TYPE_MISMATCH",
-                f"{dotted(self.path)} has the type of the expression that it is generated from",
+                f"{dotted_path(self.path)} has the type of the expression that it "
+                "is generated from",
                 "do not change its type",
             )
-        outcome = altered(table, ColumnChange(CHANGED, schema), engine)
+        outcome = predict_schema_change(
+            table, ColumnChange(CHANGE_COLUMN_OPERATION, schema), engine
+        )
         if not self.default or outcome.refusal is not None:
             return outcome
-        if not default(self.default, column.type, engine).unresolved:
+        if not resolve_default(self.default, column.type, engine).unresolved:
             return outcome
         commits = tuple(commit._replace(sure=False) for commit in outcome.commits)
         return outcome._replace(commits=commits, warnings=(*outcome.warnings, UNRESOLVED))
@@ -102,7 +110,9 @@ class ChangeColumn(NamedTuple):
         if refusal is not None:
             return Outcome(table, refusal=refusal)
         after = table.with_schema(None)
-        return Outcome(after, (PredictedCommit(CHANGED, table.protocol, sure=False),))
+        return Outcome(
+            after, (PredictedCommit(CHANGE_COLUMN_OPERATION, table.protocol, sure=False),)
+        )
 
     def _recorded(self, before: Type) -> Callable[[Column], Column]:
         assert isinstance(before, Atomic)
@@ -123,25 +133,26 @@ class ChangeColumn(NamedTuple):
         if self.sync_identity and not column.identity:
             return Refusal(
                 "DELTA_IDENTITY_COLUMNS_ALTER_NON_IDENTITY_COLUMN",
-                f"{dotted(self.path)} is not an identity column",
+                f"{dotted_path(self.path)} is not an identity column",
                 "remove the statement",
             )
         if self.nullable is False and column.nullable:
             return Refusal(
                 "",
-                f"{dotted(self.path)} is nullable, and existing columns cannot become NOT NULL",
+                f"{dotted_path(self.path)} is nullable, and existing columns "
+                "cannot become NOT NULL",
                 "use ADD CONSTRAINT … CHECK (… IS NOT NULL)",
             )
-        parent = find(table.schema or Struct(()), self.path[:-1])
+        parent = find_column(table.schema or Struct(()), self.path[:-1])
         if self.comment and parent is not None and isinstance(parent.type, Array | Map):
             return Refusal(
                 "DELTA_UNSUPPORTED_COMMENT_MAP_ARRAY",
-                f"{dotted(self.path)} is a part of a collection, which cannot have a comment",
+                f"{dotted_path(self.path)} is a part of a collection, which cannot have a comment",
                 "comment on the column",
             )
         beside = (*self.path[:-1], self.after or self.path[-1])
-        if find(table.schema or Struct(()), beside) is None:
-            return unresolved(beside)
+        if find_column(table.schema or Struct(()), beside) is None:
+            return unresolved_column(beside)
         by_type = self._mistyped(column.type)
         if by_type is not None:
             return by_type
@@ -153,30 +164,33 @@ class ChangeColumn(NamedTuple):
         if identity:
             return Refusal(
                 "DELTA_IDENTITY_COLUMNS_ALTER_COLUMN_NOT_SUPPORTED",
-                f"{dotted(self.path)} is an identity column",
+                f"{dotted_path(self.path)} is an identity column",
                 "only its comment, name and position can change",
             )
-        judged = default(self.default, column.type, engine) if self.default else Resolution()
+        judged = (
+            resolve_default(self.default, column.type, engine) if self.default else Resolution()
+        )
         return judged.refusal or self._no_default(table) or self._narrow(table, column, engine)
 
     def _mistyped(self, before: Type) -> Refusal | None:
         """Refuse type changes that Spark rejects before Delta."""
         if self.type is None or self.type == before:
             return None
-        compound = collection(self.type)
+        compound = collection_word(self.type)
         if compound == "INTERVAL":
             error = "CANNOT_UPDATE_FIELD.INTERVAL_TYPE"
             return Refusal(error, "columns cannot become intervals", "choose another type")
         if compound:
             return Refusal(
                 f"CANNOT_UPDATE_FIELD.{compound}_TYPE",
-                f"{dotted(self.path)} cannot be changed to another {compound.lower()} as a whole",
+                f"{dotted_path(self.path)} cannot be changed to another "
+                f"{compound.lower()} as a whole",
                 "change its fields individually",
             )
-        if not accepted(before, self.type):
+        if not is_accepted_change(before, self.type):
             return Refusal(
                 "NOT_SUPPORTED_CHANGE_COLUMN",
-                f"not every value of {dotted(self.path)} fits the new type",
+                f"not every value of {dotted_path(self.path)} fits the new type",
                 "add a new column and copy the values",
             )
         return None
@@ -196,7 +210,11 @@ class ChangeColumn(NamedTuple):
         if new is None or new == column.type:
             return None
         assert isinstance(new, Atomic)
-        if isinstance(column.type, Atomic) and text(column.type.name) and text(new.name):
+        if (
+            isinstance(column.type, Atomic)
+            and is_string_type(column.type.name)
+            and is_string_type(new.name)
+        ):
             return None
         on = table.on("delta.enableTypeWidening")
         old = engine.name is EngineName.DELTA_SPARK and not engine.at_least(_ALL_WIDENINGS)
@@ -210,8 +228,8 @@ class ChangeColumn(NamedTuple):
             remedy = "" if on else "set delta.enableTypeWidening = true first, if it is a widening"
             return Refusal(
                 "DELTA_UNSUPPORTED_ALTER_TABLE_CHANGE_COL_OP",
-                f"{dotted(self.path)} cannot become {new.name}"
+                f"{dotted_path(self.path)} cannot become {new.name}"
                 + ("" if on else " without type widening"),
                 remedy or "add a new column and copy the values",
             )
-        return dependents(table, self.path)
+        return find_dependent_refusal(table, self.path)

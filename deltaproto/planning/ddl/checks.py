@@ -11,11 +11,19 @@ from typing import NamedTuple
 
 from deltaproto.planning.engine import Engine
 from deltaproto.planning.predict import consistency
-from deltaproto.planning.predict.auto_enable import upgraded
+from deltaproto.planning.predict.auto_enable import upgrade_protocol
 from deltaproto.planning.predict.outcome import Outcome, PredictedCommit, Refusal
-from deltaproto.planning.predict.schema import FORBIDDEN, Atomic, Path, Struct, dotted, same, walk
-from deltaproto.planning.predict.table import CONSTRAINT, MODE, Table
-from deltaproto.sql.tokens import scan
+from deltaproto.planning.predict.schema import (
+    FORBIDDEN,
+    Atomic,
+    Path,
+    Struct,
+    dotted_path,
+    is_same_name,
+    walk_columns,
+)
+from deltaproto.planning.predict.table import CONSTRAINT_PREFIX, MAPPING_MODE, Table
+from deltaproto.sql.tokens import scan_tokens
 
 
 class ColumnChange(NamedTuple):
@@ -28,16 +36,16 @@ class ColumnChange(NamedTuple):
     """True if `schema` is the whole schema"""
 
 
-def altered(table: Table, change: ColumnChange, engine: Engine) -> Outcome:
+def predict_schema_change(table: Table, change: ColumnChange, engine: Engine) -> Outcome:
     """Predict a schema change of a valid statement."""
-    refusal = forbidden(table, change.schema)
+    refusal = validate_columns(table, change.schema)
     if refusal is not None:
         return Outcome(table, refusal=refusal)
-    protocol = upgraded(table.protocol, table.configuration, change.schema, engine)
+    protocol = upgrade_protocol(table.protocol, table.configuration, change.schema, engine)
     if isinstance(protocol, Refusal):
         return Outcome(table, refusal=protocol)
     after = table.with_schema(change.schema)
-    unfit = consistency.unfit(table, after, whole=change.known)
+    unfit = consistency.validate_new_columns(table, after, whole=change.known)
     if unfit is not None:
         return Outcome(table, refusal=unfit)
     after = after if change.known else table.with_schema(None)
@@ -45,65 +53,65 @@ def altered(table: Table, change: ColumnChange, engine: Engine) -> Outcome:
     return Outcome(after._replace(protocol=protocol), (commit,))
 
 
-def forbidden(table: Table, schema: Struct) -> Refusal | None:
+def validate_columns(table: Table, schema: Struct) -> Refusal | None:
     """Refuse column names or types that are invalid for this table."""
-    for path, column in walk(schema):
+    for path, column in walk_columns(schema):
         name = column.type.name if isinstance(column.type, Atomic) else ""
         if not table.mapped and FORBIDDEN & set(path[-1]):
             return Refusal(
                 "DELTA_INVALID_CHARACTERS_IN_COLUMN_NAMES",
-                f"without column mapping, no column can have the name {dotted(path)}",
-                f"set {MODE} = name first, or choose another name",
+                f"without column mapping, no column can have the name {dotted_path(path)}",
+                f"set {MAPPING_MODE} = name first, or choose another name",
             )
-        if name.startswith(("geometry", "geography")) and dotted(path) not in table.geospatial:
+        if name.startswith(("geometry", "geography")) and dotted_path(path) not in table.geospatial:
             return Refusal(
                 "DELTA_GEOSPATIAL_NOT_SUPPORTED",
-                f"{dotted(path)} has a geospatial type, which Delta Spark disables",
+                f"{dotted_path(path)} has a geospatial type, which Delta Spark disables",
                 "set spark.databricks.delta.geo.preview.enabled to enable it",
             )
     return consistency.unstorable(table.with_schema(schema))
 
 
-def unresolved(path: Path) -> Refusal:
+def unresolved_column(path: Path) -> Refusal:
     """Return the refusal for a missing column."""
     return Refusal(
         "UNRESOLVED_COLUMN.WITH_SUGGESTION",
-        f"the table has no column {dotted(path)}",
+        f"the table has no column {dotted_path(path)}",
         "run DESCRIBE to see the columns",
     )
 
 
-def dependents(table: Table, path: Path) -> Refusal | None:
+def find_dependent_refusal(table: Table, path: Path) -> Refusal | None:
     """Refuse changing a column that constraints or generated columns use."""
     for key, expression in table.configuration.items():
-        if key.lower().startswith(CONSTRAINT) and _depends(expression, path):
+        if key.lower().startswith(CONSTRAINT_PREFIX) and _overlaps(expression, path):
             return Refusal(
                 "DELTA_CONSTRAINT_DEPENDENT_COLUMN_CHANGE",
-                f"the constraint {key[len(CONSTRAINT) :]} refers to {dotted(path)}",
+                f"the constraint {key[len(CONSTRAINT_PREFIX) :]} refers to {dotted_path(path)}",
                 "drop the constraint first",
             )
     if "generatedColumns" in table.protocol.supported:
-        for other, column in walk(table.schema or Struct(())):
-            if column.generated is not None and _depends(column.generated, path):
+        for other, column in walk_columns(table.schema or Struct(())):
+            if column.generated is not None and _overlaps(column.generated, path):
                 return Refusal(
                     "DELTA_GENERATED_COLUMNS_DEPENDENT_COLUMN_CHANGE",
-                    f"{dotted(other)} is generated from {dotted(path)}",
+                    f"{dotted_path(other)} is generated from {dotted_path(path)}",
                     "drop the generated column first",
                 )
     return None
 
 
-def _depends(expression: str, path: Path) -> bool:
+def _overlaps(expression: str, path: Path) -> bool:
     """Return True if an expression refers to the path, its parents or children."""
     return any(
-        all(same(one, other) for one, other in zip(used, path, strict=False))
-        for used in references(expression)
+        all(is_same_name(one, other) for one, other in zip(used, path, strict=False))
+        for used in find_column_references(expression)
     )
 
 
-def references(expression: str) -> Iterator[Path]:
+def find_column_references(expression: str) -> Iterator[Path]:
     """Yield the columns an expression may refer to: all names except functions and types."""
-    found = scan(expression)
+    found = scan_tokens(expression)
     at = 0
     while at < len(found):
         if not (found[at].quoted or found[at].key.isidentifier()):

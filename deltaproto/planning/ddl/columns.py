@@ -8,32 +8,37 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from deltaproto.planning.ddl.checks import ColumnChange, altered, dependents, unresolved
+from deltaproto.planning.ddl.checks import (
+    ColumnChange,
+    find_dependent_refusal,
+    predict_schema_change,
+    unresolved_column,
+)
 from deltaproto.planning.ddl.types import ColumnDefinition
-from deltaproto.planning.ddl.user_statement import refused
+from deltaproto.planning.ddl.user_statement import refuse
 from deltaproto.planning.engine import Engine, EngineName
 from deltaproto.planning.predict import statistics
-from deltaproto.planning.predict.outcome import Outcome, Refusal, elsewhere
+from deltaproto.planning.predict.outcome import Outcome, Refusal, refusal_on_databricks
 from deltaproto.planning.predict.schema import (
     Column,
     Path,
     Struct,
-    added,
-    changed,
-    dotted,
-    find,
-    placed,
-    repeated,
-    resolved,
-    same,
-    walk,
-    written,
+    add_column,
+    change_column,
+    dotted_path,
+    find_column,
+    find_duplicate,
+    is_same_name,
+    move_column,
+    quoted_path,
+    resolve_path,
+    walk_columns,
 )
-from deltaproto.planning.predict.table import MODE, Table
-from deltaproto.sql.quoting import name_parts
+from deltaproto.planning.predict.table import MAPPING_MODE, Table
+from deltaproto.sql.quoting import split_name
 
-_MAP_FIRST = f"set {MODE} = name first"
-_BROKEN = (
+_MAP_FIRST = f"set {MAPPING_MODE} = name first"
+_CLUSTERED_BELOW = (
     "a clustering column is below {}: Delta Spark accepts the statement, but OPTIMIZE and CLUSTER "
     "BY fail afterwards; first CLUSTER BY other columns"
 )
@@ -48,38 +53,42 @@ class AddColumns(NamedTuple):
         refusal = self._refused(table)
         if refusal is not None:
             named = "DEFAULT" in refusal.error and engine.name is EngineName.DATABRICKS
-            return Outcome(table, refusal=elsewhere(refusal) if named else refusal)
+            return Outcome(table, refusal=refusal_on_databricks(refusal) if named else refusal)
         new = [definition.column for definition in self.columns]
         twice = (
-            repeated(Struct(tuple(new))) if all(len(d.path) == 1 for d in self.columns) else None
+            find_duplicate(Struct(tuple(new)))
+            if all(len(d.path) == 1 for d in self.columns)
+            else None
         )
-        twice = twice or next(filter(None, (repeated(Struct((column,))) for column in new)), None)
+        twice = twice or next(
+            filter(None, (find_duplicate(Struct((column,))) for column in new)), None
+        )
         if twice is not None:
             error = "DELTA_DUPLICATE_COLUMNS_FOUND.ADDING_COLUMNS"
-            return refused(table, error, f"{dotted(twice)} is repeated", "choose another name")
+            return refuse(table, error, f"{dotted_path(twice)} is repeated", "choose another name")
         if table.schema is None:
-            return altered(
+            return predict_schema_change(
                 table, ColumnChange("ADD COLUMNS", Struct(tuple(new)), known=False), engine
             )
         schema = table.schema
         for definition in self.columns:
-            schema = added(schema, definition.path[:-1], definition.column)
+            schema = add_column(schema, definition.path[:-1], definition.column)
             if definition.position:
-                schema = placed(schema, definition.path, definition.after)
-        return altered(table, ColumnChange("ADD COLUMNS", schema), engine)
+                schema = move_column(schema, definition.path, definition.after)
+        return predict_schema_change(table, ColumnChange("ADD COLUMNS", schema), engine)
 
     def _refused(self, table: Table) -> Refusal | None:
         seen: list[Path] = []
         for definition in self.columns:
             if table.schema is not None:
-                refusal = _misplaced(table.schema, definition)
+                refusal = _validate_position(table.schema, definition)
                 if refusal is not None:
                     return refusal
             folded = tuple(name.casefold() for name in definition.path)
             if folded in seen:
                 return Refusal(
                     "COLUMN_ALREADY_EXISTS",
-                    f"{dotted(definition.path)} is added twice",
+                    f"{dotted_path(definition.path)} is added twice",
                     "add it once",
                 )
             seen.append(folded)
@@ -99,25 +108,25 @@ class AddColumns(NamedTuple):
         return None
 
 
-def _misplaced(schema: Struct, definition: ColumnDefinition) -> Refusal | None:
+def _validate_position(schema: Struct, definition: ColumnDefinition) -> Refusal | None:
     parent, path = definition.path[:-1], definition.path
     if parent:
-        found = find(schema, parent)
+        found = find_column(schema, parent)
         if found is None:
-            return unresolved(parent)
+            return unresolved_column(parent)
         if not isinstance(found.type, Struct):
             return Refusal(
                 "INVALID_FIELD_NAME",
-                f"{dotted(parent)} is not a struct",
+                f"{dotted_path(parent)} is not a struct",
                 "use the path of a struct",
             )
-    if find(schema, path) is not None:
+    if find_column(schema, path) is not None:
         return Refusal(
             "FIELD_ALREADY_EXISTS",
-            f"the column {dotted(path)} already exists",
+            f"the column {dotted_path(path)} already exists",
             "remove the statement",
         )
-    if definition.after is not None and find(schema, (*parent, definition.after)) is None:
+    if definition.after is not None and find_column(schema, (*parent, definition.after)) is None:
         return Refusal(
             "FIELD_NOT_FOUND",
             f"the column {definition.after} after AFTER does not exist",
@@ -127,7 +136,7 @@ def _misplaced(schema: Struct, definition: ColumnDefinition) -> Refusal | None:
 
 
 def _nullable(column: Column) -> bool:
-    fields = (field for path, field in walk(Struct((column,))) if path[-1] != "key")
+    fields = (field for path, field in walk_columns(Struct((column,))) if path[-1] != "key")
     return all(field.nullable for field in fields)
 
 
@@ -140,14 +149,14 @@ class DropColumns(NamedTuple):
     def outcome(self, table: Table, engine: Engine) -> Outcome:
         schema, paths = table.schema, self.paths
         if schema is not None:
-            missing = [path for path in paths if find(schema, path) is None]
+            missing = [path for path in paths if find_column(schema, path) is None]
             if missing and not self.if_exists:
-                return Outcome(table, refusal=unresolved(missing[0]))
-            paths = tuple(resolved(schema, path) for path in paths if path not in missing)
+                return Outcome(table, refusal=unresolved_column(missing[0]))
+            paths = tuple(resolve_path(schema, path) for path in paths if path not in missing)
             if not paths:
                 return Outcome(table)
         if not table.mapped:
-            return refused(
+            return refuse(
                 table,
                 "DELTA_UNSUPPORTED_DROP_COLUMN",
                 "dropping columns requires column mapping",
@@ -155,23 +164,23 @@ class DropColumns(NamedTuple):
             )
         for path in paths if schema is not None else ():
             assert schema is not None
-            parent = find(schema, path[:-1])
+            parent = find_column(schema, path[:-1])
             container = schema if parent is None else parent.type
             if isinstance(container, Struct) and len(container.columns) == 1:
-                return refused(
+                return refuse(
                     table,
                     "DELTA_DROP_COLUMN_ON_SINGLE_FIELD_SCHEMA",
-                    f"{dotted(path)} is the only remaining column of its struct",
+                    f"{dotted_path(path)} is the only remaining column of its struct",
                     "drop the struct, or add another column first",
                 )
-            schema = changed(schema, path, lambda _: None)
-        refusal = _needed(table, paths)
+            schema = change_column(schema, path, lambda _: None)
+        refusal = _validate_not_needed(table, paths)
         if refusal is not None:
             return Outcome(table, refusal=refusal)
         change = ColumnChange("DROP COLUMNS", schema or Struct(()), known=schema is not None)
-        broken = [p for p in paths if any(_below(c, p) for c in table.clustering or ())]
-        warnings = tuple(_BROKEN.format(dotted(path)) for path in broken)
-        outcome = altered(statistics.without(table, paths), change, engine)
+        broken = [p for p in paths if any(_is_below(c, p) for c in table.clustering or ())]
+        warnings = tuple(_CLUSTERED_BELOW.format(dotted_path(path)) for path in broken)
+        outcome = predict_schema_change(statistics.remove_columns(table, paths), change, engine)
         if outcome.refusal is not None:
             return Outcome(table, refusal=outcome.refusal)
         # Existing files still contain the columns.
@@ -182,10 +191,10 @@ class DropColumns(NamedTuple):
         return outcome._replace(table=after, warnings=warnings)
 
 
-def _needed(table: Table, paths: tuple[Path, ...]) -> Refusal | None:
+def _validate_not_needed(table: Table, paths: tuple[Path, ...]) -> Refusal | None:
     """Refuse dropping partition, clustering and referenced columns."""
     partitions = [(column,) for column in table.partition_columns]
-    clustered = [tuple(name_parts(column)) for column in table.clustering or ()]
+    clustered = [tuple(split_name(column)) for column in table.clustering or ()]
     for error, kind, columns in (
         ("DELTA_UNSUPPORTED_DROP_PARTITION_COLUMN", "partitioned", partitions),
         ("DELTA_UNSUPPORTED_DROP_CLUSTERING_COLUMN", "clustered", clustered),
@@ -193,13 +202,13 @@ def _needed(table: Table, paths: tuple[Path, ...]) -> Refusal | None:
         for path in paths:
             if path in columns:
                 remedy = "CLUSTER BY other columns first" if kind == "clustered" else "keep it"
-                return Refusal(error, f"the table is {kind} by {dotted(path)}", remedy)
-    return next(filter(None, (dependents(table, path) for path in paths)), None)
+                return Refusal(error, f"the table is {kind} by {dotted_path(path)}", remedy)
+    return next(filter(None, (find_dependent_refusal(table, path) for path in paths)), None)
 
 
-def _below(column: str, path: Path) -> bool:
-    parts = name_parts(column)
-    return len(parts) > len(path) and all(map(same, parts, path))
+def _is_below(column: str, path: Path) -> bool:
+    parts = split_name(column)
+    return len(parts) > len(path) and all(map(is_same_name, parts, path))
 
 
 class RenameColumn(NamedTuple):
@@ -211,35 +220,37 @@ class RenameColumn(NamedTuple):
     def outcome(self, table: Table, engine: Engine) -> Outcome:
         schema = table.schema
         if schema is not None:
-            if find(schema, self.path) is None:
-                return Outcome(table, refusal=unresolved(self.path))
-            if find(schema, (*self.path[:-1], self.name)) is not None:
-                return refused(
+            if find_column(schema, self.path) is None:
+                return Outcome(table, refusal=unresolved_column(self.path))
+            if find_column(schema, (*self.path[:-1], self.name)) is not None:
+                return refuse(
                     table,
                     "FIELD_ALREADY_EXISTS",
                     f"the column {self.name} already exists",
                     "choose another name",
                 )
-        refusal = dependents(table, self.path)
+        refusal = find_dependent_refusal(table, self.path)
         if refusal is not None:
             return Outcome(table, refusal=refusal)
         if not table.mapped:
-            return refused(
+            return refuse(
                 table,
                 "DELTA_UNSUPPORTED_RENAME_COLUMN",
                 "renaming columns requires column mapping",
                 _MAP_FIRST,
             )
         if schema is not None:
-            schema = changed(schema, self.path, lambda column: column._replace(name=self.name))
+            schema = change_column(
+                schema, self.path, lambda column: column._replace(name=self.name)
+            )
         change = ColumnChange("RENAME COLUMN", schema or Struct(()), known=schema is not None)
         clustering = table.clustering and tuple(
-            written(self._renamed(tuple(name_parts(column)))) for column in table.clustering
+            quoted_path(self._renamed(tuple(split_name(column)))) for column in table.clustering
         )
         partitions = tuple(self._renamed((column,))[0] for column in table.partition_columns)
-        old = self.path if table.schema is None else resolved(table.schema, self.path)
+        old = self.path if table.schema is None else resolve_path(table.schema, self.path)
         new = (*old[:-1], self.name)
-        outcome = altered(statistics.renamed(table, old, new), change, engine)
+        outcome = predict_schema_change(statistics.rename_column(table, old, new), change, engine)
         if outcome.refusal is not None:
             return Outcome(table, refusal=outcome.refusal)
         after = outcome.table._replace(clustering=clustering, partition_columns=partitions)
@@ -247,7 +258,7 @@ class RenameColumn(NamedTuple):
 
     def _renamed(self, column: Path) -> Path:
         depth = len(self.path)
-        if len(column) < depth or not all(map(same, column, self.path)):
+        if len(column) < depth or not all(map(is_same_name, column, self.path)):
             return column
         return (*column[: depth - 1], self.name, *column[depth:])
 
@@ -259,22 +270,24 @@ class ReplaceColumns(NamedTuple):
 
     def outcome(self, table: Table, engine: Engine) -> Outcome:
         new = Struct(self.columns)
-        twice = repeated(new)
+        twice = find_duplicate(new)
         if twice is not None:
             error = "COLUMN_ALREADY_EXISTS"
-            return refused(table, error, f"{dotted(twice)} is repeated", "choose another name")
+            return refuse(table, error, f"{dotted_path(twice)} is repeated", "choose another name")
         old = table.schema
         if old is None:
-            return altered(table, ColumnChange("REPLACE COLUMNS", new, known=False), engine)
+            return predict_schema_change(
+                table, ColumnChange("REPLACE COLUMNS", new, known=False), engine
+            )
         if any(column.identity for column in old.columns):
-            return refused(
+            return refuse(
                 table,
                 "DELTA_IDENTITY_COLUMNS_REPLACE_COLUMN_NOT_SUPPORTED",
                 "the table has identity columns",
                 "add or drop columns individually",
             )
-        kept = [find(old, (column.name,)) for column in new.columns]
-        gone = [c.name for c in old.columns if find(new, (c.name,)) is None]
+        kept = [find_column(old, (column.name,)) for column in new.columns]
+        gone = [c.name for c in old.columns if find_column(new, (c.name,)) is None]
         retyped = [c.name for c, o in zip(new.columns, kept, strict=True) if o and o.type != c.type]
         why = ""
         if gone and None in kept:
@@ -285,9 +298,9 @@ class ReplaceColumns(NamedTuple):
             why = f"the type of {', '.join(retyped)} would change"
         if why:
             error = "DELTA_UNSUPPORTED_ALTER_TABLE_REPLACE_COL_OP"
-            return refused(table, error, why, "change columns individually")
+            return refuse(table, error, why, "change columns individually")
         merged = tuple(
             column if o is None else o._replace(nullable=True, default=None)
             for column, o in zip(new.columns, kept, strict=True)
         )
-        return altered(table, ColumnChange("REPLACE COLUMNS", Struct(merged)), engine)
+        return predict_schema_change(table, ColumnChange("REPLACE COLUMNS", Struct(merged)), engine)

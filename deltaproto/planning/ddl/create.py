@@ -10,38 +10,51 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from deltaproto.planning import arithmetic
-from deltaproto.planning.ddl.checks import forbidden
-from deltaproto.planning.ddl.resolution import UNRESOLVED, Resolution, default, generated
+from deltaproto.planning.ddl.checks import validate_columns
+from deltaproto.planning.ddl.resolution import (
+    UNRESOLVED,
+    Resolution,
+    resolve_default,
+    resolve_generation,
+)
 from deltaproto.planning.ddl.types import ColumnDefinition
-from deltaproto.planning.ddl.user_statement import refused
+from deltaproto.planning.ddl.user_statement import refuse
 from deltaproto.planning.engine import Engine, EngineName
 from deltaproto.planning.predict import consistency, iceberg, statistics
-from deltaproto.planning.predict.auto_enable import upgraded
+from deltaproto.planning.predict.auto_enable import upgrade_protocol
 from deltaproto.planning.predict.outcome import (
     Outcome,
     PredictedCommit,
     Refusal,
     Rewrite,
-    elsewhere,
+    refusal_on_databricks,
 )
 from deltaproto.planning.predict.schema import (
     Atomic,
     Column,
     Struct,
-    dotted,
-    find,
-    repeated,
-    resolved,
-    walk,
+    dotted_path,
+    find_column,
+    find_duplicate,
+    resolve_path,
+    walk_columns,
 )
-from deltaproto.planning.predict.set_properties import about_protocol, requested
-from deltaproto.planning.predict.table import MODE, ROW_ID_COLUMNS, Table
-from deltaproto.planning.predict.validation import asked_wrongly, invalid_value, unlocated
+from deltaproto.planning.predict.set_properties import is_protocol_property, requested_protocol
+from deltaproto.planning.predict.table import MAPPING_MODE, ROW_ID_COLUMNS, Table
+from deltaproto.planning.predict.validation import (
+    validate_copy_location,
+    validate_requested_features,
+    validate_values,
+)
 from deltaproto.protocol.protocol import Protocol
-from deltaproto.sql.quoting import name_parts
+from deltaproto.sql.quoting import split_name
 
 # Kept from the replaced table unless the statement sets them.
-_KEPT = ("delta.enableDeletionVectors", "delta.checkpointPolicy", "delta.enableRowTracking")
+_KEPT_PROPERTIES = (
+    "delta.enableDeletionVectors",
+    "delta.checkpointPolicy",
+    "delta.enableRowTracking",
+)
 _FROM_QUERY = (
     "the columns come from the query: a VARIANT column adds variantType to the protocol, and "
     "a TIMESTAMP_NTZ column is refused unless the protocol has timestampNtz"
@@ -87,12 +100,12 @@ class CreateTable(NamedTuple):
     def _create(self, table: Table) -> Outcome:
         if self.clone and self.by_path:
             error = "DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION"
-            return refused(table, error, "the table already exists", "clone into a new table")
+            return refuse(table, error, "the table already exists", "clone into a new table")
         if self.if_not_exists:
             return Outcome(table)
         remedy = "use CREATE TABLE IF NOT EXISTS, or CREATE OR REPLACE TABLE"
         error = "TABLE_OR_VIEW_ALREADY_EXISTS"
-        return refused(table, error, "the table already exists", remedy)
+        return refuse(table, error, "the table already exists", remedy)
 
     def _ignored(self, table: Table, engine: Engine) -> Outcome:
         """Predict CREATE by path: Delta Spark only compares the definitions."""
@@ -104,7 +117,7 @@ class CreateTable(NamedTuple):
                 "use the table name, or REPLACE TABLE",
                 sure=False,
             )
-        elif self._schema() != _bare(table.schema):
+        elif self._schema() != _without_type_changes(table.schema):
             differs = Refusal(
                 "DELTA_CREATE_TABLE_SCHEME_MISMATCH",
                 "by path, the columns must match the existing ones",
@@ -131,8 +144,10 @@ class CreateTable(NamedTuple):
         wrong = self._format(engine)
         if wrong is not None:
             return wrong
-        wrong = invalid_value(self.properties, engine) or asked_wrongly(self.properties, engine)
-        wrong = wrong or unlocated(self.properties, {})
+        wrong = validate_values(self.properties, engine) or validate_requested_features(
+            self.properties, engine
+        )
+        wrong = wrong or validate_copy_location(self.properties, {})
         if wrong is not None:
             # Only ALTER TABLE has an error class for invalid values.
             return wrong._replace(error="") if wrong.error == engine.bad_value else wrong
@@ -142,7 +157,7 @@ class CreateTable(NamedTuple):
                 "the statement has neither columns nor a query",
                 "add one of them",
             )
-        wrong = _misdefined(self, engine)
+        wrong = _validate_definition(self, engine)
         if wrong is not None:
             return wrong
         if self.partitioned and "clustering" in table.protocol.supported:
@@ -174,36 +189,38 @@ class CreateTable(NamedTuple):
             # The default may be delta (spark.sql.sources.default).
             sure=bool(self.using),
         )
-        return refusal if known else elsewhere(refusal)
+        return refusal if known else refusal_on_databricks(refusal)
 
     def _replace_all(self, table: Table, engine: Engine) -> Outcome:
         schema = None if self.as_select and not self.columns else self._schema()
         after = table._replace(configuration=self._configuration(table))
-        if iceberg.enabled(after) and not after.mapped:
-            after = after.with_properties({MODE: "name"})
-        refusal = forbidden(after._replace(geospatial=()), schema or Struct(()))
+        if iceberg.enabled_version(after) and not after.mapped:
+            after = after.with_properties({MAPPING_MODE: "name"})
+        refusal = validate_columns(after._replace(geospatial=()), schema or Struct(()))
         if refusal is not None:
             return Outcome(table, refusal=refusal)
-        protocol = requested(table, self.properties, engine)
+        protocol = requested_protocol(table, self.properties, engine)
         if self.clustered:
-            protocol = arithmetic.enabled(protocol, "clustering", engine)
-        defaults = any(column.default is not None for _, column in walk(schema or Struct(())))
+            protocol = arithmetic.enable_feature(protocol, "clustering", engine)
+        defaults = any(
+            column.default is not None for _, column in walk_columns(schema or Struct(()))
+        )
         if defaults and "allowColumnDefaults" not in protocol.supported:
-            return refused(
+            return refuse(
                 table,
                 "WRONG_COLUMN_DEFAULTS_FOR_DELTA_FEATURE_NOT_ENABLED",
                 "allowColumnDefaults is not in the protocol",
                 "TBLPROPERTIES ('delta.feature.allowColumnDefaults' = 'supported')",
             )
-        enabled = upgraded(protocol, after.configuration, schema, engine)
+        enabled = upgrade_protocol(protocol, after.configuration, schema, engine)
         if isinstance(enabled, Refusal):
             return Outcome(table, refusal=enabled)
         named = after.with_schema(schema)._replace(partition_columns=self._partitions())
-        columns = [tuple(name_parts(column)) for column in self.clustered]
+        columns = [tuple(split_name(column)) for column in self.clustered]
         # Delta first checks the new properties with the old columns.
         mixed = table._replace(configuration=after.configuration)
-        unfit = consistency.hudi(mixed) or consistency.unfit(table, named)
-        unfit = unfit or statistics.unranked(named, columns)
+        unfit = consistency.validate_hudi(mixed) or consistency.validate_new_columns(table, named)
+        unfit = unfit or statistics.validate_clustering_statistics(named, columns)
         if unfit is not None:
             return Outcome(table, refusal=unfit)
         tracked = "rowTracking" in enabled.supported
@@ -217,7 +234,7 @@ class CreateTable(NamedTuple):
             rewritten=True,
         ).with_schema(schema)
         operation = "CREATE OR REPLACE TABLE" if self.or_create else "REPLACE TABLE"
-        unresolved = self.as_select or _unresolved(self, engine)
+        unresolved = self.as_select or _has_unresolved(self, engine)
         name = operation + (" AS SELECT" if self.as_select else "")
         commit = PredictedCommit(name, enabled, sure=not unresolved)
         warnings = [_FROM_QUERY] * (schema is None) + [UNRESOLVED] * unresolved
@@ -226,38 +243,42 @@ class CreateTable(NamedTuple):
     def _partitions(self) -> tuple[str, ...]:
         """Return the partition columns, spelled like the column definitions."""
         schema = self._schema()
-        return tuple(resolved(schema, (name,))[0] for name in self.partitioned)
+        return tuple(resolve_path(schema, (name,))[0] for name in self.partitioned)
 
     def _schema(self) -> Struct:
         return Struct(tuple(definition.column for definition in self.columns))
 
     def _configuration(self, table: Table) -> dict[str, str]:
-        kept = {key: table.configuration[key] for key in _KEPT if key in table.configuration}
-        stored = {k: v for k, v in self.properties.items() if not about_protocol(k)}
+        kept = {
+            key: table.configuration[key] for key in _KEPT_PROPERTIES if key in table.configuration
+        }
+        stored = {k: v for k, v in self.properties.items() if not is_protocol_property(k)}
         ids = {
             key: table.configuration[key] for key in ROW_ID_COLUMNS if key in table.configuration
         }
         return {**ids, **kept, **stored}
 
 
-def _misdefined(made: CreateTable, engine: Engine) -> Refusal | None:
+def _validate_definition(made: CreateTable, engine: Engine) -> Refusal | None:
     """Refuse columns, partitions and clustering that Spark rejects for any table."""
     schema = Struct(tuple(definition.column for definition in made.columns))
-    twice = repeated(schema)
+    twice = find_duplicate(schema)
     if twice is not None:
-        message = f"{dotted(twice)} is repeated"
+        message = f"{dotted_path(twice)} is repeated"
         return Refusal("COLUMN_ALREADY_EXISTS", message, "choose another name")
     if made.as_select and not made.columns:
         return None
     return (
-        _mispartitioned(made, schema) or _misclustered(made, schema) or _miscomputed(schema, engine)
+        _validate_partitioning(made, schema)
+        or _validate_clustering(made, schema)
+        or _validate_computed_columns(schema, engine)
     )
 
 
-def _mispartitioned(made: CreateTable, schema: Struct) -> Refusal | None:
+def _validate_partitioning(made: CreateTable, schema: Struct) -> Refusal | None:
     names = [name.casefold() for name in made.partitioned]
     for name in made.partitioned:
-        column = find(schema, (name,))
+        column = find_column(schema, (name,))
         if column is None or names.count(name.casefold()) > 1:
             why = "is not a column" if column is None else "is listed twice"
             return Refusal("", f"the partition column {name} {why}", "correct PARTITIONED BY")
@@ -273,9 +294,9 @@ def _mispartitioned(made: CreateTable, schema: Struct) -> Refusal | None:
     return None
 
 
-def _misclustered(made: CreateTable, schema: Struct) -> Refusal | None:
-    columns = [tuple(name_parts(column)) for column in made.clustered]
-    refusal = statistics.unclusterable(Table(Protocol(1, 2)).with_schema(schema), columns)
+def _validate_clustering(made: CreateTable, schema: Struct) -> Refusal | None:
+    columns = [tuple(split_name(column)) for column in made.clustered]
+    refusal = statistics.validate_clustering(Table(Protocol(1, 2)).with_schema(schema), columns)
     if refusal is None or not made.by_path or refusal.error.endswith("NUM_COLUMNS"):
         return refusal
     # In this case Spark looks for a table of this name in its own catalog.
@@ -283,32 +304,34 @@ def _misclustered(made: CreateTable, schema: Struct) -> Refusal | None:
     return refusal._replace(error=error)
 
 
-def _miscomputed(schema: Struct, engine: Engine) -> Refusal | None:
-    for _, column in walk(schema):
+def _validate_computed_columns(schema: Struct, engine: Engine) -> Refusal | None:
+    for _, column in walk_columns(schema):
         if column.identity and column.type != Atomic("long"):
             error, message = (
                 "IDENTITY_COLUMNS_UNSUPPORTED_DATA_TYPE",
                 f"{column.name} is not a BIGINT",
             )
             return Refusal(error, message, "use BIGINT")
-        judged = _judged(schema, column, engine)
+        judged = _resolve_expression(schema, column, engine)
         if judged.refusal is not None:
             return judged.refusal
     return None
 
 
-def _judged(schema: Struct, column: Column, engine: Engine) -> Resolution:
+def _resolve_expression(schema: Struct, column: Column, engine: Engine) -> Resolution:
     if column.default is not None:
-        return default(column.default, column.type, engine)
+        return resolve_default(column.default, column.type, engine)
     if column.generated is not None:
-        return generated(schema, column, engine)
+        return resolve_generation(schema, column, engine)
     return Resolution()
 
 
-def _unresolved(made: CreateTable, engine: Engine) -> bool:
+def _has_unresolved(made: CreateTable, engine: Engine) -> bool:
     schema = Struct(tuple(definition.column for definition in made.columns))
-    return any(_judged(schema, column, engine).unresolved for _, column in walk(schema))
+    return any(
+        _resolve_expression(schema, column, engine).unresolved for _, column in walk_columns(schema)
+    )
 
 
-def _bare(schema: Struct) -> Struct:
+def _without_type_changes(schema: Struct) -> Struct:
     return Struct(tuple(column._replace(type_changes=None) for column in schema.columns))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple, TypeVar
 
 from deltaproto.planning.predict.schema import Path
-from deltaproto.sql.tokens import Token, scan, tokens
+from deltaproto.sql.tokens import Token, scan_tokens, tokenize
 
 T = TypeVar("T")
 _OPENING, _CLOSING = "([{", ")]}"
@@ -21,7 +21,7 @@ class Cursor:
 
     def __init__(self, sql: str) -> None:
         self.sql = sql
-        self.tokens = tokens(sql)
+        self.tokens = tokenize(sql)
         self.at = 0
 
     @property
@@ -138,7 +138,7 @@ class Cursor:
         return UnreadableError(f"{why} {here}")
 
 
-class Piece(NamedTuple):
+class ScriptStatement(NamedTuple):
     """One statement of a script."""
 
     text: str
@@ -147,18 +147,20 @@ class Piece(NamedTuple):
     """line of its start, from 1"""
 
 
-def split(sql: str) -> list[Piece]:
+def split_script(sql: str) -> list[ScriptStatement]:
     """Split a script into its nonempty statements; never raises.
 
     Semicolons separate statements except in strings, quoted names and comments.
     """
-    pieces: list[Piece] = []
+    pieces: list[ScriptStatement] = []
     group: list[Token] = []
-    for token in [*scan(sql), Token(";", ";", len(sql), len(sql))]:
+    for token in [*scan_tokens(sql), Token(";", ";", len(sql), len(sql))]:
         if token.key != ";":
             group.append(token)
         elif group:
             start = group[0].start
-            pieces.append(Piece(sql[start : group[-1].end], sql.count("\n", 0, start) + 1))
+            pieces.append(
+                ScriptStatement(sql[start : group[-1].end], sql.count("\n", 0, start) + 1)
+            )
             group = []
     return pieces

@@ -13,7 +13,7 @@ from functools import partial
 from typing import NamedTuple
 
 from deltaproto.planning.ddl.cursor import Cursor, UnreadableError
-from deltaproto.planning.ddl.functions import find_function, own_grammar, returned
+from deltaproto.planning.ddl.functions import call_result, has_special_grammar, require_function
 from deltaproto.planning.ddl.operators import (
     BOOLEAN,
     INTERVAL,
@@ -23,21 +23,21 @@ from deltaproto.planning.ddl.operators import (
     VOID,
     RefusedError,
     Value,
-    cast,
-    common,
-    compared,
-    computed,
-    element,
-    field,
-    logical,
-    number,
-    numeric,
-    textual,
-    typed,
+    apply_arithmetic,
+    apply_comparison,
+    apply_logical,
+    cast_value,
+    common_type,
+    element_of,
+    field_of,
+    is_numeric,
+    is_string,
+    parse_number,
+    parse_typed_literal,
 )
-from deltaproto.planning.ddl.types import read_type
+from deltaproto.planning.ddl.types import parse_type
 from deltaproto.planning.predict.outcome import Refusal
-from deltaproto.planning.predict.schema import Atomic, Path, Struct, Type, dotted, same
+from deltaproto.planning.predict.schema import Atomic, Path, Struct, Type, dotted_path, is_same_name
 
 _COMPARING = ("=", "==", "!=", "<>", "<", ">", "<=", ">=", "<=>")
 _BARE = {
@@ -53,7 +53,7 @@ _OPEN = ("'", '"', "`")
 _DEEPEST = 60
 
 
-class Resolved(NamedTuple):
+class ResolvedExpression(NamedTuple):
     """The result of resolving an expression."""
 
     type: Type | None
@@ -77,14 +77,16 @@ class Resolved(NamedTuple):
         return self.complete and not self.queries and self.type is not None
 
 
-def resolve(sql: str, schema: Struct | None, names: Iterable[str] = ()) -> Resolved:
+def resolve_expression(
+    sql: str, schema: Struct | None, names: Iterable[str] = ()
+) -> ResolvedExpression:
     """Resolve an expression against a table's columns.
 
     Args:
         schema: None if the columns are unknown; column names are then not checked.
         names: table names that may qualify a column.
     """
-    reader = _Reader(Cursor(sql), schema, [name.casefold() for name in names])
+    reader = _ExpressionParser(Cursor(sql), schema, [name.casefold() for name in names])
     value, refusal, complete = UNKNOWN, None, True
     try:
         if any(token.text in _OPEN for token in reader.cursor.tokens):
@@ -95,7 +97,7 @@ def resolve(sql: str, schema: Struct | None, names: Iterable[str] = ()) -> Resol
         refusal = error.refusal
     except (UnreadableError, RecursionError):
         complete = False
-    return Resolved(
+    return ResolvedExpression(
         value.type if complete else None,
         refusal,
         value.literal,
@@ -106,7 +108,7 @@ def resolve(sql: str, schema: Struct | None, names: Iterable[str] = ()) -> Resol
     )
 
 
-class _Reader:
+class _ExpressionParser:
     """A recursive-descent parser over the tokens; raises refusals that it finds."""
 
     def __init__(self, cursor: Cursor, schema: Struct | None, names: list[str]) -> None:
@@ -122,21 +124,21 @@ class _Reader:
             raise self.cursor.unreadable("the expression is nested too deeply")
         value = self._conjunction()
         while self.cursor.take("OR"):
-            value = logical(value, self._conjunction())
+            value = apply_logical(value, self._conjunction())
         self.depth -= 1
         return value
 
     def _conjunction(self) -> Value:
         value = self._negation()
         while self.cursor.take("AND"):
-            value = logical(value, self._negation())
+            value = apply_logical(value, self._negation())
         return value
 
     def _negation(self) -> Value:
         if not self.cursor.one_of("NOT", "!"):
             return self._predicate()
         value = self._negation()
-        if value.type not in (None, BOOLEAN, VOID) and not textual(value.type):
+        if value.type not in (None, BOOLEAN, VOID) and not is_string(value.type):
             raise RefusedError(f"{MISMATCH}UNEXPECTED_INPUT_TYPE", "NOT requires a boolean")
         return Value(BOOLEAN if value.type == BOOLEAN else None)
 
@@ -145,7 +147,7 @@ class _Reader:
         while True:
             sign = self._sign(_COMPARING)
             if sign:
-                value = compared(value, self._sum())
+                value = apply_comparison(value, self._sum())
                 continue
             if self.cursor.take("IS"):
                 self.cursor.take("NOT")
@@ -164,8 +166,8 @@ class _Reader:
         if self.cursor.take("NULL"):
             return Value(BOOLEAN)
         if self.cursor.one_of("TRUE", "FALSE", "UNKNOWN"):
-            if value.type is not None and not textual(value.type):
-                compared(value, Value(BOOLEAN))
+            if value.type is not None and not is_string(value.type):
+                apply_comparison(value, Value(BOOLEAN))
             return Value(BOOLEAN if value.type == BOOLEAN else None)
         raise self.cursor.unreadable("unknown test")
 
@@ -173,13 +175,13 @@ class _Reader:
         if word == "BETWEEN":
             low = self._sum()
             self.cursor.expect("AND")
-            both = (compared(value, low), compared(value, self._sum()))
+            both = (apply_comparison(value, low), apply_comparison(value, self._sum()))
             return Value(BOOLEAN if all(each.type for each in both) else None)
         if word != "IN":
             if self.cursor.key in ("ALL", "ANY", "SOME"):
                 raise self.cursor.unreadable("unknown operator")
             pattern = self._sum()
-            plain = textual(value.type) and textual(pattern.type)
+            plain = is_string(value.type) and is_string(pattern.type)
             return Value(BOOLEAN if plain else None)
         self.cursor.expect("(")
         if self._query():
@@ -190,7 +192,7 @@ class _Reader:
         self.cursor.expect(")")
         for each in found:
             try:
-                value_known = compared(value, each).type
+                value_known = apply_comparison(value, each).type
             except RefusedError as error:
                 if error.refusal.error.startswith(MISMATCH):
                     raise RefusedError(f"{MISMATCH}DATA_DIFF_TYPES", str(error)) from None
@@ -211,13 +213,13 @@ class _Reader:
     def _sum(self) -> Value:
         value = self._product()
         while sign := self._sign(("+", "-", "||", "&", "|", "^")):
-            value = computed(value, self._product(), sign)
+            value = apply_arithmetic(value, self._product(), sign)
         return value
 
     def _product(self) -> Value:
         value = self._factor()
         while sign := self._sign(("*", "/", "%")) or self.cursor.one_of("DIV"):
-            value = computed(value, self._factor(), sign)
+            value = apply_arithmetic(value, self._factor(), sign)
         return value
 
     def _factor(self) -> Value:
@@ -225,9 +227,9 @@ class _Reader:
         if not sign:
             return self._extracted(self._primary())
         value = self._factor()
-        if sign == "-" and value.literal is not None and numeric(value.type):
+        if sign == "-" and value.literal is not None and is_numeric(value.type):
             return Value(value.type, f"-{value.literal}")
-        return Value(value.type if numeric(value.type) or value.type == INTERVAL else None)
+        return Value(value.type if is_numeric(value.type) or value.type == INTERVAL else None)
 
     def _sign(self, signs: tuple[str, ...]) -> str:
         """Read the longest matching sign; each character may be a separate token."""
@@ -252,7 +254,7 @@ class _Reader:
         if token.string:
             return Value(STRING, cursor.string())
         if token.text[0].isdigit() or token.text[0] == ".":
-            return number(cursor)
+            return parse_number(cursor)
         if cursor.take("("):
             if self._query():
                 return UNKNOWN
@@ -279,9 +281,9 @@ class _Reader:
                 cursor.at += 2
                 value = self.expression()
                 cursor.expect("AS")
-                kind = read_type(cursor)
+                kind = parse_type(cursor)
                 cursor.expect(")")
-                return cast(value, kind)
+                return cast_value(value, kind)
             case "EXISTS" if following and following.key == "(":
                 cursor.at += 2
                 if not self._query():
@@ -295,7 +297,7 @@ class _Reader:
                 return Value(INTERVAL)
             case "DATE" | "TIMESTAMP" | "TIMESTAMP_NTZ" | "X" if following and following.string:
                 cursor.at += 1
-                return typed(key, cursor.string())
+                return parse_typed_literal(key, cursor.string())
         return None
 
     def _lazily(self, read: Callable[[], Value]) -> Value:
@@ -314,13 +316,13 @@ class _Reader:
         while cursor.take("WHEN"):
             condition = self.expression()
             if operand is not None:
-                compared(operand, condition)
+                apply_comparison(operand, condition)
             cursor.expect("THEN")
             results.append(self.expression())
         if cursor.take("ELSE"):
             results.append(self.expression())
         cursor.expect("END")
-        return common(results)
+        return common_type(results)
 
     def _named(self) -> Value:
         cursor = self.cursor
@@ -344,7 +346,7 @@ class _Reader:
         suggested = self.schema is not None and bool(self.schema.columns)
         raise RefusedError(
             f"UNRESOLVED_COLUMN.{'WITH' if suggested else 'WITHOUT'}_SUGGESTION",
-            f"the table has no column {dotted(path)}",
+            f"the table has no column {dotted_path(path)}",
             "run DESCRIBE to see the columns",
         )
 
@@ -356,24 +358,24 @@ class _Reader:
         # A path may be qualified by the last part of the table's name, or its alias.
         named = [n for n in range(1, len(path)) if path[n - 1].casefold() in self.names]
         at = max(named, default=0)
-        found = next((c for c in columns if same(c.name, path[at])), None)
+        found = next((c for c in columns if is_same_name(c.name, path[at])), None)
         if found is None:
             return None
         self.columns.append(path[at:])
         value = Value(found.type)
         for name in path[at + 1 :]:
-            value = field(value, name)
+            value = field_of(value, name)
         return value
 
     def _called(self, name: str) -> Value:
         cursor = self.cursor
         cursor.expect("(")
         self.functions.add(name)
-        find_function(name)
+        require_function(name)
         if cursor.take("*"):
             cursor.expect(")")
             return self._called_with(name, [])
-        if own_grammar(cursor):
+        if has_special_grammar(cursor):
             cursor.until(")")
             cursor.expect(")")
             return self._called_with(name, [UNKNOWN])
@@ -392,15 +394,15 @@ class _Reader:
         if self.cursor.take("OVER"):
             error = "WINDOW_FUNCTION_NOT_ALLOWED_IN_CLAUSE"
             raise RefusedError(error, f"{name} requires a window")
-        return returned(name, arguments)
+        return call_result(name, arguments)
 
     def _extracted(self, value: Value) -> Value:
         while True:
             if self.cursor.take("["):
                 self.expression()
                 self.cursor.expect("]")
-                value = element(value)
+                value = element_of(value)
             elif self.cursor.take("."):
-                value = field(value, self.cursor.name())
+                value = field_of(value, self.cursor.name())
             else:
                 return value

@@ -10,10 +10,10 @@ from deltaproto.planning.ddl.operators import (
     VOID,
     RefusedError,
     Value,
-    common,
-    numeric,
-    textual,
-    timed,
+    common_type,
+    is_date_or_timestamp,
+    is_numeric,
+    is_string,
 )
 from deltaproto.planning.predict.schema import Array, Atomic, Map, Type
 
@@ -24,7 +24,7 @@ _UNITS = frozenset(
 )
 
 
-def own_grammar(cursor: Cursor) -> bool:
+def has_special_grammar(cursor: Cursor) -> bool:
     """Return True if the arguments are not expressions: lambdas, names, units, FROM."""
     tokens, depth = cursor.tokens, 0
     first = cursor.key
@@ -40,28 +40,28 @@ def own_grammar(cursor: Cursor) -> bool:
     return False
 
 
-def find_function(name: str) -> None:
+def require_function(name: str) -> None:
     """Check that Spark has a function of this name (lowercase).
 
     Raises:
         RefusedError: if it does not exist.
     """
-    if not built_in(name):
+    if not is_built_in(name):
         error, message = "UNRESOLVED_ROUTINE", f"Spark has no function {name}"
         raise RefusedError(error, message)
 
 
-def returned(name: str, arguments: list[Value]) -> Value:
+def call_result(name: str, arguments: list[Value]) -> Value:
     """Return the value of a call."""
     if name in ("if", "iff") and len(arguments) == 3:
-        return common(arguments[1:])
+        return common_type(arguments[1:])
     if name in ("array", "map"):
-        return Value(_built(name, arguments))
+        return Value(_collection_type(name, arguments))
     if name == "nullif" and len(arguments) == 2:
         return Value(arguments[0].type)
     if name in ("coalesce", "ifnull", "nvl", "greatest", "least") and arguments:
-        return common(arguments)
-    if not _fit(name, arguments):
+        return common_type(arguments)
+    if not _arguments_fit(name, arguments):
         return UNKNOWN
     if name in ("abs", "negative", "positive"):
         return Value(arguments[0].type)
@@ -69,7 +69,7 @@ def returned(name: str, arguments: list[Value]) -> Value:
     return Value(None if kind is None else Atomic(kind))
 
 
-def _fit(name: str, arguments: list[Value]) -> bool:
+def _arguments_fit(name: str, arguments: list[Value]) -> bool:
     """Return True if the arguments certainly have the accepted types."""
     kinds = ARGUMENTS.get(name, ())
     if len(kinds) != len(arguments):
@@ -79,22 +79,22 @@ def _fit(name: str, arguments: list[Value]) -> bool:
 
 _KINDS: dict[str, Callable[[Type | None], bool]] = {
     "any": lambda kind: kind is not None,
-    "number": numeric,
-    "text": lambda kind: textual(kind) or numeric(kind),
-    "time": timed,
+    "number": is_numeric,
+    "text": lambda kind: is_string(kind) or is_numeric(kind),
+    "time": is_date_or_timestamp,
 }
 
 
-def _built(name: str, arguments: list[Value]) -> Type | None:
+def _collection_type(name: str, arguments: list[Value]) -> Type | None:
     if name == "array":
         if not arguments:
             return Array(VOID)
-        kind = common(arguments).type
+        kind = common_type(arguments).type
         return None if kind is None else Array(kind)
     if name == "map":
         if not arguments:
             return Map(VOID, VOID)
-        keys, values = common(arguments[::2]).type, common(arguments[1::2]).type
+        keys, values = common_type(arguments[::2]).type, common_type(arguments[1::2]).type
         return None if keys is None or values is None else Map(keys, values)
     return None
 
@@ -222,6 +222,6 @@ BUILT_IN = frozenset({*RETURNS, *_OTHERS.split()}) | NON_DETERMINISTIC | AGGREGA
 _FAMILIES = ("approx_top_k_", "bitmap_", "hll_", "kll_", "regr_", "theta_", "tuple_", "vector_")
 
 
-def built_in(name: str) -> bool:
+def is_built_in(name: str) -> bool:
     """Return True if Spark has a built-in function of this name (lowercase)."""
     return name in BUILT_IN or name.startswith(_FAMILIES)

@@ -10,7 +10,7 @@ import re
 from decimal import ROUND_HALF_UP, Context, Decimal
 
 from deltaproto.planning.predict.schema import Atomic, Type
-from deltaproto.planning.predict.type_widening import decimal_parts, text
+from deltaproto.planning.predict.type_widening import decimal_parts, is_string_type
 
 _BITS = {"byte": 32, "short": 32, "integer": 32, "long": 64}
 _WHOLE = re.compile(r"[+-]?[0-9]{1,4000}")
@@ -31,34 +31,34 @@ def is_literal(default: str, kind: Type) -> bool:
         return False
     name = kind.name
     if name in _BITS:
-        return _whole(default.rstrip("lL") if name == "long" else default, _BITS[name])
+        return _is_integer(default.rstrip("lL") if name == "long" else default, _BITS[name])
     if name in ("float", "double"):
         number = default.strip()
         return number in ("NaN", "Infinity") or bool(_NUMBER.fullmatch(number.rstrip("fFdD")))
     if (parts := decimal_parts(name)) is not None:
-        return _decimal(default, *parts)
+        return _is_decimal(default, *parts)
     if name == "boolean":
         return True
     if name == "binary":
         # Anything that is not hexadecimal is text.
-        return default[:1] not in ("x", "X") or bool(_HEX.fullmatch(_unquoted(default[1:]) or "-"))
-    found = _unquoted(default)
+        return default[:1] not in ("x", "X") or bool(_HEX.fullmatch(_unquote(default[1:]) or "-"))
+    found = _unquote(default)
     if found is None:
         return False
     if name == "date":
-        return bool(_DATE.fullmatch(found)) and _exists(found)
+        return bool(_DATE.fullmatch(found)) and _is_valid_time(found)
     if name in ("timestamp", "timestamp_ntz"):
         zoned = _ZONED.fullmatch(found) if name == "timestamp" else None
         local = found if zoned is None else zoned[1]
-        return bool(_LOCAL.fullmatch(local)) and _exists(local)
-    return text(name) and not name.startswith("string collate")
+        return bool(_LOCAL.fullmatch(local)) and _is_valid_time(local)
+    return is_string_type(name) and not name.startswith("string collate")
 
 
-def _whole(written: str, bits: int) -> bool:
+def _is_integer(written: str, bits: int) -> bool:
     return bool(_WHOLE.fullmatch(written)) and -(2 ** (bits - 1)) <= int(written) < 2 ** (bits - 1)
 
 
-def _decimal(written: str, precision: int, scale: int) -> bool:
+def _is_decimal(written: str, precision: int, scale: int) -> bool:
     """Check precision after rounding, and scale."""
     if not _NUMBER.fullmatch(written):
         return False
@@ -72,7 +72,7 @@ def _digits_after_point(value: Decimal) -> int:
     return -exponent
 
 
-def _unquoted(written: str) -> str | None:
+def _unquote(written: str) -> str | None:
     """Return the text between quotes; None without quotes or with an open escape."""
     if len(written) < 2 or written[0] != written[-1] or written[0] not in "'\"":
         return None
@@ -82,7 +82,7 @@ def _unquoted(written: str) -> str | None:
     return inner
 
 
-def _exists(written: str) -> bool:
+def _is_valid_time(written: str) -> bool:
     """Return True if the date and time are valid."""
     day, clock = written[:10], written[11:].partition(".")[0]
     year, month, of_month = (int(part) for part in day.split("-"))

@@ -10,8 +10,8 @@ import math
 import re
 from typing import NamedTuple
 
-from deltaproto.planning.ddl.checks import references
-from deltaproto.planning.ddl.resolution import condition
+from deltaproto.planning.ddl.checks import find_column_references
+from deltaproto.planning.ddl.resolution import resolve_condition
 from deltaproto.planning.engine import Engine, EngineName
 from deltaproto.planning.predict import consistency
 from deltaproto.planning.predict.outcome import (
@@ -19,10 +19,10 @@ from deltaproto.planning.predict.outcome import (
     PredictedCommit,
     Refusal,
     Rewrite,
-    elsewhere,
+    refusal_on_databricks,
 )
-from deltaproto.planning.predict.properties import FILES
-from deltaproto.planning.predict.schema import Path, dotted, find, same
+from deltaproto.planning.predict.properties import FILE_RETENTION
+from deltaproto.planning.predict.schema import Path, dotted_path, find_column, is_same_name
 from deltaproto.planning.predict.table import Table
 from deltaproto.planning.statement import Purge
 from deltaproto.protocol.intervals import parse_interval
@@ -49,7 +49,7 @@ _WORDS = frozenset(
 )
 
 
-UNREACHED = (
+HISTORY_MAY_BE_MISSING = (
     "it is unknown whether the history reaches back that far: Delta may refuse the statement"
 )
 
@@ -62,12 +62,14 @@ class Optimize(NamedTuple):
     full: bool = False
 
     def outcome(self, table: Table, engine: Engine) -> Outcome:
-        refusal = self._refused(table, engine) or consistency.upkeep(table, "OPTIMIZE")
+        refusal = self._refused(table, engine) or consistency.validate_maintenance(
+            table, "OPTIMIZE"
+        )
         if refusal is not None:
             return Outcome(table, refusal=refusal)
         # Files that are large enough or already clustered cause no commit.
         commit = PredictedCommit("OPTIMIZE", table.protocol, sure=False)
-        return Outcome(_some_left(table), (commit,), Rewrite.SOME)
+        return Outcome(_purge_some_vectors(table), (commit,), Rewrite.SOME)
 
     def _refused(self, table: Table, engine: Engine) -> Refusal | None:
         clustered = "clustering" in table.protocol.supported
@@ -90,34 +92,38 @@ class Optimize(NamedTuple):
                 "remove it",
             )
         for path in self.zorder:
-            if dotted(path) in table.partition_columns:
+            if dotted_path(path) in table.partition_columns:
                 return Refusal(
                     "DELTA_ZORDERING_ON_PARTITION_COLUMN",
-                    f"{dotted(path)} is a partition column",
+                    f"{dotted_path(path)} is a partition column",
                     "order by data columns",
                 )
-            if table.schema is not None and find(table.schema, path) is None:
+            if table.schema is not None and find_column(table.schema, path) is None:
                 return Refusal(
                     "DELTA_ZORDERING_COLUMN_DOES_NOT_EXIST",
-                    f"the table has no column {dotted(path)}",
+                    f"the table has no column {dotted_path(path)}",
                     "run DESCRIBE to see the columns",
                 )
-        return beyond_partitions(table, self.where) or _no_condition(table, self.where, engine)
+        return validate_partition_condition(table, self.where) or _validate_condition(
+            table, self.where, engine
+        )
 
 
-def _no_condition(table: Table, where: str, engine: Engine) -> Refusal | None:
+def _validate_condition(table: Table, where: str, engine: Engine) -> Refusal | None:
     """Refuse an invalid condition."""
-    return condition(table, where, (), engine).refusal if where and table.schema else None
+    return resolve_condition(table, where, (), engine).refusal if where and table.schema else None
 
 
-def beyond_partitions(table: Table, where: str) -> Refusal | None:
+def validate_partition_condition(table: Table, where: str) -> Refusal | None:
     """Refuse a condition that refers to a data column."""
-    for path in references(where):
-        partition = any(same(dotted(path), column) for column in table.partition_columns)
+    for path in find_column_references(where):
+        partition = any(
+            is_same_name(dotted_path(path), column) for column in table.partition_columns
+        )
         if not partition and path[0].upper() not in _WORDS:
             return Refusal(
                 "DELTA_NON_PARTITION_COLUMN_REFERENCE",
-                f"{dotted(path)} is not a partition column",
+                f"{dotted_path(path)} is not a partition column",
                 "use only partition columns",
             )
     return None
@@ -129,17 +135,17 @@ class PurgeWhere(NamedTuple):
     where: str
 
     def outcome(self, table: Table, engine: Engine) -> Outcome:
-        refusal = beyond_partitions(table, self.where)
+        refusal = validate_partition_condition(table, self.where)
         if refusal is not None:
             return Outcome(table, refusal=refusal)
         outcome = Purge().outcome(table, engine)
         if outcome.refusal is not None:
             return outcome
         maybe = tuple(commit._replace(sure=False) for commit in outcome.commits)
-        return outcome._replace(table=_some_left(table), commits=maybe)
+        return outcome._replace(table=_purge_some_vectors(table), commits=maybe)
 
 
-def _some_left(table: Table) -> Table:
+def _purge_some_vectors(table: Table) -> Table:
     """Return the table with some or all deletion vectors removed."""
     return table._replace(vectors=None if table.vectors else table.vectors)
 
@@ -151,7 +157,9 @@ class Vacuum(NamedTuple):
     hours: float | None = None
 
     def outcome(self, table: Table, engine: Engine) -> Outcome:
-        refusal = consistency.upkeep(table, "VACUUM") or self._too_short(table, engine)
+        refusal = consistency.validate_maintenance(table, "VACUUM") or self._too_short(
+            table, engine
+        )
         if refusal is not None:
             return Outcome(table, refusal=refusal)
         if self.dry:
@@ -163,15 +171,15 @@ class Vacuum(NamedTuple):
         )
         ignored = self.hours is not None and round_half_up(self.hours) != 0
         warning = (
-            f"{engine} ignores the hours: it deletes what is older than {FILES}, "
-            f"{_kept(table)} here"
+            f"{engine} ignores the hours: it deletes what is older than {FILE_RETENTION}, "
+            f"{_file_retention(table)} here"
         )
         newest = engine.name is EngineName.DELTA_SPARK and engine.at_least(_IGNORES_HOURS)
         return Outcome(table, commits, warnings=(warning,) if ignored and newest else ())
 
     def _too_short(self, table: Table, engine: Engine) -> Refusal | None:
         """Refuse RETAIN hours. Newer releases accept only 0, and only if nothing is retained."""
-        kept = parse_interval(_kept(table))
+        kept = parse_interval(_file_retention(table))
         if self.hours is None or kept is None:
             return None
         hours = round_half_up(self.hours)
@@ -180,15 +188,17 @@ class Vacuum(NamedTuple):
             return None
         refusal = Refusal(
             "DELTA_VACUUM_RETENTION_PERIOD_TOO_SHORT",
-            f"RETAIN {hours} HOURS is shorter than {FILES}, which is {_kept(table)} here",
-            f"change {FILES}; spark.databricks.delta.retentionDurationCheck.enabled = false "
+            f"RETAIN {hours} HOURS is shorter than {FILE_RETENTION}, which is "
+            f"{_file_retention(table)} here",
+            f"change {FILE_RETENTION}; "
+            "spark.databricks.delta.retentionDurationCheck.enabled = false "
             "disables the check, but running readers and writers may then lose their files",
         )
-        return refusal if engine.name is EngineName.DELTA_SPARK else elsewhere(refusal)
+        return refusal if engine.name is EngineName.DELTA_SPARK else refusal_on_databricks(refusal)
 
 
-def _kept(table: Table) -> str:
-    return table.configuration.get(FILES) or "interval 1 week"
+def _file_retention(table: Table) -> str:
+    return table.configuration.get(FILE_RETENTION) or "interval 1 week"
 
 
 def round_half_up(hours: float) -> int:
@@ -225,7 +235,9 @@ class Restore(NamedTuple):
             "dropped since then come back; later statements are predicted without them",
         )
         commit = PredictedCommit("RESTORE", table.protocol, sure=not unresolved)
-        return Outcome(known, (commit,), warnings=(*warnings, *[UNREACHED] * unresolved))
+        return Outcome(
+            known, (commit,), warnings=(*warnings, *[HISTORY_MAY_BE_MISSING] * unresolved)
+        )
 
     def _missing(self, table: Table, engine: Engine) -> tuple[Refusal | None, bool]:
         """Return why the version is unavailable, and whether that is unknown."""
@@ -241,7 +253,7 @@ class Restore(NamedTuple):
             error = "" if self.to.startswith("version as of '") else "PARSE_SYNTAX_ERROR"
             refusal = Refusal(error, message, remedy)
             known = engine.name is EngineName.DELTA_SPARK
-            return (refusal if known else elsewhere(refusal)), False
+            return (refusal if known else refusal_on_databricks(refusal)), False
         if table.version is not None and int(version[1]) > table.version:
             error = "DELTA_CANNOT_RESTORE_TABLE_VERSION"
             message = f"the newest version is {table.version}"

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from deltaproto.planning.ddl.cursor import Cursor
 from deltaproto.planning.ddl.literals import is_literal
 from deltaproto.planning.predict.outcome import Refusal
-from deltaproto.planning.predict.schema import Array, Atomic, Map, Struct, Type, same
+from deltaproto.planning.predict.schema import Array, Atomic, Map, Struct, Type, is_same_name
 
 BOOLEAN, STRING, VOID, DATE = (Atomic(name) for name in ("boolean", "string", "void", "date"))
 INTERVAL = Atomic("interval")
@@ -42,47 +42,47 @@ class Value(NamedTuple):
 UNKNOWN = Value(None)
 
 
-def numeric(kind: Type | None) -> bool:
+def is_numeric(kind: Type | None) -> bool:
     """Return True for numeric types."""
     return isinstance(kind, Atomic) and kind.name.startswith(_NUMBERS)
 
 
-def textual(kind: Type | None) -> bool:
+def is_string(kind: Type | None) -> bool:
     """Return True for string types."""
     return isinstance(kind, Atomic) and kind.name.startswith(("string", "char", "varchar"))
 
 
-def timed(kind: Type | None) -> bool:
+def is_date_or_timestamp(kind: Type | None) -> bool:
     """Return True for dates and timestamps."""
     return isinstance(kind, Atomic) and kind.name.startswith(("date", "timestamp"))
 
 
-def cast(value: Value, kind: Type) -> Value:
+def cast_value(value: Value, kind: Type) -> Value:
     """Cast a value, if the cast is known to be valid."""
     given = value.type
-    if (numeric(given) and kind == DATE) or (given == DATE and numeric(kind)):
+    if (is_numeric(given) and kind == DATE) or (given == DATE and is_numeric(kind)):
         error = f"{MISMATCH}CAST_WITH_FUNC_SUGGESTION"
         raise RefusedError(error, "numbers and dates cannot be cast to each other")
     plain = isinstance(given, Atomic) and isinstance(kind, Atomic)
-    same_family = given in (VOID, kind) or textual(kind) or textual(given)
-    both = any(all(map(family, (given, kind))) for family in (numeric, timed))
+    same_family = given in (VOID, kind) or is_string(kind) or is_string(given)
+    both = any(all(map(family, (given, kind))) for family in (is_numeric, is_date_or_timestamp))
     return Value(kind if plain and (same_family or both) else None)
 
 
-def field(value: Value, name: str) -> Value:
+def field_of(value: Value, name: str) -> Value:
     """Access a field of a struct, or use a dot after another type."""
     match value.type:
         case None:
             return UNKNOWN
         case Struct(columns):
-            found = next((c for c in columns if same(c.name, name)), None)
+            found = next((c for c in columns if is_same_name(c.name, name)), None)
             if found is None:
                 raise RefusedError("FIELD_NOT_FOUND", f"the field {name} does not exist")
             return Value(found.type)
         case Map(_, kind):
             return Value(kind)
         case Array(Struct(columns)):
-            found = next((c for c in columns if same(c.name, name)), None)
+            found = next((c for c in columns if is_same_name(c.name, name)), None)
             if found is None:
                 raise RefusedError("FIELD_NOT_FOUND", f"the field {name} does not exist")
             return Value(Array(found.type))
@@ -94,7 +94,7 @@ def field(value: Value, name: str) -> Value:
     raise RefusedError("INVALID_EXTRACT_BASE_FIELD_TYPE", f"this type has no {name}")
 
 
-def element(value: Value) -> Value:
+def element_of(value: Value) -> Value:
     """Return an element of an array or a map."""
     match value.type:
         case Array(kind) | Map(_, kind):
@@ -102,7 +102,7 @@ def element(value: Value) -> Value:
     return UNKNOWN
 
 
-def common(values: list[Value]) -> Value:
+def common_type(values: list[Value]) -> Value:
     """Return the common type of several values."""
     kinds = {each.type for each in values if each.type != VOID}
     if len(kinds) == 1:
@@ -110,10 +110,10 @@ def common(values: list[Value]) -> Value:
     return Value(VOID) if not kinds else UNKNOWN
 
 
-def logical(one: Value, other: Value) -> Value:
+def apply_logical(one: Value, other: Value) -> Value:
     """Combine values with AND or OR."""
     kinds = (one.type, other.type)
-    if None in kinds or any(textual(kind) for kind in kinds):
+    if None in kinds or any(is_string(kind) for kind in kinds):
         return UNKNOWN
     if any(kind not in (BOOLEAN, VOID) for kind in kinds):
         error = "BINARY_OP_WRONG_TYPE" if kinds[0] == kinds[1] else "BINARY_OP_DIFF_TYPES"
@@ -121,7 +121,7 @@ def logical(one: Value, other: Value) -> Value:
     return Value(BOOLEAN)
 
 
-def compared(one: Value, other: Value) -> Value:
+def apply_comparison(one: Value, other: Value) -> Value:
     """Compare two values; the type is unknown if failure depends on the rows."""
     kinds = one.type, other.type
     if None in kinds:
@@ -129,66 +129,68 @@ def compared(one: Value, other: Value) -> Value:
     if VOID in kinds:
         return Value(BOOLEAN)
     for text, kind in ((one, other.type), (other, one.type)):
-        if textual(text.type) and isinstance(kind, Atomic) and not textual(kind):
-            return _read(text, kind)
+        if is_string(text.type) and isinstance(kind, Atomic) and not is_string(kind):
+            return _read_string_as(text, kind)
     same_family = (
         kinds[0] == kinds[1]
-        or all(map(numeric, kinds))
-        or all(map(timed, kinds))
-        or all(map(textual, kinds))
+        or all(map(is_numeric, kinds))
+        or all(map(is_date_or_timestamp, kinds))
+        or all(map(is_string, kinds))
     )
     if not same_family:
         if any(isinstance(kind, Atomic) and kind.name == "variant" for kind in kinds):
             return UNKNOWN
         error, message = "BINARY_OP_DIFF_TYPES", "values of these types cannot be compared"
         raise RefusedError(MISMATCH + error, message)
-    if _unordered(kinds[0]):
+    if _is_unorderable(kinds[0]):
         error, message = "INVALID_ORDERING_TYPE", "values of this type cannot be compared"
         raise RefusedError(MISMATCH + error, message)
     return Value(BOOLEAN)
 
 
-def _read(text: Value, kind: Atomic) -> Value:
+def _read_string_as(text: Value, kind: Atomic) -> Value:
     """Convert a string that is used with a value of another type."""
     if text.literal is None or kind.name in ("binary", "variant", "interval"):
         return UNKNOWN
-    if not castable(text.literal, kind):
+    if not is_castable(text.literal, kind):
         raise RefusedError("CAST_INVALID_INPUT", f"'{text.literal}' is not a {kind.name}")
     return Value(BOOLEAN)
 
 
-def _unordered(kind: Type | None) -> bool:
+def _is_unorderable(kind: Type | None) -> bool:
     match kind:
         case Atomic(name):
             return name == "variant"
         case Array(element):
-            return _unordered(element)
+            return _is_unorderable(element)
         case Struct(columns):
-            return any(_unordered(column.type) for column in columns)
+            return any(_is_unorderable(column.type) for column in columns)
         case Map():
             return True
     return False
 
 
-def computed(one: Value, other: Value, sign: str) -> Value:
+def apply_arithmetic(one: Value, other: Value, sign: str) -> Value:
     """Compute arithmetic and `||`."""
     kinds = one.type, other.type
     if None in kinds:
         return UNKNOWN
     if sign == "||":
-        plain = all(textual(kind) or numeric(kind) for kind in kinds)
+        plain = all(is_string(kind) or is_numeric(kind) for kind in kinds)
         return Value(STRING if plain else None)
-    if all(map(numeric, kinds)):
+    if all(map(is_numeric, kinds)):
         if sign == "/":
             return Value(_DOUBLE)
         return Value(kinds[0] if kinds[0] == kinds[1] else _DOUBLE)
     for text, kind in ((one, other.type), (other, one.type)):
-        if textual(text.type) and numeric(kind):
+        if is_string(text.type) and is_numeric(kind):
             assert isinstance(kind, Atomic)
-            return Value(kind if _read(text, kind).type is not None else None)
-    if timed(kinds[0]) and (kinds[1] == INTERVAL or (kinds[0] == DATE and _few(kinds[1]))):
+            return Value(kind if _read_string_as(text, kind).type is not None else None)
+    if is_date_or_timestamp(kinds[0]) and (
+        kinds[1] == INTERVAL or (kinds[0] == DATE and _is_small_integer(kinds[1]))
+    ):
         return Value(kinds[0] if kinds[1] != INTERVAL or kinds[0] != DATE else None)
-    if all(map(timed, kinds)) and sign == "-":
+    if all(map(is_date_or_timestamp, kinds)) and sign == "-":
         return Value(INTERVAL)
     if INTERVAL in kinds or VOID in kinds:
         return UNKNOWN
@@ -198,11 +200,11 @@ def computed(one: Value, other: Value, sign: str) -> Value:
     raise RefusedError(MISMATCH + error, message)
 
 
-def _few(kind: Type | None) -> bool:
+def _is_small_integer(kind: Type | None) -> bool:
     return kind in (_INTEGER, Atomic("short"), Atomic("byte"))
 
 
-def castable(text: str, kind: Atomic) -> bool:
+def is_castable(text: str, kind: Atomic) -> bool:
     """Return True if Spark can cast this text to the type.
 
     Uncertain cases return True.
@@ -225,7 +227,7 @@ _SUFFIXES = {"L": "long", "S": "short", "Y": "byte", "D": "double", "F": "float"
 _NUMBER = re.compile(r"(?:[0-9]{1,400}(?:\.[0-9]{0,400})?|\.[0-9]{1,400})(?:E[+-]?[0-9]{1,4})?")
 
 
-def number(cursor: Cursor) -> Value:
+def parse_number(cursor: Cursor) -> Value:
     """Read the next number.
 
     Raises:
@@ -252,7 +254,7 @@ def number(cursor: Cursor) -> Value:
     elif "." in digits:
         kind = suffix or "decimal"
     else:
-        kind = suffix or _whole(digits)
+        kind = suffix or _integer_type_name(digits)
     if kind in ("decimal", "double", "float"):
         if kind != "decimal" and math.isinf(float(digits)):
             raise RefusedError("INVALID_NUMERIC_LITERAL_RANGE", f"{digits} is too large")
@@ -260,19 +262,19 @@ def number(cursor: Cursor) -> Value:
     return Value(Atomic(kind), digits)
 
 
-def typed(key: str, text: str) -> Value:
+def parse_typed_literal(key: str, text: str) -> Value:
     """Read a typed literal, such as `DATE '2026-01-31'`.
 
     Raises:
         RefusedError: if the date does not exist.
     """
     kind = Atomic("binary" if key == "X" else key.lower())
-    if key == "DATE" and not castable(text, kind):
+    if key == "DATE" and not is_castable(text, kind):
         raise RefusedError("INVALID_TYPED_LITERAL", f"{text} is not a date")
     return Value(kind, text)
 
 
-def _whole(digits: str) -> str:
+def _integer_type_name(digits: str) -> str:
     if len(digits) > 19:
         return "decimal"
     number = int(digits) if digits.isdecimal() else 0

@@ -9,92 +9,104 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from deltaproto.conflicts.operation import Operation
-from deltaproto.conflicts.statement_prefix import by_prefix
-from deltaproto.planning.ddl.cursor import Cursor, Piece, UnreadableError, split
-from deltaproto.planning.ddl.parse_alter import read_alter
-from deltaproto.planning.ddl.parse_create import read_create, read_header
-from deltaproto.planning.ddl.parse_maintenance import STARTS, read_upkeep
-from deltaproto.planning.ddl.parse_rows import read_rows
+from deltaproto.conflicts.statement_prefix import classify_prefix
+from deltaproto.planning.ddl.cursor import Cursor, ScriptStatement, UnreadableError, split_script
+from deltaproto.planning.ddl.parse_alter import parse_alter_table
+from deltaproto.planning.ddl.parse_create import parse_create_table, parse_header
+from deltaproto.planning.ddl.parse_maintenance import (
+    MAINTENANCE_KEYWORDS,
+    parse_maintenance_statement,
+)
+from deltaproto.planning.ddl.parse_rows import parse_row_statement
 from deltaproto.planning.ddl.user_statement import (
-    Known,
-    Nothing,
+    NoEffect,
     NotUnderstood,
-    Parsed,
-    Refused,
+    ParsedStatement,
+    PlannerStatement,
+    RefusedStatement,
     StatementEffect,
     UserStatement,
 )
 from deltaproto.planning.predict.outcome import Refusal
 from deltaproto.planning.predict.schema import Path
 from deltaproto.planning.statement import Statement
-from deltaproto.sql.tokens import tokens
+from deltaproto.sql.tokens import tokenize
 
-_READING = frozenset(
+_READ_ONLY_KEYWORDS = frozenset(
     {"SELECT", "VALUES", "DESCRIBE", "DESC", "SHOW", "EXPLAIN", "USE", "REFRESH", "LIST", "DECLARE"}
     | {"CACHE", "UNCACHE", "CLEAR", "WITH", "FROM", "("}
 )
 _DELTA = "spark.databricks.delta."
 
 
-class _Read(NamedTuple):
-    what: Known | StatementEffect
+class _ParsedTokens(NamedTuple):
+    what: PlannerStatement | StatementEffect
     target: Path | None = None
     span: tuple[int, int] | None = None
     """position of the table's name, if it may be replaced"""
     operation: Operation | None = None
 
 
-def parse(sql: str) -> list[Parsed]:
+def parse_script(sql: str) -> list[ParsedStatement]:
     """Parse a script into its statements; empty if it has none."""
-    return [_parsed(piece) for piece in split(sql)]
+    return [_parse_statement(piece) for piece in split_script(sql)]
 
 
-def _parsed(piece: Piece) -> Parsed:
+def _parse_statement(piece: ScriptStatement) -> ParsedStatement:
     cursor = Cursor(piece.text)
     try:
-        read = _read(cursor)
+        read = _parse_tokens(cursor)
         cursor.end()
     except UnreadableError as error:
-        read = _Read(NotUnderstood(str(error)))
+        read = _ParsedTokens(NotUnderstood(str(error)))
     except RecursionError:
-        read = _Read(NotUnderstood("the statement is nested too deeply"))
+        read = _ParsedTokens(NotUnderstood("the statement is nested too deeply"))
     text = piece.text
     head, tail = (text, None)
     if read.span is not None:
         head, tail = text[: read.span[0]], text[read.span[1] :]
     what = read.what
-    statement: Statement = what if isinstance(what, Known) else UserStatement(head, tail, what)
-    return Parsed(statement, text, piece.line, read.target, read.operation)
+    statement: Statement = (
+        what if isinstance(what, PlannerStatement) else UserStatement(head, tail, what)
+    )
+    return ParsedStatement(statement, text, piece.line, read.target, read.operation)
 
 
-def _read(cursor: Cursor) -> _Read:
+def _parse_tokens(cursor: Cursor) -> _ParsedTokens:
     if cursor.take("ALTER", "TABLE"):
         if cursor.take("IF", "EXISTS"):
             cursor.until()
             error = "PARSE_SYNTAX_ERROR"
             refusal = Refusal(error, "ALTER TABLE does not support IF EXISTS", "remove IF EXISTS")
-            return _Read(Refused(refusal))
-        target, span = _target(cursor)
-        return _Read(read_alter(cursor), target, span, _operation(cursor.sql))
-    header = read_header(cursor)
+            return _ParsedTokens(RefusedStatement(refusal))
+        target, span = _parse_target(cursor)
+        return _ParsedTokens(parse_alter_table(cursor), target, span, _find_operation(cursor.sql))
+    header = parse_header(cursor)
     if header is not None:
-        target, _ = _target(cursor)
+        target, _ = _parse_target(cursor)
         by_path = len(target) == 2 and target[0].lower() == "delta" and "/" in target[1]
-        created = read_create(cursor, header, by_path=by_path)
+        created = parse_create_table(cursor, header, by_path=by_path)
         ignored = header.if_not_exists and not header.replace
-        return _Read(created, target, None, None if ignored else _operation(cursor.sql))
-    for start in STARTS:
+        return _ParsedTokens(
+            created, target, None, None if ignored else _find_operation(cursor.sql)
+        )
+    for start in MAINTENANCE_KEYWORDS:
         if cursor.take(*start):
-            target, span = _target(cursor)
-            return _Read(read_upkeep(cursor, start), target, span, _operation(cursor.sql))
-    rows = read_rows(cursor)
+            target, span = _parse_target(cursor)
+            return _ParsedTokens(
+                parse_maintenance_statement(cursor, start),
+                target,
+                span,
+                _find_operation(cursor.sql),
+            )
+    rows = parse_row_statement(cursor)
     if rows is not None:
         cursor.until()
-        return _Read(rows.effect, rows.target, None, rows.operation)
-    return _reading(cursor)
+        return _ParsedTokens(rows.effect, rows.target, None, rows.operation)
+    return _parse_read_only(cursor)
 
 
-def _target(cursor: Cursor) -> tuple[Path, tuple[int, int]]:
+def _parse_target(cursor: Cursor) -> tuple[Path, tuple[int, int]]:
     """Read the table's name or path and its position."""
     first = cursor.at
     if not cursor.done and cursor.tokens[first].string:
@@ -104,29 +116,29 @@ def _target(cursor: Cursor) -> tuple[Path, tuple[int, int]]:
     return target, (cursor.tokens[first].start, cursor.tokens[cursor.at - 1].end)
 
 
-def _reading(cursor: Cursor) -> _Read:
+def _parse_read_only(cursor: Cursor) -> _ParsedTokens:
     """Read statements that change no table."""
     word = cursor.key
-    if word == "SET" and not _of_delta(cursor):
+    if word == "SET" and not _is_delta_setting(cursor):
         cursor.until()
-        return _Read(Nothing())
-    if word in _READING:
+        return _ParsedTokens(NoEffect())
+    if word in _READ_ONLY_KEYWORDS:
         cursor.until()
-        return _Read(Nothing())
+        return _ParsedTokens(NoEffect())
     words = cursor.keys(5)
     if word == "CREATE" and "VIEW" in words and "TABLE" not in words:
         cursor.until()
-        return _Read(Nothing())
+        return _ParsedTokens(NoEffect())
     what = "a setting of Delta" if word == "SET" else f"{cursor.tokens[0].text[:40]} is unsupported"
     raise UnreadableError(what)
 
 
-def _of_delta(cursor: Cursor) -> bool:
+def _is_delta_setting(cursor: Cursor) -> bool:
     """Return True if SET changes a Delta setting, which can affect statements."""
     named = "".join(token.value for token in cursor.tokens[1:])
     return named.lower().startswith(_DELTA)
 
 
-def _operation(sql: str) -> Operation | None:
-    known = by_prefix(tokens(sql))
+def _find_operation(sql: str) -> Operation | None:
+    known = classify_prefix(tokenize(sql))
     return None if known is None else known.operation

@@ -13,10 +13,14 @@ from deltaproto.planning.ddl.table_statements import (
     ClusterByPaths,
     DropConstraintIfExists,
 )
-from deltaproto.planning.ddl.types import read_definition, read_type
-from deltaproto.planning.ddl.user_statement import Known, Refused, StatementEffect
+from deltaproto.planning.ddl.types import parse_column_definition, parse_type
+from deltaproto.planning.ddl.user_statement import (
+    PlannerStatement,
+    RefusedStatement,
+    StatementEffect,
+)
 from deltaproto.planning.predict.outcome import Refusal
-from deltaproto.planning.predict.properties import canonical
+from deltaproto.planning.predict.properties import canonical_name
 from deltaproto.planning.predict.schema import Path
 from deltaproto.planning.statement import (
     ClusterBy,
@@ -30,7 +34,7 @@ from deltaproto.protocol import feature_catalog
 _GRAMMAR = "PARSE_SYNTAX_ERROR"
 
 
-def read_alter(cursor: Cursor) -> Known | StatementEffect:
+def parse_alter_table(cursor: Cursor) -> PlannerStatement | StatementEffect:
     """Parse what follows the table's name.
 
     Raises:
@@ -38,27 +42,27 @@ def read_alter(cursor: Cursor) -> Known | StatementEffect:
     """
     match cursor.keys(2):
         case ("SET", "TBLPROPERTIES"):
-            return _set(cursor)
+            return _parse_set_properties(cursor)
         case ("UNSET", "TBLPROPERTIES"):
-            return _unset(cursor)
+            return _parse_unset_properties(cursor)
         case ("DROP", "FEATURE"):
-            return _drop_feature(cursor)
+            return _parse_drop_feature(cursor)
         case ("ADD", "CONSTRAINT") | ("ADD", "CHECK"):
-            return _add_constraint(cursor)
+            return _parse_add_constraint(cursor)
         case ("DROP", "CONSTRAINT"):
             cursor.take("DROP", "CONSTRAINT")
             if_exists = cursor.take("IF", "EXISTS")
             name = cursor.name()
             return DropConstraintIfExists(name) if if_exists else DropConstraint(name)
         case ("CLUSTER", "BY"):
-            return _cluster(cursor)
+            return _parse_cluster_by(cursor)
         case ("ADD", "COLUMN" | "COLUMNS"):
             cursor.at += 2
-            return _add_columns(cursor)
+            return _parse_add_columns(cursor)
         case ("DROP", "COLUMN" | "COLUMNS"):
             cursor.at += 2
             if_exists = cursor.take("IF", "EXISTS")
-            return DropColumns(tuple(_several(cursor)), if_exists)
+            return DropColumns(tuple(_parse_paths(cursor)), if_exists)
         case ("RENAME", "COLUMN"):
             cursor.at += 2
             path = cursor.path()
@@ -66,15 +70,15 @@ def read_alter(cursor: Cursor) -> Known | StatementEffect:
             return RenameColumn(path, cursor.name())
         case ("REPLACE", "COLUMN" | "COLUMNS"):
             cursor.at += 2
-            return _replace_columns(cursor)
+            return _parse_replace_columns(cursor)
         case ("ALTER" | "CHANGE", _):
             change = cursor.next().key == "CHANGE"
             cursor.take("COLUMN")
-            return _change(cursor, change)
+            return _parse_change_column(cursor, change)
     raise cursor.unreadable("unsupported ALTER TABLE clause")
 
 
-def _several(cursor: Cursor) -> list[Path]:
+def _parse_paths(cursor: Cursor) -> list[Path]:
     if cursor.keys(1) == ("(",):
         return cursor.listed(cursor.path)
     found = [cursor.path()]
@@ -83,60 +87,64 @@ def _several(cursor: Cursor) -> list[Path]:
     return found
 
 
-def read_properties(cursor: Cursor) -> dict[str, str] | None:
+def parse_properties(cursor: Cursor) -> dict[str, str] | None:
     """Read a property list; None if a value is missing, which only UNSET allows."""
     found: dict[str, str] = {}
     complete = True
 
     def one() -> None:
         nonlocal complete
-        key = cursor.string() if _string_next(cursor) else ".".join(cursor.path())
+        key = cursor.string() if _is_string_next(cursor) else ".".join(cursor.path())
         equals = cursor.take("=")
         if not equals and cursor.keys(1) in ((",",), (")",)):
             complete = False
             return
-        if _string_next(cursor):
-            found[canonical(key)] = cursor.string()
+        if _is_string_next(cursor):
+            found[canonical_name(key)] = cursor.string()
         else:
-            found[canonical(key)] = cursor.until(",", ")")
+            found[canonical_name(key)] = cursor.until(",", ")")
 
     cursor.listed(one)
     return found if complete else None
 
 
-def _string_next(cursor: Cursor) -> bool:
+def _is_string_next(cursor: Cursor) -> bool:
     return not cursor.done and cursor.tokens[cursor.at].string
 
 
-def _set(cursor: Cursor) -> Known | StatementEffect:
+def _parse_set_properties(cursor: Cursor) -> PlannerStatement | StatementEffect:
     cursor.at += 2
-    properties = read_properties(cursor)
+    properties = parse_properties(cursor)
     if properties is None:
         refusal = Refusal("", "a property has no value", "write 'key' = 'value'")
-        return Refused(refusal, on_databricks=True)
+        return RefusedStatement(refusal, on_databricks=True)
     return SetProperties(properties)
 
 
-def _unset(cursor: Cursor) -> UnsetProperties:
+def _parse_unset_properties(cursor: Cursor) -> UnsetProperties:
     cursor.at += 2
     cursor.take("IF", "EXISTS")
 
     def key() -> str:
-        return canonical(cursor.string() if _string_next(cursor) else ".".join(cursor.path()))
+        return canonical_name(
+            cursor.string() if _is_string_next(cursor) else ".".join(cursor.path())
+        )
 
     return UnsetProperties(tuple(cursor.listed(key)))
 
 
-def _drop_feature(cursor: Cursor) -> Known | StatementEffect:
+def _parse_drop_feature(cursor: Cursor) -> PlannerStatement | StatementEffect:
     cursor.at += 2
-    name = cursor.string() if _string_next(cursor) else cursor.name()
+    name = cursor.string() if _is_string_next(cursor) else cursor.name()
     truncate = cursor.take("TRUNCATE", "HISTORY")
-    if name.lower().startswith("delta.") and canonical(name.lower()) != name.lower():
+    if name.lower().startswith("delta.") and canonical_name(name.lower()) != name.lower():
         error, why = "IS_DELTA_PROPERTY", f"{name} is a property, not a feature"
         refusal = Refusal(f"DELTA_FEATURE_DROP_FEATURE_{error}", why, "use UNSET TBLPROPERTIES")
-        return Refused(refusal, on_databricks=True)
+        return RefusedStatement(refusal, on_databricks=True)
     known = {
-        f.name.lower() for f in feature_catalog.all_features() if feature_catalog.registered(f.name)
+        f.name.lower()
+        for f in feature_catalog.all_features()
+        if feature_catalog.is_registered(f.name)
     }
     if name.lower() not in known:
         refusal = Refusal(
@@ -144,11 +152,11 @@ def _drop_feature(cursor: Cursor) -> Known | StatementEffect:
             f"Delta Spark has no feature {name}",
             "see `deltaproto features`",
         )
-        return Refused(refusal)
+        return RefusedStatement(refusal)
     return DropFeature(name, truncate)
 
 
-def _add_constraint(cursor: Cursor) -> StatementEffect:
+def _parse_add_constraint(cursor: Cursor) -> StatementEffect:
     cursor.expect("ADD")
     if not cursor.take("CONSTRAINT"):
         raise cursor.unreadable("constraints without names are not supported")
@@ -160,35 +168,37 @@ def _add_constraint(cursor: Cursor) -> StatementEffect:
             "Delta Spark supports only CHECK constraints",
             "remove it",
         )
-        return Refused(refusal)
+        return RefusedStatement(refusal)
     expression = cursor.bracketed()
     if cursor.take("NOT", "ENFORCED"):
         error = "UNSUPPORTED_CONSTRAINT_CHARACTERISTIC"
         refusal = Refusal(error, "CHECK constraints are always enforced", "remove NOT ENFORCED")
-        return Refused(refusal)
+        return RefusedStatement(refusal)
     if cursor.take("ENFORCED"):
-        return Refused(Refusal("", "Delta Spark does not support ENFORCED", "remove ENFORCED"))
+        return RefusedStatement(
+            Refusal("", "Delta Spark does not support ENFORCED", "remove ENFORCED")
+        )
     return AddConstraint(name, expression)
 
 
-def _cluster(cursor: Cursor) -> Known | StatementEffect:
+def _parse_cluster_by(cursor: Cursor) -> PlannerStatement | StatementEffect:
     cursor.at += 2
     if cursor.take("NONE"):
         return ClusterBy(())
     if cursor.take("AUTO"):
         refusal = Refusal(_GRAMMAR, "only Databricks supports CLUSTER BY AUTO", "list the columns")
-        return Refused(refusal)
+        return RefusedStatement(refusal)
     return ClusterByPaths(tuple(cursor.listed(cursor.path)))
 
 
-def _add_columns(cursor: Cursor) -> StatementEffect:
+def _parse_add_columns(cursor: Cursor) -> StatementEffect:
     bracketed = cursor.keys(1) == ("(",)
     if bracketed:
-        found = cursor.listed(lambda: read_definition(cursor))
+        found = cursor.listed(lambda: parse_column_definition(cursor))
     else:
-        found = [read_definition(cursor)]
+        found = [parse_column_definition(cursor)]
         while cursor.take(","):
-            found.append(read_definition(cursor))
+            found.append(parse_column_definition(cursor))
     for definition in found:
         if definition.column.generated is not None or definition.column.identity:
             refusal = Refusal(
@@ -196,33 +206,33 @@ def _add_columns(cursor: Cursor) -> StatementEffect:
                 "generated and identity columns can only be defined when creating a table",
                 "create a new table",
             )
-            return Refused(refusal)
+            return RefusedStatement(refusal)
     return AddColumns(tuple(found))
 
 
-def _replace_columns(cursor: Cursor) -> StatementEffect:
-    columns = [d.column for d in cursor.listed(lambda: read_definition(cursor))]
+def _parse_replace_columns(cursor: Cursor) -> StatementEffect:
+    columns = [d.column for d in cursor.listed(lambda: parse_column_definition(cursor))]
     if not all(column.nullable for column in columns):
         refusal = Refusal("", "REPLACE COLUMNS does not support NOT NULL", "remove it")
-        return Refused(refusal, on_databricks=True)
+        return RefusedStatement(refusal, on_databricks=True)
     return ReplaceColumns(tuple(columns))
 
 
-def _change(cursor: Cursor, change: bool) -> StatementEffect:
+def _parse_change_column(cursor: Cursor, change: bool) -> StatementEffect:
     """Parse Spark's ALTER COLUMN, or Hive's CHANGE COLUMN (old name, new name, type)."""
     path = cursor.path()
     hive = change and cursor.key not in _CHANGES
     if hive and cursor.path() != path:
         cursor.at = len(cursor.tokens)
         refusal = Refusal("", "CHANGE COLUMN cannot rename columns", "use RENAME COLUMN")
-        return Refused(refusal, on_databricks=True)
-    found = ChangeColumn(path, type=read_type(cursor) if hive else None)
+        return RefusedStatement(refusal, on_databricks=True)
+    found = ChangeColumn(path, type=parse_type(cursor) if hive else None)
     while word := cursor.one_of(*_CHANGES):
         match word:
             case "TYPE":
-                found = found._replace(type=read_type(cursor))
+                found = found._replace(type=parse_type(cursor))
             case "SET" | "DROP":
-                found = _option(cursor, found, on=word == "SET")
+                found = _parse_column_option(cursor, found, on=word == "SET")
             case "COMMENT":
                 cursor.string()
                 found = found._replace(comment=True)
@@ -239,7 +249,7 @@ def _change(cursor: Cursor, change: bool) -> StatementEffect:
 _CHANGES = ("TYPE", "SET", "DROP", "COMMENT", "FIRST", "AFTER", "SYNC")
 
 
-def _option(cursor: Cursor, found: ChangeColumn, *, on: bool) -> ChangeColumn:
+def _parse_column_option(cursor: Cursor, found: ChangeColumn, *, on: bool) -> ChangeColumn:
     if cursor.take("NOT", "NULL"):
         return found._replace(nullable=not on)
     cursor.expect("DEFAULT")

@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 from deltaproto.planning.ddl.create import CreateTable
 from deltaproto.planning.ddl.cursor import Cursor
-from deltaproto.planning.ddl.parse_alter import read_properties
-from deltaproto.planning.ddl.types import ColumnDefinition, read_definition
-from deltaproto.planning.ddl.user_statement import Refused, StatementEffect
+from deltaproto.planning.ddl.parse_alter import parse_properties
+from deltaproto.planning.ddl.types import ColumnDefinition, parse_column_definition
+from deltaproto.planning.ddl.user_statement import RefusedStatement, StatementEffect
 from deltaproto.planning.predict.outcome import Refusal
-from deltaproto.planning.predict.schema import written
+from deltaproto.planning.predict.schema import quoted_path
 
 _CONSTRAINTS = ("CONSTRAINT", "PRIMARY", "FOREIGN", "CHECK", "UNIQUE")
 _CLAUSES = ("USING", "TBLPROPERTIES", "PARTITIONED", "CLUSTER", "COMMENT", "LOCATION")
@@ -27,7 +27,7 @@ class Header(NamedTuple):
     if_not_exists: bool
 
 
-def read_header(cursor: Cursor) -> Header | None:
+def parse_header(cursor: Cursor) -> Header | None:
     """Read the part before the name; None for other statements."""
     if cursor.take("CREATE", "OR", "REPLACE", "TABLE"):
         return Header(True, True, False)
@@ -38,7 +38,7 @@ def read_header(cursor: Cursor) -> Header | None:
     return None
 
 
-def read_create(cursor: Cursor, header: Header, *, by_path: bool) -> StatementEffect:
+def parse_create_table(cursor: Cursor, header: Header, *, by_path: bool) -> StatementEffect:
     """Parse what follows the table's name.
 
     Raises:
@@ -51,16 +51,16 @@ def read_create(cursor: Cursor, header: Header, *, by_path: bool) -> StatementEf
     if cursor.keys(1) == ("CLONE",) or cursor.keys(2) == ("DEEP", "CLONE"):
         cursor.at = len(cursor.tokens)
         remedy = "use SHALLOW CLONE, or AS SELECT"
-        return Refused(
+        return RefusedStatement(
             Refusal("PARSE_SYNTAX_ERROR", "only Databricks supports deep clones", remedy)
         )
     if cursor.take("LIKE"):
         cursor.at = len(cursor.tokens)
         return table
     if cursor.keys(1) == ("(",) and cursor.keys(2) != ("(", "SELECT"):
-        table = _columns(cursor, table)
+        table = _parse_columns(cursor, table)
     while word := cursor.one_of(*_CLAUSES):
-        table = _clause(cursor, table, word)
+        table = _parse_clause(cursor, table, word)
     if cursor.take("AS") or cursor.keys(1) in (("SELECT",), ("WITH",), ("(",)):
         # The query is not parsed here.
         cursor.at = len(cursor.tokens)
@@ -68,7 +68,7 @@ def read_create(cursor: Cursor, header: Header, *, by_path: bool) -> StatementEf
     return table
 
 
-def _columns(cursor: Cursor, table: CreateTable) -> CreateTable:
+def _parse_columns(cursor: Cursor, table: CreateTable) -> CreateTable:
     columns: list[ColumnDefinition] = []
     constrained = False
 
@@ -78,36 +78,36 @@ def _columns(cursor: Cursor, table: CreateTable) -> CreateTable:
             constrained = True
             cursor.until(",", ")")
         else:
-            columns.append(read_definition(cursor))
+            columns.append(parse_column_definition(cursor))
 
     cursor.listed(one)
     return table._replace(columns=tuple(columns), constrained=constrained)
 
 
-def _clause(cursor: Cursor, table: CreateTable, word: str) -> CreateTable:
+def _parse_clause(cursor: Cursor, table: CreateTable, word: str) -> CreateTable:
     match word:
         case "USING":
             return table._replace(using=cursor.name().lower())
         case "TBLPROPERTIES":
-            properties = read_properties(cursor)
+            properties = parse_properties(cursor)
             if properties is None:
                 raise cursor.unreadable("a property without a value")
             return table._replace(properties={**table.properties, **properties})
         case "PARTITIONED":
             cursor.expect("BY")
-            return _partitions(cursor, table)
+            return _parse_partitions(cursor, table)
         case "CLUSTER":
             cursor.expect("BY")
             if cursor.take("AUTO") or cursor.take("NONE"):
                 raise cursor.unreadable("CLUSTER BY without columns")
             paths = cursor.listed(cursor.path)
-            return table._replace(clustered=tuple(map(written, paths)))
+            return table._replace(clustered=tuple(map(quoted_path, paths)))
         case _:
             cursor.string()
             return table
 
 
-def _partitions(cursor: Cursor, table: CreateTable) -> CreateTable:
+def _parse_partitions(cursor: Cursor, table: CreateTable) -> CreateTable:
     """Read column names, or definitions of additional columns."""
     names: list[str] = []
     more: list[ColumnDefinition] = []
@@ -117,7 +117,7 @@ def _partitions(cursor: Cursor, table: CreateTable) -> CreateTable:
         name = cursor.name()
         if cursor.keys(1) not in ((",",), (")",)):
             cursor.at = at
-            more.append(read_definition(cursor))
+            more.append(parse_column_definition(cursor))
         names.append(name)
 
     cursor.listed(one)

@@ -11,17 +11,17 @@ from deltaproto.planning.ddl.cursor import Cursor
 from deltaproto.planning.ddl.maintenance import Comment, Optimize, PurgeWhere, Restore, Vacuum
 from deltaproto.planning.ddl.table_statements import UpgradeUniform
 from deltaproto.planning.ddl.user_statement import (
-    Known,
-    Nothing,
+    NoEffect,
     NotUnderstood,
-    Refused,
+    PlannerStatement,
+    RefusedStatement,
     StatementEffect,
 )
 from deltaproto.planning.predict.outcome import Refusal
 from deltaproto.planning.statement import Purge
 
 _HOURS = re.compile(r"-?([0-9]{1,9}(\.[0-9]{0,9})?|\.[0-9]{1,9})(e[+-]?[0-9]{1,2})?", re.I)
-STARTS = (
+MAINTENANCE_KEYWORDS = (
     ("OPTIMIZE",),
     ("VACUUM",),
     ("REORG", "TABLE"),
@@ -36,7 +36,9 @@ STARTS = (
 )
 
 
-def read_upkeep(cursor: Cursor, start: tuple[str, ...]) -> Known | StatementEffect:
+def parse_maintenance_statement(
+    cursor: Cursor, start: tuple[str, ...]
+) -> PlannerStatement | StatementEffect:
     """Parse what follows the table's name.
 
     Raises:
@@ -44,18 +46,18 @@ def read_upkeep(cursor: Cursor, start: tuple[str, ...]) -> Known | StatementEffe
     """
     match start[0]:
         case "OPTIMIZE":
-            return _optimize(cursor)
+            return _parse_optimize(cursor)
         case "VACUUM":
-            return _vacuum(cursor)
+            return _parse_vacuum(cursor)
         case "REORG":
-            return _reorg(cursor)
+            return _parse_reorg(cursor)
         case "RESTORE":
             cursor.take("TO")
             return Restore(cursor.until().lower())
         case "ANALYZE":
             cursor.until()
             error = "NOT_SUPPORTED_COMMAND_FOR_V2_TABLE"
-            return Refused(
+            return RefusedStatement(
                 Refusal(error, "Spark does not support ANALYZE for Delta tables", "remove it")
             )
         case "COMMENT":
@@ -65,10 +67,10 @@ def read_upkeep(cursor: Cursor, start: tuple[str, ...]) -> Known | StatementEffe
         case "DROP":
             return NotUnderstood("it drops the table, which ends the plan")
     cursor.until()
-    return Nothing()
+    return NoEffect()
 
 
-def _optimize(cursor: Cursor) -> Optimize:
+def _parse_optimize(cursor: Cursor) -> Optimize:
     full = cursor.take("FULL")
     where = cursor.until("ZORDER") if cursor.take("WHERE") else ""
     zorder = []
@@ -82,7 +84,7 @@ def _optimize(cursor: Cursor) -> Optimize:
     return Optimize(where, tuple(zorder), full)
 
 
-def _vacuum(cursor: Cursor) -> Vacuum:
+def _parse_vacuum(cursor: Cursor) -> Vacuum:
     found = Vacuum()
     while word := cursor.one_of("LITE", "FULL", "RETAIN", "DRY", "USING"):
         match word:
@@ -102,7 +104,7 @@ def _vacuum(cursor: Cursor) -> Vacuum:
     return found
 
 
-def _reorg(cursor: Cursor) -> Known | StatementEffect:
+def _parse_reorg(cursor: Cursor) -> PlannerStatement | StatementEffect:
     where = cursor.until("APPLY") if cursor.take("WHERE") else ""
     cursor.expect("APPLY", "(")
     if cursor.take("PURGE", ")"):

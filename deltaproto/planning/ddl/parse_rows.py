@@ -12,14 +12,14 @@ from typing import NamedTuple
 from deltaproto.conflicts.operation import Operation
 from deltaproto.planning.ddl.cursor import Cursor, UnreadableError
 from deltaproto.planning.ddl.rows import RowClauses, RowStatement
-from deltaproto.planning.ddl.user_statement import Refused, StatementEffect
+from deltaproto.planning.ddl.user_statement import RefusedStatement, StatementEffect
 from deltaproto.planning.predict.outcome import Refusal
 from deltaproto.planning.predict.schema import Path
 
 _EVOLUTION = ("WITH", "SCHEMA", "EVOLUTION")
 
 
-class ReadRows(NamedTuple):
+class ParsedRowStatement(NamedTuple):
     """A statement that changes rows."""
 
     effect: StatementEffect
@@ -27,40 +27,42 @@ class ReadRows(NamedTuple):
     operation: Operation
 
 
-def read_rows(cursor: Cursor) -> ReadRows | None:
+def parse_row_statement(cursor: Cursor) -> ParsedRowStatement | None:
     """Read the statement; None if it does not change rows.
 
     Raises:
         UnreadableError: if its target table cannot be determined.
     """
     if cursor.keys(1) in (("WITH",), ("FROM",)):
-        _query(cursor)
+        _skip_query(cursor)
     word = cursor.one_of("INSERT", "UPDATE", "DELETE", "MERGE", "TRUNCATE")
     evolves = bool(word) and cursor.take(*_EVOLUTION)
     match word:
         case "INSERT":
-            return _insert(cursor, evolves)
+            return _parse_insert(cursor, evolves)
         case "UPDATE":
             target = cursor.path()
-            rows = RowStatement("UPDATE", adds=True, removes=True, words=_words(cursor, target))
-            return ReadRows(rows, target, Operation.UPDATE)
+            rows = RowStatement(
+                "UPDATE", adds=True, removes=True, words=_parse_row_clauses(cursor, target)
+            )
+            return ParsedRowStatement(rows, target, Operation.UPDATE)
         case "DELETE":
             cursor.expect("FROM")
             target = cursor.path()
-            rows = RowStatement("DELETE", removes=True, words=_words(cursor, target))
-            return ReadRows(rows, target, Operation.DELETE)
+            rows = RowStatement("DELETE", removes=True, words=_parse_row_clauses(cursor, target))
+            return ParsedRowStatement(rows, target, Operation.DELETE)
         case "MERGE":
             cursor.expect("INTO")
-            rows, operation = _merge(cursor, evolves), Operation.MERGE
+            rows, operation = _parse_merge(cursor, evolves), Operation.MERGE
         case "TRUNCATE":
             cursor.expect("TABLE")
-            return _truncate(cursor)
+            return _parse_truncate(cursor)
         case _:
             return None
-    return ReadRows(rows, cursor.path(), operation)
+    return ParsedRowStatement(rows, cursor.path(), operation)
 
 
-def _query(cursor: Cursor) -> None:
+def _skip_query(cursor: Cursor) -> None:
     """Skip a query before the statement itself."""
     start = cursor.at
     cursor.until("INSERT", "UPDATE", "DELETE", "MERGE")
@@ -68,7 +70,7 @@ def _query(cursor: Cursor) -> None:
         cursor.at = start
 
 
-def _insert(cursor: Cursor, evolves: bool) -> ReadRows:
+def _parse_insert(cursor: Cursor, evolves: bool) -> ParsedRowStatement:
     overwrite = cursor.one_of("OVERWRITE", "INTO") == "OVERWRITE"
     cursor.take("TABLE")
     target = cursor.path()
@@ -78,14 +80,14 @@ def _insert(cursor: Cursor, evolves: bool) -> ReadRows:
     # VALUES always adds rows; a query may return none.
     sure = "VALUES" in words and "SELECT" not in words
     operation = Operation.DELETE if replaces else Operation.INSERT
-    if not replaces and _again(cursor, target, cursor.at):
+    if not replaces and _mentions_target(cursor, target, cursor.at):
         # It reads its target table.
         operation = Operation.MERGE
-    rows = RowStatement("WRITE", True, replaces, sure, evolves, _rows(cursor))
-    return ReadRows(rows, target, operation)
+    rows = RowStatement("WRITE", True, replaces, sure, evolves, _parse_insert_clauses(cursor))
+    return ParsedRowStatement(rows, target, operation)
 
 
-def _words(cursor: Cursor, target: Path) -> RowClauses:
+def _parse_row_clauses(cursor: Cursor, target: Path) -> RowClauses:
     """Read the clauses of an UPDATE or DELETE after the table's name."""
     words = RowClauses((target[-1],))
     if (
@@ -96,14 +98,14 @@ def _words(cursor: Cursor, target: Path) -> RowClauses:
         words = RowClauses((cursor.name(),))
     try:
         if cursor.take("SET"):
-            words = words._replace(sets=tuple(_assignments(cursor)))
+            words = words._replace(sets=tuple(_parse_assignments(cursor)))
         where = cursor.until() if cursor.take("WHERE") else ""
     except UnreadableError:
         return words._replace(opaque=True)
     return words._replace(where=where, opaque=not cursor.done)
 
 
-def _assignments(cursor: Cursor) -> Iterator[tuple[Path, str]]:
+def _parse_assignments(cursor: Cursor) -> Iterator[tuple[Path, str]]:
     while True:
         path = cursor.path()
         cursor.expect("=")
@@ -112,7 +114,7 @@ def _assignments(cursor: Cursor) -> Iterator[tuple[Path, str]]:
             return
 
 
-def _rows(cursor: Cursor) -> RowClauses:
+def _parse_insert_clauses(cursor: Cursor) -> RowClauses:
     """Read the columns and rows of an INSERT, if there is nothing else."""
     words = RowClauses()
     try:
@@ -120,21 +122,21 @@ def _rows(cursor: Cursor) -> RowClauses:
             words = words._replace(columns=tuple(cursor.listed(cursor.path)))
         if not cursor.take("VALUES"):
             return words._replace(opaque=True)
-        rows = [tuple(_row(cursor))]
+        rows = [tuple(_parse_row(cursor))]
         while cursor.take(","):
-            rows.append(tuple(_row(cursor)))
+            rows.append(tuple(_parse_row(cursor)))
     except UnreadableError:
         return words._replace(opaque=True)
     return words._replace(values=tuple(rows), opaque=not cursor.done)
 
 
-def _row(cursor: Cursor) -> list[str]:
+def _parse_row(cursor: Cursor) -> list[str]:
     if cursor.keys(1) != ("(",):
         return [cursor.until(",")]
     return cursor.listed(lambda: cursor.until(",", ")"))
 
 
-def _again(cursor: Cursor, target: Path, start: int) -> bool:
+def _mentions_target(cursor: Cursor, target: Path, start: int) -> bool:
     """Return True if the target table's name occurs again."""
     wanted = target[-1].casefold()
     before = cursor.tokens[: max(start - 2 * len(target), 0)]
@@ -142,22 +144,22 @@ def _again(cursor: Cursor, target: Path, start: int) -> bool:
     return any(not token.string and token.value.casefold() == wanted for token in others)
 
 
-def _merge(cursor: Cursor, evolves: bool) -> RowStatement:
+def _parse_merge(cursor: Cursor, evolves: bool) -> RowStatement:
     keys = [token.key for token in cursor.tokens]
     actions = {keys[at + 1] for at in range(len(keys) - 1) if keys[at] == "THEN"}
     removes = bool(actions & {"UPDATE", "DELETE"}) or not actions
     return RowStatement("MERGE", adds=True, removes=removes, evolves=evolves)
 
 
-def _truncate(cursor: Cursor) -> ReadRows:
+def _parse_truncate(cursor: Cursor) -> ParsedRowStatement:
     target = cursor.path()
     effect: StatementEffect = RowStatement("TRUNCATE", removes=True, words=RowClauses())
     if cursor.take("PARTITION"):
-        effect = Refused(
+        effect = RefusedStatement(
             Refusal(
                 "DELTA_TRUNCATE_TABLE_PARTITION_NOT_SUPPORTED",
                 "TRUNCATE always deletes the whole table",
                 "use DELETE … WHERE",
             )
         )
-    return ReadRows(effect, target, Operation.DELETE)
+    return ParsedRowStatement(effect, target, Operation.DELETE)

@@ -12,9 +12,16 @@ from collections.abc import Iterable
 from enum import Enum
 from typing import NamedTuple
 
-from deltaproto.planning.ddl.expressions import Resolved, resolve
+from deltaproto.planning.ddl.expressions import ResolvedExpression, resolve_expression
 from deltaproto.planning.ddl.functions import AGGREGATES, GENERATORS, NON_DETERMINISTIC
-from deltaproto.planning.ddl.operators import BOOLEAN, VOID, castable, numeric, textual, timed
+from deltaproto.planning.ddl.operators import (
+    BOOLEAN,
+    VOID,
+    is_castable,
+    is_date_or_timestamp,
+    is_numeric,
+    is_string,
+)
 from deltaproto.planning.engine import Engine, EngineName
 from deltaproto.planning.predict.outcome import Refusal
 from deltaproto.planning.predict.schema import Array, Atomic, Column, Map, Struct, Type
@@ -53,97 +60,103 @@ class Fit(Enum):
     UNKNOWN = "unknown"
 
 
-def check(table: Table, expression: str, engine: Engine) -> Resolution:
+def resolve_check_constraint(table: Table, expression: str, engine: Engine) -> Resolution:
     """Check the expression of a CHECK constraint."""
-    found = _found(table, expression, engine)
-    misplaced = _misplaced(found, "INVALID_WHERE_CONDITION")
+    found = _resolve_in_table(table, expression, engine)
+    misplaced = _refuse_misplaced(found, "INVALID_WHERE_CONDITION")
     if found.refusal is not None or misplaced is not None:
-        return _certain(found.refusal or misplaced, engine)
+        return _engine_resolution(found.refusal or misplaced, engine)
     if found.known and found.type != BOOLEAN:
         error = "DELTA_NON_BOOLEAN_CHECK_CONSTRAINT"
         return Resolution(Refusal(error, f"{expression} is not a boolean", _CORRECT))
     return Resolution(unresolved=not found.known)
 
 
-def default(expression: str, kind: Type, engine: Engine) -> Resolution:
+def resolve_default(expression: str, kind: Type, engine: Engine) -> Resolution:
     """Check the default of a column of this type."""
-    found = resolve(expression, Struct(()))
+    found = resolve_expression(expression, Struct(()))
     refusal = found.refusal
     if found.columns:
-        refusal = _bad_default("NOT_CONSTANT", f"{expression} refers to a column")
+        refusal = _invalid_default("NOT_CONSTANT", f"{expression} refers to a column")
     elif found.queries:
-        refusal = _bad_default("SUBQUERY_EXPRESSION", f"{expression} is a query")
+        refusal = _invalid_default("SUBQUERY_EXPRESSION", f"{expression} is a query")
     elif refusal is None and found.functions & (AGGREGATES | NON_DETERMINISTIC):
-        of_type = stored(found, kind, strict=True) is Fit.YES
+        of_type = storage_fit(found, kind, strict=True) is Fit.YES
         error = "NON_DETERMINISTIC" if of_type else "DATA_TYPE"
-        refusal = _bad_default(error, f"{expression} is not a constant")
-    elif refusal is None and stored(found, kind, strict=True) is Fit.NO:
-        refusal = _bad_default("DATA_TYPE", f"{expression} does not have the column's type")
+        refusal = _invalid_default(error, f"{expression} is not a constant")
+    elif refusal is None and storage_fit(found, kind, strict=True) is Fit.NO:
+        refusal = _invalid_default("DATA_TYPE", f"{expression} does not have the column's type")
         if _overflows(found, kind):
             refusal = refusal._replace(error="CAST_OVERFLOW")
     if refusal is not None:
-        return _certain(refusal, engine)
-    unknown = stored(found, kind, strict=True) is Fit.UNKNOWN
+        return _engine_resolution(refusal, engine)
+    unknown = storage_fit(found, kind, strict=True) is Fit.UNKNOWN
     return Resolution(unresolved=unknown or "[" in expression)
 
 
-def generated(schema: Struct, column: Column, engine: Engine) -> Resolution:
+def resolve_generation(schema: Struct, column: Column, engine: Engine) -> Resolution:
     """Check the expression of a generated column."""
     expression = column.generated or ""
-    found = resolve(expression, schema)
-    misplaced = _misplaced(found, "UNSUPPORTED_EXPRESSION_GENERATED_COLUMN")
+    found = resolve_expression(expression, schema)
+    misplaced = _refuse_misplaced(found, "UNSUPPORTED_EXPRESSION_GENERATED_COLUMN")
     if found.refusal is not None or misplaced is not None:
-        return _certain(found.refusal or misplaced, engine)
-    if found.known and textual(found.type) and not textual(column.type):
+        return _engine_resolution(found.refusal or misplaced, engine)
+    if found.known and is_string(found.type) and not is_string(column.type):
         error, message = (
             "UNSUPPORTED_EXPRESSION_GENERATED_COLUMN",
             "it has another type than the column",
         )
-        return _certain(Refusal(error, f"{expression}: {message}", _CORRECT), engine)
-    return Resolution(unresolved=stored(found, column.type, strict=False) is not Fit.YES)
+        return _engine_resolution(Refusal(error, f"{expression}: {message}", _CORRECT), engine)
+    return Resolution(unresolved=storage_fit(found, column.type, strict=False) is not Fit.YES)
 
 
-def condition(table: Table, expression: str, names: Iterable[str], engine: Engine) -> Resolution:
+def resolve_condition(
+    table: Table, expression: str, names: Iterable[str], engine: Engine
+) -> Resolution:
     """Check the condition of an UPDATE."""
-    found = _found(table, expression, engine, names)
-    misplaced = _misplaced(found, "UNSUPPORTED_EXPR_FOR_OPERATOR")
+    found = _resolve_in_table(table, expression, engine, names)
+    misplaced = _refuse_misplaced(found, "UNSUPPORTED_EXPR_FOR_OPERATOR")
     if found.refusal is not None or misplaced is not None:
-        return _of_rows(found.refusal or misplaced, engine)
+        return _row_resolution(found.refusal or misplaced, engine)
     if found.known and found.type != BOOLEAN:
         error = "DATATYPE_MISMATCH.FILTER_NOT_BOOLEAN"
-        return _of_rows(Refusal(error, f"{expression} is not a boolean", _CORRECT), engine)
+        return _row_resolution(Refusal(error, f"{expression} is not a boolean", _CORRECT), engine)
     return Resolution(unresolved=not found.known)
 
 
-def deletion(table: Table, expression: str, names: Iterable[str], engine: Engine) -> Resolution:
+def resolve_delete_condition(
+    table: Table, expression: str, names: Iterable[str], engine: Engine
+) -> Resolution:
     """Check the condition of a DELETE, which does not allow subqueries."""
-    found = _found(table, expression, engine, names)
+    found = _resolve_in_table(table, expression, engine, names)
     if found.refusal is None and found.queries:
         error = "DELTA_UNSUPPORTED_SUBQUERY"
-        return _of_rows(Refusal(error, "DELETE does not support subqueries", "use MERGE"), engine)
+        return _row_resolution(
+            Refusal(error, "DELETE does not support subqueries", "use MERGE"), engine
+        )
     if found.refusal is None and found.functions & NON_DETERMINISTIC:
         error, message = "INVALID_NON_DETERMINISTIC_EXPRESSIONS", f"{expression} is random"
-        return _of_rows(Refusal(error, message, _CORRECT), engine)
-    return condition(table, expression, names, engine)
+        return _row_resolution(Refusal(error, message, _CORRECT), engine)
+    return resolve_condition(table, expression, names, engine)
 
 
-def value(
+def resolve_value(
     table: Table, expression: str, kind: Type, names: Iterable[str], engine: Engine
 ) -> Resolution:
     """Check a value that a column of this type is set to."""
     if expression.strip().upper() == "DEFAULT":
         return Resolution()
-    found = _found(table, expression, engine, names)
-    misplaced = _misplaced(found, "UNSUPPORTED_EXPR_FOR_OPERATOR")
+    found = _resolve_in_table(table, expression, engine, names)
+    misplaced = _refuse_misplaced(found, "UNSUPPORTED_EXPR_FOR_OPERATOR")
     if found.refusal is not None or misplaced is not None:
-        return _of_rows(found.refusal or misplaced, engine)
-    fit = stored(found, kind, strict=False)
+        return _row_resolution(found.refusal or misplaced, engine)
+    fit = storage_fit(found, kind, strict=False)
     if fit is Fit.NO:
-        return _of_rows(_unstorable(found, expression, kind), engine)
+        return _row_resolution(_unstorable_value(found, expression, kind), engine)
     return Resolution(unresolved=fit is Fit.UNKNOWN)
 
 
-def stored(found: Resolved, kind: Type, *, strict: bool) -> Fit:
+def storage_fit(found: ResolvedExpression, kind: Type, *, strict: bool) -> Fit:
     """Decide whether a value can be stored in a column of a type.
 
     Args:
@@ -153,34 +166,36 @@ def stored(found: Resolved, kind: Type, *, strict: bool) -> Fit:
     if not found.known or given is None:
         return Fit.UNKNOWN
     if given in (VOID, kind):
-        return _in_range(found, kind)
+        return _literal_fit(found, kind)
     if kind == VOID:
         return Fit.NO
     if isinstance(kind, Array | Map | Struct) or isinstance(given, Array | Map | Struct):
-        return _nested(given, kind)
+        return _nested_fit(given, kind)
     if kind.name == "variant" or given == Atomic("variant"):
         certain = strict and kind.name == "variant" and given.name != "boolean"
         return Fit.YES if certain else Fit.UNKNOWN
-    if textual(kind):
+    if is_string(kind):
         return Fit.YES if strict or not kind.name.startswith(("char", "varchar")) else Fit.UNKNOWN
-    if textual(given):
-        return _from_text(found, kind, strict=strict)
-    if numeric(kind):
+    if is_string(given):
+        return _string_fit(found, kind, strict=strict)
+    if is_numeric(kind):
         if given == BOOLEAN and not strict:
             return Fit.YES
-        return _to_number(found, given, kind)
-    if timed(kind) and timed(given):
+        return _number_fit(found, given, kind)
+    if is_date_or_timestamp(kind) and is_date_or_timestamp(given):
         return Fit.YES
-    if "boolean" in (given.name, kind.name) or (kind.name == "date" and numeric(given)):
+    if "boolean" in (given.name, kind.name) or (kind.name == "date" and is_numeric(given)):
         return Fit.NO if strict or kind.name == "date" else Fit.UNKNOWN
     return Fit.UNKNOWN
 
 
-def _found(table: Table, expression: str, engine: Engine, names: Iterable[str] = ()) -> Resolved:
-    return resolve(expression, table.schema, names)
+def _resolve_in_table(
+    table: Table, expression: str, engine: Engine, names: Iterable[str] = ()
+) -> ResolvedExpression:
+    return resolve_expression(expression, table.schema, names)
 
 
-def _misplaced(found: Resolved, aggregated: str) -> Refusal | None:
+def _refuse_misplaced(found: ResolvedExpression, aggregated: str) -> Refusal | None:
     if found.functions & AGGREGATES:
         return Refusal(aggregated, "aggregates are not allowed here", _CORRECT)
     if found.functions & GENERATORS:
@@ -189,14 +204,14 @@ def _misplaced(found: Resolved, aggregated: str) -> Refusal | None:
     return None
 
 
-def _of_rows(refusal: Refusal | None, engine: Engine) -> Resolution:
-    """Like `_certain`, but rows may also use user-defined functions."""
+def _row_resolution(refusal: Refusal | None, engine: Engine) -> Resolution:
+    """Like `_engine_resolution`, but rows may also use user-defined functions."""
     if refusal is not None and refusal.error == "UNRESOLVED_ROUTINE":
         return Resolution(unresolved=True)
-    return _certain(refusal, engine)
+    return _engine_resolution(refusal, engine)
 
 
-def _certain(refusal: Refusal | None, engine: Engine) -> Resolution:
+def _engine_resolution(refusal: Refusal | None, engine: Engine) -> Resolution:
     """Limit a refusal to Spark 4 in ANSI mode; elsewhere other casts may happen."""
     spark_4 = engine.name is EngineName.DELTA_SPARK and engine.at_least(_ANSI)
     if refusal is None or spark_4 or refusal.error in _ANYWHERE:
@@ -204,51 +219,51 @@ def _certain(refusal: Refusal | None, engine: Engine) -> Resolution:
     return Resolution(unresolved=True)
 
 
-def _bad_default(error: str, message: str) -> Refusal:
+def _invalid_default(error: str, message: str) -> Refusal:
     return Refusal(f"INVALID_DEFAULT_VALUE.{error}", message, "write a constant of its type")
 
 
-def _unstorable(found: Resolved, expression: str, kind: Type) -> Refusal:
-    if textual(found.type) and not isinstance(kind, Array | Map | Struct):
+def _unstorable_value(found: ResolvedExpression, expression: str, kind: Type) -> Refusal:
+    if is_string(found.type) and not isinstance(kind, Array | Map | Struct):
         error = "CAST_INVALID_INPUT"
     elif _overflows(found, kind):
         error = "CAST_OVERFLOW"
-    elif found.literal is not None and numeric(found.type) and numeric(kind):
+    elif found.literal is not None and is_numeric(found.type) and is_numeric(kind):
         error = "CAST_OVERFLOW_IN_TABLE_INSERT"
-    elif numeric(found.type) and timed(kind):
+    elif is_numeric(found.type) and is_date_or_timestamp(kind):
         error = "DATATYPE_MISMATCH.CAST_WITH_FUNC_SUGGESTION"
     else:
         error = "DATATYPE_MISMATCH.CAST_WITHOUT_SUGGESTION"
     return Refusal(error, f"{expression} does not fit its column", _CORRECT)
 
 
-def _overflows(found: Resolved, kind: Type) -> bool:
+def _overflows(found: ResolvedExpression, kind: Type) -> bool:
     """Return True if a number with a BIGINT's digits exceeds its range."""
     digits = (found.literal or "").lstrip("-")
     return found.type == Atomic("decimal") and kind == Atomic("long") and len(digits) == _LONGEST
 
 
-def _from_text(found: Resolved, kind: Atomic, *, strict: bool) -> Fit:
+def _string_fit(found: ResolvedExpression, kind: Atomic, *, strict: bool) -> Fit:
     if kind.name == "binary":
         return Fit.YES
     if kind.name == "boolean":
         return Fit.NO if strict else Fit.UNKNOWN
     if found.literal is None:
-        return Fit.NO if strict and numeric(kind) else Fit.UNKNOWN
-    return _in_range(found, kind) if castable(found.literal, kind) else Fit.NO
+        return Fit.NO if strict and is_numeric(kind) else Fit.UNKNOWN
+    return _literal_fit(found, kind) if is_castable(found.literal, kind) else Fit.NO
 
 
-def _to_number(found: Resolved, given: Atomic, kind: Atomic) -> Fit:
-    if numeric(given):
-        return _in_range(found, kind)
+def _number_fit(found: ResolvedExpression, given: Atomic, kind: Atomic) -> Fit:
+    if is_numeric(given):
+        return _literal_fit(found, kind)
     if given.name in ("boolean", "date", "binary"):
         return Fit.NO
     return Fit.UNKNOWN
 
 
-def _in_range(found: Resolved, kind: Type) -> Fit:
+def _literal_fit(found: ResolvedExpression, kind: Type) -> Fit:
     """Decide whether a literal's number fits; computed values are unknown."""
-    if not isinstance(kind, Atomic) or not numeric(kind) or found.type == VOID:
+    if not isinstance(kind, Atomic) or not is_numeric(kind) or found.type == VOID:
         return Fit.YES
     if found.literal is None:
         return Fit.YES if found.type == kind else Fit.UNKNOWN
@@ -266,10 +281,10 @@ def _in_range(found: Resolved, kind: Type) -> Fit:
     return Fit.YES
 
 
-def _nested(given: Type, kind: Type) -> Fit:
+def _nested_fit(given: Type, kind: Type) -> Fit:
     match (given, kind):
         case (Array(one), Array(other)):
-            return Fit.YES if one in (VOID, other) else _parted(one, other)
+            return Fit.YES if one in (VOID, other) else _part_fit(one, other)
         case (Map(key, item), Map(keys, items)):
             fits = key in (VOID, keys) and item in (VOID, items)
             return Fit.YES if fits else Fit.UNKNOWN
@@ -278,6 +293,6 @@ def _nested(given: Type, kind: Type) -> Fit:
     return Fit.NO
 
 
-def _parted(one: Type, other: Type) -> Fit:
+def _part_fit(one: Type, other: Type) -> Fit:
     plain = isinstance(one, Atomic) and isinstance(other, Atomic)
-    return Fit.NO if plain and (textual(one) or one == Atomic("long")) else Fit.UNKNOWN
+    return Fit.NO if plain and (is_string(one) or one == Atomic("long")) else Fit.UNKNOWN

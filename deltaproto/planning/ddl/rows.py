@@ -8,17 +8,33 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from deltaproto.planning.ddl.resolution import UNRESOLVED, Resolution, condition, deletion, value
+from deltaproto.planning.ddl.resolution import (
+    UNRESOLVED,
+    Resolution,
+    resolve_condition,
+    resolve_delete_condition,
+    resolve_value,
+)
 from deltaproto.planning.engine import Engine
 from deltaproto.planning.predict.outcome import Outcome, PredictedCommit, Refusal
-from deltaproto.planning.predict.schema import Column, Path, Struct, dotted, find, same, walk
+from deltaproto.planning.predict.schema import (
+    Column,
+    Path,
+    Struct,
+    dotted_path,
+    find_column,
+    is_same_name,
+    walk_columns,
+)
 from deltaproto.planning.predict.table import Table
 
 _EVOLVES = (
     "new columns come from the query, so the schema afterwards is unknown; a VARIANT column "
     "adds variantType to the protocol"
 )
-JUDGED_BY_ROW = "rows that violate a constraint or do not fit their columns make the statement fail"
+ROWS_MAY_BE_REFUSED = (
+    "rows that violate a constraint or do not fit their columns make the statement fail"
+)
 _UNKNOWN = "UNRESOLVED_COLUMN.WITH_SUGGESTION"
 
 
@@ -63,7 +79,7 @@ class RowStatement(NamedTuple):
         judged = self._judged(table, engine)
         if judged.refusal is not None:
             return Outcome(table, refusal=judged.refusal)
-        by_row = self.adds and _judges_rows(table)
+        by_row = self.adds and _has_row_checks(table)
         commit = PredictedCommit(
             self.operation, table.protocol, sure=self.sure and not judged.unresolved and not by_row
         )
@@ -72,7 +88,7 @@ class RowStatement(NamedTuple):
             table = table._replace(vectors=None)
         if self.adds and "rowTracking" in table.protocol.supported:
             table = table._replace(row_ids=table.row_ids or None)
-        warnings = [JUDGED_BY_ROW] * by_row + [UNRESOLVED] * judged.unresolved
+        warnings = [ROWS_MAY_BE_REFUSED] * by_row + [UNRESOLVED] * judged.unresolved
         if self.evolves:
             return Outcome(table.with_schema(None), (commit,), warnings=(_EVOLVES, *warnings))
         return Outcome(table, (commit,), warnings=tuple(warnings))
@@ -89,21 +105,24 @@ class RowStatement(NamedTuple):
     def _parts(self, table: Table, engine: Engine) -> Iterator[Resolution]:
         words, schema = self.words, table.schema or Struct(())
         if self.operation == "WRITE":
-            yield from _inserted(table, schema, words, engine)
+            yield from _resolve_insert(table, schema, words, engine)
             return
         if words.where:
-            judge = deletion if self.operation == "DELETE" else condition
+            judge = resolve_delete_condition if self.operation == "DELETE" else resolve_condition
             yield judge(table, words.where, words.names, engine)
         for number, (path, expression) in enumerate(words.sets):
-            found = _target(schema, path, words.names)
+            found = _find_target_column(schema, path, words.names)
             if isinstance(found, Refusal):
                 yield Resolution(found)
                 continue
-            if any(dotted(path).casefold() == dotted(p).casefold() for p, _ in words.sets[:number]):
+            if any(
+                dotted_path(path).casefold() == dotted_path(p).casefold()
+                for p, _ in words.sets[:number]
+            ):
                 yield Resolution(
                     Refusal(
                         "DELTA_CONFLICT_SET_COLUMN",
-                        f"{dotted(path)} is set twice",
+                        f"{dotted_path(path)} is set twice",
                         "set it once",
                     )
                 )
@@ -111,39 +130,39 @@ class RowStatement(NamedTuple):
                 yield Resolution(
                     Refusal(
                         "DELTA_IDENTITY_COLUMNS_UPDATE_NOT_SUPPORTED",
-                        f"{dotted(path)} is an identity column",
+                        f"{dotted_path(path)} is an identity column",
                         "remove it",
                     )
                 )
-            yield value(table, expression, found.type, words.names, engine)
+            yield resolve_value(table, expression, found.type, words.names, engine)
 
 
-def _target(schema: Struct, path: Path, names: tuple[str, ...]) -> Column | Refusal:
+def _find_target_column(schema: Struct, path: Path, names: tuple[str, ...]) -> Column | Refusal:
     """Find the assigned column."""
-    if len(path) > 1 and any(same(path[0], name) for name in names):
+    if len(path) > 1 and any(is_same_name(path[0], name) for name in names):
         path = path[1:]
-    found = find(schema, path)
+    found = find_column(schema, path)
     if found is not None:
         return found
-    error = "FIELD_NOT_FOUND" if find(schema, path[:1]) is not None else _UNKNOWN
+    error = "FIELD_NOT_FOUND" if find_column(schema, path[:1]) is not None else _UNKNOWN
     remedy = "run DESCRIBE to see the columns"
-    return Refusal(error, f"the table has no column {dotted(path)}", remedy)
+    return Refusal(error, f"the table has no column {dotted_path(path)}", remedy)
 
 
-def _inserted(
+def _resolve_insert(
     table: Table, schema: Struct, words: RowClauses, engine: Engine
 ) -> Iterator[Resolution]:
     targets: list[Column] = []
     for path in words.columns or ():
-        found = _target(schema, path, ())
+        found = _find_target_column(schema, path, ())
         if isinstance(found, Refusal):
             yield Resolution(found)
             return
         if found in targets:
             error = "COLUMN_ALREADY_EXISTS"
-            yield Resolution(Refusal(error, f"{dotted(path)} is listed twice", "list it once"))
+            yield Resolution(Refusal(error, f"{dotted_path(path)} is listed twice", "list it once"))
         targets.append(found)
-    if any(c.generated is not None or c.identity for _, c in walk(schema)):
+    if any(c.generated is not None or c.identity for _, c in walk_columns(schema)):
         # The columns that a row must have depend on how columns are generated.
         yield Resolution(unresolved=True)
         return
@@ -155,10 +174,12 @@ def _inserted(
         return
     for row in words.values:
         if len(row) != len(targets):
-            yield Resolution(_unequal(row, targets, named=words.columns is not None))
+            yield Resolution(_column_count_refusal(row, targets, named=words.columns is not None))
             return
         for expression, column in zip(row, targets, strict=True):
-            yield value(table._replace(schema=Struct(())), expression, column.type, (), engine)
+            yield resolve_value(
+                table._replace(schema=Struct(())), expression, column.type, (), engine
+            )
     missing = [c.name for c in schema.columns if not c.nullable and c.default is None]
     absent = [name for name in missing if name not in [c.name for c in targets]]
     if absent:
@@ -171,7 +192,7 @@ def _inserted(
         )
 
 
-def _unequal(row: tuple[str, ...], targets: list[Column], *, named: bool) -> Refusal:
+def _column_count_refusal(row: tuple[str, ...], targets: list[Column], *, named: bool) -> Refusal:
     more = len(row) > len(targets)
     if named:
         error = "INSERT_COLUMN_ARITY_MISMATCH." + (
@@ -185,11 +206,11 @@ def _unequal(row: tuple[str, ...], targets: list[Column], *, named: bool) -> Ref
     return Refusal(error, message, "give each column one value")
 
 
-def _judges_rows(table: Table) -> bool:
+def _has_row_checks(table: Table) -> bool:
     """Return True if only the row values decide whether rows are accepted."""
     if table.constraints:
         return True
-    columns = [column for _, column in walk(table.schema or Struct(()))]
+    columns = [column for _, column in walk_columns(table.schema or Struct(()))]
     return any(
         not column.nullable
         or column.generated is not None

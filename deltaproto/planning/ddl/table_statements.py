@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from deltaproto.planning.ddl.resolution import UNRESOLVED, check
-from deltaproto.planning.ddl.user_statement import refused
+from deltaproto.planning.ddl.resolution import UNRESOLVED, resolve_check_constraint
+from deltaproto.planning.ddl.user_statement import refuse
 from deltaproto.planning.engine import Engine
-from deltaproto.planning.predict.auto_enable import upgraded
+from deltaproto.planning.predict.auto_enable import upgrade_protocol
 from deltaproto.planning.predict.consistency import unstorable
-from deltaproto.planning.predict.iceberg import KEY, broken, enabled
+from deltaproto.planning.predict.iceberg import KEY, enabled_version, validate_change
 from deltaproto.planning.predict.outcome import Outcome, PredictedCommit, Refusal, Rewrite
-from deltaproto.planning.predict.schema import Path, resolved, written
-from deltaproto.planning.predict.table import CONSTRAINT, MODE, Table
+from deltaproto.planning.predict.schema import Path, quoted_path, resolve_path
+from deltaproto.planning.predict.table import CONSTRAINT_PREFIX, MAPPING_MODE, Table
 from deltaproto.planning.statement import ClusterBy, DropConstraint
 from deltaproto.protocol.compatibility_mode import FORMATS
 
@@ -26,20 +26,20 @@ class AddConstraint(NamedTuple):
     expression: str
 
     def outcome(self, table: Table, engine: Engine) -> Outcome:
-        key = CONSTRAINT + self.name
+        key = CONSTRAINT_PREFIX + self.name
         if any(key.lower() == other.lower() for other in table.configuration):
-            return refused(
+            return refuse(
                 table,
                 "DELTA_CONSTRAINT_ALREADY_EXISTS",
                 f"the constraint {self.name} already exists",
                 "drop it first",
             )
-        judged = check(table, self.expression, engine)
+        judged = resolve_check_constraint(table, self.expression, engine)
         refusal = judged.refusal or unstorable(table)
         if refusal is not None:
             return Outcome(table, refusal=refusal)
-        after = table.with_properties({CONSTRAINT + self.name.lower(): self.expression})
-        protocol = upgraded(table.protocol, after.configuration, None, engine)
+        after = table.with_properties({CONSTRAINT_PREFIX + self.name.lower(): self.expression})
+        protocol = upgrade_protocol(table.protocol, after.configuration, None, engine)
         if isinstance(protocol, Refusal):
             return Outcome(table, refusal=protocol)
         commit = PredictedCommit("ADD CONSTRAINT", protocol, sure=not judged.unresolved)
@@ -65,8 +65,10 @@ class ClusterByPaths(NamedTuple):
 
     def outcome(self, table: Table, engine: Engine) -> Outcome:
         schema = table.schema
-        named = self.paths if schema is None else [resolved(schema, path) for path in self.paths]
-        return ClusterBy(tuple(map(written, named))).outcome(table, engine)
+        named = (
+            self.paths if schema is None else [resolve_path(schema, path) for path in self.paths]
+        )
+        return ClusterBy(tuple(map(quoted_path, named))).outcome(table, engine)
 
 
 _HIGHEST = 2
@@ -79,7 +81,7 @@ class UpgradeUniform(NamedTuple):
 
     def outcome(self, table: Table, engine: Engine) -> Outcome:
         if not 1 <= self.version <= _HIGHEST:
-            return refused(
+            return refuse(
                 table,
                 "DELTA_ICEBERG_COMPAT_VIOLATION.COMPAT_VERSION_NOT_SUPPORTED",
                 f"REORG supports IcebergCompat 1 to {_HIGHEST}",
@@ -87,7 +89,7 @@ class UpgradeUniform(NamedTuple):
             )
         commits: list[PredictedCommit] = []
         before = table
-        current = enabled(table)
+        current = enabled_version(table)
         if current != self.version:
             after = self._enabled(table, current, engine)
             if isinstance(after, Refusal):
@@ -107,7 +109,7 @@ class UpgradeUniform(NamedTuple):
         return Outcome(table, tuple(commits), rewrites)
 
     def _enabled(self, table: Table, current: int | None, engine: Engine) -> Table | Refusal:
-        mode = table.configuration.get(MODE, "none").lower()
+        mode = table.configuration.get(MAPPING_MODE, "none").lower()
         if mode == "id":
             return Refusal(
                 "DELTA_UNSUPPORTED_COLUMN_MAPPING_MODE_CHANGE",
@@ -115,13 +117,13 @@ class UpgradeUniform(NamedTuple):
                 f"set {KEY.format(self.version)} = true instead",
             )
         without = {"delta.enableDeletionVectors": "false"}
-        properties = {KEY.format(self.version): "true", MODE: "name", **without}
+        properties = {KEY.format(self.version): "true", MAPPING_MODE: "name", **without}
         if current is not None:
             properties[KEY.format(current)] = "false"
         after = table.with_properties(properties)
-        protocol = upgraded(table.protocol, after.configuration, None, engine)
+        protocol = upgrade_protocol(table.protocol, after.configuration, None, engine)
         if isinstance(protocol, Refusal):
             return protocol
         # Only the resulting table matters here; SET also checks the previous state.
-        refusal = broken(table.with_properties(without), after, engine)
+        refusal = validate_change(table.with_properties(without), after, engine)
         return after._replace(protocol=protocol) if refusal is None else refusal

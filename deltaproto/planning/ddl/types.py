@@ -33,7 +33,7 @@ _NAMES = {
 }
 _DECIMAL = ("DECIMAL", "DEC", "NUMERIC")
 _PARAMETRIC = {"CHAR": "char", "CHARACTER": "char", "VARCHAR": "varchar"}
-_PLACES = ("GEOMETRY", "GEOGRAPHY")
+_SPATIAL_TYPES = ("GEOMETRY", "GEOGRAPHY")
 
 
 class ColumnDefinition(NamedTuple):
@@ -46,7 +46,7 @@ class ColumnDefinition(NamedTuple):
     after: str | None = None
 
 
-def read_type(cursor: Cursor) -> Type:
+def parse_type(cursor: Cursor) -> Type:
     """Read a type.
 
     Raises:
@@ -57,11 +57,11 @@ def read_type(cursor: Cursor) -> Type:
         case "STRUCT":
             if cursor.take("<", ">"):
                 return Struct(())
-            return Struct(tuple(cursor.listed(lambda: _field(cursor), "<", ">")))
+            return Struct(tuple(cursor.listed(lambda: _parse_field(cursor), "<", ">")))
         case "ARRAY":
-            return Array(cursor.listed(lambda: read_type(cursor), "<", ">")[0])
+            return Array(cursor.listed(lambda: parse_type(cursor), "<", ">")[0])
         case "MAP":
-            pair = cursor.listed(lambda: read_type(cursor), "<", ">")
+            pair = cursor.listed(lambda: parse_type(cursor), "<", ">")
             if len(pair) != 2:
                 raise cursor.unreadable("a map requires two types")
             return Map(pair[0], pair[1])
@@ -74,10 +74,10 @@ def read_type(cursor: Cursor) -> Type:
             if cursor.take("TO"):
                 words += ["to", cursor.name()]
             return Atomic(f"interval {' '.join(words).lower()}")
-    return Atomic(_plain(cursor, key))
+    return Atomic(_parse_atomic_type(cursor, key))
 
 
-def _plain(cursor: Cursor, key: str) -> str:
+def _parse_atomic_type(cursor: Cursor, key: str) -> str:
     if key in _NAMES:
         return _NAMES[key]
     numbers = cursor.listed(cursor.next) if cursor.keys(1) == ("(",) else []
@@ -87,26 +87,26 @@ def _plain(cursor: Cursor, key: str) -> str:
         return f"decimal({precision},{scale})"
     if key in _PARAMETRIC and len(texts) == 1:
         return f"{_PARAMETRIC[key]}({texts[0]})"
-    if key in _PLACES:
+    if key in _SPATIAL_TYPES:
         return f"{key.lower()}({', '.join(texts)})"
     cursor.at -= 1
     raise UnreadableError(f"unknown type {key or 'here'}")
 
 
-def _field(cursor: Cursor) -> Column:
+def _parse_field(cursor: Cursor) -> Column:
     name = cursor.name()
     cursor.take(":")
-    kind = read_type(cursor)
+    kind = parse_type(cursor)
     nullable = not cursor.take("NOT", "NULL")
     if cursor.take("COMMENT"):
         cursor.string()
     return Column(name, kind, nullable)
 
 
-def read_definition(cursor: Cursor) -> ColumnDefinition:
+def parse_column_definition(cursor: Cursor) -> ColumnDefinition:
     """Read a column of ADD COLUMNS, REPLACE COLUMNS or CREATE TABLE with its options."""
     path = cursor.path()
-    column = Column(path[-1], read_type(cursor))
+    column = Column(path[-1], parse_type(cursor))
     position, after = "", None
     while word := cursor.one_of("NOT", "NULL", "DEFAULT", "GENERATED", "COMMENT", "FIRST", "AFTER"):
         match word:
@@ -117,7 +117,7 @@ def read_definition(cursor: Cursor) -> ColumnDefinition:
                 words = ("COMMENT", "NOT", "FIRST", "AFTER", "GENERATED", ",", ")")
                 column = column._replace(default=cursor.until(*words))
             case "GENERATED":
-                column = _generated(cursor, column)
+                column = _parse_generation(cursor, column)
             case "COMMENT":
                 cursor.string()
             case "FIRST" | "AFTER":
@@ -126,7 +126,7 @@ def read_definition(cursor: Cursor) -> ColumnDefinition:
     return ColumnDefinition(path, column, position, after)
 
 
-def _generated(cursor: Cursor, column: Column) -> Column:
+def _parse_generation(cursor: Cursor, column: Column) -> Column:
     always = cursor.take("ALWAYS")
     if not always:
         cursor.expect("BY", "DEFAULT")

@@ -7,7 +7,7 @@ from typing import Protocol as Interface
 
 from deltaproto.conflicts.operation import Operation
 from deltaproto.planning.engine import Engine, EngineName
-from deltaproto.planning.predict.outcome import Outcome, Refusal, elsewhere
+from deltaproto.planning.predict.outcome import Outcome, Refusal, refusal_on_databricks
 from deltaproto.planning.predict.table import Table
 from deltaproto.planning.statement import (
     Action,
@@ -20,7 +20,9 @@ from deltaproto.planning.statement import (
     UnsetProperties,
 )
 
-Known = SetProperties | UnsetProperties | DropFeature | DropConstraint | ClusterBy | Purge
+PlannerStatement = (
+    SetProperties | UnsetProperties | DropFeature | DropConstraint | ClusterBy | Purge
+)
 """the statements that plans also generate themselves"""
 
 
@@ -51,7 +53,7 @@ class UserStatement(NamedTuple):
         return self.effect.outcome(table, engine)
 
 
-class Parsed(NamedTuple):
+class ParsedStatement(NamedTuple):
     """One statement of a script."""
 
     statement: Statement
@@ -89,14 +91,14 @@ class NotUnderstood(NamedTuple):
         return Outcome(table, refusal=refusal)
 
 
-class Nothing(NamedTuple):
+class NoEffect(NamedTuple):
     """A statement that does not change the table."""
 
     def outcome(self, table: Table, engine: Engine) -> Outcome:
         return Outcome(table)
 
 
-class Refused(NamedTuple):
+class RefusedStatement(NamedTuple):
     """A statement that Delta Spark refuses for any table."""
 
     refusal: Refusal
@@ -105,9 +107,11 @@ class Refused(NamedTuple):
 
     def outcome(self, table: Table, engine: Engine) -> Outcome:
         known = self.on_databricks or engine.name is EngineName.DELTA_SPARK
-        return Outcome(table, refusal=self.refusal if known else elsewhere(self.refusal))
+        return Outcome(
+            table, refusal=self.refusal if known else refusal_on_databricks(self.refusal)
+        )
 
 
-def refused(table: Table, error: str, message: str, remedy: str) -> Outcome:
+def refuse(table: Table, error: str, message: str, remedy: str) -> Outcome:
     """Return a refusal before any commit."""
     return Outcome(table, refusal=Refusal(error, message, remedy))

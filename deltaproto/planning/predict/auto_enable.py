@@ -12,7 +12,7 @@ from deltaproto.planning import arithmetic
 from deltaproto.planning.engine import Engine, EngineName
 from deltaproto.planning.predict.outcome import Refusal
 from deltaproto.planning.predict.schema import Array, Atomic, Column, Map, Struct, Type
-from deltaproto.planning.predict.table import CONSTRAINT
+from deltaproto.planning.predict.table import CONSTRAINT_PREFIX
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature import PropertyIs
 from deltaproto.protocol.protocol import Protocol
@@ -23,7 +23,7 @@ _SHREDDING, _WIDENING = "delta.enableVariantShredding", "delta.enableTypeWidenin
 _FINAL_WIDENING = "4.0"
 
 
-def upgraded(
+def upgrade_protocol(
     protocol: Protocol,
     configuration: Mapping[str, str],
     schema: Struct | None,
@@ -36,11 +36,11 @@ def upgraded(
     # Properties do not enable features that the engine lacks, and it cannot create such columns.
     enabled = {
         name
-        for name in by_properties(configuration, protocol, engine)
-        if engine.knows(feature_catalog.record(name)) is not False
+        for name in features_of_properties(configuration, protocol, engine)
+        if engine.knows(feature_catalog.feature_record(name)) is not False
     }
     if schema is not None:
-        enabled |= by_columns(schema, protocol)
+        enabled |= features_of_columns(schema, protocol)
     missing = enabled - protocol.supported
     if NTZ in missing:
         return Refusal(
@@ -50,56 +50,61 @@ def upgraded(
         )
     for name in sorted(missing):
         if name not in protocol.supported:
-            protocol = arithmetic.enabled(protocol, name, engine)
+            protocol = arithmetic.enable_feature(protocol, name, engine)
     return protocol
 
 
-def by_properties(configuration: Mapping[str, str], protocol: Protocol, engine: Engine) -> set[str]:
+def features_of_properties(
+    configuration: Mapping[str, str], protocol: Protocol, engine: Engine
+) -> set[str]:
     """Return the features that the properties enable."""
     found: set[str] = set()
     for feature in feature_catalog.all_features():
         rule = feature.enablement
-        if not feature_catalog.registered(feature.name) or not isinstance(rule, PropertyIs):
+        if not feature_catalog.is_registered(feature.name) or not isinstance(rule, PropertyIs):
             continue
         if rule.holds(configuration.get(rule.key_in(configuration))):
-            found.add(_chosen(rule.key, feature.name, protocol, engine))
+            found.add(_choose_final_or_preview(rule.key, feature.name, protocol, engine))
     if configuration.get(_MATERIALIZE, "").lower() == "true":
         found.add("materializePartitionColumns")
-    if any(key.lower().startswith(CONSTRAINT) for key in configuration):
+    if any(key.lower().startswith(CONSTRAINT_PREFIX) for key in configuration):
         found.add("checkConstraints")
     return found
 
 
-def by_columns(schema: Struct, protocol: Protocol) -> set[str]:
+def features_of_columns(schema: Struct, protocol: Protocol) -> set[str]:
     """Return the features that the columns require."""
-    return {_either(name, protocol) for name in _of_struct(schema, in_collection=False)}
+    return {
+        _present_or_final(name, protocol)
+        for name in _features_of_struct(schema, in_collection=False)
+    }
 
 
-def _of_struct(struct: Struct, *, in_collection: bool) -> Iterator[str]:
+def _features_of_struct(struct: Struct, *, in_collection: bool) -> Iterator[str]:
     for column in struct.columns:
-        yield from _of_column(column)
+        yield from _features_of_column(column)
         # Delta checks NOT NULL in nested structs, but not inside arrays and maps.
         if not column.nullable and not in_collection:
             yield "invariants"
-        yield from _of_type(column.type, in_collection=in_collection)
+        yield from _features_of_type(column.type, in_collection=in_collection)
 
 
-def _of_column(column: Column) -> Iterator[str]:
+def _features_of_column(column: Column) -> Iterator[str]:
     if column.generated is not None:
         yield "generatedColumns"
     if column.identity:
         yield "identityColumns"
 
 
-def _of_type(kind: Type, *, in_collection: bool) -> Iterator[str]:
+def _features_of_type(kind: Type, *, in_collection: bool) -> Iterator[str]:
     match kind:
         case Struct():
-            yield from _of_struct(kind, in_collection=in_collection)
+            yield from _features_of_struct(kind, in_collection=in_collection)
         case Array():
-            yield from _of_type(kind.element, in_collection=True)
+            yield from _features_of_type(kind.element, in_collection=True)
         case Map():
-            yield from _of_type(kind.key, in_collection=True)
-            yield from _of_type(kind.value, in_collection=True)
+            yield from _features_of_type(kind.key, in_collection=True)
+            yield from _features_of_type(kind.value, in_collection=True)
         case Atomic("timestamp_ntz"):
             yield NTZ
         case Atomic("variant"):
@@ -108,21 +113,21 @@ def _of_type(kind: Type, *, in_collection: bool) -> Iterator[str]:
             pass
 
 
-def _chosen(key: str, name: str, protocol: Protocol, engine: Engine) -> str:
+def _choose_final_or_preview(key: str, name: str, protocol: Protocol, engine: Engine) -> str:
     final = name.removesuffix("-preview")
     if {final, f"{final}-preview"} & protocol.supported:
-        return _either(name, protocol)
-    return f"{final}-preview" if chooses_preview(key, engine) else final
+        return _present_or_final(name, protocol)
+    return f"{final}-preview" if adds_preview(key, engine) else final
 
 
-def chooses_preview(key: str, engine: Engine) -> bool:
+def adds_preview(key: str, engine: Engine) -> bool:
     """Return True if a property shared by a preview and a final feature adds the preview."""
     if key == _WIDENING:
         return engine.name is EngineName.DELTA_SPARK and not engine.at_least(_FINAL_WIDENING)
     return key == _SHREDDING
 
 
-def _either(name: str, protocol: Protocol) -> str:
+def _present_or_final(name: str, protocol: Protocol) -> str:
     """Return the existing one of a preview and a final name; default: the final one."""
     final = name.removesuffix("-preview")
     return next((n for n in (final, f"{final}-preview") if n in protocol.supported), final)

@@ -9,10 +9,10 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from deltaproto.planning.predict import column_mapping
-from deltaproto.planning.predict.consistency import upkeep
+from deltaproto.planning.predict.consistency import validate_maintenance
 from deltaproto.planning.predict.outcome import REMOVE_MAPPING, Refusal, Rewrite
-from deltaproto.planning.predict.schema import settled
-from deltaproto.planning.predict.table import CHECKPOINT_POLICY, MODE, ROW_TRACKING, Table
+from deltaproto.planning.predict.schema import without_type_changes
+from deltaproto.planning.predict.table import CHECKPOINT_POLICY, MAPPING_MODE, ROW_TRACKING, Table
 
 _SET, _UNSET, _REORG, _DROP = "SET TBLPROPERTIES", "UNSET TBLPROPERTIES", "REORG", "DROP FEATURE"
 _COORDINATED = (
@@ -40,16 +40,16 @@ class BeforeDrop(NamedTuple):
     warnings: tuple[str, ...] = ()
 
 
-def prepare(table: Table, name: str) -> BeforeDrop:
+def prepare_drop(table: Table, name: str) -> BeforeDrop:
     """Predict the preparation before the feature is dropped."""
-    return _PREPARE.get(name, _nothing)(table)
+    return _PREPARE.get(name, _prepare_nothing)(table)
 
 
-def _nothing(table: Table) -> BeforeDrop:
+def _prepare_nothing(table: Table) -> BeforeDrop:
     return BeforeDrop(table)
 
 
-def _constraints(table: Table) -> BeforeDrop:
+def _refuse_constraints(table: Table) -> BeforeDrop:
     if not table.constraints:
         return BeforeDrop(table)
     names = ", ".join(table.constraints)
@@ -63,10 +63,10 @@ def _constraints(table: Table) -> BeforeDrop:
     )
 
 
-def _unmapped(table: Table) -> BeforeDrop:
-    if table.configuration.get(MODE, "none").lower() == "none":
+def _remove_mapping(table: Table) -> BeforeDrop:
+    if table.configuration.get(MAPPING_MODE, "none").lower() == "none":
         return BeforeDrop(table)
-    refusal = column_mapping.unnameable(table)
+    refusal = column_mapping.validate_unmapped_names(table)
     if refusal is not None:
         return BeforeDrop(table, refusal=refusal)
     operations = ((REMOVE_MAPPING, True),)
@@ -75,11 +75,11 @@ def _unmapped(table: Table) -> BeforeDrop:
         operations,
         Rewrite.ALL,
         changed=True,
-        warnings=column_mapping.harm(table),
+        warnings=column_mapping.removal_warnings(table),
     )
 
 
-def _vectors(table: Table) -> BeforeDrop:
+def _remove_vectors(table: Table) -> BeforeDrop:
     writable = table.on("delta.enableDeletionVectors")
     there = table.vectors
     operations: list[tuple[str, bool]] = []
@@ -88,9 +88,9 @@ def _vectors(table: Table) -> BeforeDrop:
         # the snapshot, but still purges them.
         operations.append((_UNSET, writable))
     after = table.without_properties("delta.enableDeletionVectors")
-    if (refusal := upkeep(table, "the REORG that the drop runs")) is not None:
+    if (refusal := validate_maintenance(table, "the REORG that the drop runs")) is not None:
         return BeforeDrop(after, tuple(operations), refusal=refusal)
-    rewrites = purged(table)
+    rewrites = purge_rewrites(table)
     if rewrites is not Rewrite.NONE:
         operations.append((_REORG, bool(there or table.strays)))
     operations.append(("Deletion Vector Tombstones", True))
@@ -99,14 +99,14 @@ def _vectors(table: Table) -> BeforeDrop:
     return BeforeDrop(after, tuple(operations), rewrites, changed)
 
 
-def purged(table: Table) -> Rewrite:
+def purge_rewrites(table: Table) -> Rewrite:
     """Return what REORG … APPLY (PURGE) rewrites: files with vectors or extra columns."""
     if table.strays is not False:
         return Rewrite.SOME
     return Rewrite.NONE if table.vectors is False else Rewrite.VECTORS
 
 
-def _checkpoints(table: Table) -> BeforeDrop:
+def _use_classic_checkpoints(table: Table) -> BeforeDrop:
     policy = table.configuration.get(CHECKPOINT_POLICY, "classic").lower()
     if policy == "classic" and table.v2_checkpoint is False:
         return BeforeDrop(table)
@@ -117,7 +117,7 @@ def _checkpoints(table: Table) -> BeforeDrop:
     )
 
 
-def _timestamps(table: Table) -> BeforeDrop:
+def _disable_timestamps(table: Table) -> BeforeDrop:
     there = [key for key in _PROVENANCE if key in table.configuration]
     if not there and not table.on(TIMESTAMPS):
         return BeforeDrop(table)
@@ -127,13 +127,13 @@ def _timestamps(table: Table) -> BeforeDrop:
     return BeforeDrop(after, ((_UNSET, True),), changed=True)
 
 
-def _widening(table: Table) -> BeforeDrop:
+def _rewrite_widened(table: Table) -> BeforeDrop:
     enabled = table.on("delta.enableTypeWidening")
     if not enabled and table.widened is False:
         return BeforeDrop(table)
     operations = [(_UNSET, enabled or bool(table.widened))]
     after = table.without_properties("delta.enableTypeWidening")._replace(
-        widened=False, schema=None if table.schema is None else settled(table.schema)
+        widened=False, schema=None if table.schema is None else without_type_changes(table.schema)
     )
     if table.widened is False:
         return BeforeDrop(after, tuple(operations))
@@ -146,7 +146,7 @@ def _widening(table: Table) -> BeforeDrop:
     return BeforeDrop(after, tuple(operations), rewrites, changed=True if sure else None)
 
 
-def _geospatial(table: Table) -> BeforeDrop:
+def _refuse_geospatial(table: Table) -> BeforeDrop:
     if not table.geospatial:
         return BeforeDrop(table)
     return BeforeDrop(
@@ -159,7 +159,7 @@ def _geospatial(table: Table) -> BeforeDrop:
     )
 
 
-def _row_tracking(table: Table) -> BeforeDrop:
+def _disable_row_tracking(table: Table) -> BeforeDrop:
     suspended = table.on("delta.rowTrackingSuspended")
     there = table.row_ids
     if suspended and not table.on(ROW_TRACKING) and there is False:
@@ -171,30 +171,30 @@ def _row_tracking(table: Table) -> BeforeDrop:
     return BeforeDrop(after._replace(row_ids=False), tuple(operations), changed=True)
 
 
-def _domains(table: Table) -> BeforeDrop:
+def _remove_domains(table: Table) -> BeforeDrop:
     if table.domains == ():
         return BeforeDrop(table)
     operations = (("DOMAIN METADATA CLEANUP", table.domains is not None),)
     return BeforeDrop(table._replace(domains=()), operations, changed=True)
 
 
-def _coordinated(table: Table) -> BeforeDrop:
+def _remove_coordinator(table: Table) -> BeforeDrop:
     if not any(key in table.configuration for key in _COORDINATED):
         return BeforeDrop(table)
     return BeforeDrop(table.without_properties(*_COORDINATED), ((_UNSET, True),), changed=True)
 
 
 _PREPARE: dict[str, Callable[[Table], BeforeDrop]] = {
-    "checkConstraints": _constraints,
-    "columnMapping": _unmapped,
-    "deletionVectors": _vectors,
-    "v2Checkpoint": _checkpoints,
-    "inCommitTimestamp": _timestamps,
-    "typeWidening": _widening,
-    "typeWidening-preview": _widening,
-    "geospatial": _geospatial,
-    "geospatial-dev": _geospatial,
-    "rowTracking": _row_tracking,
-    "domainMetadata": _domains,
-    "coordinatedCommits-preview": _coordinated,
+    "checkConstraints": _refuse_constraints,
+    "columnMapping": _remove_mapping,
+    "deletionVectors": _remove_vectors,
+    "v2Checkpoint": _use_classic_checkpoints,
+    "inCommitTimestamp": _disable_timestamps,
+    "typeWidening": _rewrite_widened,
+    "typeWidening-preview": _rewrite_widened,
+    "geospatial": _refuse_geospatial,
+    "geospatial-dev": _refuse_geospatial,
+    "rowTracking": _disable_row_tracking,
+    "domainMetadata": _remove_domains,
+    "coordinatedCommits-preview": _remove_coordinator,
 }

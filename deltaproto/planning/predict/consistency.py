@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from deltaproto.planning.engine import Engine
 from deltaproto.planning.predict import iceberg, statistics
 from deltaproto.planning.predict.outcome import Refusal
-from deltaproto.planning.predict.schema import Atomic, Struct, dotted, walk
+from deltaproto.planning.predict.schema import Atomic, Struct, dotted_path, walk_columns
 from deltaproto.planning.predict.table import Table
-from deltaproto.protocol.compatibility_mode import PAGE, requested
-from deltaproto.protocol.properties import FORMATS, formats_in
+from deltaproto.protocol.compatibility_mode import PAGE, is_requested
+from deltaproto.protocol.properties import FORMATS, parse_formats
 
 CHANGE_DATA = ("_change_type", "_commit_version", "_commit_timestamp")
 _VECTORS = "delta.enableDeletionVectors"
@@ -19,11 +19,11 @@ _NOT_STORED = ("string collate", "interval")
 _VIOLATION = "DELTA_UNIVERSAL_FORMAT_VIOLATION"
 
 
-def completed(before: Table, after: Table) -> Table:
+def complete_properties(before: Table, after: Table) -> Table:
     """Return the table with properties that Delta also sets or unsets."""
-    after = iceberg.completed(after)
-    formats = formats_in(after.configuration.get(FORMATS, ""))
-    leaves = iceberg.enabled(before) is not None and iceberg.enabled(after) is None
+    after = iceberg.complete_row_tracking(after)
+    formats = parse_formats(after.configuration.get(FORMATS, ""))
+    leaves = iceberg.enabled_version(before) is not None and iceberg.enabled_version(after) is None
     if leaves and "iceberg" in formats:
         formats.remove("iceberg")
         after = after.without_properties(FORMATS)
@@ -31,33 +31,35 @@ def completed(before: Table, after: Table) -> Table:
     return after
 
 
-def broken(before: Table, after: Table, engine: Engine, *, setting: bool = False) -> Refusal | None:
+def validate_change(
+    before: Table, after: Table, engine: Engine, *, setting: bool = False
+) -> Refusal | None:
     """Return why a table cannot change to another state, or None.
 
     `setting`: the change is by SET TBLPROPERTIES. `after` is already `completed`. If the columns
     are unknown, only the properties are checked.
     """
     return (
-        statistics.misnamed(after)
+        statistics.validate_statistics_columns(after)
         or unstorable(after)
-        or _reserved(before, after)
-        or hudi(after)
-        or _uniform(after)
-        or iceberg.broken(before, after, engine, setting=setting)
+        or _validate_reserved_names(before, after)
+        or validate_hudi(after)
+        or _validate_uniform(after)
+        or iceberg.validate_change(before, after, engine, setting=setting)
     )
 
 
-def unfit(before: Table, after: Table, *, whole: bool = True) -> Refusal | None:
+def validate_new_columns(before: Table, after: Table, *, whole: bool = True) -> Refusal | None:
     """Return why a table cannot get new columns, or None.
 
     Without `whole`, `after` has only the new columns, because the others are unknown.
     """
     return (
-        (statistics.misnamed(after) if whole else None)
-        or _reserved(before, after)
-        or hudi(after)
-        or _uniform(after)
-        or iceberg.unfit(after, after.schema or Struct(()))
+        (statistics.validate_statistics_columns(after) if whole else None)
+        or _validate_reserved_names(before, after)
+        or validate_hudi(after)
+        or _validate_uniform(after)
+        or iceberg.validate_columns(after, after.schema or Struct(()))
     )
 
 
@@ -67,18 +69,18 @@ def unstorable(table: Table) -> Refusal | None:
     Another engine created such a column, or spark.databricks.delta.schema.typeCheck.enabled was
     false. Appending rows still works.
     """
-    for path, column in walk(table.schema or Struct(())):
+    for path, column in walk_columns(table.schema or Struct(())):
         name = column.type.name if isinstance(column.type, Atomic) else ""
         if name.startswith(_NOT_STORED) and not column.widened:
             return Refusal(
                 "DELTA_UNSUPPORTED_DATA_TYPES",
-                f"{dotted(path)} has type {name}, which Delta Spark does not store",
+                f"{dotted_path(path)} has type {name}, which Delta Spark does not store",
                 "choose another type",
             )
     return None
 
 
-def _reserved(before: Table, after: Table) -> Refusal | None:
+def _validate_reserved_names(before: Table, after: Table) -> Refusal | None:
     """Refuse reserved names. Delta compares them case-sensitively."""
     columns = after.schema.columns if after.schema is not None else ()
     found = [column.name for column in columns if column.name in CHANGE_DATA]
@@ -91,9 +93,9 @@ def _reserved(before: Table, after: Table) -> Refusal | None:
     return Refusal(error, message, "rename the column, or keep the change data feed disabled")
 
 
-def hudi(table: Table) -> Refusal | None:
+def validate_hudi(table: Table) -> Refusal | None:
     """Return why Hudi, if it is one of the formats, refuses the table."""
-    if "hudi" not in formats_in(table.configuration.get(FORMATS, "")):
+    if "hudi" not in parse_formats(table.configuration.get(FORMATS, "")):
         return None
     if table.on(_VECTORS):
         return Refusal(
@@ -101,19 +103,19 @@ def hudi(table: Table) -> Refusal | None:
             f"{FORMATS} with hudi excludes deletion vectors",
             f"set {_VECTORS} = false, or remove hudi",
         )
-    for path, column in walk(table.schema or Struct(())):
+    for path, column in walk_columns(table.schema or Struct(())):
         if isinstance(column.type, Atomic) and column.type.name.startswith(_NOT_IN_HUDI):
             return Refusal(
                 _VIOLATION,
-                f"Hudi has no type for {dotted(path)}, which is {column.type.name}",
+                f"Hudi has no type for {dotted_path(path)}, which is {column.type.name}",
                 "remove hudi, or drop the column",
             )
     return None
 
 
-def _uniform(table: Table) -> Refusal | None:
-    formats = formats_in(table.configuration.get(FORMATS, ""))
-    if "iceberg" not in formats or iceberg.enabled(table) is not None:
+def _validate_uniform(table: Table) -> Refusal | None:
+    formats = parse_formats(table.configuration.get(FORMATS, ""))
+    if "iceberg" not in formats or iceberg.enabled_version(table) is not None:
         return None
     return Refusal(
         _VIOLATION,
@@ -125,7 +127,7 @@ def _uniform(table: Table) -> Refusal | None:
 _DEPENDENCIES = frozenset({"delta.enableincommittimestamps"})
 
 
-def upkeep(table: Table, what: str) -> Refusal | None:
+def validate_maintenance(table: Table, what: str) -> Refusal | None:
     """Refuse OPTIMIZE, REORG and VACUUM on catalog-managed tables."""
     if not table.managed:
         return None
@@ -136,7 +138,7 @@ def upkeep(table: Table, what: str) -> Refusal | None:
     )
 
 
-def dependencies(table: Table, keys: Iterable[str]) -> Refusal | None:
+def validate_catalog_properties(table: Table, keys: Iterable[str]) -> Refusal | None:
     """Refuse changes to properties that catalog-managed tables depend on."""
     changed = sorted(key for key in keys if key.lower() in _DEPENDENCIES)
     if not table.managed or not changed:
@@ -154,9 +156,9 @@ READ_COPY = (
 )
 
 
-def warnings(table: Table, properties: Mapping[str, str]) -> Iterator[str]:
+def copy_warnings(table: Table, properties: Mapping[str, str]) -> Iterator[str]:
     """Yield warnings if these properties change a Compatibility Mode copy."""
-    if not requested(properties) or requested(table.configuration):
+    if not is_requested(properties) or is_requested(table.configuration):
         return
     yield (
         "Compatibility Mode keeps a read-only copy with the oldest protocol at its location, which "

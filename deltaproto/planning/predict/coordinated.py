@@ -21,19 +21,19 @@ _TIMESTAMPS = {
 }
 
 
-def unsettable(stored: Mapping[str, str], keys: Iterable[str]) -> Refusal | None:
+def validate_set(stored: Mapping[str, str], keys: Iterable[str]) -> Refusal | None:
     """Return why these properties cannot be set on a table with the `stored` properties."""
     asked = {*keys}
     coordinated = bool(_ALL & {*stored})
     if not _ALL & asked:
-        return _dependent("MODIFY", asked) if coordinated else None
+        return _dependency_refusal("MODIFY", asked) if coordinated else None
     if coordinated:
         return Refusal(
             "DELTA_CANNOT_OVERRIDE_COORDINATED_COMMITS_CONFS",
             "the table already has a commit coordinator",
             "DROP FEATURE `coordinatedCommits-preview` first",
         )
-    dependent = _dependent("SET", asked)
+    dependent = _dependency_refusal("SET", asked)
     if dependent is not None:
         return dependent
     if _TABLE_CONF in asked:
@@ -55,7 +55,7 @@ def unsettable(stored: Mapping[str, str], keys: Iterable[str]) -> Refusal | None
     )
 
 
-def unremovable(stored: Mapping[str, str], keys: Iterable[str]) -> Refusal | None:
+def validate_unset(stored: Mapping[str, str], keys: Iterable[str]) -> Refusal | None:
     """Return why these properties cannot be unset on a table with the `stored` properties."""
     asked = {*keys}
     if not _ALL & {*stored}:
@@ -66,10 +66,10 @@ def unremovable(stored: Mapping[str, str], keys: Iterable[str]) -> Refusal | Non
             "the table has a commit coordinator",
             "DROP FEATURE `coordinatedCommits-preview`",
         )
-    return _dependent("MODIFY", asked)
+    return _dependency_refusal("MODIFY", asked)
 
 
-def _dependent(verb: str, keys: set[str]) -> Refusal | None:
+def _dependency_refusal(verb: str, keys: set[str]) -> Refusal | None:
     if not _TIMESTAMPS & keys:
         return None
     return Refusal(

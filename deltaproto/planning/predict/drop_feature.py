@@ -8,17 +8,21 @@ from __future__ import annotations
 
 from deltaproto.planning import arithmetic
 from deltaproto.planning.engine import Engine, EngineName
-from deltaproto.planning.predict.before_drop import TIMESTAMPS, BeforeDrop, prepare
+from deltaproto.planning.predict.before_drop import TIMESTAMPS, BeforeDrop, prepare_drop
 from deltaproto.planning.predict.outcome import Outcome, PredictedCommit, Refusal
-from deltaproto.planning.predict.properties import LOG, TRUNCATION, hours
+from deltaproto.planning.predict.properties import (
+    LOG_RETENTION,
+    TRUNCATION_RETENTION,
+    retention_hours,
+)
 from deltaproto.planning.predict.table import PROTECTED_BEFORE, ROW_ID_COLUMNS, Table
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature_catalog import CATALOG_MANAGED, CHECKPOINT_PROTECTION
 
 _BARRIERS = 3
-EMPTY, _UNSET, _DROP = "Empty Commit", "UNSET TBLPROPERTIES", "DROP FEATURE"
-WAIT = "DELTA_FEATURE_DROP_WAIT_FOR_RETENTION_PERIOD"
-TOO_YOUNG = "DELTA_FEATURE_DROP_HISTORICAL_VERSIONS_EXIST"
+EMPTY_COMMIT, _UNSET, _DROP = "Empty Commit", "UNSET TBLPROPERTIES", "DROP FEATURE"
+WAIT_ERROR = "DELTA_FEATURE_DROP_WAIT_FOR_RETENTION_PERIOD"
+HISTORY_ERROR = "DELTA_FEATURE_DROP_HISTORICAL_VERSIONS_EXIST"
 # Removed by the drop commit itself.
 _AT_DROP = {
     "rowTracking": (
@@ -36,39 +40,39 @@ def drop_feature(table: Table, name: str, engine: Engine, *, truncate: bool = Fa
 
     Whether a truncating drop has to wait depends on `table.traced`.
     """
-    outcome = _outcome(table, name, engine, truncate)
-    if any(commit.operation == EMPTY and commit.sure for commit in outcome.commits):
+    outcome = _predict_drop(table, name, engine, truncate)
+    if any(commit.operation == EMPTY_COMMIT and commit.sure for commit in outcome.commits):
         # Every empty commit exists only for the checkpoint that it triggers.
         return outcome._replace(table=outcome.table.checkpointed())
     return outcome
 
 
-def _outcome(table: Table, name: str, engine: Engine, truncate: bool) -> Outcome:
-    checked = _checked(table, name, engine, truncate)
+def _predict_drop(table: Table, name: str, engine: Engine, truncate: bool) -> Outcome:
+    checked = _validate_drop(table, name, engine, truncate)
     if checked is not None:
         return Outcome(table, refusal=checked)
     if name == CHECKPOINT_PROTECTION:
         return _drop_protection(table, engine)
-    prepared = prepare(table, name)
+    prepared = prepare_drop(table, name)
     operations = list(prepared.operations)
     if prepared.refusal is not None:
         done = tuple(
             PredictedCommit(operation, table.protocol, sure) for operation, sure in operations
         )
         return Outcome(prepared.table, done, refusal=prepared.refusal)
-    protects = feature_catalog.record(name).drop.protects_history
+    protects = feature_catalog.feature_record(name).drop.protects_history
     if truncate or not engine.fast_drop:
-        return _truncating(prepared, name, engine, truncate=truncate)
+        return _predict_truncation(prepared, name, engine, truncate=truncate)
     if protects:
-        operations += [(EMPTY, True)] * _BARRIERS
-    return _dropped(prepared, name, engine, operations, protect=protects)
+        operations += [(EMPTY_COMMIT, True)] * _BARRIERS
+    return _commit_drop(prepared, name, engine, operations, protect=protects)
 
 
-def _checked(table: Table, name: str, engine: Engine, truncate: bool) -> Refusal | None:
+def _validate_drop(table: Table, name: str, engine: Engine, truncate: bool) -> Refusal | None:
     protocol = table.protocol
-    feature = feature_catalog.record(name)
+    feature = feature_catalog.feature_record(name)
     # Delta finds features case-insensitively, but compares case-sensitively with the protocol.
-    meant, _ = feature_catalog.search(name)
+    meant, _ = feature_catalog.search_feature(name)
     called = meant if meant is not None and meant.name.lower() == name.lower() else feature
     if name in CATALOG_MANAGED & protocol.supported and engine.name is EngineName.DELTA_SPARK:
         return Refusal(
@@ -107,7 +111,7 @@ def _checked(table: Table, name: str, engine: Engine, truncate: bool) -> Refusal
             f"{name} can only be dropped with TRUNCATE HISTORY",
             "add TRUNCATE HISTORY",
         )
-    dependents = feature_catalog.dependents(name, protocol.supported)
+    dependents = feature_catalog.find_dependents(name, protocol.supported)
     if dependents:
         return Refusal(
             "DELTA_FEATURE_DROP_DEPENDENT_FEATURE",
@@ -117,7 +121,7 @@ def _checked(table: Table, name: str, engine: Engine, truncate: bool) -> Refusal
     return None
 
 
-def _dropped(
+def _commit_drop(
     prepared: BeforeDrop,
     name: str,
     engine: Engine,
@@ -127,7 +131,7 @@ def _dropped(
 ) -> Outcome:
     before = prepared.table.protocol
     after = before.with_feature(CHECKPOINT_PROTECTION) if protect else before
-    after = arithmetic.without(after, name, engine)
+    after = arithmetic.remove_feature(after, name, engine)
     commits = [PredictedCommit(operation, before, sure) for operation, sure in operations]
     table = prepared.table
     if table.strays is False and _leaves_columns(name, table):
@@ -137,7 +141,7 @@ def _dropped(
     if protect:
         # The value is the version of the drop commit.
         table = table.with_properties({PROTECTED_BEFORE: "1"}).tracing(CHECKPOINT_PROTECTION)
-        table = table.ended(hours(table.configuration, TRUNCATION))
+        table = table.ended(retention_hours(table.configuration, TRUNCATION_RETENTION))
     if name == "rowTracking" and table.domains is not None:
         table = table._replace(domains=tuple(d for d in table.domains if d != "delta.rowTracking"))
     return Outcome(
@@ -155,36 +159,40 @@ def _leaves_columns(name: str, table: Table) -> bool:
     return name == "materializePartitionColumns" and bool(table.partition_columns)
 
 
-def _truncating(prepared: BeforeDrop, name: str, engine: Engine, *, truncate: bool) -> Outcome:
-    protects = feature_catalog.record(name).drop.protects_history
+def _predict_truncation(
+    prepared: BeforeDrop, name: str, engine: Engine, *, truncate: bool
+) -> Outcome:
+    protects = feature_catalog.feature_record(name).drop.protects_history
     operations = list(prepared.operations)
     if protects and (engine.leaves_checkpoint or prepared.changed):
-        operations.append((EMPTY, True))
+        operations.append((EMPTY_COMMIT, True))
     before = prepared.table.protocol
     commits = tuple(PredictedCommit(operation, before, sure) for operation, sure in operations)
     if protects and prepared.changed is not False:
-        waiting = _wait(WAIT, name)
+        waiting = _wait_refusal(WAIT_ERROR, name)
         table = prepared.table.tracing(name)
     elif protects and prepared.table.shows(name) is not False:
-        waiting = _wait(TOO_YOUNG, name)
-        table = _cleaned(prepared.table)
+        waiting = _wait_refusal(HISTORY_ERROR, name)
+        table = _without_old_history(prepared.table)
     else:
-        table = _cleaned(prepared.table) if protects else prepared.table
-        return _dropped(prepared._replace(table=table), name, engine, operations, protect=False)
+        table = _without_old_history(prepared.table) if protects else prepared.table
+        return _commit_drop(prepared._replace(table=table), name, engine, operations, protect=False)
     sure = bool(prepared.changed) or prepared.table.shows(name) is True
-    table = table.ended(hours(table.configuration, TRUNCATION if truncate else LOG))
+    table = table.ended(
+        retention_hours(table.configuration, TRUNCATION_RETENTION if truncate else LOG_RETENTION)
+    )
     return Outcome(
         table, commits, prepared.rewrites, waiting._replace(sure=sure), prepared.warnings
     )
 
 
-def _cleaned(table: Table) -> Table:
+def _without_old_history(table: Table) -> Table:
     """Return the table after old history was deleted, possibly all the protected history."""
     gone = table.aged is not None and CHECKPOINT_PROTECTION in table.aged
     return table._replace(aged=None) if gone else table
 
 
-def _wait(error: str, name: str) -> Refusal:
+def _wait_refusal(error: str, name: str) -> Refusal:
     return Refusal(
         error,
         f"{name} is still in the table's history",
@@ -193,7 +201,7 @@ def _wait(error: str, name: str) -> Refusal:
     )
 
 
-def beyond(table: Table) -> Refusal:
+def missing_versions_refusal(table: Table) -> Refusal:
     """Return why checkpointProtection cannot be dropped before its protected version."""
     value = table.configuration.get(PROTECTED_BEFORE, "0")
     return Refusal(
@@ -211,17 +219,23 @@ def _drop_protection(table: Table, engine: Engine) -> Outcome:
     if table.configuration.get(PROTECTED_BEFORE, "0") != "0":
         # The checkpoint of its empty commit must be at the protected version or later.
         if table.beyond > 1:
-            return Outcome(table, (PredictedCommit(EMPTY, protocol),), refusal=beyond(table))
+            return Outcome(
+                table,
+                (PredictedCommit(EMPTY_COMMIT, protocol),),
+                refusal=missing_versions_refusal(table),
+            )
         if shown is not False:
             error = "DELTA_FEATURE_DROP_CHECKPOINT_PROTECTION_WAIT_FOR_RETENTION_PERIOD"
-            waiting = _wait(error, "what checkpointProtection protects")._replace(sure=bool(shown))
-            ended = table.ended(hours(table.configuration, TRUNCATION))
+            waiting = _wait_refusal(error, "what checkpointProtection protects")._replace(
+                sure=bool(shown)
+            )
+            ended = table.ended(retention_hours(table.configuration, TRUNCATION_RETENTION))
             return Outcome(
-                ended, (PredictedCommit(EMPTY, protocol, sure=bool(shown)),), refusal=waiting
+                ended, (PredictedCommit(EMPTY_COMMIT, protocol, sure=bool(shown)),), refusal=waiting
             )
         # If the protected history was already deleted, there is no empty commit.
         if table.aged is None or CHECKPOINT_PROTECTION in table.aged:
-            commits.insert(0, PredictedCommit(EMPTY, protocol, sure=table.aged is not None))
-    after = arithmetic.without(protocol, CHECKPOINT_PROTECTION, engine)
+            commits.insert(0, PredictedCommit(EMPTY_COMMIT, protocol, sure=table.aged is not None))
+    after = arithmetic.remove_feature(protocol, CHECKPOINT_PROTECTION, engine)
     table = table.without_properties(PROTECTED_BEFORE)
     return Outcome(table._replace(protocol=after), (*commits, PredictedCommit(_DROP, after)))

@@ -17,11 +17,11 @@ from deltaproto.planning.predict.schema import (
     Column,
     Map,
     Struct,
-    dotted,
-    find,
-    walk,
+    dotted_path,
+    find_column,
+    walk_columns,
 )
-from deltaproto.planning.predict.table import MODE, ROW_TRACKING, Table
+from deltaproto.planning.predict.table import MAPPING_MODE, ROW_TRACKING, Table
 from deltaproto.planning.predict.type_widening import widens, widens_in_iceberg
 
 KEY = "delta.enableIcebergCompatV{}"
@@ -33,19 +33,21 @@ _BY_PROPERTY = "3.3"
 _VECTORS = "delta.enableDeletionVectors"
 
 
-def enabled(table: Table) -> int | None:
+def enabled_version(table: Table) -> int | None:
     """Return the lowest enabled version."""
     return next((n for n in VERSIONS if table.on(KEY.format(n))), None)
 
 
-def completed(table: Table) -> Table:
+def complete_row_tracking(table: Table) -> Table:
     """Enable row tracking if IcebergCompatV3 requires it and it is not set."""
     if table.on(KEY.format(3)) and ROW_TRACKING not in table.configuration:
         return table.with_properties({ROW_TRACKING: "true"})
     return table
 
 
-def broken(before: Table, after: Table, engine: Engine, *, setting: bool = False) -> Refusal | None:
+def validate_change(
+    before: Table, after: Table, engine: Engine, *, setting: bool = False
+) -> Refusal | None:
     """Return why a table cannot change to another state, or None.
 
     `setting`: the change is by SET TBLPROPERTIES. If the columns are unknown, only the properties
@@ -53,10 +55,10 @@ def broken(before: Table, after: Table, engine: Engine, *, setting: bool = False
     """
     for version in VERSIONS:
         if after.on(KEY.format(version)):
-            found = next(_judged(before, after, version, engine, setting), None)
+            found = next(_validate_version(before, after, version, engine, setting), None)
             if found is not None:
                 return found
-        elif version == enabled(before) == VERSIONS[-1]:
+        elif version == enabled_version(before) == VERSIONS[-1]:
             return Refusal(
                 "",
                 "icebergCompatV3 cannot be disabled",
@@ -65,37 +67,37 @@ def broken(before: Table, after: Table, engine: Engine, *, setting: bool = False
     return None
 
 
-def unfit(table: Table, schema: Struct) -> Refusal | None:
+def validate_columns(table: Table, schema: Struct) -> Refusal | None:
     """Refuse columns (maybe only some) that the enabled versions do not support."""
-    version = enabled(table)
-    return None if version is None else next(_unfit(schema, version, on=True), None)
+    version = enabled_version(table)
+    return None if version is None else next(_validate_schema(schema, version, on=True), None)
 
 
-def _unfit(schema: Struct, version: int, *, on: bool) -> Iterator[Refusal]:
-    yield from _types(schema, version, on=on)
-    yield from _widenings(schema, version, on=on)
-    yield from _defaults(schema, version)
+def _validate_schema(schema: Struct, version: int, *, on: bool) -> Iterator[Refusal]:
+    yield from _validate_types(schema, version, on=on)
+    yield from _validate_widenings(schema, version, on=on)
+    yield from _validate_defaults(schema, version)
 
 
-def _judged(
+def _validate_version(
     before: Table, after: Table, version: int, engine: Engine, setting: bool
 ) -> Iterator[Refusal]:
     """Yield refusals of a version to enable, in the order of Delta's checks."""
     name, key = f"icebergCompatV{version}", KEY.format(version)
     schema, on = after.schema or Struct(()), before.on(key)
     by_spark = engine.name is EngineName.DELTA_SPARK
-    yield from _properties(before, after, version)
-    yield from _types(schema, version, on=on)
+    yield from _validate_properties(before, after, version)
+    yield from _validate_types(schema, version, on=on)
     if version > 1 and by_spark:
-        yield from _partitions(after, schema, version)
+        yield from _validate_partitions(after, schema, version)
     if version < 3 and (before.on(_VECTORS) or after.on(_VECTORS)):
         yield Refusal(
             _ERROR + "DELETION_VECTORS_SHOULD_BE_DISABLED",
             f"{name} excludes deletion vectors",
             f"set {_VECTORS} = false, and REORG TABLE … APPLY (PURGE)",
         )
-    yield from _widenings(schema, version, on=on)
-    yield from _defaults(schema, version)
+    yield from _validate_widenings(schema, version, on=on)
+    yield from _validate_defaults(schema, version)
     if on or not setting:
         return
     if version > 1 and by_spark and not engine.at_least(_BY_PROPERTY):
@@ -112,15 +114,15 @@ def _judged(
         )
 
 
-def _properties(before: Table, after: Table, version: int) -> Iterator[Refusal]:
+def _validate_properties(before: Table, after: Table, version: int) -> Iterator[Refusal]:
     name = f"icebergCompatV{version}"
     if not after.mapped:
         # Rewriting the files fails on collections before it reaches the check.
         collections = any(
-            isinstance(c.type, Array | Map) for _, c in walk(after.schema or Struct(()))
+            isinstance(c.type, Array | Map) for _, c in walk_columns(after.schema or Struct(()))
         )
         error = "" if collections and version > 1 and before.mapped else _PROPERTY
-        remedy = _off(version) if before.mapped else f"set {MODE} = name first"
+        remedy = _disable_hint(version) if before.mapped else f"set {MAPPING_MODE} = name first"
         yield Refusal(error, f"{name} requires column mapping", remedy)
     tracking = after.configuration.get(ROW_TRACKING, "true").strip().lower()
     if version == 3 and tracking != "true":
@@ -141,21 +143,21 @@ def _properties(before: Table, after: Table, version: int) -> Iterator[Refusal]:
         )
 
 
-def _types(schema: Struct, version: int, *, on: bool) -> Iterator[Refusal]:
-    for path, column in walk(schema):
-        takers = [each for each in VERSIONS if _takes(column, each)]
+def _validate_types(schema: Struct, version: int, *, on: bool) -> Iterator[Refusal]:
+    for path, column in walk_columns(schema):
+        takers = [each for each in VERSIONS if _supports_type(column, each)]
         if version in takers:
             continue
         kind = column.type.name if isinstance(column.type, Atomic) else "a collection"
         other = f"icebergCompatV{takers[0]} supports it" if takers else "drop the column first"
         yield Refusal(
             _TYPE,
-            f"icebergCompatV{version} does not support {dotted(path)}, which is {kind}",
-            _off(version) if on else other,
+            f"icebergCompatV{version} does not support {dotted_path(path)}, which is {kind}",
+            _disable_hint(version) if on else other,
         )
 
 
-def _takes(column: Column, version: int) -> bool:
+def _supports_type(column: Column, version: int) -> bool:
     match column.type:
         case Array() | Map():
             return version != 1
@@ -168,10 +170,10 @@ def _takes(column: Column, version: int) -> bool:
             return True
 
 
-def _partitions(table: Table, schema: Struct, version: int) -> Iterator[Refusal]:
+def _validate_partitions(table: Table, schema: Struct, version: int) -> Iterator[Refusal]:
     """Refuse partition types. Delta Spark up to 4.4 refuses every decimal type."""
     for name in table.partition_columns:
-        column = find(schema, (name,))
+        column = find_column(schema, (name,))
         kind = column.type if column is not None else None
         if isinstance(kind, Atomic) and kind.name.startswith("decimal"):
             yield Refusal(
@@ -182,19 +184,20 @@ def _partitions(table: Table, schema: Struct, version: int) -> Iterator[Refusal]
             )
 
 
-def _widenings(schema: Struct, version: int, *, on: bool) -> Iterator[Refusal]:
-    for path, column in walk(schema):
+def _validate_widenings(schema: Struct, version: int, *, on: bool) -> Iterator[Refusal]:
+    for path, column in walk_columns(schema):
         for old, new in column.type_changes or ():
             if widens(old, new) and not widens_in_iceberg(old, new):
                 yield Refusal(
                     _ERROR + "UNSUPPORTED_TYPE_WIDENING",
-                    f"Iceberg does not support the change of {dotted(path)} from {old.name} to "
+                    f"Iceberg does not support the change of {dotted_path(path)} "
+                    f"from {old.name} to "
                     f"{new.name}",
-                    _off(version) if on else "copy the table into a new one",
+                    _disable_hint(version) if on else "copy the table into a new one",
                 )
 
 
-def _defaults(schema: Struct, version: int) -> Iterator[Refusal]:
+def _validate_defaults(schema: Struct, version: int) -> Iterator[Refusal]:
     for column in schema.columns if version == VERSIONS[-1] else ():
         if column.default is not None and not is_literal(column.default, column.type):
             yield Refusal(
@@ -205,7 +208,7 @@ def _defaults(schema: Struct, version: int) -> Iterator[Refusal]:
             )
 
 
-def _off(version: int) -> str:
+def _disable_hint(version: int) -> str:
     if version == VERSIONS[-1]:
         return "icebergCompatV3 cannot be removed; copy the table into one without it"
     return f"set {KEY.format(version)} = false first"

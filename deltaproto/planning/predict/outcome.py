@@ -69,7 +69,7 @@ class Outcome(NamedTuple):
         return len(self.commits)
 
 
-def elsewhere(refusal: Refusal) -> Refusal:
+def refusal_on_databricks(refusal: Refusal) -> Refusal:
     """Convert a refusal measured with Delta Spark to an uncertain one for Databricks."""
     return Refusal(
         "",

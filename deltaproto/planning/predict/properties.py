@@ -4,44 +4,44 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from deltaproto.planning.engine import DEFAULT, Engine, EngineName
-from deltaproto.planning.predict.outcome import Refusal, elsewhere
-from deltaproto.planning.predict.table import MODE, READER, WRITER
+from deltaproto.planning.engine import DEFAULT_ENGINE, Engine, EngineName
+from deltaproto.planning.predict.outcome import Refusal, refusal_on_databricks
+from deltaproto.planning.predict.table import MAPPING_MODE, MIN_READER_VERSION, MIN_WRITER_VERSION
 from deltaproto.protocol import compatibility_mode
 from deltaproto.protocol.intervals import parse_interval
 from deltaproto.protocol.properties import (
-    CANONICAL,
+    CANONICAL_NAMES,
+    FIRST_RELEASES,
     FORMATS,
     KNOWN_ON_DATABRICKS,
-    NEEDED,
     NEEDED_AFTER,
+    PARSED_ON_EVERY_WRITE,
     PREFIXES,
-    SINCE,
-    wanted,
+    expected_value,
 )
 
-TRUNCATION = "delta.dropFeatureTruncateHistory.retentionDuration"
+TRUNCATION_RETENTION = "delta.dropFeatureTruncateHistory.retentionDuration"
 """minimum age of the history that DROP FEATURE … TRUNCATE HISTORY deletes"""
-LOG = "delta.logRetentionDuration"
+LOG_RETENTION = "delta.logRetentionDuration"
 """minimum age of the history that every checkpoint deletes"""
-_DEFAULT = {TRUNCATION: "interval 24 hours", LOG: "interval 30 days"}
-_UNREADABLE = 24.0
+_DEFAULT = {TRUNCATION_RETENTION: "interval 24 hours", LOG_RETENTION: "interval 30 days"}
+_FALLBACK_HOURS = 24.0
 
 
-def setting(configuration: Mapping[str, str], key: str) -> str:
+def effective_value(configuration: Mapping[str, str], key: str) -> str:
     """Return the effective property value."""
     return configuration.get(key) or _DEFAULT[key]
 
 
-def hours(configuration: Mapping[str, str], key: str) -> float:
+def retention_hours(configuration: Mapping[str, str], key: str) -> float:
     """Return the effective property value in hours."""
-    return interval_hours(setting(configuration, key))
+    return interval_hours(effective_value(configuration, key))
 
 
 def interval_hours(interval: str) -> float:
     """Convert a Delta interval (`interval 1 day 12 hours`) to hours; 24 if unreadable."""
     parsed = parse_interval(interval)
-    return _UNREADABLE if parsed is None or parsed.months else parsed.hours
+    return _FALLBACK_HOURS if parsed is None or parsed.months else parsed.hours
 
 
 _RESERVED = ("location", "provider", "owner", "external")
@@ -52,75 +52,81 @@ _OF_COPIES = {
 _ANY = "delta.universalformat.config."
 # Properties that only Delta sets.
 _FIXED = ("delta.columnmapping.maxcolumnid", "clusteringcolumns")
-FILES = "delta.deletedFileRetentionDuration"
-_DEFAULTS = {LOG: "30 days", FILES: "1 week"}
+FILE_RETENTION = "delta.deletedFileRetentionDuration"
+_DEFAULTS = {LOG_RETENTION: "30 days", FILE_RETENTION: "1 week"}
 # Jackson's exceptions have no error class.
 _AS_JSON = ("delta.coordinatedCommits.", "delta.redirect")
 _ORDERED_SINCE = "4.1"
 # Refusals of these have their own error classes.
-_JUDGED_LATER = ("delta.isolationLevel", MODE, READER, WRITER)
+_JUDGED_LATER = ("delta.isolationLevel", MAPPING_MODE, MIN_READER_VERSION, MIN_WRITER_VERSION)
 
 
-def canonical(key: str) -> str:
+def canonical_name(key: str) -> str:
     """Return the name that Delta stores for a property."""
     lower = key.lower()
     if lower.startswith(_ANY):
         return lower
-    return CANONICAL.get(lower) or _OF_COPIES.get(lower, key)
+    return CANONICAL_NAMES.get(lower) or _OF_COPIES.get(lower, key)
 
 
 def normalize_properties(properties: Mapping[str, str]) -> dict[str, str]:
     """Normalize requested properties to Delta's spelling."""
-    found = {canonical(key): value for key, value in properties.items()}
-    if MODE in found:
+    found = {canonical_name(key): value for key, value in properties.items()}
+    if MAPPING_MODE in found:
         # Delta Spark 4.4 accepts uppercase 'NONE' without rewriting the files (`MISREAD`).
-        found[MODE] = found[MODE].lower()
+        found[MAPPING_MODE] = found[MAPPING_MODE].lower()
     return found
 
 
-def validate_properties(properties: Mapping[str, str], engine: Engine = DEFAULT) -> Refusal | None:
+def validate_properties(
+    properties: Mapping[str, str], engine: Engine = DEFAULT_ENGINE
+) -> Refusal | None:
     """Refuse properties that cannot be set at all, or not to these values."""
     there = engine.name is EngineName.DATABRICKS
     for key, value in properties.items():
         if there and key.lower() in KNOWN_ON_DATABRICKS:
             continue
-        found = _unknown(key, engine) or _unfit(key, value, engine)
+        found = _validate_name(key, engine) or _validate_value(key, value, engine)
         if found is not None:
-            return elsewhere(found) if there else found
+            return refusal_on_databricks(found) if there else found
     ordered = not there and engine.at_least(_ORDERED_SINCE)
-    return _too_short(properties, engine) if ordered else None
+    return _validate_retentions(properties, engine) if ordered else None
 
 
-def unreadable(before: Mapping[str, str], after: Mapping[str, str]) -> Refusal | None:
+def validate_stored(before: Mapping[str, str], after: Mapping[str, str]) -> Refusal | None:
     """Refuse any change to a table that stores values that Delta cannot parse.
 
     Args:
         before: the stored properties.
         after: the properties after the change; the same if metadata does not change.
     """
-    stored = [key for key in NEEDED if key in before and wanted(key, before[key])]
+    stored = [
+        key for key in PARSED_ON_EVERY_WRITE if key in before and expected_value(key, before[key])
+    ]
     if after != before:
-        stored += [key for key in NEEDED_AFTER if key in after and wanted(key, after[key])]
+        stored += [key for key in NEEDED_AFTER if key in after and expected_value(key, after[key])]
     if not stored:
         return None
     key = stored[0]
     value = {**before, **after}[key]
     error = "DELTA_INVALID_INTERVAL" if key.endswith("Duration") else ""
-    repair = f"only another client can repair it: set {key} to {wanted(key, value)}"
+    repair = f"only another client can repair it: set {key} to {expected_value(key, value)}"
     return Refusal(
         error,
         f"the table stores {key} = {value}, which Delta Spark cannot parse",
-        repair if key in NEEDED else f"set {key} to {wanted(key, value)}, or unset it, first",
+        repair
+        if key in PARSED_ON_EVERY_WRITE
+        else f"set {key} to {expected_value(key, value)}, or unset it, first",
     )
 
 
-def doubtful(stored: Mapping[str, str]) -> str | None:
+def find_invalid_stored(stored: Mapping[str, str]) -> str | None:
     """Return a stored property whose invalid value may make writes fail, or None."""
     keys = (key for key in sorted(stored) if key.startswith("delta."))
-    return next((key for key in keys if wanted(key, stored[key], on_databricks=True)), None)
+    return next((key for key in keys if expected_value(key, stored[key], on_databricks=True)), None)
 
 
-def _unknown(key: str, engine: Engine) -> Refusal | None:
+def _validate_name(key: str, engine: Engine) -> Refusal | None:
     lower = key.lower()
     if lower in _RESERVED:
         error, why = "UNSUPPORTED_FEATURE.SET_TABLE_PROPERTY", f"{key} is a reserved property"
@@ -128,12 +134,12 @@ def _unknown(key: str, engine: Engine) -> Refusal | None:
     if lower in _FIXED:
         error, why = "DELTA_CANNOT_MODIFY_TABLE_PROPERTY", f"Delta sets {key} itself"
         return Refusal(error, why, "remove the property")
-    unknown = lower.startswith("delta.") and lower not in CANONICAL
-    since = SINCE.get(lower)
+    unknown = lower.startswith("delta.") and lower not in CANONICAL_NAMES
+    since = FIRST_RELEASES.get(lower)
     if since is not None and engine.name is EngineName.DELTA_SPARK and not engine.at_least(since):
         return Refusal(
             "DELTA_UNKNOWN_CONFIGURATION",
-            f"{engine} does not support the property {canonical(key)}",
+            f"{engine} does not support the property {canonical_name(key)}",
             f"use delta-spark@{since} or later",
         )
     if unknown and not lower.startswith(PREFIXES):
@@ -145,37 +151,40 @@ def _unknown(key: str, engine: Engine) -> Refusal | None:
     return None
 
 
-def _unfit(key: str, value: str, engine: Engine) -> Refusal | None:
-    name = canonical(key)
+def _validate_value(key: str, value: str, engine: Engine) -> Refusal | None:
+    name = canonical_name(key)
     there = engine.name is EngineName.DATABRICKS
-    needed = None if name in _JUDGED_LATER else wanted(name, value, on_databricks=there)
+    needed = None if name in _JUDGED_LATER else expected_value(name, value, on_databricks=there)
     if needed is None:
         return None
-    if name == FORMATS and compatibility_mode.requested({name: value}) and not there:
+    if name == FORMATS and compatibility_mode.is_requested({name: value}) and not there:
         needed += ": Compatibility Mode is a Databricks service (--engine databricks)"
     error = engine.bad_value
     if name.endswith("Duration") and engine.name is EngineName.DELTA_SPARK:
-        error = _bad_interval(value, engine)
+        error = _interval_error(value, engine)
     elif name.startswith(_AS_JSON):
         error = "INTERNAL_ERROR" if value == "null" else ""
     return Refusal(error, f"{name} cannot be {value or 'empty'}", f"write {needed}")
 
 
-def _bad_interval(value: str, engine: Engine) -> str:
+def _interval_error(value: str, engine: Engine) -> str:
     if not value.strip():
         return "DELTA_INVALID_CALENDAR_INTERVAL_EMPTY"
     return "DELTA_INVALID_INTERVAL" if parse_interval(value) is None else engine.bad_value
 
 
-def _too_short(properties: Mapping[str, str], engine: Engine) -> Refusal | None:
+def _validate_retentions(properties: Mapping[str, str], engine: Engine) -> Refusal | None:
     """Refuse a short log retention. Delta compares the values of one statement or defaults."""
-    if not {LOG, FILES} & {*properties}:
+    if not {LOG_RETENTION, FILE_RETENTION} & {*properties}:
         return None
-    log, files = (parse_interval(properties.get(key, _DEFAULTS[key])) for key in (LOG, FILES))
+    log, files = (
+        parse_interval(properties.get(key, _DEFAULTS[key]))
+        for key in (LOG_RETENTION, FILE_RETENTION)
+    )
     if log is None or files is None or log.hours >= files.hours:
         return None
     return Refusal(
         engine.bad_value,
-        f"{LOG} would be shorter than {FILES}, as this statement sets them",
+        f"{LOG_RETENTION} would be shorter than {FILE_RETENTION}, as this statement sets them",
         "set both in one statement",
     )

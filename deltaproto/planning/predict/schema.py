@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from deltaproto.protocol.metadata import quoted
+from deltaproto.protocol.metadata import quote_if_needed
 
 # Characters that Parquet column names cannot contain without mapping (Delta's SchemaUtils).
 FORBIDDEN = frozenset(" ,;{}()\n\t=")
@@ -63,22 +63,22 @@ class Column(NamedTuple):
         return self.type_changes is not None
 
 
-def same(one: str, other: str) -> bool:
+def is_same_name(one: str, other: str) -> bool:
     """Return True if two names refer to the same column."""
     return one.casefold() == other.casefold()
 
 
-def dotted(path: Path) -> str:
+def dotted_path(path: Path) -> str:
     """Format a path for error messages."""
     return ".".join(path)
 
 
-def written(path: Path) -> str:
+def quoted_path(path: Path) -> str:
     """Format a path for column lists: dotted, with Spark's quoting."""
-    return ".".join(map(quoted, path))
+    return ".".join(map(quote_if_needed, path))
 
 
-def parts(column: Column) -> tuple[Column, ...]:
+def child_columns(column: Column) -> tuple[Column, ...]:
     """Return the direct children of a column: fields, or parts of a collection."""
     match column.type:
         case Struct(columns):
@@ -91,64 +91,64 @@ def parts(column: Column) -> tuple[Column, ...]:
             return ()
 
 
-def find(schema: Struct, path: Path) -> Column | None:
+def find_column(schema: Struct, path: Path) -> Column | None:
     """Return the column at a path."""
     at: Column = Column("", schema)
     for name in path:
-        found = next((part for part in parts(at) if same(part.name, name)), None)
+        found = next((part for part in child_columns(at) if is_same_name(part.name, name)), None)
         if found is None:
             return None
         at = found
     return at if path else None
 
 
-def resolved(schema: Struct, path: Path) -> Path:
+def resolve_path(schema: Struct, path: Path) -> Path:
     """Return a path with the schema's spelling; unknown names are unchanged."""
     names = []
     for at in range(len(path)):
-        found = find(schema, path[: at + 1])
+        found = find_column(schema, path[: at + 1])
         names.append(path[at] if found is None else found.name)
     return tuple(names)
 
 
-def enclosing(schema: Struct, path: Path) -> Path:
+def enclosing_field(schema: Struct, path: Path) -> Path:
     """Return the path of the nearest struct field, skipping parts of collections."""
     while len(path) > 1:
-        parent = find(schema, path[:-1])
+        parent = find_column(schema, path[:-1])
         if parent is None or isinstance(parent.type, Struct):
             break
         path = path[:-1]
     return path
 
 
-def walk(schema: Struct) -> Iterator[tuple[Path, Column]]:
+def walk_columns(schema: Struct) -> Iterator[tuple[Path, Column]]:
     """Yield every column, field and part of a collection, with its path."""
     yield from _below(Column("", schema), ())
 
 
 def _below(column: Column, path: Path) -> Iterator[tuple[Path, Column]]:
-    for part in parts(column):
+    for part in child_columns(column):
         here = (*path, part.name)
         yield here, part
         yield from _below(part, here)
 
 
-def changed(schema: Struct, path: Path, change: Callable[[Column], Column | None]) -> Struct:
+def change_column(schema: Struct, path: Path, change: Callable[[Column], Column | None]) -> Struct:
     """Return the schema with a column changed, or removed if `change` returns None."""
-    after = _changed(Column("", schema), path, change)
+    after = _change_below(Column("", schema), path, change)
     assert after is not None
     assert isinstance(after.type, Struct)
     return after.type
 
 
-def _changed(
+def _change_below(
     column: Column, path: Path, change: Callable[[Column], Column | None]
 ) -> Column | None:
     if not path:
         return change(column)
     after = []
-    for part in parts(column):
-        new = _changed(part, path[1:], change) if same(part.name, path[0]) else part
+    for part in child_columns(column):
+        new = _change_below(part, path[1:], change) if is_same_name(part.name, path[0]) else part
         if new is not None:
             after.append(new)
     match column.type:
@@ -164,48 +164,48 @@ def _changed(
             return column
 
 
-def added(schema: Struct, parent: Path, column: Column) -> Struct:
+def add_column(schema: Struct, parent: Path, column: Column) -> Struct:
     """Return the schema with a column appended to the struct at `parent`."""
 
     def append(to: Column) -> Column:
         assert isinstance(to.type, Struct)
         return to._replace(type=Struct((*to.type.columns, column)))
 
-    return changed(schema, parent, append)
+    return change_column(schema, parent, append)
 
 
-def placed(schema: Struct, path: Path, after: str | None) -> Struct:
+def move_column(schema: Struct, path: Path, after: str | None) -> Struct:
     """Return the schema with a column moved after a sibling, or to the front (None)."""
-    moved = find(schema, path)
+    moved = find_column(schema, path)
 
     def move(to: Column) -> Column:
         assert isinstance(to.type, Struct)
         others = [c for c in to.type.columns if c != moved]
-        at = next((n for n, c in enumerate(others, 1) if after and same(c.name, after)), 0)
+        at = next((n for n, c in enumerate(others, 1) if after and is_same_name(c.name, after)), 0)
         columns = (*others[:at], *(() if moved is None else (moved,)), *others[at:])
         return to._replace(type=Struct(columns))
 
-    return changed(schema, path[:-1], move)
+    return change_column(schema, path[:-1], move)
 
 
-def unmappable(schema: Struct) -> tuple[str, ...]:
+def find_unmappable(schema: Struct) -> tuple[str, ...]:
     """Return the columns whose names require column mapping."""
-    paths = (dotted(path) for path, _ in walk(schema))
+    paths = (dotted_path(path) for path, _ in walk_columns(schema))
     return tuple(path for path in paths if FORBIDDEN & set(path))
 
 
-def of_type(schema: Struct, *prefixes: str) -> tuple[str, ...]:
+def columns_of_type(schema: Struct, *prefixes: str) -> tuple[str, ...]:
     """Return the columns whose type name starts with one of these prefixes."""
     return tuple(
-        dotted(path)
-        for path, column in walk(schema)
+        dotted_path(path)
+        for path, column in walk_columns(schema)
         if isinstance(column.type, Atomic) and column.type.name.startswith(prefixes)
     )
 
 
-def repeated(schema: Struct) -> Path | None:
+def find_duplicate(schema: Struct) -> Path | None:
     """Return the first column or field with a duplicate name, ignoring case."""
-    for path, column in ((), Column("", schema)), *walk(schema):
+    for path, column in ((), Column("", schema)), *walk_columns(schema):
         fields = column.type.columns if isinstance(column.type, Struct) else ()
         names = [field.name.casefold() for field in fields]
         for number, name in enumerate(names):
@@ -214,10 +214,10 @@ def repeated(schema: Struct) -> Path | None:
     return None
 
 
-def settled(schema: Struct) -> Struct:
+def without_type_changes(schema: Struct) -> Struct:
     """Return the schema without recorded type changes."""
-    for path in [path for path, column in walk(schema) if column.widened]:
-        schema = changed(schema, path, lambda column: column._replace(type_changes=None))
+    for path in [path for path, column in walk_columns(schema) if column.widened]:
+        schema = change_column(schema, path, lambda column: column._replace(type_changes=None))
     return schema
 
 
@@ -225,7 +225,7 @@ _LENGTH = "__CHAR_VARCHAR_TYPE_STRING"
 _COLLATIONS = "__COLLATIONS"
 
 
-def from_log(schema: Mapping[str, Any]) -> Struct:
+def parse_schema(schema: Mapping[str, Any]) -> Struct:
     """Convert the parsed JSON schema of a metaData action."""
     return Struct(tuple(_column(field) for field in schema.get("fields") or ()))
 
@@ -266,7 +266,7 @@ def _type(stored: Any) -> Type:
         return Atomic(str(stored))
     match stored.get("type"):
         case "struct":
-            return from_log(stored)
+            return parse_schema(stored)
         case "array":
             return Array(_type(stored.get("elementType")), stored.get("containsNull") is not False)
         case "map":

@@ -9,21 +9,27 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from deltaproto.planning import arithmetic
-from deltaproto.planning.engine import DEFAULT, Engine
+from deltaproto.planning.engine import DEFAULT_ENGINE, Engine
 from deltaproto.planning.predict import column_mapping, consistency
-from deltaproto.planning.predict.auto_enable import upgraded
-from deltaproto.planning.predict.consistency import broken, completed
-from deltaproto.planning.predict.coordinated import unremovable
+from deltaproto.planning.predict.auto_enable import upgrade_protocol
+from deltaproto.planning.predict.consistency import complete_properties, validate_change
+from deltaproto.planning.predict.coordinated import validate_unset
 from deltaproto.planning.predict.outcome import Outcome, PredictedCommit, Refusal
-from deltaproto.planning.predict.table import MODE, READER, ROW_TRACKING, WRITER, Table
-from deltaproto.planning.predict.validation import (
-    FEATURE,
-    asked_versions,
-    feature_of,
-    invalid,
-    validate_set_properties,
+from deltaproto.planning.predict.table import (
+    MAPPING_MODE,
+    MIN_READER_VERSION,
+    MIN_WRITER_VERSION,
+    ROW_TRACKING,
+    Table,
 )
-from deltaproto.protocol.properties import FORMATS, formats_in
+from deltaproto.planning.predict.validation import (
+    FEATURE_PREFIX,
+    feature_from_key,
+    requested_versions,
+    validate_after_backfill,
+    validate_before_commits,
+)
+from deltaproto.protocol.properties import FORMATS, parse_formats
 from deltaproto.protocol.protocol import Protocol
 
 SET, UNSET = "SET TBLPROPERTIES", "UNSET TBLPROPERTIES"
@@ -31,65 +37,67 @@ _CONVERTS = (
     "if the table has a catalog name, Delta Spark also converts the metadata, and fails with "
     "DELTA_MISSING_ICEBERG_CLASS if the delta-iceberg jar is missing"
 )
-_PROTOCOL = (READER.lower(), WRITER.lower(), "delta.ignoreprotocoldefaults")
+_PROTOCOL = (MIN_READER_VERSION.lower(), MIN_WRITER_VERSION.lower(), "delta.ignoreprotocoldefaults")
 
 
 def set_properties(
-    table: Table, properties: Mapping[str, str], engine: Engine = DEFAULT
+    table: Table, properties: Mapping[str, str], engine: Engine = DEFAULT_ENGINE
 ) -> Outcome:
     """Predict setting these properties in one statement."""
-    refusal = invalid(table, properties, engine) or consistency.dependencies(table, properties)
+    refusal = validate_before_commits(
+        table, properties, engine
+    ) or consistency.validate_catalog_properties(table, properties)
     if refusal is not None:
         return Outcome(table, refusal=refusal)
     commits: list[PredictedCommit] = []
     if properties.get(ROW_TRACKING, "").lower() == "true":
-        table, commits = _backfilled(table, engine)
+        table, commits = _backfill_row_ids(table, engine)
     done = Outcome(table)
-    if properties.get(MODE) == column_mapping.NONE:
-        done = column_mapping.removed(table, engine, keep_mode=True)
+    if properties.get(MAPPING_MODE) == column_mapping.MODE_NONE:
+        done = column_mapping.remove_mapping(table, engine, keep_mode=True)
         commits += done.commits
         if done.refusal is not None or (done.commits and len(properties) == 1):
             return done._replace(commits=tuple(commits))
-    elif table.mapped and properties.get(MODE, "").lower() == column_mapping.NONE:
-        done = Outcome(table, warnings=(column_mapping.MISREAD,))
+    elif table.mapped and properties.get(MAPPING_MODE, "").lower() == column_mapping.MODE_NONE:
+        done = Outcome(table, warnings=(column_mapping.MISSPELLED_NONE,))
     table = done.table
-    refusal = validate_set_properties(table, properties, engine)
+    refusal = validate_after_backfill(table, properties, engine)
     if refusal is not None:
         return Outcome(table, tuple(commits), done.rewrites, refusal)
-    asked = requested(table, properties, engine)
-    after = upgraded(asked, {**table.configuration, **properties}, None, engine)
+    asked = requested_protocol(table, properties, engine)
+    after = upgrade_protocol(asked, {**table.configuration, **properties}, None, engine)
     if isinstance(after, Refusal):
         return Outcome(table, tuple(commits), done.rewrites, after)
-    stored = {key: value for key, value in properties.items() if not about_protocol(key)}
-    changed = completed(table, table.with_properties(stored)._replace(protocol=after))
-    refusal = broken(table, changed, engine, setting=True)
+    stored = {key: value for key, value in properties.items() if not is_protocol_property(key)}
+    changed = complete_properties(table, table.with_properties(stored)._replace(protocol=after))
+    refusal = validate_change(table, changed, engine, setting=True)
     if refusal is not None:
         return Outcome(table, tuple(commits), done.rewrites, refusal)
     changed = _after_row_tracking(table, changed)
-    of_copies = consistency.warnings(table, properties)
-    warnings = (*done.warnings, *of_copies, *_by_name(table, changed))
+    of_copies = consistency.copy_warnings(table, properties)
+    warnings = (*done.warnings, *of_copies, *_catalog_warnings(table, changed))
     return Outcome(changed, (*commits, PredictedCommit(SET, after)), done.rewrites, None, warnings)
 
 
-def unset_properties(table: Table, keys: Iterable[str], engine: Engine = DEFAULT) -> Outcome:
+def unset_properties(table: Table, keys: Iterable[str], engine: Engine = DEFAULT_ENGINE) -> Outcome:
     """Predict unsetting these properties in one statement.
 
     This never shrinks the protocol. Unsetting a property that is not set also commits.
     """
     names = list(keys)
-    refusal = unremovable(table.configuration, names)
+    refusal = validate_unset(table.configuration, names)
     if refusal is not None:
         return Outcome(table, refusal=refusal)
     done = Outcome(table)
-    refusal = consistency.dependencies(table, names)
+    refusal = consistency.validate_catalog_properties(table, names)
     if refusal is not None:
         return done._replace(refusal=refusal)
-    if MODE in names:
-        done = column_mapping.removed(table, engine, keep_mode=False)
+    if MAPPING_MODE in names:
+        done = column_mapping.remove_mapping(table, engine, keep_mode=False)
         if done.refusal is not None or (done.commits and len(names) == 1):
             return done
-    changed = completed(done.table, done.table.without_properties(*names))
-    refusal = broken(done.table, changed, engine)
+    changed = complete_properties(done.table, done.table.without_properties(*names))
+    refusal = validate_change(done.table, changed, engine)
     if refusal is not None:
         return done._replace(refusal=refusal)
     commits = (*done.commits, PredictedCommit(UNSET, table.protocol))
@@ -97,9 +105,9 @@ def unset_properties(table: Table, keys: Iterable[str], engine: Engine = DEFAULT
     return Outcome(changed, commits, done.rewrites, None, done.warnings)
 
 
-def _by_name(before: Table, after: Table) -> tuple[str, ...]:
+def _catalog_warnings(before: Table, after: Table) -> tuple[str, ...]:
     """Return warnings for tables with a catalog name."""
-    old, new = (formats_in(table.configuration.get(FORMATS, "")) for table in (before, after))
+    old, new = (parse_formats(table.configuration.get(FORMATS, "")) for table in (before, after))
     return (_CONVERTS,) if "iceberg" in new and new != old else ()
 
 
@@ -111,23 +119,23 @@ def _after_row_tracking(before: Table, after: Table) -> Table:
     return after
 
 
-def requested(table: Table, properties: Mapping[str, str], engine: Engine) -> Protocol:
+def requested_protocol(table: Table, properties: Mapping[str, str], engine: Engine) -> Protocol:
     """Return the protocol with explicitly requested versions and features."""
     after = table.protocol
-    versions = asked_versions(table, properties)
+    versions = requested_versions(table, properties)
     if versions is not None:
-        after = arithmetic.raised(after, versions, engine)
+        after = arithmetic.raise_versions(after, versions, engine)
     for key in properties:
-        if key.lower().startswith(FEATURE):
-            after = arithmetic.named(after, feature_of(key) or "", engine)
+        if key.lower().startswith(FEATURE_PREFIX):
+            after = arithmetic.add_named_feature(after, feature_from_key(key) or "", engine)
     return after
 
 
-def _backfilled(table: Table, engine: Engine) -> tuple[Table, list[PredictedCommit]]:
+def _backfill_row_ids(table: Table, engine: Engine) -> tuple[Table, list[PredictedCommit]]:
     """Predict enabling row tracking: first the protocol, then ids for the files."""
     commits = []
     if "rowTracking" not in table.protocol.supported:
-        after = arithmetic.enabled(table.protocol, "rowTracking", engine)
+        after = arithmetic.enable_feature(table.protocol, "rowTracking", engine)
         table = table._replace(protocol=after)
         commits.append(PredictedCommit("UPGRADE PROTOCOL", after))
     if not table.on(ROW_TRACKING):
@@ -136,7 +144,7 @@ def _backfilled(table: Table, engine: Engine) -> tuple[Table, list[PredictedComm
     return table._replace(row_ids=True), commits
 
 
-def about_protocol(key: str) -> bool:
+def is_protocol_property(key: str) -> bool:
     """Return True if a property only changes the protocol and is not stored."""
     lower = key.lower()
-    return lower in _PROTOCOL or lower.startswith(FEATURE)
+    return lower in _PROTOCOL or lower.startswith(FEATURE_PREFIX)

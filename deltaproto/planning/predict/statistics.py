@@ -18,15 +18,19 @@ from deltaproto.planning.predict.schema import (
     Path,
     Struct,
     Type,
-    dotted,
-    find,
-    parts,
-    same,
+    child_columns,
+    dotted_path,
+    find_column,
+    is_same_name,
 )
 from deltaproto.planning.predict.table import Table
-from deltaproto.protocol.metadata import quoted
-from deltaproto.protocol.properties import INDEXED, STATISTICS, names_in
-from deltaproto.sql.quoting import identifier
+from deltaproto.protocol.metadata import quote_if_needed
+from deltaproto.protocol.properties import (
+    INDEXED_COLUMNS_PROPERTY,
+    STATISTICS_COLUMNS_PROPERTY,
+    parse_column_names,
+)
+from deltaproto.sql.quoting import quote_identifier
 
 _INDEXED = 32
 _NUMBERS = ("byte", "short", "integer", "long", "float", "double", "decimal")
@@ -36,103 +40,108 @@ _MOST = 4
 _NO_TYPE = "cluster by numbers, strings, dates or timestamps"
 
 
-def misplaced(schema: Struct, path: Path) -> Refusal | None:
+def validate_path(schema: Struct, path: Path) -> Refusal | None:
     """Refuse a path that Delta cannot find; None if it exists."""
     at: Type = schema
     for number, name in enumerate(path, 1):
         here = Column("", at)
         match at:
             case Struct():
-                found = next((part for part in parts(here) if same(part.name, name)), None)
+                found = next(
+                    (part for part in child_columns(here) if is_same_name(part.name, name)), None
+                )
                 if found is None:
-                    return _missing(path[:number])
+                    return _missing_column(path[:number])
             case Array() | Map():
-                found = next((part for part in parts(here) if part.name == name), None)
+                found = next((part for part in child_columns(here) if part.name == name), None)
                 if found is None:
-                    return _inside(at, path[: number - 1])
+                    return _collection_path_refusal(at, path[: number - 1])
             case Atomic():
                 return Refusal(
                     "DELTA_COLUMN_PATH_NOT_NESTED",
-                    f"{dotted(path[: number - 1])} has no fields, so no {name}",
+                    f"{dotted_path(path[: number - 1])} has no fields, so no {name}",
                     "run DESCRIBE to see the columns",
                 )
         at = found.type
     return None
 
 
-def _missing(path: Path) -> Refusal:
+def _missing_column(path: Path) -> Refusal:
     remedy = "run DESCRIBE to see the columns"
-    return Refusal(_UNKNOWN, f"the table has no column {dotted(path)}", remedy)
+    return Refusal(_UNKNOWN, f"the table has no column {dotted_path(path)}", remedy)
 
 
-def _inside(kind: Array | Map, path: Path) -> Refusal:
+def _collection_path_refusal(kind: Array | Map, path: Path) -> Refusal:
     if isinstance(kind, Array):
         error, part = "DELTA_INCORRECT_ARRAY_ACCESS_BY_NAME", "element"
     else:
         error, part = "DELTA_FOUND_MAP_TYPE_COLUMN", "key or value"
-    message = f"{dotted(path)} has no fields: its parts are called {part}"
+    message = f"{dotted_path(path)} has no fields: its parts are called {part}"
     return Refusal(error, message, "run DESCRIBE to see the columns")
 
 
-def eligible(kind: Type, *, variants: bool = True) -> bool:
+def is_eligible(kind: Type, *, variants: bool = True) -> bool:
     """Return True if Delta stores min and max values for a type."""
     if not isinstance(kind, Atomic) or kind.name.startswith("string collate"):
         return False
     return kind.name.startswith(_ORDERED) or (variants and kind.name == "variant")
 
 
-def misnamed(table: Table) -> Refusal | None:
+def validate_statistics_columns(table: Table) -> Refusal | None:
     """Refuse invalid columns in `delta.dataSkippingStatsColumns`.
 
     Delta checks them with every metadata change.
     """
-    named = names_in(table.configuration.get(STATISTICS, ""))
+    named = parse_column_names(table.configuration.get(STATISTICS_COLUMNS_PROPERTY, ""))
     if table.schema is None or not named:
         return None
-    data = Struct(tuple(c for c in table.schema.columns if not _partition(table, (c.name,))))
+    data = Struct(
+        tuple(c for c in table.schema.columns if not _is_partition_column(table, (c.name,)))
+    )
     seen: list[Path] = []
     for path in named:
-        if _partition(table, path):
+        if _is_partition_column(table, path):
             return Refusal(
                 "DELTA_COLUMN_DATA_SKIPPING_NOT_SUPPORTED_PARTITIONED_COLUMN",
-                f"{STATISTICS} names {dotted(path)}, a partition column",
+                f"{STATISTICS_COLUMNS_PROPERTY} names {dotted_path(path)}, a partition column",
                 "list only data columns",
             )
-        refusal = misplaced(data, path)
+        refusal = validate_path(data, path)
         if refusal is not None:
-            message = f"{STATISTICS} names {dotted(path)}: {refusal.message}"
+            message = f"{STATISTICS_COLUMNS_PROPERTY} names {dotted_path(path)}: {refusal.message}"
             return refusal._replace(message=message)
-        column = _exactly(data, path)
+        column = _find_exact(data, path)
         if column is None:
             continue
-        if len(path) == 1 and not isinstance(column.type, Struct) and not eligible(column.type):
+        if len(path) == 1 and not isinstance(column.type, Struct) and not is_eligible(column.type):
             return Refusal(
                 "DELTA_COLUMN_DATA_SKIPPING_NOT_SUPPORTED_TYPE",
-                f"{STATISTICS} names {dotted(path)}, whose type has no min and max values",
+                f"{STATISTICS_COLUMNS_PROPERTY} names {dotted_path(path)}, whose "
+                "type has no min and max values",
                 "list numbers, strings, dates, timestamps, or structs of them",
             )
         seen += _leaves(path, column)
-    twice = [dotted(path) for path, count in Counter(seen).items() if count > 1]
+    twice = [dotted_path(path) for path, count in Counter(seen).items() if count > 1]
     if twice:
         return Refusal(
             "DELTA_DUPLICATE_DATA_SKIPPING_COLUMNS",
-            f"{STATISTICS} lists {', '.join(twice)} twice",
+            f"{STATISTICS_COLUMNS_PROPERTY} lists {', '.join(twice)} twice",
             "list each column once",
         )
     return None
 
 
-def _partition(table: Table, path: Path) -> bool:
-    return any(same(dotted(path), name) for name in table.partition_columns)
+def _is_partition_column(table: Table, path: Path) -> bool:
+    return any(is_same_name(dotted_path(path), name) for name in table.partition_columns)
 
 
-def _exactly(schema: Struct, path: Path) -> Column | None:
+def _find_exact(schema: Struct, path: Path) -> Column | None:
     """Return the column with this exact spelling; Delta checks the type of no others."""
     at = Column("", schema)
     for number, name in enumerate(path, 1):
         if number == len(path) and not isinstance(at.type, Struct):
             return None
-        found = next((part for part in parts(at) if part.name == name), None)
+        found = next((part for part in child_columns(at) if part.name == name), None)
         if found is None:
             return None
         at = found
@@ -147,21 +156,21 @@ def _leaves(path: Path, column: Column) -> Iterator[Path]:
         yield from _leaves((*path, field.name), field)
 
 
-def unclusterable(table: Table, columns: Sequence[Path]) -> Refusal | None:
+def validate_clustering(table: Table, columns: Sequence[Path]) -> Refusal | None:
     """Return why these clustering columns are invalid: missing, repeated, or too many.
 
     Covers Spark's checks before Delta's; returns None if the columns are unknown.
     """
     for path in columns if table.schema is not None else ():
         assert table.schema is not None
-        refusal = misplaced(table.schema, path)
+        refusal = validate_path(table.schema, path)
         if refusal is not None:
             return refusal
     paths = Counter(tuple(name.casefold() for name in path) for path in columns)
     twice = [path for path, count in paths.items() if count > 1]
     if twice:
         error = "DELTA_DUPLICATE_COLUMNS_FOUND.CLUSTER_BY"
-        return Refusal(error, f"{dotted(twice[0])} is listed twice", "list it once")
+        return Refusal(error, f"{dotted_path(twice[0])} is listed twice", "list it once")
     if len(columns) > _MOST:
         return Refusal(
             "DELTA_CLUSTER_BY_INVALID_NUM_COLUMNS",
@@ -171,7 +180,7 @@ def unclusterable(table: Table, columns: Sequence[Path]) -> Refusal | None:
     return None
 
 
-def unranked(table: Table, columns: Sequence[Path]) -> Refusal | None:
+def validate_clustering_statistics(table: Table, columns: Sequence[Path]) -> Refusal | None:
     """Refuse clustering columns without statistics."""
     schema = table.schema
     if schema is None:
@@ -180,87 +189,93 @@ def unranked(table: Table, columns: Sequence[Path]) -> Refusal | None:
         for number in range(1, len(path) + 1):
             parent = schema if number == 1 else _type(schema, path[: number - 1])
             if not isinstance(parent, Struct):
-                return _missing(path)
+                return _missing_column(path)
             if _holds_variant(_type(schema, path[:number])):
-                return _unordered(path)
-    kept = {tuple(name.casefold() for name in path) for path in collected(table)}
+                return _unordered_type_refusal(path)
+    kept = {tuple(name.casefold() for name in path) for path in statistics_columns(table)}
     missing = [p for p in columns if tuple(name.casefold() for name in p) not in kept]
     for path in missing:
-        if not eligible(_type(schema, path)):
-            return _unordered(path)
+        if not is_eligible(_type(schema, path)):
+            return _unordered_type_refusal(path)
     if missing:
         return Refusal(
             "DELTA_CLUSTERING_COLUMN_MISSING_STATS",
-            f"Delta stores no statistics for {', '.join(map(dotted, missing))}",
-            f"add it to {STATISTICS}, or raise {INDEXED}",
+            f"Delta stores no statistics for {', '.join(map(dotted_path, missing))}",
+            f"add it to {STATISTICS_COLUMNS_PROPERTY}, or raise {INDEXED_COLUMNS_PROPERTY}",
         )
     return None
 
 
-def _unordered(path: Path) -> Refusal:
+def _unordered_type_refusal(path: Path) -> Refusal:
     error = "DELTA_CLUSTERING_COLUMNS_DATATYPE_NOT_SUPPORTED"
-    return Refusal(error, f"files have no min and max values for {dotted(path)}", _NO_TYPE)
+    return Refusal(error, f"files have no min and max values for {dotted_path(path)}", _NO_TYPE)
 
 
 def _type(schema: Struct, path: Path) -> Type:
-    found = find(schema, path)
+    found = find_column(schema, path)
     return Atomic("") if found is None else found.type
 
 
 def _holds_variant(kind: Type) -> bool:
     column = Column("", kind)
-    return kind == Atomic("variant") or any(_holds_variant(part.type) for part in parts(column))
+    return kind == Atomic("variant") or any(
+        _holds_variant(part.type) for part in child_columns(column)
+    )
 
 
-def collected(table: Table) -> frozenset[Path]:
+def statistics_columns(table: Table) -> frozenset[Path]:
     """Return the columns for which new files have min and max values, by path.
 
     Empty if the table's columns are unknown.
     """
     schema = table.schema or Struct(())
-    data = Struct(tuple(c for c in schema.columns if not _partition(table, (c.name,))))
-    named = names_in(table.configuration.get(STATISTICS, "")) or ()
+    data = Struct(tuple(c for c in schema.columns if not _is_partition_column(table, (c.name,))))
+    named = parse_column_names(table.configuration.get(STATISTICS_COLUMNS_PROPERTY, "")) or ()
     leaves = [path for c in data.columns for path in _leaves((c.name,), c)]
-    if STATISTICS in table.configuration:
-        chosen = [path for path in leaves if any(_within(path, name) for name in named)]
+    if STATISTICS_COLUMNS_PROPERTY in table.configuration:
+        chosen = [path for path in leaves if any(_is_within(path, name) for name in named)]
     else:
-        stored = table.configuration.get(INDEXED, "")
+        stored = table.configuration.get(INDEXED_COLUMNS_PROPERTY, "")
         limit = int(stored) if stored.lstrip("+-").isdecimal() else _INDEXED
         chosen = leaves if limit < 0 else leaves[:limit]
-    return frozenset(path for path in chosen if eligible(_type(schema, path)))
+    return frozenset(path for path in chosen if is_eligible(_type(schema, path)))
 
 
-def _within(path: Path, name: Path) -> bool:
-    return len(name) <= len(path) and all(map(same, path, name))
+def _is_within(path: Path, name: Path) -> bool:
+    return len(name) <= len(path) and all(map(is_same_name, path, name))
 
 
-def renamed(table: Table, old: Path, new: Path) -> Table:
+def rename_column(table: Table, old: Path, new: Path) -> Table:
     """Return the table with a column renamed in `delta.dataSkippingStatsColumns`.
 
     Delta compares names case-sensitively.
     """
-    named = _named(table)
+    named = _configured_columns(table)
     if named is None or old == new:
         return table
     after = [(*new, *path[len(old) :]) if path[: len(old)] == old else path for path in named]
-    return _naming(table, after, quoted)
+    return _set_configured_columns(table, after, quote_if_needed)
 
 
-def without(table: Table, dropped: Sequence[Path]) -> Table:
+def remove_columns(table: Table, dropped: Sequence[Path]) -> Table:
     """Return the table with columns removed from `delta.dataSkippingStatsColumns`."""
-    named = _named(table)
+    named = _configured_columns(table)
     if named is None:
         return table
     after = [path for path in named if not any(path[: len(old)] == old for old in dropped)]
     # Delta quotes less here, so it may be unable to parse the list again.
-    return _naming(table, after, lambda name: identifier(name) if "." in name else name)
+    return _set_configured_columns(
+        table, after, lambda name: quote_identifier(name) if "." in name else name
+    )
 
 
-def _named(table: Table) -> tuple[Path, ...] | None:
-    stored = table.configuration.get(STATISTICS)
-    return None if stored is None else names_in(stored)
+def _configured_columns(table: Table) -> tuple[Path, ...] | None:
+    stored = table.configuration.get(STATISTICS_COLUMNS_PROPERTY)
+    return None if stored is None else parse_column_names(stored)
 
 
-def _naming(table: Table, paths: Iterable[Path], write: Callable[[str], str]) -> Table:
+def _set_configured_columns(
+    table: Table, paths: Iterable[Path], write: Callable[[str], str]
+) -> Table:
     text = ",".join(".".join(map(write, path)) for path in paths)
-    return table.with_properties({STATISTICS: text})
+    return table.with_properties({STATISTICS_COLUMNS_PROPERTY: text})

@@ -11,19 +11,24 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from deltaproto.planning.predict.schema import Struct, of_type, unmappable, walk
+from deltaproto.planning.predict.schema import (
+    Struct,
+    columns_of_type,
+    find_unmappable,
+    walk_columns,
+)
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature import PropertyIs
 from deltaproto.protocol.feature_catalog import CATALOG_MANAGED, CHECKPOINT_PROTECTION
 from deltaproto.protocol.protocol import Protocol
 
-CONSTRAINT = "delta.constraints."
-MODE = "delta.columnMapping.mode"
-READER, WRITER = "delta.minReaderVersion", "delta.minWriterVersion"
+CONSTRAINT_PREFIX = "delta.constraints."
+MAPPING_MODE = "delta.columnMapping.mode"
+MIN_READER_VERSION, MIN_WRITER_VERSION = "delta.minReaderVersion", "delta.minWriterVersion"
 ROW_TRACKING = "delta.enableRowTracking"
 PROTECTED_BEFORE = "delta.requireCheckpointProtectionBeforeVersion"
 CHECKPOINT_POLICY = "delta.checkpointPolicy"
-MAX_COLUMN = "delta.columnMapping.maxColumnId"
+MAX_COLUMN_ID = "delta.columnMapping.maxColumnId"
 ROW_ID_COLUMNS = (
     "delta.rowTracking.materializedRowIdColumnName",
     "delta.rowTracking.materializedRowCommitVersionColumnName",
@@ -92,12 +97,14 @@ class Table(NamedTuple):
     def constraints(self) -> tuple[str, ...]:
         """Names of CHECK constraints."""
         return tuple(
-            sorted(key[len(CONSTRAINT) :] for key in self.configuration if _constrains(key))
+            sorted(
+                key[len(CONSTRAINT_PREFIX) :] for key in self.configuration if _is_constraint(key)
+            )
         )
 
     def constraint_key(self, name: str) -> str | None:
         """Return the property key of the constraint (case-insensitive), or None."""
-        wanted = CONSTRAINT + name.lower()
+        wanted = CONSTRAINT_PREFIX + name.lower()
         return next((key for key in self.configuration if key.lower() == wanted), None)
 
     def on(self, key: str) -> bool:
@@ -180,9 +187,9 @@ class Table(NamedTuple):
             return self._replace(schema=None, widened=None)
         return self._replace(
             schema=schema,
-            widened=any(column.widened for _, column in walk(schema)),
-            unmappable=unmappable(schema),
-            geospatial=of_type(schema, "geometry", "geography"),
+            widened=any(column.widened for _, column in walk_columns(schema)),
+            unmappable=find_unmappable(schema),
+            geospatial=columns_of_type(schema, "geometry", "geography"),
         )
 
     @property
@@ -193,7 +200,7 @@ class Table(NamedTuple):
     @property
     def keeps_changes(self) -> bool:
         """Return True if the change data feed is enabled."""
-        rule = feature_catalog.record("changeDataFeed").enablement
+        rule = feature_catalog.feature_record("changeDataFeed").enablement
         assert isinstance(rule, PropertyIs)
         return self.on(rule.key_in(self.configuration))
 
@@ -205,7 +212,7 @@ class Table(NamedTuple):
     @property
     def mapped(self) -> bool:
         """Return True if column mapping is enabled."""
-        return self.configuration.get(MODE, "none").strip().lower() in ("name", "id")
+        return self.configuration.get(MAPPING_MODE, "none").strip().lower() in ("name", "id")
 
     def shows(self, feature: str) -> bool | None:
         """Return True if the history shows the feature, so a truncating drop has to wait."""
@@ -221,9 +228,9 @@ class Table(NamedTuple):
 
     def without_mapping(self) -> Table:
         """Return the table without column mapping, after rewriting every file."""
-        plain = self.without_properties(MODE, MAX_COLUMN)
+        plain = self.without_properties(MAPPING_MODE, MAX_COLUMN_ID)
         return plain._replace(vectors=False, rewritten=True, strays=False)
 
 
-def _constrains(key: str) -> bool:
-    return key.lower().startswith(CONSTRAINT)
+def _is_constraint(key: str) -> bool:
+    return key.lower().startswith(CONSTRAINT_PREFIX)

@@ -18,22 +18,22 @@ _STORED = {"byte": 10, "short": 10, "integer": 10, "long": 20}
 _NUMBERED = re.compile(r"(decimal|char|varchar)\((\d+)(?:,\s*(-?\d+))?\)")
 
 
-def text(name: str) -> bool:
+def is_string_type(name: str) -> bool:
     """Return True if Delta treats a type as a string, of any length."""
     return name == "string" or name.startswith(("char(", "varchar(", "string collate"))
 
 
-def accepted(before: Type, after: Type) -> bool:
+def is_accepted_change(before: Type, after: Type) -> bool:
     """Return True if Spark passes the change on to Delta."""
     if not isinstance(before, Atomic) or not isinstance(after, Atomic):
         return False
     one, other = before.name, after.name
-    if text(one) and text(other):
-        return _longer(one, other)
-    return one == "void" or other == "string" or _up_cast(one, other)
+    if is_string_type(one) and is_string_type(other):
+        return _is_not_shorter(one, other)
+    return one == "void" or other == "string" or _is_up_cast(one, other)
 
 
-def _longer(one: str, other: str) -> bool:
+def _is_not_shorter(one: str, other: str) -> bool:
     old, new = _NUMBERED.fullmatch(one), _NUMBERED.fullmatch(other)
     if new is None:
         return other == "string"
@@ -42,12 +42,12 @@ def _longer(one: str, other: str) -> bool:
     return int(old[2]) <= int(new[2])
 
 
-def _up_cast(one: str, other: str) -> bool:
+def _is_up_cast(one: str, other: str) -> bool:
     old, new = decimal_parts(one), decimal_parts(other)
     if new is not None:
         if old is None:
             old = (_DIGITS[one], 0) if one in _DIGITS else None
-        return old is not None and _wider(old, new)
+        return old is not None and _is_wider(old, new)
     if one in _NUMERIC and other in _NUMERIC:
         return _NUMERIC.index(one) <= _NUMERIC.index(other)
     return (one, other) in {
@@ -64,12 +64,12 @@ def widens(before: Type, after: Type) -> bool:
     if not isinstance(before, Atomic) or not isinstance(after, Atomic):
         return False
     one, other = before.name, after.name
-    if not _up_cast(one, other):
+    if not _is_up_cast(one, other):
         return False
     old, new = decimal_parts(one), decimal_parts(other)
     if new is not None:
         old = (_STORED[one], 0) if one in _STORED else old
-        return old is not None and _wider(old, new)
+        return old is not None and _is_wider(old, new)
     if one in _INTEGRAL:
         return other in _INTEGRAL or (other == "double" and one != "long")
     return (one, other) in {("float", "double"), ("date", "timestamp_ntz")}
@@ -96,7 +96,7 @@ def widens_in_iceberg(before: Type, after: Type) -> bool:
     return after.name in _INTEGRAL or (before.name, after.name) == ("float", "double")
 
 
-def collection(kind: Type) -> str:
+def collection_word(kind: Type) -> str:
     """Return Spark's name for a collection type, which only its parts can change; or empty."""
     match kind:
         case Struct():
@@ -117,5 +117,5 @@ def decimal_parts(name: str) -> tuple[int, int] | None:
     return int(found[2]), int(found[3] or 0)
 
 
-def _wider(old: tuple[int, int], new: tuple[int, int]) -> bool:
+def _is_wider(old: tuple[int, int], new: tuple[int, int]) -> bool:
     return new[1] >= old[1] and new[0] - new[1] >= old[0] - old[1]

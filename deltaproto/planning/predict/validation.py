@@ -12,15 +12,22 @@ from deltaproto.planning.engine import Engine, EngineName
 from deltaproto.planning.predict import column_mapping, coordinated
 from deltaproto.planning.predict.outcome import Refusal
 from deltaproto.planning.predict.properties import validate_properties
-from deltaproto.planning.predict.table import CONSTRAINT, MODE, READER, ROW_TRACKING, WRITER, Table
+from deltaproto.planning.predict.table import (
+    CONSTRAINT_PREFIX,
+    MAPPING_MODE,
+    MIN_READER_VERSION,
+    MIN_WRITER_VERSION,
+    ROW_TRACKING,
+    Table,
+)
 from deltaproto.protocol import compatibility_mode, feature_catalog
 from deltaproto.protocol.feature import FeatureStatus
-from deltaproto.protocol.isolation import PROPERTY as ISOLATION
+from deltaproto.protocol.isolation import ISOLATION_PROPERTY as ISOLATION
 
-FEATURE = "delta.feature."
+FEATURE_PREFIX = "delta.feature."
 _SUSPENDED = "delta.rowTrackingSuspended"
 _BACKFILLS = "3.3"
-BY_CATALOG = {
+CATALOG_ONLY_FEATURES = {
     "catalogManaged": "",
     "adaptiveMetadata-preview": "DELTA_ADAPTIVE_METADATA_UPGRADE_NOT_SUPPORTED",
 }
@@ -28,39 +35,41 @@ BY_CATALOG = {
 (may be empty)"""
 
 
-def invalid(table: Table, properties: Mapping[str, str], engine: Engine) -> Refusal | None:
+def validate_before_commits(
+    table: Table, properties: Mapping[str, str], engine: Engine
+) -> Refusal | None:
     """Return why the statement is refused before it starts, or None."""
     return (
-        invalid_value(properties, engine)
-        or coordinated.unsettable(table.configuration, properties)
-        or _bad_row_tracking(table, properties, engine)
+        validate_values(properties, engine)
+        or coordinated.validate_set(table.configuration, properties)
+        or _validate_row_tracking(table, properties, engine)
     )
 
 
-def invalid_value(properties: Mapping[str, str], engine: Engine) -> Refusal | None:
+def validate_values(properties: Mapping[str, str], engine: Engine) -> Refusal | None:
     """Refuse names and values that are invalid for every table."""
     return (
         validate_properties(properties, engine)
-        or _bad_isolation(properties, engine)
-        or _bad_versions(properties, engine)
-        or column_mapping.invalid_mapping_mode(properties)
+        or _validate_isolation(properties, engine)
+        or _validate_versions(properties, engine)
+        or column_mapping.validate_mapping_mode(properties)
     )
 
 
-def validate_set_properties(
+def validate_after_backfill(
     table: Table, properties: Mapping[str, str], engine: Engine
 ) -> Refusal | None:
     """Return why the properties are not committed, even after a row id backfill."""
     return (
-        asked_wrongly(properties, engine, table.protocol.supported)
-        or unlocated(properties, table.configuration)
-        or column_mapping.changed(table, properties, engine)
-        or _bad_pair(table, properties)
-        or _too_low(table, properties, engine)
+        validate_requested_features(properties, engine, table.protocol.supported)
+        or validate_copy_location(properties, table.configuration)
+        or column_mapping.validate_mode_change(table, properties, engine)
+        or _validate_version_pair(table, properties)
+        or _validate_mapping_versions(table, properties, engine)
     )
 
 
-def asked_wrongly(
+def validate_requested_features(
     properties: Mapping[str, str], engine: Engine, supported: frozenset[str] = frozenset()
 ) -> Refusal | None:
     """Refuse constraints and features that no table accepts.
@@ -70,24 +79,28 @@ def asked_wrongly(
     """
     for key, value in properties.items():
         lower = key.lower()
-        if lower.startswith(CONSTRAINT):
+        if lower.startswith(CONSTRAINT_PREFIX):
             return Refusal(
                 "DELTA_ADD_CONSTRAINTS", f"{key} is a constraint", "ALTER TABLE … ADD CONSTRAINT"
             )
-        refusal = _bad_feature(key, value, engine, supported) if lower.startswith(FEATURE) else None
+        refusal = (
+            _validate_feature(key, value, engine, supported)
+            if lower.startswith(FEATURE_PREFIX)
+            else None
+        )
         if refusal is not None:
             return refusal
     return None
 
 
-def unlocated(
+def validate_copy_location(
     properties: Mapping[str, str], configuration: Mapping[str, str | None]
 ) -> Refusal | None:
     """Refuse Compatibility Mode without a location for its copy."""
     location = properties.get(compatibility_mode.LOCATION)
     if location is None:
         location = configuration.get(compatibility_mode.LOCATION)
-    if not compatibility_mode.requested(properties) or (location or "").strip():
+    if not compatibility_mode.is_requested(properties) or (location or "").strip():
         return None
     return Refusal(
         compatibility_mode.NO_LOCATION,
@@ -96,7 +109,7 @@ def unlocated(
     )
 
 
-def _bad_isolation(properties: Mapping[str, str], engine: Engine) -> Refusal | None:
+def _validate_isolation(properties: Mapping[str, str], engine: Engine) -> Refusal | None:
     value = properties.get(ISOLATION, "Serializable")
     level = value.lower()
     writes = level == "writeserializable" and engine.name is EngineName.DATABRICKS
@@ -110,23 +123,25 @@ def _bad_isolation(properties: Mapping[str, str], engine: Engine) -> Refusal | N
     )
 
 
-def _bad_feature(key: str, value: str, engine: Engine, supported: frozenset[str]) -> Refusal | None:
-    name = feature_of(key)
+def _validate_feature(
+    key: str, value: str, engine: Engine, supported: frozenset[str]
+) -> Refusal | None:
+    name = feature_from_key(key)
     if name == "clustering":
         return Refusal(
             "DELTA_ALTER_TABLE_SET_CLUSTERING_TABLE_FEATURE_NOT_ALLOWED",
             "clustering is enabled with a clause, not with a property",
             "ALTER TABLE … CLUSTER BY (columns)",
         )
-    if name is None or engine.knows(feature_catalog.record(name)) is False:
+    if name is None or engine.knows(feature_catalog.feature_record(name)) is False:
         return Refusal(
             "DELTA_UNSUPPORTED_FEATURES_IN_CONFIG",
-            f"{engine} has no feature {name or key[len(FEATURE) :]}",
+            f"{engine} has no feature {name or key[len(FEATURE_PREFIX) :]}",
             "see `deltaproto features`",
         )
-    if name in BY_CATALOG and name not in supported:
+    if name in CATALOG_ONLY_FEATURES and name not in supported:
         return Refusal(
-            BY_CATALOG[name],
+            CATALOG_ONLY_FEATURES[name],
             f"{name} cannot be added to an existing table",
             "create the table in a catalog",
         )
@@ -137,7 +152,7 @@ def _bad_feature(key: str, value: str, engine: Engine, supported: frozenset[str]
     return None
 
 
-def _bad_row_tracking(
+def _validate_row_tracking(
     table: Table, properties: Mapping[str, str], engine: Engine
 ) -> Refusal | None:
     after = table.with_properties(properties)
@@ -162,11 +177,15 @@ def _bad_row_tracking(
     return None
 
 
-def _bad_versions(properties: Mapping[str, str], engine: Engine) -> Refusal | None:
-    for key, highest in ((READER, 3), (WRITER, 7)):
+def _validate_versions(properties: Mapping[str, str], engine: Engine) -> Refusal | None:
+    for key, highest in ((MIN_READER_VERSION, 3), (MIN_WRITER_VERSION, 7)):
         value = properties.get(key)
         taken = {str(number) for number in range(1, highest + 1)}
-        if key == WRITER and not engine.normalises and engine.name is EngineName.DELTA_SPARK:
+        if (
+            key == MIN_WRITER_VERSION
+            and not engine.normalises
+            and engine.name is EngineName.DELTA_SPARK
+        ):
             # These releases do not list identity columns as a feature.
             taken -= {"6"}
         if value is not None and value not in taken:
@@ -178,8 +197,8 @@ def _bad_versions(properties: Mapping[str, str], engine: Engine) -> Refusal | No
     return None
 
 
-def _bad_pair(table: Table, properties: Mapping[str, str]) -> Refusal | None:
-    versions = asked_versions(table, properties)
+def _validate_version_pair(table: Table, properties: Mapping[str, str]) -> Refusal | None:
+    versions = requested_versions(table, properties)
     if versions is not None and versions[0] == 3 and versions[1] < 7:
         return Refusal(
             "DELTA_READ_FEATURE_PROTOCOL_REQUIRES_WRITE",
@@ -189,10 +208,12 @@ def _bad_pair(table: Table, properties: Mapping[str, str]) -> Refusal | None:
     return None
 
 
-def _too_low(table: Table, properties: Mapping[str, str], engine: Engine) -> Refusal | None:
+def _validate_mapping_versions(
+    table: Table, properties: Mapping[str, str], engine: Engine
+) -> Refusal | None:
     """Return why the versions are too low for a new mapping mode, or None."""
-    before = table.configuration.get(MODE, column_mapping.NONE).lower()
-    new = properties.get(MODE, before).lower() != before
+    before = table.configuration.get(MAPPING_MODE, column_mapping.MODE_NONE).lower()
+    new = properties.get(MAPPING_MODE, before).lower() != before
     if not new or engine.normalises or engine.name is not EngineName.DELTA_SPARK:
         return None
     missing = versions_for_mapping(table, properties)
@@ -216,24 +237,24 @@ def versions_for_mapping(table: Table, properties: Mapping[str, str]) -> dict[st
     """
     protocol = table.protocol
     stored = protocol.min_reader_version, protocol.min_writer_version
-    reader, writer = asked_versions(table, properties) or stored
-    wanted = ((READER, reader, 2), (WRITER, writer, 5))
+    reader, writer = requested_versions(table, properties) or stored
+    wanted = ((MIN_READER_VERSION, reader, 2), (MIN_WRITER_VERSION, writer, 5))
     return {key: str(needed) for key, version, needed in wanted if version < needed}
 
 
-def asked_versions(table: Table, properties: Mapping[str, str]) -> tuple[int, int] | None:
+def requested_versions(table: Table, properties: Mapping[str, str]) -> tuple[int, int] | None:
     """Return the requested pair; a version that is not set keeps its value."""
-    if READER not in properties and WRITER not in properties:
+    if MIN_READER_VERSION not in properties and MIN_WRITER_VERSION not in properties:
         return None
     protocol = table.protocol
-    reader = int(properties.get(READER, protocol.min_reader_version))
-    return reader, int(properties.get(WRITER, protocol.min_writer_version))
+    reader = int(properties.get(MIN_READER_VERSION, protocol.min_reader_version))
+    return reader, int(properties.get(MIN_WRITER_VERSION, protocol.min_writer_version))
 
 
-def feature_of(key: str) -> str | None:
+def feature_from_key(key: str) -> str | None:
     """Return the registered feature of a `delta.feature.…` key (case-insensitive), or None."""
-    wanted = key[len(FEATURE) :].lower()
+    wanted = key[len(FEATURE_PREFIX) :].lower()
     for feature in feature_catalog.all_features():
-        if feature.name.lower() == wanted and feature_catalog.registered(feature.name):
+        if feature.name.lower() == wanted and feature_catalog.is_registered(feature.name):
             return None if feature.status is FeatureStatus.TESTING else feature.name
     return None

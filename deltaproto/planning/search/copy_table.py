@@ -6,23 +6,23 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from deltaproto.planning.plan import Alternative, Rewrites, Step, StreamEffect, StreamImpact
-from deltaproto.planning.predict.auto_enable import by_columns, by_properties
+from deltaproto.planning.predict.auto_enable import features_of_columns, features_of_properties
 from deltaproto.planning.predict.outcome import Rewrite
-from deltaproto.planning.predict.schema import FORBIDDEN, Atomic, Column, Struct, walk
-from deltaproto.planning.predict.table import CONSTRAINT
+from deltaproto.planning.predict.schema import FORBIDDEN, Atomic, Column, Struct, walk_columns
+from deltaproto.planning.predict.table import CONSTRAINT_PREFIX
 from deltaproto.planning.request import PlanInput
 from deltaproto.planning.search.cost import Cost
 from deltaproto.planning.search.goals import EndState, Goal
-from deltaproto.planning.statement import Action, assignments
+from deltaproto.planning.statement import Action, format_properties
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature import PropertyIs
 from deltaproto.protocol.protocol import Protocol
-from deltaproto.sql.quoting import column_name, identifier, name_parts
+from deltaproto.sql.quoting import column_name, quote_identifier, split_name
 
 _NEW, _OLD = "__new", "__before"
 
 
-class Copy(NamedTuple):
+class TableCopy(NamedTuple):
     """The new table."""
 
     protocol: Protocol
@@ -33,20 +33,20 @@ class Copy(NamedTuple):
     losses: tuple[str, ...]
 
 
-def copied(given: PlanInput, new: Copy) -> Iterator[Step]:
+def copy_steps(given: PlanInput, new: TableCopy) -> Iterator[Step]:
     """Yield the steps that replace the table with a copy."""
-    parts = name_parts(given.sql)
+    parts = split_name(given.sql)
     by_path = parts[0].lower() == "delta"
-    fresh = _named(parts, _NEW)
+    fresh = _suffixed_name(parts, _NEW)
     clauses = ["USING delta"]
     if given.table.partition_columns:
-        names = ", ".join(map(identifier, given.table.partition_columns))
+        names = ", ".join(map(quote_identifier, given.table.partition_columns))
         clauses.append(f"PARTITIONED BY ({names})")
     if new.clustering:
         names = ", ".join(map(column_name, new.clustering))
         clauses.append(f"CLUSTER BY ({names})")
     if new.properties:
-        clauses.append(f"TBLPROPERTIES ({assignments(new.properties)})")
+        clauses.append(f"TBLPROPERTIES ({format_properties(new.properties)})")
     # Every name in the statement is quoted.
     select = f"SELECT {', '.join(new.selected)} FROM {given.sql}"  # noqa: S608
     yield _step(
@@ -72,7 +72,7 @@ def copied(given: PlanInput, new: Copy) -> Iterator[Step]:
             losses=new.losses,
         )
         return
-    old = _named(parts, _OLD)
+    old = _suffixed_name(parts, _OLD)
     yield _step(
         given,
         "s2",
@@ -94,10 +94,10 @@ def copied(given: PlanInput, new: Copy) -> Iterator[Step]:
     )
 
 
-def _named(parts: list[str], suffix: str) -> str:
+def _suffixed_name(parts: list[str], suffix: str) -> str:
     last = parts[-1].rstrip("/") + suffix
-    first = ["delta"] if parts[0].lower() == "delta" else [*map(identifier, parts[:-1])]
-    return ".".join([*first, identifier(last)])
+    first = ["delta"] if parts[0].lower() == "delta" else [*map(quote_identifier, parts[:-1])]
+    return ".".join([*first, quote_identifier(last)])
 
 
 def _step(
@@ -147,7 +147,7 @@ _INTERNAL = (
     "delta.requireCheckpointProtectionBeforeVersion",
     "delta.coordinatedCommits.",
     "delta.universalFormat.",
-    CONSTRAINT,
+    CONSTRAINT_PREFIX,
 )
 _BASIC = frozenset({"appendOnly", "invariants"})
 _CASTS = {"timestamp_ntz": ("timestampNtz", "TIMESTAMP"), "variant": ("variantType", "STRING")}
@@ -157,14 +157,14 @@ _LOST = (
 )
 
 
-def rewrite(given: PlanInput, goal: Goal) -> Alternative | None:
+def plan_copy(given: PlanInput, goal: Goal) -> Alternative | None:
     """Return a copy that reaches the goal; None if impossible or the columns are unknown."""
     schema = given.table.schema
     if schema is None or not schema.columns:
         return None
     without: frozenset[str] = frozenset()
     while True:
-        new = _new(given, schema, without)
+        new = _design_copy(given, schema, without)
         if new is None:
             return None
         ending = EndState(new.protocol, frozenset())
@@ -174,7 +174,7 @@ def rewrite(given: PlanInput, goal: Goal) -> Alternative | None:
         if more == without:
             return None
         without = more
-    made = tuple(copied(given, new))
+    made = tuple(copy_steps(given, new))
     return Alternative(
         "rewrite",
         "copy the rows into a new table that replaces this one",
@@ -185,73 +185,75 @@ def rewrite(given: PlanInput, goal: Goal) -> Alternative | None:
     )
 
 
-def _new(given: PlanInput, schema: Struct, without: frozenset[str]) -> Copy | None:
+def _design_copy(given: PlanInput, schema: Struct, without: frozenset[str]) -> TableCopy | None:
     table = given.table
     properties = {
         key: value
         for key, value in table.configuration.items()
-        if not key.startswith(_INTERNAL) and not _switches(key, value, without)
+        if not key.startswith(_INTERNAL) and not _enables_any(key, value, without)
     }
     mapped = properties.get("delta.columnMapping.mode", "none").lower() != "none"
-    columns = _columns(schema, without, mapped=mapped)
+    columns = _select_columns(schema, without, mapped=mapped)
     if columns is None:
         return None
     clustering = () if "clustering" in without else table.clustering or ()
-    features = by_properties(properties, Protocol(1, 1), given.engine) | by_columns(
-        Struct(tuple(column for column, _ in columns)), Protocol(1, 1)
-    )
+    features = features_of_properties(
+        properties, Protocol(1, 1), given.engine
+    ) | features_of_columns(Struct(tuple(column for column, _ in columns)), Protocol(1, 1))
     protocol = Protocol.carrying(_BASIC | features | ({"clustering"} if clustering else set()))
-    return Copy(
+    return TableCopy(
         protocol,
         properties,
         clustering,
         tuple(expression for _, expression in columns),
-        (_LOST, *_given_up(table.constraints, schema)),
+        (_LOST, *_copy_losses(table.constraints, schema)),
     )
 
 
-def _switches(key: str, value: str, without: frozenset[str]) -> bool:
+def _enables_any(key: str, value: str, without: frozenset[str]) -> bool:
     """Return True if a property would enable an unwanted feature."""
     for name in without:
-        rule = feature_catalog.record(name).enablement
+        rule = feature_catalog.feature_record(name).enablement
         if isinstance(rule, PropertyIs) and key in rule.keys:
             return rule.holds(value)
     # A feature that requires an unwanted one is unwanted too.
     for feature in feature_catalog.all_features():
         rule = feature.enablement
         if isinstance(rule, PropertyIs) and key in rule.keys:
-            return rule.holds(value) and bool(feature_catalog.closure({feature.name}) & without)
+            return rule.holds(value) and bool(
+                feature_catalog.with_required_features({feature.name}) & without
+            )
     return False
 
 
-def _columns(
+def _select_columns(
     schema: Struct, without: frozenset[str], *, mapped: bool
 ) -> list[tuple[Column, str]] | None:
     found = []
     for column in schema.columns:
         plain = Column(column.name, column.type)
-        expression = identifier(column.name)
+        expression = quote_identifier(column.name)
         if column.default is not None:
             # A bare column keeps its default in the new table, which then needs the feature.
             expression = f"COALESCE({expression}) AS {expression}"
         kind = column.type.name if isinstance(column.type, Atomic) else ""
         feature, cast = _CASTS.get(kind, ("", ""))
         if feature in without:
-            expression = f"CAST({expression} AS {cast}) AS {identifier(column.name)}"
+            expression = f"CAST({expression} AS {cast}) AS {quote_identifier(column.name)}"
             plain = Column(column.name, Atomic(cast.lower()))
-        elif by_columns(Struct((plain,)), Protocol(1, 1)) & without:
+        elif features_of_columns(Struct((plain,)), Protocol(1, 1)) & without:
             return None
-        if not mapped and any(FORBIDDEN & set(p[-1]) for p, _ in walk(Struct((column,)))):
+        if not mapped and any(FORBIDDEN & set(p[-1]) for p, _ in walk_columns(Struct((column,)))):
             if not isinstance(column.type, Atomic):
                 return None
             name = "".join("_" if letter in FORBIDDEN else letter for letter in column.name)
-            expression = f"{expression.partition(' AS `')[0]} AS {identifier(name)}"
+            expression = f"{expression.partition(' AS `')[0]} AS {quote_identifier(name)}"
             plain = plain._replace(name=name)
         found.append((plain, expression))
     return found
 
 
-def _given_up(constraints: tuple[str, ...], schema: Struct) -> Iterator[str]:
+def _copy_losses(constraints: tuple[str, ...], schema: Struct) -> Iterator[str]:
     if constraints:
         yield f"the constraints {', '.join(constraints)} have to be added again, if wanted"
     plain = [c.name for c in schema.columns if c.generated or c.identity or c.default]

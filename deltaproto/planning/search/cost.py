@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from deltaproto.planning.engine import Engine
-from deltaproto.planning.predict.drop_feature import WAIT
+from deltaproto.planning.predict.drop_feature import WAIT_ERROR
 from deltaproto.planning.predict.outcome import Outcome, Rewrite
-from deltaproto.planning.predict.table import MODE, ROW_TRACKING, Table
+from deltaproto.planning.predict.table import MAPPING_MODE, ROW_TRACKING, Table
 from deltaproto.planning.statement import DropConstraint, DropFeature, Statement, Wait
 from deltaproto.protocol import feature_catalog
 from deltaproto.sql.tokens import is_enclosed
@@ -61,12 +61,14 @@ class Cost(NamedTuple):
     """upper bound"""
 
 
-def cost(steps: Iterable[tuple[Statement, Table, Outcome]], engine: Engine, files: Files) -> Cost:
+def compute_cost(
+    steps: Iterable[tuple[Statement, Table, Outcome]], engine: Engine, files: Files
+) -> Cost:
     """Return the cost of statements, each with the table before it and its outcome."""
     lost, history, rewritten, waits, commits = 0, 0, 0, 0, 0
     for statement, before, outcome in steps:
-        lost += len(losses(statement, before, outcome, engine))
-        history |= isinstance(statement, DropFeature) and truncated(statement, outcome)
+        lost += len(permanent_losses(statement, before, outcome, engine))
+        history |= isinstance(statement, DropFeature) and deletes_history(statement, outcome)
         bytes_ = files.rewritten(outcome.rewrites)[1]
         rewritten += _GUESSED[outcome.rewrites] if bytes_ is None else bytes_
         waits += isinstance(statement, Wait)
@@ -74,19 +76,19 @@ def cost(steps: Iterable[tuple[Statement, Table, Outcome]], engine: Engine, file
     return Cost(lost, int(history), rewritten, waits, commits)
 
 
-def truncated(drop: DropFeature, outcome: Outcome) -> bool:
+def deletes_history(drop: DropFeature, outcome: Outcome) -> bool:
     """Return True if the drop deletes history. The first of two calls stops before that."""
     refusal = outcome.refusal
-    stopped = refusal is not None and refusal.error == WAIT and refusal.sure
+    stopped = refusal is not None and refusal.error == WAIT_ERROR and refusal.sure
     return drop.truncate and not stopped
 
 
-def losses(
+def permanent_losses(
     statement: Statement, before: Table, outcome: Outcome, engine: Engine
 ) -> tuple[str, ...]:
     """Return the statement's irreversible losses as phrases."""
     if isinstance(statement, DropFeature):
-        return tuple(_lost_by_drop(statement.feature, before))
+        return tuple(_losses_by_drop(statement.feature, before))
     if isinstance(statement, DropConstraint):
         key = before.constraint_key(statement.name)
         if key is None or is_enclosed(before.configuration[key]):
@@ -96,14 +98,16 @@ def losses(
             "other statements: review it in the table's properties; no rollback is printed",
         )
     gained = outcome.table.protocol.supported - before.protocol.supported
-    never = (name for name in sorted(gained) if not engine.drops(feature_catalog.record(name)))
+    never = (
+        name for name in sorted(gained) if not engine.drops(feature_catalog.feature_record(name))
+    )
     return tuple(f"{name} is added to the protocol, and {engine} cannot drop it" for name in never)
 
 
-def _lost_by_drop(name: str, before: Table) -> Iterable[str]:
+def _losses_by_drop(name: str, before: Table) -> Iterable[str]:
     if name == "rowTracking" and (before.on(ROW_TRACKING) or before.row_ids):
         yield "row ids and row commit versions are lost; re-enabling assigns new ones"
-    if name == "columnMapping" and before.configuration.get(MODE, "").lower() == "id":
+    if name == "columnMapping" and before.configuration.get(MAPPING_MODE, "").lower() == "id":
         yield "column mapping by id is lost: an existing table can only get mapping by name"
     if name == "domainMetadata" and before.domains:
         yield f"the metadata domains {', '.join(before.domains)} are deleted"

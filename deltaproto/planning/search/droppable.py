@@ -8,22 +8,28 @@ from typing import NamedTuple
 from deltaproto.clients.model import Access
 from deltaproto.clients.verdict import Verdict
 from deltaproto.planning.engine import Engine, EngineName
-from deltaproto.planning.impact import impact
+from deltaproto.planning.impact import compare_clients
 from deltaproto.planning.plan import Blocked
-from deltaproto.planning.predict.before_drop import prepare
+from deltaproto.planning.predict.before_drop import prepare_drop
 from deltaproto.planning.predict.consistency import READ_COPY
-from deltaproto.planning.predict.drop_feature import beyond
+from deltaproto.planning.predict.drop_feature import missing_versions_refusal
 from deltaproto.planning.predict.outcome import Refusal
 from deltaproto.planning.predict.table import Table
 from deltaproto.planning.request import PlanInput
-from deltaproto.planning.search.goals import AtMost, EndState, Goal, Usable, needs_after
+from deltaproto.planning.search.goals import (
+    ClientsSupported,
+    EndState,
+    Goal,
+    VersionsAtMost,
+    requirements_after,
+)
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature_catalog import CATALOG_MANAGED, CHECKPOINT_PROTECTION
 
 # Drop order: dependents come first, and drops that rewrite every file come before drops that would
 # rewrite some files again. V2 checkpoints may disappear with the checkpoints that the other drops
 # write.
-ORDER = (
+DROP_ORDER = (
     "coordinatedCommits-preview",
     "inCommitTimestamp",
     "rowTracking",
@@ -59,13 +65,13 @@ class DroppableFeatures(NamedTuple):
     stuck: Mapping[str, UndroppableFeature]
 
 
-def candidates(table: Table, engine: Engine) -> DroppableFeatures:
+def find_droppable(table: Table, engine: Engine) -> DroppableFeatures:
     """Return what the engine can drop from the table, dependents first."""
     stuck: dict[str, UndroppableFeature] = {}
     supported = table.protocol.supported
     for name in sorted(supported - {CHECKPOINT_PROTECTION}):
-        if not engine.drops(feature_catalog.record(name)):
-            why, remedy = _undroppable(name, engine)
+        if not engine.drops(feature_catalog.feature_record(name)):
+            why, remedy = _undroppable_reason(name, engine)
             error = "UNSUPPORTED_CLIENT" if name in CATALOG_MANAGED else "NONREMOVABLE"
             stuck[name] = UndroppableFeature(
                 name, why, remedy, f"DELTA_FEATURE_DROP_{error}_FEATURE"
@@ -73,17 +79,17 @@ def candidates(table: Table, engine: Engine) -> DroppableFeatures:
     # Same order as the engine's checks: dependents come before requirements of the feature itself.
     _pin(stuck, supported)
     for name in sorted(supported - stuck.keys() - {CHECKPOINT_PROTECTION}):
-        found = _refused(table, name)
+        found = _find_refusal(table, name)
         if found is not None:
             stuck[name] = found
     _pin(stuck, supported)
     goes = supported - stuck.keys() - {CHECKPOINT_PROTECTION}
-    return DroppableFeatures(tuple(sorted(goes, key=rank)), stuck)
+    return DroppableFeatures(tuple(sorted(goes, key=drop_rank)), stuck)
 
 
-def rank(name: str) -> tuple[int, str]:
+def drop_rank(name: str) -> tuple[int, str]:
     """Return the drop order of a feature as a sort key."""
-    return (ORDER.index(name) if name in ORDER else len(ORDER), name)
+    return (DROP_ORDER.index(name) if name in DROP_ORDER else len(DROP_ORDER), name)
 
 
 def _pin(stuck: dict[str, UndroppableFeature], supported: frozenset[str]) -> None:
@@ -92,24 +98,28 @@ def _pin(stuck: dict[str, UndroppableFeature], supported: frozenset[str]) -> Non
     while pinned:
         pinned = False
         for name in sorted(supported - stuck.keys() - {CHECKPOINT_PROTECTION}):
-            by = [other for other in feature_catalog.dependents(name, supported) if other in stuck]
+            by = [
+                other
+                for other in feature_catalog.find_dependents(name, supported)
+                if other in stuck
+            ]
             if by:
                 stuck[name] = _pinned(name, by, stuck)
                 pinned = True
 
 
-def _refused(table: Table, name: str) -> UndroppableFeature | None:
+def _find_refusal(table: Table, name: str) -> UndroppableFeature | None:
     if name == "checkConstraints":
         # Constraints are dropped first.
         return None
-    refusal: Refusal | None = prepare(table, name).refusal
+    refusal: Refusal | None = prepare_drop(table, name).refusal
     if refusal is None:
         return None
     return UndroppableFeature(name, refusal.message, refusal.remedy, refusal.error)
 
 
-def _undroppable(name: str, engine: Engine) -> tuple[str, str]:
-    drop = feature_catalog.record(name).drop
+def _undroppable_reason(name: str, engine: Engine) -> tuple[str, str]:
+    drop = feature_catalog.feature_record(name).drop
     rewrite = "copy the table into a new one without it (--rewrite)"
     if engine.name is EngineName.DELTA_SPARK and drop.delta_spark is not None:
         return f"{engine} cannot drop it", f"delta-spark@{drop.delta_spark} or later can"
@@ -141,7 +151,7 @@ def _pinned(
     )
 
 
-UNREACHED = Blocked(
+GOAL_UNREACHABLE = Blocked(
     None,
     "no possible change to this table reaches the whole goal",
     "see the nearest reachable protocol, or change the goal",
@@ -149,10 +159,13 @@ UNREACHED = Blocked(
 """if no single feature or client is the cause"""
 
 
-def unknown_features(given: PlanInput, names: Iterable[str]) -> Iterator[Blocked]:
+def find_unknown_features(given: PlanInput, names: Iterable[str]) -> Iterator[Blocked]:
     """Yield unknown feature names that the table does not have."""
     for name in names:
-        if feature_catalog.find(name) is None and name not in given.table.protocol.supported:
+        if (
+            feature_catalog.find_feature(name) is None
+            and name not in given.table.protocol.supported
+        ):
             yield Blocked(
                 name,
                 "unknown feature, and the table does not have it",
@@ -161,7 +174,7 @@ def unknown_features(given: PlanInput, names: Iterable[str]) -> Iterator[Blocked
             )
 
 
-def obstacles(
+def find_blockers(
     given: PlanInput, goal: Goal, ending: EndState, can: DroppableFeatures
 ) -> Iterator[Blocked]:
     """Yield the blockers of the goal, feature by feature."""
@@ -171,7 +184,7 @@ def obstacles(
         if name in stuck:
             yield Blocked(*stuck[name])
         elif name == CHECKPOINT_PROTECTION and given.table.beyond > 1:
-            refusal = beyond(given.table)
+            refusal = missing_versions_refusal(given.table)
             yield Blocked(name, refusal.message, refusal.remedy, refusal.error)
         elif name == CHECKPOINT_PROTECTION:
             yield Blocked(
@@ -179,9 +192,9 @@ def obstacles(
                 "fast drops add it, and removing it truncates the history, which you want to keep",
                 "--history truncate",
             )
-    if isinstance(goal, Usable):
-        after = needs_after(given.needs, ending)
-        for change in impact(given.clients, given.needs, after):
+    if isinstance(goal, ClientsSupported):
+        after = requirements_after(given.needs, ending)
+        for change in compare_clients(given.clients, given.needs, after):
             if change.after is not Verdict.OK and not set(change.because) & set(objections) & {
                 *stuck
             }:
@@ -190,7 +203,7 @@ def obstacles(
                     f"{change.client}, {change.access}: {change.reason}",
                     _remedy(change.access),
                 )
-    elif isinstance(goal, AtMost) and not objections:
+    elif isinstance(goal, VersionsAtMost) and not objections:
         yield Blocked(
             None,
             f"the features {', '.join(sorted(ending.protocol.supported))} do not fit a legacy pair "

@@ -9,9 +9,9 @@ from typing import Protocol as Interface
 from deltaproto.clients import requirements
 from deltaproto.clients.model import Access
 from deltaproto.clients.requirements import TableRequirements
-from deltaproto.clients.resolve import Candidate
+from deltaproto.clients.resolve import ClientAtVersion
 from deltaproto.clients.verdict import PathVerdict, Verdict
-from deltaproto.planning.cached_match import judged
+from deltaproto.planning.cached_match import cached_verdicts
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.protocol import Protocol
 
@@ -56,7 +56,7 @@ class Goal(Interface):
         ...
 
 
-class Absent(NamedTuple):
+class FeaturesAbsent(NamedTuple):
     """These features are removed from the protocol, and the versions are at most these."""
 
     features: frozenset[str]
@@ -80,12 +80,12 @@ class Absent(NamedTuple):
         return self.features & ending.protocol.supported
 
     def weaker(self, reachable: Reachable) -> Iterator[Goal]:
-        alone = (name for name in self.features if reachable(Absent(frozenset({name}))))
-        yield Absent(frozenset(alone), self.kind)
-        yield Absent(frozenset(), self.kind)
+        alone = (name for name in self.features if reachable(FeaturesAbsent(frozenset({name}))))
+        yield FeaturesAbsent(frozenset(alone), self.kind)
+        yield FeaturesAbsent(frozenset(), self.kind)
 
 
-class AtMost(NamedTuple):
+class VersionsAtMost(NamedTuple):
     """Versions are at most these."""
 
     reader: int
@@ -106,7 +106,7 @@ class AtMost(NamedTuple):
     def objections(self, ending: EndState) -> frozenset[str]:
         found = set()
         for name in ending.protocol.supported:
-            record = feature_catalog.record(
+            record = feature_catalog.feature_record(
                 name, in_reader_list=name in _listed_for_readers(ending)
             )
             if record.min_reader > self.reader or record.min_writer > self.writer:
@@ -116,17 +116,17 @@ class AtMost(NamedTuple):
     def weaker(self, reachable: Reachable) -> Iterator[Goal]:
         for writer in range(self.writer, 8):
             for reader in range(self.reader, 4):
-                yield AtMost(reader, writer)
+                yield VersionsAtMost(reader, writer)
 
 
 class ClientAccess(NamedTuple):
     """A client and the access that it needs."""
 
-    candidate: Candidate
+    candidate: ClientAtVersion
     access: tuple[Access, ...]
 
 
-class Usable(NamedTuple):
+class ClientsSupported(NamedTuple):
     """Every client has its needed access to the table."""
 
     uses: tuple[ClientAccess, ...]
@@ -156,14 +156,14 @@ class Usable(NamedTuple):
         yield self._replace(uses=kept)
 
     def _judged(self, ending: EndState) -> Iterator[PathVerdict]:
-        table = needs_after(self.needs, ending)
+        table = requirements_after(self.needs, ending)
         for use in self.uses:
             for access in use.access:
-                for _, found in judged(use.candidate, access, table):
+                for _, found in cached_verdicts(use.candidate, access, table):
                     yield found
 
 
-class Both(NamedTuple):
+class BothGoals(NamedTuple):
     """Two goals combined."""
 
     first: Goal
@@ -188,16 +188,16 @@ class Both(NamedTuple):
         yield from self.first.weaker(reachable)
 
 
-def needs_after(before: TableRequirements, ending: EndState) -> TableRequirements:
+def requirements_after(before: TableRequirements, ending: EndState) -> TableRequirements:
     """Return the table's requirements for clients in this end state."""
     left = ending.protocol.supported
     new = left - before.protocol.supported
     # Without a switch, a feature is enabled as soon as it is supported.
-    enabled = frozenset(name for name in new if feature_catalog.record(name).switchless)
+    enabled = frozenset(name for name in new if feature_catalog.feature_record(name).switchless)
     idle = (ending.off & left) | (new - enabled)
     # What the plan switches on leaves traces with the next write, as does what it requires.
-    written = feature_catalog.closure(ending.on - before.used)
-    traceless = {name for name in enabled if feature_catalog.record(name).traces}
+    written = feature_catalog.with_required_features(ending.on - before.used)
+    traceless = {name for name in enabled if feature_catalog.feature_record(name).traces}
     return before._replace(
         protocol=ending.protocol,
         used=((before.used & left) - ending.off) | enabled | ending.on,
@@ -216,7 +216,7 @@ def _hazards(before: TableRequirements, ending: EndState) -> frozenset[str]:
         for name, hazard in requirements.ENABLED_LATER.items()
         if name in ending.on and name not in before.used
     }
-    return requirements.without(before.hazards, idle) | new
+    return requirements.remaining_hazards(before.hazards, idle) | new
 
 
 def _modes(before: TableRequirements, ending: EndState) -> Iterator[tuple[str, str]]:

@@ -10,13 +10,18 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from deltaproto.clients.verdict import Verdict
-from deltaproto.planning.impact import better, impact
+from deltaproto.planning.impact import compare_clients, is_better
 from deltaproto.planning.plan import Blocked, ClientChange
 from deltaproto.planning.request import PlanInput
 from deltaproto.planning.search.droppable import DroppableFeatures
-from deltaproto.planning.search.goals import Absent, EndState, needs_after
+from deltaproto.planning.search.goals import EndState, FeaturesAbsent, requirements_after
 from deltaproto.planning.search.route import DropSelection
-from deltaproto.planning.search.search import LEGACY_PAIRS, HistoryChoice, Task, ending
+from deltaproto.planning.search.search import (
+    LEGACY_PAIRS,
+    HistoryChoice,
+    SearchTask,
+    predict_end_state,
+)
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature import AlwaysWhenSupported
 from deltaproto.protocol.feature_catalog import CHECKPOINT_PROTECTION
@@ -26,7 +31,7 @@ from deltaproto.protocol.protocol import Protocol
 _MOST_OTHERS = 2
 
 
-class Result(NamedTuple):
+class ReachableProtocol(NamedTuple):
     """A protocol that drops can reach, and its effect on each client."""
 
     gone: frozenset[str]
@@ -34,14 +39,14 @@ class Result(NamedTuple):
     changes: tuple[ClientChange, ...]
 
     @property
-    def goal(self) -> Absent:
+    def goal(self) -> FeaturesAbsent:
         """The goal of this protocol or a lower one."""
-        return Absent(self.gone, "lowest", *self.versions)
+        return FeaturesAbsent(self.gone, "lowest", *self.versions)
 
     @property
     def versions(self) -> tuple[int, int]:
         """Required reader and writer versions."""
-        return versions(self.protocol)
+        return protocol_versions(self.protocol)
 
     @property
     def working(self) -> frozenset[tuple[str, str]]:
@@ -58,46 +63,48 @@ class Result(NamedTuple):
     @property
     def in_words(self) -> str:
         """Describe versions, gains and losses in one line."""
-        gains = _list(f"{c.client} {c.access}" for c in self.changes if better(c))
-        losses = _list(f"{c.client} {c.access}" for c in self.losers)
+        gains = _join_names(f"{c.client} {c.access}" for c in self.changes if is_better(c))
+        losses = _join_names(f"{c.client} {c.access}" for c in self.losers)
         return f"{self.protocol}: {gains or 'no client'} gained, {losses or 'no client'} lost"
 
 
-class Lowest(NamedTuple):
+class LowestGoal(NamedTuple):
     """The `--lowest` goal for one table."""
 
-    best: Result
-    others: tuple[Result, ...]
+    best: ReachableProtocol
+    others: tuple[ReachableProtocol, ...]
     """results that are lower for other clients, or that block some clients"""
     kept: tuple[Blocked, ...]
     """the features that stay, with the reason"""
 
 
-def lowest_goal(
+def find_lowest_goal(
     given: PlanInput,
     can: DroppableFeatures,
     *,
     include_enabled: bool,
     history: HistoryChoice | None,
     needed: DropSelection | None = None,
-) -> Lowest:
+) -> LowestGoal:
     """Find the lowest protocol with which every working client keeps working.
 
     Args:
         needed: features to drop or disable for the clients of the goal, if any.
     """
     every = {state.name: state for state in given.states}
-    allowed = {*can.goes} if include_enabled else unused(every.values()) & {*can.goes}
+    allowed = {*can.goes} if include_enabled else find_unused(every.values()) & {*can.goes}
     needed = needed or DropSelection()
     allowed |= (needed.gone | needed.off) & {*can.goes}
-    task = Task(given.table, Absent(frozenset()), given.engine, history=history, can=can)
-    before = _result(given, task, DropSelection(off=needed.off))
+    task = SearchTask(
+        given.table, FeaturesAbsent(frozenset()), given.engine, history=history, can=can
+    )
+    before = _evaluate_drops(given, task, DropSelection(off=needed.off))
     found = {
         result.protocol: result
-        for gone in dict.fromkeys(_sets(given.table.protocol, frozenset(allowed), history))
+        for gone in dict.fromkeys(_drop_sets(given.table.protocol, frozenset(allowed), history))
         if needed.gone - {CHECKPOINT_PROTECTION} <= gone
-        for result in (_result(given, task, DropSelection(gone, needed.off - gone)),)
-        if not rises(before.versions, result.versions)
+        for result in (_evaluate_drops(given, task, DropSelection(gone, needed.off - gone)),)
+        if not is_higher(before.versions, result.versions)
     }
     if not needed.gone:
         found.setdefault(before.protocol, before)
@@ -110,12 +117,13 @@ def lowest_goal(
         if state.name not in best.gone:
             more = DropSelection(best.gone | {state.name}, needed.off - {state.name})
             kept.append(
-                _why_kept(state, can) or _worse(state.name, best, _result(given, task, more))
+                _why_kept(state, can)
+                or _explain_kept(state.name, best, _evaluate_drops(given, task, more))
             )
-    return Lowest(best, tuple(sorted(others, key=_rank)[:_MOST_OTHERS]), tuple(kept))
+    return LowestGoal(best, tuple(sorted(others, key=_rank)[:_MOST_OTHERS]), tuple(kept))
 
 
-def unused(states: Iterable[FeatureState]) -> set[str]:
+def find_unused(states: Iterable[FeatureState]) -> set[str]:
     """Return features that are certainly unused and required only by unused ones."""
     idle = {
         state.name: state
@@ -129,7 +137,7 @@ def unused(states: Iterable[FeatureState]) -> set[str]:
     return set(idle)
 
 
-def _sets(
+def _drop_sets(
     protocol: Protocol, allowed: frozenset[str], history: HistoryChoice | None
 ) -> Iterator[frozenset[str]]:
     """Yield the sets of drops that can lead to the lowest protocol.
@@ -141,10 +149,13 @@ def _sets(
         frozenset[str]() if history is HistoryChoice.KEEP else frozenset({CHECKPOINT_PROTECTION})
     )
     supported = protocol.supported
-    sets = [allowed, *(supported - feature_catalog.implied_by(*pair) for pair in LEGACY_PAIRS)]
-    sets += [allowed - feature_catalog.closure({name}) for name in sorted(allowed)]
+    sets = [
+        allowed,
+        *(supported - feature_catalog.features_implied_by(*pair) for pair in LEGACY_PAIRS),
+    ]
+    sets += [allowed - feature_catalog.with_required_features({name}) for name in sorted(allowed)]
     sets.append(
-        frozenset(n for n in allowed if not feature_catalog.record(n).drop.protects_history)
+        frozenset(n for n in allowed if not feature_catalog.feature_record(n).drop.protects_history)
     )
     for each in sets:
         gone = each - {CHECKPOINT_PROTECTION}
@@ -153,28 +164,30 @@ def _sets(
 
 
 def _leaves_dependents(gone: frozenset[str], supported: frozenset[str]) -> bool:
-    return any(set(feature_catalog.dependents(name, supported)) - gone for name in gone)
+    return any(set(feature_catalog.find_dependents(name, supported)) - gone for name in gone)
 
 
-def _result(given: PlanInput, task: Task, choice: DropSelection) -> Result:
+def _evaluate_drops(given: PlanInput, task: SearchTask, choice: DropSelection) -> ReachableProtocol:
     left = CHECKPOINT_PROTECTION not in choice.gone
-    end: EndState = ending(task, choice, left=left)
+    end: EndState = predict_end_state(task, choice, left=left)
     unchanged = end.protocol == given.table.protocol and not end.off
-    after = given.needs if unchanged else needs_after(given.needs, end)
-    return Result(choice.gone, end.protocol, impact(given.clients, given.needs, after))
+    after = given.needs if unchanged else requirements_after(given.needs, end)
+    return ReachableProtocol(
+        choice.gone, end.protocol, compare_clients(given.clients, given.needs, after)
+    )
 
 
-def versions(protocol: Protocol) -> tuple[int, int]:
+def protocol_versions(protocol: Protocol) -> tuple[int, int]:
     """Return the required reader and writer versions."""
     return protocol.min_reader_version, protocol.min_writer_version
 
 
-def rises(before: tuple[int, int], after: tuple[int, int]) -> bool:
+def is_higher(before: tuple[int, int], after: tuple[int, int]) -> bool:
     """Return True if one of the versions is higher afterwards."""
     return after[0] > before[0] or after[1] > before[1]
 
 
-def _rank(result: Result) -> tuple[int, int, tuple[int, int], int]:
+def _rank(result: ReachableProtocol) -> tuple[int, int, tuple[int, int], int]:
     """Sort key of results: working clients, then versions, then features."""
     return (
         len(result.losers),
@@ -184,14 +197,14 @@ def _rank(result: Result) -> tuple[int, int, tuple[int, int], int]:
     )
 
 
-def _is_alternative(one: Result, best: Result) -> bool:
+def _is_alternative(one: ReachableProtocol, best: ReachableProtocol) -> bool:
     """Return True if a result is lower than the best, or unblocks a client that the best blocks."""
-    return rises(one.versions, best.versions) or bool(one.working - best.working)
+    return is_higher(one.versions, best.versions) or bool(one.working - best.working)
 
 
-def _dominates(one: Result, other: Result) -> bool:
+def _dominates(one: ReachableProtocol, other: ReachableProtocol) -> bool:
     """Return True if one result is at least as good as another, and better in some way."""
-    as_good = not rises(other.versions, one.versions) and one.working >= other.working
+    as_good = not is_higher(other.versions, one.versions) and one.working >= other.working
     return as_good and (one.versions, one.working) != (other.versions, other.working)
 
 
@@ -222,16 +235,16 @@ def _why_kept(state: FeatureState, can: DroppableFeatures) -> Blocked | None:
     return None
 
 
-def _worse(name: str, best: Result, result: Result) -> Blocked:
+def _explain_kept(name: str, best: ReachableProtocol, result: ReachableProtocol) -> Blocked:
     """Return why a droppable feature stays: the result of dropping it."""
-    losers = _list(f"{change.client} {change.access}" for change in result.losers)
+    losers = _join_names(f"{change.client} {change.access}" for change in result.losers)
     why = f", and {losers} would no longer work" if losers else ""
-    if rises(best.versions, result.versions):
+    if is_higher(best.versions, result.versions):
         return Blocked(
             name, f"without it, the versions are {result.protocol}{why}", f"--drop {name}"
         )
     return Blocked(name, f"dropping it has no benefit{why}", f"--drop {name}")
 
 
-def _list(names: Iterable[str]) -> str:
+def _join_names(names: Iterable[str]) -> str:
     return ", ".join(dict.fromkeys(names))

@@ -6,20 +6,25 @@ from collections.abc import Iterator
 from enum import StrEnum
 from typing import NamedTuple
 
-from deltaproto.planning.enable import in_order, switched_off
+from deltaproto.planning.enable import disabling_statements, sort_for_disabling
 from deltaproto.planning.engine import Engine, EngineName
-from deltaproto.planning.predict.drop_feature import EMPTY, TOO_YOUNG
+from deltaproto.planning.predict.drop_feature import EMPTY_COMMIT, HISTORY_ERROR
 from deltaproto.planning.predict.outcome import Outcome, Refusal
 from deltaproto.planning.predict.properties import (
-    LOG,
-    TRUNCATION,
-    doubtful,
-    hours,
-    setting,
-    unreadable,
+    LOG_RETENTION,
+    TRUNCATION_RETENTION,
+    effective_value,
+    find_invalid_stored,
+    retention_hours,
+    validate_stored,
 )
-from deltaproto.planning.predict.table import MODE, READER, WRITER, Table
-from deltaproto.planning.search.droppable import rank
+from deltaproto.planning.predict.table import (
+    MAPPING_MODE,
+    MIN_READER_VERSION,
+    MIN_WRITER_VERSION,
+    Table,
+)
+from deltaproto.planning.search.droppable import drop_rank
 from deltaproto.planning.statement import (
     ClusterBy,
     DropConstraint,
@@ -35,7 +40,7 @@ from deltaproto.protocol.feature_catalog import CHECKPOINT_PROTECTION
 _DOUBT = "the table stores {} = {}, which Delta does not accept: Delta Spark may refuse to write"
 
 
-class Drops(StrEnum):
+class DropMode(StrEnum):
     """How history-protected features are dropped."""
 
     FAST = "fast"
@@ -63,8 +68,8 @@ class PredictedStatement(NamedTuple):
     outcome: Outcome
 
 
-def route(
-    table: Table, choice: DropSelection, engine: Engine, drops: Drops
+def build_route(
+    table: Table, choice: DropSelection, engine: Engine, drops: DropMode
 ) -> list[PredictedStatement]:
     """Return the ordered statements for a selection, each with its outcome.
 
@@ -72,19 +77,19 @@ def route(
     drop takes two calls if the first has work to do or must end the log's newest run with a
     checkpoint. Otherwise it takes one call, after the history is old enough.
     """
-    walk = _Walk(table, engine)
-    if drops is Drops.TRUNCATING:
+    walk = _RouteBuilder(table, engine)
+    if drops is DropMode.TRUNCATING:
         _drop_immediately(walk, choice)
-    clustering = _unclustered(table, choice)
+    clustering = _columns_to_uncluster(table, choice)
     if clustering:
         walk.go(ClusterBy(()))
     _disable(walk, choice)
     if "checkConstraints" in choice.gone:
         for name in table.constraints:
             walk.go(DropConstraint(name))
-    _drop(walk, choice, drops)
+    _add_drops(walk, choice, drops)
     if choice.pair is not None:
-        filled = versions(choice.pair)
+        filled = raise_to_pair(choice.pair)
         if filled.outcome(walk.table, engine).table.protocol != walk.table.protocol:
             walk.go(filled)
     if clustering:
@@ -92,30 +97,34 @@ def route(
     return walk.moves
 
 
-def predict(statement: Statement, table: Table, engine: Engine) -> Outcome:
+def predict_statement(statement: Statement, table: Table, engine: Engine) -> Outcome:
     """Predict a statement's outcome, including Delta's automatic checkpoints."""
-    outcome = _readable(statement.outcome(table, engine), table, engine)
-    outcome = _within(outcome, table, engine)
+    outcome = _refuse_unreadable(statement.outcome(table, engine), table, engine)
+    outcome = _refuse_unknown_feature(outcome, table, engine)
     after = outcome.table
     if outcome.commits and table.open:
         first = outcome.commits[0]
         # Empty commits exist only for the checkpoint that they trigger.
-        ends = first.sure and (first.operation == EMPTY or table.to_checkpoint == 1)
-        retention = hours(after.configuration, TRUNCATION)
+        ends = first.sure and (first.operation == EMPTY_COMMIT or table.to_checkpoint == 1)
+        retention = retention_hours(after.configuration, TRUNCATION_RETENTION)
         after = after._replace(open=frozenset()) if ends else after
         after = after.grown(retention, sure=outcome.fewest > 0)
     return outcome._replace(table=after.committed(outcome.fewest, outcome.most))
 
 
-def _readable(outcome: Outcome, before: Table, engine: Engine) -> Outcome:
+def _refuse_unreadable(outcome: Outcome, before: Table, engine: Engine) -> Outcome:
     """Return the outcome, or a refusal if Delta Spark cannot parse stored values."""
     if not outcome.commits or engine.name is not EngineName.DELTA_SPARK:
         return outcome
     after = outcome.table
-    refusal = unreadable(before.configuration, after.configuration)
+    refusal = validate_stored(before.configuration, after.configuration)
     if refusal is not None:
         return Outcome(before, refusal=refusal)
-    doubt = doubtful(before.configuration) if after.configuration == before.configuration else None
+    doubt = (
+        find_invalid_stored(before.configuration)
+        if after.configuration == before.configuration
+        else None
+    )
     if doubt is None:
         return outcome
     commits = tuple(commit._replace(sure=False) for commit in outcome.commits)
@@ -123,10 +132,10 @@ def _readable(outcome: Outcome, before: Table, engine: Engine) -> Outcome:
     return outcome._replace(commits=commits, warnings=(*outcome.warnings, warning))
 
 
-def _within(outcome: Outcome, before: Table, engine: Engine) -> Outcome:
+def _refuse_unknown_feature(outcome: Outcome, before: Table, engine: Engine) -> Outcome:
     """Return the outcome, or a refusal if it adds a feature that the engine lacks."""
     gained = outcome.table.protocol.supported - before.protocol.supported
-    strange = (feature_catalog.record(name) for name in sorted(gained))
+    strange = (feature_catalog.feature_record(name) for name in sorted(gained))
     for feature in strange:
         since = feature.since.delta_spark
         if engine.name is EngineName.DELTA_SPARK and engine.knows(feature) is False:
@@ -139,28 +148,28 @@ def _within(outcome: Outcome, before: Table, engine: Engine) -> Outcome:
     return outcome
 
 
-class _Walk:
+class _RouteBuilder:
     def __init__(self, table: Table, engine: Engine) -> None:
         self.table, self.engine = table, engine
         self.moves: list[PredictedStatement] = []
 
     def go(self, statement: Statement) -> bool:
         """Append a statement; return False if it must be repeated after a wait."""
-        outcome = predict(statement, self.table, self.engine)
+        outcome = predict_statement(statement, self.table, self.engine)
         self.moves.append(PredictedStatement(statement, self.table, outcome))
         self.table = outcome.table
         return outcome.refusal is None
 
 
-def _disable(walk: _Walk, choice: DropSelection) -> None:
+def _disable(walk: _RouteBuilder, choice: DropSelection) -> None:
     """Disable the features that stay in the protocol.
 
     Disabling column mapping rewrites every file without its deletion vectors, so the purge waits
     for it, and is left out if no vector remains.
     """
     purges: list[Purge] = []
-    for name in in_order(choice.off):
-        for statement in switched_off(name, walk.table):
+    for name in sort_for_disabling(choice.off):
+        for statement in disabling_statements(name, walk.table):
             if isinstance(statement, Purge) and "columnMapping" in choice.off:
                 purges.append(statement)
             else:
@@ -170,7 +179,7 @@ def _disable(walk: _Walk, choice: DropSelection) -> None:
             walk.go(purge)
 
 
-def _drop_immediately(walk: _Walk, choice: DropSelection) -> None:
+def _drop_immediately(walk: _RouteBuilder, choice: DropSelection) -> None:
     """Drop what the history allows now but not after another commit.
 
     First comes a drop that keeps the history of the others old: one whose first commit writes a
@@ -178,8 +187,8 @@ def _drop_immediately(walk: _Walk, choice: DropSelection) -> None:
     """
     ready = walk.table.open - _dropped_after_vectors(choice, walk.table)
     outcomes = [
-        (drop, predict(drop, walk.table, walk.engine))
-        for drop in _drops(choice, truncate=True)
+        (drop, predict_statement(drop, walk.table, walk.engine))
+        for drop in _drop_statements(choice, truncate=True)
         if drop.truncate and drop.feature in ready
     ]
     possible = [(drop, outcome.table) for drop, outcome in outcomes if outcome.refusal is None]
@@ -187,29 +196,31 @@ def _drop_immediately(walk: _Walk, choice: DropSelection) -> None:
         walk.go(max(possible, key=lambda each: len(ready & (each[1].aged or frozenset())))[0])
 
 
-def _drop(walk: _Walk, choice: DropSelection, drops: Drops) -> None:
+def _add_drops(walk: _RouteBuilder, choice: DropSelection, drops: DropMode) -> None:
     later: list[DropFeature] = []
     waits: list[Wait] = []
     idle: list[DropFeature] = []
     last: list[DropFeature] = []
     held = _dropped_after_vectors(choice, walk.table)
-    for drop in _drops(choice, truncate=drops is Drops.TRUNCATING):
+    for drop in _drop_statements(choice, truncate=drops is DropMode.TRUNCATING):
         if drop.feature not in walk.table.protocol.supported:
             continue
         if drop.feature in held:
             last.append(drop)
-        elif _only_waits(drop, walk):
+        elif _would_only_wait(drop, walk):
             idle.append(drop)
         elif not walk.go(drop):
             later.append(drop)
-            waits.append(wait(walk.table, TRUNCATION if drop.truncate else LOG))
+            waits.append(
+                retention_wait(walk.table, TRUNCATION_RETENTION if drop.truncate else LOG_RETENTION)
+            )
     for drop in idle:
         # A call leaves a checkpoint. Without it, some history never gets old enough.
         left = walk.table.left.get(drop.feature)
         if left is None:
             walk.go(drop)
         later.append(drop)
-        waits.append(wait(walk.table, TRUNCATION, left))
+        waits.append(retention_wait(walk.table, TRUNCATION_RETENTION, left))
     if any(drop.feature == "deletionVectors" for drop in later):
         later += last
     else:
@@ -219,7 +230,7 @@ def _drop(walk: _Walk, choice: DropSelection, drops: Drops) -> None:
         later.append(DropFeature(CHECKPOINT_PROTECTION, truncate=True))
         if later[-1].outcome(walk.table, walk.engine).refusal is not None:
             left = walk.table.left.get(CHECKPOINT_PROTECTION)
-            waits.append(wait(walk.table, TRUNCATION, left))
+            waits.append(retention_wait(walk.table, TRUNCATION_RETENTION, left))
     if waits:
         walk.go(max(waits, key=lambda each: each.hours))
     for drop in later:
@@ -231,7 +242,9 @@ def _dropped_after_vectors(choice: DropSelection, table: Table) -> frozenset[str
 
     If column mapping is dropped, it rewrites every file anyway, without these columns.
     """
-    mapped = "columnMapping" in choice.gone and table.configuration.get(MODE, "none") != "none"
+    mapped = (
+        "columnMapping" in choice.gone and table.configuration.get(MAPPING_MODE, "none") != "none"
+    )
     if mapped or "deletionVectors" not in choice.gone:
         return frozenset()
     held: frozenset[str] = frozenset()
@@ -242,37 +255,37 @@ def _dropped_after_vectors(choice: DropSelection, table: Table) -> frozenset[str
     return held
 
 
-def _only_waits(drop: DropFeature, walk: _Walk) -> bool:
+def _would_only_wait(drop: DropFeature, walk: _RouteBuilder) -> bool:
     """Return True if a call now would only find that the history is too recent."""
     refusal = drop.outcome(walk.table, walk.engine).refusal
-    return refusal is not None and refusal.error == TOO_YOUNG and refusal.sure
+    return refusal is not None and refusal.error == HISTORY_ERROR and refusal.sure
 
 
-def _drops(choice: DropSelection, *, truncate: bool) -> Iterator[DropFeature]:
-    for name in sorted(choice.gone - {CHECKPOINT_PROTECTION}, key=rank):
-        protected = feature_catalog.record(name).drop.protects_history
+def _drop_statements(choice: DropSelection, *, truncate: bool) -> Iterator[DropFeature]:
+    for name in sorted(choice.gone - {CHECKPOINT_PROTECTION}, key=drop_rank):
+        protected = feature_catalog.feature_record(name).drop.protects_history
         yield DropFeature(name, truncate=truncate and protected)
 
 
-def _unclustered(table: Table, choice: DropSelection) -> tuple[str, ...]:
+def _columns_to_uncluster(table: Table, choice: DropSelection) -> tuple[str, ...]:
     """Return the clustering columns to remove while column mapping is dropped.
 
     Otherwise Delta Spark 4.4 leaves their physical names behind, which breaks the table.
     """
-    mapped = table.configuration.get(MODE, "none").lower() != "none"
+    mapped = table.configuration.get(MAPPING_MODE, "none").lower() != "none"
     if mapped and "columnMapping" in choice.gone | choice.off:
         return table.clustering or ()
     return ()
 
 
-def versions(pair: tuple[int, int]) -> SetProperties:
+def raise_to_pair(pair: tuple[int, int]) -> SetProperties:
     """Return the statement that adds all features that a legacy pair implies."""
     reader, writer = pair
-    return SetProperties({READER: str(reader), WRITER: str(writer)})
+    return SetProperties({MIN_READER_VERSION: str(reader), MIN_WRITER_VERSION: str(writer)})
 
 
-def wait(table: Table, key: str, left: float | None = None) -> Wait:
+def retention_wait(table: Table, key: str, left: float | None = None) -> Wait:
     """Return the wait for a retention property; `left`: remaining hours, if fewer."""
-    full = hours(table.configuration, key)
-    value = f"{key} = {setting(table.configuration, key)}"
+    full = retention_hours(table.configuration, key)
+    value = f"{key} = {effective_value(table.configuration, key)}"
     return Wait(full if left is None else min(left, full), value)

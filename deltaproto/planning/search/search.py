@@ -13,13 +13,18 @@ from typing import NamedTuple
 
 from deltaproto.clients.requirements import TableRequirements
 from deltaproto.planning import arithmetic
-from deltaproto.planning.enable import SWITCHES, held_off, switchable
+from deltaproto.planning.enable import DISABLEABLE_FEATURES, find_disableable, is_kept_disabled
 from deltaproto.planning.engine import Engine
 from deltaproto.planning.predict.table import Table
-from deltaproto.planning.search.cost import Cost, Files, cost
-from deltaproto.planning.search.droppable import DroppableFeatures, candidates, rank
+from deltaproto.planning.search.cost import Cost, Files, compute_cost
+from deltaproto.planning.search.droppable import DroppableFeatures, drop_rank, find_droppable
 from deltaproto.planning.search.goals import EndState, Goal
-from deltaproto.planning.search.route import Drops, DropSelection, PredictedStatement, route
+from deltaproto.planning.search.route import (
+    DropMode,
+    DropSelection,
+    PredictedStatement,
+    build_route,
+)
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature_catalog import CHECKPOINT_PROTECTION
 from deltaproto.protocol.protocol import Protocol
@@ -40,16 +45,16 @@ class Solution(NamedTuple):
     """One way to the goal."""
 
     choice: DropSelection
-    drops: Drops
+    drops: DropMode
     moves: list[PredictedStatement]
     cost: Cost
 
 
-NOTHING = Solution(DropSelection(), Drops.FAST, [], Cost())
+NO_CHANGE = Solution(DropSelection(), DropMode.FAST, [], Cost())
 """no steps: the goal is already reached, or cannot be reached"""
 
 
-class Task(NamedTuple):
+class SearchTask(NamedTuple):
     """The input of a search."""
 
     table: Table
@@ -64,98 +69,102 @@ class Task(NamedTuple):
     """what the engine can drop from the table, if already known"""
 
 
-def search(task: Task) -> list[Solution]:
+def find_solutions(task: SearchTask) -> list[Solution]:
     """Return the solutions, cheapest first; empty if the goal cannot be reached."""
     if task.goal.reached(EndState(task.table.protocol)):
-        return [NOTHING]
-    can = task.can or candidates(task.table, task.engine)
+        return [NO_CHANGE]
+    can = task.can or find_droppable(task.table, task.engine)
     found: dict[tuple[str, ...], Solution] = {}
-    least = (_least(task, can, end) for end in _ends(task, can))
+    least = (_find_fewest_changes(task, can, end) for end in _target_pairs(task, can))
     for choice in dict.fromkeys(each for each in least if each is not None):
-        for drops in _drops(task, choice):
-            moves = route(task.table, choice, task.engine, drops)
-            each = Solution(choice, drops, moves, cost(moves, task.engine, task.files))
+        for drops in _allowed_drop_modes(task, choice):
+            moves = build_route(task.table, choice, task.engine, drops)
+            each = Solution(choice, drops, moves, compute_cost(moves, task.engine, task.files))
             found.setdefault(tuple(repr(move.statement) for move in moves), each)
     return sorted(found.values(), key=lambda each: each.cost)
 
 
-def reachable(task: Task) -> bool:
+def is_reachable(task: SearchTask) -> bool:
     """Return True if the goal can be reached."""
     if task.goal.reached(EndState(task.table.protocol)):
         return True
-    can = task.can or candidates(task.table, task.engine)
-    least = (_least(task, can, end) for end in _ends(task, can))
-    return any(choice is not None and _drops(task, choice) for choice in least)
+    can = task.can or find_droppable(task.table, task.engine)
+    least = (_find_fewest_changes(task, can, end) for end in _target_pairs(task, can))
+    return any(choice is not None and _allowed_drop_modes(task, choice) for choice in least)
 
 
-def nearest(task: Task) -> tuple[Goal, list[Solution]]:
+def find_nearest_goal(task: SearchTask) -> tuple[Goal, list[Solution]]:
     """Return the nearest weaker goal that can be reached, and its solutions."""
-    for goal in task.goal.weaker(lambda each: reachable(task._replace(goal=each))):
-        found = search(task._replace(goal=goal))
+    for goal in task.goal.weaker(lambda each: is_reachable(task._replace(goal=each))):
+        found = find_solutions(task._replace(goal=goal))
         if found:
             return goal, found
     raise AssertionError("every goal has a weaker one that requires nothing")
 
 
-class _End(NamedTuple):
+class _TargetPair(NamedTuple):
     left: bool
     """True if checkpointProtection may be left"""
     pair: tuple[int, int] | None
 
 
-def _ends(task: Task, can: DroppableFeatures) -> Iterator[_End]:
+def _target_pairs(task: SearchTask, can: DroppableFeatures) -> Iterator[_TargetPair]:
     supported = task.table.protocol.supported
     if task.history is not HistoryChoice.TRUNCATE:
-        yield _End(True, None)
-    yield _End(False, None)
+        yield _TargetPair(True, None)
+    yield _TargetPair(False, None)
     for pair in LEGACY_PAIRS:
-        surplus = supported - feature_catalog.implied_by(*pair) - {CHECKPOINT_PROTECTION}
+        surplus = supported - feature_catalog.features_implied_by(*pair) - {CHECKPOINT_PROTECTION}
         if surplus <= {*can.goes}:
-            yield _End(False, pair)
+            yield _TargetPair(False, pair)
 
 
-def _drops(task: Task, choice: DropSelection) -> list[Drops]:
+def _allowed_drop_modes(task: SearchTask, choice: DropSelection) -> list[DropMode]:
     """Return the allowed ways of dropping that reach the selection's end state."""
-    protected = any(feature_catalog.record(name).drop.protects_history for name in choice.gone)
+    protected = any(
+        feature_catalog.feature_record(name).drop.protects_history for name in choice.gone
+    )
     residue = CHECKPOINT_PROTECTION in choice.gone
-    every = [Drops.TRUNCATING, Drops.FAST]
+    every = [DropMode.TRUNCATING, DropMode.FAST]
     if not protected and not residue:
-        return [Drops.FAST]
+        return [DropMode.FAST]
     if residue and task.table.beyond > 1:
         return []
     if not task.engine.fast_drop:
         if residue or task.history is None:
             return every
-        return [Drops.FAST] if task.history is HistoryChoice.KEEP else [Drops.TRUNCATING]
+        return [DropMode.FAST] if task.history is HistoryChoice.KEEP else [DropMode.TRUNCATING]
     if not residue:
-        return [Drops.FAST]
+        return [DropMode.FAST]
     return [] if task.history is HistoryChoice.KEEP else every
 
 
-def _least(task: Task, can: DroppableFeatures, end: _End) -> DropSelection | None:
+def _find_fewest_changes(
+    task: SearchTask, can: DroppableFeatures, end: _TargetPair
+) -> DropSelection | None:
     """Return the fewest changes that reach the goal in this end state, or None."""
     supported = task.table.protocol.supported
     must = frozenset[str]()
     if not end.left:
         must = frozenset({CHECKPOINT_PROTECTION})
     if end.pair is not None:
-        must |= supported - feature_catalog.implied_by(*end.pair)
+        must |= supported - feature_catalog.features_implied_by(*end.pair)
     used = frozenset() if task.needs is None else task.needs.used & supported
     gone = frozenset(can.goes) | must
-    switches = switchable(task.table, SWITCHES & used, task.engine)
+    switches = find_disableable(task.table, DISABLEABLE_FEATURES & used, task.engine)
     off = switches - gone
 
     def reaches(gone: frozenset[str], off: frozenset[str]) -> bool:
         choice = DropSelection(gone, off, end.pair)
-        return task.goal.reached(ending(task, choice, left=end.left))
+        return task.goal.reached(predict_end_state(task, choice, left=end.left))
 
     if not reaches(gone, off):
         return None
     for name in sorted(off):
-        if not held_off(name, off) and reaches(gone, off - {name}):
+        if not is_kept_disabled(name, off) and reaches(gone, off - {name}):
             off -= {name}
     for name in can.goes:
-        kept = gone - feature_catalog.closure({name})
+        kept = gone - feature_catalog.with_required_features({name})
         if name not in gone or not must <= kept | (must - supported):
             continue
         if reaches(kept, off):
@@ -165,35 +174,37 @@ def _least(task: Task, can: DroppableFeatures, end: _End) -> DropSelection | Non
     return DropSelection(_with_residue(task, gone, end), off, end.pair)
 
 
-def _with_residue(task: Task, gone: frozenset[str], end: _End) -> frozenset[str]:
+def _with_residue(task: SearchTask, gone: frozenset[str], end: _TargetPair) -> frozenset[str]:
     """Add checkpointProtection to `gone` if it exists or would be left behind."""
     rest = gone - {CHECKPOINT_PROTECTION}
     there = CHECKPOINT_PROTECTION in task.table.protocol.supported
     comes = task.engine.fast_drop and any(
-        feature_catalog.record(name).drop.protects_history for name in rest
+        feature_catalog.feature_record(name).drop.protects_history for name in rest
     )
     return rest | {CHECKPOINT_PROTECTION} if not end.left and (there or comes) else rest
 
 
-def ending(task: Task, choice: DropSelection, *, left: bool) -> EndState:
+def predict_end_state(task: SearchTask, choice: DropSelection, *, left: bool) -> EndState:
     """Return the end state of a selection; `left`: fast drops leave checkpointProtection."""
     before = task.table.protocol
     if not task.engine.normalises:
         after = before
-        for name in sorted(choice.gone & before.supported, key=rank):
-            after = arithmetic.without(after, name, task.engine)
+        for name in sorted(choice.gone & before.supported, key=drop_rank):
+            after = arithmetic.remove_feature(after, name, task.engine)
         if choice.pair is not None:
-            after = arithmetic.raised(after, choice.pair, task.engine)
+            after = arithmetic.raise_versions(after, choice.pair, task.engine)
         return EndState(after, choice.off)
     features = before.supported - choice.gone
-    protected = any(feature_catalog.record(name).drop.protects_history for name in choice.gone)
+    protected = any(
+        feature_catalog.feature_record(name).drop.protects_history for name in choice.gone
+    )
     if left and protected and task.engine.fast_drop:
         features |= {CHECKPOINT_PROTECTION}
     if choice.pair is not None:
-        features |= feature_catalog.implied_by(*choice.pair)
+        features |= feature_catalog.features_implied_by(*choice.pair)
     if features == before.supported:
         return EndState(before, choice.off)
     by_list = frozenset(
-        name for name in before.reader_features or () if not feature_catalog.registered(name)
+        name for name in before.reader_features or () if not feature_catalog.is_registered(name)
     )
     return EndState(Protocol.carrying(features, reader_features=by_list & features), choice.off)

@@ -4,7 +4,7 @@ from deltaproto.policy.document.errors import PolicyError, Position
 from deltaproto.policy.document.load import load_policy
 from deltaproto.policy.document.merging import settings_for
 from deltaproto.policy.document.model import Policy, PolicySettings
-from deltaproto.policy.document.patterns import matches, place
+from deltaproto.policy.document.patterns import matches_table, normalize_location
 
 __all__ = [
     "Policy",
@@ -12,7 +12,7 @@ __all__ = [
     "PolicySettings",
     "Position",
     "load_policy",
-    "matches",
-    "place",
+    "matches_table",
+    "normalize_location",
     "settings_for",
 ]

@@ -8,11 +8,11 @@ from typing import NamedTuple, TypeVar
 
 from deltaproto.errors import UsageError
 
-_MOST = 99
+_MAX_FAULTS = 99
 _T = TypeVar("_T")
 _R = TypeVar("_R")
 
-SHOWN = 60
+MAX_QUOTED = 60
 """most characters of a quoted text in messages"""
 
 
@@ -87,11 +87,11 @@ class Faults:
             for each in others:
                 first.others += [each, *each.others]
                 each.others = []
-            first.others = first.others[:_MOST]
+            first.others = first.others[:_MAX_FAULTS]
             raise first
 
 
-def collected(parse: Callable[[_T], _R], given: Iterable[_T]) -> tuple[_R, ...]:
+def parse_each(parse: Callable[[_T], _R], given: Iterable[_T]) -> tuple[_R, ...]:
     """Apply `parse` to each item and collect the errors.
 
     Raises:
@@ -105,9 +105,9 @@ def collected(parse: Callable[[_T], _R], given: Iterable[_T]) -> tuple[_R, ...]:
     return tuple(found)
 
 
-def shown(text: str) -> str:
+def quote_short(text: str) -> str:
     """Quote `text` for a message, on one line and shortened."""
     import json
 
-    short = text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
+    short = text if len(text) <= MAX_QUOTED else f"{text[:MAX_QUOTED]}…"
     return f'"{short}"' if short.isprintable() else json.dumps(short)

@@ -6,8 +6,13 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from deltaproto.policy.document import reader, settings, source
-from deltaproto.policy.document.clients import access, client, declared, definitions
-from deltaproto.policy.document.errors import Fault, Faults, PolicyError, collected
+from deltaproto.policy.document.clients import (
+    parse_access,
+    parse_client,
+    parse_declared_clients,
+    parse_definitions,
+)
+from deltaproto.policy.document.errors import Fault, Faults, PolicyError, parse_each
 from deltaproto.policy.document.model import Approval, CatalogueFile, Policy, Waiver
 from deltaproto.policy.document.patterns import EVERYTHING
 from deltaproto.policy.document.source import Node
@@ -45,55 +50,55 @@ def load_policy(path: str, *, rules: Collection[str], today: datetime.date) -> P
         PolicyError: the file cannot be read or is not a valid policy.
     """
     try:
-        return _policy(source.read(path), path, rules, today)
+        return _parse_policy(source.parse_file(path), path, rules, today)
     except Fault as fault:
         raise PolicyError.of(path, fault) from None
 
 
-def _policy(root: Node, path: str, rules: Collection[str], today: datetime.date) -> Policy:
+def _parse_policy(root: Node, path: str, rules: Collection[str], today: datetime.date) -> Policy:
     _check_version(root)
     faults, policy = Faults(), Policy(source=path)
-    for key, node in reader.pairs(root):
+    for key, node in reader.read_pairs(root):
         with faults.catching():
-            reader.known_key(key, _FIELDS)
-            policy = _with(policy, key.text, node, rules, today)
+            reader.require_known_key(key, _FIELDS)
+            policy = _parse_key(policy, key.text, node, rules, today)
     faults.check()
     _check_clients(policy)
     return policy
 
 
-def _with(
+def _parse_key(
     policy: Policy, name: str, node: Node, rules: Collection[str], today: datetime.date
 ) -> Policy:
     """Return the policy with one more key of the file."""
     match name:
         case "define":
-            return policy._replace(definitions=definitions(node))
+            return policy._replace(definitions=parse_definitions(node))
         case "catalogues":
-            return policy._replace(catalogues=_catalogues(node))
+            return policy._replace(catalogues=_parse_client_files(node))
         case "clients":
-            return policy._replace(clients=declared(node))
+            return policy._replace(clients=parse_declared_clients(node))
         case "tables":
-            return policy._replace(tables=settings.entries(node, rules))
+            return policy._replace(tables=settings.parse_table_entries(node, rules))
         case "severities":
-            return policy._replace(severities=settings.severities(node, rules))
+            return policy._replace(severities=settings.parse_severities(node, rules))
         case "waivers":
-            waivers = _waivers(node, rules)
+            waivers = _parse_waivers(node, rules)
             return policy._replace(
                 waivers=tuple(each for each in waivers if each.expires >= today),
                 expired=tuple(each for each in waivers if each.expires < today),
             )
         case "approvals":
-            return policy._replace(approvals=_approvals(node))
+            return policy._replace(approvals=_parse_approvals(node))
     return policy
 
 
 def _check_version(root: Node) -> None:
     """Check the version first, because a later version may have other keys."""
     begin = f'write "{_POLICY_VERSION}: {VERSION}"'
-    for key, node in reader.pairs(root, "a mapping"):
+    for key, node in reader.read_pairs(root, "a mapping"):
         if key.text == _POLICY_VERSION:
-            version = reader.integer(node, 1, 999)
+            version = reader.read_integer(node, 1, 999)
             if version != VERSION:
                 raise Fault(
                     f"{_POLICY_VERSION} {version} is not supported",
@@ -115,38 +120,38 @@ def _check_clients(policy: Policy) -> None:
             )
 
 
-def _catalogues(node: Node) -> tuple[CatalogueFile, ...]:
+def _parse_client_files(node: Node) -> tuple[CatalogueFile, ...]:
     return tuple(
-        CatalogueFile(reader.address(item, "the path of a file"), item.position)
-        for item in reader.items(node, "a list of files")
+        CatalogueFile(reader.read_address(item, "the path of a file"), item.position)
+        for item in reader.read_items(node, "a list of files")
     )
 
 
-def _waivers(node: Node, rules: Collection[str]) -> tuple[Waiver, ...]:
-    items = reader.items(node, "a list of waivers")
-    return collected(lambda item: _waiver(item, rules), items)
+def _parse_waivers(node: Node, rules: Collection[str]) -> tuple[Waiver, ...]:
+    items = reader.read_items(node, "a list of waivers")
+    return parse_each(lambda item: _parse_waiver(item, rules), items)
 
 
-def _waiver(node: Node, rules: Collection[str]) -> Waiver:
-    values = reader.fields(node, _WAIVER, required=("rule", "reason", "expires"))
-    rule = settings.rule(values["rule"], rules)
+def _parse_waiver(node: Node, rules: Collection[str]) -> Waiver:
+    values = reader.read_fields(node, _WAIVER, required=("rule", "reason", "expires"))
+    rule = settings.parse_rule(values["rule"], rules)
     return Waiver(
         rule=rule,
-        table=settings.pattern(values["table"]) if "table" in values else EVERYTHING[-1],
-        feature=_feature(values["feature"], rule) if "feature" in values else None,
-        client=client(values["client"]).text if "client" in values else None,
-        reason=reader.text(values["reason"], "a reason", prose=True),
-        expires=reader.date(values["expires"]),
+        table=settings.parse_pattern(values["table"]) if "table" in values else EVERYTHING[-1],
+        feature=_parse_feature(values["feature"], rule) if "feature" in values else None,
+        client=parse_client(values["client"]).text if "client" in values else None,
+        reason=reader.read_text(values["reason"], "a reason", prose=True),
+        expires=reader.read_date(values["expires"]),
         position=node.position,
     )
 
 
-def _approvals(node: Node) -> tuple[Approval, ...]:
-    return collected(_approval, reader.items(node, "a list of approvals"))
+def _parse_approvals(node: Node) -> tuple[Approval, ...]:
+    return parse_each(_parse_approval, reader.read_items(node, "a list of approvals"))
 
 
-def _approval(node: Node) -> Approval:
-    values = reader.fields(node, _APPROVAL, required=_APPROVAL_NEEDS)
+def _parse_approval(node: Node) -> Approval:
+    values = reader.read_fields(node, _APPROVAL, required=_APPROVAL_NEEDS)
     if ("feature" in values) == ("goal" in values):
         raise Fault(
             "an approval needs either a feature or a goal",
@@ -155,25 +160,25 @@ def _approval(node: Node) -> Approval:
         )
 
     def words(name: str) -> str | None:
-        return reader.text(values[name], f"a {name}", prose=True) if name in values else None
+        return reader.read_text(values[name], f"a {name}", prose=True) if name in values else None
 
     return Approval(
-        client=client(values["client"]).text,
-        access=access(values["access"]),
-        table=settings.pattern(values["table"]),
-        feature=settings.feature(values["feature"]) if "feature" in values else None,
+        client=parse_client(values["client"]).text,
+        access=parse_access(values["access"]),
+        table=settings.parse_pattern(values["table"]),
+        feature=settings.parse_feature(values["feature"]) if "feature" in values else None,
         goal=words("goal"),
         approver=words("approver") or "",
         reason=words("reason") or "",
         ticket=words("ticket"),
-        expires=reader.date(values["expires"]),
+        expires=reader.read_date(values["expires"]),
         position=node.position,
     )
 
 
-def _feature(node: Node, rule: str) -> str:
+def _parse_feature(node: Node, rule: str) -> str:
     from deltaproto.policy.rules.unknown_feature import RULE
 
     if rule == RULE.id:
-        return reader.text(node, "the name of a feature")
-    return settings.feature(node)
+        return reader.read_text(node, "the name of a feature")
+    return settings.parse_feature(node)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from deltaproto.policy.document.errors import Position
 from deltaproto.policy.document.model import Policy, PolicySettings, TableEntry, Window
-from deltaproto.policy.document.patterns import Names, parts
+from deltaproto.policy.document.patterns import TableNames, pattern_parts
 from deltaproto.policy.finding import Severity
 from deltaproto.protocol.isolation import IsolationLevel
 
@@ -64,10 +64,10 @@ def settings_for(policy: Policy, table: str, location: str | None) -> PolicySett
 
     `table` is the name given by the user, `location` its absolute URI or path (None: unknown).
     """
-    return merged(policy, matching(policy, Names(table, location))).settings
+    return merge_settings(policy, find_matching(policy, TableNames(table, location))).settings
 
 
-def matching(policy: Policy, names: Names) -> tuple[TableEntry, ...]:
+def find_matching(policy: Policy, names: TableNames) -> tuple[TableEntry, ...]:
     """Return the matching entries, least specific first, ties in file order."""
     found = [entry for entry in policy.tables if names.match(entry.pattern)]
     return tuple(sorted(found, key=lambda entry: specificity(entry.pattern)))
@@ -81,7 +81,7 @@ def specificity(pattern: str) -> tuple[int, ...]:
     that are only partly wildcards; fewer `**`; fewer `*`; fewer `?`; a last part without wildcards;
     an absolute location.
     """
-    found = parts(pattern)
+    found = pattern_parts(pattern)
     absolute = pattern.startswith("/") or ":/" in pattern
     if found[:1] == ["**"] and len(found) > 1:
         # `**/orders` is the same as `orders`: a relative pattern may begin at any part.
@@ -101,9 +101,9 @@ def specificity(pattern: str) -> tuple[int, ...]:
     )
 
 
-def merged(policy: Policy, entries: tuple[TableEntry, ...]) -> Merged:
+def merge_settings(policy: Policy, entries: tuple[TableEntry, ...]) -> Merged:
     """Merge the entries that match a table, least specific first."""
-    merging = _Merging()
+    merging = _SettingsMerger()
     everywhere = PolicySettings(clients=policy.clients, severities=policy.severities)
     merging.add(TableEntry("", everywhere, Position(1, 1)), pattern=None)
     for entry in entries:
@@ -111,7 +111,7 @@ def merged(policy: Policy, entries: tuple[TableEntry, ...]) -> Merged:
     return merging.merged()
 
 
-class _Merging:
+class _SettingsMerger:
     """Accumulates settings, least specific first."""
 
     def __init__(self) -> None:
@@ -130,14 +130,14 @@ class _Merging:
         for name in _SINGLE:
             value = getattr(settings, name)
             if value is not None:
-                decision = Decision(name, _shown(value), pattern, entry.position)
+                decision = Decision(name, _format_value(value), pattern, entry.position)
                 self._weakened(name, self._single.get(name), value, decision)
                 self._single[name] = value, decision
         for name in _KEYED:
             keyed: Mapping[str, Any] = getattr(settings, name)
             for key, value in keyed.items():
                 place = None if pattern is None else entry.position
-                decision = Decision(f"{name}.{key}", _shown(value), pattern, place)
+                decision = Decision(f"{name}.{key}", _format_value(value), pattern, place)
                 self._weakened(name, self._keyed[name].get(key), value, decision)
                 self._keyed[name][key] = value, decision
 
@@ -163,9 +163,14 @@ class _Merging:
         replaces = getattr(entry.settings, f"{name}_replace")
         known = {each for each, _ in before}
         if before and pattern is not None:
-            self._notices += _about_list(name, before, value, entry, replaces=replaces)
+            self._notices += _list_notices(name, before, value, entry, replaces=replaces)
         added = [
-            (each, Decision(name, _shown(each), pattern, getattr(each, "position", entry.position)))
+            (
+                each,
+                Decision(
+                    name, _format_value(each), pattern, getattr(each, "position", entry.position)
+                ),
+            )
             for each in value
             if replaces or each not in known
         ]
@@ -174,7 +179,7 @@ class _Merging:
     def _weakened(
         self, name: str, before: tuple[Any, Decision] | None, value: Any, after: Decision
     ) -> None:
-        if before is None or after.pattern is None or not _weaker(name, before[0], value):
+        if before is None or after.pattern is None or not _is_weaker(name, before[0], value):
             return
         asked = before[1]
         source = "all tables" if asked.pattern is None else f'"{asked.pattern}"'
@@ -190,7 +195,7 @@ class _Merging:
         )
 
 
-def _about_list(
+def _list_notices(
     name: str,
     before: list[tuple[Any, Decision]],
     value: tuple[Any, ...],
@@ -201,7 +206,7 @@ def _about_list(
     lost = [each for each, _ in before if each not in value]
     if replaces:
         if lost:
-            named = ", ".join(dict.fromkeys(map(_shown, lost)))
+            named = ", ".join(dict.fromkeys(map(_format_value, lost)))
             yield Notice(
                 entry.pattern,
                 f'"{entry.pattern}" replaces the {name} of less specific patterns: '
@@ -221,7 +226,7 @@ def _about_list(
         )
 
 
-def _weaker(name: str, before: Any, after: Any) -> bool:
+def _is_weaker(name: str, before: Any, after: Any) -> bool:
     """Return True if a table that violates the earlier value may pass the later one."""
     if before == after:
         return False
@@ -239,12 +244,12 @@ def _weaker(name: str, before: Any, after: Any) -> bool:
     return True
 
 
-def _shown(value: Any) -> str:
+def _format_value(value: Any) -> str:
     """Format a value as in the policy file."""
     if value is None:
         return "off"
     if isinstance(value, tuple) and not hasattr(value, "_fields"):
-        return "; ".join(map(_shown, value)) or "none"
+        return "; ".join(map(_format_value, value)) or "none"
     if isinstance(value, Window):
         days = "daily" if len(value.days) == len(_DAYS) else ",".join(_DAYS[d] for d in value.days)
         start, end = (f"{minutes // 60:02}:{minutes % 60:02}" for minutes in value[1:3])

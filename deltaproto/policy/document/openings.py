@@ -22,12 +22,12 @@ _TICK = timedelta(microseconds=1)
 
 def is_open(windows: Iterable[Window], now: datetime) -> bool:
     """Return True if any window is open; `now` must have a time zone."""
-    return any(_is_open(window, now, _zone(window.timezone)) for window in windows)
+    return any(_is_open(window, now, _load_zone(window.timezone)) for window in windows)
 
 
 def next_opening(windows: Iterable[Window], now: datetime) -> datetime | None:
     """Return when the next window opens after `now`, in UTC; None without windows."""
-    found = (opening for window in windows if (opening := _next(window, now)) is not None)
+    found = (opening for window in windows if (opening := _next_opening(window, now)) is not None)
     return min(found, default=None)
 
 
@@ -42,15 +42,15 @@ def _is_open(window: Window, now: datetime, zone: tzinfo) -> bool:
     )
 
 
-def _next(window: Window, now: datetime) -> datetime | None:
-    zone = _zone(window.timezone)
-    for moment in sorted({*_starts(window, now, zone), *_jumps(now, zone)}):
-        if moment > now and _is_open(window, moment, zone) and _begins(window, moment, zone):
+def _next_opening(window: Window, now: datetime) -> datetime | None:
+    zone = _load_zone(window.timezone)
+    for moment in sorted({*_starts(window, now, zone), *_clock_changes(now, zone)}):
+        if moment > now and _is_open(window, moment, zone) and _opens_at(window, moment, zone):
             return moment
     return None
 
 
-def _begins(window: Window, moment: datetime, zone: tzinfo) -> bool:
+def _opens_at(window: Window, moment: datetime, zone: tzinfo) -> bool:
     """Return True if the window opens now. Another day's window may still be open."""
     wall = moment.astimezone(zone)
     at_start = (wall.hour * 60 + wall.minute, wall.second) == (window.start, 0)
@@ -69,7 +69,7 @@ def _starts(window: Window, now: datetime, zone: tzinfo) -> Iterator[datetime]:
             yield start.replace(fold=1).astimezone(UTC)
 
 
-def _jumps(now: datetime, zone: tzinfo) -> Iterator[datetime]:
+def _clock_changes(now: datetime, zone: tzinfo) -> Iterator[datetime]:
     """Yield the times at which the zone's clock changes, to the second."""
     start = now.astimezone(UTC).replace(microsecond=0)
     for number in range(_AHEAD * int(timedelta(days=1) / _STEP)):
@@ -85,7 +85,7 @@ def _jumps(now: datetime, zone: tzinfo) -> Iterator[datetime]:
         yield after
 
 
-def _zone(name: str) -> tzinfo:
+def _load_zone(name: str) -> tzinfo:
     if name == "UTC":
         return UTC
     import zoneinfo

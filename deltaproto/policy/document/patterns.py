@@ -20,12 +20,12 @@ _PART = "\0"
 _ESCAPE = r"%[0-9A-Fa-f]{2}"
 
 
-def matches(pattern: str, table: str, location: str | None) -> bool:
+def matches_table(pattern: str, table: str, location: str | None) -> bool:
     """Return True if `pattern` matches the table, in time linear in the names' lengths."""
-    return Names(table, location).match(pattern)
+    return TableNames(table, location).match(pattern)
 
 
-class Names:
+class TableNames:
     """A table's name and its locations, for pattern matching.
 
     Args:
@@ -38,37 +38,43 @@ class Names:
         self, table: str, location: str | None, folders: dict[str, str] | None = None
     ) -> None:
         named = table[7:-1] if table[:7].lower() == "delta.`" and table.endswith("`") else table
-        where = place(named if location is None and _is_path(named, None) else location or "")
+        where = normalize_location(
+            named if location is None and _is_path(named, None) else location or ""
+        )
         self._table = table
         self._by_path = _is_path(named, where)
         self._places = tuple(
-            dict.fromkeys(_normal(each) for each in (where, _real(where, folders)))
+            dict.fromkeys(
+                _normalize_unicode(each) for each in (where, _resolve_links(where, folders))
+            )
         )
 
     def match(self, pattern: str) -> bool:
         """Return True if `pattern` matches the table."""
         if pattern in EVERYTHING:
             return True
-        pattern = _normal(pattern)
+        pattern = _normalize_unicode(pattern)
         if "/" in pattern:
-            wanted = place(pattern)
-            glob = _glob(wanted, "/", anchored=wanted.startswith("/") or "://" in wanted)
+            wanted = normalize_location(pattern)
+            glob = _compile_glob(wanted, "/", anchored=wanted.startswith("/") or "://" in wanted)
             return any(where and glob.matches(where) for where in self._places)
         if self._by_path:
-            glob = _glob(pattern, "/", anchored=True)
+            glob = _compile_glob(pattern, "/", anchored=True)
             return any(glob.matches(where.rpartition("/")[2]) for where in self._places)
-        return _glob(_joined(pattern), _PART, anchored=False).matches(_joined(_normal(self._table)))
+        return _compile_glob(_join_name(pattern), _PART, anchored=False).matches(
+            _join_name(_normalize_unicode(self._table))
+        )
 
 
-def parts(pattern: str) -> list[str]:
+def pattern_parts(pattern: str) -> list[str]:
     """Split a location pattern, without its scheme, or a catalog name into its parts."""
     if "/" not in pattern:
-        return _joined(pattern).split(_PART)
-    wanted = place(pattern)
+        return _join_name(pattern).split(_PART)
+    wanted = normalize_location(pattern)
     return [part for part in wanted.rpartition("://")[2].split("/") if part]
 
 
-def problem(pattern: str) -> str | None:
+def find_pattern_problem(pattern: str) -> str | None:
     """Explain why a pattern can never match, or return None."""
     if pattern != pattern.strip():
         return "it begins or ends with a space"
@@ -76,7 +82,7 @@ def problem(pattern: str) -> str | None:
         return f"{found} is not supported"
     if any(part in (".", "..") for part in pattern.split("/")) and "/" in pattern:
         return "locations are absolute and have no . or .. folders"
-    if "/" not in pattern and not all(_joined(pattern).split(_PART)):
+    if "/" not in pattern and not all(_join_name(pattern).split(_PART)):
         return "a part between its dots is empty"
     if not pattern.strip("/"):
         return "it has no folder name"
@@ -100,17 +106,17 @@ def _is_path(table: str, where: str | None) -> bool:
 
     `.` and `..` are paths: a catalog name has no empty part.
     """
-    if "/" in table or not all(_joined(table).split(_PART)) or "." not in table:
+    if "/" in table or not all(_join_name(table).split(_PART)) or "." not in table:
         return True
     return (where or "").rpartition("/")[2] == table
 
 
-def _normal(text: str) -> str:
+def _normalize_unicode(text: str) -> str:
     """Normalize characters that Unicode can encode in several ways."""
     return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 
-def _real(where: str, folders: dict[str, str] | None) -> str:
+def _resolve_links(where: str, folders: dict[str, str] | None) -> str:
     """Resolve symbolic links, so that a link cannot bypass a pattern."""
     if not where.startswith("/"):
         return where
@@ -126,7 +132,7 @@ def _real(where: str, folders: dict[str, str] | None) -> str:
 
 
 @lru_cache(maxsize=1024)
-def place(location: str) -> str:
+def normalize_location(location: str) -> str:
     """Normalize a location: local paths without file:, one scheme per kind of store."""
     scheme, colon, rest = location.partition(":")
     if not colon or "/" in scheme:
@@ -141,7 +147,7 @@ def place(location: str) -> str:
 
 
 @lru_cache(maxsize=1024)
-def _joined(name: str) -> str:
+def _join_name(name: str) -> str:
     """Join the unquoted, lowercase parts of a catalog name with an internal separator."""
     joined, quoted = [], False
     for character in name.lower():
@@ -193,8 +199,8 @@ class _Glob(NamedTuple):
 
 
 @lru_cache(maxsize=1024)
-def _glob(pattern: str, separator: str, *, anchored: bool) -> _Glob:
-    tokens = _tokens(pattern, separator)
+def _compile_glob(pattern: str, separator: str, *, anchored: bool) -> _Glob:
+    tokens = _split_pattern(pattern, separator)
     literal: dict[str, int] = {}
     one = within = across = optional = 0
     for number, item in enumerate(tokens):
@@ -223,7 +229,7 @@ def _glob(pattern: str, separator: str, *, anchored: bool) -> _Glob:
     )
 
 
-def _tokens(pattern: str, separator: str) -> list[str]:
+def _split_pattern(pattern: str, separator: str) -> list[str]:
     """Split into characters and runs of stars; collapse `**/**/` to one `**/`."""
     tokens: list[str] = []
     for character in pattern:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from deltaproto.policy.document.errors import SHOWN, Fault, Faults, shown
+from deltaproto.policy.document.errors import MAX_QUOTED, Fault, Faults, quote_short
 from deltaproto.policy.document.source import Mapping, Node, Scalar, Sequence
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class ScalarKind(Enum):
 _KINDS = {member.value: member for member in ScalarKind}
 
 
-def kind(scalar: Scalar) -> ScalarKind:
+def scalar_kind(scalar: Scalar) -> ScalarKind:
     """Return the YAML 1.1 type: a plain `on` is a boolean, a plain 2.10 a number."""
     if not scalar.plain:
         return ScalarKind.TEXT
@@ -44,7 +44,7 @@ def kind(scalar: Scalar) -> ScalarKind:
     return ScalarKind.TEXT
 
 
-def found(node: Node) -> str:
+def describe_node(node: Node) -> str:
     """Describe the node for a message."""
     match node:
         case Mapping():
@@ -52,62 +52,62 @@ def found(node: Node) -> str:
         case Sequence():
             return "a list"
         case Scalar():
-            match kind(node):
+            match scalar_kind(node):
                 case ScalarKind.NOTHING:
                     return "nothing"
                 case ScalarKind.INTEGER | ScalarKind.FLOAT:
-                    return f"the number {node.text[:SHOWN]}"
+                    return f"the number {node.text[:MAX_QUOTED]}"
                 case ScalarKind.BOOLEAN:
                     return node.text
                 case ScalarKind.TEXT:
-                    return f"the text {shown(node.text)}"
+                    return f"the text {quote_short(node.text)}"
 
 
-def wrong(node: Node, wanted: str, hint: str = "") -> Fault:
+def unexpected_node(node: Node, wanted: str, hint: str = "") -> Fault:
     """Create the error for a node that is not the `wanted` type."""
     return Fault(
-        f"expected {wanted}, found {found(node)}", hint or f"write {wanted}", node.position
+        f"expected {wanted}, found {describe_node(node)}", hint or f"write {wanted}", node.position
     )
 
 
-def nearest(name: str, known: Collection[str]) -> str:
+def nearest_hint(name: str, known: Collection[str]) -> str:
     """Return a hint with the most similar known name, or with all known names."""
     import difflib
 
     folded = {each.casefold(): each for each in known}
-    near = difflib.get_close_matches(name.casefold()[:SHOWN], folded, n=1, cutoff=0.6)
+    near = difflib.get_close_matches(name.casefold()[:MAX_QUOTED], folded, n=1, cutoff=0.6)
     if near:
         return f'did you mean "{folded[near[0]]}"?'
     return f"known names: {', '.join(known)}" if len(folded) <= _LISTED else "check the spelling"
 
 
-def text(node: Node, wanted: str = "a text", *, prose: bool = False) -> str:
+def read_text(node: Node, wanted: str = "a text", *, prose: bool = False) -> str:
     """Read a non-empty text. An unquoted number or boolean is an error.
 
     Only `prose` may span several lines; they are joined to one.
     """
-    if not isinstance(node, Scalar) or kind(node) is ScalarKind.NOTHING:
-        raise wrong(node, wanted)
-    if kind(node) is not ScalarKind.TEXT:
-        raise _unquoted(node)
+    if not isinstance(node, Scalar) or scalar_kind(node) is ScalarKind.NOTHING:
+        raise unexpected_node(node, wanted)
+    if scalar_kind(node) is not ScalarKind.TEXT:
+        raise _unquoted_fault(node)
     if not node.text.strip():
         raise Fault(f"expected {wanted}, found an empty text", f"write {wanted}", node.position)
     read = " ".join(node.text.split()) if prose else node.text
     if _UNSEEN.search(read):
         raise Fault(
-            f"{shown(read)} contains control characters",
+            f"{quote_short(read)} contains control characters",
             "write it on one line, without escapes",
             node.position,
         )
     return read
 
 
-def address(node: Node, wanted: str = "a text") -> str:
+def read_address(node: Node, wanted: str = "a text") -> str:
     """Read a path, URI or pattern; credentials in it are an error."""
-    from deltaproto.redaction import confidential
+    from deltaproto.redaction import has_credentials
 
-    read = text(node, wanted)
-    if confidential(read):
+    read = read_text(node, wanted)
+    if has_credentials(read):
         raise Fault(
             "the address contains credentials, and addresses are shown and stored",
             "pass credentials by environment, profile or --storage-option instead",
@@ -116,7 +116,7 @@ def address(node: Node, wanted: str = "a text") -> str:
     return read
 
 
-def integer(node: Node, low: int, high: int) -> int:
+def read_integer(node: Node, low: int, high: int) -> int:
     """Read an unquoted decimal integer from `low` to `high`."""
     if (
         isinstance(node, Scalar)
@@ -125,74 +125,82 @@ def integer(node: Node, low: int, high: int) -> int:
         and low <= int(node.text) <= high
     ):
         return int(node.text)
-    raise wrong(node, f"a number from {low} to {high}")
+    raise unexpected_node(node, f"a number from {low} to {high}")
 
 
-def boolean(node: Node) -> bool:
+def read_boolean(node: Node) -> bool:
     """Read true or false; other YAML 1.1 spellings such as yes are errors."""
     if isinstance(node, Scalar) and node.plain and node.text.lower() in ("true", "false"):
         return node.text.lower() == "true"
-    raise wrong(node, "true or false")
+    raise unexpected_node(node, "true or false")
 
 
-def date(node: Node) -> datetime.date:
+def read_date(node: Node) -> datetime.date:
     """Read a date in the form YYYY-MM-DD, with or without quotes."""
     import datetime
 
     wanted = "a date such as 2026-12-31"
     if not isinstance(node, Scalar) or not re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", node.text):
-        raise wrong(node, wanted)
+        raise unexpected_node(node, wanted)
     try:
         return datetime.date.fromisoformat(node.text)
     except ValueError:
         raise Fault(f"{node.text} is not a valid date", f"write {wanted}", node.position) from None
 
 
-def choice(node: Node, known: Collection[str], what: str) -> str:
+def read_choice(node: Node, known: Collection[str], what: str) -> str:
     """Read one of `known`, with or without quotes: `off` counts as a text."""
-    if not isinstance(node, Scalar) or kind(node) is ScalarKind.NOTHING:
-        raise wrong(node, f"one of {', '.join(known)}" if len(known) < 10 else f"a {what}")
+    if not isinstance(node, Scalar) or scalar_kind(node) is ScalarKind.NOTHING:
+        raise unexpected_node(
+            node, f"one of {', '.join(known)}" if len(known) < 10 else f"a {what}"
+        )
     if node.text not in known:
-        raise Fault(f"unknown {what} {shown(node.text)}", nearest(node.text, known), node.position)
+        raise Fault(
+            f"unknown {what} {quote_short(node.text)}",
+            nearest_hint(node.text, known),
+            node.position,
+        )
     return node.text
 
 
-def items(node: Node, wanted: str = "a list") -> tuple[Node, ...]:
+def read_items(node: Node, wanted: str = "a list") -> tuple[Node, ...]:
     """Return the entries of a list."""
     if not isinstance(node, Sequence):
-        hint = "remove the key, or write []" if _nothing(node) else 'begin each entry with "- "'
-        raise wrong(node, wanted, hint)
+        hint = "remove the key, or write []" if _is_null(node) else 'begin each entry with "- "'
+        raise unexpected_node(node, wanted, hint)
     return node.items
 
 
-def names(node: Node, what: str, known: Collection[str]) -> tuple[str, ...]:
+def read_names(node: Node, what: str, known: Collection[str]) -> tuple[str, ...]:
     """Read a non-empty list of distinct names from `known`."""
     named: list[str] = []
-    for item in items(node, f"a list of {what} names"):
-        name = choice(item, known, f"{what} name")
+    for item in read_items(node, f"a list of {what} names"):
+        name = read_choice(item, known, f"{what} name")
         if name in named:
-            raise Fault(f"{shown(name)} is listed twice", "list it once", item.position)
+            raise Fault(f"{quote_short(name)} is listed twice", "list it once", item.position)
         named.append(name)
     if not named:
         raise Fault("the list is empty", "remove the key", node.position)
     return tuple(named)
 
 
-def pairs(node: Node, wanted: str = "a mapping") -> tuple[tuple[Scalar, Node], ...]:
+def read_pairs(node: Node, wanted: str = "a mapping") -> tuple[tuple[Scalar, Node], ...]:
     """Return the keys and values of a mapping."""
     if not isinstance(node, Mapping):
-        hint = "remove the key, or write {}" if _nothing(node) else 'write "key: value" lines'
-        raise wrong(node, wanted, hint)
+        hint = "remove the key, or write {}" if _is_null(node) else 'write "key: value" lines'
+        raise unexpected_node(node, wanted, hint)
     return node.pairs
 
 
-def fields(node: Node, known: Collection[str], required: Iterable[str] = ()) -> dict[str, Node]:
+def read_fields(
+    node: Node, known: Collection[str], required: Iterable[str] = ()
+) -> dict[str, Node]:
     """Return the values of a mapping, refusing unknown keys."""
     values: dict[str, Node] = {}
     faults = Faults()
-    for key, value in pairs(node):
+    for key, value in read_pairs(node):
         with faults.catching():
-            known_key(key, known)
+            require_known_key(key, known)
             values[key.text] = value
     for name in required:
         with faults.catching():
@@ -202,20 +210,22 @@ def fields(node: Node, known: Collection[str], required: Iterable[str] = ()) -> 
     return values
 
 
-def known_key(key: Scalar, known: Collection[str]) -> None:
+def require_known_key(key: Scalar, known: Collection[str]) -> None:
     """Refuse an unknown key."""
     if key.text not in known:
-        raise Fault(f"unknown key {shown(key.text)}", nearest(key.text, known), key.position)
+        raise Fault(
+            f"unknown key {quote_short(key.text)}", nearest_hint(key.text, known), key.position
+        )
 
 
-def _nothing(node: Node) -> bool:
-    return isinstance(node, Scalar) and kind(node) is ScalarKind.NOTHING
+def _is_null(node: Node) -> bool:
+    return isinstance(node, Scalar) and scalar_kind(node) is ScalarKind.NOTHING
 
 
-def _unquoted(scalar: Scalar) -> Fault:
+def _unquoted_fault(scalar: Scalar) -> Fault:
     import yaml
 
-    written = scalar.text[:SHOWN]
+    written = scalar.text[:MAX_QUOTED]
     try:
         value = yaml.safe_load(written)
     except (yaml.YAMLError, ValueError):

@@ -7,125 +7,127 @@ from types import MappingProxyType
 from typing import Any
 
 from deltaproto.policy.document import patterns, reader
-from deltaproto.policy.document.clients import declared
-from deltaproto.policy.document.errors import Fault, Faults, collected, shown
+from deltaproto.policy.document.clients import parse_declared_clients
+from deltaproto.policy.document.errors import Fault, Faults, parse_each, quote_short
 from deltaproto.policy.document.model import Levels, PolicySettings, TableEntry
 from deltaproto.policy.document.source import Node, Scalar
-from deltaproto.policy.document.windows import windows
+from deltaproto.policy.document.windows import parse_windows
 from deltaproto.policy.finding import Severity
 from deltaproto.protocol import feature_catalog
-from deltaproto.protocol.isolation import DECLARABLE, IsolationLevel
+from deltaproto.protocol.isolation import DECLARABLE_LEVELS, IsolationLevel
 from deltaproto.protocol.violations import READER_FEATURES_VERSION, WRITER_FEATURES_VERSION
 
 _OFF = "off"
 _LEVELS = (*(severity.value for severity in Severity), _OFF)
 
 
-def entries(node: Node, rules: Collection[str]) -> tuple[TableEntry, ...]:
+def parse_table_entries(node: Node, rules: Collection[str]) -> tuple[TableEntry, ...]:
     """Parse the table patterns of a policy, in file order.
 
     Raises:
         Fault: a pattern or setting is invalid.
     """
-    pairs = reader.pairs(node, "a mapping from patterns to settings")
-    return collected(lambda pair: _entry(*pair, rules), pairs)
+    pairs = reader.read_pairs(node, "a mapping from patterns to settings")
+    return parse_each(lambda pair: _parse_entry(*pair, rules), pairs)
 
 
-def _entry(key: Scalar, value: Node, rules: Collection[str]) -> TableEntry:
+def _parse_entry(key: Scalar, value: Node, rules: Collection[str]) -> TableEntry:
     faults = Faults()
     with faults.catching():
-        read = pattern(key)
+        read = parse_pattern(key)
     with faults.catching():
-        settings = _settings(value, rules)
+        settings = _parse_settings(value, rules)
     faults.check()
     return TableEntry(read, settings, key.position)
 
 
-def pattern(node: Node) -> str:
+def parse_pattern(node: Node) -> str:
     """Parse a table pattern."""
-    read = reader.address(node, "a table pattern")
-    problem = patterns.problem(read)
+    read = reader.read_address(node, "a table pattern")
+    problem = patterns.find_pattern_problem(read)
     if problem:
         raise Fault(
-            f"{shown(read)} can never match: {problem}",
+            f"{quote_short(read)} can never match: {problem}",
             "write a pattern such as main.sales.*, gold/** or s3://bucket/gold/**",
             node.position,
         )
     return read
 
 
-def severities(node: Node, rules: Collection[str]) -> Levels:
+def parse_severities(node: Node, rules: Collection[str]) -> Levels:
     """Parse severities by rule id; `off` needs no quotes."""
     levels: dict[str, Severity | None] = {}
     faults = Faults()
-    for key, value in reader.pairs(node, "a mapping from rules to severities"):
+    for key, value in reader.read_pairs(node, "a mapping from rules to severities"):
         with faults.catching():
-            level = reader.choice(value, _LEVELS, "severity")
-            levels[rule(key, rules)] = None if level == _OFF else Severity(level)
+            level = reader.read_choice(value, _LEVELS, "severity")
+            levels[parse_rule(key, rules)] = None if level == _OFF else Severity(level)
     faults.check()
     return MappingProxyType(levels)
 
 
-def rule(node: Node, rules: Collection[str]) -> str:
+def parse_rule(node: Node, rules: Collection[str]) -> str:
     """Parse a rule id."""
-    return reader.choice(node, sorted(rules), "rule")
+    return reader.read_choice(node, sorted(rules), "rule")
 
 
-def feature(node: Node) -> str:
+def parse_feature(node: Node) -> str:
     """Parse a feature name, in its exact spelling."""
-    name = reader.text(node, "the name of a feature")
-    if feature_catalog.find(name) is None:
-        known, near = feature_catalog.search(name[:100])
+    name = reader.read_text(node, "the name of a feature")
+    if feature_catalog.find_feature(name) is None:
+        known, near = feature_catalog.search_feature(name[:100])
         meant = (known.name,) if known else near[:1]
         hint = f'did you mean "{meant[0]}"?' if meant else "run deltaproto features for all names"
-        raise Fault(f"unknown feature {shown(name)}", hint, node.position)
+        raise Fault(f"unknown feature {quote_short(name)}", hint, node.position)
     return name
 
 
-def _settings(node: Node, rules: Collection[str]) -> PolicySettings:
-    values = reader.fields(node, PolicySettings._fields)
+def _parse_settings(node: Node, rules: Collection[str]) -> PolicySettings:
+    values = reader.read_fields(node, PolicySettings._fields)
     faults, read = Faults(), dict[str, Any]()
     for name, value in values.items():
         with faults.catching():
-            read[name] = _setting(name, value, values, rules)
+            read[name] = _parse_setting(name, value, values, rules)
     faults.check()
     settings = PolicySettings(**read)
-    _check(settings, values)
+    _validate_settings(settings, values)
     return settings
 
 
-def _setting(name: str, node: Node, values: Mapping[str, Node], rules: Collection[str]) -> object:
+def _parse_setting(
+    name: str, node: Node, values: Mapping[str, Node], rules: Collection[str]
+) -> object:
     match name:
         case "clients":
-            return declared(node)
+            return parse_declared_clients(node)
         case "max_reader_version" | "min_reader_version":
-            return reader.integer(node, 1, READER_FEATURES_VERSION)
+            return reader.read_integer(node, 1, READER_FEATURES_VERSION)
         case "max_writer_version" | "min_writer_version":
-            return reader.integer(node, 1, WRITER_FEATURES_VERSION)
+            return reader.read_integer(node, 1, WRITER_FEATURES_VERSION)
         case "isolation":
-            return _isolation(node)
+            return _parse_isolation(node)
         case "maintenance_windows":
-            return windows(node)
+            return parse_windows(node)
         case "require_properties":
-            return _properties(node)
+            return _parse_properties(node)
         case "severities":
-            return severities(node, rules)
+            return parse_severities(node, rules)
         case "forbid_features" | "require_features":
-            return _features(node)
-    return _replaces(values, name.removesuffix("_replace"))
+            return _parse_features(node)
+    return _parse_replaces(values, name.removesuffix("_replace"))
 
 
-def _replaces(values: Mapping[str, Node], name: str) -> bool:
+def _parse_replaces(values: Mapping[str, Node], name: str) -> bool:
     """Return True if the list replaces those of less specific patterns."""
     node = values.get(f"{name}_replace")
-    if node is None or not reader.boolean(node):
+    if node is None or not reader.read_boolean(node):
         return False
     if name not in values:
         raise Fault(f"{name}_replace without {name}", f'add "{name}:"', node.position)
     return True
 
 
-def _check(settings: PolicySettings, values: Mapping[str, Node]) -> None:
+def _validate_settings(settings: PolicySettings, values: Mapping[str, Node]) -> None:
     """Refuse contradictory settings."""
     for side, low, high in (
         ("reader", settings.min_reader_version, settings.max_reader_version),
@@ -146,11 +148,11 @@ def _check(settings: PolicySettings, values: Mapping[str, Node]) -> None:
         )
 
 
-def _features(node: Node) -> tuple[str, ...]:
+def _parse_features(node: Node) -> tuple[str, ...]:
     faults, named = Faults(), list[str]()
-    for item in reader.items(node, "a list of feature names"):
+    for item in reader.read_items(node, "a list of feature names"):
         with faults.catching():
-            each = feature(item)
+            each = parse_feature(item)
             if each in named:
                 raise Fault(f"{each} is listed twice", "list it once", item.position)
             named.append(each)
@@ -158,36 +160,36 @@ def _features(node: Node) -> tuple[str, ...]:
     return tuple(named)
 
 
-def _isolation(node: Node) -> IsolationLevel:
-    written = reader.text(node, "an isolation level")
+def _parse_isolation(node: Node) -> IsolationLevel:
+    written = reader.read_text(node, "an isolation level")
     folded = "".join(character for character in written.lower() if character not in " _-")
-    for level in DECLARABLE:
+    for level in DECLARABLE_LEVELS:
         if level.lower() == folded:
             return level
     raise Fault(
-        f"{shown(written)} is not an isolation level that tables can declare",
-        f"choose {' or '.join(DECLARABLE)}",
+        f"{quote_short(written)} is not an isolation level that tables can declare",
+        f"choose {' or '.join(DECLARABLE_LEVELS)}",
         node.position,
     )
 
 
-def _properties(node: Node) -> Mapping[str, str]:
+def _parse_properties(node: Node) -> Mapping[str, str]:
     return MappingProxyType(
         {
-            reader.text(key, "the name of a property"): _property(value)
-            for key, value in reader.pairs(node, "a mapping from properties to values")
+            reader.read_text(key, "the name of a property"): _parse_property(value)
+            for key, value in reader.read_pairs(node, "a mapping from properties to values")
         }
     )
 
 
-def _property(node: Node) -> str:
+def _parse_property(node: Node) -> str:
     """Read a property value: a text, or an integer, true or false, as written."""
     if isinstance(node, Scalar) and node.plain:
-        match reader.kind(node):
+        match reader.scalar_kind(node):
             case reader.ScalarKind.BOOLEAN:
-                return str(reader.boolean(node)).lower()
+                return str(reader.read_boolean(node)).lower()
             case reader.ScalarKind.INTEGER if node.text.isdecimal() and node.text[0] != "0":
                 return node.text
             case _ if node.text == "0":
                 return node.text
-    return reader.text(node, "the value of a property")
+    return reader.read_text(node, "the value of a property")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from deltaproto.policy.document.errors import Fault, Position, shown
+from deltaproto.policy.document.errors import Fault, Position, quote_short
 
 if TYPE_CHECKING:
     import yaml
@@ -24,7 +24,7 @@ _FORBIDDEN = re.compile(
     "[^\t\n\r\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
 )
 _MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
-EMPTY = "the file is empty"
+EMPTY_FILE = "the file is empty"
 _BEGIN = 'begin the file with "policy_version: 1"'
 
 
@@ -53,7 +53,7 @@ class Mapping(NamedTuple):
 Node: TypeAlias = Scalar | Sequence | Mapping
 
 
-def read(path: str) -> Node:
+def parse_file(path: str) -> Node:
     """Parse the file at `path`.
 
     Raises:
@@ -69,10 +69,10 @@ def read(path: str) -> Node:
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or str(error)
         raise Fault(f"cannot be read: {why}", "check the path and permissions") from None
-    return tree(_decoded(data))
+    return parse_text(_decode(data))
 
 
-def tree(text: str) -> Node:
+def parse_text(text: str) -> Node:
     """Parse `text`.
 
     Raises:
@@ -83,19 +83,19 @@ def tree(text: str) -> Node:
         raise Fault(
             f"control character U+{ord(forbidden[0]):04X}",
             "remove it",
-            _after(text[: forbidden.start()]),
+            _position_after(text[: forbidden.start()]),
         )
     import yaml
 
-    from deltaproto.policy.document.syntax import readable
+    from deltaproto.policy.document.syntax import to_fault
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    building = _Building()
+    building = _TreeBuilder()
     try:
         for event in yaml.parse(text, Loader=loader):
             building.take(event)
     except yaml.MarkedYAMLError as error:
-        raise readable(error, text) from None
+        raise to_fault(error, text) from None
     except (yaml.YAMLError, ValueError) as error:
         # The Python scanner raises a ValueError for "\U00110000".
         raise Fault(
@@ -103,11 +103,11 @@ def tree(text: str) -> Node:
         ) from None
     root = building.root
     if root is None or (isinstance(root, Scalar) and root.plain and not root.text):
-        raise Fault(EMPTY, _BEGIN, Position(1, 1))
+        raise Fault(EMPTY_FILE, _BEGIN, Position(1, 1))
     return root
 
 
-def _decoded(data: bytes) -> str:
+def _decode(data: bytes) -> str:
     start = Position(1, 1)
     if len(data) > MAX_BYTES:
         raise Fault("the file is larger than 1 MiB", "split or shorten it", start)
@@ -119,17 +119,17 @@ def _decoded(data: bytes) -> str:
         raise Fault(
             f"the file is not UTF-8: byte 0x{data[error.start]:02X}",
             "save it as UTF-8",
-            _after(data[: error.start].decode()),
+            _position_after(data[: error.start].decode()),
         ) from None
 
 
-def _after(text: str) -> Position:
+def _position_after(text: str) -> Position:
     """Return the position after `text`."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     return Position(len(lines), len(lines[-1]) + 1)
 
 
-class _Open:
+class _OpenCollection:
     """A collection that is still being parsed; a mapping alternates keys and values."""
 
     def __init__(self, position: Position, *, mapping: bool) -> None:
@@ -158,18 +158,18 @@ class _Open:
         first = self.keys.setdefault(key.text, key.position)
         if first is not key.position:
             raise Fault(
-                f"the key {shown(key.text)} is already at {first.line}:{first.column}",
+                f"the key {quote_short(key.text)} is already at {first.line}:{first.column}",
                 "keep one of the two",
                 key.position,
             )
 
 
-class _Building:
+class _TreeBuilder:
     """Builds the tree from parser events with its own stack, so depth is limited explicitly."""
 
     def __init__(self) -> None:
         self.root: Node | None = None
-        self._open: list[_Open] = []
+        self._open: list[_OpenCollection] = []
         self._documents = 0
         self._nodes = 0
 
@@ -198,7 +198,7 @@ class _Building:
                 if len(self._open) == MAX_DEPTH:
                     raise Fault(f"nested deeper than {MAX_DEPTH} levels", "flatten it", position)
                 mapping = isinstance(event, yaml.MappingStartEvent)
-                self._open.append(_Open(position, mapping=mapping))
+                self._open.append(_OpenCollection(position, mapping=mapping))
             case yaml.CollectionEndEvent():
                 self._add(self._open.pop().close())
 

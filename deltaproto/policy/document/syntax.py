@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import yaml
 
 
-def readable(error: yaml.MarkedYAMLError, text: str) -> Fault:
+def to_fault(error: yaml.MarkedYAMLError, text: str) -> Fault:
     """Convert the scanner error to a message with position and hint."""
     problem, context = error.problem or "", error.context or ""
     here = error.problem_mark or error.context_mark

@@ -85,7 +85,7 @@ _MODULES: tuple[ModuleType, ...] = (
 
 # Policy rules have `examine`. They are imported on first use, so a run that only inspects does
 # not pay for them.
-_OF_POLICY = (
+_POLICY_MODULES = (
     "client_refused",
     "client_wrong",
     "client_unknown",
@@ -114,12 +114,12 @@ _OF_POLICY = (
 @cache
 def _modules() -> tuple[ModuleType, ...]:
     """Import every module with a rule."""
-    return (*_MODULES, *_of_policy())
+    return (*_MODULES, *_policy_modules())
 
 
 @cache
-def _of_policy() -> tuple[ModuleType, ...]:
-    return tuple(importlib.import_module(f"{__name__}.{name}") for name in _OF_POLICY)
+def _policy_modules() -> tuple[ModuleType, ...]:
+    return tuple(importlib.import_module(f"{__name__}.{name}") for name in _POLICY_MODULES)
 
 
 def all_rules() -> tuple[Rule, ...]:
@@ -142,15 +142,15 @@ def find_rule(text: str) -> tuple[Rule, str] | None:
     return None
 
 
-def lint(subject: RuleContext) -> Iterator[Finding]:
+def run_table_rules(subject: RuleContext) -> Iterator[Finding]:
     """Yield every lint rule's findings, in rule order."""
     for module in _MODULES:
         if hasattr(module, "check"):
             yield from module.check(subject)
 
 
-def examine(case: PolicyContext) -> Iterator[Finding]:
+def run_policy_rules(case: PolicyContext) -> Iterator[Finding]:
     """Yield every policy rule's findings, in rule order."""
-    for module in _of_policy():
+    for module in _policy_modules():
         if hasattr(module, "examine"):
             yield from module.examine(case)

@@ -28,7 +28,7 @@ from deltaproto.policy.context import PolicyContext
 from deltaproto.policy.finding import Finding, Severity
 from deltaproto.policy.rule import Rule
 from deltaproto.policy.rules.drifted import span
-from deltaproto.protocol.isolation import PROPERTY, Levels
+from deltaproto.protocol.isolation import ISOLATION_PROPERTY, IsolationLevels
 
 RULE = Rule("DP223", "changed-since-baseline", Severity.WARNING, since="0.1.0")
 
@@ -44,7 +44,10 @@ def examine(case: PolicyContext) -> Iterator[Finding]:
             "if this was intended, save a new baseline, and restart the streams that read it",
             evidence=f"{before.id} then, {now.id} now",
         )
-    levels = [Levels(each.configuration.get(PROPERTY), each.isolation) for each in (before, now)]
+    levels = [
+        IsolationLevels(each.configuration.get(ISOLATION_PROPERTY), each.isolation)
+        for each in (before, now)
+    ]
     if said := levels[0].differ(levels[1]):
         yield RULE.finding(
             case.table,

@@ -35,7 +35,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from deltaproto.clients.matching import Verdict
-from deltaproto.policy.client_findings import about
+from deltaproto.policy.client_findings import verdict_findings
 from deltaproto.policy.context import PolicyContext
 from deltaproto.policy.finding import Finding, Severity
 from deltaproto.policy.rule import Rule
@@ -44,4 +44,4 @@ RULE = Rule("DP201", "client-refused", Severity.ERROR, since="0.1.0")
 
 
 def examine(case: PolicyContext) -> Iterator[Finding]:
-    return about(RULE, case, Verdict.REFUSED, "cannot")
+    return verdict_findings(RULE, case, Verdict.REFUSED, "cannot")

@@ -27,7 +27,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from deltaproto.clients.matching import Verdict
-from deltaproto.policy.client_findings import about
+from deltaproto.policy.client_findings import verdict_findings
 from deltaproto.policy.context import PolicyContext
 from deltaproto.policy.finding import Finding, Severity
 from deltaproto.policy.rule import Rule
@@ -36,6 +36,6 @@ RULE = Rule("DP202", "client-wrong", Severity.ERROR, since="0.1.0")
 
 
 def examine(case: PolicyContext) -> Iterator[Finding]:
-    return about(
+    return verdict_findings(
         RULE, case, Verdict.WRONG, "may silently return incorrect results when it tries to"
     )

@@ -38,11 +38,13 @@ RULE = Rule("DP143", "constraint-constructs", Severity.INFO, since="0.1.0")
 
 
 def check(subject: RuleContext) -> Iterator[Finding]:
-    found = {w: c for w, c in subject.contents.items() if w.startswith(requirements.EXPRESSION)}
+    found = {
+        w: c for w, c in subject.contents.items() if w.startswith(requirements.EXPRESSION_PREFIX)
+    }
     if not found:
         return
     names = ", ".join(dict.fromkeys(name for names in found.values() for name in names))
-    used = ", ".join(word.removeprefix(requirements.EXPRESSION) for word in found)
+    used = ", ".join(word.removeprefix(requirements.EXPRESSION_PREFIX) for word in found)
     yield RULE.finding(
         subject.table,
         f"constraints and generated columns ({names}) use {used}, which not every writer supports",

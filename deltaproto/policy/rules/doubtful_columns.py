@@ -45,7 +45,7 @@ def check(subject: RuleContext) -> Iterator[Finding]:
             names = ", ".join(subject.contents[word])
             yield RULE.finding(
                 subject.table,
-                f"{requirements.described(word)}: {names}",
+                f"{requirements.describe_hazard(word)}: {names}",
                 "find the commit that wrote the schema, and restore the version before it",
                 evidence=word,
             )

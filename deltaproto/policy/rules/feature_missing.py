@@ -44,7 +44,7 @@ from deltaproto.protocol.feature import (
     SchemaHas,
     Trait,
 )
-from deltaproto.protocol.layers import enabled
+from deltaproto.protocol.layers import evaluate_enablement
 
 RULE = Rule("DP103", "feature-missing", Severity.ERROR, since="0.1.0")
 
@@ -54,7 +54,7 @@ def check(subject: RuleContext) -> Iterator[Finding]:
     for rule, candidates in _by_need().items():
         if any(feature.name in subject.protocol.supported for feature in candidates):
             continue
-        on, shown = enabled(rule, metadata, domains)
+        on, shown = evaluate_enablement(rule, metadata, domains)
         if on:
             feature = candidates[0]
             yield RULE.finding(

@@ -58,5 +58,5 @@ def check(subject: RuleContext) -> Iterator[Finding]:
     }
     for word in (word for word, there in shown.items() if there):
         columns = ", ".join(subject.contents.get(word, ()))
-        text = f"{requirements.described(word)}{f' ({columns})' if columns else ''}"
+        text = f"{requirements.describe_hazard(word)}{f' ({columns})' if columns else ''}"
         yield RULE.finding(subject.table, text, _HINT, evidence=word)

@@ -34,7 +34,7 @@ RULE = Rule("DP205", "forbidden-feature", Severity.ERROR, since="0.1.0")
 def examine(case: PolicyContext) -> Iterator[Finding]:
     protocol = case.facts.protocol
     for name in sorted(protocol.supported & set(case.settings.forbid_features or ())):
-        drop = feature_catalog.record(name).drop
+        drop = feature_catalog.feature_record(name).drop
         can_go = bool(drop.delta_spark or drop.databricks)
         how = "listed" if name in protocol.listed else f"implied by {protocol}"
         yield RULE.finding(

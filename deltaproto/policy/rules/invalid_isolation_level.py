@@ -27,17 +27,17 @@ from collections.abc import Iterator
 from deltaproto.policy.context import RuleContext
 from deltaproto.policy.finding import Finding, Severity
 from deltaproto.policy.rule import Rule
-from deltaproto.protocol.isolation import PROPERTY, isolation
+from deltaproto.protocol.isolation import ISOLATION_PROPERTY, evaluate_isolation
 
 RULE = Rule("DP113", "invalid-isolation-level", Severity.ERROR, since="0.1.0")
 
 
 def check(subject: RuleContext) -> Iterator[Finding]:
-    declared = subject.state.metadata.property(PROPERTY)
-    if not isolation(declared).valid:
+    declared = subject.state.metadata.property(ISOLATION_PROPERTY)
+    if not evaluate_isolation(declared).valid:
         yield RULE.finding(
             subject.table,
-            f"{PROPERTY} is {declared!r}, not Serializable or WriteSerializable",
+            f"{ISOLATION_PROPERTY} is {declared!r}, not Serializable or WriteSerializable",
             "set it to Serializable, or unset it",
-            evidence=f"{PROPERTY}={declared}",
+            evidence=f"{ISOLATION_PROPERTY}={declared}",
         )

@@ -30,7 +30,7 @@ from collections.abc import Iterator
 from deltaproto.policy.context import RuleContext
 from deltaproto.policy.finding import Finding, Severity
 from deltaproto.policy.rule import Rule
-from deltaproto.protocol.isolation import PROPERTY as ISOLATION
+from deltaproto.protocol.isolation import ISOLATION_PROPERTY as ISOLATION
 
 RULE = Rule("DP150", "invalid-property-value", Severity.ERROR, since="0.1.0")
 
@@ -42,13 +42,13 @@ def check(subject: RuleContext) -> Iterator[Finding]:
     if not keys:
         return
     # Imported only for tables that have properties: every start imports the rules.
-    from deltaproto.protocol.properties import wanted
+    from deltaproto.protocol.properties import expected_value
 
     for key in keys:
         value = stored[key]
         if value is None:
             continue
-        instead = wanted(key, value, on_databricks=True)
+        instead = expected_value(key, value, on_databricks=True)
         if instead is not None:
             yield RULE.finding(
                 subject.table,

@@ -29,7 +29,7 @@ from collections.abc import Iterator
 from deltaproto.policy.context import PolicyContext
 from deltaproto.policy.finding import Finding, Severity
 from deltaproto.policy.rule import Rule
-from deltaproto.protocol.isolation import isolation
+from deltaproto.protocol.isolation import evaluate_isolation
 
 RULE = Rule("DP208", "isolation-differs", Severity.ERROR, since="0.1.0")
 
@@ -38,7 +38,7 @@ def examine(case: PolicyContext) -> Iterator[Finding]:
     wanted = case.settings.isolation
     if wanted is None:
         return
-    at_best = {str(engine): level for engine, level in isolation(wanted).effective.items()}
+    at_best = {str(engine): level for engine, level in evaluate_isolation(wanted).effective.items()}
     differing = [
         f"{level or 'refused'} on {engine}"
         for engine, level in case.facts.isolation.items()

@@ -30,14 +30,14 @@ from collections.abc import Iterator
 from deltaproto.policy.context import RuleContext
 from deltaproto.policy.finding import Finding, Severity
 from deltaproto.policy.rule import Rule
-from deltaproto.protocol.violations import Breach
+from deltaproto.protocol.violations import ViolationKind
 
 RULE = Rule("DP102", "reader-feature-unlisted", Severity.ERROR, since="0.1.0")
 
 
 def check(subject: RuleContext) -> Iterator[Finding]:
     for violation in subject.violations:
-        if violation.breach is Breach.NOT_IN_WRITER_LIST:
+        if violation.breach is ViolationKind.NOT_IN_WRITER_LIST:
             yield RULE.finding(
                 subject.table,
                 violation.message,

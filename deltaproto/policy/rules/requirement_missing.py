@@ -31,7 +31,7 @@ from collections.abc import Iterator
 from deltaproto.policy.context import RuleContext
 from deltaproto.policy.finding import Finding, Severity
 from deltaproto.policy.rule import Rule
-from deltaproto.protocol.feature import Need, Requirement
+from deltaproto.protocol.feature import Requirement, RequirementKind
 from deltaproto.protocol.layers import FeatureState
 
 RULE = Rule("DP104", "requirement-missing", Severity.ERROR, since="0.1.0")
@@ -55,14 +55,14 @@ def check(subject: RuleContext) -> Iterator[Finding]:
 def _broken(state: FeatureState, requirement: Requirement, states: dict[str, FeatureState]) -> str:
     name = requirement.feature
     other = states.get(name)
-    if requirement.need in (Need.SUPPORTED, Need.ENABLED) and other is None:
+    if requirement.need in (RequirementKind.SUPPORTED, RequirementKind.ENABLED) and other is None:
         return f"requires {name}, which the protocol does not support"
     if not state.enabled:
         return ""
-    if requirement.need is Need.ENABLED and other is not None and other.enabled is False:
+    if requirement.need is RequirementKind.ENABLED and other is not None and other.enabled is False:
         return f"is enabled and requires {name} to be enabled too"
-    if requirement.need is Need.NOT_SUPPORTED and other is not None:
+    if requirement.need is RequirementKind.NOT_SUPPORTED and other is not None:
         return f"is enabled and excludes {name}, which the protocol supports"
-    if requirement.need is Need.NOT_ENABLED and other is not None and other.enabled:
+    if requirement.need is RequirementKind.NOT_ENABLED and other is not None and other.enabled:
         return f"is enabled and excludes {name}, which is enabled"
     return ""

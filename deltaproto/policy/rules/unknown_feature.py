@@ -48,7 +48,7 @@ def check(subject: RuleContext) -> Iterator[Finding]:
         # Each search compares the name with the whole catalog.
         searched += 1
         meant, near = (
-            feature_catalog.search(state.name) if searched <= _MOST_SEARCHED else (None, ())
+            feature_catalog.search_feature(state.name) if searched <= _MOST_SEARCHED else (None, ())
         )
         guess = meant.name if meant else ", ".join(near)
         yield RULE.finding(

@@ -80,4 +80,6 @@ def _unasked(state: FeatureState, change: ProtocolChange, added: frozenset[str])
         return False
     if "minreaderversion" in parameters or "minwriterversion" in parameters:
         return False
-    return not any(state.name in feature_catalog.record(name).required_features for name in added)
+    return not any(
+        state.name in feature_catalog.feature_record(name).required_features for name in added
+    )

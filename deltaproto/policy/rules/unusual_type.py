@@ -40,9 +40,9 @@ RULE = Rule("DP141", "unusual-type", Severity.WARNING, since="0.1.0")
 
 def check(subject: RuleContext) -> Iterator[Finding]:
     for word, columns in subject.contents.items():
-        if not word.startswith(requirements.TYPE):
+        if not word.startswith(requirements.TYPE_PREFIX):
             continue
-        kind, names = word.removeprefix(requirements.TYPE), ", ".join(columns)
+        kind, names = word.removeprefix(requirements.TYPE_PREFIX), ", ".join(columns)
         yield RULE.finding(
             subject.table,
             f"{names}: the type {kind} is not in the Delta specification, and some clients "

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from deltaproto.protocol.feature import Drop, DropRefusal, Need, Requirement, Trigger
+from deltaproto.protocol.feature import (
+    DropBehavior,
+    DropRefusal,
+    EnablementTrigger,
+    Requirement,
+    RequirementKind,
+)
 
-NEVER = Drop(delta_spark=None, databricks=None, commits=(0, 0))
+NEVER_DROPPED = DropBehavior(delta_spark=None, databricks=None, commits=(0, 0))
 
 VALID_NAMES = "PROTOCOL.md#valid-feature-names-in-table-features"
 DROP_PAGE = "learn.microsoft.com/azure/databricks/tables/features/drop-feature"
@@ -13,32 +19,32 @@ COMPATIBILITY_PAGE = "learn.microsoft.com/azure/databricks/tables/features/featu
 COLLATION_PAGE = "learn.microsoft.com/azure/databricks/tables/features/collation"
 
 
-def by_hand(name: str, note: str = "") -> Trigger:
+def feature_property_trigger(name: str, note: str = "") -> EnablementTrigger:
     """Return the property that adds feature `name` to a protocol without enabling it."""
-    return Trigger(f"delta.feature.{name}=supported", by="feature-property", note=note)
+    return EnablementTrigger(f"delta.feature.{name}=supported", by="feature-property", note=note)
 
 
-def supported(*names: str, source: str) -> tuple[Requirement, ...]:
+def requires_supported(*names: str, source: str) -> tuple[Requirement, ...]:
     """Return a requirement per name: it must be listed in the protocol."""
-    return tuple(Requirement(Need.SUPPORTED, name, source) for name in names)
+    return tuple(Requirement(RequirementKind.SUPPORTED, name, source) for name in names)
 
 
-def enabled(*names: str, source: str) -> tuple[Requirement, ...]:
+def requires_enabled(*names: str, source: str) -> tuple[Requirement, ...]:
     """Return a requirement per name: it must be listed and enabled."""
-    return tuple(Requirement(Need.ENABLED, name, source) for name in names)
+    return tuple(Requirement(RequirementKind.ENABLED, name, source) for name in names)
 
 
-def not_enabled(*names: str, source: str) -> tuple[Requirement, ...]:
+def requires_not_enabled(*names: str, source: str) -> tuple[Requirement, ...]:
     """Return a requirement per name: it may be listed, but must be disabled."""
-    return tuple(Requirement(Need.NOT_ENABLED, name, source) for name in names)
+    return tuple(Requirement(RequirementKind.NOT_ENABLED, name, source) for name in names)
 
 
-def not_supported(*names: str, source: str) -> tuple[Requirement, ...]:
+def requires_not_supported(*names: str, source: str) -> tuple[Requirement, ...]:
     """Return a requirement per name: it must not be in the protocol."""
-    return tuple(Requirement(Need.NOT_SUPPORTED, name, source) for name in names)
+    return tuple(Requirement(RequirementKind.NOT_SUPPORTED, name, source) for name in names)
 
 
-def needed_by(*dependents: str) -> DropRefusal:
+def dependent_refusal(*dependents: str) -> DropRefusal:
     """Return the refusal to drop a feature while one of `dependents` is in the protocol."""
     return DropRefusal(
         when=f"the protocol lists a feature that requires it ({', '.join(dependents)})",

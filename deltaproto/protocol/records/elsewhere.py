@@ -4,32 +4,32 @@ from __future__ import annotations
 
 from deltaproto.protocol.feature import (
     AlwaysWhenSupported,
-    Dispute,
-    Drop,
+    AuthorityDispute,
+    DropBehavior,
+    EnablementTrigger,
     Feature,
     FeatureKind,
     FeatureStatus,
+    FirstVersions,
     PropertyIs,
     PropertyPrefix,
     SchemaHas,
-    Since,
     Trait,
-    Trigger,
 )
 from deltaproto.protocol.records.common import (
     COLLATION_PAGE,
     COMPATIBILITY_PAGE,
     DROP_LEGACY_PAGE,
-    NEVER,
-    enabled,
-    supported,
+    NEVER_DROPPED,
+    requires_enabled,
+    requires_supported,
 )
 
-_NOWHERE = Since(delta_spark=None, databricks=None)
+_NOWHERE = FirstVersions(delta_spark=None, databricks=None)
 _REJECTED = "Delta Spark 4.4.0 rejects the name."
 _REDIRECT = "TableFeature.scala (registered only in tests), TableRedirect.scala"
 _COLLATED = "protocol_rfcs/collated-string-type.md"
-_COLLATION_DISPUTE = Dispute(
+_COLLATION_DISPUTE = AuthorityDispute(
     about="whether readers must support the feature",
     oss="writer-only: the RFC and Delta Kernel (Java) put it in writerFeatures, so a client that "
     "does not support it may read, and compares strings byte by byte",
@@ -48,16 +48,16 @@ RECORDS: tuple[Feature, ...] = (
         min_reader=1,
         min_writer=7,
         enablement=SchemaHas(Trait.COLLATION),
-        triggers=(Trigger("column type STRING COLLATE name", by="schema"),),
+        triggers=(EnablementTrigger("column type STRING COLLATE name", by="schema"),),
         switch_off="ALTER TABLE … ALTER COLUMN … TYPE STRING COLLATE UTF8_BINARY, for each column",
-        requires=supported("domainMetadata", source=_COLLATED),
-        since=Since(
+        requires=requires_supported("domainMetadata", source=_COLLATED),
+        since=FirstVersions(
             delta_spark=None,
             databricks="16.1",
             databricks_note="From the table of minimum runtimes; the newest collation page says "
             "16.4 LTS.",
         ),
-        drop=Drop(
+        drop=DropBehavior(
             delta_spark=None,
             databricks="16.4 LTS",
             commits=(0, 0),
@@ -80,20 +80,20 @@ RECORDS: tuple[Feature, ...] = (
         min_writer=7,
         enablement=SchemaHas(Trait.COLLATION),
         triggers=(
-            Trigger(
+            EnablementTrigger(
                 "column type STRING COLLATE name",
                 by="schema",
                 note="Runtimes of the preview added this name; newer ones add collations.",
             ),
         ),
         switch_off="ALTER TABLE … ALTER COLUMN … TYPE STRING COLLATE UTF8_BINARY, for each column",
-        requires=supported("domainMetadata", source=_COLLATED),
-        since=Since(
+        requires=requires_supported("domainMetadata", source=_COLLATED),
+        since=FirstVersions(
             delta_spark=None,
             databricks="16.1",
             databricks_note="The page at that time allowed 15.4 to read such tables.",
         ),
-        drop=Drop(
+        drop=DropBehavior(
             delta_spark=None,
             databricks="16.1",
             commits=(0, 0),
@@ -114,7 +114,7 @@ RECORDS: tuple[Feature, ...] = (
         min_writer=7,
         enablement=PropertyPrefix("delta.redirectReaderWriter-preview"),
         since=_NOWHERE,
-        drop=NEVER,
+        drop=NEVER_DROPPED,
         notes=("Delta Spark registers it only in its own tests; a normal session rejects it.",),
         sources=(_REDIRECT,),
     ),
@@ -127,7 +127,7 @@ RECORDS: tuple[Feature, ...] = (
         min_writer=7,
         enablement=PropertyPrefix("delta.redirectWriterOnly-preview"),
         since=_NOWHERE,
-        drop=NEVER,
+        drop=NEVER_DROPPED,
         notes=("Delta Spark registers it only in its own tests; a normal session rejects it.",),
         sources=(_REDIRECT,),
     ),
@@ -140,12 +140,14 @@ RECORDS: tuple[Feature, ...] = (
         min_writer=7,
         enablement=AlwaysWhenSupported(),
         requires=(
-            *enabled("inCommitTimestamp", source="delta-kernel-rs CATALOG_OWNED_PREVIEW_INFO"),
-            *supported("vacuumProtocolCheck", source="TableFeature.scala at tag v4.0.0"),
+            *requires_enabled(
+                "inCommitTimestamp", source="delta-kernel-rs CATALOG_OWNED_PREVIEW_INFO"
+            ),
+            *requires_supported("vacuumProtocolCheck", source="TableFeature.scala at tag v4.0.0"),
         ),
         renamed_to="catalogManaged",
-        since=Since(delta_spark="4.0.0", databricks=None),
-        drop=NEVER,
+        since=FirstVersions(delta_spark="4.0.0", databricks=None),
+        drop=NEVER_DROPPED,
         notes=(
             "Only Delta Spark 4.0.0 supports it; 4.0.1 and later reject it, without migration.",
             "delta-kernel-rs still reads and writes it.",
@@ -162,7 +164,7 @@ RECORDS: tuple[Feature, ...] = (
         enablement=AlwaysWhenSupported(),
         renamed_to="catalogManaged",
         since=_NOWHERE,
-        drop=NEVER,
+        drop=NEVER_DROPPED,
         notes=("No released client accepts it; it occurs only in test logs of delta-rs.",),
         sources=("delta-rs crates/core/tests/data_err_logs",),
     ),
@@ -174,11 +176,11 @@ RECORDS: tuple[Feature, ...] = (
         min_reader=1,
         min_writer=7,
         enablement=PropertyIs("delta.enableInCommitTimestamps-preview"),
-        triggers=(Trigger("delta.enableInCommitTimestamps-preview=true", by="property"),),
+        triggers=(EnablementTrigger("delta.enableInCommitTimestamps-preview=true", by="property"),),
         switch_off="delta.enableInCommitTimestamps-preview=false",
         renamed_to="inCommitTimestamp",
-        since=Since(delta_spark="3.2.0", databricks=None),
-        drop=Drop(
+        since=FirstVersions(delta_spark="3.2.0", databricks=None),
+        drop=DropBehavior(
             delta_spark="3.2.0",
             databricks=None,
             commits=(1, 2),
@@ -198,7 +200,7 @@ RECORDS: tuple[Feature, ...] = (
         enablement=PropertyPrefix("delta.managedCommits.commitOwner-dev"),
         renamed_to="coordinatedCommits-preview",
         since=_NOWHERE,
-        drop=NEVER,
+        drop=NEVER_DROPPED,
         notes=("It was reader-writer; coordinatedCommits-preview is writer-only.", _REJECTED),
         sources=("TableFeature.scala at tag v3.2.0", "protocol_rfcs/rejected/managed-commits.md"),
     ),
@@ -211,7 +213,7 @@ RECORDS: tuple[Feature, ...] = (
         min_writer=7,
         enablement=PropertyPrefix("delta.managedCommit.commitOwner"),
         since=_NOWHERE,
-        drop=NEVER,
+        drop=NEVER_DROPPED,
         notes=("No release wrote it; catalogManaged replaced it.", _REJECTED),
         sources=("protocol_rfcs/rejected/managed-commits.md",),
     ),
@@ -225,7 +227,7 @@ RECORDS: tuple[Feature, ...] = (
         enablement=PropertyIs("delta.enableRowIds"),
         renamed_to="rowTracking",
         since=_NOWHERE,
-        drop=NEVER,
+        drop=NEVER_DROPPED,
         notes=(_REJECTED,),
         sources=("TableFeature.scala at tag v2.4.0", "DeltaConfig.scala at tag v2.4.0"),
     ),

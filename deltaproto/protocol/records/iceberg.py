@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from deltaproto.protocol.feature import (
+    EnablementTrigger,
     Feature,
     FeatureKind,
     FeatureStatus,
+    FirstVersions,
     PropertyIs,
-    Since,
-    Trigger,
 )
 from deltaproto.protocol.records.common import (
     COMPATIBILITY_PAGE,
-    NEVER,
+    NEVER_DROPPED,
     VALID_NAMES,
-    enabled,
-    not_enabled,
-    not_supported,
+    requires_enabled,
+    requires_not_enabled,
+    requires_not_supported,
 )
 
 _V1 = "PROTOCOL.md#writer-requirements-for-icebergcompatv1"
@@ -43,19 +43,19 @@ RECORDS: tuple[Feature, ...] = (
         min_reader=1,
         min_writer=7,
         enablement=PropertyIs("delta.enableIcebergCompatV1"),
-        triggers=(Trigger("delta.enableIcebergCompatV1=true", by="property"),),
+        triggers=(EnablementTrigger("delta.enableIcebergCompatV1=true", by="property"),),
         switch_off="delta.enableIcebergCompatV1=false",
         requires=(
-            *enabled("columnMapping", source=_V1),
-            *not_supported("deletionVectors", source=_V1),
-            *not_enabled("icebergCompatV2", "icebergCompatV3", source=_ONE_VERSION),
+            *requires_enabled("columnMapping", source=_V1),
+            *requires_not_supported("deletionVectors", source=_V1),
+            *requires_not_enabled("icebergCompatV2", "icebergCompatV3", source=_ONE_VERSION),
         ),
-        since=Since(
+        since=FirstVersions(
             delta_spark="3.0.0",
             databricks="13.3 LTS",
             databricks_note=_UNIFORM.strip(),
         ),
-        drop=NEVER,
+        drop=NEVER_DROPPED,
         notes=(
             "It keeps columnMapping in the protocol permanently, even if disabled.",
             (
@@ -80,8 +80,8 @@ RECORDS: tuple[Feature, ...] = (
         min_writer=7,
         enablement=PropertyIs("delta.enableIcebergCompatV2"),
         triggers=(
-            Trigger("delta.enableIcebergCompatV2=true", by="property"),
-            Trigger(
+            EnablementTrigger("delta.enableIcebergCompatV2=true", by="property"),
+            EnablementTrigger(
                 "REORG TABLE … APPLY (UPGRADE UNIFORM(ICEBERG_COMPAT_VERSION=2))",
                 by="command",
                 new_tables=False,
@@ -90,17 +90,17 @@ RECORDS: tuple[Feature, ...] = (
         ),
         switch_off="delta.enableIcebergCompatV2=false",
         requires=(
-            *enabled("columnMapping", source=_V2),
-            *not_enabled("deletionVectors", source=_V2),
-            *not_enabled("icebergCompatV1", "icebergCompatV3", source=_ONE_VERSION),
+            *requires_enabled("columnMapping", source=_V2),
+            *requires_not_enabled("deletionVectors", source=_V2),
+            *requires_not_enabled("icebergCompatV1", "icebergCompatV3", source=_ONE_VERSION),
         ),
-        since=Since(
+        since=FirstVersions(
             delta_spark="3.1.0",
             databricks="14.3 LTS",
             databricks_note=_UNIFORM + "The page on Iceberg reads, which describes this version, "
             "requires 14.3 LTS for writers.",
         ),
-        drop=NEVER,
+        drop=NEVER_DROPPED,
         notes=(
             "It keeps columnMapping in the protocol permanently, even if disabled.",
             "On an existing table, the property fails unless column mapping is already enabled.",
@@ -122,23 +122,23 @@ RECORDS: tuple[Feature, ...] = (
         min_writer=7,
         enablement=PropertyIs("delta.enableIcebergCompatV3"),
         triggers=(
-            Trigger(
+            EnablementTrigger(
                 "delta.enableIcebergCompatV3=true",
                 by="property",
                 note="ALTER TABLE refuses it while row tracking is already enabled.",
             ),
         ),
         requires=(
-            *enabled("columnMapping", "rowTracking", source=_V3),
-            *not_enabled("icebergCompatV1", "icebergCompatV2", source=_ONE_VERSION),
+            *requires_enabled("columnMapping", "rowTracking", source=_V3),
+            *requires_not_enabled("icebergCompatV1", "icebergCompatV2", source=_ONE_VERSION),
         ),
-        since=Since(
+        since=FirstVersions(
             delta_spark="4.3.0",
             databricks="18.0",
             databricks_note="From the Databricks page on Iceberg v3; its preview version names "
             "17.3, its newest version 18 LTS.",
         ),
-        drop=NEVER,
+        drop=NEVER_DROPPED,
         notes=(
             "Delta Spark refuses to set the property back to false on an existing table.",
             "On an existing table, column mapping must already be enabled; row tracking is added.",
@@ -161,7 +161,7 @@ RECORDS: tuple[Feature, ...] = (
         min_writer=7,
         enablement=PropertyIs("delta.enableIcebergWriterCompatV1"),
         triggers=(
-            Trigger(
+            EnablementTrigger(
                 "delta.enableIcebergWriterCompatV1=true",
                 by="property",
                 existing_tables=False,
@@ -169,9 +169,11 @@ RECORDS: tuple[Feature, ...] = (
             ),
         ),
         requires=(
-            *enabled("icebergCompatV2", "columnMapping", source=_WRITER_V1),
-            *not_supported("allowColumnDefaults", "collations", "variantType", source=_WRITER_V1),
-            *not_enabled(
+            *requires_enabled("icebergCompatV2", "columnMapping", source=_WRITER_V1),
+            *requires_not_supported(
+                "allowColumnDefaults", "collations", "variantType", source=_WRITER_V1
+            ),
+            *requires_not_enabled(
                 "changeDataFeed",
                 "checkConstraints",
                 "generatedColumns",
@@ -180,8 +182,8 @@ RECORDS: tuple[Feature, ...] = (
                 source=_WRITER_V1,
             ),
         ),
-        since=Since(delta_spark=None, databricks=None),
-        drop=NEVER,
+        since=FirstVersions(delta_spark=None, databricks=None),
+        drop=NEVER_DROPPED,
         notes=(
             _ID_MODE,
             (
@@ -202,7 +204,7 @@ RECORDS: tuple[Feature, ...] = (
         min_writer=7,
         enablement=PropertyIs("delta.enableIcebergWriterCompatV3"),
         triggers=(
-            Trigger(
+            EnablementTrigger(
                 "delta.enableIcebergWriterCompatV3=true",
                 by="property",
                 existing_tables=False,
@@ -210,8 +212,8 @@ RECORDS: tuple[Feature, ...] = (
             ),
         ),
         requires=(
-            *enabled("icebergCompatV3", "columnMapping", source=_WRITER_V3),
-            *not_enabled(
+            *requires_enabled("icebergCompatV3", "columnMapping", source=_WRITER_V3),
+            *requires_not_enabled(
                 "changeDataFeed",
                 "checkConstraints",
                 "generatedColumns",
@@ -219,8 +221,8 @@ RECORDS: tuple[Feature, ...] = (
                 source=_COMMON_CHECKS,
             ),
         ),
-        since=Since(delta_spark=None, databricks=None),
-        drop=NEVER,
+        since=FirstVersions(delta_spark=None, databricks=None),
+        drop=NEVER_DROPPED,
         notes=(
             _ID_MODE,
             "No RFC describes it yet; Delta Kernel (Java) is the only source.",

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from deltaproto.protocol.feature import (
     EVERY_RUNTIME,
-    Drop,
+    DropBehavior,
     DropRefusal,
+    EnablementTrigger,
     Feature,
     FeatureKind,
     FeatureStatus,
+    FirstVersions,
     PropertyIs,
     PropertyPrefix,
     SchemaHas,
-    Since,
     Trace,
     Trait,
-    Trigger,
 )
 from deltaproto.protocol.records.common import (
     COMPATIBILITY_PAGE,
     DROP_LEGACY_PAGE,
     DROP_PAGE,
-    NEVER,
+    NEVER_DROPPED,
     VALID_NAMES,
-    needed_by,
+    dependent_refusal,
 )
 
 RECORDS: tuple[Feature, ...] = (
@@ -35,15 +35,15 @@ RECORDS: tuple[Feature, ...] = (
         min_reader=1,
         min_writer=2,
         enablement=PropertyIs("delta.appendOnly"),
-        triggers=(Trigger("delta.appendOnly=true", by="property"),),
+        triggers=(EnablementTrigger("delta.appendOnly=true", by="property"),),
         switch_off="delta.appendOnly=false",
-        since=Since(
+        since=FirstVersions(
             delta_spark="0.1.0",
             databricks=EVERY_RUNTIME,
             databricks_note="Part of what Databricks calls basic functionality; not listed in "
             "its table of minimum runtimes.",
         ),
-        drop=NEVER,
+        drop=NEVER_DROPPED,
         notes=("A named table feature since Delta 2.3.0; before, implied by writer version 2.",),
         sources=(
             "PROTOCOL.md#append-only-tables",
@@ -60,7 +60,7 @@ RECORDS: tuple[Feature, ...] = (
         min_writer=2,
         enablement=SchemaHas(Trait.NON_NULLABLE),
         triggers=(
-            Trigger(
+            EnablementTrigger(
                 "column NOT NULL",
                 by="schema",
                 existing_tables=False,
@@ -69,13 +69,13 @@ RECORDS: tuple[Feature, ...] = (
             ),
         ),
         switch_off="ALTER TABLE … ALTER COLUMN … DROP NOT NULL, for each such column",
-        since=Since(
+        since=FirstVersions(
             delta_spark="0.1.0",
             databricks=EVERY_RUNTIME,
             databricks_note="Part of what Databricks calls basic functionality; not listed in "
             "its table of minimum runtimes.",
         ),
-        drop=NEVER,
+        drop=NEVER_DROPPED,
         notes=(
             "A named table feature since Delta 2.3.0; before, implied by writer version 2.",
             (
@@ -97,10 +97,10 @@ RECORDS: tuple[Feature, ...] = (
         min_reader=1,
         min_writer=3,
         enablement=PropertyPrefix("delta.constraints."),
-        triggers=(Trigger("ALTER TABLE … ADD CONSTRAINT … CHECK (…)", by="command"),),
+        triggers=(EnablementTrigger("ALTER TABLE … ADD CONSTRAINT … CHECK (…)", by="command"),),
         switch_off="ALTER TABLE … DROP CONSTRAINT, for each constraint",
-        since=Since(delta_spark="0.8.0", databricks=EVERY_RUNTIME),
-        drop=Drop(
+        since=FirstVersions(delta_spark="0.8.0", databricks=EVERY_RUNTIME),
+        drop=DropBehavior(
             delta_spark="3.3.0",
             databricks="14.3 LTS",
             refusals=(
@@ -137,11 +137,11 @@ RECORDS: tuple[Feature, ...] = (
         enablement=PropertyIs(
             "delta.enableChangeDataFeed", older=("delta.enableChangeDataCapture",)
         ),
-        triggers=(Trigger("delta.enableChangeDataFeed=true", by="property"),),
+        triggers=(EnablementTrigger("delta.enableChangeDataFeed=true", by="property"),),
         switch_off="delta.enableChangeDataFeed=false",
         traces=(Trace.CHANGE_FILES,),
-        since=Since(delta_spark="2.0.0", databricks=EVERY_RUNTIME),
-        drop=NEVER,
+        since=FirstVersions(delta_spark="2.0.0", databricks=EVERY_RUNTIME),
+        drop=NEVER_DROPPED,
         notes=(
             "Delta also accepts the older key delta.enableChangeDataCapture.",
             (
@@ -159,10 +159,10 @@ RECORDS: tuple[Feature, ...] = (
         min_reader=1,
         min_writer=4,
         enablement=SchemaHas(Trait.GENERATED),
-        triggers=(Trigger("column GENERATED ALWAYS AS (expression)", by="schema"),),
+        triggers=(EnablementTrigger("column GENERATED ALWAYS AS (expression)", by="schema"),),
         switch_off="drop the generated columns",
-        since=Since(delta_spark="1.0.0", databricks=EVERY_RUNTIME),
-        drop=NEVER,
+        since=FirstVersions(delta_spark="1.0.0", databricks=EVERY_RUNTIME),
+        drop=NEVER_DROPPED,
         notes=("Dropping a column requires column mapping, which is a separate feature.",),
         sources=(
             "PROTOCOL.md#generated-columns",
@@ -178,8 +178,8 @@ RECORDS: tuple[Feature, ...] = (
         min_writer=5,
         enablement=PropertyIs("delta.columnMapping.mode", values=("name", "id")),
         triggers=(
-            Trigger("delta.columnMapping.mode=name", by="property"),
-            Trigger(
+            EnablementTrigger("delta.columnMapping.mode=name", by="property"),
+            EnablementTrigger(
                 "delta.columnMapping.mode=id",
                 by="property",
                 existing_tables=False,
@@ -187,8 +187,8 @@ RECORDS: tuple[Feature, ...] = (
             ),
         ),
         switch_off="delta.columnMapping.mode=none (rewrites every data file)",
-        since=Since(delta_spark="1.2.0", databricks=EVERY_RUNTIME),
-        drop=Drop(
+        since=FirstVersions(delta_spark="1.2.0", databricks=EVERY_RUNTIME),
+        drop=DropBehavior(
             delta_spark="3.3.0",
             databricks="15.3",
             commits=(4, 5),
@@ -201,7 +201,7 @@ RECORDS: tuple[Feature, ...] = (
                     error="DELTA_INVALID_COLUMN_NAMES_WHEN_REMOVING_COLUMN_MAPPING",
                     remedy="Rename those columns first.",
                 ),
-                needed_by(
+                dependent_refusal(
                     "icebergCompatV1",
                     "icebergCompatV2",
                     "icebergCompatV3",
@@ -238,7 +238,7 @@ RECORDS: tuple[Feature, ...] = (
         min_writer=6,
         enablement=SchemaHas(Trait.IDENTITY),
         triggers=(
-            Trigger(
+            EnablementTrigger(
                 "column GENERATED … AS IDENTITY",
                 by="schema",
                 existing_tables=False,
@@ -246,13 +246,13 @@ RECORDS: tuple[Feature, ...] = (
             ),
         ),
         switch_off="drop the identity columns",
-        since=Since(
+        since=FirstVersions(
             delta_spark="3.3.0",
             databricks=EVERY_RUNTIME,
             databricks_note="The Databricks page names 10.4 LTS as the first runtime with "
             "identity columns.",
         ),
-        drop=NEVER,
+        drop=NEVER_DROPPED,
         notes=(
             "Concurrent transactions are not supported on a table with an identity column.",
             "Delta 2.3.0 supported the name; 2.4 to 3.2 did not accept it in production.",

@@ -5,24 +5,24 @@ from __future__ import annotations
 from deltaproto.protocol.feature import (
     AlwaysWhenSupported,
     DomainHas,
+    EnablementTrigger,
     Feature,
     FeatureKind,
     FeatureStatus,
+    FirstVersions,
     PropertyIs,
     SchemaHas,
-    Since,
     Trait,
-    Trigger,
 )
 from deltaproto.protocol.records.common import (
-    NEVER,
-    by_hand,
-    enabled,
-    not_enabled,
-    supported,
+    NEVER_DROPPED,
+    feature_property_trigger,
+    requires_enabled,
+    requires_not_enabled,
+    requires_supported,
 )
 
-_NOWHERE = Since(delta_spark=None, databricks=None)
+_NOWHERE = FirstVersions(delta_spark=None, databricks=None)
 _REJECTED = "Delta Spark 4.4.0 rejects the name."
 _ADAPTIVE = "protocol_rfcs/iceberg-v4-metadata.md"
 _EXPRESSIONS = "protocol_rfcs/clustering-expressions.md"
@@ -39,18 +39,18 @@ RECORDS: tuple[Feature, ...] = (
         min_writer=7,
         enablement=AlwaysWhenSupported(),
         requires=(
-            *enabled(
+            *requires_enabled(
                 "columnMapping",
                 "rowTracking",
                 "deletionVectors",
                 "inCommitTimestamp",
                 source=_ADAPTIVE,
             ),
-            *supported("domainMetadata", source=_ADAPTIVE),
-            *not_enabled("v2Checkpoint", source=_ADAPTIVE),
+            *requires_supported("domainMetadata", source=_ADAPTIVE),
+            *requires_not_enabled("v2Checkpoint", source=_ADAPTIVE),
         ),
         since=_NOWHERE,
-        drop=NEVER,
+        drop=NEVER_DROPPED,
         notes=("Delta 4.4.0 and delta-kernel-rs write the name adaptiveMetadata-preview.",),
         sources=(_ADAPTIVE,),
     ),
@@ -62,9 +62,9 @@ RECORDS: tuple[Feature, ...] = (
         min_reader=1,
         min_writer=7,
         enablement=DomainHas("delta.clustering", "transforms"),
-        requires=supported("clustering", "domainMetadata", source=_EXPRESSIONS),
+        requires=requires_supported("clustering", "domainMetadata", source=_EXPRESSIONS),
         since=_NOWHERE,
-        drop=NEVER,
+        drop=NEVER_DROPPED,
         notes=(
             "A writer must keep statistics for each expression, as it does for clustering columns.",
             _REJECTED,
@@ -79,11 +79,11 @@ RECORDS: tuple[Feature, ...] = (
         min_reader=1,
         min_writer=7,
         enablement=AlwaysWhenSupported(),
-        requires=supported(
+        requires=requires_supported(
             "columnMapping", source="protocol_rfcs/column-mapping-usage-tracking.md"
         ),
         since=_NOWHERE,
-        drop=NEVER,
+        drop=NEVER_DROPPED,
         notes=("The result is stored in delta.columnMapping.hasDroppedOrRenamed.", _REJECTED),
         sources=("protocol_rfcs/column-mapping-usage-tracking.md",),
     ),
@@ -95,9 +95,9 @@ RECORDS: tuple[Feature, ...] = (
         min_reader=3,
         min_writer=7,
         enablement=AlwaysWhenSupported(),
-        requires=enabled("columnMapping", source=_COLUMN_FILES),
+        requires=requires_enabled("columnMapping", source=_COLUMN_FILES),
         since=_NOWHERE,
-        drop=NEVER,
+        drop=NEVER_DROPPED,
         notes=(
             "A reader that ignores the column files returns the old values of updated columns.",
             _REJECTED,
@@ -116,11 +116,11 @@ RECORDS: tuple[Feature, ...] = (
         min_reader=1,
         min_writer=7,
         enablement=PropertyIs("delta.enableIcebergNativeV4"),
-        triggers=(Trigger("delta.enableIcebergNativeV4=true", by="property"),),
+        triggers=(EnablementTrigger("delta.enableIcebergNativeV4=true", by="property"),),
         switch_off="delta.enableIcebergNativeV4=false, only as part of removing the feature",
         requires=(
-            *supported("adaptiveMetadata", source=_NATIVE),
-            *not_enabled(
+            *requires_supported("adaptiveMetadata", source=_NATIVE),
+            *requires_not_enabled(
                 "icebergCompatV1",
                 "icebergCompatV2",
                 "icebergCompatV3",
@@ -134,7 +134,7 @@ RECORDS: tuple[Feature, ...] = (
             ),
         ),
         since=_NOWHERE,
-        drop=NEVER,
+        drop=NEVER_DROPPED,
         notes=(
             (
                 "Column mapping must be by id, and a column cannot be BYTE or SHORT. The protocol "
@@ -156,11 +156,17 @@ RECORDS: tuple[Feature, ...] = (
         min_reader=3,
         min_writer=7,
         enablement=SchemaHas(Trait.TIMESTAMP_NANOS),
-        triggers=(by_hand("timestampNanos", note="delta-rs adds it through add_feature."),),
+        triggers=(
+            feature_property_trigger(
+                "timestampNanos", note="delta-rs adds it through add_feature."
+            ),
+        ),
         switch_off="drop the nanosecond timestamp columns",
-        requires=supported("timestampNtz", source="protocol_rfcs/nanosecond-timestamps.md"),
+        requires=requires_supported(
+            "timestampNtz", source="protocol_rfcs/nanosecond-timestamps.md"
+        ),
         since=_NOWHERE,
-        drop=NEVER,
+        drop=NEVER_DROPPED,
         notes=(
             (
                 "delta-rs can write it before any release of Delta Spark supports it, and then "

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from deltaproto.protocol.feature import (
     AlwaysWhenSupported,
-    Drop,
+    DropBehavior,
     DropRefusal,
+    EnablementTrigger,
     Feature,
     FeatureKind,
     FeatureStatus,
+    FirstVersions,
     PropertyIs,
-    Since,
     Trace,
-    Trigger,
 )
 from deltaproto.protocol.records.common import (
     DROP_LEGACY_PAGE,
     DROP_PAGE,
-    NEVER,
+    NEVER_DROPPED,
     VALID_NAMES,
-    by_hand,
-    enabled,
-    needed_by,
-    not_enabled,
-    supported,
+    dependent_refusal,
+    feature_property_trigger,
+    requires_enabled,
+    requires_not_enabled,
+    requires_supported,
 )
 
 _ADAPTIVE = "TableFeature.scala AdaptiveMetadataTableFeature"
@@ -38,18 +38,18 @@ RECORDS: tuple[Feature, ...] = (
         min_reader=3,
         min_writer=7,
         enablement=PropertyIs("delta.enableDeletionVectors"),
-        triggers=(Trigger("delta.enableDeletionVectors=true", by="property"),),
+        triggers=(EnablementTrigger("delta.enableDeletionVectors=true", by="property"),),
         switch_off="delta.enableDeletionVectors=false",
         traces=(Trace.DELETION_VECTORS,),
-        since=Since(delta_spark="2.3.0", databricks="12.2 LTS"),
-        drop=Drop(
+        since=FirstVersions(delta_spark="2.3.0", databricks="12.2 LTS"),
+        drop=DropBehavior(
             delta_spark="4.0.0",
             databricks="14.1",
             commits=(5, 7),
             preparation=("UNSET TBLPROPERTIES", "REORG", "Deletion Vector Tombstones"),
             rewrites="affected",
             protects_history=True,
-            refusals=(needed_by("adaptiveMetadata-preview"),),
+            refusals=(dependent_refusal("adaptiveMetadata-preview"),),
             note="UNSET only if deletion vectors are writable or present, REORG only if a data "
             "file has one, the tombstone commit always. Above 10,000 tombstones that commit is not "
             "retried after a conflict. On Databricks, 14.1 is the preview that requires TRUNCATE "
@@ -77,16 +77,16 @@ RECORDS: tuple[Feature, ...] = (
         min_reader=3,
         min_writer=7,
         enablement=PropertyIs("delta.checkpointPolicy", values=("v2",)),
-        triggers=(Trigger("delta.checkpointPolicy=v2", by="property"),),
+        triggers=(EnablementTrigger("delta.checkpointPolicy=v2", by="property"),),
         switch_off="delta.checkpointPolicy=classic",
         traces=(Trace.V2_CHECKPOINT,),
-        since=Since(
+        since=FirstVersions(
             delta_spark="3.0.0",
             databricks="13.3 LTS",
             databricks_note="From the Databricks page on checkpoint V2; tables with liquid "
             "clustering get it by default from 14.1.",
         ),
-        drop=Drop(
+        drop=DropBehavior(
             delta_spark="3.1.0",
             databricks="14.1",
             commits=(4, 5),
@@ -118,14 +118,14 @@ RECORDS: tuple[Feature, ...] = (
         min_reader=3,
         min_writer=7,
         enablement=AlwaysWhenSupported(),
-        triggers=(by_hand("vacuumProtocolCheck"),),
-        since=Since(delta_spark="3.2.0", databricks=None),
-        drop=Drop(
+        triggers=(feature_property_trigger("vacuumProtocolCheck"),),
+        since=FirstVersions(delta_spark="3.2.0", databricks=None),
+        drop=DropBehavior(
             delta_spark="3.3.0",
             databricks=None,
             commits=(4, 4),
             protects_history=True,
-            refusals=(needed_by("catalogManaged", "coordinatedCommits-preview"),),
+            refusals=(dependent_refusal("catalogManaged", "coordinatedCommits-preview"),),
             note="It leaves no traces, so one DROP FEATURE … TRUNCATE HISTORY removes it "
             "immediately without checkpointProtection, but deletes history older than 24 hours.",
         ),
@@ -150,7 +150,7 @@ RECORDS: tuple[Feature, ...] = (
         min_writer=7,
         enablement=AlwaysWhenSupported(),
         triggers=(
-            by_hand(
+            feature_property_trigger(
                 "catalogManaged",
                 note="OSS Delta accepts it only from a catalog, and only at table creation; "
                 "Databricks can also enable it for existing Unity Catalog tables from runtime "
@@ -158,19 +158,21 @@ RECORDS: tuple[Feature, ...] = (
             ),
         ),
         requires=(
-            *enabled(
+            *requires_enabled(
                 "inCommitTimestamp",
                 source="PROTOCOL.md#writer-requirements-for-catalog-managed-tables",
             ),
-            *supported("vacuumProtocolCheck", source="TableFeature.scala CatalogOwnedTableFeature"),
+            *requires_supported(
+                "vacuumProtocolCheck", source="TableFeature.scala CatalogOwnedTableFeature"
+            ),
         ),
-        since=Since(
+        since=FirstVersions(
             delta_spark="4.0.1",
             databricks="16.4",
             databricks_note="For reading, writing and creating; enabling or disabling it on an "
             "existing table requires 18.0.",
         ),
-        drop=Drop(
+        drop=DropBehavior(
             delta_spark=None,
             databricks="18.0",
             commits=(0, 0),
@@ -206,7 +208,7 @@ RECORDS: tuple[Feature, ...] = (
         min_writer=7,
         enablement=AlwaysWhenSupported(),
         triggers=(
-            Trigger(
+            EnablementTrigger(
                 "delta.feature.adaptiveMetadata-preview=supported",
                 by="feature-property",
                 existing_tables=False,
@@ -214,14 +216,14 @@ RECORDS: tuple[Feature, ...] = (
             ),
         ),
         requires=(
-            *supported("catalogManaged", source=f"{_ADAPTIVE}.requiredFeatures"),
-            *enabled("rowTracking", source=_ADAPTIVE_SWITCHES),
-            *supported("domainMetadata", source=f"{_ADAPTIVE}.requiredFeatures"),
-            *enabled("deletionVectors", "columnMapping", source=_ADAPTIVE_SWITCHES),
-            *not_enabled("v2Checkpoint", source="protocol_rfcs/iceberg-v4-metadata.md"),
+            *requires_supported("catalogManaged", source=f"{_ADAPTIVE}.requiredFeatures"),
+            *requires_enabled("rowTracking", source=_ADAPTIVE_SWITCHES),
+            *requires_supported("domainMetadata", source=f"{_ADAPTIVE}.requiredFeatures"),
+            *requires_enabled("deletionVectors", "columnMapping", source=_ADAPTIVE_SWITCHES),
+            *requires_not_enabled("v2Checkpoint", source="protocol_rfcs/iceberg-v4-metadata.md"),
         ),
-        since=Since(delta_spark="4.4.0", databricks=None),
-        drop=NEVER,
+        since=FirstVersions(delta_spark="4.4.0", databricks=None),
+        drop=NEVER_DROPPED,
         notes=(
             "Delta 4.4.0 requires column mapping in id mode; the RFC also allows name mode.",
             (

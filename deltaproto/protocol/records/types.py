@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from deltaproto.protocol.feature import (
-    Drop,
+    DropBehavior,
     DropRefusal,
+    EnablementTrigger,
     Feature,
     FeatureKind,
     FeatureStatus,
+    FirstVersions,
     PropertyIs,
     SchemaHas,
-    Since,
     Trait,
-    Trigger,
 )
 from deltaproto.protocol.records.common import (
     COMPATIBILITY_PAGE,
     DROP_LEGACY_PAGE,
-    NEVER,
+    NEVER_DROPPED,
     VALID_NAMES,
-    by_hand,
+    feature_property_trigger,
 )
 
 _WIDENING_PAGE = "learn.microsoft.com/azure/databricks/tables/features/type-widening"
@@ -49,19 +49,19 @@ RECORDS: tuple[Feature, ...] = (
         min_writer=7,
         enablement=SchemaHas(Trait.TIMESTAMP_NTZ),
         triggers=(
-            Trigger(
+            EnablementTrigger(
                 "column type TIMESTAMP_NTZ",
                 by="schema",
                 existing_tables=False,
                 note="On an existing table it stops with "
                 "DELTA_FEATURES_REQUIRE_MANUAL_ENABLEMENT until the feature is added manually.",
             ),
-            by_hand("timestampNtz"),
+            feature_property_trigger("timestampNtz"),
         ),
         switch_off="drop the TIMESTAMP_NTZ columns",
         aliases=("timestampWithoutTimezone",),
-        since=Since(delta_spark="2.4.0", databricks="13.3 LTS"),
-        drop=NEVER,
+        since=FirstVersions(delta_spark="2.4.0", databricks="13.3 LTS"),
+        drop=NEVER_DROPPED,
         notes=(
             (
                 "Some logs have the name timestampWithoutTimezone, which is not in the spec; "
@@ -83,15 +83,15 @@ RECORDS: tuple[Feature, ...] = (
         min_writer=7,
         enablement=PropertyIs("delta.enableTypeWidening"),
         triggers=(
-            Trigger(
+            EnablementTrigger(
                 "delta.enableTypeWidening=true",
                 by="property",
                 note="Adds nothing when typeWidening-preview is already supported.",
             ),
         ),
         switch_off="delta.enableTypeWidening=false",
-        since=Since(delta_spark="3.3.0", databricks="15.4 LTS"),
-        drop=Drop(
+        since=FirstVersions(delta_spark="3.3.0", databricks="15.4 LTS"),
+        drop=DropBehavior(
             delta_spark="3.3.0",
             databricks=None,
             commits=(4, 7),
@@ -118,14 +118,18 @@ RECORDS: tuple[Feature, ...] = (
         min_reader=3,
         min_writer=7,
         enablement=PropertyIs("delta.enableTypeWidening"),
-        triggers=(by_hand("typeWidening-preview", note="In Delta 3.2 the property added it."),),
+        triggers=(
+            feature_property_trigger(
+                "typeWidening-preview", note="In Delta 3.2 the property added it."
+            ),
+        ),
         switch_off="delta.enableTypeWidening=false",
-        since=Since(
+        since=FirstVersions(
             delta_spark="3.2.0",
             databricks="15.4 LTS",
             databricks_note="Older pages name 15.2, as a public preview.",
         ),
-        drop=Drop(
+        drop=DropBehavior(
             delta_spark="3.2.0",
             databricks="15.4 LTS",
             commits=(4, 7),
@@ -151,7 +155,7 @@ RECORDS: tuple[Feature, ...] = (
         min_writer=7,
         enablement=SchemaHas(Trait.GEOSPATIAL),
         triggers=(
-            Trigger(
+            EnablementTrigger(
                 "column type GEOMETRY or GEOGRAPHY",
                 by="schema",
                 note="Refused unless spark.databricks.delta.geo.preview.enabled is true; the "
@@ -160,8 +164,8 @@ RECORDS: tuple[Feature, ...] = (
         ),
         switch_off="drop the GEOMETRY and GEOGRAPHY columns",
         aliases=("GeospatialType",),
-        since=Since(delta_spark="4.3.0", databricks=None, databricks_note=_GEO_RUNTIME),
-        drop=Drop(
+        since=FirstVersions(delta_spark="4.3.0", databricks=None, databricks_note=_GEO_RUNTIME),
+        drop=DropBehavior(
             delta_spark="4.3.0",
             databricks=None,
             commits=(4, 4),
@@ -179,10 +183,10 @@ RECORDS: tuple[Feature, ...] = (
         min_reader=3,
         min_writer=7,
         enablement=SchemaHas(Trait.GEOSPATIAL),
-        triggers=(by_hand("geospatial-dev"),),
+        triggers=(feature_property_trigger("geospatial-dev"),),
         switch_off="drop the GEOMETRY and GEOGRAPHY columns",
-        since=Since(delta_spark="4.3.0", databricks=None, databricks_note=_GEO_RUNTIME),
-        drop=Drop(
+        since=FirstVersions(delta_spark="4.3.0", databricks=None, databricks_note=_GEO_RUNTIME),
+        drop=DropBehavior(
             delta_spark="4.3.0",
             databricks=None,
             commits=(4, 4),

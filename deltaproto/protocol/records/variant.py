@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from deltaproto.protocol.feature import (
-    Drop,
+    DropBehavior,
+    EnablementTrigger,
     Feature,
     FeatureKind,
     FeatureStatus,
+    FirstVersions,
     PropertyIs,
     SchemaHas,
-    Since,
     Trait,
-    Trigger,
 )
 from deltaproto.protocol.records.common import (
     COMPATIBILITY_PAGE,
-    NEVER,
-    by_hand,
-    supported,
+    NEVER_DROPPED,
+    feature_property_trigger,
+    requires_supported,
 )
 
 _SHREDDING_PAGE = "learn.microsoft.com/azure/databricks/tables/features/variant-shredding"
@@ -32,15 +32,15 @@ RECORDS: tuple[Feature, ...] = (
         min_writer=7,
         enablement=SchemaHas(Trait.VARIANT),
         triggers=(
-            Trigger(
+            EnablementTrigger(
                 "column type VARIANT",
                 by="schema",
                 note="Adds nothing when variantType-preview is already supported.",
             ),
         ),
         switch_off="drop the VARIANT columns",
-        since=Since(delta_spark="4.0.0", databricks="15.4 LTS"),
-        drop=NEVER,
+        since=FirstVersions(delta_spark="4.0.0", databricks="15.4 LTS"),
+        drop=NEVER_DROPPED,
         notes=("delta-rs 1.6.6 sometimes adds it without a VARIANT column.",),
         sources=("PROTOCOL.md#variant-data-type", COMPATIBILITY_PAGE),
     ),
@@ -53,8 +53,8 @@ RECORDS: tuple[Feature, ...] = (
         min_writer=7,
         enablement=SchemaHas(Trait.VARIANT),
         triggers=(
-            by_hand("variantType-preview"),
-            Trigger(
+            feature_property_trigger("variantType-preview"),
+            EnablementTrigger(
                 "column type VARIANT",
                 by="schema",
                 note="Only while spark.databricks.delta.variant.forceUsePreviewTableFeature is "
@@ -62,8 +62,8 @@ RECORDS: tuple[Feature, ...] = (
             ),
         ),
         switch_off="drop the VARIANT columns",
-        since=Since(delta_spark="3.3.0", databricks=None),
-        drop=NEVER,
+        since=FirstVersions(delta_spark="3.3.0", databricks=None),
+        drop=NEVER_DROPPED,
         notes=("Same file format as variantType; both names can be listed together.",),
         sources=("TableFeature.scala VariantTypePreviewTableFeature",),
     ),
@@ -76,8 +76,8 @@ RECORDS: tuple[Feature, ...] = (
         min_writer=7,
         enablement=PropertyIs("delta.enableVariantShredding"),
         triggers=(
-            by_hand("variantShredding"),
-            Trigger(
+            feature_property_trigger("variantShredding"),
+            EnablementTrigger(
                 "delta.enableVariantShredding=true",
                 by="property",
                 note="Adds variantShredding-preview instead unless spark.databricks.delta."
@@ -85,9 +85,9 @@ RECORDS: tuple[Feature, ...] = (
             ),
         ),
         switch_off="delta.enableVariantShredding=false",
-        requires=supported("variantType", source="PROTOCOL.md#variant-shredding"),
-        since=Since(delta_spark="4.1.0", databricks="17.3"),
-        drop=Drop(
+        requires=requires_supported("variantType", source="PROTOCOL.md#variant-shredding"),
+        since=FirstVersions(delta_spark="4.1.0", databricks="17.3"),
+        drop=DropBehavior(
             delta_spark=None,
             databricks="17.3",
             commits=(0, 0),
@@ -109,15 +109,15 @@ RECORDS: tuple[Feature, ...] = (
         min_writer=7,
         enablement=PropertyIs("delta.enableVariantShredding"),
         triggers=(
-            Trigger(
+            EnablementTrigger(
                 "delta.enableVariantShredding=true",
                 by="property",
                 note="Adds nothing when variantShredding is already supported.",
             ),
         ),
         switch_off="delta.enableVariantShredding=false",
-        since=Since(delta_spark="4.0.0", databricks="17.2"),
-        drop=Drop(
+        since=FirstVersions(delta_spark="4.0.0", databricks="17.2"),
+        drop=DropBehavior(
             delta_spark=None,
             databricks="17.2",
             commits=(0, 0),

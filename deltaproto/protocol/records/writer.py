@@ -4,28 +4,28 @@ from __future__ import annotations
 
 from deltaproto.protocol.feature import (
     AlwaysWhenSupported,
-    Dispute,
+    AuthorityDispute,
     DomainHas,
-    Drop,
+    DropBehavior,
     DropRefusal,
+    EnablementTrigger,
     Feature,
     FeatureKind,
     FeatureStatus,
+    FirstVersions,
     PropertyIs,
     SchemaHas,
-    Since,
     Trace,
     Trait,
-    Trigger,
 )
 from deltaproto.protocol.records.common import (
     COMPATIBILITY_PAGE,
     DROP_PAGE,
-    NEVER,
+    NEVER_DROPPED,
     VALID_NAMES,
-    by_hand,
-    needed_by,
-    supported,
+    dependent_refusal,
+    feature_property_trigger,
+    requires_supported,
 )
 
 RECORDS: tuple[Feature, ...] = (
@@ -38,28 +38,28 @@ RECORDS: tuple[Feature, ...] = (
         min_writer=7,
         enablement=PropertyIs("delta.enableRowTracking"),
         triggers=(
-            Trigger(
+            EnablementTrigger(
                 "delta.enableRowTracking=true",
                 by="property",
                 note="On an existing table, backfill commits first assign ids to all files.",
             ),
         ),
         switch_off="delta.enableRowTracking=false",
-        requires=supported("domainMetadata", source="PROTOCOL.md#row-tracking"),
+        requires=requires_supported("domainMetadata", source="PROTOCOL.md#row-tracking"),
         traces=(Trace.ROW_IDS,),
-        since=Since(
+        since=FirstVersions(
             delta_spark="3.2.0",
             databricks="14.3 LTS",
             databricks_note="The row tracking page says 14.1; the table of minimum runtimes for "
             "full support says 14.3 LTS.",
         ),
-        drop=Drop(
+        drop=DropBehavior(
             delta_spark="4.1.0",
             databricks="16.3",
             commits=(1, 3),
             preparation=("SET TBLPROPERTIES", "ROW TRACKING UNBACKFILL"),
             refusals=(
-                needed_by("icebergCompatV3", "adaptiveMetadata-preview"),
+                dependent_refusal("icebergCompatV3", "adaptiveMetadata-preview"),
                 DropRefusal(
                     when="a backfill of row ids runs concurrently",
                     error="DELTA_ROW_TRACKING_BACKFILL_RUNNING_CONCURRENTLY_WITH_UNBACKFILL",
@@ -93,16 +93,22 @@ RECORDS: tuple[Feature, ...] = (
         min_reader=1,
         min_writer=7,
         enablement=AlwaysWhenSupported(),
-        triggers=(by_hand("domainMetadata", note="It is usually added by another feature."),),
+        triggers=(
+            feature_property_trigger(
+                "domainMetadata", note="It is usually added by another feature."
+            ),
+        ),
         traces=(Trace.DOMAINS,),
-        since=Since(delta_spark="3.0.0", databricks=None),
-        drop=Drop(
+        since=FirstVersions(delta_spark="3.0.0", databricks=None),
+        drop=DropBehavior(
             delta_spark="4.1.0",
             databricks=None,
             commits=(1, 2),
             preparation=("DOMAIN METADATA CLEANUP",),
             refusals=(
-                needed_by("rowTracking", "clustering", "collations", "adaptiveMetadata-preview"),
+                dependent_refusal(
+                    "rowTracking", "clustering", "collations", "adaptiveMetadata-preview"
+                ),
             ),
             note="The clean-up commit is omitted if the table has no domain.",
         ),
@@ -124,19 +130,19 @@ RECORDS: tuple[Feature, ...] = (
         min_writer=7,
         enablement=DomainHas("delta.clustering", "clusteringColumns"),
         triggers=(
-            Trigger(
+            EnablementTrigger(
                 "CLUSTER BY (columns)",
                 by="command",
                 note="delta.feature.clustering is rejected, and so is a partitioned table.",
             ),
         ),
         switch_off="ALTER TABLE … CLUSTER BY NONE",
-        requires=supported("domainMetadata", source="PROTOCOL.md#clustered-table"),
+        requires=requires_supported("domainMetadata", source="PROTOCOL.md#clustered-table"),
         aliases=("ClusteredTable",),
-        since=Since(delta_spark="3.1.0", databricks="13.3 LTS"),
-        drop=NEVER,
+        since=FirstVersions(delta_spark="3.1.0", databricks="13.3 LTS"),
+        drop=NEVER_DROPPED,
         disputes=(
-            Dispute(
+            AuthorityDispute(
                 about="whether readers must support the feature",
                 oss="writer-only: PROTOCOL.md and Delta Spark put it only in writerFeatures, so "
                 "a clustered table can stay at reader version 1",
@@ -166,8 +172,8 @@ RECORDS: tuple[Feature, ...] = (
         min_writer=7,
         enablement=SchemaHas(Trait.DEFAULT),
         triggers=(
-            by_hand("allowColumnDefaults"),
-            Trigger(
+            feature_property_trigger("allowColumnDefaults"),
+            EnablementTrigger(
                 "column DEFAULT value",
                 by="schema",
                 new_tables=False,
@@ -177,8 +183,8 @@ RECORDS: tuple[Feature, ...] = (
             ),
         ),
         switch_off="ALTER TABLE … ALTER COLUMN … DROP DEFAULT, for each such column",
-        since=Since(delta_spark="3.1.0", databricks=None),
-        drop=NEVER,
+        since=FirstVersions(delta_spark="3.1.0", databricks=None),
+        drop=NEVER_DROPPED,
         notes=(
             "A new column cannot get its default in the statement that adds it.",
             "delta-kernel-rs treats it as enabled whenever it is supported.",
@@ -198,11 +204,11 @@ RECORDS: tuple[Feature, ...] = (
         min_writer=7,
         enablement=AlwaysWhenSupported(),
         triggers=(
-            Trigger("delta.enableMaterializePartitionColumnsFeature=true", by="property"),
-            by_hand("materializePartitionColumns"),
+            EnablementTrigger("delta.enableMaterializePartitionColumnsFeature=true", by="property"),
+            feature_property_trigger("materializePartitionColumns"),
         ),
-        since=Since(delta_spark="4.1.0", databricks=None),
-        drop=Drop(
+        since=FirstVersions(delta_spark="4.1.0", databricks=None),
+        drop=DropBehavior(
             delta_spark="4.1.0",
             databricks=None,
             commits=(1, 1),

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from deltaproto.protocol.feature import (
     AlwaysWhenSupported,
-    Drop,
+    DropBehavior,
     DropRefusal,
+    EnablementTrigger,
     Feature,
     FeatureKind,
     FeatureStatus,
+    FirstVersions,
     PropertyIs,
     PropertyPrefix,
-    Since,
     Trace,
-    Trigger,
 )
 from deltaproto.protocol.records.common import (
     COMPATIBILITY_PAGE,
     DROP_PAGE,
-    needed_by,
-    supported,
+    dependent_refusal,
+    requires_supported,
 )
 
 _COORDINATOR = "delta.coordinatedCommits.commitCoordinator-preview"
@@ -33,17 +33,17 @@ RECORDS: tuple[Feature, ...] = (
         min_reader=1,
         min_writer=7,
         enablement=PropertyIs("delta.enableInCommitTimestamps"),
-        triggers=(Trigger("delta.enableInCommitTimestamps=true", by="property"),),
+        triggers=(EnablementTrigger("delta.enableInCommitTimestamps=true", by="property"),),
         switch_off="delta.enableInCommitTimestamps=false",
         traces=(Trace.COMMIT_TIMESTAMP,),
-        since=Since(delta_spark="3.3.0", databricks=None),
-        drop=Drop(
+        since=FirstVersions(delta_spark="3.3.0", databricks=None),
+        drop=DropBehavior(
             delta_spark="3.3.0",
             databricks=None,
             commits=(1, 2),
             preparation=("UNSET TBLPROPERTIES",),
             refusals=(
-                needed_by(
+                dependent_refusal(
                     "catalogManaged", "coordinatedCommits-preview", "adaptiveMetadata-preview"
                 ),
             ),
@@ -67,19 +67,19 @@ RECORDS: tuple[Feature, ...] = (
         min_writer=7,
         enablement=AlwaysWhenSupported(),
         triggers=(
-            Trigger(
+            EnablementTrigger(
                 "ALTER TABLE … DROP FEATURE, without TRUNCATE HISTORY",
                 by="command",
                 note="Added by the drop of a feature whose history needs protection.",
             ),
         ),
-        since=Since(
+        since=FirstVersions(
             delta_spark="3.3.0",
             databricks="16.3",
             databricks_note="Called protected checkpoints there; all runtimes are documented to "
             "read and write tables that list it.",
         ),
-        drop=Drop(
+        drop=DropBehavior(
             delta_spark="3.3.0",
             databricks="16.3",
             commits=(2, 3),
@@ -129,14 +129,14 @@ RECORDS: tuple[Feature, ...] = (
         min_reader=1,
         min_writer=7,
         enablement=PropertyPrefix(_COORDINATOR),
-        triggers=(Trigger(f"{_COORDINATOR}=<name>", by="property"),),
-        requires=supported(
+        triggers=(EnablementTrigger(f"{_COORDINATOR}=<name>", by="property"),),
+        requires=requires_supported(
             "inCommitTimestamp",
             "vacuumProtocolCheck",
             source="TableFeature.scala CoordinatedCommitsTableFeature.requiredFeatures",
         ),
-        since=Since(delta_spark="3.3.0", databricks=None),
-        drop=Drop(
+        since=FirstVersions(delta_spark="3.3.0", databricks=None),
+        drop=DropBehavior(
             delta_spark="3.3.0",
             databricks=None,
             commits=(1, 2),

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from deltaproto.certification.entry import Left
+from deltaproto.certification.entry import Discrepancy
 from deltaproto.certification.fixtures.case import ReferenceTable
 from deltaproto.clients.measurement import (
     MeasuredOutcome,
@@ -42,7 +42,7 @@ class Certified(NamedTuple):
     cases: Mapping[str, ReferenceTable]
     arguments: tuple[str, ...]
     """how the client was named on the command line, for commands that ask it again"""
-    differences: tuple[Left, ...]
+    differences: tuple[Discrepancy, ...]
     """where the catalogue says something else"""
 
     @property

@@ -31,7 +31,7 @@ from deltaproto.render.document.blocks import (
     finding_table,
 )
 from deltaproto.render.document.page import PageTexts, page, text
-from deltaproto.render.interface import escape_control_chars, inert_lines
+from deltaproto.render.interface import escape_control_chars, neutralize_lines
 
 _DEEPEST = 6
 
@@ -149,7 +149,7 @@ def _class(tone: Tone | None) -> str:
 
 def _listing(listing: CodeBlock, words: PageTexts) -> str:
     # Line feeds are kept here, and only here.
-    code = escaped(inert_lines(escape_control_chars(listing.text)), quote=True)
+    code = escaped(neutralize_lines(escape_control_chars(listing.text)), quote=True)
     caption = f"<figcaption>{text(listing.title)}</figcaption>" if listing.title else ""
     label = text(listing.title or listing.language or "text")
     copy = (

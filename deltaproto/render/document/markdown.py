@@ -30,7 +30,7 @@ from deltaproto.render.document.blocks import (
     diff_lines,
     finding_table,
 )
-from deltaproto.render.interface import escape_control_chars, inert_lines
+from deltaproto.render.interface import escape_control_chars, neutralize_lines
 from deltaproto.render.markdown import escape
 from deltaproto.render.terminal import single_line
 
@@ -104,7 +104,7 @@ def _cell(line: Line) -> str:
 
 
 def _listing(listing: CodeBlock) -> str:
-    text = inert_lines(escape_control_chars(listing.text))
+    text = neutralize_lines(escape_control_chars(listing.text))
     longest = max((len(run) for run in re.findall("`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}{listing.language}\n{text}\n{fence}"

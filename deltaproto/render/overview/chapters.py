@@ -7,8 +7,8 @@ from datetime import datetime
 
 from deltaproto.fleet.overview import Overview
 from deltaproto.fleet.scan_history import PastScan
-from deltaproto.inspection.age import at, in_words
-from deltaproto.policy.finding import Severity, hidden
+from deltaproto.inspection.age import format_age, format_time
+from deltaproto.policy.finding import Severity, describe_hidden
 from deltaproto.render.document import (
     Block,
     Callout,
@@ -60,7 +60,7 @@ def document(
 
 
 def _scan(scan: PastScan, now: datetime) -> Line:
-    ended = f"ended {at(scan.ended_at)} ({in_words(now - scan.ended_at)})"
+    ended = f"ended {format_time(scan.ended_at)} ({format_age(now - scan.ended_at)})"
     roots = ", ".join(scan.roots) or "named tables"
     return (f"Scan {scan.scan_id}, {ended}, of ", Code(roots), ". ")
 
@@ -175,7 +175,7 @@ def _findings(overview: Overview, numbers: FleetSummary) -> Iterator[Block]:
 
 
 def _of_policy(overview: Overview) -> Iterator[Block]:
-    if said := hidden(overview.waived, overview.off):
+    if said := describe_hidden(overview.waived, overview.off):
         yield Paragraph((f"Not shown: {said}.",))
     if overview.of_policy:
         found = overview.of_policy

@@ -197,12 +197,16 @@ def command(fix: Fix, policy: str | None) -> str | None:
 def _droppable(fix: Fix) -> list[str]:
     """The features in the way that some Delta Spark can drop, and that nothing else needs."""
     gone = [
-        name for name in fix.because if feature_catalog.record(name).drop.delta_spark is not None
+        name
+        for name in fix.because
+        if feature_catalog.feature_record(name).drop.delta_spark is not None
     ]
     names = {name for name, _, _ in fix.row.features}
     while True:
         needed = {
-            each for name in names - set(gone) for each in feature_catalog.closure({name}) - {name}
+            each
+            for name in names - set(gone)
+            for each in feature_catalog.with_required_features({name}) - {name}
         }
         left = [name for name in gone if name not in needed]
         if left == gone:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from deltaproto.fleet.drift.diff import SEVERITY
 from deltaproto.fleet.overview import Overview, ScanFigures
-from deltaproto.inspection.age import at
+from deltaproto.inspection.age import format_time
 from deltaproto.protocol import feature_catalog
 from deltaproto.render.document import (
     Block,
@@ -40,7 +40,11 @@ def features(overview: Overview, numbers: FleetSummary) -> Iterator[Block]:
     for name, count in numbers.features.most_common(_MOST_FEATURES):
         row: list[Line] = [
             (Link(name, query(feature=name)),),
-            ("everyone" if str(feature_catalog.record(name).kind) != "writer" else "writers",),
+            (
+                "everyone"
+                if str(feature_catalog.feature_record(name).kind) != "writer"
+                else "writers",
+            ),
             *((f"{n:,}",) for n in (count, numbers.enabled[name], numbers.present[name])),
         ]
         if first:
@@ -61,7 +65,7 @@ def drift(overview: Overview) -> Iterator[Block]:
     if not overview.pairs:
         yield Paragraph(("There is one scan of these roots; the next one shows what changed.",))
         return
-    since = ", ".join(at(pair.before.ended_at) for pair in overview.pairs)
+    since = ", ".join(format_time(pair.before.ended_at) for pair in overview.pairs)
     title = f"Since the scan{'s' * (len(overview.pairs) > 1)} of {since}"
     if len(overview.pairs) < len(overview.sources):
         yield Paragraph(("Roots with one scan are not compared.",))

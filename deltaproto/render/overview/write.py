@@ -11,7 +11,7 @@ from deltaproto.render.document.html import document_html
 from deltaproto.render.document.markdown import document_markdown
 from deltaproto.render.document.page import PageTexts
 from deltaproto.render.inspection_json import finding_fields
-from deltaproto.render.interface import dumps, envelope
+from deltaproto.render.interface import dump_json, envelope
 from deltaproto.render.overview.chapters import document
 from deltaproto.render.overview.data import page_data
 from deltaproto.render.overview.explorer import EXPLORER
@@ -34,7 +34,7 @@ def rendered(
     if format is ReportFormat.JSON:
         complete = not overview.unread and all(row.complete for row in overview.tables)
         fields = _fields(overview, counted, policy, now)
-        return dumps(envelope("report", fields, complete=complete)) + "\n"
+        return dump_json(envelope("report", fields, complete=complete)) + "\n"
     listed = most if format is ReportFormat.HTML else None
     made = document(overview, counted, policy, now, listed)
     if format is ReportFormat.MARKDOWN:

@@ -9,14 +9,14 @@ from typing import NamedTuple
 from deltaproto.errors import DeltaprotoError
 from deltaproto.execution.plan_file import FailedPlan, LoadedPlan
 from deltaproto.execution.preflight import GateResult, plan_gate
-from deltaproto.execution.progress import named
-from deltaproto.execution.warning import Warning, warning
+from deltaproto.execution.progress import table_address
+from deltaproto.execution.warning import ApplyWarning, build_warning
 from deltaproto.inspection.activity import Activity
 from deltaproto.planning.advice import reenables_itself
-from deltaproto.planning.impact import worse
+from deltaproto.planning.impact import is_worse
 from deltaproto.planning.plan import Plan, Step
 from deltaproto.planning.predict.outcome import Rewrite
-from deltaproto.policy.approvals import Ruling
+from deltaproto.policy.approvals import LossRuling
 from deltaproto.policy.document.model import Window
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature_catalog import CHECKPOINT_PROTECTION
@@ -41,7 +41,7 @@ class RunbookEntry(NamedTuple):
     """None: nobody looked"""
     windows: tuple[Window, ...] | None = None
     """maintenance windows of the policy; None: it has none, or there is no policy"""
-    rulings: tuple[Ruling, ...] = ()
+    rulings: tuple[LossRuling, ...] = ()
     """clients that lose access, and whether the policy approves that"""
     gates: tuple[GateResult, ...] | None = None
     """those of `apply` at the planned start, but for the engine's; None: not evaluated"""
@@ -98,17 +98,17 @@ class RunbookEntry(NamedTuple):
     @property
     def losing(self) -> bool:
         """Whether a client of the plan loses access."""
-        return any(worse(each) for each in self.plan.clients)
+        return any(is_worse(each) for each in self.plan.clients)
 
 
 def _leaves_without_trace(name: str) -> bool:
-    drop = feature_catalog.record(name).drop
+    drop = feature_catalog.feature_record(name).drop
     if name == CHECKPOINT_PROTECTION or drop.delta_spark is None:
         return False
     return not (drop.protects_history or drop.rewrites_data or drop.needs_truncate)
 
 
-Warned = Sequence[tuple[RunbookEntry, Warning]]
+Warned = Sequence[tuple[RunbookEntry, ApplyWarning]]
 
 
 class Book:
@@ -181,7 +181,7 @@ class Book:
     def warned(self) -> Warned:
         """Whom each of them hits."""
         return tuple(
-            (entry, warning(entry.plan, entry.plan.steps, None, None, None, self.start))
+            (entry, build_warning(entry.plan, entry.plan.steps, None, None, None, self.start))
             for entry in self.changing
         )
 
@@ -230,7 +230,7 @@ class Book:
 
     def on_tables(self, name: str, *words: str) -> str:
         """A command of deltaproto on the tables of the plans, from any folder."""
-        tables = list(dict.fromkeys(named(entry.plan) for entry in self.changing))
+        tables = list(dict.fromkeys(table_address(entry.plan) for entry in self.changing))
         if len(tables) <= _MOST_WORDS:
             return command("deltaproto", name, *tables, *words)
         listed = [table for table in tables if is_plain(table) and table != "TABLES"]

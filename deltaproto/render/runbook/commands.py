@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from deltaproto.planning.ddl.parse import parse
+from deltaproto.planning.ddl.parse import parse_script
 from deltaproto.planning.plan import Blocked, Plan, Step
 from deltaproto.planning.predict.outcome import Rewrite
-from deltaproto.planning.predict.set_properties import about_protocol
+from deltaproto.planning.predict.set_properties import is_protocol_property
 from deltaproto.planning.statement import Action, SetProperties
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.render.document import (
@@ -280,10 +280,10 @@ def _stored(step: Step) -> Mapping[str, str]:
         return {}
     return {
         key: value
-        for statement in (parsed.statement for parsed in parse(step.sql))
+        for statement in (parsed.statement for parsed in parse_script(step.sql))
         if isinstance(statement, SetProperties)
         for key, value in statement.properties.items()
-        if not about_protocol(key)
+        if not is_protocol_property(key)
     }
 
 

@@ -7,13 +7,13 @@ import re
 from collections.abc import Callable
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
-from deltaproto.planning.checksum import KEY
+from deltaproto.planning.checksum import CHECKSUM_FIELD
 from deltaproto.planning.plan import Plan
 from deltaproto.render.plan_json import plan_fields
 
 TABLE = "TABLE"
 """stands for each table of a group in texts that they share"""
-_OWN = (KEY, "plan_id", "table", "location", "sql_name", "fingerprint", "cost")
+_OWN = (CHECKSUM_FIELD, "plan_id", "table", "location", "sql_name", "fingerprint", "cost")
 
 
 class _Planned(Protocol):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from deltaproto.clients.verdict import Verdict
-from deltaproto.planning.impact import better, worse
+from deltaproto.planning.impact import is_better, is_worse
 from deltaproto.planning.statement import Action
 from deltaproto.render.document import (
     Block,
@@ -134,9 +134,9 @@ def _changes(book: Book) -> list[_Change]:
     for entry in book.changing:
         one: dict[tuple[str, str | None, Verdict, Verdict, bool], _Change] = {}
         for each in entry.plan.clients:
-            if not worse(each) and not better(each):
+            if not is_worse(each) and not is_better(each):
                 continue
-            key = (each.client, each.label, each.before, each.after, worse(each))
+            key = (each.client, each.label, each.before, each.after, is_worse(each))
             change = one.setdefault(key, _Change(*key, {}, {}, {}))
             change.access[str(each.access)] = None
             change.because.update(dict.fromkeys(each.because))

@@ -9,7 +9,7 @@ from typing import Any
 _SHARED = {"rehearse": "apply"}
 
 
-def schema(command: str) -> dict[str, Any]:
+def load_schema(command: str) -> dict[str, Any]:
     """The schema of what `deltaproto COMMAND --format json` writes; a line of `jsonl` keeps it too.
 
     Raises:

@@ -55,7 +55,7 @@ class RatifiedLog:
         # A commit that the catalog has stays staged until it is published: query before listing.
         ratified = self._ratified()
         entries = tuple(listed())
-        newest = _newest(entries)
+        newest = _newest_published(entries)
         wanted = range(newest + 1, max(ratified, default=-1) + 1)
         staged = self._store.list_staged() if wanted else ()
         # Published between the two listings.
@@ -94,12 +94,12 @@ class RatifiedLog:
         return time if isinstance(time, int) and not isinstance(time, bool) else None
 
 
-def is_whole(store: LogStore, protocol: Protocol) -> bool:
+def has_every_commit(store: LogStore, protocol: Protocol) -> bool:
     """Return True if the last listing included every commit of a table with this protocol."""
     managed = bool(CATALOG_MANAGED & protocol.supported)
     return not managed or (isinstance(store, RatifiedLog) and store.confirmed is not None)
 
 
-def _newest(entries: Iterable[FolderEntry]) -> int:
+def _newest_published(entries: Iterable[FolderEntry]) -> int:
     found = (_PUBLISHED.fullmatch(entry.name) for entry in entries)
     return max((int(match[1]) for match in found if match is not None), default=-1)

@@ -6,7 +6,7 @@ from itertools import islice
 
 from deltaproto.errors import TableError
 from deltaproto.protocol.table_state import ProtocolChange
-from deltaproto.tables.log.commits import state_at
+from deltaproto.tables.log.commits import state_from_checkpoint
 from deltaproto.tables.log.files import LogListing, commit_info, read_actions
 from deltaproto.tables.log.snapshot import Snapshot
 from deltaproto.tables.storage.interface import LogStore
@@ -28,7 +28,7 @@ def protocol_changes(
     versions = sorted(v for v in listing.commits if v <= version)[-_MOST_COMMITS:]
     changes: list[ProtocolChange] = []
     if versions and versions[0] > 0:
-        changes.extend(_state_before(store, listing, versions[0]))
+        changes.extend(_initial_change(store, listing, versions[0]))
     for commit in versions:
         snapshot = Snapshot()
         name = listing.commits[commit]
@@ -43,11 +43,11 @@ def protocol_changes(
     return tuple(changes)
 
 
-def _state_before(store: LogStore, listing: LogListing, commit: int) -> list[ProtocolChange]:
+def _initial_change(store: LogStore, listing: LogListing, commit: int) -> list[ProtocolChange]:
     # Do not use an older checkpoint: the commits in between are not read, and a change in one of
     # them would be attributed to the next commit that is read.
     for version in (commit - 1, commit):
-        state = state_at(store, listing, version)
+        state = state_from_checkpoint(store, listing, version)
         if state is not None and state.protocol is not None:
             return [ProtocolChange(version, state.protocol, {})]
     return []

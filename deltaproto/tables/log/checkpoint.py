@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
-from deltaproto.tables.log.files import Checkpoint, corrupt, lines, parse_object, read_actions
-from deltaproto.tables.log.parquet import NotSimple, rows
-from deltaproto.tables.log.parquet.batches import batches, to_list
-from deltaproto.tables.log.parquet.errors import LARGEST_STATE, MOST_ACTIONS
+from deltaproto.tables.log.files import (
+    Checkpoint,
+    corrupt_error,
+    parse_object,
+    read_actions,
+    read_lines,
+)
+from deltaproto.tables.log.parquet import UnsupportedParquet, read_rows
+from deltaproto.tables.log.parquet.batches import column_to_list, read_batches
+from deltaproto.tables.log.parquet.errors import MAX_ACTIONS, MAX_STATE_BYTES
 from deltaproto.tables.storage.interface import LogStore
 
 if TYPE_CHECKING:
@@ -34,34 +40,34 @@ def checkpoint_actions(store: LogStore, checkpoint: Checkpoint) -> Iterator[dict
 
 def _parquet_actions(name: str, file: IO[bytes]) -> Iterator[dict[str, Any]]:
     try:
-        found = rows(file, _ACTIONS)
-    except NotSimple:
+        found = read_rows(file, _ACTIONS)
+    except UnsupportedParquet:
         # Files that the simple reader rejects are read, or found damaged, by pyarrow.
         file.seek(0)
         yield from _with_pyarrow(name, file)
     else:
-        yield from ({column: _plain(action)} for column, action in found)
+        yield from ({column: _to_plain_action(action)} for column, action in found)
 
 
 def _with_pyarrow(name: str, file: IO[bytes]) -> Iterator[dict[str, Any]]:
     import pyarrow as pa
 
     size = count = 0
-    for batch in batches(name, file, lambda path: path.partition(".")[0] in _ACTIONS):
+    for batch in read_batches(name, file, lambda path: path.partition(".")[0] in _ACTIONS):
         for column, values in zip(batch.schema.names, batch.columns, strict=True):
             if values.null_count == len(values):
                 continue
             if not pa.types.is_struct(values.type):
-                raise corrupt(name, None, f"its column {column} is not a struct")
+                raise corrupt_error(name, None, f"its column {column} is not a struct")
             found = values.drop_null()
             size, count = size + found.nbytes, count + len(found)
-            if size > LARGEST_STATE or count > MOST_ACTIONS:
+            if size > MAX_STATE_BYTES or count > MAX_ACTIONS:
                 why = f"it decompresses to {count} or more actions of {size} or more bytes"
-                raise corrupt(name, None, f"not a readable checkpoint: {why}")
-            yield from ({column: _plain(value)} for value in to_list(name, found))
+                raise corrupt_error(name, None, f"not a readable checkpoint: {why}")
+            yield from ({column: _to_plain_action(value)} for value in column_to_list(name, found))
 
 
-def _plain(action: Mapping[str, Any]) -> dict[str, Any]:
+def _to_plain_action(action: Mapping[str, Any]) -> dict[str, Any]:
     plain = {key: value for key, value in action.items() if value is not None}
     pairs = plain.get("configuration")
     # pyarrow returns a map as a list of pairs; a list of anything else is damage.
@@ -107,7 +113,7 @@ class CheckpointFiles:
         found: list[str] = []
         for name in self._checkpoint.files if self._checkpoint.v2_name else ():
             with self._store.open(name) as file:
-                found += _named_sidecars(name, file)
+                found += _read_sidecar_names(name, file)
         return [_SIDECARS + path.rsplit("/", 1)[-1] for path in found]
 
     def __iter__(self) -> Iterator[StoredFile]:
@@ -123,7 +129,7 @@ class CheckpointFiles:
             )
 
     def _json(self, name: str, file: IO[bytes]) -> Iterator[StoredFile]:
-        for number, line in enumerate(lines(name, file), 1):
+        for number, line in enumerate(read_lines(name, file), 1):
             if not line.strip():
                 continue
             action = parse_object(name, number, line)
@@ -131,15 +137,15 @@ class CheckpointFiles:
             if isinstance(sidecar := action.get("sidecar"), dict):
                 self._sidecars.append(str(sidecar.get("path")))
             if isinstance(add := action.get("add"), dict):
-                yield stored_file(add)
+                yield file_from_add(add)
 
     def _parquet(self, name: str, file: IO[bytes]) -> Iterator[StoredFile]:
-        for batch in batches(name, file, _wanted):
-            self.v2 |= _holds(batch, "checkpointMetadata")
+        for batch in read_batches(name, file, _is_needed_leaf):
+            self.v2 |= _has_values(batch, "checkpointMetadata")
             paths = _values(name, batch, "sidecar", "path")
             self._sidecars += [str(path) for path in paths if path is not None]
-            if _holds(batch, "add"):
-                yield from _adds(name, batch)
+            if _has_values(batch, "add"):
+                yield from _files_in_batch(name, batch)
 
 
 def checkpoint_paths(store: LogStore, checkpoint: Checkpoint) -> Iterator[str]:
@@ -155,22 +161,22 @@ def checkpoint_paths(store: LogStore, checkpoint: Checkpoint) -> Iterator[str]:
                 adds = (action.get("add") for action in actions)
                 yield from (str(each.get("path")) for each in adds if isinstance(each, dict))
             else:
-                for batch in batches(name, file, lambda leaf: leaf == "add.path"):
+                for batch in read_batches(name, file, lambda leaf: leaf == "add.path"):
                     paths = _values(name, batch, "add", "path")
                     yield from (str(path) for path in paths if path is not None)
 
 
-def _named_sidecars(name: str, file: IO[bytes]) -> Iterator[str]:
+def _read_sidecar_names(name: str, file: IO[bytes]) -> Iterator[str]:
     if name.endswith(".json"):
         found = (action.get("sidecar") for action in read_actions(name, file))
         yield from (str(each.get("path")) for each in found if isinstance(each, dict))
     else:
-        for batch in batches(name, file, lambda leaf: leaf == "sidecar.path"):
+        for batch in read_batches(name, file, lambda leaf: leaf == "sidecar.path"):
             paths = _values(name, batch, "sidecar", "path")
             yield from (str(path) for path in paths if path is not None)
 
 
-def stored_file(add: Mapping[str, Any]) -> StoredFile:
+def file_from_add(add: Mapping[str, Any]) -> StoredFile:
     """Convert an `add` action of a commit."""
     size = add.get("size")
     return StoredFile(
@@ -196,13 +202,13 @@ def _key(path: Any, storage: Any, vector: Any, offset: Any) -> str:
     return f"{path}\n{storage}|{vector}|{offset}"
 
 
-def _wanted(leaf: str) -> bool:
+def _is_needed_leaf(leaf: str) -> bool:
     return leaf in ("add.path", "add.size", "add.baseRowId", "sidecar.path") or leaf.startswith(
         ("add.deletionVector.", "checkpointMetadata.")
     )
 
 
-def _adds(name: str, batch: pa.RecordBatch) -> Iterator[StoredFile]:
+def _files_in_batch(name: str, batch: pa.RecordBatch) -> Iterator[StoredFile]:
     columns = [_values(name, batch, "add", part) for part in ("path", "size", "baseRowId")]
     columns += [_values(name, batch, "add", "deletionVector", part) for part in _VECTOR]
     for path, size, row_id, storage, vector, offset in zip(*columns, strict=True):
@@ -212,7 +218,7 @@ def _adds(name: str, batch: pa.RecordBatch) -> Iterator[StoredFile]:
             yield StoredFile(key, str(path), size, key != path, row_id is not None)
 
 
-def _holds(batch: pa.RecordBatch, column: str) -> bool:
+def _has_values(batch: pa.RecordBatch, column: str) -> bool:
     if column not in batch.schema.names:
         return False
     values = batch.column(column)
@@ -231,4 +237,4 @@ def _values(name: str, batch: pa.RecordBatch, *path: str) -> list[Any]:
         if not pa.types.is_struct(values.type) or values.type.get_field_index(step) < 0:
             return [None] * len(batch)
         values = pc.struct_field(values, [step])
-    return to_list(name, values)
+    return column_to_list(name, values)

@@ -17,10 +17,10 @@ from deltaproto.tables.log.files import LogListing, commit_info, parse_object, r
 from deltaproto.tables.log.layout import MOST_COMMITS, LayoutEvidence, is_absolute
 from deltaproto.tables.log.snapshot import (
     Snapshot,
+    parse_domain_action,
+    parse_metadata_action,
+    parse_protocol_action,
     replay,
-    stored_domain,
-    stored_metadata,
-    stored_protocol,
 )
 from deltaproto.tables.storage.interface import LogStore
 
@@ -40,7 +40,7 @@ _MEMBERS = (
 _STATE = frozenset({"protocol", "metaData", "domainMetadata"})
 
 
-def from_checksum(
+def snapshot_from_checksum(
     store: LogStore, listing: LogListing, version: int
 ) -> tuple[Snapshot | None, dict[Trace, bool], Note | None]:
     """Return the snapshot in `version`'s checksum, or None if it cannot be trusted.
@@ -60,7 +60,7 @@ def from_checksum(
     try:
         with store.open(name) as file:
             checksum = parse_object(name, None, file.read(), _MEMBERS)
-        snapshot = _snapshot(name, checksum)
+        snapshot = _parse_snapshot(name, checksum)
     except TableError as error:
         # Ignore damage, as the log has the same data; do not ignore errors that may be transient.
         if error.code in (ErrorCode.STORAGE, ErrorCode.TIMEOUT):
@@ -68,16 +68,16 @@ def from_checksum(
         return None, {}, None
     if snapshot is None or "txnId" not in checksum or "txnId" not in info:
         return None, {}, None
-    why = _contradiction(checksum, snapshot, info, commit_name, actions)
+    why = _find_contradiction(checksum, snapshot, info, commit_name, actions)
     if why:
         return None, {}, Note(NoteKind.CHECKSUM_CONTRADICTS, f"{name} is ignored: {why}")
     if not snapshot.complete:
         return None, {}, None
     snapshot.commit_info, snapshot.layout = info, layout
-    return snapshot, _traces(checksum), None
+    return snapshot, _traces_of_files(checksum), None
 
 
-def held_against_log(
+def verify_against_log(
     store: LogStore, listing: LogListing, version: int, told: Snapshot
 ) -> Snapshot:
     """Return the checksum's snapshot, or the log's with a note if they differ.
@@ -112,21 +112,23 @@ def held_against_log(
     return snapshot
 
 
-def _snapshot(name: str, checksum: Mapping[str, Any]) -> Snapshot | None:
+def _parse_snapshot(name: str, checksum: Mapping[str, Any]) -> Snapshot | None:
     if "protocol" not in checksum or "metadata" not in checksum:
         return None
     if checksum.get("numProtocol", 1) != 1 or checksum.get("numMetadata", 1) != 1:
         return None
     domains = checksum.get("domainMetadata")
     return Snapshot(
-        protocol=stored_protocol(name, checksum["protocol"]),
-        metadata=stored_metadata(name, checksum["metadata"]),
-        domains=dict(stored_domain(name, d) for d in domains) if isinstance(domains, list) else {},
+        protocol=parse_protocol_action(name, checksum["protocol"]),
+        metadata=parse_metadata_action(name, checksum["metadata"]),
+        domains=dict(parse_domain_action(name, d) for d in domains)
+        if isinstance(domains, list)
+        else {},
         all_domains=isinstance(domains, list),
     )
 
 
-def _contradiction(
+def _find_contradiction(
     checksum: Mapping[str, Any],
     snapshot: Snapshot,
     info: Mapping[str, Any],
@@ -153,7 +155,7 @@ def _contradiction(
     return ""
 
 
-def _traces(checksum: Mapping[str, Any]) -> dict[Trace, bool]:
+def _traces_of_files(checksum: Mapping[str, Any]) -> dict[Trace, bool]:
     traces: dict[Trace, bool] = {}
     vectors = checksum.get("numDeletionVectorsOpt")
     if isinstance(vectors, int):

@@ -10,7 +10,7 @@ from deltaproto.tables.log.commits import Commit
 _KEY = "deltaproto"
 
 
-class Mark(NamedTuple):
+class CommitTag(NamedTuple):
     """The plan, step and run that made a commit."""
 
     plan: str
@@ -25,7 +25,7 @@ class Mark(NamedTuple):
         return json.dumps({_KEY: self._asdict()}, separators=(",", ":"))
 
 
-def mark_of(commit: Commit) -> Mark | None:
+def commit_tag_of(commit: Commit) -> CommitTag | None:
     """Return the tag of a commit, or None."""
     text = commit.info.get("userMetadata")
     if not isinstance(text, str) or _KEY not in text:
@@ -34,6 +34,6 @@ def mark_of(commit: Commit) -> Mark | None:
         found = json.loads(text)[_KEY]
         plan, step, run = (str(found[name]) for name in ("plan", "step", "run"))
         actor = found.get("actor")
-        return Mark(plan, step, run, actor if isinstance(actor, str) else None)
+        return CommitTag(plan, step, run, actor if isinstance(actor, str) else None)
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return None

@@ -13,7 +13,7 @@ from deltaproto.tables.log.files import LogListing, commit_info, read_actions
 from deltaproto.tables.log.snapshot import Snapshot
 from deltaproto.tables.storage.interface import LogStore
 
-_KEPT = {"commitInfo", "protocol", "metaData", "txn"}
+_KEPT_ACTIONS = {"commitInfo", "protocol", "metaData", "txn"}
 
 
 class Commit(NamedTuple):
@@ -56,10 +56,10 @@ class Commit(NamedTuple):
         return None
 
 
-def commits(store: LogStore, listing: LogListing) -> Iterator[Commit]:
+def read_commits(store: LogStore, listing: LogListing) -> Iterator[Commit]:
     """Yield every commit in the log, newest first; a damaged one has its problem set."""
     for version in sorted(listing.commits, reverse=True):
-        yield _commit(store, listing.commits[version], version)
+        yield _read_commit(store, listing.commits[version], version)
 
 
 class LogState(NamedTuple):
@@ -69,7 +69,7 @@ class LogState(NamedTuple):
     metadata: Metadata | None
 
 
-def state_at(store: LogStore, listing: LogListing, version: int) -> LogState | None:
+def state_from_checkpoint(store: LogStore, listing: LogListing, version: int) -> LogState | None:
     """Return protocol and metadata from a checkpoint of exactly `version`, if there is one."""
     for checkpoint in listing.checkpoints.get(version, ()):
         snapshot = Snapshot()
@@ -81,13 +81,13 @@ def state_at(store: LogStore, listing: LogListing, version: int) -> LogState | N
     return None
 
 
-def _commit(store: LogStore, name: str, version: int) -> Commit:
+def _read_commit(store: LogStore, name: str, version: int) -> Commit:
     snapshot = Snapshot()
     kept: list[Mapping[str, Any]] = []
     try:
         with store.open(name) as file:
             for action in read_actions(name, file):
-                if _KEPT & action.keys():
+                if _KEPT_ACTIONS & action.keys():
                     kept.append(action)
         snapshot.add_older(name, kept)
     except TableError as problem:

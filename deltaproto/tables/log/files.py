@@ -9,7 +9,7 @@ from functools import partial
 from typing import IO, Any, NamedTuple
 
 from deltaproto.errors import ErrorCode, TableError
-from deltaproto.protocol.decoding import decoded, members
+from deltaproto.protocol.decoding import decode_json, decode_members
 from deltaproto.tables.storage.interface import STAGED_COMMITS, FolderEntry
 
 _VERSION_DIGITS = 20
@@ -64,7 +64,7 @@ class LogListing:
         return self.checkpoints[max(versions)] if versions else []
 
 
-def sort_names(entries: Iterable[FolderEntry]) -> LogListing:
+def build_listing(entries: Iterable[FolderEntry]) -> LogListing:
     """Build the listing from `entries`; files that do not belong to a log are ignored."""
     listing = LogListing()
     parts: dict[tuple[int, int], dict[int, str]] = {}
@@ -101,19 +101,19 @@ def _sort_checkpoint(
     match rest:
         case ["parquet"]:
             _add(listing, Checkpoint(version, (name,)))
-        case [part, total, "parquet"] if _number(part, _PART_DIGITS) and _number(
+        case [part, total, "parquet"] if _is_number(part, _PART_DIGITS) and _is_number(
             total, _PART_DIGITS
         ):
             parts.setdefault((version, int(total)), {})[int(part)] = name
-        case [identity, "json" | "parquet"] if _identity(identity):
+        case [identity, "json" | "parquet"] if _is_uuid(identity):
             _add(listing, Checkpoint(version, (name,), v2_name=True))
 
 
-def _number(text: str, digits: int) -> bool:
+def _is_number(text: str, digits: int) -> bool:
     return len(text) == digits and text.isascii() and text.isdigit()
 
 
-def _identity(text: str) -> bool:
+def _is_uuid(text: str) -> bool:
     return len(text) >= 8 and text.isascii() and text.replace("-", "").isalnum()
 
 
@@ -130,7 +130,7 @@ _PATH = re.compile(rb'\{"(\w+)":\{[^{}]*?"path":"([^"]*)"')
 _FILE_ACTIONS = (b'{"add":{', b'{"remove":{', b'{"cdc":{')
 
 
-def corrupt(name: str, line: int | None, why: str) -> TableError:
+def corrupt_error(name: str, line: int | None, why: str) -> TableError:
     """Return the error for a log file that violates the format."""
     place = name if line is None else f"{name} line {line}"
     return TableError(
@@ -164,7 +164,7 @@ def read_actions(
     mark = False
     info: Mapping[str, Any] = {}
     paths: list[tuple[str, str]] = []
-    for number, raw in enumerate(lines(name, file), 1):
+    for number, raw in enumerate(read_lines(name, file), 1):
         line = raw
         if number == 1 and raw.startswith(codecs.BOM_UTF8):
             mark, line = True, raw.removeprefix(codecs.BOM_UTF8)
@@ -176,13 +176,13 @@ def read_actions(
         unwanted = holding not in line if files else size > _PARSE_ALL_BYTES
         if on_file and unwanted:
             if not line.endswith(b"}}"):
-                raise corrupt(name, number, "the JSON is truncated")
+                raise corrupt_error(name, number, "the JSON is truncated")
             if seen is not None:
-                paths += _path_in(line)
+                paths += _paths_in_line(line)
             continue
         action = parse_object(name, number, line)
         if seen is not None:
-            paths += _path_of(action)
+            paths += _paths_of_action(action)
             info = info or commit_info([action])
         if files or not on_file:
             yield action
@@ -190,20 +190,20 @@ def read_actions(
         seen(info, paths, mark)
 
 
-def _path_of(action: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _paths_of_action(action: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for kind in ("add", "remove"):
         if isinstance(file := action.get(kind), dict) and isinstance(file.get("path"), str):
             yield kind, file["path"]
 
 
-def _path_in(line: bytes) -> Iterator[tuple[str, str]]:
-    """Like `_path_of`, for a line that is not parsed."""
+def _paths_in_line(line: bytes) -> Iterator[tuple[str, str]]:
+    """Like `_paths_of_action`, for a line that is not parsed."""
     found = _PATH.match(line)
     if found is not None and found[1] in (b"add", b"remove"):
         yield found[1].decode(), found[2].decode("utf-8", "replace").replace("\\/", "/")
 
 
-def lines(name: str, file: IO[bytes]) -> Iterator[bytes]:
+def read_lines(name: str, file: IO[bytes]) -> Iterator[bytes]:
     """Yield the lines of a log file; a line that is too long for memory is an error.
 
     Raises:
@@ -211,7 +211,7 @@ def lines(name: str, file: IO[bytes]) -> Iterator[bytes]:
     """
     for number, line in enumerate(iter(partial(file.readline, _LONGEST_LINE + 1), b""), 1):
         if len(line) > _LONGEST_LINE:
-            raise corrupt(name, number, f"a line of more than {_LONGEST_LINE} bytes")
+            raise corrupt_error(name, number, f"a line of more than {_LONGEST_LINE} bytes")
         yield line
 
 
@@ -226,18 +226,18 @@ def parse_object(
 ) -> dict[str, Any]:
     """Parse the JSON object in `text`, without its null members; if `only` is set, only those."""
     try:
-        value = members(text, only) if only else decoded(text)
+        value = decode_members(text, only) if only else decode_json(text)
     except UnicodeDecodeError:
-        raise corrupt(name, line, "not UTF-8 text") from None
+        raise corrupt_error(name, line, "not UTF-8 text") from None
     except RecursionError:
-        raise corrupt(name, line, "JSON nested too deeply") from None
+        raise corrupt_error(name, line, "JSON nested too deeply") from None
     except ValueError as error:
         column = getattr(error, "colno", None)
         cut_off = getattr(error, "pos", -1) >= len(text) - 1
         why = "the JSON is truncated" if cut_off else "malformed JSON"
-        raise corrupt(name, line, f"{why} at column {column}" if column else why) from None
+        raise corrupt_error(name, line, f"{why} at column {column}" if column else why) from None
     if not isinstance(value, dict):
-        raise corrupt(name, line, f"a JSON {type(value).__name__} instead of an action")
+        raise corrupt_error(name, line, f"a JSON {type(value).__name__} instead of an action")
     if None not in value.values():
         return value
     return {key: member for key, member in value.items() if member is not None}

@@ -17,8 +17,8 @@ from deltaproto.errors import ErrorCode, TableError
 from deltaproto.protocol.feature import Trace
 from deltaproto.tables.log.checkpoint import CheckpointFiles, checkpoint_paths
 from deltaproto.tables.log.files import Checkpoint, LogListing, read_actions
-from deltaproto.tables.log.parquet import NotSimple
-from deltaproto.tables.log.parquet.bounds import bounds
+from deltaproto.tables.log.parquet import UnsupportedParquet
+from deltaproto.tables.log.parquet.bounds import read_bounds
 from deltaproto.tables.storage.interface import LogStore
 
 MOST_COMMITS = 100
@@ -92,7 +92,7 @@ class LayoutEvidence:
         self.delta_rs_rewrites |= operation in ("DELETE", "UPDATE", "MERGE")
 
 
-def look_at_layout(
+def find_layout_traces(
     store: LogStore,
     listing: LogListing,
     version: int,
@@ -113,10 +113,10 @@ def look_at_layout(
     base = next(iter(listing.last_checkpoints(version)), None)
     floor = -1 if base is None else base.version
     commits = [v for v in range(version, floor, -1) if v in listing.commits]
-    wanted = _chosen(commits, every_commit, base)
+    wanted = _commits_to_read(commits, every_commit, base)
     for each in wanted:
         if each not in layout.commits:
-            _read(store, listing, each, layout)
+            _read_commit(store, listing, each, layout)
     whole = every_commit and layout.commits.issuperset(commits)
     found = {}
     if whole or not every_commit or layout.byte_order_mark:
@@ -129,7 +129,7 @@ def look_at_layout(
         found[Trace.ABSOLUTE_PATHS] = absolute
     non_ascii, escaped = layout.non_ascii, layout.escaped
     if base is not None and named_by_text and not (non_ascii and escaped):
-        paths = _some_paths(store, base)
+        paths = _sample_paths(store, base)
         whole &= paths is not None
         non_ascii |= any(not path.isascii() for path in paths or ())
         escaped |= any("%" in path for path in paths or ())
@@ -146,7 +146,7 @@ def look_at_layout(
     return found
 
 
-def _chosen(commits: list[int], every_commit: bool, base: Checkpoint | None) -> list[int]:
+def _commits_to_read(commits: list[int], every_commit: bool, base: Checkpoint | None) -> list[int]:
     if every_commit and len(commits) <= MOST_COMMITS:
         return commits
     first = commits[-1:] if base is None else []
@@ -159,13 +159,15 @@ def _read_older(store: LogStore, listing: LogListing, floor: int, layout: Layout
     if len(older) <= floor or len(older) > _MOST_OLDER:
         return False
     marked = layout.byte_order_mark
-    done = [_read(store, listing, each, layout) for each in older]
+    done = [_read_commit(store, listing, each, layout) for each in older]
     # Clients do not read these commits.
     layout.byte_order_mark = marked
     return all(done)
 
 
-def _read(store: LogStore, listing: LogListing, version: int, layout: LayoutEvidence) -> bool:
+def _read_commit(
+    store: LogStore, listing: LogListing, version: int, layout: LayoutEvidence
+) -> bool:
     """Return True if a commit could be read; damage is reported by readers that need its state."""
     name = listing.commits[version]
     try:
@@ -182,18 +184,20 @@ def _read(store: LogStore, listing: LogListing, version: int, layout: LayoutEvid
 def _checkpoint_has_absolute(store: LogStore, checkpoint: Checkpoint) -> bool | None:
     """Return True if a checkpoint has absolute paths; None if it cannot be read."""
     try:
-        told = [_by_bounds(store, name) for name in _parts(store, checkpoint)]
+        told = [
+            _has_absolute_by_bounds(store, name) for name in _checkpoint_files(store, checkpoint)
+        ]
         if True in told or None not in told:
             return True in told
     except TableError as error:
         if error.code is not ErrorCode.CORRUPT_LOG:
             raise
         return None
-    paths = _some_paths(store, checkpoint)
+    paths = _sample_paths(store, checkpoint)
     return None if paths is None else any(map(is_absolute, paths))
 
 
-def _some_paths(store: LogStore, checkpoint: Checkpoint) -> list[str] | None:
+def _sample_paths(store: LogStore, checkpoint: Checkpoint) -> list[str] | None:
     """Return a few thousand paths of a checkpoint; None if it cannot be read."""
     try:
         return list(islice(checkpoint_paths(store, checkpoint), _MOST_PATHS))
@@ -203,20 +207,20 @@ def _some_paths(store: LogStore, checkpoint: Checkpoint) -> list[str] | None:
         return None
 
 
-def _parts(store: LogStore, checkpoint: Checkpoint) -> list[str]:
+def _checkpoint_files(store: LogStore, checkpoint: Checkpoint) -> list[str]:
     """Return its files, and the sidecars of a V2 checkpoint."""
     found = CheckpointFiles(store, checkpoint)
     return [*checkpoint.files, *found.sidecars()]
 
 
-def _by_bounds(store: LogStore, name: str) -> bool | None:
+def _has_absolute_by_bounds(store: LogStore, name: str) -> bool | None:
     """Return True if a checkpoint file has absolute paths by its statistics; None if unknown."""
     if not name.endswith(".parquet"):
         return None
     try:
         with store.open(name) as file:
-            found = bounds(file, ("add", "path"))
-    except NotSimple:
+            found = read_bounds(file, ("add", "path"))
+    except UnsupportedParquet:
         return None
     if found is None:
         return None

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 from deltaproto.errors import ErrorCode, TableError
 from deltaproto.protocol.metadata import Metadata
-from deltaproto.tables.log.checkpoint import CheckpointFiles, StoredFile, file_key, stored_file
-from deltaproto.tables.log.commits import commits, state_at
-from deltaproto.tables.log.files import Checkpoint, LogListing, corrupt, read_actions
+from deltaproto.tables.log.checkpoint import CheckpointFiles, StoredFile, file_from_add, file_key
+from deltaproto.tables.log.commits import read_commits, state_from_checkpoint
+from deltaproto.tables.log.files import Checkpoint, LogListing, corrupt_error, read_actions
 from deltaproto.tables.log.snapshot import oldest_version, replay
 from deltaproto.tables.storage.interface import LogStore
 
@@ -55,7 +55,7 @@ class LiveFiles:
             if isinstance(remove := action.get("remove"), dict):
                 self._remove(file_key(remove), str(remove.get("path")))
             if isinstance(add := action.get("add"), dict):
-                self._add(stored_file(add), version)
+                self._add(file_from_add(add), version)
 
     # A commit that changes a file's deletion vector or row ids adds its path again. The file itself
     # keeps its age, whichever of the two actions comes first.
@@ -75,7 +75,7 @@ class LiveFiles:
             self.files[again] = self.files[again]._replace(since=gone.since)
 
 
-def live_files(
+def read_live_files(
     store: LogStore, listing: LogListing, version: int, not_above: int | None = None
 ) -> LiveFiles:
     """Replay the files that are live at `version`.
@@ -90,7 +90,7 @@ def live_files(
     base = -1 if live.base is None else live.base.version
     missing = listing.missing(base, version)
     if missing is not None:
-        raise corrupt(f"{missing:020d}.json", None, "missing, and no checkpoint covers it")
+        raise corrupt_error(f"{missing:020d}.json", None, "missing, and no checkpoint covers it")
     for commit in range(base + 1, version + 1):
         name = listing.commits[commit]
         with store.open(name) as file:
@@ -135,7 +135,7 @@ _WRITES = frozenset(
 )
 
 
-class Census(NamedTuple):
+class FileCensus(NamedTuple):
     """The live data files of one version."""
 
     files: int
@@ -151,7 +151,7 @@ class Census(NamedTuple):
     bytes_before_type_change: int
 
 
-def take_census(store: LogStore, listing: LogListing, version: int) -> Census:
+def take_census(store: LogStore, listing: LogListing, version: int) -> FileCensus:
     """Count the files that are live at `version`.
 
     Memory grows with the number of live files, by a few hundred bytes per file.
@@ -161,17 +161,23 @@ def take_census(store: LogStore, listing: LogListing, version: int) -> Census:
     """
     metadata = replay(store, listing, version).metadata
     assert metadata is not None
-    return census_with(store, listing, version, metadata)
+    return census_for_metadata(store, listing, version, metadata)
 
 
-def census_with(store: LogStore, listing: LogListing, version: int, metadata: Metadata) -> Census:
+def census_for_metadata(
+    store: LogStore, listing: LogListing, version: int, metadata: Metadata
+) -> FileCensus:
     """Like `take_census`, for a caller that already has the version's metadata."""
     changed = last_type_change(store, listing, version, metadata)
-    live = _live(store, listing, version, changed)
+    live = _live_files_since(store, listing, version, changed)
     files = live.files.values()
     vectors = [file.size for file in files if file.vector]
-    before = [] if changed is None else [f.size for f in files if _before(f, live, changed)]
-    return Census(
+    before = (
+        []
+        if changed is None
+        else [f.size for f in files if _is_older_than_change(f, live, changed)]
+    )
+    return FileCensus(
         files=len(files),
         bytes=sum(file.size for file in files),
         files_with_vectors=len(vectors),
@@ -182,19 +188,21 @@ def census_with(store: LogStore, listing: LogListing, version: int, metadata: Me
     )
 
 
-def _live(store: LogStore, listing: LogListing, version: int, changed: int | None) -> LiveFiles:
+def _live_files_since(
+    store: LogStore, listing: LogListing, version: int, changed: int | None
+) -> LiveFiles:
     if changed is not None:
         try:
             start = max(changed, oldest_version(listing, version))
-            return live_files(store, listing, version, start)
+            return read_live_files(store, listing, version, start)
         except TableError as error:
             if error.code is not ErrorCode.CORRUPT_LOG:
                 raise
             # The damage may precede a newer checkpoint, whose files then count as old.
-    return live_files(store, listing, version)
+    return read_live_files(store, listing, version)
 
 
-def _before(file: LiveFile, live: LiveFiles, changed: int) -> bool:
+def _is_older_than_change(file: LiveFile, live: LiveFiles, changed: int) -> bool:
     if live.base is not None and file.since <= live.base.version:
         return True
     return file.since <= changed or live.operations.get(file.since) not in _WRITES
@@ -212,41 +220,41 @@ def last_type_change(
     of `version`, records no type change. If the log is inconclusive, the result errs on the side of
     too new.
     """
-    recorded = _changes(metadata)
+    recorded = _recorded_type_changes(metadata)
     if not recorded:
         return None
     # The oldest metaData action found so far from which on every change is recorded.
     complete = None
     expected = version
-    for commit in commits(store, listing):
+    for commit in read_commits(store, listing):
         if commit.version > version:
             continue
         if commit.version != expected or commit.problem is not None:
             break
         expected -= 1
         if commit.metadata is not None:
-            if not recorded <= _changes(commit.metadata):
+            if not recorded <= _recorded_type_changes(commit.metadata):
                 return version if complete is None else complete
             complete = commit.version
     if complete is None:
         return max(expected, 0)
-    if _was_there(store, listing, recorded, range(max(expected, 0), complete)):
+    if _is_in_checkpoint(store, listing, recorded, range(max(expected, 0), complete)):
         return max(expected, 0)
     return complete
 
 
-def _was_there(
+def _is_in_checkpoint(
     store: LogStore, listing: LogListing, recorded: frozenset[str], versions: range
 ) -> bool:
     """Return True if a checkpoint at one of these equivalent versions has every change."""
     for version in versions:
-        state = state_at(store, listing, version)
+        state = state_from_checkpoint(store, listing, version)
         if state is not None and state.metadata is not None:
-            return recorded <= _changes(state.metadata)
+            return recorded <= _recorded_type_changes(state.metadata)
     return False
 
 
-def _changes(metadata: Metadata) -> frozenset[str]:
+def _recorded_type_changes(metadata: Metadata) -> frozenset[str]:
     return frozenset(_of_struct(metadata.schema or {}, ""))
 
 

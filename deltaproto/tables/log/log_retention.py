@@ -38,7 +38,7 @@ class LogFile(NamedTuple):
         return -(-self.modified_ms // _MINUTE_MS) * _MINUTE_MS + retention_ms
 
 
-class Run(NamedTuple):
+class DeletionGroup(NamedTuple):
     """Log files that are deleted together."""
 
     last: LogFile
@@ -47,10 +47,10 @@ class Run(NamedTuple):
     """the version of the checkpoint after the run; None: only a future checkpoint can end it"""
 
 
-class Aging(NamedTuple):
+class LogAging(NamedTuple):
     """The log's files from the point of view of a cleanup."""
 
-    runs: tuple[Run, ...]
+    runs: tuple[DeletionGroup, ...]
     """oldest first; the last one is not followed by a checkpoint"""
     oldest: int
     """the oldest version from which on the log can rebuild every version"""
@@ -91,18 +91,18 @@ class Aging(NamedTuple):
         return not any(run.checkpoint is not None and run.checkpoint > version for run in self.runs)
 
 
-def aging(entries: Iterable[FolderEntry], listing: LogListing) -> Aging:
+def analyze_aging(entries: Iterable[FolderEntry], listing: LogListing) -> LogAging:
     """Compute how the log in `entries` expires; `listing` is made from the same entries."""
     files = sorted(_log_files(entries))
     times = {file.name: file.modified_ms for file in files}
-    return Aging(
-        tuple(_runs(files)),
+    return LogAging(
+        tuple(_group_runs(files)),
         0 if listing.newest is None else oldest_version(listing, listing.newest),
         {version: times[name] for version, name in listing.commits.items()},
     )
 
 
-class _Named(NamedTuple):
+class _VersionedFile(NamedTuple):
     """One file that a cleanup considers; sorts by name."""
 
     name: str
@@ -114,16 +114,16 @@ class _Named(NamedTuple):
     """the number of files that it is one part of"""
 
 
-def _log_files(entries: Iterable[FolderEntry]) -> Iterator[_Named]:
+def _log_files(entries: Iterable[FolderEntry]) -> Iterator[_VersionedFile]:
     for name, size, modified in entries:
         match = _NAME.fullmatch(name)
         if match is not None:
             checkpoint = match[2].startswith("checkpoint") and bool(size)
-            yield _Named(name, int(match[1]), modified or 0, checkpoint, int(match[4] or 1))
+            yield _VersionedFile(name, int(match[1]), modified or 0, checkpoint, int(match[4] or 1))
 
 
-def _runs(files: Iterable[_Named]) -> Iterator[Run]:
-    last: _Named | None = None
+def _group_runs(files: Iterable[_VersionedFile]) -> Iterator[DeletionGroup]:
+    last: _VersionedFile | None = None
     ending: LogFile | None = None
     parts: dict[tuple[int, int], int] = {}
     for file in files:
@@ -138,7 +138,7 @@ def _runs(files: Iterable[_Named]) -> Iterator[Run]:
                 last = file
                 continue
             if ending is not None:
-                yield Run(ending, file.version)
+                yield DeletionGroup(ending, file.version)
         last, ending = file, LogFile(file.version, file.modified_ms)
     if ending is not None:
-        yield Run(ending, None)
+        yield DeletionGroup(ending, None)

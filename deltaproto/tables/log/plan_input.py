@@ -9,28 +9,28 @@ from deltaproto.errors import ErrorCode, TableError
 from deltaproto.location import LocationKind, locate
 from deltaproto.protocol.metadata import Metadata
 from deltaproto.protocol.protocol import Protocol
-from deltaproto.tables.log.catalog_managed import is_whole
-from deltaproto.tables.log.files import LogListing, sort_names
-from deltaproto.tables.log.live_files import Census, census_with
-from deltaproto.tables.log.log_retention import Aging, aging
-from deltaproto.tables.log.snapshot import check_reach, replay
-from deltaproto.tables.log.traces import Traces, history_traces
+from deltaproto.tables.log.catalog_managed import has_every_commit
+from deltaproto.tables.log.files import LogListing, build_listing
+from deltaproto.tables.log.live_files import FileCensus, census_for_metadata
+from deltaproto.tables.log.log_retention import LogAging, analyze_aging
+from deltaproto.tables.log.snapshot import replay, require_rebuildable
+from deltaproto.tables.log.traces import Traces, find_history_traces
 from deltaproto.tables.storage import LogStore, open_log
 
 
-class Survey(NamedTuple):
+class LogSurvey(NamedTuple):
     """One table's newest version, and its remaining history."""
 
     version: int
     protocol: Protocol
     metadata: Metadata
-    census: Census
+    census: FileCensus
     traces: Traces
-    aging: Aging
+    aging: LogAging
     listing: LogListing
 
 
-def survey(table: str, storage_options: Mapping[str, str] | None = None) -> Survey:
+def survey_table(table: str, storage_options: Mapping[str, str] | None = None) -> LogSurvey:
     """Read the plan input of the table at a path or URI.
 
     Raises:
@@ -46,19 +46,21 @@ def survey(table: str, storage_options: Mapping[str, str] | None = None) -> Surv
     return survey_log(open_log(location, storage_options or {}))
 
 
-def survey_log(store: LogStore) -> Survey:
-    """Read the plan input of the table whose log is in `store`; otherwise like `survey`."""
+def survey_log(store: LogStore) -> LogSurvey:
+    """Read the plan input of the table whose log is in `store`; otherwise like `survey_table`."""
     entries = store.list_dated()
-    listing = sort_names(entries)
+    listing = build_listing(entries)
     version = listing.newest or 0
-    check_reach(listing, version)
+    require_rebuildable(listing, version)
     snapshot = replay(store, listing, version)
     protocol, metadata = snapshot.protocol, snapshot.metadata
     assert protocol is not None
     assert metadata is not None
-    census = census_with(store, listing, version, metadata)
-    times = aging(entries, listing)
+    census = census_for_metadata(store, listing, version, metadata)
+    times = analyze_aging(entries, listing)
     vectors = census.files_with_vectors > 0
-    whole = is_whole(store, protocol)
-    traces = history_traces(store, listing, times, protocol, metadata, vectors=vectors, whole=whole)
-    return Survey(version, protocol, metadata, census, traces, times, listing)
+    whole = has_every_commit(store, protocol)
+    traces = find_history_traces(
+        store, listing, times, protocol, metadata, vectors=vectors, whole=whole
+    )
+    return LogSurvey(version, protocol, metadata, census, traces, times, listing)

@@ -18,10 +18,10 @@ from deltaproto.protocol.table_state import (
     UnsupportedProtocol,
 )
 from deltaproto.tables.log.catalog_managed import RatifiedLog
-from deltaproto.tables.log.checksum import from_checksum, held_against_log
-from deltaproto.tables.log.files import LogListing, sort_names
-from deltaproto.tables.log.layout import look_at_layout
-from deltaproto.tables.log.snapshot import Snapshot, check_reach, replay
+from deltaproto.tables.log.checksum import snapshot_from_checksum, verify_against_log
+from deltaproto.tables.log.files import LogListing, build_listing
+from deltaproto.tables.log.layout import find_layout_traces
+from deltaproto.tables.log.snapshot import Snapshot, replay, require_rebuildable
 from deltaproto.tables.storage import LogStore, open_log
 
 CLUSTERING_DOMAIN = "delta.clustering"
@@ -74,11 +74,11 @@ class LogReader:
         self, location: Location, store: LogStore, version: int | None = None
     ) -> TableState:
         """Read the state of the table at `location`, with its log in `store`. See `read`."""
-        listing = sort_names(store.list())
+        listing = build_listing(store.list())
         target = listing.newest if version is None else version
         if target is None:
             target = 0
-        check_reach(listing, target)
+        require_rebuildable(listing, target)
         snapshot, traces = self._snapshot(store, listing, target)
         return self._state(location, store, listing, target, snapshot, traces)
 
@@ -87,11 +87,11 @@ class LogReader:
     ) -> tuple[Snapshot, dict[Trace, bool]]:
         wrong: Note | None = None
         if self._use_checksums:
-            snapshot, traces, wrong = from_checksum(store, listing, version)
+            snapshot, traces, wrong = snapshot_from_checksum(store, listing, version)
             if snapshot is not None and not self._every_commit:
                 return snapshot, traces
             if snapshot is not None:
-                return held_against_log(store, listing, version, snapshot), traces
+                return verify_against_log(store, listing, version, snapshot), traces
         snapshot = replay(store, listing, version)
         if wrong is not None:
             snapshot.notes.insert(0, wrong)
@@ -119,7 +119,7 @@ class LogReader:
         traces.update(_cheap_traces(listing, version, snapshot))
         # A checksum with information on every file is sufficient for a scan.
         if self._every_commit or Trace.ABSOLUTE_PATHS not in traces:
-            layout = look_at_layout(
+            layout = find_layout_traces(
                 store,
                 listing,
                 version,
@@ -131,9 +131,9 @@ class LogReader:
         else:
             traces[Trace.BYTE_ORDER_MARK] = snapshot.layout.byte_order_mark
         if self._look_in_files:
-            from deltaproto.tables.log.traces import traces_in_files
+            from deltaproto.tables.log.traces import find_file_traces
 
-            traces.update(traces_in_files(store, listing, version))
+            traces.update(find_file_traces(store, listing, version))
         domains = snapshot.live_domains if _knows_domains(snapshot) else None
         return TableState(
             table=location.text,

@@ -9,9 +9,15 @@ from typing import Any
 from deltaproto.errors import ErrorCode, TableError
 from deltaproto.protocol.feature_catalog import CATALOG_MANAGED
 from deltaproto.protocol.metadata import Metadata
-from deltaproto.protocol.protocol import Protocol, shown
+from deltaproto.protocol.protocol import Protocol, show_value
 from deltaproto.protocol.table_state import Note, NoteKind
-from deltaproto.tables.log.files import Checkpoint, LogListing, commit_info, corrupt, read_actions
+from deltaproto.tables.log.files import (
+    Checkpoint,
+    LogListing,
+    commit_info,
+    corrupt_error,
+    read_actions,
+)
 from deltaproto.tables.log.layout import LayoutEvidence
 from deltaproto.tables.storage.interface import LogStore
 
@@ -69,56 +75,56 @@ class Snapshot:
         domains: dict[str, str | None] = {}
         for action in actions:
             if "protocol" in action:
-                protocols.append(stored_protocol(name, action["protocol"]))
+                protocols.append(parse_protocol_action(name, action["protocol"]))
             if "metaData" in action:
-                metadata = stored_metadata(name, action["metaData"])
+                metadata = parse_metadata_action(name, action["metaData"])
             if "domainMetadata" in action:
-                domains.update([stored_domain(name, action["domainMetadata"])])
+                domains.update([parse_domain_action(name, action["domainMetadata"])])
         if self.protocol is None and protocols:
             self.protocol = protocols[-1]
             if len(set(protocols)) > 1:
-                self.notes.append(_several(name, protocols))
+                self.notes.append(_several_protocols_note(name, protocols))
         if self.metadata is None:
             self.metadata = metadata
         for domain, text in domains.items():
             self.domains.setdefault(domain, text)
 
 
-def stored_protocol(name: str, action: Any) -> Protocol:
+def parse_protocol_action(name: str, action: Any) -> Protocol:
     """Parse a protocol action; errors name its file."""
     try:
-        return Protocol.stored(_mapping(action))
+        return Protocol.stored(_require_mapping(action))
     except ValueError as error:
-        raise corrupt(name, None, f"malformed protocol action: {error}") from None
+        raise corrupt_error(name, None, f"malformed protocol action: {error}") from None
 
 
-def stored_metadata(name: str, action: Any) -> Metadata:
+def parse_metadata_action(name: str, action: Any) -> Metadata:
     """Parse a metaData action; errors name its file."""
     try:
-        return Metadata.stored(_mapping(action))
+        return Metadata.stored(_require_mapping(action))
     except ValueError as error:
-        raise corrupt(name, None, f"malformed metaData action: {error}") from None
+        raise corrupt_error(name, None, f"malformed metaData action: {error}") from None
 
 
-def stored_domain(name: str, action: Any) -> tuple[str, str | None]:
+def parse_domain_action(name: str, action: Any) -> tuple[str, str | None]:
     """Parse name and configuration of a domainMetadata action; None for a removed domain."""
     try:
-        fields = _mapping(action)
+        fields = _require_mapping(action)
     except ValueError as error:
-        raise corrupt(name, None, f"malformed domainMetadata action: {error}") from None
+        raise corrupt_error(name, None, f"malformed domainMetadata action: {error}") from None
     domain, text = fields.get("domain"), fields.get("configuration")
     if not isinstance(domain, str):
-        raise corrupt(name, None, "a domainMetadata action without a domain")
+        raise corrupt_error(name, None, "a domainMetadata action without a domain")
     return domain, None if fields.get("removed") is True else str(text or "")
 
 
-def _mapping(action: Any) -> Mapping[str, Any]:
+def _require_mapping(action: Any) -> Mapping[str, Any]:
     if not isinstance(action, Mapping):
-        raise ValueError(f"{shown(action)} is not an object")
+        raise ValueError(f"{show_value(action)} is not an object")
     return action
 
 
-def _several(name: str, protocols: list[Protocol]) -> Note:
+def _several_protocols_note(name: str, protocols: list[Protocol]) -> Note:
     shown = ", ".join(str(protocol) for protocol in protocols)
     return Note(
         NoteKind.SEVERAL_PROTOCOLS,
@@ -129,7 +135,7 @@ def _several(name: str, protocols: list[Protocol]) -> Note:
 _GAP_HINT = "commits are missing from the log; restore them from a backup or another replica"
 
 
-def check_reach(listing: LogListing, version: int) -> None:
+def require_rebuildable(listing: LogListing, version: int) -> None:
     """Refuse a version that the log cannot rebuild, before reading anything.
 
     Raises:
@@ -147,7 +153,7 @@ def check_reach(listing: LogListing, version: int) -> None:
             ErrorCode.NOT_FOUND, f"version {version} does not exist", f"the newest is {newest}"
         )
     base = next(iter(listing.last_checkpoints(version)), None)
-    missing = listing.missing(_floor(base), version)
+    missing = listing.missing(_base_version(base), version)
     if missing is None:
         return
     oldest = min(listing.checkpoints, default=None)
@@ -176,7 +182,7 @@ def oldest_version(listing: LogListing, version: int) -> int:
 
 
 def replay(store: LogStore, listing: LogListing, version: int) -> Snapshot:
-    """Read the snapshot of `version`, which `check_reach` has accepted.
+    """Read the snapshot of `version`, which `require_rebuildable` has accepted.
 
     An unreadable checkpoint is skipped in favor of an older one, or of the commits from version 0
     on, as in Spark; the snapshot has a note about it.
@@ -187,20 +193,20 @@ def replay(store: LogStore, listing: LogListing, version: int) -> Snapshot:
     snapshot = Snapshot()
     position = version
     for base in [*listing.checkpoints_up_to(version), None]:
-        floor = _floor(base)
+        floor = _base_version(base)
         missing = listing.missing(floor, position)
         if missing is not None:
-            raise _unreadable(snapshot.notes, missing)
+            raise _unreadable_error(snapshot.notes, missing)
         _add_commits(store, listing, snapshot, range(position, floor, -1), newest=version)
         position = min(position, floor)
         if base is None:
             snapshot.all_domains = True
         if snapshot.complete or base is None or _add_checkpoint(store, snapshot, base):
             break
-    return _checked(snapshot, version)
+    return _require_complete(snapshot, version)
 
 
-def _floor(base: Checkpoint | None) -> int:
+def _base_version(base: Checkpoint | None) -> int:
     return -1 if base is None else base.version
 
 
@@ -237,12 +243,12 @@ def _add_checkpoint(store: LogStore, snapshot: Snapshot, base: Checkpoint) -> bo
     # A readable checkpoint without a required action is a broken log: every engine stops.
     for found, action in ((snapshot.protocol, "protocol"), (snapshot.metadata, "metaData")):
         if found is None:
-            raise corrupt(base.files[0], None, f"the checkpoint has no {action} action")
+            raise corrupt_error(base.files[0], None, f"the checkpoint has no {action} action")
     snapshot.all_domains = True
     return True
 
 
-def _unreadable(notes: list[Note], missing: int) -> TableError:
+def _unreadable_error(notes: list[Note], missing: int) -> TableError:
     unread = [note.message for note in notes if note.kind is NoteKind.CHECKPOINT_UNREADABLE]
     return TableError(
         ErrorCode.CORRUPT_LOG,
@@ -251,8 +257,8 @@ def _unreadable(notes: list[Note], missing: int) -> TableError:
     )
 
 
-def _checked(snapshot: Snapshot, version: int) -> Snapshot:
+def _require_complete(snapshot: Snapshot, version: int) -> Snapshot:
     for found, action in ((snapshot.protocol, "protocol"), (snapshot.metadata, "metaData")):
         if found is None:
-            raise corrupt("_delta_log", None, f"no {action} action up to version {version}")
+            raise corrupt_error("_delta_log", None, f"no {action} action up to version {version}")
     return snapshot

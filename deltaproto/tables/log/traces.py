@@ -11,11 +11,11 @@ from deltaproto.protocol.feature import Trace, Trait
 from deltaproto.protocol.feature_catalog import CHECKPOINT_PROTECTION
 from deltaproto.protocol.metadata import Metadata
 from deltaproto.protocol.protocol import Protocol
-from deltaproto.tables.log.commits import state_at
+from deltaproto.tables.log.commits import state_from_checkpoint
 from deltaproto.tables.log.files import LogListing, read_actions
-from deltaproto.tables.log.live_files import live_files
-from deltaproto.tables.log.log_retention import Aging, LogFile
-from deltaproto.tables.log.snapshot import stored_metadata
+from deltaproto.tables.log.live_files import read_live_files
+from deltaproto.tables.log.log_retention import LogAging, LogFile
+from deltaproto.tables.log.snapshot import parse_metadata_action
 from deltaproto.tables.storage.interface import LogStore
 
 _VECTORS = "deletionVectors"
@@ -47,10 +47,10 @@ class Traces(NamedTuple):
     """features that could not be checked, with the reason"""
 
 
-def history_traces(
+def find_history_traces(
     store: LogStore,
     listing: LogListing,
-    times: Aging,
+    times: LogAging,
     protocol: Protocol,
     metadata: Metadata,
     *,
@@ -68,7 +68,9 @@ def history_traces(
         TableError: when the store fails; a damaged commit only makes features unknown.
     """
     features = [
-        n for n in sorted(protocol.supported) if feature_catalog.record(n).drop.protects_history
+        n
+        for n in sorted(protocol.supported)
+        if feature_catalog.feature_record(n).drop.protects_history
     ]
     wanted = {name: _IN_METADATA[name] for name in features if name in _IN_METADATA}
     unknown = {
@@ -80,13 +82,13 @@ def history_traces(
         why = "a catalog may hold newer commits"
         unknown.update(dict.fromkeys(wanted, why))
         wanted = {}
-    scan = _Scan(wanted, listing, vectors=vectors)
+    scan = _TraceScan(wanted, listing, vectors=vectors)
     scan.run(store, listing)
     unknown.update(scan.unknown)
     newest = {name: scan.shown[name] for name in wanted if name not in scan.unknown}
     if CHECKPOINT_PROTECTION in protocol.supported:
         features.append(CHECKPOINT_PROTECTION)
-        protected = _protected(metadata)
+        protected = _protected_before_version(metadata)
         if protected is None:
             unknown[CHECKPOINT_PROTECTION] = f"{_PROTECTED_BEFORE} is not a number"
         else:
@@ -96,7 +98,7 @@ def history_traces(
     seen = {
         name: TraceEvidence(
             times.commit(version),
-            times.decides(version, checkpoint_first=checkpoint_first(name, metadata)),
+            times.decides(version, checkpoint_first=needs_checkpoint_first(name, metadata)),
             times.is_open(version),
         )
         for name, version in newest.items()
@@ -105,7 +107,7 @@ def history_traces(
     return Traces(seen, frozenset(features) - seen.keys() - unknown.keys(), unknown)
 
 
-def checkpoint_first(feature: str, metadata: Metadata) -> bool:
+def needs_checkpoint_first(feature: str, metadata: Metadata) -> bool:
     """Return True if DROP FEATURE TRUNCATE HISTORY of the unused `feature` starts by writing
     a checkpoint, so that everything before it can be deleted.
 
@@ -117,7 +119,7 @@ def checkpoint_first(feature: str, metadata: Metadata) -> bool:
     return feature != _VECTORS
 
 
-class _Scan:
+class _TraceScan:
     """Find the newest version with a trace of each wanted feature, newest commit first."""
 
     def __init__(self, wanted: Mapping[str, _Judge], listing: LogListing, *, vectors: bool) -> None:
@@ -140,7 +142,7 @@ class _Scan:
             if not wanted:
                 return
             try:
-                vectors, metadata = _read(
+                vectors, metadata = _read_traces(
                     store, listing.commits[version], vectors=_VECTORS in wanted
                 )
             except TableError as error:
@@ -151,7 +153,7 @@ class _Scan:
             if vectors:
                 self.shown[_VECTORS] = max(self.shown[_VECTORS], version)
             if metadata is None and version == self._reliable:
-                state = state_at(store, listing, version)
+                state = state_from_checkpoint(store, listing, version)
                 metadata = None if state is None else state.metadata
                 if metadata is None:
                     why = f"cannot read the checkpoint of version {version}"
@@ -173,13 +175,13 @@ class _Scan:
                 self.shown[name] = max(self.shown[name], until)
 
 
-def _read(store: LogStore, name: str, *, vectors: bool) -> tuple[bool, Metadata | None]:
+def _read_traces(store: LogStore, name: str, *, vectors: bool) -> tuple[bool, Metadata | None]:
     """Return whether a commit has deletion vectors (checked if `vectors`), and its metadata."""
     found, metadata = False, None
     with store.open(name) as file:
         for action in read_actions(name, file, files=vectors, holding=b'"deletionVector"'):
             if "metaData" in action:
-                metadata = stored_metadata(name, action["metaData"])
+                metadata = parse_metadata_action(name, action["metaData"])
             for kind in ("add", "remove", "cdc"):
                 of_file = action.get(kind)
                 found |= isinstance(of_file, dict) and of_file.get("deletionVector") is not None
@@ -197,7 +199,7 @@ def earliest_reliable(listing: LogListing) -> int | None:
     return min(candidates, default=None)
 
 
-def _protected(metadata: Metadata) -> int | None:
+def _protected_before_version(metadata: Metadata) -> int | None:
     try:
         return int(metadata.property(_PROTECTED_BEFORE) or 0)
     except ValueError:
@@ -209,21 +211,21 @@ def _boolean(metadata: Metadata, key: str) -> bool | None:
     return {"true": True, "false": False}.get("false" if value is None else value.lower())
 
 
-def _maps(metadata: Metadata) -> bool | None:
+def _has_mapping(metadata: Metadata) -> bool | None:
     mode = metadata.property("delta.columnMapping.mode") or "none"
     return {"none": False, "id": True, "name": True}.get(mode.lower())
 
 
-def _makes_vectors(metadata: Metadata) -> bool | None:
+def _has_vectors_enabled(metadata: Metadata) -> bool | None:
     return _boolean(metadata, "delta.enableDeletionVectors")
 
 
-def _makes_v2_checkpoints(metadata: Metadata) -> bool | None:
+def _has_v2_policy(metadata: Metadata) -> bool | None:
     policy = metadata.property("delta.checkpointPolicy") or "classic"
     return {"classic": False, "v2": True}.get(policy)
 
 
-def _widened(metadata: Metadata) -> bool | None:
+def _has_type_changes(metadata: Metadata) -> bool | None:
     traits = metadata.traits
     return None if traits is None else Trait.TYPE_CHANGE in traits
 
@@ -231,21 +233,21 @@ def _widened(metadata: Metadata) -> bool | None:
 _Judge = Callable[[Metadata], bool | None]
 # Whether a metaData action uses the feature. None: Delta does not accept the value.
 _IN_METADATA: dict[str, _Judge] = {
-    "columnMapping": _maps,
-    _VECTORS: _makes_vectors,
-    "v2Checkpoint": _makes_v2_checkpoints,
-    "typeWidening": _widened,
-    "typeWidening-preview": _widened,
+    "columnMapping": _has_mapping,
+    _VECTORS: _has_vectors_enabled,
+    "v2Checkpoint": _has_v2_policy,
+    "typeWidening": _has_type_changes,
+    "typeWidening-preview": _has_type_changes,
 }
 
 
-def traces_in_files(store: LogStore, listing: LogListing, version: int) -> dict[Trace, bool]:
+def find_file_traces(store: LogStore, listing: LogListing, version: int) -> dict[Trace, bool]:
     """Find traces in the file actions of `version`, and in the change files that the log still has.
 
     Raises:
         TableError: corrupt-log, when neither a checkpoint nor all commits can be read.
     """
-    live = live_files(store, listing, version)
+    live = read_live_files(store, listing, version)
     found = {
         Trace.DELETION_VECTORS: any(file.vector for file in live.files.values()),
         Trace.ROW_IDS: any(file.row_ids for file in live.files.values()),

@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 from deltaproto.errors import ErrorCode, TableError
 
-_CHECK = "check the credentials: environment, profile, or --storage-option"
-_GONE = "check the bucket and the path"
-_NEW = "get new credentials, or renew those of the profile"
-_RIGHTS = "grant permission to list the folder and to read its files"
+_CHECK_CREDENTIALS = "check the credentials: environment, profile, or --storage-option"
+_CHECK_PATH = "check the bucket and the path"
+_RENEW_CREDENTIALS = "get new credentials, or renew those of the profile"
+_NEEDS_RIGHTS = "grant permission to list the folder and to read its files"
 _DENIED = ErrorCode.PERMISSION_DENIED
 
 
@@ -28,55 +28,65 @@ class StorageRefusal(NamedTuple):
     def on(self, uri: str) -> TableError:
         """Return the error for the table or folder at `uri`."""
         if self.code is ErrorCode.NOT_FOUND:
-            return TableError(self.code, f"{uri} does not exist{_because(self.cause)}", self.hint)
-        said = f"no permission to read {uri}{_because(self.cause)}"
+            return TableError(
+                self.code, f"{uri} does not exist{_cause_suffix(self.cause)}", self.hint
+            )
+        said = f"no permission to read {uri}{_cause_suffix(self.cause)}"
         return TableError(self.code, said, self.hint)
 
 
-def _because(cause: str) -> str:
+def _cause_suffix(cause: str) -> str:
     return f": {cause}" if cause else ""
 
 
 _WORDS: dict[str, StorageRefusal] = {
-    "InvalidAccessKeyId": StorageRefusal(_DENIED, "the access key is unknown", _CHECK),
+    "InvalidAccessKeyId": StorageRefusal(_DENIED, "the access key is unknown", _CHECK_CREDENTIALS),
     "SignatureDoesNotMatch": StorageRefusal(
-        _DENIED, "the secret key does not match the access key", _CHECK
+        _DENIED, "the secret key does not match the access key", _CHECK_CREDENTIALS
     ),
-    "ExpiredToken": StorageRefusal(_DENIED, "the session token has expired", _NEW),
-    "RequestExpired": StorageRefusal(_DENIED, "the credentials have expired", _NEW),
-    "TokenRefreshRequired": StorageRefusal(_DENIED, "the session token has expired", _NEW),
-    "InvalidToken": StorageRefusal(_DENIED, "the session token is invalid", _NEW),
-    "InvalidClientTokenId": StorageRefusal(_DENIED, "the access key is unknown", _CHECK),
+    "ExpiredToken": StorageRefusal(_DENIED, "the session token has expired", _RENEW_CREDENTIALS),
+    "RequestExpired": StorageRefusal(_DENIED, "the credentials have expired", _RENEW_CREDENTIALS),
+    "TokenRefreshRequired": StorageRefusal(
+        _DENIED, "the session token has expired", _RENEW_CREDENTIALS
+    ),
+    "InvalidToken": StorageRefusal(_DENIED, "the session token is invalid", _RENEW_CREDENTIALS),
+    "InvalidClientTokenId": StorageRefusal(
+        _DENIED, "the access key is unknown", _CHECK_CREDENTIALS
+    ),
     "RequestTimeTooSkewed": StorageRefusal(
         _DENIED, "this machine's clock is wrong", "set the clock; signatures contain the time"
     ),
-    "AccessDenied": StorageRefusal(_DENIED, "access denied", _RIGHTS),
-    "AllAccessDisabled": StorageRefusal(_DENIED, "all access is disabled", _RIGHTS),
-    "NoSuchBucket": StorageRefusal(ErrorCode.NOT_FOUND, "the bucket does not exist", _GONE),
+    "AccessDenied": StorageRefusal(_DENIED, "access denied", _NEEDS_RIGHTS),
+    "AllAccessDisabled": StorageRefusal(_DENIED, "all access is disabled", _NEEDS_RIGHTS),
+    "NoSuchBucket": StorageRefusal(ErrorCode.NOT_FOUND, "the bucket does not exist", _CHECK_PATH),
     "AuthenticationFailed": StorageRefusal(
-        _DENIED, "the account key or signature is invalid", _CHECK
+        _DENIED, "the account key or signature is invalid", _CHECK_CREDENTIALS
     ),
     "AuthorizationFailure": StorageRefusal(
-        _DENIED, "the account key or signature is invalid", _CHECK
+        _DENIED, "the account key or signature is invalid", _CHECK_CREDENTIALS
     ),
-    "NoAuthenticationInformation": StorageRefusal(_DENIED, "no credentials were sent", _CHECK),
-    "InvalidAuthenticationInfo": StorageRefusal(_DENIED, "the credentials are malformed", _CHECK),
-    "AuthorizationPermissionMismatch": StorageRefusal(_DENIED, "access denied", _RIGHTS),
+    "NoAuthenticationInformation": StorageRefusal(
+        _DENIED, "no credentials were sent", _CHECK_CREDENTIALS
+    ),
+    "InvalidAuthenticationInfo": StorageRefusal(
+        _DENIED, "the credentials are malformed", _CHECK_CREDENTIALS
+    ),
+    "AuthorizationPermissionMismatch": StorageRefusal(_DENIED, "access denied", _NEEDS_RIGHTS),
     "AuthorizationResourceTypeMismatch": StorageRefusal(
-        _DENIED, "the signature does not cover it", _RIGHTS
+        _DENIED, "the signature does not cover it", _NEEDS_RIGHTS
     ),
     "AuthorizationServiceMismatch": StorageRefusal(
-        _DENIED, "the signature does not cover it", _RIGHTS
+        _DENIED, "the signature does not cover it", _NEEDS_RIGHTS
     ),
-    "InsufficientAccountPermissions": StorageRefusal(_DENIED, "access denied", _RIGHTS),
-    "AccountIsDisabled": StorageRefusal(_DENIED, "the account is disabled", _CHECK),
-    "ContainerNotFound": StorageRefusal(ErrorCode.NOT_FOUND, "no such container", _GONE),
-    "FilesystemNotFound": StorageRefusal(ErrorCode.NOT_FOUND, "no such container", _GONE),
+    "InsufficientAccountPermissions": StorageRefusal(_DENIED, "access denied", _NEEDS_RIGHTS),
+    "AccountIsDisabled": StorageRefusal(_DENIED, "the account is disabled", _CHECK_CREDENTIALS),
+    "ContainerNotFound": StorageRefusal(ErrorCode.NOT_FOUND, "no such container", _CHECK_PATH),
+    "FilesystemNotFound": StorageRefusal(ErrorCode.NOT_FOUND, "no such container", _CHECK_PATH),
 }
-DENIED = StorageRefusal(_DENIED, "", _CHECK)
+DENIED = StorageRefusal(_DENIED, "", _CHECK_CREDENTIALS)
 """denied without a known reason"""
 _WORD = re.compile(rf"\b({'|'.join(_WORDS)})\b")
-_NOBODY = re.compile(
+_NO_CREDENTIALS = re.compile(
     r"169\.254\.169\.254|169\.254\.170\.|metadata\.google\.internal|metadata/identity|"
     r"failed to load (?:IMDS|credentials)|NoAuthWithAWSException|No AWS Credentials provided|"
     r"Unable to load credentials"
@@ -87,16 +97,16 @@ _MALFORMED = re.compile(
 _STATUS = re.compile(r"(?i)status code:? ?(\d{3})|\b(403) Forbidden|\b(401) Unauthorized")
 
 
-def refusal(text: str) -> StorageRefusal | None:
+def classify_refusal(text: str) -> StorageRefusal | None:
     """Recognize a denied access in a library's message, or return None."""
-    if _NOBODY.search(text):
+    if _NO_CREDENTIALS.search(text):
         return StorageRefusal(
             _DENIED,
             "no credentials are configured, and this machine has no role",
             "pass credentials: environment, profile, or --storage-option",
         )
     if _MALFORMED.search(text):
-        return StorageRefusal(_DENIED, "the credentials are malformed", _CHECK)
+        return StorageRefusal(_DENIED, "the credentials are malformed", _CHECK_CREDENTIALS)
     answer = _STATUS.search(text)
     status = int(next(filter(None, answer.groups()))) if answer else 0
     # The request is quoted before the status, and may contain any name.
@@ -106,4 +116,4 @@ def refusal(text: str) -> StorageRefusal | None:
         return known._replace(cause=f"{known.cause} ({word[1]})")
     if status in (401, 403):
         return DENIED
-    return StorageRefusal(ErrorCode.NOT_FOUND, "", _GONE) if status == 404 else None
+    return StorageRefusal(ErrorCode.NOT_FOUND, "", _CHECK_PATH) if status == 404 else None

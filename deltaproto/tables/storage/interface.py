@@ -26,10 +26,10 @@ class Deadline:
         TableError: timeout, when it has passed.
         """
         if self.left < 0:
-            raise timed_out(self._seconds)
+            raise timed_out_error(self._seconds)
 
 
-def timed_out(seconds: float) -> TableError:
+def timed_out_error(seconds: float) -> TableError:
     """Return the error of a table that took longer than `seconds`."""
     return TableError(
         ErrorCode.TIMEOUT,
@@ -38,7 +38,7 @@ def timed_out(seconds: float) -> TableError:
     )
 
 
-class _Within:
+class _DeadlineStore:
     def __init__(self, store: LogStore, deadline: Deadline) -> None:
         self._store, self._deadline = store, deadline
 
@@ -59,12 +59,12 @@ class _Within:
         return self._store.open(name)
 
 
-def within(store: LogStore, deadline: Deadline) -> LogStore:
+def limit_reads(store: LogStore, deadline: Deadline) -> LogStore:
     """A log from which nothing more is read after the deadline.
 
     A running request is limited by the store's own timeouts.
     """
-    return _Within(store, deadline)
+    return _DeadlineStore(store, deadline)
 
 
 STAGED_COMMITS = "_staged_commits/"
@@ -116,7 +116,7 @@ class LogStore(Interface):
         ...
 
 
-def gone(name: str) -> TableError:
+def file_gone_error(name: str) -> TableError:
     """Return the error of a file that was listed and no longer exists."""
     return TableError(
         ErrorCode.CORRUPT_LOG,
@@ -125,7 +125,7 @@ def gone(name: str) -> TableError:
     )
 
 
-def most_bytes(name: str) -> int:
+def max_file_bytes(name: str) -> int:
     """Return the maximum number of bytes of a log file with this name."""
     return _MOST_BYTES.get(name[name.rfind(".") :], _MOST_BYTES_ELSE)
 
@@ -136,20 +136,20 @@ def check_size(name: str, size: int | None) -> None:
     Raises:
         TableError: corrupt-log.
     """
-    if size is not None and size > most_bytes(name):
-        raise too_large(name, size)
+    if size is not None and size > max_file_bytes(name):
+        raise too_large_error(name, size)
 
 
-def too_large(name: str, size: int) -> TableError:
+def too_large_error(name: str, size: int) -> TableError:
     """Return the error of a log file that is too large."""
     return TableError(
         ErrorCode.CORRUPT_LOG,
-        f"{name} has {size} bytes; deltaproto reads at most {most_bytes(name)}",
+        f"{name} has {size} bytes; deltaproto reads at most {max_file_bytes(name)}",
         "no engine writes log files of that size; restore the file from a backup",
     )
 
 
-def not_regular(name: str) -> TableError:
+def not_regular_error(name: str) -> TableError:
     """Return the error of a log file that is a pipe, a device or a socket."""
     return TableError(
         ErrorCode.CORRUPT_LOG,

@@ -13,10 +13,10 @@ from deltaproto.tables.storage.interface import (
     STAGED_COMMITS,
     FolderEntry,
     check_size,
-    gone,
-    most_bytes,
-    not_regular,
-    too_large,
+    file_gone_error,
+    max_file_bytes,
+    not_regular_error,
+    too_large_error,
 )
 
 _SMALL_BYTES = 64 * 1024
@@ -25,7 +25,7 @@ _AT_ONCE = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
 """opens a pipe without waiting for a writer"""
 
 
-class NotRegular(OSError):
+class NotRegularFile(OSError):
     """The path is a pipe, a device or a socket."""
 
     def __init__(self) -> None:
@@ -54,7 +54,7 @@ def open_regular(path: str, most: int) -> IO[bytes]:
         descriptor = os.open(path, _FLAGS | _AT_ONCE)
     except OSError as error:
         if error.errno == errno.ENXIO:
-            raise NotRegular from None
+            raise NotRegularFile from None
         if not isinstance(error, BlockingIOError):
             raise
         # Another process has a lease on the file, which ends soon.
@@ -64,7 +64,7 @@ def open_regular(path: str, most: int) -> IO[bytes]:
         if stat.S_ISDIR(found.st_mode):
             raise IsADirectoryError(errno.EISDIR, "is a folder", path)
         if not stat.S_ISREG(found.st_mode):
-            raise NotRegular
+            raise NotRegularFile
         if found.st_size > most:
             raise FileTooLarge(found.st_size, most)
         if found.st_size < _SMALL_BYTES:
@@ -133,12 +133,12 @@ class LocalLogStore:
             # Cleaned up since; the reader will report it as missing.
             return None
         except (OSError, ValueError) as error:
-            raise _unreadable(path, error) from None
+            raise _unreadable_error(path, error) from None
 
     def list_dated(self) -> tuple[FolderEntry, ...]:
         try:
             with os.scandir(self._folder) as entries:
-                found = [_dated(entry) for entry in entries]
+                found = [_dated_entry(entry) for entry in entries]
         except (OSError, ValueError) as error:
             raise self._unlisted(error) from None
         return tuple(entry for entry in found if entry is not None)
@@ -146,11 +146,11 @@ class LocalLogStore:
     def list_staged(self) -> tuple[FolderEntry, ...]:
         try:
             with os.scandir(f"{self._folder}/{STAGED_COMMITS}") as entries:
-                found = [_dated(entry) for entry in entries if entry.name[0] != "."]
+                found = [_dated_entry(entry) for entry in entries if entry.name[0] != "."]
         except (FileNotFoundError, NotADirectoryError):
             return ()
         except (OSError, ValueError) as error:
-            raise _unreadable(f"{self._folder}/{STAGED_COMMITS}", error) from None
+            raise _unreadable_error(f"{self._folder}/{STAGED_COMMITS}", error) from None
         return tuple(
             each._replace(name=STAGED_COMMITS + each.name) for each in found if each is not None
         )
@@ -158,17 +158,17 @@ class LocalLogStore:
     def open(self, name: str) -> IO[bytes]:
         path = f"{self._folder}/{name}"
         try:
-            return open_regular(path, most_bytes(name))
+            return open_regular(path, max_file_bytes(name))
         except FileNotFoundError:
-            raise gone(name) from None
+            raise file_gone_error(name) from None
         except IsADirectoryError:
             raise TableError(ErrorCode.CORRUPT_LOG, f"{name} is a folder, not a file") from None
-        except NotRegular:
-            raise not_regular(name) from None
+        except NotRegularFile:
+            raise not_regular_error(name) from None
         except FileTooLarge as error:
-            raise too_large(name, error.size) from None
+            raise too_large_error(name, error.size) from None
         except (OSError, ValueError) as error:
-            raise _unreadable(path, error) from None
+            raise _unreadable_error(path, error) from None
 
     def check_files(self) -> None:
         """Refuse a log with a file that could hang an engine or exhaust its memory.
@@ -186,12 +186,12 @@ class LocalLogStore:
             except (FileNotFoundError, NotADirectoryError):
                 continue
             except (OSError, ValueError) as error:
-                raise _unreadable(folder, error) from None
+                raise _unreadable_error(folder, error) from None
 
     def _unlisted(self, error: Exception) -> TableError:
         if isinstance(error, FileNotFoundError | NotADirectoryError):
             return self._no_log()
-        return _unreadable(self._folder, error)
+        return _unreadable_error(self._folder, error)
 
     def _no_log(self) -> TableError:
         if not os.path.lexists(self._root):
@@ -249,11 +249,11 @@ def _check_file(entry: os.DirEntry[str]) -> None:
     if stat.S_ISDIR(found.st_mode):
         return
     if not stat.S_ISREG(found.st_mode):
-        raise not_regular(entry.name)
+        raise not_regular_error(entry.name)
     check_size(entry.name, found.st_size)
 
 
-def _dated(entry: os.DirEntry[str]) -> FolderEntry | None:
+def _dated_entry(entry: os.DirEntry[str]) -> FolderEntry | None:
     if entry.is_dir():
         return FolderEntry(entry.name + "/", None)
     try:
@@ -264,7 +264,7 @@ def _dated(entry: os.DirEntry[str]) -> FolderEntry | None:
     return FolderEntry(entry.name, found.st_size, found.st_mtime_ns // 1_000_000)
 
 
-def _unreadable(path: str, error: Exception) -> TableError:
+def _unreadable_error(path: str, error: Exception) -> TableError:
     if isinstance(error, PermissionError):
         return TableError(
             ErrorCode.PERMISSION_DENIED,

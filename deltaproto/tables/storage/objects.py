@@ -12,9 +12,14 @@ from typing import IO, Any, cast
 
 from deltaproto.errors import ErrorCode, TableError
 from deltaproto.redaction import Redactor
-from deltaproto.tables.storage.errors import DENIED, refusal
-from deltaproto.tables.storage.interface import STAGED_COMMITS, FolderEntry, check_size, gone
-from deltaproto.tables.storage.opening import opened
+from deltaproto.tables.storage.errors import DENIED, classify_refusal
+from deltaproto.tables.storage.interface import (
+    STAGED_COMMITS,
+    FolderEntry,
+    check_size,
+    file_gone_error,
+)
+from deltaproto.tables.storage.opening import open_store
 
 _WINDOW_BYTES = 1024 * 1024
 
@@ -89,9 +94,9 @@ class ObjectLogStore:
         self, uri: str, options: Mapping[str, str], listed: tuple[FolderEntry, ...] | None = None
     ) -> None:
         self._uri, self._options, self._listed = uri, options, listed
-        self._sizes = _sizes(listed or ())
-        with failures(uri, options):
-            self._store, folder = opened(uri, options)
+        self._sizes = _known_sizes(listed or ())
+        with translate_store_errors(uri, options):
+            self._store, folder = open_store(uri, options)
         self._folder = f"{folder}/{LOG_FOLDER}/".lstrip("/")
 
     def list(self) -> list[FolderEntry]:
@@ -103,7 +108,7 @@ class ObjectLogStore:
     def _entries(self, *, dated: bool) -> tuple[FolderEntry, ...]:
         import obstore
 
-        with failures(self._uri, self._options):
+        with translate_store_errors(self._uri, self._options):
             found = obstore.list_with_delimiter(self._store, self._folder)
         entries = [
             FolderEntry(
@@ -123,13 +128,13 @@ class ObjectLogStore:
                 f"{self._uri} has no {LOG_FOLDER}",
                 "check the bucket and the path; object stores have no empty folders",
             )
-        self._sizes = _sizes(entries)
+        self._sizes = _known_sizes(entries)
         return tuple(entries)
 
     def list_staged(self) -> tuple[FolderEntry, ...]:
         import obstore
 
-        with failures(self._uri, self._options):
+        with translate_store_errors(self._uri, self._options):
             found = obstore.list_with_delimiter(self._store, self._folder + STAGED_COMMITS)
         entries = tuple(
             FolderEntry(
@@ -139,7 +144,7 @@ class ObjectLogStore:
             )
             for meta in found["objects"]
         )
-        self._sizes.update(_sizes(entries))
+        self._sizes.update(_known_sizes(entries))
         return entries
 
     def open(self, name: str) -> IO[bytes]:
@@ -153,7 +158,7 @@ class ObjectLogStore:
                 return cast(IO[bytes], RangeFile(length, partial(self._range, name)))
             data = bytes(obstore.get(self._store, key).bytes())
         if size is not None and size != len(data):
-            raise _cut_off(name, len(data), size)
+            raise _cut_off_error(name, len(data), size)
         return BytesIO(data)
 
     def _range(self, name: str, start: int, end: int) -> bytes:
@@ -163,21 +168,21 @@ class ObjectLogStore:
             read = obstore.get_range(self._store, self._folder + name, start=start, end=end)
             data = bytes(read)
         if len(data) != end - start:
-            raise _cut_off(name, start + len(data), end)
+            raise _cut_off_error(name, start + len(data), end)
         return data
 
     @contextmanager
     def _reading(self, name: str) -> Iterator[None]:
         try:
-            with failures(self._uri, self._options):
+            with translate_store_errors(self._uri, self._options):
                 yield
         except TableError as error:
             if error.code is ErrorCode.NOT_FOUND:
-                raise gone(name) from None
+                raise file_gone_error(name) from None
             raise
 
 
-def _cut_off(name: str, had: int, wanted: int) -> TableError:
+def _cut_off_error(name: str, had: int, wanted: int) -> TableError:
     return TableError(
         ErrorCode.STORAGE,
         f"{name} has {had} bytes, but {wanted} when it was listed",
@@ -185,7 +190,7 @@ def _cut_off(name: str, had: int, wanted: int) -> TableError:
     )
 
 
-def _sizes(entries: Iterable[FolderEntry]) -> dict[str, int]:
+def _known_sizes(entries: Iterable[FolderEntry]) -> dict[str, int]:
     return {entry.name: entry.size for entry in entries if entry.size is not None}
 
 
@@ -194,28 +199,28 @@ def _milliseconds(moment: datetime) -> int:
 
 
 @contextmanager
-def failures(uri: str, options: Mapping[str, str]) -> Iterator[None]:
+def translate_store_errors(uri: str, options: Mapping[str, str]) -> Iterator[None]:
     """Raise an object store's error as a `TableError` on `uri`, with the `options` redacted."""
     from obstore import exceptions
 
     try:
         yield
     except (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError) as error:
-        raise (refusal(str(error)) or DENIED).on(uri) from None
+        raise (classify_refusal(str(error)) or DENIED).on(uri) from None
     except (exceptions.NotFoundError, FileNotFoundError):
         raise TableError(
             ErrorCode.NOT_FOUND, f"{uri} does not exist", "check the bucket and the path"
         ) from None
     except (exceptions.BaseError, ValueError, OSError) as error:
-        raise _classified(uri, error, options) from None
+        raise _classify_error(uri, error, options) from None
 
 
-def _classified(uri: str, error: BaseException, options: Mapping[str, str]) -> TableError:
+def _classify_error(uri: str, error: BaseException, options: Mapping[str, str]) -> TableError:
     # A denied listing is a generic error whose text contains the server's response and, after
     # "Debug source", the client's state.
     message, _, state = str(error).partition("Debug source")
     text = " ".join(message.split())
-    refused = refusal(text)
+    refused = classify_refusal(text)
     if refused is not None:
         return refused.on(uri)
     timed_out = "timed out" in text or "kind: Timeout" in state

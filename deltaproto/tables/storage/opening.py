@@ -23,13 +23,19 @@ from deltaproto.errors import ErrorCode, TableError, UsageError
 
 _KEYS = ("aws_access_key_id", "aws_secret_access_key", "aws_session_token")
 # If one of these is set, the profile's keys are ignored.
-_OTHERWISE = (
+_OTHER_CREDENTIAL_SOURCES = (
     "AWS_ACCESS_KEY_ID",
     "AWS_WEB_IDENTITY_TOKEN_FILE",
     "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
     "AWS_CONTAINER_CREDENTIALS_FULL_URI",
 )
-_ELSEWHERE = ("sso_session", "sso_start_url", "role_arn", "credential_process", "source_profile")
+_UNSUPPORTED_PROFILE_KEYS = (
+    "sso_session",
+    "sso_start_url",
+    "role_arn",
+    "credential_process",
+    "source_profile",
+)
 
 
 def profile_options(given: Mapping[str, str]) -> dict[str, str]:
@@ -43,18 +49,19 @@ def profile_options(given: Mapping[str, str]) -> dict[str, str]:
             has no keys.
     """
     asked = given.get("aws_profile") or os.environ.get("AWS_PROFILE")
-    settings = _profile(asked or "default")
+    settings = _read_profile(asked or "default")
     if asked and not settings:
-        raise _useless(
+        raise _unusable_profile_error(
             f"the AWS profile {asked} does not exist",
             f"check AWS_PROFILE, {_credentials_file()} and {_config_file()}",
         )
     found = {}
     region = settings.get("region")
-    if region and not _has(given, "region", "default_region"):
+    if region and not _is_given(given, "region", "default_region"):
         found["aws_region"] = region
-    if _has(given, "access_key_id", "skip_signature", "no_sign_request") or (
-        "aws_profile" not in given and any(os.environ.get(name) for name in _OTHERWISE)
+    if _is_given(given, "access_key_id", "skip_signature", "no_sign_request") or (
+        "aws_profile" not in given
+        and any(os.environ.get(name) for name in _OTHER_CREDENTIAL_SOURCES)
     ):
         return found
     keys = {name: settings[name] for name in _KEYS if settings.get(name)}
@@ -63,19 +70,19 @@ def profile_options(given: Mapping[str, str]) -> dict[str, str]:
     return {**found, **keys}
 
 
-def _has(given: Mapping[str, str], *names: str) -> bool:
+def _is_given(given: Mapping[str, str], *names: str) -> bool:
     if any(name in given or f"aws_{name}" in given for name in names):
         return True
     return any("region" in name and os.environ.get(f"AWS_{name.upper()}") for name in names)
 
 
-def _profile(name: str) -> dict[str, str]:
+def _read_profile(name: str) -> dict[str, str]:
     """Merge both files' settings of one profile; the credentials file wins."""
     section = name if name == "default" else f"profile {name}"
-    return {**_section(_config_file(), section), **_section(_credentials_file(), name)}
+    return {**_read_section(_config_file(), section), **_read_section(_credentials_file(), name)}
 
 
-def _section(path: str, name: str) -> dict[str, str]:
+def _read_section(path: str, name: str) -> dict[str, str]:
     parser = RawConfigParser()
     try:
         with open(path, encoding="utf-8") as file:
@@ -84,27 +91,31 @@ def _section(path: str, name: str) -> dict[str, str]:
         return {}
     except (Malformed, ValueError):
         # The parser's message repeats the line, which may be a key.
-        raise _useless(
+        raise _unusable_profile_error(
             f"{path} is not a file of AWS profiles", "correct it, or move it away"
         ) from None
     return {key: value for key, value in parser[name].items() if value} if name in parser else {}
 
 
 def _from_botocore(name: str, settings: Mapping[str, str]) -> dict[str, str]:
-    why = next((each for each in _ELSEWHERE if each in settings), None)
+    why = next((each for each in _UNSUPPORTED_PROFILE_KEYS if each in settings), None)
     cause = f"the AWS profile {name} has no keys" + (f", but {why}" if why else "")
     hint = f'run: eval "$(aws configure export-credentials --profile {name} --format env)"'
     if why is None:
-        raise _useless(cause, f"add them to {_credentials_file()}")
+        raise _unusable_profile_error(cause, f"add them to {_credentials_file()}")
     try:
         from botocore.session import Session
     except ImportError:
-        raise _useless(cause, f"{hint}; or pip install botocore, which can get them") from None
+        raise _unusable_profile_error(
+            cause, f"{hint}; or pip install botocore, which can get them"
+        ) from None
     try:
         frozen = Session(profile=name).get_credentials().get_frozen_credentials()
     except Exception as error:
         # The message may contain the output of a program.
-        raise _useless(f"{cause}, and botocore fails ({type(error).__name__})", hint) from None
+        raise _unusable_profile_error(
+            f"{cause}, and botocore fails ({type(error).__name__})", hint
+        ) from None
     values = (frozen.access_key, frozen.secret_key, frozen.token)
     return {key: value for key, value in zip(_KEYS, values, strict=True) if value}
 
@@ -118,7 +129,7 @@ def _config_file() -> str:
     return os.path.expanduser(os.environ.get("AWS_CONFIG_FILE") or "~/.aws/config")
 
 
-def _useless(cause: str, hint: str) -> TableError:
+def _unusable_profile_error(cause: str, hint: str) -> TableError:
     return TableError(ErrorCode.PERMISSION_DENIED, cause, hint)
 
 
@@ -158,7 +169,7 @@ _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 _DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,9})?) ?(ms|s|m|min|h)")
 
 
-def opened(uri: str, options: Mapping[str, str]) -> tuple[Any, str]:
+def open_store(uri: str, options: Mapping[str, str]) -> tuple[Any, str]:
     """Return the store of `uri`, and the key of `uri` in it, without slashes around it.
 
     Tables in one bucket share a store, with its connections and credentials. Keys are taken
@@ -172,31 +183,31 @@ def opened(uri: str, options: Mapping[str, str]) -> tuple[Any, str]:
     if scheme.lower() in _PREFIXES:
         prefix = _PREFIXES[scheme.lower()].upper()
         around = tuple(sorted(item for item in os.environ.items() if item[0].startswith(prefix)))
-        store = _shared(f"{scheme}://{authority}", tuple(sorted(options.items())), around)
+        store = _cached_store(f"{scheme}://{authority}", tuple(sorted(options.items())), around)
         return store, key.strip("/")
     # The library decodes %xx in a URI.
-    return _open(f"{scheme}://{authority}/{quote(key)}", options), ""
+    return _open_store(f"{scheme}://{authority}/{quote(key)}", options), ""
 
 
 @lru_cache(maxsize=64)
-def _shared(
+def _cached_store(
     bucket: str, options: tuple[tuple[str, str], ...], around: tuple[tuple[str, str], ...]
 ) -> Any:
     """Return the cached store; `around` is the environment, which the library reads by itself."""
-    return _open(bucket, dict(options))
+    return _open_store(bucket, dict(options))
 
 
-def _open(uri: str, options: Mapping[str, str]) -> Any:
+def _open_store(uri: str, options: Mapping[str, str]) -> Any:
     from obstore.exceptions import UnknownConfigurationKeyError
     from obstore.store import from_url
 
     prefix = _PREFIXES.get(uri.partition(":")[0].lower(), "")
     config: dict[str, str] = {}
-    retries = _retries(options)
+    retries = _retry_config(options)
     # The library reads the environment, but not for the client if options for it are passed.
-    client = {"timeout": "20s", "connect_timeout": "5s", **_surrounding(prefix)}
+    client = {"timeout": "20s", "connect_timeout": "5s", **_client_options_from_environment(prefix)}
     for key, value in options.items():
-        bare = _bare(key.lower())
+        bare = _without_prefix(key.lower())
         if bare in _RETRY_KEYS:
             continue
         if bare in _CLIENT_KEYS:
@@ -218,7 +229,7 @@ def _open(uri: str, options: Mapping[str, str]) -> Any:
                 del config[key]
 
 
-def _retries(options: Mapping[str, str]) -> dict[str, Any]:
+def _retry_config(options: Mapping[str, str]) -> dict[str, Any]:
     """Return the retry settings: deltalake's options, or a few retries by default.
 
     Raises:
@@ -226,15 +237,17 @@ def _retries(options: Mapping[str, str]) -> dict[str, Any]:
     """
     found = {**_RETRIES, "backoff": dict(_RETRIES["backoff"])}
     for key, value in options.items():
-        bare = _bare(key.lower())
+        bare = _without_prefix(key.lower())
         member = bare.removeprefix("backoff_config.")
         try:
             if bare == "max_retries":
                 found[bare] = int(value)
             elif bare == "retry_timeout":
-                found[bare] = _duration(value)
+                found[bare] = _parse_duration(value)
             elif bare in _RETRY_KEYS:
-                found["backoff"][member] = float(value) if member == "base" else _duration(value)
+                found["backoff"][member] = (
+                    float(value) if member == "base" else _parse_duration(value)
+                )
         except (ValueError, OverflowError):
             raise UsageError(
                 f"the storage option {key} takes a {_RETRY_KEYS[bare]}", _RETRY_EXAMPLE
@@ -242,20 +255,20 @@ def _retries(options: Mapping[str, str]) -> dict[str, Any]:
     return found
 
 
-def _duration(text: str) -> timedelta:
+def _parse_duration(text: str) -> timedelta:
     found = _DURATION.fullmatch(text.strip())
     if found is None:
         raise ValueError
     return timedelta(seconds=float(found[1]) * _SECONDS[found[2]])
 
 
-def _bare(key: str) -> str:
+def _without_prefix(key: str) -> str:
     for prefix in set(_PREFIXES.values()):
         key = key.removeprefix(prefix)
     return key
 
 
-def _surrounding(prefix: str) -> dict[str, str]:
+def _client_options_from_environment(prefix: str) -> dict[str, str]:
     """Return the client's settings in the environment, such as AWS_ALLOW_HTTP."""
     if not prefix:
         return {}

@@ -14,8 +14,13 @@ from typing import IO, TYPE_CHECKING, Any
 
 from deltaproto.errors import EngineError, ErrorCode, TableError
 from deltaproto.redaction import Redactor
-from deltaproto.tables.storage.errors import DENIED, StorageRefusal, refusal
-from deltaproto.tables.storage.interface import STAGED_COMMITS, FolderEntry, check_size, gone
+from deltaproto.tables.storage.errors import DENIED, StorageRefusal, classify_refusal
+from deltaproto.tables.storage.interface import (
+    STAGED_COMMITS,
+    FolderEntry,
+    check_size,
+    file_gone_error,
+)
 from deltaproto.tables.storage.opening import profile_options
 
 if TYPE_CHECKING:
@@ -81,7 +86,7 @@ def hadoop_conf(options: Mapping[str, str]) -> dict[str, str]:
     return {**dict(_s3(known)), **dict(_azure(known)), **dict(_google(known))}
 
 
-def surrounding_conf(schemes: Set[str]) -> dict[str, str]:
+def hadoop_conf_from_environment(schemes: Set[str]) -> dict[str, str]:
     """Return Hadoop settings from environment and profile for stores with these schemes.
 
     Raises:
@@ -98,7 +103,7 @@ def surrounding_conf(schemes: Set[str]) -> dict[str, str]:
     return conf
 
 
-def unreachable(text: str) -> StorageRefusal | None:
+def find_unreachable_cause(text: str) -> StorageRefusal | None:
     """Recognize an access error of Spark's file systems by its message, or return None.
 
     The cause is empty if the message itself is clear.
@@ -111,7 +116,7 @@ def unreachable(text: str) -> StorageRefusal | None:
         return StorageRefusal(ErrorCode.STORAGE, f"Spark has no {missing[1]}", _JAR_HINT)
     if "Invalid configuration value detected for fs.azure.account.key" in text:
         return DENIED._replace(cause="no credentials are configured for the storage account")
-    if refused := refusal(text):
+    if refused := classify_refusal(text):
         return refused
     if re.search(r"AccessDeniedException|AccessControlException", text):
         return DENIED
@@ -130,7 +135,7 @@ def _s3(known: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     if not any(key.startswith("aws_") for key in known):
         return
     yield from _IMPLEMENTATION.items()
-    if _true(known, "aws_skip_signature"):
+    if _is_true(known, "aws_skip_signature"):
         yield f"{_S3A}aws.credentials.provider", _ANONYMOUS
     elif "aws_access_key_id" in known and "aws_secret_access_key" in known:
         token = known.get("aws_session_token")
@@ -143,7 +148,7 @@ def _s3(known: Mapping[str, str]) -> Iterator[tuple[str, str]]:
         yield f"{_S3A}endpoint.region", known["aws_region"]
     endpoint = known.get("aws_endpoint_url")
     if endpoint:
-        virtual = _true(known, "aws_virtual_hosted_style_request")
+        virtual = _is_true(known, "aws_virtual_hosted_style_request")
         yield f"{_S3A}endpoint", endpoint
         yield f"{_S3A}path.style.access", str(not virtual).lower()
         yield f"{_S3A}connection.ssl.enabled", str(not endpoint.startswith("http://")).lower()
@@ -178,7 +183,7 @@ def _google(known: Mapping[str, str]) -> Iterator[tuple[str, str]]:
         yield "fs.gs.auth.service.account.json.keyfile", path
 
 
-def _true(known: Mapping[str, str], key: str) -> bool:
+def _is_true(known: Mapping[str, str], key: str) -> bool:
     return known.get(key, "").lower() in _TRUE
 
 
@@ -232,7 +237,7 @@ class SparkLogStore:
         found = self._read(wanted, "path", "content")
         self._fetched = {_name(row[0]): bytes(row[1]) for row in found}
         if name not in self._fetched:
-            raise gone(name)
+            raise file_gone_error(name)
 
     def _run(self, name: str) -> Sequence[str]:
         """Return the commit and earlier ones to read in one job; other files are read alone."""
@@ -246,13 +251,13 @@ class SparkLogStore:
         return older[:taken]
 
     def _read(self, paths: Sequence[str], *columns: str) -> Sequence[Any]:
-        from deltaproto.tables.engine_errors import first_line, is_gone, spark_text
+        from deltaproto.tables.engine_errors import first_line, is_connection_lost, spark_message
 
         source = self._session.read.format("binaryFile").option("recursiveFileLookup", "true")
         try:
             return tuple(source.load([*paths]).selectExpr(*columns).collect())
         except Exception as error:
-            if is_gone(spark_text(error)):
+            if is_connection_lost(spark_message(error)):
                 said = f"Spark disconnected: {first_line(error)}"
                 raise EngineError(said, "start it and run again") from None
             raise TableError(

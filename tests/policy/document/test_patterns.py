@@ -9,9 +9,19 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from deltaproto.policy.document.errors import Position
-from deltaproto.policy.document.merging import matching, merged, settings_for, specificity
+from deltaproto.policy.document.merging import (
+    find_matching,
+    merge_settings,
+    settings_for,
+    specificity,
+)
 from deltaproto.policy.document.model import Declared, Policy, PolicySettings, TableEntry, Window
-from deltaproto.policy.document.patterns import Names, _glob, matches, problem
+from deltaproto.policy.document.patterns import (
+    TableNames,
+    _compile_glob,
+    find_pattern_problem,
+    matches_table,
+)
 from deltaproto.policy.finding import Severity
 from deltaproto.protocol.isolation import IsolationLevel
 from tests.support.failures import each_row
@@ -85,44 +95,44 @@ NAMES = [
 class TestMatches:
     @each_row(("pattern", "location", "expected"), LOCATIONS)
     def test_locations(self, pattern: str, location: str, expected: bool) -> None:
-        assert matches(pattern, location, location) is expected
+        assert matches_table(pattern, location, location) is expected
 
     @each_row(("pattern", "expected"), NAMES)
     def test_names(self, pattern: str, expected: bool) -> None:
-        assert matches(pattern, NAMED, S3) is expected
+        assert matches_table(pattern, NAMED, S3) is expected
 
     def test_the_location_of_a_named_table_counts(self) -> None:
-        assert matches("gold/**", NAMED, S3)
-        assert not matches("gold/**", NAMED, None)
+        assert matches_table("gold/**", NAMED, S3)
+        assert not matches_table("gold/**", NAMED, None)
 
     def test_a_quoted_part_keeps_its_dots(self) -> None:
-        assert matches("main.*.orders", "main.`a.b`.orders", S3)
-        assert matches("`a.b`.orders", "main.`a.b`.orders", S3)
-        assert not matches("b.orders", "main.`a.b`.orders", S3)
+        assert matches_table("main.*.orders", "main.`a.b`.orders", S3)
+        assert matches_table("`a.b`.orders", "main.`a.b`.orders", S3)
+        assert not matches_table("b.orders", "main.`a.b`.orders", S3)
 
     @pytest.mark.parametrize("table", ["orders", "./orders", "delta.`/lake/gold/orders`", LAKE])
     def test_a_table_named_by_its_path_goes_by_its_folder(self, table: str) -> None:
-        assert matches("orders", table, LAKE)
-        assert matches("ORD*", table, LAKE) is False
-        assert not matches("lake.orders", table, LAKE)
+        assert matches_table("orders", table, LAKE)
+        assert matches_table("ORD*", table, LAKE) is False
+        assert not matches_table("lake.orders", table, LAKE)
 
     def test_a_folder_with_a_dot_is_no_catalog_name(self) -> None:
-        assert matches("orders.*", "orders.delta", "file:///lake/orders.delta")
+        assert matches_table("orders.*", "orders.delta", "file:///lake/orders.delta")
 
     def test_without_a_location_a_path_stands_for_itself(self) -> None:
-        assert matches("gold/*", "/lake/gold/orders", None)
-        assert matches("orders", "/lake/gold/orders", None)
+        assert matches_table("gold/*", "/lake/gold/orders", None)
+        assert matches_table("orders", "/lake/gold/orders", None)
 
     def test_stars_without_end_take_no_time(self) -> None:
-        assert not matches("/" + "*a" * 300 + "/**b", "x", "/" + "a" * 5000)
-        assert not matches("**/" * 300 + "b", "x", "/" + "a/" * 2000)
+        assert not matches_table("/" + "*a" * 300 + "/**b", "x", "/" + "a" * 5000)
+        assert not matches_table("**/" * 300 + "b", "x", "/" + "a/" * 2000)
 
     @given(st.text(), st.text(), st.none() | st.text())
     @example("file:///%ff", "x", "file:///\ud800%ff")
     def test_never_raises(self, pattern: str, table: str, location: str | None) -> None:
-        assert isinstance(matches(pattern, table, location), bool)
+        assert isinstance(matches_table(pattern, table, location), bool)
         assert len(specificity(pattern)) == 8
-        problem(pattern)
+        find_pattern_problem(pattern)
 
     @given(st.text(alphabet="a/*?", max_size=8), st.text(alphabet="ab/", max_size=7), st.booleans())
     @example("**/a", "a", True)
@@ -133,7 +143,7 @@ class TestMatches:
     ) -> None:
         starts = [0] if anchored else [0, *(n + 1 for n, c in enumerate(text) if c == "/")]
         expected = any(naive(tokens(pattern), text[start:], first=True) for start in starts)
-        assert _glob(pattern, "/", anchored=anchored).matches(text) is expected
+        assert _compile_glob(pattern, "/", anchored=anchored).matches(text) is expected
 
 
 def tokens(pattern: str) -> tuple[str, ...]:
@@ -173,11 +183,11 @@ class TestProblem:
         ],
     )  # fmt: skip
     def test_syntax_of_other_tools(self, pattern: str, why: str) -> None:
-        assert why in (problem(pattern) or "")
+        assert why in (find_pattern_problem(pattern) or "")
 
     @each_row("pattern", [" a", "a ", "./gold/**", "a/../b", "a..b", "``", "/", "."])
     def test_patterns_that_match_nothing(self, pattern: str) -> None:
-        assert problem(pattern)
+        assert find_pattern_problem(pattern)
 
     @each_row(
         "pattern",
@@ -195,7 +205,7 @@ class TestProblem:
         ],
     )
     def test_patterns_that_match_something(self, pattern: str) -> None:
-        assert problem(pattern) is None
+        assert find_pattern_problem(pattern) is None
 
 
 def policy(*entries: tuple[str, PolicySettings], **more: object) -> Policy:
@@ -378,7 +388,7 @@ class TestSettings:
             ("orders", PolicySettings(max_reader_version=1, clients=(client("b@1"),))),
             clients=(client("a@1"),),
         )
-        found = merged(rules, matching(rules, Names(NAMED, S3))).decisions
+        found = merge_settings(rules, find_matching(rules, TableNames(NAMED, S3))).decisions
         assert [each[:3] for each in found] == [
             ("clients", "a@1", None),
             ("clients", "b@1", "orders"),
@@ -391,7 +401,7 @@ class TestSettings:
         self, wide: PolicySettings, narrow: PolicySettings, notices: int
     ) -> None:
         rules = policy(("*", wide), ("orders", narrow))
-        found = merged(rules, matching(rules, Names(NAMED, S3))).notices
+        found = merge_settings(rules, find_matching(rules, TableNames(NAMED, S3))).notices
         assert len(found) == notices, found
         assert all(each.pattern == "orders" and each.hint for each in found)
 
@@ -416,8 +426,10 @@ def test_a_remembered_folder_means_what_its_real_path_means(tmp_path: Path) -> N
         tmp_path / "alias" / "gold" / "missing",
     ):
         for _ in range(2):
-            remembered = Names(str(where), f"file://{where}", folders)
-            plain = Names(str(where), f"file://{where}")
+            remembered = TableNames(str(where), f"file://{where}", folders)
+            plain = TableNames(str(where), f"file://{where}")
             for pattern in (f"{tmp_path}/lake/gold/*", "gold/*", "alias/**", "silver/*", "orders"):
                 assert remembered.match(pattern) is plain.match(pattern), (where, pattern)
-    assert Names("x", f"file://{tmp_path}/alias/gold/orders", folders).match("lake/gold/orders")
+    assert TableNames("x", f"file://{tmp_path}/alias/gold/orders", folders).match(
+        "lake/gold/orders"
+    )

@@ -13,7 +13,7 @@ import pytest
 from deltaproto.clients.catalog import Catalogue
 from deltaproto.policy.document import PolicyError, load_policy
 from deltaproto.policy.document.model import PolicySettings
-from deltaproto.policy.document.source import Mapping, Node, Sequence, tree
+from deltaproto.policy.document.source import Mapping, Node, Sequence, parse_text
 from deltaproto.policy.rules import all_rules
 from deltaproto.protocol.feature_catalog import all_features
 
@@ -52,8 +52,8 @@ def accepted(text: str, tmp_path: Path) -> tuple[bool, bool]:
     try:
         load_policy(str(file), rules=RULES, today=TODAY)
     except PolicyError:
-        return False, VALIDATOR.is_valid(plain(tree(text)))
-    return True, VALIDATOR.is_valid(plain(tree(text)))
+        return False, VALIDATOR.is_valid(plain(parse_text(text)))
+    return True, VALIDATOR.is_valid(plain(parse_text(text)))
 
 
 class TestReadyPolicies:
@@ -73,7 +73,9 @@ class TestReadyPolicies:
     def test_loads_and_fits_the_schema(self, file: Path) -> None:
         policy = load_policy(str(file), rules=RULES, today=TODAY)
         assert policy.tables
-        assert list(VALIDATOR.iter_errors(plain(tree(file.read_text(encoding="utf-8"))))) == []
+        assert (
+            list(VALIDATOR.iter_errors(plain(parse_text(file.read_text(encoding="utf-8"))))) == []
+        )
 
     @pytest.mark.parametrize("file", READY, ids=lambda file: file.stem)
     def test_begins_with_its_schema_and_whom_it_is_for(self, file: Path) -> None:

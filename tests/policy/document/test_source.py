@@ -23,8 +23,8 @@ from deltaproto.policy.document.source import (
     Node,
     Scalar,
     Sequence,
-    read,
-    tree,
+    parse_file,
+    parse_text,
 )
 
 
@@ -51,7 +51,7 @@ def refused(data: str | bytes, tmp_path: Path) -> tuple[str, str]:
 
 class TestTree:
     def test_nodes_know_where_they_stand(self) -> None:
-        root = tree("# c\na: 1\nb:\n  - x\n  - 'é': \"on\"\n")
+        root = parse_text("# c\na: 1\nb:\n  - x\n  - 'é': \"on\"\n")
         assert isinstance(root, Mapping)
         assert root.position == Position(2, 1)
         (a, one), (b, items) = root.pairs
@@ -67,12 +67,12 @@ class TestTree:
 
     @pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
     def test_lines_are_those_of_editors(self, newline: str) -> None:
-        root = tree(newline.join(["a: 1", "", "b: 2"]))
+        root = parse_text(newline.join(["a: 1", "", "b: 2"]))
         assert isinstance(root, Mapping)
         assert root.pairs[1][0].position == (3, 1)
 
     def test_what_is_deep_but_not_too_deep_is_taken(self) -> None:
-        node: Node = tree("[" * MAX_DEPTH + "x" + "]" * MAX_DEPTH)
+        node: Node = parse_text("[" * MAX_DEPTH + "x" + "]" * MAX_DEPTH)
         while isinstance(node, Sequence):
             (node,) = node.items
         assert node.position == (1, MAX_DEPTH + 1)
@@ -153,13 +153,13 @@ class TestRefusals:
 
     def test_a_folder(self, tmp_path: Path) -> None:
         with pytest.raises(Fault) as caught:
-            read(str(tmp_path))
+            parse_file(str(tmp_path))
         assert caught.value.problem == "it is a folder"
 
     @pytest.mark.parametrize("path", ["/dev/full/x", "a\0b", "\ud800", "x" * 5000])
     def test_paths_that_no_system_opens(self, path: str) -> None:
         with pytest.raises(Fault) as caught:
-            read(path)
+            parse_file(path)
         assert caught.value.position is None
         assert caught.value.hint
 
@@ -169,12 +169,12 @@ class TestRefusals:
 
         monkeypatch.setattr("builtins.open", denied)
         with pytest.raises(Fault) as caught:
-            read(str(tmp_path / "p.yaml"))
+            parse_file(str(tmp_path / "p.yaml"))
         assert caught.value.problem == "cannot be read: Permission denied"
 
     def test_an_endless_file_is_read_to_the_limit_only(self) -> None:
         with pytest.raises(Fault, match="larger than 1 MiB"):
-            read("/dev/zero")
+            parse_file("/dev/zero")
 
     def test_the_name_of_the_file_cannot_break_the_line(self) -> None:
         assert "\n" not in PolicyError("a\nb", Position(1, 2), "x", "y").message
@@ -184,4 +184,4 @@ class TestAnything:
     @given(st.text() | st.text(alphabet="ab:-?[]{}*&!<>|'\"#%@` \n\t,.0"))
     def test_any_text_gives_a_tree_or_a_fault(self, text: str) -> None:
         with suppress(Fault):
-            tree(text)
+            parse_text(text)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from deltaproto.planning.checksum import KEY, seal
+from deltaproto.planning.checksum import CHECKSUM_FIELD, compute_checksum
 from tests.conftest import Ran
 from tests.support.logs import Log, add, commit_info, metadata, protocol
 
@@ -90,7 +90,7 @@ def forged(cli: Cli) -> str:
     file = up(cli)
     document = json.loads(Path(file).read_text())
     document["steps"][0]["sql"] = "DROP TABLE x"
-    document[KEY] = seal(document)
+    document[CHECKSUM_FIELD] = compute_checksum(document)
     Path(file).write_text(json.dumps(document))
     return file
 

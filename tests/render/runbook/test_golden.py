@@ -12,9 +12,9 @@ from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 
 import deltaproto.render.runbook as package
 from deltaproto import __version__
-from deltaproto.cli.plan_io import default_journal_dir, load_all
-from deltaproto.execution.prepare import Context, foreseen
-from deltaproto.execution.progress import named
+from deltaproto.cli.plan_io import default_journal_dir, load_plans
+from deltaproto.execution.prepare import ApplyContext, predict_gates
+from deltaproto.execution.progress import table_address
 from deltaproto.inspection.activity import read_activity
 from deltaproto.policy.document.errors import Position
 from deltaproto.policy.document.model import Window
@@ -27,7 +27,7 @@ from tests.render.runbook.ten import CASES, Case, mapped, planned
 from tests.support.logs import Log, add, commit_info
 
 _START = 1_796_335_200.0
-_CONTEXT = Context({}, SparkSettings(), default_journal_dir)
+_CONTEXT = ApplyContext({}, SparkSettings(), default_journal_dir)
 _SATURDAYS = Window((5,), 20 * 60, 23 * 60, "UTC", Position(1, 1))
 
 
@@ -45,13 +45,13 @@ def golden(snapshot: SnapshotAssertion) -> SnapshotAssertion:
 
 def book(*files: Path, policy: str | None = None) -> Book:
     """What the command makes of the files, at a time that is always the same."""
-    plans, unplanned = load_all([str(file) for file in files])
+    plans, unplanned = load_plans([str(file) for file in files])
     entries = tuple(
         RunbookEntry(
             planned_,
-            read_activity(named(planned_.plan), {}, SparkSettings()),
+            read_activity(table_address(planned_.plan), {}, SparkSettings()),
             (_SATURDAYS,) if policy else None,
-            gates=foreseen(planned_, _CONTEXT, _START),
+            gates=predict_gates(planned_, _CONTEXT, _START),
         )
         for planned_ in plans
     )

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from deltaproto.cli.plan_io import load_all
+from deltaproto.cli.plan_io import load_plans
 from deltaproto.clients.model import Access
 from deltaproto.clients.verdict import Verdict
 from deltaproto.execution.plan_file import LoadedPlan
@@ -34,7 +34,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def one(cli: Cli) -> Callable[[str], LoadedPlan]:
     def made(name: str) -> LoadedPlan:
-        (found,), _ = load_all([str(planned(BY_NAME[name], cli))])
+        (found,), _ = load_plans([str(planned(BY_NAME[name], cli))])
         return found
 
     return made
@@ -89,7 +89,7 @@ class TestWaits:
         log.commit(0, commit_info(), protocol(1, 7, None, names), metadata(settings))
         words = ("--lowest", "--format", "json", "-o", "plan.json")
         assert cli("plan-downgrade", "orders", *words).code == 0
-        (plan,), _ = load_all(["plan.json"])
+        (plan,), _ = load_plans(["plan.json"])
         if plan.plan.steps[0].sql is not None:
             pytest.skip("this table needs no wait")
         (end, *_) = plan.not_before

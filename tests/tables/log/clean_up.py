@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from deltaproto.tables.log.log_retention import Aging
+from deltaproto.tables.log.log_retention import LogAging
 
 
-def deleted(aging: Aging, cutoff_ms: int, *, checkpoint_first: bool = True) -> range:
+def deleted(aging: LogAging, cutoff_ms: int, *, checkpoint_first: bool = True) -> range:
     """The versions whose commits a truncation of what is not newer deletes.
 
     It stops at the first run that is not old. Of the very first one it does not: Delta asks its
@@ -26,7 +26,7 @@ def deleted(aging: Aging, cutoff_ms: int, *, checkpoint_first: bool = True) -> r
     return range(before or 0, end.last.version + 1 if end.checkpoint is None else end.checkpoint)
 
 
-def first_left(aging: Aging, cutoff_ms: int, *, checkpoint_first: bool = True) -> int:
+def first_left(aging: LogAging, cutoff_ms: int, *, checkpoint_first: bool = True) -> int:
     """The oldest version that can be rebuilt after a truncation of what is not newer.
 
     One more than `newest` is the empty commit of the statement itself.

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from deltaproto.tables.log.files import sort_names
-from deltaproto.tables.log.log_retention import aging
+from deltaproto.tables.log.files import build_listing
+from deltaproto.tables.log.log_retention import analyze_aging
 from deltaproto.tables.storage.local import LocalLogStore
 from deltaproto.tables.storage.through_spark import SparkLogStore
 from tests.support.engines import RUNNING
@@ -81,10 +81,12 @@ def test_a_clean_up_leaves_what_was_said(
     for file, age in zip(files, ages, strict=False):
         os.utime(file, ns=(0, (now - OLD_MS - age * HOUR_MS - HOUR_MS // 2) * 1_000_000))
     entries = LocalLogStore(path).list_dated()
-    listing = sort_names(entries)
-    gone = deleted(aging(entries, listing), now - OLD_MS - 5 * HOUR_MS, checkpoint_first=False)
+    listing = build_listing(entries)
+    gone = deleted(
+        analyze_aging(entries, listing), now - OLD_MS - 5 * HOUR_MS, checkpoint_first=False
+    )
     clean_up(spark, path, OLD_MS + 5 * HOUR_MS)
-    after = sort_names(LocalLogStore(path).list())
+    after = build_listing(LocalLogStore(path).list())
     assert sorted(after.commits) == [v for v in sorted(listing.commits) if v not in gone]
     shutil.rmtree(path)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from deltaproto.tables.log.plan_input import survey
+from deltaproto.tables.log.plan_input import survey_table
 from tests.planning.oracle import commit, execute, newest
 from tests.recording.delta_spark import DeltaSpark, run
 from tests.support.engines import needs_delta
@@ -32,7 +32,7 @@ def test_the_census_of_real_tables(
 ) -> None:
     path = real_tables[name]
     detail = spark.sql(f"describe detail delta.`{path}`").collect()[0]
-    census = survey(path).census
+    census = survey_table(path).census
     assert (census.files, census.bytes) == (detail["numFiles"], detail["sizeInBytes"])
     assert bool(census.files_with_row_ids) is (name in ("row_tracking", "everything"))
 
@@ -134,7 +134,7 @@ def test_files_with_vectors_are_those_that_are_rewritten(
     name: str, policy: str, delta_spark: DeltaSpark, stages: Stages, tmp_path: Path
 ) -> None:
     path = stages.make(delta_spark, with_vectors(policy, name), tmp_path / "t")
-    census = survey(path).census
+    census = survey_table(path).census
     found = rewritten(delta_spark, path, "reorg table {t} apply (purge)")
     assert (census.files_with_vectors, census.bytes_with_vectors) == found
 
@@ -146,7 +146,7 @@ def test_no_more_files_are_rewritten_for_their_types_than_counted(
 ) -> None:
     path = stages.make(delta_spark, widened(name), tmp_path / "t")
     extra, _ = WIDENED[name]
-    census = survey(path).census
+    census = survey_table(path).census
     files, size = rewritten(delta_spark, path, "alter table {t} drop feature typeWidening")
     assert census.files_before_type_change == files + extra
     assert census.bytes_before_type_change >= size

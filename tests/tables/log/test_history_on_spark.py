@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 from deltaproto.planning.predict.drop_feature import drop_feature
-from deltaproto.tables.log.plan_input import Survey, survey
-from deltaproto.tables.log.traces import checkpoint_first
+from deltaproto.tables.log.plan_input import LogSurvey, survey_table
+from deltaproto.tables.log.traces import needs_checkpoint_first
 from tests.planning.oracle import agree, execute, look
 from tests.recording.delta_spark import DeltaSpark, StatementError, run
 from tests.support.engines import RUNNING, needs_delta, needs_drop
@@ -233,7 +233,7 @@ def stages(tmp_path_factory: pytest.TempPathFactory) -> Stages:
     return Stages(plans, tmp_path_factory.mktemp("stages"), take)
 
 
-def is_old(seen: Survey, feature: str) -> bool:
+def is_old(seen: LogSurvey, feature: str) -> bool:
     """Whether a truncation that runs now deletes every trace of the feature."""
     found = seen.traces.seen.get(feature)
     if found is None or found.decides is None:
@@ -258,7 +258,7 @@ def test_truncation_does_what_the_traces_say(
 ) -> None:
     case = CASES[name]
     path = stages.make(delta_spark, steps(case), tmp_path / "t")
-    before = survey(path)
+    before = survey_table(path)
     assert not before.traces.unknown
     seen = frozenset(before.traces.seen)
     old = seen & {case.feature} if is_old(before, case.feature) else frozenset()
@@ -267,7 +267,7 @@ def test_truncation_does_what_the_traces_say(
     assert (said.refusal.error if said.refusal else None) == case.expected
     agree(said, execute(delta_spark, path, truncate(case.feature).format(t=f"delta.`{path}`")))
     if case.expected is None:
-        first = checkpoint_first(case.feature, before.metadata)
+        first = needs_checkpoint_first(case.feature, before.metadata)
         cutoff = time.time_ns() // 1_000_000 - 24 * HOUR_MS
         left = first_left(before.aging, cutoff, checkpoint_first=first)
-        assert survey(path).aging.oldest == left
+        assert survey_table(path).aging.oldest == left

@@ -15,10 +15,10 @@ from deltaproto.protocol.feature import Trace
 from deltaproto.protocol.table_state import NoteKind
 from deltaproto.tables.log import layout
 from deltaproto.tables.log.layout import is_absolute
-from deltaproto.tables.log.parquet import NotSimple
-from deltaproto.tables.log.parquet.bounds import bounds
+from deltaproto.tables.log.parquet import UnsupportedParquet
+from deltaproto.tables.log.parquet.bounds import read_bounds
 from deltaproto.tables.log.reader import LogReader
-from deltaproto.tables.spark import layout_on_disk
+from deltaproto.tables.spark import read_local_layout
 from tests.support.failures import each_row
 from tests.support.logs import (
     Log,
@@ -185,18 +185,18 @@ class TestBounds:
         table = pa.table({"add": [{"path": p} for p in ("c", "a", "e", "b")] + [None]})
         pq.write_table(table, tmp_path / "f", row_group_size=2)
         with (tmp_path / "f").open("rb") as file:
-            assert bounds(file, ("add", "path")) == ("a", "e")
-            assert bounds(file, ("add", "other")) == (None, None)
+            assert read_bounds(file, ("add", "path")) == ("a", "e")
+            assert read_bounds(file, ("add", "other")) == (None, None)
 
     def test_nothing_without_statistics(self, tmp_path: Path) -> None:
         pq.write_table(pa.table({"a": ["x"]}), tmp_path / "f", write_statistics=False)
         with (tmp_path / "f").open("rb") as file:
-            assert bounds(file, ("a",)) is None
+            assert read_bounds(file, ("a",)) is None
 
     def test_damage_is_left_to_others(self, tmp_path: Path) -> None:
         (tmp_path / "f").write_bytes(b"PAR1" + bytes(40) + b"\x20\0\0\0PAR1")
-        with (tmp_path / "f").open("rb") as file, pytest.raises(NotSimple):
-            bounds(file, ("a",))
+        with (tmp_path / "f").open("rb") as file, pytest.raises(UnsupportedParquet):
+            read_bounds(file, ("a",))
 
 
 class TestBySpark:
@@ -205,9 +205,9 @@ class TestBySpark:
     def test_a_local_table_is_looked_at(self, log: Log) -> None:
         begun(log, add(CLONED))
         uri = log.root.as_uri()
-        assert layout_on_disk(uri)[Trace.ABSOLUTE_PATHS]
-        assert Trace.V2_CHECKPOINT not in layout_on_disk(uri)
+        assert read_local_layout(uri)[Trace.ABSOLUTE_PATHS]
+        assert Trace.V2_CHECKPOINT not in read_local_layout(uri)
 
     def test_what_is_elsewhere_is_not(self, tmp_path: Path) -> None:
-        assert layout_on_disk("s3://bucket/t") == {}
-        assert layout_on_disk((tmp_path / "none").as_uri()) == {}
+        assert read_local_layout("s3://bucket/t") == {}
+        assert read_local_layout((tmp_path / "none").as_uri()) == {}

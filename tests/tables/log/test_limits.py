@@ -13,14 +13,14 @@ import pytest
 from deltaproto.errors import ErrorCode, TableError
 from deltaproto.tables.delta_rs import DeltaRsReader
 from deltaproto.tables.log.checkpoint import CheckpointFiles, checkpoint_actions
-from deltaproto.tables.log.files import Checkpoint, read_actions, sort_names
-from deltaproto.tables.log.parquet import NotSimple, pages
+from deltaproto.tables.log.files import Checkpoint, build_listing, read_actions
+from deltaproto.tables.log.parquet import UnsupportedParquet, pages
 from deltaproto.tables.storage import interface, objects
 from deltaproto.tables.storage.interface import FolderEntry, check_size
 from deltaproto.tables.storage.local import (
     FileTooLarge,
     LocalLogStore,
-    NotRegular,
+    NotRegularFile,
     open_regular,
     read_regular,
 )
@@ -72,15 +72,15 @@ def test_data_files_that_expand_too_far_are_corrupt(log: Log, value: str, rows: 
 
 
 def test_a_page_budget_is_one_for_the_whole_file() -> None:
-    budget = pages.Budget(10)
+    budget = pages.DecompressionBudget(10)
     budget.take(6)
-    with pytest.raises(NotSimple):
+    with pytest.raises(UnsupportedParquet):
         budget.take(6)
 
 
 def test_a_name_that_announces_thousands_of_millions_of_parts_costs_nothing() -> None:
     name = f"{1:020d}.checkpoint.{1:010d}.9999999999.parquet"
-    assert sort_names([FolderEntry(name, 5)]).checkpoints == {}
+    assert build_listing([FolderEntry(name, 5)]).checkpoints == {}
 
 
 def test_a_line_is_read_only_up_to_a_limit(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,15 +151,15 @@ def test_a_file_is_read_whole_up_to_its_limit(tmp_path: Path) -> None:
 @posix
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "f")
-    with pytest.raises(NotRegular, match="not a regular file"):
+    with pytest.raises(NotRegularFile, match="not a regular file"):
         read_regular(str(tmp_path / "f"), 10)
-    with pytest.raises(NotRegular):
+    with pytest.raises(NotRegularFile):
         read_regular("/dev/zero", 10)
 
 
 def test_an_object_too_large_is_not_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(interface, "_MOST_BYTES_ELSE", 99)
-    monkeypatch.setattr(objects, "opened", lambda *_: (None, "t"))
+    monkeypatch.setattr(objects, "open_store", lambda *_: (None, "t"))
     name = f"{0:020d}.json"
     store = objects.ObjectLogStore("s3://b/t", {}, (FolderEntry(name, 100),))
     with pytest.raises(TableError, match="has 100 bytes; deltaproto reads at most 99") as caught:

@@ -13,7 +13,7 @@ from deltalake import DeltaTable, write_deltalake
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from deltaproto.tables.log.parquet import NotSimple, rows
+from deltaproto.tables.log.parquet import UnsupportedParquet, read_rows
 
 COLUMNS = ("protocol", "metaData", "domainMetadata")
 
@@ -144,7 +144,7 @@ def group_rows(group: pa.Table) -> list[tuple[str, dict[str, Any]]]:
 
 
 def our_rows(data: bytes) -> list[tuple[str, dict[str, Any]]]:
-    return rows(io.BytesIO(data), COLUMNS)
+    return read_rows(io.BytesIO(data), COLUMNS)
 
 
 def table_of(size: int = 100, column: str = "protocol", **places: Any) -> pa.Table:
@@ -237,7 +237,7 @@ MUTABLE = [
 def never_wrong(original: bytes, damaged: bytes, flips: int) -> None:
     try:
         found = our_rows(damaged)
-    except NotSimple:
+    except UnsupportedParquet:
         return
     try:
         want = arrow_rows(damaged)
@@ -279,7 +279,7 @@ def test_many_flipped_bits_never_give_a_wrong_answer(data: bytes, draw: st.DataO
 @pytest.mark.parametrize("data", MUTABLE)
 def test_truncated_files_are_not_simple(data: bytes) -> None:
     for end in range(len(data)):
-        with pytest.raises(NotSimple):
+        with pytest.raises(UnsupportedParquet):
             our_rows(data[:end])
 
 
@@ -288,13 +288,13 @@ def test_truncated_files_are_not_simple(data: bytes) -> None:
 def test_garbage_is_not_simple(garbage: bytes, framed: bool) -> None:
     if framed:
         garbage = b"PAR1" + garbage + len(garbage).to_bytes(4, "little") + b"PAR1"
-    with pytest.raises(NotSimple):
+    with pytest.raises(UnsupportedParquet):
         our_rows(garbage)
 
 
 @pytest.mark.parametrize("codec", ["zstd", "brotli", "lz4"])
 def test_other_codecs_are_not_simple(codec: str) -> None:
-    with pytest.raises(NotSimple, match="codec"):
+    with pytest.raises(UnsupportedParquet, match="codec"):
         our_rows(written(table_of(), compression=codec))
 
 
@@ -313,13 +313,13 @@ def test_other_codecs_are_not_simple(codec: str) -> None:
 )
 def test_other_types_are_not_simple(value: pa.Scalar) -> None:
     column = pa.StructArray.from_arrays([pa.array([value.as_py()], value.type)], ["x"])
-    with pytest.raises(NotSimple):
+    with pytest.raises(UnsupportedParquet):
         our_rows(written(pa.table({"protocol": column})))
 
 
 @pytest.mark.parametrize("value", [1, "x", [1], [{"x": 1}]])
 def test_a_column_that_is_no_struct_is_not_simple(value: Any) -> None:
-    with pytest.raises(NotSimple):
+    with pytest.raises(UnsupportedParquet):
         our_rows(written(pa.table({"protocol": [value]})))
 
 
@@ -395,7 +395,7 @@ def test_lists_of_two_levels_are_read() -> None:
 
 @pytest.mark.parametrize("name", [b"\x05array", b"\x07f_tuple"])
 def test_lists_of_structs_in_disguise_are_not_simple(name: bytes) -> None:
-    with pytest.raises(NotSimple, match="list of structs"):
+    with pytest.raises(UnsupportedParquet, match="list of structs"):
         our_rows(with_footer(written(LEGACY), (b"\x04list", name)))
 
 
@@ -420,7 +420,7 @@ def test_a_million_rows_cost_little(version: str, codec: str) -> None:
     table = pa.table({"add": pa.array(range(size)), "protocol": pa.array(protocol)})
     data = written(table, data_page_version=version, compression=codec, use_dictionary=["protocol"])
     file = Counting(data)
-    assert rows(file, COLUMNS) == [("protocol", protocol[0])]
+    assert read_rows(file, COLUMNS) == [("protocol", protocol[0])]
     assert file.taken < 70 * 1024 < len(data)
     assert file.calls <= 4
 
@@ -429,12 +429,12 @@ def test_row_groups_that_are_null_by_statistics_are_not_read() -> None:
     size = 200_000
     table = table_of(size)
     file = Counting(written(table, row_group_size=size // 10, use_dictionary=False))
-    assert len(rows(file, COLUMNS)) == 1
+    assert len(read_rows(file, COLUMNS)) == 1
     assert file.calls == 3
 
 
 def test_values_that_are_not_rare_are_not_simple() -> None:
-    with pytest.raises(NotSimple, match="too many values"):
+    with pytest.raises(UnsupportedParquet, match="too many values"):
         our_rows(written(pa.table({"protocol": [{"minReaderVersion": 1}] * 200_000})))
 
 
@@ -457,7 +457,7 @@ def test_errors_of_the_file_are_passed_on() -> None:
             raise PermissionError
 
     with pytest.raises(PermissionError):
-        rows(Broken(written(table_of())), COLUMNS)
+        read_rows(Broken(written(table_of())), COLUMNS)
 
 
 def test_a_checkpoint_of_delta_rs_is_read(tmp_path: Path) -> None:

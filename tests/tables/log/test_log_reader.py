@@ -11,12 +11,12 @@ import pytest
 
 from deltaproto.errors import ErrorCode, TableError
 from deltaproto.policy.context import RuleContext
-from deltaproto.policy.rules import lint
+from deltaproto.policy.rules import run_table_rules
 from deltaproto.protocol.feature import Trace
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.protocol.table_state import NoteKind, TableState, UnsupportedProtocol
 from deltaproto.tables.log.changes import protocol_changes
-from deltaproto.tables.log.files import sort_names
+from deltaproto.tables.log.files import build_listing
 from deltaproto.tables.log.reader import LogReader
 from deltaproto.tables.storage.local import LocalLogStore
 from tests.support.logs import Log, add, commit_info, metadata, protocol
@@ -489,9 +489,9 @@ def test_the_changes_cost_a_bounded_part_of_the_log(log: Log) -> None:
             return super().open(name)
 
     store = Counting(log.table)
-    assert protocol_changes(store, sort_names(store.list()), 401) == ()
+    assert protocol_changes(store, build_listing(store.list()), 401) == ()
     assert len(opened) == 200
-    assert {finding.rule for finding in lint(RuleContext(state))} == {"DP110"}
+    assert {finding.rule for finding in run_table_rules(RuleContext(state))} == {"DP110"}
 
 
 def test_the_changes_start_from_a_checkpoint_next_to_the_first_commit(log: Log) -> None:
@@ -505,7 +505,7 @@ def test_the_changes_claim_nothing_across_commits_that_are_gone(log: Log) -> Non
     log.checkpoint(2, P13, M).checkpoint(8, P12, M).commit(9, P37)
     log.path(8, ".checkpoint.parquet").unlink()
     store = LocalLogStore(log.table)
-    changes = protocol_changes(store, sort_names(store.list()), 9)
+    changes = protocol_changes(store, build_listing(store.list()), 9)
     assert [change.version for change in changes] == [9]
 
 

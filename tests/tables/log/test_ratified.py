@@ -11,12 +11,12 @@ import pytest
 from obstore.store import MemoryStore
 
 from deltaproto.errors import EngineError
-from deltaproto.inspection.compare import compare
+from deltaproto.inspection.compare import compare_readers
 from deltaproto.location import locate
 from deltaproto.protocol.table_state import ReaderName
-from deltaproto.tables.log.catalog_managed import RatifiedLog, is_whole
-from deltaproto.tables.log.commits import commits
-from deltaproto.tables.log.files import sort_names
+from deltaproto.tables.log.catalog_managed import RatifiedLog, has_every_commit
+from deltaproto.tables.log.commits import read_commits
+from deltaproto.tables.log.files import build_listing
 from deltaproto.tables.log.plan_input import survey_log
 from deltaproto.tables.log.reader import LogReader
 from deltaproto.tables.storage import objects
@@ -94,9 +94,9 @@ def test_published_commits_need_no_staged_file(managed: Log) -> None:
 def test_each_listing_asks_again_and_each_reader_of_the_log_sees_the_same(managed: Log) -> None:
     ratified = {0: 100, 1: 101}
     store = RatifiedLog(LocalLogStore(managed.table), lambda: ratified)
-    assert [c.version for c in commits(store, sort_names(store.list()))] == [1, 0]
+    assert [c.version for c in read_commits(store, build_listing(store.list()))] == [1, 0]
     ratified[2] = 102
-    assert [c.version for c in commits(store, sort_names(store.list()))] == [2, 1, 0]
+    assert [c.version for c in read_commits(store, build_listing(store.list()))] == [2, 1, 0]
     assert survey_log(store).version == 2
     assert store.confirmed == 2
     del ratified[1]
@@ -111,12 +111,16 @@ def test_staged_commits_are_read_from_object_stores(
     root = Path(managed.table)
     for file in root.rglob("*.json"):
         memory.put(f"t/{file.relative_to(root)}", file.read_bytes())
-    monkeypatch.setattr(objects, "opened", lambda *_: (memory, "t"))
+    monkeypatch.setattr(objects, "open_store", lambda *_: (memory, "t"))
     store = objects.ObjectLogStore("s3://b/t", {})
     names = {Path(entry.name).name for entry in store.list_staged()}
     assert names == {file.name for file in root.rglob("_staged_commits/*")}
     ratified = RatifiedLog(store, lambda: {0: 100, 1: 101, 2: 102})
-    assert [c.version for c in commits(ratified, sort_names(ratified.list_dated()))] == [2, 1, 0]
+    assert [c.version for c in read_commits(ratified, build_listing(ratified.list_dated()))] == [
+        2,
+        1,
+        0,
+    ]
     assert ratified.confirmed == 2
 
 
@@ -138,9 +142,9 @@ def test_a_log_without_its_catalog_is_whole_only_where_none_manages_it(log: Log)
     log.commit(0, protocol(1, 2), metadata())
     store = LocalLogStore(log.table)
     plain = LogReader().read(log.table)
-    assert is_whole(store, plain.protocol)
+    assert has_every_commit(store, plain.protocol)
     managed = plain._replace(protocol=plain.protocol.carrying({"catalogManaged"}))
-    assert not is_whole(store, managed.protocol)
+    assert not has_every_commit(store, managed.protocol)
 
 
 def test_by_path_history_and_activity_are_not_complete(managed: Log, cli: Cli) -> None:
@@ -156,6 +160,6 @@ def test_an_older_answer_of_the_log_is_not_blamed_on_a_concurrent_write(managed:
     log = LogReader().read(managed.table)
     spark = log._replace(reader=ReaderName.SPARK, version=2)
     answers = {ReaderName.LOG: log, ReaderName.SPARK: spark}
-    (finding,) = (f for f in compare("c.t", answers, spark) if f.evidence == "version")
+    (finding,) = (f for f in compare_readers("c.t", answers, spark) if f.evidence == "version")
     assert finding.message == "version: spark has 2, log has 0"
     assert "catalog has newer commits" in finding.hint

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from deltaproto.errors import ErrorCode, TableError
 from deltaproto.protocol.metadata import Metadata
-from deltaproto.tables.log.files import LogListing, sort_names
-from deltaproto.tables.log.live_files import last_type_change, live_files
+from deltaproto.tables.log.files import LogListing, build_listing
+from deltaproto.tables.log.live_files import last_type_change, read_live_files
 from deltaproto.tables.log.log_retention import LogFile
-from deltaproto.tables.log.plan_input import survey
+from deltaproto.tables.log.plan_input import survey_table
 from deltaproto.tables.storage.local import LocalLogStore
 from tests.support.logs import Log, add, column, commit_info, metadata, protocol, schema_string
 from tests.tables.log.clean_up import first_left
@@ -37,12 +37,12 @@ def remove(path: str = "part-0.parquet", **fields: Any) -> dict[str, Any]:
 
 def opened(log: Log) -> tuple[LocalLogStore, LogListing]:
     store = LocalLogStore(log.table)
-    return store, sort_names(store.list())
+    return store, build_listing(store.list())
 
 
 def test_an_unused_table_shows_nothing(log: Log) -> None:
     log.commit(0, MODERN, metadata()).commit(1, add(size=7))
-    seen = survey(log.table)
+    seen = survey_table(log.table)
     assert not seen.traces.seen
     assert not seen.traces.unknown
     assert seen.traces.none >= {"columnMapping", "deletionVectors", "geospatial"}
@@ -51,7 +51,7 @@ def test_an_unused_table_shows_nothing(log: Log) -> None:
 
 def test_text_about_vectors_is_no_vector(log: Log) -> None:
     log.commit(0, MODERN, metadata()).commit(1, add(stats='{"deletionVector":1}'))
-    assert "deletionVectors" in survey(log.table).traces.none
+    assert "deletionVectors" in survey_table(log.table).traces.none
 
 
 @pytest.mark.parametrize("kind", ["add", "remove", "cdc"])
@@ -60,14 +60,14 @@ def test_vectors_are_seen_in_every_action_on_files(log: Log, kind: str) -> None:
     log.commit(1, {kind: {"path": "a", "dataChange": True, "deletionVector": VECTOR}})
     log.commit(2, remove("a", deletionVector=None), remove("b"))
     newest = 2 if kind == "add" else 1
-    assert survey(log.table).traces.seen["deletionVectors"].file.version == newest
+    assert survey_table(log.table).traces.seen["deletionVectors"].file.version == newest
 
 
 def test_a_damaged_commit_makes_unknown_what_it_may_hold(log: Log) -> None:
     log.commit(0, MODERN, metadata())
     log.raw(1, b'{"commitInfo":')
     log.checkpoint(2, MODERN, metadata(MAPPED)).commit(2, metadata(MAPPED))
-    traces = survey(log.table).traces
+    traces = survey_table(log.table).traces
     assert traces.seen.keys() == {"columnMapping"}
     assert traces.unknown.keys() == {"deletionVectors", "v2Checkpoint", "typeWidening"}
     assert traces.none == {"geospatial"}
@@ -86,35 +86,35 @@ def test_a_setting_that_delta_does_not_take(
     log: Log, feature: str, configuration: dict[str, str]
 ) -> None:
     log.commit(0, MODERN, metadata(configuration)).commit(1, metadata())
-    assert survey(log.table).traces.unknown.keys() == {feature}
+    assert survey_table(log.table).traces.unknown.keys() == {feature}
 
 
 def test_a_catalog_may_hold_more(log: Log) -> None:
     features = ["catalogManaged", "deletionVectors"]
     log.commit(0, protocol(3, 7, features, [*features, "inCommitTimestamp"]), metadata())
-    assert "deletionVectors" in survey(log.table).traces.unknown
+    assert "deletionVectors" in survey_table(log.table).traces.unknown
 
 
 def test_the_state_of_the_first_checkpoint_counts(log: Log) -> None:
     log.checkpoint(3, MODERN, metadata(MAPPED)).commit(3, add()).commit(4, add("b"))
     log.commit(5, metadata())
-    traces = survey(log.table).traces
+    traces = survey_table(log.table).traces
     assert traces.seen["columnMapping"].file.version == 4
     assert traces.none >= {"v2Checkpoint"}
 
 
 def test_a_checkpoint_without_its_commit_does_not_count(log: Log) -> None:
     log.checkpoint(3, MODERN, metadata(MAPPED)).commit(4, metadata())
-    assert "columnMapping" in survey(log.table).traces.none
+    assert "columnMapping" in survey_table(log.table).traces.none
 
 
 def test_the_commits_that_are_protected(log: Log) -> None:
     key = "delta.requireCheckpointProtectionBeforeVersion"
     log.commit(0, protocol(1, 7, None, ["checkpointProtection"]), metadata({key: "2"}))
     log.commit(1, add()).commit(2, add("b"))
-    assert survey(log.table).traces.seen["checkpointProtection"].file.version == 1
+    assert survey_table(log.table).traces.seen["checkpointProtection"].file.version == 1
     log.commit(3, metadata({key: "x"}))
-    assert "checkpointProtection" in survey(log.table).traces.unknown
+    assert "checkpointProtection" in survey_table(log.table).traces.unknown
 
 
 def test_the_last_file_before_a_checkpoint_decides(log: Log) -> None:
@@ -124,7 +124,7 @@ def test_the_last_file_before_a_checkpoint_decides(log: Log) -> None:
     for name, minutes in (("0.json", 1), ("1.json", 5), ("2.checkpoint", 7), ("2.json", 6)):
         for file in log.folder.glob(f"*{name}*"):
             os.utime(file, ns=(0, minutes * minute * 1_000_000))
-    seen = survey(log.table)
+    seen = survey_table(log.table)
     found = seen.traces.seen["columnMapping"]
     assert found.file == LogFile(0, minute)
     assert found.decides == LogFile(1, 5 * minute)
@@ -143,13 +143,13 @@ def test_delta_cuts_off_at_full_minutes(modified: int, removable: int) -> None:
 def test_a_commit_is_missing(log: Log) -> None:
     log.commit(0, MODERN, metadata()).commit(2, add())
     with pytest.raises(TableError) as raised:
-        live_files(*opened(log), 2)
+        read_live_files(*opened(log), 2)
     assert raised.value.code is ErrorCode.CORRUPT_LOG
 
 
 def test_a_catalog_name_is_no_path() -> None:
     with pytest.raises(TableError) as raised:
-        survey("main.sales.orders")
+        survey_table("main.sales.orders")
     assert raised.value.code is ErrorCode.NOT_FOUND
 
 
@@ -162,7 +162,7 @@ def test_a_rewritten_file_counts_as_old_where_nobody_says_who_wrote_it(log: Log)
     log.commit(2, commit_info("WRITE"), add("b", size=2))
     log.commit(3, commit_info("RESTORE"), add("c", size=4))
     log.commit(4, add("d", size=8))
-    census = survey(log.table).census
+    census = survey_table(log.table).census
     assert (census.files_before_type_change, census.bytes_before_type_change) == (3, 13)
 
 
@@ -203,7 +203,7 @@ def test_files_are_live_as_a_plain_replay_says(
     store, listing = opened(log)
     newest = len(history)
     for version in range(newest + 1):
-        found = live_files(store, listing, version).files
+        found = read_live_files(store, listing, version).files
         assert sorted(f.since for f in found.values()) == sorted(states[version].values())
         assert sum(f.vector for f in found.values()) == sum(v for _, v in states[version])
     base = data.draw(st.integers(0, newest))
@@ -214,7 +214,7 @@ def test_files_are_live_as_a_plain_replay_says(
     for version in range(base):
         log.path(version, ".json").unlink()
     log.path(base, ".json").unlink()
-    found = live_files(*opened(log), newest).files
+    found = read_live_files(*opened(log), newest).files
     assert len(found) == len(live)
     assert {f.since for f in found.values()} <= set(range(base, newest + 1))
     shutil.rmtree(root)

@@ -9,12 +9,12 @@ from __future__ import annotations
 import struct
 from typing import IO, Any
 
-from deltaproto.tables.log.parquet.errors import LARGEST_STATE, NotSimple, most_rows
-from deltaproto.tables.log.parquet.footer import Chunk, File, Footer, RowGroup
-from deltaproto.tables.log.parquet.pages import Budget, Cells, column_values
+from deltaproto.tables.log.parquet.errors import MAX_STATE_BYTES, UnsupportedParquet, max_rows
+from deltaproto.tables.log.parquet.footer import ColumnChunk, Footer, RowGroup, TailReadFile
+from deltaproto.tables.log.parquet.pages import DecompressionBudget, LeafValues, column_values
 from deltaproto.tables.log.parquet.schema import Leaf, ParquetGroup, leaves_of
 
-__all__ = ["NotSimple", "rows"]
+__all__ = ["UnsupportedParquet", "read_rows"]
 
 _ALWAYS_SET = {
     "protocol": {"minReaderVersion", "minWriterVersion"},
@@ -24,7 +24,7 @@ _ALWAYS_SET = {
 """Fields that the action must have (PROTOCOL.md, "Actions")."""
 
 
-def rows(file: IO[bytes], columns: tuple[str, ...]) -> list[tuple[str, dict[str, Any]]]:
+def read_rows(file: IO[bytes], columns: tuple[str, ...]) -> list[tuple[str, dict[str, Any]]]:
     """Yield every non-null value of the wanted top-level structs, with the name of its column.
 
     They are ordered by row group, then by column in file order, then by row. Values equal those of
@@ -37,21 +37,21 @@ def rows(file: IO[bytes], columns: tuple[str, ...]) -> list[tuple[str, dict[str,
 
     Exceptions of `file` are passed on.
     """
-    source = File(file)
+    source = TailReadFile(file)
     footer = source.footer()
     found: list[tuple[str, dict[str, Any]]] = []
     try:
         parsed = Footer(footer, columns, source.end)
     except (LookupError, ValueError) as error:
-        raise NotSimple(f"a corrupt footer: {error}") from None
-    if sum(group.rows for group in parsed.groups) > most_rows(source.size):
-        raise NotSimple("more rows than a checkpoint of its size can have")
-    budget = Budget(LARGEST_STATE)
+        raise UnsupportedParquet(f"a corrupt footer: {error}") from None
+    if sum(group.rows for group in parsed.groups) > max_rows(source.size):
+        raise UnsupportedParquet("more rows than a checkpoint of its size can have")
+    budget = DecompressionBudget(MAX_STATE_BYTES)
     for group in parsed.groups:
         wanted = {
             name: column
             for name, column in parsed.columns.items()
-            if not _may_skip(name, column, group, source)
+            if not _can_skip(name, column, group, source)
         }
         numbers = {leaf.index for column in wanted.values() for leaf in leaves_of(column)}
         data = _read(source, [chunk for chunk in group.chunks if chunk.leaf.index in numbers])
@@ -59,12 +59,12 @@ def rows(file: IO[bytes], columns: tuple[str, ...]) -> list[tuple[str, dict[str,
             try:
                 values = _decode(column, group, data, budget)
             except (LookupError, ValueError, struct.error) as error:
-                raise NotSimple(f"a corrupt column: {error}") from None
+                raise UnsupportedParquet(f"a corrupt column: {error}") from None
             found += [(name, value) for value in values]
     return found
 
 
-def _may_skip(name: str, column: ParquetGroup, group: RowGroup, source: File) -> bool:
+def _can_skip(name: str, column: ParquetGroup, group: RowGroup, source: TailReadFile) -> bool:
     """Return True if reading is costly, and statistics show only nulls in the whole group.
 
     Data that is already in memory is decoded anyway, so that damage is detected.
@@ -81,7 +81,7 @@ def _may_skip(name: str, column: ParquetGroup, group: RowGroup, source: File) ->
     )
 
 
-def _read(source: File, chunks: list[Chunk]) -> dict[int, bytes]:
+def _read(source: TailReadFile, chunks: list[ColumnChunk]) -> dict[int, bytes]:
     """Return the bytes of each chunk by the index of its leaf; adjacent chunks are read at once."""
     data: dict[int, bytes] = {}
     ordered = sorted(chunks, key=lambda chunk: chunk.start)
@@ -98,11 +98,11 @@ def _read(source: File, chunks: list[Chunk]) -> dict[int, bytes]:
 
 
 def _decode(
-    column: ParquetGroup, group: RowGroup, data: dict[int, bytes], budget: Budget
+    column: ParquetGroup, group: RowGroup, data: dict[int, bytes], budget: DecompressionBudget
 ) -> list[dict[str, Any]]:
     numbers = {leaf.index for leaf in leaves_of(column)}
     cells = {
-        chunk.leaf.index: Cells(data[chunk.leaf.index], chunk, column.definition, budget)
+        chunk.leaf.index: LeafValues(data[chunk.leaf.index], chunk, column.definition, budget)
         for chunk in group.chunks
         if chunk.leaf.index in numbers
     }

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import IO, TYPE_CHECKING, Any
 
-from deltaproto.tables.log.files import corrupt
-from deltaproto.tables.log.parquet.errors import NotSimple, most_bytes, most_rows
-from deltaproto.tables.log.parquet.thrift import I32, I64, LIST, STRUCT, Compact, Wanted
+from deltaproto.tables.log.files import corrupt_error
+from deltaproto.tables.log.parquet.errors import (
+    UnsupportedParquet,
+    max_decompressed_bytes,
+    max_rows,
+)
+from deltaproto.tables.log.parquet.thrift import I32, I64, LIST, STRUCT, CompactReader, WantedFields
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -15,10 +19,10 @@ if TYPE_CHECKING:
 _BATCH_BYTES = 64 << 20
 _BATCH_ROWS = 64 * 1024
 _HEADER_BYTES = 64 * 1024
-_PAGE: Wanted = {1: I32, 2: I32, 3: I32, 5: {1: I32}, 8: {1: I32}}
+_PAGE: WantedFields = {1: I32, 2: I32, 3: I32, 5: {1: I32}, 8: {1: I32}}
 _DICTIONARY_PAGE = 2
 _COMPRESSED, _DATA, _DICTIONARY = 7, 9, 11
-_CHUNK: Wanted = {3: {_COMPRESSED: I64, _DATA: I64, _DICTIONARY: I64}}
+_CHUNK: WantedFields = {3: {_COMPRESSED: I64, _DATA: I64, _DICTIONARY: I64}}
 _TAIL_BYTES = 8
 """the footer's length and the magic number, after the footer"""
 
@@ -27,7 +31,9 @@ class DecompressedTooLarge(ValueError):
     """The file decompresses to more than the limits allow, or its size cannot be determined."""
 
 
-def batches(name: str, file: IO[bytes], wanted: Callable[[str], bool]) -> Iterator[pa.RecordBatch]:
+def read_batches(
+    name: str, file: IO[bytes], wanted: Callable[[str], bool]
+) -> Iterator[pa.RecordBatch]:
     """Yield the leaves whose dotted path is `wanted`, in batches of rows.
 
     Raises:
@@ -40,24 +46,26 @@ def batches(name: str, file: IO[bytes], wanted: Callable[[str], bool]) -> Iterat
         parquet = pq.ParquetFile(file)
         size = file.seek(0, 2)
         schema, rows = parquet.metadata.schema, parquet.metadata.num_rows
-        if rows > most_rows(size):
+        if rows > max_rows(size):
             raise DecompressedTooLarge(f"it has {rows} rows in {size} bytes")
         leaves = {i: schema.column(i).path for i in range(len(schema))}
         chosen = {i: path for i, path in leaves.items() if wanted(path)}
-        left = most_bytes(size)
+        left = max_decompressed_bytes(size)
         # Statistics are not requested: damaged ones crash the whole process.
         at_once = _rows_at_once(file, parquet.metadata, chosen, left)
         for batch in parquet.iter_batches(at_once, columns=list(chosen.values())):
             left -= batch.nbytes
             if left < 0:
-                raise DecompressedTooLarge(f"it decompresses to more than {most_bytes(size)} bytes")
+                raise DecompressedTooLarge(
+                    f"it decompresses to more than {max_decompressed_bytes(size)} bytes"
+                )
             yield batch
     except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
         why = (str(error).splitlines() or [type(error).__name__])[0]
-        raise corrupt(name, None, f"not a readable checkpoint: {why}") from None
+        raise corrupt_error(name, None, f"not a readable checkpoint: {why}") from None
 
 
-def to_list(name: str, values: pa.Array) -> list[Any]:
+def column_to_list(name: str, values: pa.Array) -> list[Any]:
     """Convert the values of a column to Python objects.
 
     Raises:
@@ -66,7 +74,7 @@ def to_list(name: str, values: pa.Array) -> list[Any]:
     try:
         found: list[Any] = values.to_pylist()
     except ValueError as error:
-        raise corrupt(name, None, f"not a readable checkpoint: {error}") from None
+        raise corrupt_error(name, None, f"not a readable checkpoint: {error}") from None
     return found
 
 
@@ -77,11 +85,11 @@ def _rows_at_once(file: IO[bytes], metadata: Any, leaves: dict[int, str], limit:
     occur in every row and in every element of a list.
     """
     left, largest = limit, 1
-    for rows, chunks in _groups(file, len(metadata.schema)):
+    for rows, chunks in _row_groups(file, len(metadata.schema)):
         for index in leaves:
             repeats = metadata.schema.column(index).max_repetition_level > 0
             elements = dictionary = 0
-            for kind, expanded, values in _pages(file, chunks[index]):
+            for kind, expanded, values in _read_page_headers(file, chunks[index]):
                 left -= expanded
                 elements += values
                 if kind == _DICTIONARY_PAGE:
@@ -94,7 +102,7 @@ def _rows_at_once(file: IO[bytes], metadata: Any, leaves: dict[int, str], limit:
     return max(16, min(_BATCH_ROWS, _BATCH_BYTES // largest))
 
 
-def _groups(file: IO[bytes], columns: int) -> Iterator[tuple[int, list[dict[int, int]]]]:
+def _row_groups(file: IO[bytes], columns: int) -> Iterator[tuple[int, list[dict[int, int]]]]:
     """Return the row count of each row group, and the position of each column's chunk.
 
     pyarrow parses statistics with the chunks, and damaged ones crash the whole process.
@@ -102,19 +110,19 @@ def _groups(file: IO[bytes], columns: int) -> Iterator[tuple[int, list[dict[int,
     end = file.seek(-_TAIL_BYTES, 2)
     size = int.from_bytes(file.read(4), "little")
     file.seek(end - size)
-    thrift = Compact(file.read(size))
+    thrift = CompactReader(file.read(size))
     try:
         for field, kind in thrift.fields():
             if (field, kind) == (4, LIST):
                 for _ in range(thrift.elements(STRUCT)):
-                    yield _group(thrift, columns)
+                    yield _parse_row_group(thrift, columns)
             else:
                 thrift.skip(kind)
-    except (LookupError, NotSimple):
+    except (LookupError, UnsupportedParquet):
         raise DecompressedTooLarge("its footer cannot be read") from None
 
 
-def _group(thrift: Compact, columns: int) -> tuple[int, list[dict[int, int]]]:
+def _parse_row_group(thrift: CompactReader, columns: int) -> tuple[int, list[dict[int, int]]]:
     rows, chunks = 0, []
     for field, kind in thrift.fields():
         if (field, kind) == (1, LIST):
@@ -124,11 +132,13 @@ def _group(thrift: Compact, columns: int) -> tuple[int, list[dict[int, int]]]:
         else:
             thrift.skip(kind)
     if len(chunks) != columns or any({_DATA, _COMPRESSED} - chunk.keys() for chunk in chunks):
-        raise NotSimple("a row group without some of the columns, or a column without a position")
+        raise UnsupportedParquet(
+            "a row group without some of the columns, or a column without a position"
+        )
     return rows, chunks
 
 
-def _pages(file: IO[bytes], chunk: dict[int, int]) -> Iterator[tuple[int, int, int]]:
+def _read_page_headers(file: IO[bytes], chunk: dict[int, int]) -> Iterator[tuple[int, int, int]]:
     """Yield each page's type, decompressed size and number of values (0 for a dictionary)."""
     pos = chunk[_DATA]
     if 0 < chunk.get(_DICTIONARY, 0) < pos:
@@ -136,11 +146,11 @@ def _pages(file: IO[bytes], chunk: dict[int, int]) -> Iterator[tuple[int, int, i
     end = pos + chunk[_COMPRESSED]
     while pos < end:
         file.seek(pos)
-        thrift = Compact(file.read(min(_HEADER_BYTES, end - pos)))
+        thrift = CompactReader(file.read(min(_HEADER_BYTES, end - pos)))
         try:
             header = thrift.struct(_PAGE)
             kind, expanded, stored = header[1], header[2], header[3]
-        except (LookupError, ValueError, NotSimple):
+        except (LookupError, ValueError, UnsupportedParquet):
             raise DecompressedTooLarge("a page header cannot be read") from None
         if stored < 0 or expanded < 0:
             raise DecompressedTooLarge("a page header cannot be read")

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from typing import IO, Any
 
-from deltaproto.tables.log.parquet.errors import NotSimple
-from deltaproto.tables.log.parquet.footer import File
-from deltaproto.tables.log.parquet.thrift import BINARY, I64, LIST, STRUCT, Compact, Wanted
+from deltaproto.tables.log.parquet.errors import UnsupportedParquet
+from deltaproto.tables.log.parquet.footer import TailReadFile
+from deltaproto.tables.log.parquet.thrift import (
+    BINARY,
+    I64,
+    LIST,
+    STRUCT,
+    CompactReader,
+    WantedFields,
+)
 
 _META, _PATH, _VALUES, _STATISTICS = 3, 3, 5, 12
 _NULLS, _MAX, _MIN = 3, 5, 6
-_CHUNK: Wanted = {
+_CHUNK: WantedFields = {
     _META: {
         _PATH: LIST,
         _VALUES: I64,
@@ -20,7 +27,7 @@ _CHUNK: Wanted = {
 Bounds = tuple[str | None, str | None]
 
 
-def bounds(file: IO[bytes], column: tuple[str, ...]) -> Bounds | None:
+def read_bounds(file: IO[bytes], column: tuple[str, ...]) -> Bounds | None:
     """Return the minimum and maximum of a string column; both None if it has no values.
 
     Returns None instead of a pair when a row group lacks statistics.
@@ -29,12 +36,14 @@ def bounds(file: IO[bytes], column: tuple[str, ...]) -> Bounds | None:
         NotSimple: the footer is corrupt or larger than this reader supports.
     """
     try:
-        return _bounds(Compact(File(file).footer()), [name.encode() for name in column])
+        return _parse_bounds(
+            CompactReader(TailReadFile(file).footer()), [name.encode() for name in column]
+        )
     except (LookupError, ValueError) as error:
-        raise NotSimple(f"a corrupt footer: {error}") from None
+        raise UnsupportedParquet(f"a corrupt footer: {error}") from None
 
 
-def _bounds(thrift: Compact, path: list[bytes]) -> Bounds | None:
+def _parse_bounds(thrift: CompactReader, path: list[bytes]) -> Bounds | None:
     low: str | None = None
     high: str | None = None
     groups = False
@@ -43,7 +52,7 @@ def _bounds(thrift: Compact, path: list[bytes]) -> Bounds | None:
             thrift.skip(kind)
             continue
         groups = True
-        for chunk in _chunks(thrift):
+        for chunk in _parse_chunks(thrift):
             if chunk.get(_PATH) != path:
                 continue
             told: dict[int, Any] = chunk.get(_STATISTICS, {})
@@ -55,11 +64,11 @@ def _bounds(thrift: Compact, path: list[bytes]) -> Bounds | None:
             low = least if low is None else min(low, least)
             high = most if high is None else max(high, most)
     if not groups:
-        raise NotSimple("a footer without row groups")
+        raise UnsupportedParquet("a footer without row groups")
     return low, high
 
 
-def _chunks(thrift: Compact) -> list[dict[int, Any]]:
+def _parse_chunks(thrift: CompactReader) -> list[dict[int, Any]]:
     """Yield the metadata of every column chunk of every row group."""
     found = []
     for _ in range(thrift.elements(STRUCT)):

@@ -5,7 +5,7 @@ Source: https://github.com/google/snappy/blob/main/format_description.txt
 
 from __future__ import annotations
 
-from deltaproto.tables.log.parquet.errors import NotSimple
+from deltaproto.tables.log.parquet.errors import UnsupportedParquet
 
 UNCOMPRESSED, SNAPPY, GZIP = 0, 1, 2
 
@@ -19,30 +19,30 @@ def decompress(codec: int, data: bytes, size: int) -> bytes:
     if codec == UNCOMPRESSED:
         found = data
     elif codec == SNAPPY:
-        found = snappy(data, size)
+        found = decompress_snappy(data, size)
     elif codec == GZIP:
-        found = _gzip(data, size)
+        found = _decompress_gzip(data, size)
     else:
-        raise NotSimple("a codec that is not supported")
+        raise UnsupportedParquet("a codec that is not supported")
     if len(found) != size:
-        raise NotSimple("a page whose size differs from its header")
+        raise UnsupportedParquet("a page whose size differs from its header")
     return found
 
 
-def _gzip(data: bytes, size: int) -> bytes:
+def _decompress_gzip(data: bytes, size: int) -> bytes:
     import zlib
 
     decoder = zlib.decompressobj(31)
     try:
         found = decoder.decompress(data, size + 1)
     except zlib.error:
-        raise NotSimple("a corrupt page") from None
+        raise UnsupportedParquet("a corrupt page") from None
     if not decoder.eof or decoder.unused_data:
-        raise NotSimple("a corrupt page")
+        raise UnsupportedParquet("a corrupt page")
     return found
 
 
-def snappy(data: bytes, size: int) -> bytes:
+def decompress_snappy(data: bytes, size: int) -> bytes:
     """Decompress raw snappy `data`, which must declare and contain `size` bytes.
 
     Raises:
@@ -55,11 +55,11 @@ def snappy(data: bytes, size: int) -> bytes:
         shift += 7
         pos += 1
         if shift > 28:
-            raise NotSimple("a page whose size differs from its header")
+            raise UnsupportedParquet("a page whose size differs from its header")
     announced |= byte << shift
     pos += 1
     if announced != size:
-        raise NotSimple("a page whose size differs from its header")
+        raise UnsupportedParquet("a page whose size differs from its header")
     out = bytearray()
     end = len(data)
     while pos < end:
@@ -73,7 +73,7 @@ def snappy(data: bytes, size: int) -> bytes:
                 length = int.from_bytes(data[pos : pos + width], "little") + 1
                 pos += width
             if pos + length > end:
-                raise NotSimple("a corrupt page")
+                raise UnsupportedParquet("a corrupt page")
             out += data[pos : pos + length]
             pos += length
         else:
@@ -87,17 +87,17 @@ def snappy(data: bytes, size: int) -> bytes:
                 offset = int.from_bytes(data[pos : pos + width], "little")
                 pos += width
                 if pos > end:
-                    raise NotSimple("a corrupt page")
+                    raise UnsupportedParquet("a corrupt page")
             _copy(out, offset, length)
         if len(out) > size:
-            raise NotSimple("a page whose size differs from its header")
+            raise UnsupportedParquet("a page whose size differs from its header")
     return bytes(out)
 
 
 def _copy(out: bytearray, offset: int, length: int) -> None:
     start = len(out) - offset
     if offset == 0 or start < 0:
-        raise NotSimple("a corrupt page")
+        raise UnsupportedParquet("a corrupt page")
     if offset >= length:
         out += out[start : start + length]
     else:

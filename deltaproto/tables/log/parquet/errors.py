@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-class NotSimple(Exception):
+class UnsupportedParquet(Exception):
     """This file is beyond the simple reader, or corrupt; a full Parquet reader must decide."""
 
 
@@ -12,17 +12,17 @@ _ROWS_PER_BYTE = 4
 _MOST_ROWS = 500_000_000
 _FREE_BYTES = 1 << 30
 _BYTES_PER_BYTE = 64
-LARGEST_STATE = 256 << 20
+MAX_STATE_BYTES = 256 << 20
 """bytes of protocol, metaData and domainMetadata actions after decompression"""
-MOST_ACTIONS = 200_000
+MAX_ACTIONS = 200_000
 """protocol, metaData and domainMetadata actions in one checkpoint"""
 
 
-def most_rows(size: int) -> int:
+def max_rows(size: int) -> int:
     """The largest number of rows of a checkpoint file of `size` bytes."""
     return min(_MOST_ROWS, _FREE_ROWS + _ROWS_PER_BYTE * size)
 
 
-def most_bytes(size: int) -> int:
+def max_decompressed_bytes(size: int) -> int:
     """The largest number of decompressed bytes in a checkpoint file of `size` bytes."""
     return _FREE_BYTES + _BYTES_PER_BYTE * size

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import IO, Any
 
-from deltaproto.tables.log.parquet.errors import NotSimple
+from deltaproto.tables.log.parquet.errors import UnsupportedParquet
 from deltaproto.tables.log.parquet.schema import Leaf, ParquetGroup, SchemaReader, leaves_of
 from deltaproto.tables.log.parquet.thrift import (
     BINARY,
@@ -15,8 +15,8 @@ from deltaproto.tables.log.parquet.thrift import (
     I64,
     LIST,
     STRUCT,
-    Compact,
-    Wanted,
+    CompactReader,
+    WantedFields,
 )
 
 _MAGIC = b"PAR1"
@@ -29,7 +29,7 @@ _TYPE, _PATH, _CODEC, _VALUES, _COMPRESSED, _DATA, _INDEX, _DICTIONARY, _STATIST
     (1, 3, 4, 5, 7, 9, 10, 11, 12)
 )  # fmt: skip
 _FILE, _META, _CRYPTO, _ENCRYPTED = 1, 3, 8, 9
-_CHUNK: Wanted = {
+_CHUNK: WantedFields = {
     _FILE: BINARY,
     _META: {
         _TYPE: I32,
@@ -47,7 +47,7 @@ _CHUNK: Wanted = {
 }
 
 
-class File:
+class TailReadFile:
     """Byte ranges of a file whose tail was read already.
 
     Raises:
@@ -60,19 +60,19 @@ class File:
         self._tail_start = self.size
         self._tail = b""
         if self.size < len(_MAGIC) + _END:
-            raise NotSimple("too short for a Parquet file")
+            raise UnsupportedParquet("too short for a Parquet file")
         start = max(0, self.size - _TAIL)
         self._tail = self.read(start, self.size)
         self._tail_start = start
         if self._tail[-4:] != _MAGIC or self.read(0, 4) != _MAGIC:
-            raise NotSimple("not a Parquet file")
+            raise UnsupportedParquet("not a Parquet file")
 
     def footer(self) -> bytes:
         """The serialized FileMetaData."""
         size = int.from_bytes(self._tail[-_END:-4], "little")
         self.end = self.size - _END - size
         if size > _LARGEST_FOOTER or self.end < len(_MAGIC):
-            raise NotSimple("a footer too large")
+            raise UnsupportedParquet("a footer too large")
         return self.read(self.end, self.size - _END)
 
     def has_read(self, start: int) -> bool:
@@ -89,13 +89,13 @@ class File:
         while left:
             part = self._file.read(left)
             if not part:
-                raise NotSimple("the file ends too early")
+                raise UnsupportedParquet("the file ends too early")
             parts.append(part)
             left -= len(part)
         return b"".join(parts)
 
 
-class Chunk:
+class ColumnChunk:
     """The bytes of one leaf in one row group."""
 
     __slots__ = ("codec", "end", "leaf", "nulls", "start", "values")
@@ -116,9 +116,9 @@ class Chunk:
             self.start, size = len(_MAGIC), 0
         self.end = self.start + size
         if metadata[_TYPE] != leaf.type or metadata[_PATH] != leaf.path:
-            raise NotSimple("a column chunk that does not belong to its column")
+            raise UnsupportedParquet("a column chunk that does not belong to its column")
         if not len(_MAGIC) <= self.start <= self.end <= limit or not 0 <= size <= _LARGEST_CHUNK:
-            raise NotSimple("a column chunk outside of the file, or too large")
+            raise UnsupportedParquet("a column chunk outside of the file, or too large")
 
 
 class RowGroup:
@@ -126,7 +126,7 @@ class RowGroup:
 
     __slots__ = ("chunks", "rows")
 
-    def __init__(self, rows: int, chunks: list[Chunk]) -> None:
+    def __init__(self, rows: int, chunks: list[ColumnChunk]) -> None:
         self.rows = rows
         self.chunks = chunks
 
@@ -141,7 +141,7 @@ class Footer:
     def __init__(self, data: bytes, wanted: tuple[str, ...], limit: int) -> None:
         self.columns: dict[str, ParquetGroup] = {}
         self.groups: list[RowGroup] = []
-        self._thrift = thrift = Compact(data)
+        self._thrift = thrift = CompactReader(data)
         self._limit = limit
         rows = -1
         schema = SchemaReader(thrift, wanted)
@@ -149,7 +149,7 @@ class Footer:
         for field, kind in thrift.fields():
             # The schema must come before the row groups, and each field at most once.
             if field <= last:
-                raise NotSimple("footer fields out of order")
+                raise UnsupportedParquet("footer fields out of order")
             last = field
             if (field, kind) == (2, LIST):
                 schema.read()
@@ -158,13 +158,13 @@ class Footer:
             elif (field, kind) == (4, LIST):
                 self._read_groups(schema)
             elif field in (2, 3, 4, 8, 9):
-                raise NotSimple("an encrypted or corrupt footer")
+                raise UnsupportedParquet("an encrypted or corrupt footer")
             else:
                 thrift.skip(kind)
         if thrift.pos != len(data) or last < 4 or not schema.leaves:
-            raise NotSimple("a footer of the wrong length")
+            raise UnsupportedParquet("a footer of the wrong length")
         if sum(group.rows for group in self.groups) != rows:
-            raise NotSimple("row groups that do not add up")
+            raise UnsupportedParquet("row groups that do not add up")
         self.columns = schema.columns
 
     def _read_groups(self, schema: SchemaReader) -> None:
@@ -172,7 +172,7 @@ class Footer:
         thrift = self._thrift
         for _ in range(thrift.elements(STRUCT)):
             rows = -1
-            chunks: list[Chunk] | None = None
+            chunks: list[ColumnChunk] | None = None
             for field, kind in thrift.fields():
                 if (field, kind) == (1, LIST) and chunks is None:
                     chunks = self._read_chunks(leaves, schema.leaves)
@@ -181,13 +181,13 @@ class Footer:
                 else:
                     thrift.skip(kind)
             if chunks is None or rows < 0:
-                raise NotSimple("an incomplete row group")
+                raise UnsupportedParquet("an incomplete row group")
             self.groups.append(RowGroup(rows, chunks))
 
-    def _read_chunks(self, leaves: dict[int, Leaf], count: int) -> list[Chunk]:
+    def _read_chunks(self, leaves: dict[int, Leaf], count: int) -> list[ColumnChunk]:
         thrift = self._thrift
         if thrift.elements(STRUCT) != count:
-            raise NotSimple("a row group without some of the columns")
+            raise UnsupportedParquet("a row group without some of the columns")
         chunks = []
         for index in range(count):
             leaf = leaves.get(index)
@@ -196,6 +196,6 @@ class Footer:
                 continue
             found = thrift.struct(_CHUNK)
             if found.keys() != {_META} or _INDEX in found[_META]:
-                raise NotSimple("a column chunk that is encrypted or in another file")
-            chunks.append(Chunk(leaf, found[_META], self._limit))
+                raise UnsupportedParquet("a column chunk that is encrypted or in another file")
+            chunks.append(ColumnChunk(leaf, found[_META], self._limit))
         return chunks

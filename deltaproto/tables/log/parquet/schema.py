@@ -7,19 +7,19 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-from deltaproto.tables.log.parquet.errors import NotSimple
+from deltaproto.tables.log.parquet.errors import UnsupportedParquet
 from deltaproto.tables.log.parquet.thrift import (
     BINARY,
     BOOL,
     BYTE,
     I32,
     STRUCT,
-    Compact,
-    Wanted,
+    CompactReader,
+    WantedFields,
 )
 
 TYPE, REPETITION, NAME, CHILDREN, _CONVERTED, _LOGICAL = 1, 3, 4, 5, 6, 10
-_ELEMENT: Wanted = {
+_ELEMENT: WantedFields = {
     TYPE: I32,
     REPETITION: I32,
     NAME: BINARY,
@@ -47,7 +47,7 @@ PLAIN = ("", 0)
 _OTHER = ("other", 0)
 
 
-def read_element(thrift: Compact) -> dict[int, Any]:
+def read_element(thrift: CompactReader) -> dict[int, Any]:
     """Parse an element: a name, and either a type or children, as constants of this module.
 
     Raises:
@@ -57,7 +57,7 @@ def read_element(thrift: Compact) -> dict[int, Any]:
     element[NAME].decode()
     children = element.get(CHILDREN, 0)
     if children < 0 or bool(children) == (TYPE in element):
-        raise NotSimple("a schema element that is neither leaf nor group")
+        raise UnsupportedParquet("a schema element that is neither leaf nor group")
     return element
 
 
@@ -69,7 +69,7 @@ def is_optional(element: dict[int, Any]) -> int:
     """
     repetition: int = element[REPETITION]
     if repetition not in (0, _OPTIONAL):
-        raise NotSimple("a repeated field without annotation")
+        raise UnsupportedParquet("a repeated field without annotation")
     return repetition
 
 
@@ -139,7 +139,7 @@ class ParquetGroup:
         self.fields = fields
 
 
-class Repeated:
+class RepeatedGroup:
     """A list of scalars, or a map of scalars when it has two leaves.
 
     It is not null from definition level `definition` on and not empty above that.
@@ -152,14 +152,14 @@ class Repeated:
         self.leaves = leaves
 
 
-Node: TypeAlias = Leaf | ParquetGroup | Repeated
+Node: TypeAlias = Leaf | ParquetGroup | RepeatedGroup
 
 
 def leaves_of(node: Node) -> list[Leaf]:
     """Yield the leaves below `node` in file order."""
     if isinstance(node, Leaf):
         return [node]
-    if isinstance(node, Repeated):
+    if isinstance(node, RepeatedGroup):
         return node.leaves
     return [leaf for field in node.fields.values() for leaf in leaves_of(field)]
 
@@ -171,7 +171,7 @@ class SchemaReader:
     the number of leaves of all columns.
     """
 
-    def __init__(self, thrift: Compact, wanted: tuple[str, ...]) -> None:
+    def __init__(self, thrift: CompactReader, wanted: tuple[str, ...]) -> None:
         self.columns: dict[str, ParquetGroup] = {}
         self.leaves = 0
         self._thrift = thrift
@@ -191,16 +191,16 @@ class SchemaReader:
             if name in self._wanted:
                 column = self._struct(element, [name], 0)
                 if self.columns.setdefault(name.decode(), column) is not column:
-                    raise NotSimple("two columns with the same name")
+                    raise UnsupportedParquet("two columns with the same name")
             else:
                 self._pass_over(element)
         if self._left:
-            raise NotSimple("schema elements outside the schema")
+            raise UnsupportedParquet("schema elements outside the schema")
 
     def _next(self) -> dict[int, Any]:
         self._left -= 1
         if self._left < 0:
-            raise NotSimple("the schema is truncated")
+            raise UnsupportedParquet("the schema is truncated")
         return read_element(self._thrift)
 
     def _pass_over(self, element: dict[int, Any]) -> None:
@@ -214,14 +214,14 @@ class SchemaReader:
 
     def _struct(self, element: dict[int, Any], path: list[bytes], definition: int) -> ParquetGroup:
         if TYPE in element or annotation_of(element) != PLAIN or element[CHILDREN] < 1:
-            raise NotSimple("a column is not a plain struct")
+            raise UnsupportedParquet("a column is not a plain struct")
         definition += is_optional(element)
         fields: dict[str, Node] = {}
         for _ in range(element[CHILDREN]):
             child = self._next()
             name = child[NAME].decode()
             if name in fields or len(path) > _DEEPEST:
-                raise NotSimple("fields with the same name, or nested too deeply")
+                raise UnsupportedParquet("fields with the same name, or nested too deeply")
             fields[name] = self._node(child, [*path, child[NAME]], definition)
         return ParquetGroup(definition, fields)
 
@@ -240,14 +240,14 @@ class SchemaReader:
     ) -> Leaf:
         kind = (element[TYPE], annotation_of(element))
         if (kind not in _INTEGERS and kind not in _OTHERS) or element.get(CHILDREN):
-            raise NotSimple("a type that is not supported")
+            raise UnsupportedParquet("a type that is not supported")
         leaf = Leaf(self.leaves, element[TYPE], _INTEGERS.get(kind, 0), path)
         leaf.definition = definition + is_optional(element)
         leaf.repetition = repetition
         self.leaves += 1
         return leaf
 
-    def _list(self, element: dict[int, Any], path: list[bytes], definition: int) -> Repeated:
+    def _list(self, element: dict[int, Any], path: list[bytes], definition: int) -> RepeatedGroup:
         definition += is_optional(element)
         entry = self._only_child(element)
         path = [*path, entry[NAME]]
@@ -257,34 +257,34 @@ class SchemaReader:
             name: bytes = entry[NAME]
             # Arrow reads these as a list of structs.
             if entry[CHILDREN] != 1 or name == b"array" or name.endswith(b"_tuple"):
-                raise NotSimple("a list of structs")
+                raise UnsupportedParquet("a list of structs")
             item = self._next()
             path = [*path, item[NAME]]
             if annotation_of(entry) != PLAIN or TYPE not in item:
-                raise NotSimple("a list of non-scalars")
-        return Repeated(definition, [self._leaf(item, path, definition + 1, 1)])
+                raise UnsupportedParquet("a list of non-scalars")
+        return RepeatedGroup(definition, [self._leaf(item, path, definition + 1, 1)])
 
-    def _map(self, element: dict[int, Any], path: list[bytes], definition: int) -> Repeated:
+    def _map(self, element: dict[int, Any], path: list[bytes], definition: int) -> RepeatedGroup:
         definition += is_optional(element)
         entry = self._only_child(element)
         if TYPE in entry or entry[CHILDREN] != 2:
-            raise NotSimple("a map without keys and values")
+            raise UnsupportedParquet("a map without keys and values")
         # Writers store MAP_KEY_VALUE here, or nothing.
         if annotation_of(entry)[0] not in ("", "map"):
-            raise NotSimple("a map of unknown layout")
+            raise UnsupportedParquet("a map of unknown layout")
         leaves = []
         for _ in range(2):
             child = self._next()
             if TYPE not in child:
-                raise NotSimple("a map of non-scalars")
+                raise UnsupportedParquet("a map of non-scalars")
             where = [*path, entry[NAME], child[NAME]]
             leaves.append(self._leaf(child, where, definition + 1, 1))
-        return Repeated(definition, leaves)
+        return RepeatedGroup(definition, leaves)
 
     def _only_child(self, element: dict[int, Any]) -> dict[int, Any]:
         if element[CHILDREN] != 1:
-            raise NotSimple("a list or map with more than one child")
+            raise UnsupportedParquet("a list or map with more than one child")
         entry = self._next()
         if entry[REPETITION] != REPEATED:
-            raise NotSimple("a list or map that is not repeated")
+            raise UnsupportedParquet("a list or map that is not repeated")
         return entry

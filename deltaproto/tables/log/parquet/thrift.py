@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
-from deltaproto.tables.log.parquet.errors import NotSimple
+from deltaproto.tables.log.parquet.errors import UnsupportedParquet
 
 BOOL = 1
 BYTE = 3
@@ -24,13 +24,13 @@ SET = 10
 MAP = 11
 STRUCT = 12
 
-Wanted: TypeAlias = Mapping[int, "int | Wanted"]
+WantedFields: TypeAlias = Mapping[int, "int | WantedFields"]
 """Field id to the required type; a mapping describes a struct and its wanted fields."""
 
 _DEEPEST = 16
 
 
-class Compact:
+class CompactReader:
     """A position in compact protocol data."""
 
     __slots__ = ("data", "pos")
@@ -54,9 +54,9 @@ class Compact:
         self.pos += 1
         size = head >> 4 if head < 0xF0 else self._varint()
         if head & 15 != kind:
-            raise NotSimple("a metadata list of unexpected type")
+            raise UnsupportedParquet("a metadata list of unexpected type")
         if size > len(self.data) - self.pos:
-            raise NotSimple("a metadata list beyond the end")
+            raise UnsupportedParquet("a metadata list beyond the end")
         return size
 
     def skip(self, kind: int) -> None:
@@ -74,10 +74,10 @@ class Compact:
         start = self.pos
         self.pos = end = start + size
         if end > len(self.data):
-            raise NotSimple("a metadata string beyond the end")
+            raise UnsupportedParquet("a metadata string beyond the end")
         return self.data[start:end]
 
-    def struct(self, wanted: Wanted) -> dict[int, Any]:
+    def struct(self, wanted: WantedFields) -> dict[int, Any]:
         """Read the wanted fields of a struct: int, bool, bytes, list or, again, such a dict."""
         data = self.data
         found: dict[int, Any] = {}
@@ -91,15 +91,15 @@ class Compact:
                 self.pos = _skip(data, self.pos, kind, 0)
                 continue
             if field in found:
-                raise NotSimple("a metadata field given twice")
+                raise UnsupportedParquet("a metadata field given twice")
             if not isinstance(want, int):
                 if kind != STRUCT:
-                    raise NotSimple("a metadata field of unexpected type")
+                    raise UnsupportedParquet("a metadata field of unexpected type")
                 found[field] = self.struct(want)
             elif want == BOOL and kind <= 2:
                 found[field] = kind == 1
             elif kind != want:
-                raise NotSimple("a metadata field of unexpected type")
+                raise UnsupportedParquet("a metadata field of unexpected type")
             else:
                 found[field] = self._value(kind)
         self.pos += 1
@@ -115,7 +115,7 @@ class Compact:
         if kind == BYTE:
             self.pos += 1
             return self.data[self.pos - 1]
-        raise NotSimple("a metadata field of unexpected type")
+        raise UnsupportedParquet("a metadata field of unexpected type")
 
     def _varint(self) -> int:
         data, pos = self.data, self.pos
@@ -128,7 +128,7 @@ class Compact:
             byte = data[pos]
             value |= (byte & 127) << shift
             if shift > 63:
-                raise NotSimple("a metadata integer of more than 64 bits")
+                raise UnsupportedParquet("a metadata integer of more than 64 bits")
         self.pos = pos + 1
         return value
 
@@ -136,7 +136,7 @@ class Compact:
 def _skip(data: bytes, pos: int, kind: int, depth: int) -> int:
     """Return the position after a value; the caller's next read detects truncated data."""
     if depth > _DEEPEST:
-        raise NotSimple("metadata nested too deeply")
+        raise UnsupportedParquet("metadata nested too deeply")
     if kind in (I16, I32, I64):
         while data[pos] > 127:
             pos += 1
@@ -164,7 +164,7 @@ def _skip(data: bytes, pos: int, kind: int, depth: int) -> int:
         return pos + 1
     if kind == DOUBLE:
         return pos + 8
-    raise NotSimple("metadata of a type that Parquet does not use")
+    raise UnsupportedParquet("metadata of a type that Parquet does not use")
 
 
 def _skip_struct(data: bytes, pos: int, depth: int) -> int:
@@ -197,5 +197,5 @@ def _length(data: bytes, pos: int) -> tuple[int, int]:
         shift += 7
         pos += 1
         if shift > 63:
-            raise NotSimple("a metadata integer of more than 64 bits")
+            raise UnsupportedParquet("a metadata integer of more than 64 bits")
     return value | byte << shift, pos + 1

@@ -9,7 +9,7 @@ import struct
 from collections.abc import Iterator
 from typing import Any, TypeAlias
 
-from deltaproto.tables.log.parquet.errors import NotSimple
+from deltaproto.tables.log.parquet.errors import UnsupportedParquet
 from deltaproto.tables.log.parquet.schema import (
     BOOLEAN,
     BYTE_ARRAY,
@@ -27,7 +27,7 @@ Runs: TypeAlias = list[tuple[int, int]]
 _MOST_PACKED = 1 << 19
 
 
-def runs(data: bytes, pos: int, end: int, width: int, count: int) -> Runs:
+def decode_runs(data: bytes, pos: int, end: int, width: int, count: int) -> Runs:
     """Decode `count` values of `width` bits, which must fill `data` from `pos` to `end` exactly.
 
     Raises:
@@ -36,7 +36,7 @@ def runs(data: bytes, pos: int, end: int, width: int, count: int) -> Runs:
     """
     found: Runs = []
     if width > 32:
-        raise NotSimple("values of more than 32 bits")
+        raise UnsupportedParquet("values of more than 32 bits")
     size = (width + 7) // 8
     packed = 0
     while count:
@@ -50,34 +50,34 @@ def runs(data: bytes, pos: int, end: int, width: int, count: int) -> Runs:
                 shift += 7
                 pos += 1
                 if shift > 28:
-                    raise NotSimple("a run of impossible length")
+                    raise UnsupportedParquet("a run of impossible length")
             header |= byte << shift
             pos += 1
         if header & 1:
             groups = header >> 1
             if pos + groups * width > end or groups * 8 >= count + 8:
-                raise NotSimple("a packed run beyond the end")
+                raise UnsupportedParquet("a packed run beyond the end")
             length = min(groups * 8, count)
             packed += length
             if packed > _MOST_PACKED:
-                raise NotSimple("too many packed values")
+                raise UnsupportedParquet("too many packed values")
             _unpack(data, pos, width, length, found)
             pos += groups * width
         else:
             length = header >> 1
             if length > count:
-                raise NotSimple("a run beyond the end")
+                raise UnsupportedParquet("a run beyond the end")
             found.append((length, int.from_bytes(data[pos : pos + size], "little")))
             pos += size
         if length == 0:
-            raise NotSimple("an empty run")
+            raise UnsupportedParquet("an empty run")
         count -= length
     if pos != end:
-        raise NotSimple("levels or indices whose size differs from the declared one")
+        raise UnsupportedParquet("levels or indices whose size differs from the declared one")
     return found
 
 
-def merged(repetitions: Runs, definitions: Runs) -> Iterator[tuple[int, int, int]]:
+def merge_levels(repetitions: Runs, definitions: Runs) -> Iterator[tuple[int, int, int]]:
     """Combine both levels: count, repetition level, definition level."""
     others = iter(definitions)
     left = definition = 0
@@ -115,7 +115,7 @@ def _unpack(data: bytes, pos: int, width: int, length: int, found: Runs) -> None
 _FORMATS = {INT32: ("i", 4), INT64: ("q", 8), FLOAT: ("f", 4), DOUBLE: ("d", 8)}
 
 
-def plain(data: bytes, pos: int, leaf: Leaf, count: int) -> list[Any]:
+def decode_plain(data: bytes, pos: int, leaf: Leaf, count: int) -> list[Any]:
     """Decode `count` values, which must fill `data` from `pos` on exactly.
 
     Raises:
@@ -124,23 +124,23 @@ def plain(data: bytes, pos: int, leaf: Leaf, count: int) -> list[Any]:
     """
     size = len(data) - pos
     if leaf.type == BYTE_ARRAY:
-        return _strings(data, pos, count)
+        return _decode_strings(data, pos, count)
     if leaf.type == BOOLEAN:
         if size != (count + 7) // 8:
-            raise NotSimple("the number of values differs from the declared one")
+            raise UnsupportedParquet("the number of values differs from the declared one")
         return [bool(data[pos + (index >> 3)] >> (index & 7) & 1) for index in range(count)]
     letter, width = _FORMATS[leaf.type]
     if size != count * width:
-        raise NotSimple("the number of values differs from the declared one")
+        raise UnsupportedParquet("the number of values differs from the declared one")
     found = list(struct.unpack_from(f"<{count}{letter}", data, pos))
     if leaf.bits in (8, 16):
         limit = 1 << leaf.bits - 1
         if any(not -limit <= value < limit for value in found):
-            raise NotSimple("an integer out of the range of its type")
+            raise UnsupportedParquet("an integer out of the range of its type")
     return found
 
 
-def booleans(data: bytes, pos: int, count: int) -> list[Any]:
+def decode_booleans(data: bytes, pos: int, count: int) -> list[Any]:
     """Decode `count` run-length encoded booleans with a length prefix.
 
     Raises:
@@ -148,31 +148,31 @@ def booleans(data: bytes, pos: int, count: int) -> list[Any]:
     """
     size = int.from_bytes(data[pos : pos + 4], "little")
     if pos + 4 + size != len(data):
-        raise NotSimple("values whose size differs from the declared one")
-    found = _expanded(data, pos + 4, 1, count)
+        raise UnsupportedParquet("values whose size differs from the declared one")
+    found = _expand_runs(data, pos + 4, 1, count)
     if any(value > 1 for value in found):
-        raise NotSimple("a boolean that is neither 0 nor 1")
+        raise UnsupportedParquet("a boolean that is neither 0 nor 1")
     return [value == 1 for value in found]
 
 
-def indexed(data: bytes, pos: int, dictionary: list[Any], count: int) -> list[Any]:
+def decode_indexed(data: bytes, pos: int, dictionary: list[Any], count: int) -> list[Any]:
     """Decode `count` values by their indices in `dictionary`; the bit width precedes the indices.
 
     Raises:
         NotSimple: the indices do not fill `data` from `pos` on exactly.
         IndexError: an index beyond the dictionary.
     """
-    return [dictionary[index] for index in _expanded(data, pos + 1, data[pos], count)]
+    return [dictionary[index] for index in _expand_runs(data, pos + 1, data[pos], count)]
 
 
-def _expanded(data: bytes, pos: int, width: int, count: int) -> list[int]:
+def _expand_runs(data: bytes, pos: int, width: int, count: int) -> list[int]:
     found = []
-    for length, value in runs(data, pos, len(data), width, count):
+    for length, value in decode_runs(data, pos, len(data), width, count):
         found += [value] * length
     return found
 
 
-def _strings(data: bytes, pos: int, count: int) -> list[Any]:
+def _decode_strings(data: bytes, pos: int, count: int) -> list[Any]:
     found = []
     end = len(data)
     for _ in range(count):
@@ -180,8 +180,8 @@ def _strings(data: bytes, pos: int, count: int) -> list[Any]:
         size = int.from_bytes(data[pos:start], "little")
         pos = start + size
         if pos > end:
-            raise NotSimple("a string beyond the end")
+            raise UnsupportedParquet("a string beyond the end")
         found.append(data[start:pos].decode())
     if pos != end:
-        raise NotSimple("the number of values differs from the declared one")
+        raise UnsupportedParquet("the number of values differs from the declared one")
     return found
