@@ -71,7 +71,7 @@ RESOLVE_CONFLICTS_SETTING = "spark.databricks.delta.featureEnablement.conflictRe
 ENFORCE_ENABLEMENT_SETTING = (
     "spark.databricks.delta.conflictChecker.enforceConcurrentFeatureEnablement.enabled"
 )
-"""a setting of the writer's session; true: an added feature aborts, with exceptions (`SPARED_RELEASES`)"""
+"""a session setting of the writer; true: an added feature aborts, except as in `SPARED_RELEASES`"""
 ENFORCED_SINCE = "4.2"
 SPARED_RELEASES: Mapping[str, str] = {
     **dict.fromkeys(
@@ -96,7 +96,7 @@ SPARED_RELEASES: Mapping[str, str] = {
     "catalogManaged": "4.4",
     "vacuumProtocolCheck": "4.4",
 }
-"""features whose addition aborts no writer under `ENFORCE_ENABLEMENT_SETTING`, with the first such release"""
+"""features whose addition aborts no writer under that setting, with the first such release"""
 
 
 def describe_survived(*changes: tuple[SurvivableChange, ...]) -> str:

@@ -71,7 +71,7 @@ class Protocol(_Fields):
     def stored(cls, action: Mapping[str, Any]) -> Protocol:
         """Parse a log action's protocol exactly as stored, valid or not.
 
-        Only this constructor allows an invalid protocol; check `find_violations()` before computing.
+        Only this constructor allows an invalid protocol; check `violations()` before use.
 
         Raises:
             ValueError: if versions are not integers or lists are not lists of strings.

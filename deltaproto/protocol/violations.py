@@ -34,7 +34,7 @@ class Violation(NamedTuple):
 
 
 class InvalidProtocol(ValueError):
-    """A protocol that the spec forbids; `find_violations` contains every reason."""
+    """A protocol that the spec forbids; `violations` contains every reason."""
 
     def __init__(self, broken: tuple[Violation, ...]) -> None:
         super().__init__("; ".join(violation.message for violation in broken))
