@@ -14,7 +14,7 @@ PACKAGE = ROOT / "deltaproto"
 ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
 HEAVY = {"deltalake", "pyspark", "pyarrow", "delta", "obstore", "jinja2", "msgspec", "sqlglot"}
 
-EVERYBODY = {"errors", "identity", "location", "redaction"}
+EVERYBODY = {"errors", "identity", "input_file", "location", "redaction"}
 """single modules that every package may import"""
 
 ALLOWED = {

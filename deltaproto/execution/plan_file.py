@@ -6,12 +6,12 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from deltaproto.errors import ErrorCode, ExitCode, UsageError
 from deltaproto.execution.append_log import RECORD_SUFFIXES
 from deltaproto.execution.plan_members import deserialize_plan, earliest_times, require_string
+from deltaproto.input_file import open_input
 from deltaproto.planning.checksum import CHECKSUM_FIELD, compute_checksum
 from deltaproto.planning.plan import Plan
 from deltaproto.redaction import Redactor, has_credentials, redact_address
@@ -104,7 +104,8 @@ def _read_documents(path: str) -> Iterator[Mapping[str, Any]]:
     try:
         if os.path.getsize(path) > _MAX_BYTES:
             raise UsageError(f"{path} is too large for a plan", "plan fewer tables at a time")
-        content = Path(path).read_text(encoding="utf-8")
+        with open_input(path) as file:
+            content = file.read().decode("utf-8")
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}", "check the path") from None
     except UnicodeDecodeError:

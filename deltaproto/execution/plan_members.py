@@ -85,7 +85,10 @@ def deserialize_plan(entry: Mapping[str, Any], command: str) -> Plan:
 
 
 def earliest_times(entry: Mapping[str, Any]) -> tuple[float | None, ...]:
-    """Return each step's earliest time, in seconds since the epoch; raises like `deserialize_plan`."""
+    """Return each step's earliest time, in seconds since the epoch.
+
+    Raises like `deserialize_plan`.
+    """
     return _parse_list(entry["steps"], lambda step: _parse_timestamp(step["not_before"]))
 
 

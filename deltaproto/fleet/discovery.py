@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from io import TextIOWrapper
 from typing import NamedTuple
 
 from deltaproto.errors import ErrorCode, TableError, UsageError, no_tables_error
@@ -14,6 +15,7 @@ from deltaproto.fleet.discovered import (
     UnreadablePlace,
 )
 from deltaproto.fleet.local_disk import tables_under as on_disk_under
+from deltaproto.input_file import open_input
 from deltaproto.location import Location, LocationKind, locate
 from deltaproto.policy.document import normalize_location
 from deltaproto.redaction import redact_address
@@ -131,8 +133,9 @@ def _locate_root(text: str) -> Location:
 
 def _read_table_list(path: str) -> Iterator[DiscoveredTable | UnreadablePlace]:
     try:
-        with open(path, encoding="utf-8-sig", errors="surrogateescape") as file:
-            lines = [line.rstrip("\r\n") for line in file]
+        with open_input(path) as file:
+            text = TextIOWrapper(file, encoding="utf-8-sig", errors="surrogateescape")
+            lines = [line.rstrip("\r\n") for line in text]
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}", "check the path") from None
     named = [line for line in lines if line.strip() and not line.lstrip().startswith("#")]

@@ -38,7 +38,7 @@ def tables_under(
 ) -> Iterator[DiscoveredTable | UnreadablePlace]:
     """Every table at or below the URI `root`, with `parallel` requests at a time.
 
-    The places `apart` (URIs from `normalize_location`) are skipped. Tables are not searched for other
+    The places `apart` (from `normalize_location`) are skipped. Tables are not searched for other
     tables, because this would list their data files; a root that is a table is searched except for
     its partitions. `passed` counts the tables that were not searched, and hidden folders outside
     tables. A root without tables is an error. Tables below `own`, the inventory's place with a

@@ -16,6 +16,7 @@ from typing import IO, Any, NamedTuple
 from deltaproto.clients.resolve import ClientReference
 from deltaproto.clients.verdict import Verdict
 from deltaproto.errors import TableError, UsageError
+from deltaproto.input_file import open_input
 from deltaproto.inspection.json_entries import JsonFile
 from deltaproto.policy.baseline import nothing_compared_error, relative_name
 from deltaproto.policy.document import normalize_location
@@ -319,6 +320,6 @@ def _require_string(value: Any) -> str:
 
 def _open_file(path: str) -> IO[bytes]:
     try:
-        return open(path, "rb")
+        return open_input(path)
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}", "check the path") from None

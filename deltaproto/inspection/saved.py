@@ -8,6 +8,7 @@ from typing import IO, Any, NamedTuple, TypeVar
 
 from deltaproto.clients.requirements import is_hazard, is_used, table_requirements
 from deltaproto.errors import ErrorCode, SavedError, TableError, UsageError
+from deltaproto.input_file import open_input
 from deltaproto.inspection.age import SavedAges
 from deltaproto.inspection.json_entries import JsonFile
 from deltaproto.location import LocationKind, locate
@@ -136,7 +137,7 @@ def _cut_off_error(path: str, last: _Parts) -> TableError:
 
 def _open_file(path: str) -> IO[bytes]:
     try:
-        return open(path, "rb")
+        return open_input(path)
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}", "check the path") from None
 

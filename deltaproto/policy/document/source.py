@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+from deltaproto.input_file import open_input
 from deltaproto.policy.document.errors import Fault, Position, quote_short
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def parse_file(path: str) -> Node:
         Fault: the file cannot be read, is too large, or is not plain YAML.
     """
     try:
-        with open(path, "rb") as stream:
+        with open_input(path) as stream:
             data = stream.read(MAX_BYTES + 1)
     except FileNotFoundError:
         raise Fault("file not found", "check the path") from None

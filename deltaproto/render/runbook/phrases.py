@@ -15,6 +15,7 @@ from typing import Any
 import yaml
 
 from deltaproto.errors import UsageError
+from deltaproto.input_file import open_input
 from deltaproto.render.document import Code, Inline, Line, Strong, Tone
 from deltaproto.render.document.page import PageTexts
 
@@ -98,7 +99,8 @@ def english() -> Mapping[str, str]:
 
 def _loaded(path: str) -> Any:
     try:
-        return yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+        with open_input(path) as file:
+            return yaml.safe_load(file.read().decode("utf-8"))
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}", "check the path") from None
     except (UnicodeDecodeError, yaml.YAMLError, RecursionError):
