@@ -147,12 +147,14 @@ def facts_from_row(row: Mapping[str, Any]) -> TableFacts:
         TableError: corrupt-log, for an impossible version, or when a feature's row is missing.
     """
     table, location = row["table"], row["location"]
-    if not isinstance(row["version"], int) or row["version"] < 0:
-        raise TableError(
-            ErrorCode.CORRUPT_LOG,
-            f"the inventory has {row['version']} as the table's version",
-            "the inventory is damaged; scan again",
-        )
+    for column in ("version", "min_reader_version", "min_writer_version"):
+        if not isinstance(row[column], int) or row[column] < 0:
+            value = "null" if row[column] is None else row[column]
+            raise TableError(
+                ErrorCode.CORRUPT_LOG,
+                f"the inventory has {value} as the table's {column.replace('_', ' ')}",
+                "the inventory is damaged; scan again",
+            )
     stored = {
         "minReaderVersion": row["min_reader_version"],
         "minWriterVersion": row["min_writer_version"],

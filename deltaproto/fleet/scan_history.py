@@ -48,7 +48,18 @@ class PastScan(NamedTuple):
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> PastScan:
-        """Convert a row; timestamps without a zone are UTC."""
+        """Convert a row; timestamps without a zone are UTC.
+
+        Raises:
+            TableError: corrupt-log, if a column that every scan fills is null.
+        """
+        for column in ("scan_id", "started_at", "ended_at", "tables", "errors"):
+            if row[column] is None:
+                raise TableError(
+                    ErrorCode.CORRUPT_LOG,
+                    f"the inventory has null as {column} of scan {row['scan_id'] or '?'}",
+                    "the inventory is damaged; scan again, or read another scan with --scan",
+                )
         return cls(
             row["scan_id"],
             _utc(row["started_at"]),

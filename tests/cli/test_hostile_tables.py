@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ import pytest
 
 from deltaproto.errors import TableError
 from deltaproto.fleet.read_inventory import facts_from_row
+from deltaproto.fleet.scan_history import PastScan
 from deltaproto.inspection import inspect as inspecting
 from deltaproto.plan_inputs.client_scope import ClientScope
 from deltaproto.planning.request import PlanInput
@@ -214,7 +217,31 @@ def test_a_saved_version_below_zero_is_refused(cli: Cli, log: Log, tmp_path: Pat
         assert "-5 is not a table version" in ran.out + ran.err
 
 
-def test_an_inventory_row_with_a_version_below_zero_is_an_error(cli: Cli, log: Log) -> None:
-    row = {"table": "t", "location": "file:///t", "version": -5, "features": (), "findings": ()}
-    with pytest.raises(TableError, match="the inventory has -5 as the table's version"):
-        facts_from_row({**dict.fromkeys(("min_reader_version", "reader_features")), **row})
+@pytest.mark.parametrize(
+    ("column", "value", "message"),
+    [
+        ("version", -5, "the inventory has -5 as the table's version"),
+        ("version", None, "the inventory has null as the table's version"),
+        ("min_reader_version", None, "the inventory has null as the table's min reader version"),
+        ("min_writer_version", "7", "the inventory has 7 as the table's min writer version"),
+    ],
+)
+def test_an_inventory_row_with_an_impossible_version_is_an_error(
+    column: str, value: Any, message: str
+) -> None:
+    row = {"table": "t", "location": "file:///t", "features": (), "findings": ()}
+    numbers = {"version": 1, "min_reader_version": 1, "min_writer_version": 2}
+    with pytest.raises(TableError, match=re.escape(message)):
+        facts_from_row({**row, **numbers, column: value})
+
+
+@pytest.mark.parametrize("column", ["started_at", "ended_at", "tables", "errors"])
+def test_a_scan_with_a_missing_value_is_damaged(column: str) -> None:
+    now = datetime(2026, 11, 24, tzinfo=UTC)
+    row = {
+        **{"scan_id": "s", "started_at": now, "ended_at": now, "tables": 1, "errors": 0},
+        **dict.fromkeys(("roots", "included", "excluded", "findings", "complete")),
+    }
+    assert PastScan.of(row).scan_id == "s"
+    with pytest.raises(TableError, match=f"the inventory has null as {column} of scan s"):
+        PastScan.of({**row, column: None})
