@@ -22,9 +22,9 @@ a first scan is not counted.
 """
 _SPARK_SCAN = """
 import sys, time
-from deltaproto.fleet.discovery import Source
-from deltaproto.fleet.inventory import inventory_at
-from deltaproto.fleet.scan import Request
+from deltaproto.fleet.discovery import DiscoverySource
+from deltaproto.fleet.inventory import open_inventory_tables
+from deltaproto.fleet.scan import ScanRequest
 from deltaproto.fleet.spark_scan import scan_with_spark
 from deltaproto.protocol.table_state import SparkSettings
 from deltaproto.tables.session import spark_session
@@ -33,8 +33,9 @@ settings = SparkSettings(conf={"spark.master": f"local[{cores}]"})
 spark_session(settings)
 for name in ("warm", "timed"):
     began = time.perf_counter()
-    done = scan_with_spark(
-        Request(Source((root,)), {}, inventory_at(f"{to}/{name}", {}), 8), settings, lambda _: None)
+    inventory = open_inventory_tables(f"{to}/{name}", {})
+    request = ScanRequest(DiscoverySource((root,)), {}, inventory, 8)
+    done = scan_with_spark(request, settings, lambda _: None)
     took = time.perf_counter() - began
 print(done.tally.tables, took)
 """

@@ -25,12 +25,13 @@ from benchmarks.scale import FleetScale
 _SCAN = """
 import re, resource, sys, time
 import pyarrow.compute
-from deltaproto.fleet.discovery import Source
-from deltaproto.fleet.inventory import inventory_at
-from deltaproto.fleet.scan import Request, scan
+from deltaproto.fleet.discovery import DiscoverySource
+from deltaproto.fleet.inventory import open_inventory_tables
+from deltaproto.fleet.scan import ScanRequest, run_scan
 root, to = sys.argv[1], sys.argv[2]
 began = time.perf_counter()
-done = scan(Request(Source((root,)), {}, inventory_at(to, {}) if to else None), lambda _: None)
+inventory = open_inventory_tables(to, {}) if to else None
+done = run_scan(ScanRequest(DiscoverySource((root,)), {}, inventory), lambda _: None)
 took = time.perf_counter() - began
 # Not this process's ru_maxrss, which begins with the size of the one that started it.
 own = int(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1])

@@ -332,7 +332,7 @@ def test_a_scan_of_a_parent_replaces_a_killed_one(cli: Cli, lake: Path, tmp_path
 def kill_scan(where: str, *words: str) -> None:
     """Leave what a scan leaves that is killed while it reads tables."""
     code = "import os, signal\nfrom deltaproto.fleet import local_engine\n"
-    code += "local_engine.on_disk = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
+    code += "local_engine.read_local_tables = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
     code += "from deltaproto.cli.main import main\nmain()"
     command = [sys.executable, "-c", code, "scan", *words, "--inventory", where]
     assert subprocess.run(command, capture_output=True, check=False).returncode == -signal.SIGKILL
