@@ -290,7 +290,7 @@ def test_a_file_that_must_not_be_read(cli: Cli, monkeypatch: pytest.MonkeyPatch)
     def refuse(*_: Any, **__: Any) -> Any:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("builtins.open", refuse)
+    monkeypatch.setattr("os.open", refuse)
     with pytest.raises(UsageError, match=r"cannot read saved\.json: Permission denied"):
         list(read_saved("saved.json"))
 

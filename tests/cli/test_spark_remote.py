@@ -279,7 +279,7 @@ def test_a_dead_server_is_told_in_time(there: Side, connect: ConnectServer, tmp_
     assert time.monotonic() - began < 20 * len(lines)
     assert not any(TOKEN in each.out + each.err for each in answers)
     assert not any("Traceback" in each.err for each in answers)
-    said = "no Spark Connect server answers at sc://localhost:9"
+    said = "no Spark Connect server responds at sc://localhost:9"
     # A runbook is written without the log, too; its exit code says that a gate was not evaluated.
     wrong = [
         (line, answer)

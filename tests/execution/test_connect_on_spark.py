@@ -133,7 +133,7 @@ def test_a_server_that_goes_away_is_told_and_the_next_run_goes_on(
     began = time.monotonic()
     gone, err = end(process)
     assert (gone["code"], gone["status"]) == (5, "failed"), err
-    assert "Spark disconnected" in gone["message"]
+    assert "the connection to Spark is lost" in gone["message"]
     assert "start Spark" in gone["hint"]
     # Spark's own client would try for ten minutes.
     assert time.monotonic() - began < 120

@@ -55,7 +55,7 @@ def test_spark_that_is_killed_is_told_and_the_next_run_goes_on(
     out, err = process.communicate(timeout=120)
     (result,) = json.loads(out)["results"]
     assert (process.returncode, result["status"]) == (5, "failed"), err
-    assert "Spark disconnected" in result["message"]
+    assert "the connection to Spark is lost" in result["message"]
     assert "Traceback" not in err
     again = subprocess.run(
         words, env=crash_trial.ENVIRONMENT, capture_output=True, text=True, check=False

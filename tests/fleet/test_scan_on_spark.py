@@ -275,7 +275,7 @@ def test_a_damaged_inventory(spark: SparkSession, cli: Cli, tmp_path: Path) -> N
     for where, said in (
         (lost, "rows are missing"),
         (doubled, f"1 findings of scan {newest} twice"),
-        (featureless, "lost the table's features appendOnly"),
+        (featureless, "lacks the table's features appendOnly"),
         (text, "column min_reader_version of the inventory's table tables has the type string"),
     ):
         for command in (("check", "--client", "trino@476"), ("drift",)):

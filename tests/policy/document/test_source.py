@@ -167,14 +167,20 @@ class TestRefusals:
         def denied(*_: object) -> None:
             raise PermissionError(13, "Permission denied")
 
-        monkeypatch.setattr("builtins.open", denied)
+        monkeypatch.setattr("os.open", denied)
         with pytest.raises(Fault) as caught:
             parse_file(str(tmp_path / "p.yaml"))
         assert caught.value.problem == "cannot be read: Permission denied"
 
-    def test_an_endless_file_is_read_to_the_limit_only(self) -> None:
-        with pytest.raises(Fault, match="larger than 1 MiB"):
+    def test_an_endless_file_is_refused(self) -> None:
+        with pytest.raises(Fault, match="not a regular file"):
             parse_file("/dev/zero")
+
+    def test_a_large_file_is_read_to_the_limit_only(self, tmp_path: Path) -> None:
+        with (tmp_path / "p.yaml").open("wb") as file:
+            file.truncate(50 << 30)
+        with pytest.raises(Fault, match="larger than 1 MiB"):
+            parse_file(str(tmp_path / "p.yaml"))
 
     def test_the_name_of_the_file_cannot_break_the_line(self) -> None:
         assert "\n" not in PolicyError("a\nb", Position(1, 2), "x", "y").message
