@@ -6,5 +6,5 @@ from deltaproto.render.plan_json import stamp
 
 
 def when(seconds: float | None) -> str:
-    """A time as people write it into a calendar."""
+    """Return a time in the notation of a calendar."""
     return (stamp(seconds) or "").replace("T", " ").replace("Z", " UTC")
