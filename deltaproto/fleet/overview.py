@@ -94,7 +94,7 @@ class Overview(NamedTuple):
     waived: int = 0
     """findings that the policy waives"""
     off: int = 0
-    """findings of rules that the policy switches off"""
+    """findings of rules that the policy turns off"""
 
 
 def build_overview(
@@ -213,7 +213,7 @@ def _build_row(
 def _past_figures(
     questions: LocalInventoryQueries, scans: Sequence[PastScan], state: NewestState
 ) -> list[ScanFigures]:
-    """The fleet after each of the last scans; like the newest state, combined by root."""
+    """Return the fleet after each of the last scans, combined by root like the newest state."""
     if len(state.scans) == 1:
         scans = [each for each in scans if each.extent == state.scans[0].extent]
     ends = range(max(0, len(scans) - _SCANS), len(scans))
