@@ -56,11 +56,11 @@ class Counts:
         return "; ".join([line, *(part for part in parts if part)])
 
     def hidden(self) -> str:
-        """Return the number of findings that the policy hides as text; empty if zero."""
+        """Describe how many findings the policy hides; empty if zero."""
         return describe_hidden(self.waived, self.off)
 
     def turned_off(self) -> str:
-        """Return the number of findings from rules that the policy turns off; empty if zero."""
+        """Describe how many findings come from rules that the policy turns off; empty if zero."""
         return describe_hidden(0, self.off)
 
     def fields(self) -> dict[str, Any]:

@@ -127,7 +127,7 @@ def _matrix_table(rows: Sequence[FeatureRow]) -> TableBlock:
 
 
 def _span(each: Range) -> str:
-    """Return the versions of a range as text."""
+    """Describe the versions of a range."""
     if each.exact and each.start is not None:
         return each.start
     if each.start is None and each.end is None:
@@ -138,7 +138,7 @@ def _span(each: Range) -> str:
 
 
 def _gate_text(gate: ProtocolGate | None) -> str:
-    """Return the protocols that a gate accepts as text."""
+    """Describe the protocols that a gate accepts."""
     if gate is None:
         return "-"
     if gate.unchecked is None:
@@ -161,7 +161,7 @@ def _gate_text(gate: ProtocolGate | None) -> str:
 
 
 def _offers(path: Path) -> str:
-    """Return what a path supports as text."""
+    """List the kinds of access that a path supports."""
     return ", ".join(access for access in Access if access in path.access)
 
 
@@ -204,7 +204,7 @@ def _hazard_facts(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def _measured_versions(client: Client) -> str:
-    """Return the individually measured versions and their paths as text."""
+    """List the individually measured versions with their paths."""
     found: dict[str, list[str]] = {}
     for each in client.measured:
         paths = found.setdefault(each.start or "its service", [])

@@ -121,7 +121,7 @@ def missing(pair: ScanPair) -> Iterator[str]:
 
 
 def _unknown(scan: PastScan) -> str:
-    """Return which tables of a scan are unknown; empty if none."""
+    """Describe which tables of a scan are unknown; empty if none."""
     if scan.errors:
         return f"{scan.errors:,} could not be read"
     return "" if scan.complete else "some may have newer commits that only their catalog knows"

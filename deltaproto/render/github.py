@@ -19,8 +19,8 @@ def write_github(
 
     Findings in the baseline are notices. Suppressed findings have no line. All others have one,
     although GitHub shows at most ten errors, ten warnings and ten notices per step; the log
-    has the rest. `hidden` is the closing line with the number of findings that the policy waives
-    or turns off.
+    has the rest. `hidden` returns the closing line with the number of findings that the policy
+    waives or turns off.
     """
     for report in reports:
         for finding in report.findings:

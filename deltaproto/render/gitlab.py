@@ -19,10 +19,10 @@ def write_gitlab(
 ) -> None:
     """Write one JSON array with an entry for each finding and for each table without a result.
 
-    Suppressed findings have no entry; `hidden` is the closing line with their number. Severities
-    are critical, major and info for errors, warnings and infos, info for findings in the baseline,
-    and blocker for unreadable tables. Fingerprints equal those of SARIF, so they are stable from
-    run to run.
+    Suppressed findings have no entry; `hidden` returns the closing line with their number. The
+    severities are critical, major and info for errors, warnings and infos, info for findings in the
+    baseline, and blocker for unreadable tables. Fingerprints equal those of SARIF, so they are
+    stable from run to run.
 
     Source: docs.gitlab.com, "Code quality report format".
     """

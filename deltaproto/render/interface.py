@@ -35,7 +35,7 @@ _CONTROL |= {code: f"\\u{code:04x}" for code in _UNSEEN}
 _LINE_COMMAND = re.compile(r"^((?:[^\S\n]|\x1b\[[0-9;]*m)*)::", re.MULTILINE)
 _COMMAND = re.compile(r"##(?=\w*\[)")
 NEUTRALIZED_COMMAND = ("##", "#\\u0023")
-"""replacement in JSON strings, so that no line contains `##[`"""
+"""text replaced in JSON and its replacement, so that no line contains `##[`"""
 
 
 class Format(StrEnum):

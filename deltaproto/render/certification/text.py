@@ -1,4 +1,4 @@
-"""A measurement as terminal text: two grids of failed cells, and every wrong result."""
+"""A measurement as terminal text: two grids of tables with problems, and every wrong result."""
 
 from __future__ import annotations
 

@@ -73,7 +73,8 @@ class Checks(NamedTuple):
 class FactList(NamedTuple):
     """Names and their values; a name may repeat.
 
-    Text shows a value that is only code on one line, for copying, and a strong one in bold.
+    Text shows a value that consists only of code on one line, for copying, and a strong one
+    in bold.
     """
 
     rows: Sequence[tuple[str, Line]]

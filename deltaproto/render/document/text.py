@@ -293,7 +293,7 @@ def _row_codes(table: TableBlock, number: int) -> list[str | None]:
 
 
 def _fitted(columns: Sequence[Sequence[str]], room: int) -> list[int] | None:
-    """Return column widths, shrinking the widest ones; None if words would have to break."""
+    """Return widths that fit, shrinking columns with spare room; None if words would break."""
     widths = [max(map(_width, column)) for column in columns]
     if sum(widths) <= room:
         return widths

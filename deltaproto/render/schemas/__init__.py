@@ -10,7 +10,7 @@ _SHARED = {"rehearse": "apply"}
 
 
 def load_schema(command: str) -> dict[str, Any]:
-    """Return the schema of `deltaproto COMMAND --format json`, which each line of `jsonl` also has.
+    """Return the schema of `deltaproto COMMAND --format json` and of each line of `jsonl`.
 
     Raises:
         FileNotFoundError: if the command has no JSON output.
