@@ -2,7 +2,6 @@
 
 First the gates, from the tables that only list a feature. Then the failures on tables in use that
 the gates do not explain. The rest, which an entry cannot express, is reported as left over.
-over.
 """
 
 from __future__ import annotations

@@ -88,7 +88,7 @@ class Overview(NamedTuple):
     pairs: Sequence[ScanPair]
     """each source, with the last scan of the same extent before it"""
     changes: Sequence[Difference]
-    """changes between each two, for the tables that come from the later scan"""
+    """changes within each pair, for the tables that come from the later scan"""
     of_policy: tuple[Finding, ...] = ()
     """findings on the policy itself"""
     waived: int = 0
