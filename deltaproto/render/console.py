@@ -76,7 +76,7 @@ class _Inert:
 
 
 def _one_line(part: RenderableType) -> RenderableType:
-    """Return a text, or a table's cells, with line feeds as `\n`, so that each stays on one line.
+    """Return a text, or a table's cells, with line feeds as `\\n`, so that each stays on one line.
 
     Otherwise a line feed in a name or a message could begin a line that CI systems interpret.
     """

@@ -81,7 +81,7 @@ def escape_control_chars(text: str) -> str:
 
 
 def neutralize_lines(text: str) -> str:
-    """Return `text` with `::` at the start of a line as `\x3a:`, so that CI systems ignore it.
+    """Return `text` with `::` at the start of a line as `\\x3a:`, so that CI systems ignore it.
 
     For whole lines: names can begin one, and long texts can wrap anywhere.
     """
