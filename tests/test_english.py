@@ -58,27 +58,6 @@ WORDS = {
 ANY_WORD = re.compile("|".join(WORDS.values()), re.IGNORECASE)
 
 STILL_TO_REWRITE: dict[str, tuple[str, ...]] = {
-    "README.md": (
-        "N, as in: show at most N rows",
-        "who to notify; anyone who",
-        "name the actor",
-        "blocked",
-        "unblocked, restore access",
-        "apply, execute",
-        "roll back, undo",
-        "continue, resume",
-        "require, enable implicitly",
-        "default: …",
-        "custom",
-        "requested",
-        "is reported, read from",
-        "shows, reports",
-        "shows, contains",
-        "read, inspect",
-        "idle",
-        "is affected",
-        "is missing, was dropped, disconnected",
-    ),
     # Covered by the digest of a kit, or quoted by published measurements.
     "deltaproto/certification": (
         "name the actor",

@@ -13,9 +13,9 @@ the helpers below from the module `kit`:
     def count(table)                                        number of rows, without any column
     def total(table, column)                                the sum of a column
     def schema(table)                                       names and types of the columns
-    def append(table, rows)                                 writes; `rows` is a `Rows`
+    def append(table, rows)                                 writes; `rows` is a `RowsToWrite`
     def overwrite(table, rows)
-    def delete(table, where)                                `where` is a `Where`
+    def delete(table, where)                                `where` is a `Comparison`
     def update(table, where, column, value)
     def merge(table, rows, column)                          rows that match in `column` are replaced
     def optimize(table), checkpoint(table), vacuum(table)   vacuum removes all unneeded files
@@ -78,7 +78,7 @@ class RowsToWrite:
         )
 
     def arrow(self) -> Any:
-        """The rows as a pyarrow table."""
+        """Return the rows as a pyarrow table."""
         import pyarrow as pa
 
         fields = [pa.field(name, arrow_type(kind)) for name, kind in self.columns]

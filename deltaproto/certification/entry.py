@@ -2,7 +2,6 @@
 
 First the gates, from the tables that only list a feature. Then the failures on tables in use that
 the gates do not explain. The rest, which an entry cannot express, is reported as left over.
-over.
 """
 
 from __future__ import annotations
@@ -214,7 +213,7 @@ def _passes(found: Mapping[tuple[str, Access], ObservedAccess], case: str, acces
 def find_entry_discrepancies(
     plain: Mapping[str, Any], measured: Measurement, tables: Iterable[KnownTable]
 ) -> list[Discrepancy]:
-    """Yield the differences between the entry and the measurement."""
+    """Return the differences between the entry and the measurement."""
     each = _parse_range(plain, measured)
     return find_discrepancies(each, each.paths[0], measured, tables)
 
@@ -222,7 +221,7 @@ def find_entry_discrepancies(
 def find_discrepancies(
     each: Range, path: Path, measured: Measurement, tables: Iterable[KnownTable]
 ) -> list[Discrepancy]:
-    """Yield the differences between a range of the catalog and the measurement of one path."""
+    """Return the differences between a range of the catalog and the measurement of one path."""
     known = {table.case.name: table for table in tables}
     found = collect_outcomes(measured.cells)
     return [
@@ -248,7 +247,7 @@ _AGREES: Mapping[MeasuredOutcome, tuple[Verdict, ...]] = {
     MeasuredOutcome.REFUSED: (Verdict.REFUSED, Verdict.UNKNOWN),
     MeasuredOutcome.WRONG: (Verdict.WRONG, Verdict.UNKNOWN),
 }
-"""an entry without claims, which contradicts nothing"""
+"""verdicts that agree with an outcome; UNKNOWN makes no claim, so it contradicts nothing"""
 
 
 def _verdict(each: Range, needs: TableRequirements, access: Access) -> Verdict:

@@ -35,7 +35,7 @@ class ObservedVersion(NamedTuple):
     """whether a live file has a deletion vector"""
 
     def on(self, key: str) -> bool:
-        """Whether a property is `true`."""
+        """Return True if a property is `true`."""
         return self.configuration.get(key, "").lower() == "true"
 
 

@@ -48,7 +48,7 @@ def operations_for(case: ReferenceTable) -> tuple[ResultColumn, ...]:
 
 
 def build_requests(case: ReferenceTable, operation: ResultColumn) -> Iterator[AdapterRequest]:
-    """Return the calls of an operation; a filter is one call per comparison."""
+    """Yield the calls of an operation; a filter is one call per comparison."""
     match operation:
         case ResultColumn.TIME_TRAVEL:
             assert case.past is not None
@@ -94,7 +94,7 @@ def rows_to_merge(case: ReferenceTable) -> list[dict[str, Any]]:
 
 
 def row_with_omissions(case: ReferenceTable) -> dict[str, Any]:
-    """A row without the columns that a writer must fill."""
+    """Return a row without the columns that a writer must fill."""
     row = _row(case, OMITTING_ID, ADDED)
     return {name: value for name, value in row.items() if name not in case.omitted}
 

@@ -45,7 +45,7 @@ class ProcessEnd(StrEnum):
 
 
 class ProcessStopped(Exception):
-    """The process has ended; `said` is the end of its standard error."""
+    """The error of a process that has ended; `said` is the end of its standard error."""
 
     def __init__(self, why: ProcessEnd, detail: str, said: str = "") -> None:
         super().__init__(detail)
@@ -106,7 +106,7 @@ class Process:
         """Return the next line of its standard output, or None at the end.
 
         Raises:
-            Stopped: when it takes too long, prints too much or uses too much memory.
+            ProcessStopped: when it takes too long, prints too much or uses too much memory.
         """
         until = time.monotonic() + seconds
         while True:
@@ -137,7 +137,7 @@ class Process:
 
     @property
     def said(self) -> str:
-        """The end of its standard error."""
+        """Return the end of its standard error."""
         with self._lock:
             return self._tail.decode("utf-8", "replace").strip()
 

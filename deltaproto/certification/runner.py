@@ -30,7 +30,7 @@ CellFilter = Callable[[ReferenceTable, ResultColumn], bool]
 
 
 def sort_cells(cells: Iterable[MeasurementCell]) -> tuple[MeasurementCell, ...]:
-    """Cells by table and operation."""
+    """Sort the cells by table and operation."""
     order = list(ResultColumn)
     return tuple(sorted(cells, key=lambda cell: (cell.case, order.index(cell.operation))))
 

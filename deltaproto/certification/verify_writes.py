@@ -188,7 +188,7 @@ class WriteVerifier:
         if newest < before.version:
             yield "there is no new checkpoint"
             return
-        # What a checkpoint lacks is only missed after the commits before it are gone.
+        # Data missing from a checkpoint only matters after the commits before it were deleted.
         later = table.with_name(f"{table.name}.later")
         shutil.copytree(table, later)
         remove_commits(later, newest)

@@ -96,7 +96,7 @@ def load_plans(
     """Load each plan once. Return the plans, and the tables that could not be planned.
 
     Raises:
-        NoPlans: for a file or folder without plans, unless `allow_empty`.
+        NoPlansError: for a file or folder without plans, unless `allow_empty`.
         UsageError: for a file that is not a plan, or the same plan in two files.
     """
     found: dict[str, LoadedPlan] = {}

@@ -23,7 +23,7 @@ def load_or_create_undo_plan(
     Without `keep`, nothing is written to disk.
 
     Raises:
-        StalePlan: when another writer has changed the table since.
+        StalePlanError: when another writer has changed the table since.
         TableError: when the table cannot be read.
         UsageError: when the plan cannot be saved because the disk is full.
     """

@@ -67,7 +67,7 @@ class Usability(NamedTuple):
 def find_usability(
     client: Client, accesses: Iterable[Access], table: TableRequirements
 ) -> Iterator[Usability]:
-    """Return the usability of each path of the newest version, over all known versions."""
+    """Yield the usability of each path of the newest version, over all known versions."""
     candidates = known_versions(client)
     for access in accesses:
         for path in _offering_paths(candidates[-1], access):

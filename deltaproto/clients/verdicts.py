@@ -39,7 +39,7 @@ class ClientVerdict(NamedTuple):
 def evaluate_clients(
     candidate: ClientAtVersion, accesses: Iterable[Access], table: TableRequirements
 ) -> Iterator[ClientVerdict]:
-    """Return a verdict for each access and path.
+    """Yield a verdict for each access and path.
 
     A client without a path stands for all of its paths that offer the access.
     """
@@ -58,7 +58,7 @@ def evaluate_clients(
 def path_verdicts(
     candidate: ClientAtVersion, access: Access, table: TableRequirements
 ) -> Iterator[tuple[Path | None, PathVerdict]]:
-    """Return the verdict for each path, without remedies; None for an unknown version."""
+    """Yield the verdict for each path, without remedies; None for an unknown version."""
     candidate = _documented_for_catalog(candidate, table)
     if candidate.range is None:
         yield None, PathVerdict(Verdict.UNKNOWN, (), candidate.unknown)

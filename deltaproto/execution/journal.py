@@ -62,7 +62,7 @@ class Journal:
     """The journal file in `folder`, locked while it is open.
 
     Raises:
-        Busy: when another process has locked it; the message names the process.
+        PlanLockedError: when another process has locked it; the message names the process.
         UsageError: when it cannot be written, or is not a journal of this plan.
     """
 

@@ -56,7 +56,7 @@ def find_plan_files(paths: Sequence[str], *, allow_empty: bool = False) -> list[
     """Return the plan files; a folder stands for the plans in it, by name.
 
     Raises:
-        NoPlans: for a folder without a plan, unless `allow_empty`.
+        NoPlansError: for a folder without a plan, unless `allow_empty`.
         UsageError: for a folder that cannot be listed.
     """
     found: list[str] = []
@@ -84,7 +84,7 @@ def read_plans(path: str, *, allow_empty: bool = False) -> list[LoadedPlan | Fai
     """Read every plan of a file: one document with one or several plans, or one document per line.
 
     Raises:
-        NoPlans: when it is empty, or a list without plans, unless `allow_empty`.
+        NoPlansError: when it is empty, or a list without plans, unless `allow_empty`.
         UsageError: when it cannot be read, is not a plan, has another version of the format, or
             was changed after it was written.
     """

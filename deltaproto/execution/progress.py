@@ -128,7 +128,7 @@ class Progress(NamedTuple):
 
     @property
     def started(self) -> bool:
-        """Whether any part of the plan was executed, including an interrupted step."""
+        """True if any part of the plan was executed, including an interrupted step."""
         return self.done > 0 or bool(self.own)
 
 

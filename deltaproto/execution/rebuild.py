@@ -102,7 +102,7 @@ def find_unrequested_property(plan: Plan) -> str | None:
 
 
 def _droppable(plan: Plan) -> frozenset[str] | None:
-    """The features that a plan may drop; None: any, as its goal names clients or versions."""
+    """Return the features that a plan may drop; None: any, if its goal is clients or versions."""
     if plan.command == "plan-upgrade":
         return frozenset()
     if plan.goal["kind"] != "drop":
@@ -118,7 +118,7 @@ def _droppable(plan: Plan) -> frozenset[str] | None:
 
 
 def _requested_features(plan: Plan) -> frozenset[str]:
-    """The features that a plan may add: those of its goal, and what they require."""
+    """Return the features that a plan may add: those of its goal, and the ones they require."""
     if plan.command != "plan-upgrade":
         return frozenset({"clustering"})
     properties = plan.goal.get("set") or {}

@@ -33,7 +33,7 @@ def plan_undo(planned: LoadedPlan, context: ApplyContext, now: float | None = No
     Each statement is predicted on the table's current state.
 
     Raises:
-        StalePlan: when another writer has changed the table since.
+        StalePlanError: when another writer has changed the table since.
         UsageError: when the plan contradicts itself.
         TableError: when the table cannot be read.
     """

@@ -59,7 +59,7 @@ class StatementResult(NamedTuple):
 
     @property
     def conflict(self) -> bool:
-        """Whether a concurrent transaction won."""
+        """True if a concurrent transaction won."""
         return self.error is not None and (
             self.error.split(".")[0] in _CONFLICT_ERRORS
             or bool(_CONFLICT_EXCEPTIONS.search(self.message))

@@ -25,10 +25,10 @@ _PLAIN = re.compile(r"\w+", re.ASCII)
 def find_catalog_tables(
     session: SparkSession, names: tuple[str, ...]
 ) -> Iterator[DiscoveredTable | UnreadablePlace]:
-    """Every Delta table of the named catalogs, schemas and tables.
+    """Yield every Delta table of the named catalogs, schemas and tables.
 
     Skips views and tables of other formats. A schema or table that Spark may not show, or shows
-    without a location, is returned as an unreadable place.
+    without a location, is yielded as an unreadable place.
 
     Raises:
         UsageError: for a name that Spark does not know.

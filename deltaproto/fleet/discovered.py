@@ -26,11 +26,11 @@ class DiscoveredTable(NamedTuple):
 
     @property
     def uri(self) -> str:
-        """The location as a URI."""
+        """Return the location as a URI."""
         return locate(self.location).uri
 
     def inside(self, own: str | None) -> bool:
-        """Whether it is below `own`, a path or URI that ends with a slash."""
+        """Return True if it is below `own`, a path or URI that ends with a slash."""
         return own is not None and normalize_location(self.location).startswith(own)
 
 
@@ -42,20 +42,20 @@ class UnreadablePlace(NamedTuple):
 
     @property
     def uri(self) -> str:
-        """The place as a URI, or unchanged if it cannot be converted."""
+        """Return the place as a URI, or unchanged if it cannot be converted."""
         try:
             return locate(self.place).uri
         except TableError:
             return self.place
 
     def inside(self, own: str | None) -> bool:
-        """Whether it is below `own`; a root without tables is always reported."""
+        """Return True if it is below `own`; a root without tables is always reported."""
         empty = self.error.code is ErrorCode.NO_TABLES
         return own is not None and not empty and normalize_location(self.place).startswith(own)
 
 
 class FolderSelection(NamedTuple):
-    """Which folders are searched, and which tables count. Patterns are globs.
+    """The folders to search and the tables to include. Patterns are globs.
 
     A pattern with a slash is matched against the path below the root, any other against each
     folder's name. Folders named `_…` or `.…`, and `key=value` inside a table, are searched only if
@@ -67,11 +67,11 @@ class FolderSelection(NamedTuple):
 
     @property
     def flat(self) -> bool:
-        """Whether a folder's name alone decides, independent of the root."""
+        """True if a folder's name alone decides, independent of the root."""
         return not self.include and not any("/" in pattern for pattern in self.exclude)
 
     def enters(self, below: str, *, in_table: bool = False) -> bool:
-        """Whether the folder at the path `below` the root is searched."""
+        """Return True if the folder at the path `below` the root is searched."""
         name = below.rpartition("/")[2]
         if _matches_any(self.exclude, below, name):
             return False
@@ -79,12 +79,12 @@ class FolderSelection(NamedTuple):
         return not apart or _matches_any(self.include, below, name)
 
     def hides(self, below: str) -> bool:
-        """Whether a folder is skipped without being excluded by the user."""
+        """Return True if a folder is skipped without being excluded by the user."""
         name = below.rpartition("/")[2]
         return name.startswith((".", "_")) and not _matches_any(self.exclude, below, name)
 
     def takes(self, below: str) -> bool:
-        """Whether a table at the path `below` the root counts."""
+        """Return True if a table at the path `below` the root is included."""
         if not self.include or not below:
             return True
         parts = below.split("/")
@@ -126,7 +126,7 @@ class SkippedPlaces:
             self._first.setdefault(kind, shown or path)
 
     def notes(self) -> tuple[str, ...]:
-        """One line for each kind found."""
+        """Return one line for each kind found."""
         return tuple(
             f"{_format_count(self._counts[kind], *_PLACES[kind])}{self._first[kind]}"
             for kind in PlaceKind

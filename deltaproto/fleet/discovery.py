@@ -39,7 +39,7 @@ class DiscoverySource(NamedTuple):
     """whether a root, list or catalog without tables is not an error"""
 
     def named(self) -> list[str]:
-        """Its roots, lists and catalogs, independent of the working directory."""
+        """Return the roots, lists and catalogs, independent of the working directory."""
         lists = [os.path.abspath(path) for path in self.lists]
         roots = {locate(root).uri for root in self.roots}
         return [*sorted(roots), *sorted(lists), *(f"catalog {name}" for name in self.catalogs)]
@@ -58,7 +58,7 @@ def discover_tables(
     parallel: int,
     passed: SkippedPlaces | None = None,
 ) -> SplitTables:
-    """The tables, found lazily; each location once.
+    """Find the tables lazily; each location once.
 
     `passed` counts places that are not searched, and links out of the roots.
 
@@ -170,7 +170,7 @@ def _is_remote(each: DiscoveredTable | UnreadablePlace) -> bool:
 
 
 def _real_location(location: Location) -> str:
-    """The path with links resolved, or the URI."""
+    """Return the path with links resolved, or the URI."""
     return location.uri if location.path is None else os.path.realpath(location.path)
 
 

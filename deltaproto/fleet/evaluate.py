@@ -103,7 +103,7 @@ def _relevant_configuration(configuration: Mapping[str, str | None]) -> dict[str
 
 
 def _is_table_specific(key: str, value: str | None) -> bool:
-    """Whether a value is irrelevant: a valid value of a property that differs per table."""
+    """Return True if a value is irrelevant: a valid value of a property that differs per table."""
     return (
         key in _TABLE_SPECIFIC_PROPERTIES
         and value is not None
@@ -132,7 +132,7 @@ def _evaluate_state(state: TableState) -> SharedEvaluation:
 
 
 def check_row(row: Mapping[str, Any], checker: Checker) -> TableCheck:
-    """Return the check of a row of `kept.query`; a damaged row is that table's error."""
+    """Return the check of a row of `tables_query`; a damaged row is that table's error."""
     try:
         with contain_table_errors():
             return checker.check(facts_from_row(row))
@@ -143,7 +143,7 @@ def check_row(row: Mapping[str, Any], checker: Checker) -> TableCheck:
 def check_scan(
     questions: LocalInventoryQueries, scan: PastScan, checker: Checker
 ) -> Iterator[TableCheck]:
-    """The check of every table of the scan, by location, followed by those it could not read.
+    """Yield the check of every table of the scan, by location, then of those it could not read.
 
     Raises:
         UsageError: when the inventory cannot be read.
@@ -198,7 +198,7 @@ class PolicyTally:
         return frozenset(Severity(severity) for _, severity in self.rules)
 
     def dumped(self) -> str:
-        """The counts as text, for `merge` in another process."""
+        """Return the counts as text, for `merge` in another process."""
         counters = {
             name: [[*key, count] for key, count in getattr(self, name).items()]
             for name in ("verdicts", "rules")

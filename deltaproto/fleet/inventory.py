@@ -30,7 +30,7 @@ class InventoryTables:
     """The inventory in a folder or under a URI, through delta-rs.
 
     Args:
-        storage_options: as deltalake takes them.
+        storage_options: in deltalake's format.
     """
 
     def __init__(self, where: str, storage_options: Mapping[str, str]) -> None:
@@ -50,7 +50,7 @@ class InventoryTables:
         return os.path.join(platformdirs.user_cache_dir("deltaproto"), digest)
 
     def uri(self, name: Inventory) -> str:
-        """The URI of one of its tables."""
+        """Return the URI of one of its tables."""
         base = self.location.path or self.location.uri
         return f"{base.rstrip('/')}/{name}"
 
@@ -61,7 +61,7 @@ class InventoryTables:
     ) -> None:
         """Make a scan visible: its rows first, then its row in `scans`.
 
-        Rows that an earlier attempt has added are not added again.
+        Rows from an earlier attempt are not added again.
 
         Raises:
             UsageError: when the inventory cannot be written.
@@ -117,7 +117,7 @@ class InventoryTables:
                 raise
 
     def scan_ids(self, name: Inventory) -> set[str]:
-        """The scans with rows in one of its tables."""
+        """Return the scans with rows in one of its tables."""
         table = self._table(name)
         if table is None:
             return set()
@@ -145,7 +145,7 @@ class InventoryTables:
             ) from None
 
     def _told(self, error: BaseException) -> str:
-        """deltalake's error message in one line and without credentials."""
+        """Return deltalake's error message in one line and without credentials."""
         from deltaproto.tables.delta_rs import find_store_refusal
 
         if refused := find_store_refusal(error):
@@ -205,7 +205,7 @@ def wrong_type_error(name: Inventory, column: str, found: str, wanted: str) -> T
 
 
 def _plain(type_: Any) -> Any:
-    """A Delta type without nullability and comments, which differ by engine."""
+    """Return a Delta type without nullability and comments, which differ by engine."""
     if isinstance(type_, list):
         return [_plain(each) for each in type_]
     if not isinstance(type_, dict):
@@ -223,7 +223,7 @@ def missing_inventory_error(where: str) -> UsageError:
 
 
 def open_inventory_tables(where: str, storage_options: Mapping[str, str]) -> InventoryTables:
-    """The inventory at a path or URI.
+    """Return the inventory at a path or URI.
 
     Raises:
         UsageError: when `where` is neither.

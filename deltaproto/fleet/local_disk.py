@@ -27,7 +27,7 @@ def tables_under(
     own: str | None = None,
     passed: SkippedPlaces | None = None,
 ) -> Iterator[DiscoveredTable | UnreadablePlace]:
-    """Every table at or below the absolute paths.
+    """Find every table at or below the absolute paths.
 
     A folder with a `_delta_log` is a table, even if that is a broken link. The rest of such a
     folder is searched except for its partitions; unless it is a root, only within limits. `passed`
@@ -72,7 +72,7 @@ class _Table:
         return self._within(self._entries)
 
     def fails(self) -> bool:
-        """Whether a folder that cannot be listed is ignored, as it contains data files."""
+        """Return True if a folder that cannot be listed is ignored, as it contains data files."""
         if self._path is None:
             return False
         self._within(-1)
@@ -95,13 +95,13 @@ class _Walk:
         self._passed = passed
         self._roots = [f"{root.rstrip('/')}/" for root in roots]
         self._starts = dict.fromkeys(roots, ("", False))
-        """folders with a walk of their own, with the path below a root that led there and whether
+        """folders with a separate walk, with the path below a root that led there and whether
         that is inside a table"""
         self.shared = False
         """whether a folder was left to another walk"""
 
     def under(self, root: str) -> Iterator[DiscoveredTable | UnreadablePlace]:
-        """The tables at and below one of the roots, except those of the other roots."""
+        """Yield the tables at and below one of the roots, except those of the other roots."""
         if not os.path.isdir(root):
             missing = not os.path.lexists(root)
             yield UnreadablePlace(
@@ -168,7 +168,7 @@ class _Walk:
             yield folder, inside + name, table
 
     def _reached(self, folder: str) -> bool:
-        """Whether one of the walks reaches the folder without following a link."""
+        """Return True if one of the walks reaches the folder without following a link."""
         return any(self._leads(start, *led, folder) for start, led in self._starts.items())
 
     def _leads(self, start: str, below: str, in_table: bool, folder: str) -> bool:
@@ -187,7 +187,7 @@ class _Walk:
         return True
 
     def _folders(self, path: str, table: _Table | None) -> list[tuple[str, bool]]:
-        """Names of a folder's subfolders and its log (of any type), and whether each is a link."""
+        """List the names of subfolders and the log (of any type), and whether each is a link."""
         found = []
         with os.scandir(path) as entries:
             for entry in entries:
@@ -210,7 +210,7 @@ def _target(link: str) -> str:
 
 
 def _below(path: str, folders: Sequence[str]) -> bool:
-    """Whether the path equals or is inside one of the folders, which end with a slash."""
+    """Return True if the path equals or is inside one of the folders, which end with a slash."""
     return f"{path.rstrip('/')}/".startswith(tuple(folders))
 
 

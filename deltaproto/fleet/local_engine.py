@@ -32,7 +32,7 @@ _GARBAGE = 100_000
 def read_local_tables(
     tables: Iterable[DiscoveredTable], settings: ReadSettings, parallel: int | None
 ) -> Iterator[pa.RecordBatch]:
-    """Staged rows of tables on local disks as they are read, with `parallel` processes."""
+    """Yield staged rows of tables on local disks as they are read, with `parallel` processes."""
     _fast_json()
     count = parallel or _count_processors()
     source = iter(tables)
@@ -64,7 +64,7 @@ def read_local_tables(
 def read_remote_tables(
     tables: Iterable[DiscoveredTable], settings: ReadSettings, parallel: int | None
 ) -> Iterator[pa.RecordBatch]:
-    """Staged rows of tables on object stores as they are read, with `parallel` threads."""
+    """Yield staged rows of tables on object stores as they are read, with `parallel` threads."""
     _fast_json()
     count, looker = parallel or THREADS, TableScanner(settings)
     threads = _ThreadWorkers(ThreadPoolExecutor(count), looker.look)
@@ -111,7 +111,7 @@ def _distribute(
 def _read_in_halves(
     tables: list[DiscoveredTable], settings: ReadSettings
 ) -> Iterator[pa.RecordBatch]:
-    """Rows of tables, one of which may kill every process that reads it."""
+    """Yield rows of tables, one of which may kill every process that reads it."""
     with WorkerPool(1, _start_worker, settings) as workers:
         try:
             yield _batch(workers.ask(tables))

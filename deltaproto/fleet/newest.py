@@ -71,7 +71,7 @@ class NewestState:
         )
 
     def holds(self, scan: PastScan, location: str) -> bool:
-        """Whether the row of `location` in `scan` is the newest state of that table."""
+        """Return True if the row of `location` in `scan` is the newest state of that table."""
         number, where = self.scans.index(scan), normalize_location(location)
         if number == 0:
             return True
@@ -80,7 +80,7 @@ class NewestState:
         return not any(self._searched(newer, where) for newer in range(number))
 
     def replaces(self, stopped: Unfinished) -> bool:
-        """Whether finished scans that began later searched all that a stopped scan would have."""
+        """Return True if later finished scans cover everything that a stopped scan would have."""
         extent = stopped.extent
         later = [n for n, scan in enumerate(self.scans) if scan.scan_id > stopped.scan_id]
         if extent is None:
@@ -97,12 +97,12 @@ class NewestState:
         return not patterns and self._searched(number, normalize_location(root))
 
     def _searched(self, number: int, where: str) -> bool:
-        """Whether the scan would have found a table there."""
+        """Return True if the scan would have found a table there."""
         scan = self.scans[number]
         selection = FolderSelection(scan.included, scan.excluded)
         for root in map(normalize_location, scan.roots):
             if where == root:
-                # Errors of a root as a whole, such as a root without tables.
+                # This includes errors of a root as a whole, such as a root without tables.
                 return True
             if not where.startswith(f"{root}/"):
                 continue

@@ -36,7 +36,7 @@ def tables_under(
     own: str | None = None,
     passed: SkippedPlaces | None = None,
 ) -> Iterator[DiscoveredTable | UnreadablePlace]:
-    """Every table at or below the URI `root`, with `parallel` requests at a time.
+    """Find every table at or below the URI `root`, with `parallel` requests at a time.
 
     The places `apart` (from `normalize_location`) are skipped. Tables are not searched for other
     tables, because this would list their data files; a root that is a table is searched except for
@@ -113,7 +113,7 @@ def _list_with_retries(
 
 
 def _look_into(uri: str, options: Mapping[str, str]) -> DiscoveredTable | list[str]:
-    """The table if the folder is one, else the names of its subfolders."""
+    """Return the table if the folder is one, else the names of its subfolders."""
     try:
         return DiscoveredTable(uri, uri, tuple(ObjectLogStore(uri, options).list()))
     except TableError as error:
@@ -123,7 +123,7 @@ def _look_into(uri: str, options: Mapping[str, str]) -> DiscoveredTable | list[s
 
 
 def _folders(uri: str, options: Mapping[str, str]) -> list[str]:
-    """The names of a folder's subfolders."""
+    """Return the names of a folder's subfolders."""
     import obstore
 
     with translate_store_errors(uri, options):

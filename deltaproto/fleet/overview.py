@@ -88,13 +88,13 @@ class Overview(NamedTuple):
     pairs: Sequence[ScanPair]
     """each source, with the last scan of the same extent before it"""
     changes: Sequence[Difference]
-    """changes between each two, for the tables that come from the later scan"""
+    """changes within each pair, for the tables that come from the later scan"""
     of_policy: tuple[Finding, ...] = ()
     """findings on the policy itself"""
     waived: int = 0
     """findings that the policy waives"""
     off: int = 0
-    """findings of rules that the policy switches off"""
+    """findings of rules that the policy turns off"""
 
 
 def build_overview(
@@ -213,7 +213,7 @@ def _build_row(
 def _past_figures(
     questions: LocalInventoryQueries, scans: Sequence[PastScan], state: NewestState
 ) -> list[ScanFigures]:
-    """The fleet after each of the last scans; like the newest state, combined by root."""
+    """Return the fleet after each of the last scans, combined by root like the newest state."""
     if len(state.scans) == 1:
         scans = [each for each in scans if each.extent == state.scans[0].extent]
     ends = range(max(0, len(scans) - _SCANS), len(scans))

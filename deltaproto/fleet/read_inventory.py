@@ -41,7 +41,7 @@ _COLUMNS = (
 ISOLATION_COLUMNS = {
     f"isolation_{str(engine).replace('-', '_')}": str(engine) for engine in WriterEngine
 }
-"""the columns with the isolation level in force on each engine"""
+"""the columns with the effective isolation level of each engine"""
 _FEATURE = ("feature", "kind", "enabled", "present", "required_by")
 _FINDING = ("rule", "severity", "message", "hint", "feature", "client", "evidence")
 _KEPT = (*_FINDING, "number")
@@ -54,7 +54,7 @@ def tables_query(
     where: str | None = None,
     more: Iterable[str] = (),
 ) -> str:
-    """Query for every table that the scan read, with its features and findings nested.
+    """Return the query for every table that the scan read, with its features and findings nested.
 
     Args:
         quote: the engine's quote character for names.
@@ -106,7 +106,7 @@ def _validate_condition(where: str) -> str:
 
 
 def errors_query(scan_id: str, quote: str, errors: str) -> str:
-    """Query for the tables that the scan could not read."""
+    """Return the query for the tables that the scan could not read."""
     scan = sql_literal(scan_id)
     return (
         f"SELECT location, {quote}table{quote}, code, message, hint "  # noqa: S608
@@ -120,7 +120,7 @@ def read_table_rows(
     where: str | None = None,
     more: Iterable[str] = (),
 ) -> Iterator[Mapping[str, Any]]:
-    """The rows of `query` by location, read on this machine.
+    """Yield the rows of `query` by location, read on this machine.
 
     Raises:
         UsageError: when the inventory cannot be read, or `where` is invalid.
@@ -134,7 +134,7 @@ def read_table_rows(
 def read_error_rows(
     questions: LocalInventoryQueries, scan: PastScan
 ) -> Iterator[Mapping[str, Any]]:
-    """The rows of `errors_query`, read on this machine. Raises like `tables`."""
+    """Yield the rows of `errors_query`, read on this machine. Raises like `read_table_rows`."""
     asked = errors_query(scan.scan_id, questions.quote, Inventory.ERRORS)
     for batch in questions.ask(asked, (Inventory.ERRORS,)):
         yield from batch.to_pylist()
@@ -214,7 +214,7 @@ def error_from_row(row: Mapping[str, Any]) -> TableError:
 def read_plan_inputs(
     questions: LocalInventoryQueries, scan: PastScan, where: str | None, notice: str | None = None
 ) -> Iterator[tuple[str, str, PlanInput | TableError]]:
-    """Name, location and planner input of each table; without `where`, also of unreadable ones.
+    """Yield name, location and planner input of each table; without `where`, also unreadable ones.
 
     Args:
         notice: a remark on the scan's age, added to each plan.

@@ -27,7 +27,7 @@ _ORDER = (
 def find_outdated(
     scans: list[PastScan], stored: Iterable[str], days: int, now: datetime
 ) -> list[str]:
-    """The ids of scans that ended more than `days` days ago, oldest first.
+    """Return the ids of scans that ended more than `days` days ago, oldest first.
 
     Keeps the newest scan of each extent. Rows of an unfinished scan are included if the scan began
     that long ago.
@@ -66,7 +66,7 @@ def delete_old_scans(inventory: InventoryTables, scans: list[PastScan], days: in
 def delete_old_scans_with_spark(
     session: SparkSession, where: str, scans: list[PastScan], days: int
 ) -> list[str]:
-    """Like `delete_old_scans`, through a Spark session."""
+    """Delete old scans through a Spark session; otherwise like `delete_old_scans`."""
     names = {name: inventory_table_sql(where.rstrip("/"), name) for name in _ORDER}
     stored: set[str] = set()
     for name in names.values():

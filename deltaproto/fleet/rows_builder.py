@@ -41,7 +41,7 @@ class RowsBuilder:
         return len(self._errors)
 
     def add(self, state: TableState, evaluation: SharedEvaluation) -> None:
-        """One table that was read."""
+        """Add one table that was read."""
         metadata, commit = state.metadata, state.last_commit
         values = (
             state.location,
@@ -76,7 +76,7 @@ class RowsBuilder:
         self._errors.append(told)
 
     def batch(self) -> pa.RecordBatch:
-        """All rows, with the columns of `staged_schema`."""
+        """Return all rows, with the columns of `staged_schema`."""
         import pyarrow as pa
 
         schema = staged_schema()
@@ -131,7 +131,7 @@ _OWN = (
 
 
 def unreadable_place_rows(scan_id: str, unseen: Iterable[UnreadablePlace]) -> pa.RecordBatch:
-    """The staged rows of places that could not be searched."""
+    """Return the staged rows of places that could not be searched."""
     gathered = RowsBuilder(scan_id)
     for each in unseen:
         gathered.add_error(each.place, each.uri, each.error)
@@ -246,7 +246,7 @@ _LATEST_MS = 253_402_300_800_000
 
 
 def unnest_rows(batch: pa.RecordBatch, name: Inventory) -> pa.RecordBatch:
-    """The rows of a staged batch for one of the tables, except `scans`."""
+    """Return the rows of a staged batch for one of the tables, except `scans`."""
     import pyarrow.compute as pc
 
     error = batch.column("error")

@@ -33,7 +33,7 @@ ScanProgress = Callable[[int], None]
 
 
 class ScanRequest(NamedTuple):
-    """What to scan, and how."""
+    """The input of a scan."""
 
     source: DiscoverySource
     storage_options: Mapping[str, str]
@@ -173,7 +173,7 @@ def scan_row(
     *,
     engine: str,
 ) -> dict[str, Any]:
-    """The scan's row in `scans`."""
+    """Return the scan's row in `scans`."""
     here = current_actor()
     return {
         "scan_id": scan_id,

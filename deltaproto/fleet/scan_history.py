@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Extent(NamedTuple):
-    """What a scan searches, in no order."""
+    """The roots and patterns of a scan, in no order."""
 
     roots: frozenset[str]
     included: frozenset[str]
@@ -39,11 +39,11 @@ class PastScan(NamedTuple):
     excluded: tuple[str, ...]
     findings: int | None = None
     complete: bool = True
-    """False: tables could not be read, or have commits that only their catalog knows"""
+    """False if tables could not be read, or have commits that only their catalog knows"""
 
     @property
     def extent(self) -> Extent:
-        """Scan scope; only scans with equal scope can be diffed for added/removed tables."""
+        """Scan scope; only scans with equal scope can be diffed for added and removed tables."""
         return extent_of(self.roots, self.included, self.excluded)
 
     @classmethod
@@ -91,7 +91,7 @@ QUERY_FAILED_HINT = (
 
 
 def scans_query(scans: str = "scans") -> str:
-    """Query for all scans; `scans` is the engine's name of the table."""
+    """Return the query for all scans; `scans` is the engine's name of the table."""
     return f"SELECT {', '.join(COLUMNS)} FROM {scans}"  # noqa: S608  names of ours only
 
 
@@ -128,12 +128,12 @@ class LocalInventoryQueries:
         self._inventory = inventory
 
     def scans(self) -> list[PastScan]:
-        """All scans, oldest first."""
+        """Return all scans, oldest first."""
         rows = self.ask(scans_query(), (Inventory.SCANS,))
         return parse_scans(row for batch in rows for row in batch.to_pylist())
 
     def locations(self, scan: PastScan) -> Iterator[str]:
-        """The locations of all tables and errors of a scan."""
+        """Yield the locations of all tables and errors of a scan."""
         names = Inventory.TABLES, Inventory.ERRORS
         for batch in self.ask(locations_query(scan.scan_id, *map(str, names)), names):
             yield from batch.column("location").to_pylist()
@@ -151,7 +151,7 @@ class LocalInventoryQueries:
         )
 
     def ask(self, sql: str, names: Iterable[Inventory]) -> Iterator[pa.RecordBatch]:
-        """The result of a query on the named tables.
+        """Yield the result of a query on the named tables.
 
         Raises:
             UsageError: when a table cannot be read, or the query is invalid.
@@ -173,7 +173,7 @@ class LocalInventoryQueries:
 
 
 def newest_scan(scans: list[PastScan]) -> PastScan:
-    """The last scan.
+    """Return the last scan.
 
     Raises:
         UsageError: when there are no scans.
@@ -186,7 +186,7 @@ def newest_scan(scans: list[PastScan]) -> PastScan:
 
 
 def find_scan(scans: list[PastScan], wanted: str) -> PastScan:
-    """The scan with that id or id prefix, or the newest one that ended by that time.
+    """Return the scan with that id or id prefix, or the newest one that ended by that time.
 
     A date without a time means its end, in UTC.
 
@@ -257,7 +257,7 @@ class RowCounts(NamedTuple):
 def require_rows(scan: PastScan, counts: Mapping[Inventory, RowCounts]) -> None:
     """Compare the rows of a scan with the counts in its row in `scans`.
 
-    A table with missing features is an error of that table (`read_inventory.facts_of`).
+    A table with missing features is an error of that table (`read_inventory.facts_from_row`).
 
     Raises:
         TableError: corrupt-log, when rows are missing or stored twice.
@@ -296,12 +296,12 @@ class ScanPair(NamedTuple):
 
     @property
     def alike(self) -> bool:
-        """Whether both have the same roots and patterns."""
+        """True if both scans have the same roots and patterns."""
         return self.before.extent == self.now.extent
 
 
 def select_pair(scans: list[PastScan], before: str | None, now: str | None) -> ScanPair:
-    """The two scans to compare: the newest and the last one before it of the same extent.
+    """Return the two scans to compare: the newest and the last one before it of the same extent.
 
     Raises:
         UsageError: when there are not two scans.

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def failed_row(scan_id: str, found: DiscoveredTable, error: DeltaprotoError) -> pa.RecordBatch:
-    """The staged row of one table that could not be read."""
+    """Return the staged row of one table that could not be read."""
     gathered = RowsBuilder(scan_id)
     gathered.add_error(found.table, found.uri, error)
     return gathered.batch()
@@ -38,7 +38,7 @@ class InternalTableError(DeltaprotoError):
 
 
 class ReadSettings(NamedTuple):
-    """How tables are read; the same in every process of a scan."""
+    """Settings for reading tables; the same in every process of a scan."""
 
     scan_id: str
     storage_options: Mapping[str, str]
@@ -55,7 +55,7 @@ class TableScanner:
         self._judge = TableEvaluator()
 
     def look(self, tables: Sequence[DiscoveredTable]) -> pa.RecordBatch:
-        """A staged row for each of the tables."""
+        """Return a staged row for each of the tables."""
         gathered = RowsBuilder(self._settings.scan_id)
         with TimeLimit(self._settings.seconds) as alarm:
             for found in tables:

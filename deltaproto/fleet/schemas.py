@@ -26,7 +26,7 @@ class Inventory(StrEnum):
 
 
 def is_inventory(name: str) -> bool:
-    """Whether a local folder, given as path or `file:` URI, is an inventory rather than a table."""
+    """Return True if a local folder (path or `file:` URI) is an inventory rather than a table."""
     try:
         folder = locate(name).path
     except TableError:
@@ -44,7 +44,7 @@ KEYS = ("scan_id", "location", "table")
 
 @cache
 def inventory_schema(name: Inventory) -> pa.Schema:
-    """The columns of one of the inventory's tables."""
+    """Return the columns of one of the inventory's tables."""
     import pyarrow as pa
 
     keys = [pa.field(key, pa.string(), nullable=False) for key in KEYS]
@@ -63,7 +63,7 @@ def inventory_schema(name: Inventory) -> pa.Schema:
 
 @cache
 def staged_schema() -> pa.Schema:
-    """Schema with one row per table, all its details nested."""
+    """Return a schema with one row per table, all its details nested."""
     import pyarrow as pa
 
     return pa.schema(
@@ -169,12 +169,12 @@ def _error() -> list[pa.Field]:
 
 
 def inventory_table_sql(inventory: str, name: Inventory) -> str:
-    """The name of one of the inventory's tables in Spark statements."""
+    """Return the name of one of the inventory's tables in Spark statements."""
     return f"delta.{quote_identifier(f'{inventory}/{name}')}"
 
 
 def columns_ddl(columns: pa.Schema) -> str:
-    """The columns as DDL, which Spark Connect accepts as well."""
+    """Return the columns as DDL, which Spark Connect accepts as well."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
     return ", ".join(

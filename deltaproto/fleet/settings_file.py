@@ -37,7 +37,7 @@ _VARIABLE = re.compile(r"\$\{(\w+)\}")
 
 
 def read_settings(path: str, environment: Mapping[str, str]) -> dict[str, Any]:
-    """The keys that the file sets, with their values: strings, numbers, lists, mappings.
+    """Return the keys that the file sets, with their values: strings, numbers, lists, mappings.
 
     Raises:
         PolicyError: naming the invalid place in the file.

@@ -57,19 +57,19 @@ class SparkChecks:
         self._questions, self._scan, self._checker = questions, scan, checker
 
     def verdicts(self) -> DataFrame:
-        """One row per table, client and access: what the client can do, and why not."""
+        """Return one row per table, client and access: what the client can do, and why not."""
         return self._over(
             _rows_mapper(self._checker, _verdict_schema, _verdict_rows), _verdict_schema()
         )
 
     def findings(self) -> DataFrame:
-        """One row per finding of the policy, including those of `inspect`."""
+        """Return one row per finding of the policy, including those of `inspect`."""
         return self._over(
             _rows_mapper(self._checker, _finding_schema, _finding_rows), _finding_schema()
         )
 
     def tally(self) -> PolicyTally:
-        """Counts computed on the executors, including tables that the scan could not read."""
+        """Return counts computed on the executors, including tables the scan could not read."""
         import pyarrow as pa
 
         tally = PolicyTally()
@@ -83,7 +83,7 @@ class SparkChecks:
         return tally
 
     def checked(self) -> Iterator[TableCheck]:
-        """The check of every table, followed by those that the scan could not read."""
+        """Yield the check of every table, followed by those that the scan could not read."""
         import pyarrow as pa
 
         packed = pa.schema([pa.field("packed", pa.binary())])

@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _JOB = 20_000
-"""tables"""
+"""number of tables per job"""
 _TASK = 200
-"""minimum number of tables per job"""
+"""minimum number of tables per task"""
 _MOST_TASKS = 2_000
 # The lowest protocol, regardless of session defaults: every client can read the inventory.
 _LOWEST_PROTOCOL = (
@@ -129,7 +129,7 @@ class SparkEngine:
             self._session.conf.set(key, before)
 
     def tally(self) -> Tally:
-        """Counts of all staged rows, computed on the executors."""
+        """Return counts of all staged rows, computed on the executors."""
         tally = Tally()
         rows = self._staged().mapInArrow(_tally_batches, "counts string").collect()
         for row in rows:
@@ -175,14 +175,14 @@ class SparkEngine:
 
 
 def _find_cause(error: Exception) -> str:
-    """The cause of an error, even if it was raised in Python on an executor."""
+    """Return the cause of an error, even if it was raised in Python on an executor."""
     raised = re.findall(r"^(?:\w+\.)*\w+(?:Error|Exception): .+$", str(error), re.MULTILINE)
     in_python = "Python worker" in first_line(error)
     return str(raised[-1]) if in_python and raised else first_line(error)
 
 
 def find_unfinished_scan(session: SparkSession, inventory: str) -> str | None:
-    """The id of the newest scan that was staged and not published, or None.
+    """Return the id of the newest scan that was staged and not published, or None.
 
     Ignores scans that another process on this machine is running.
     """

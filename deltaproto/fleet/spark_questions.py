@@ -52,7 +52,7 @@ class SparkInventoryQueries:
         self._checked: set[Inventory] = set()
 
     def scans(self) -> list[PastScan]:
-        """All scans, oldest first.
+        """Return all scans, oldest first.
 
         Raises:
             UsageError: when there is no inventory.
@@ -67,7 +67,7 @@ class SparkInventoryQueries:
         return parse_scans(row.asDict() for row in found)
 
     def locations(self, scan: PastScan) -> Iterator[str]:
-        """The locations of all tables and errors of a scan."""
+        """Yield the locations of all tables and errors of a scan."""
         names = map(self._name, (Inventory.TABLES, Inventory.ERRORS))
         for row in self.ask(locations_query(scan.scan_id, *names)).toLocalIterator():
             yield row["location"]
@@ -86,7 +86,7 @@ class SparkInventoryQueries:
     def drift(
         self, pair: ScanPair, detective: CommitAttributor | None, *, ordered: bool = False
     ) -> DataFrame:
-        """A row for every change between the two scans; columns as `drift.rows.schema`.
+        """Return a row for every change between the two scans; columns as `drift_schema`.
 
         Args:
             detective: finds the commits, on the executors; None: skip this.
@@ -104,16 +104,16 @@ class SparkInventoryQueries:
         return frame.mapInArrow(_drift_mapper(places, detective), columns_ddl(rows.drift_schema()))
 
     def names(self) -> dict[Inventory, str]:
-        """Spark's names of the inventory's tables."""
+        """Return Spark's names of the inventory's tables."""
         return {name: self._name(name) for name in Inventory}
 
     def ask(self, sql: str) -> DataFrame:
-        """The result of a query."""
+        """Return the result of a query."""
         with without_substitution(self._session) if has_variable(sql) else nullcontext():
             return self._session.sql(sql)
 
     def errors(self, scan: PastScan) -> DataFrame:
-        """The tables that the scan could not read, and why."""
+        """Return the tables that the scan could not read, and why."""
         return self.ask(errors_query(scan.scan_id, "`", self._name(Inventory.ERRORS)))
 
     def _name(self, name: Inventory) -> str:
@@ -137,7 +137,7 @@ class SparkInventoryQueries:
 
 
 def read_differences(frame: DataFrame) -> Iterator[Difference]:
-    """The rows of a frame of changes, one partition in memory at a time."""
+    """Yield the rows of a frame of changes, one partition in memory at a time."""
     for row in frame.toLocalIterator(prefetchPartitions=True):
         yield rows.parse_difference(row.asDict())
 

@@ -36,11 +36,11 @@ _THREADS = 32
 def scan_with_spark(
     request: ScanRequest, spark: SparkSettings, progress: ScanProgress
 ) -> ScanResult:
-    """Like `scan`, on the executors of a Spark session; `parallel` is the number of tasks.
+    """Run a scan on the executors of a Spark session; `parallel` is the number of tasks.
 
     Raises:
         UsageError: when a root, a list or the inventory cannot be used.
-        Held: when another process is running the scan to resume.
+        ScanLockedError: when another process is running the scan to resume.
         EngineError: when Spark is not available.
     """
     if request.inventory is None:

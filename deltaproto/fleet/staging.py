@@ -31,11 +31,11 @@ class Staging:
     """The parts of one scan in a local folder, locked until it is closed.
 
     Args:
-        extent: what the scan searches; None where it began before and is resumed.
+        extent: the scope of the scan; None if the scan is resumed.
 
     Raises:
         UsageError: when the folder cannot be written.
-        Held: when another process is running this scan.
+        ScanLockedError: when another process is running this scan.
     """
 
     def __init__(self, inventory: str, scan_id: str, extent: Extent | None = None) -> None:
@@ -72,7 +72,7 @@ class Staging:
             raise _unwritable_error(self._folder, error) from None
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Every part in order. A part that cannot be read is skipped and removed."""
+        """Yield every part in order. A part that cannot be read is skipped and removed."""
         import pyarrow as pa
 
         for path in self._parts():
@@ -97,14 +97,14 @@ class Staging:
 
 
 class ScanLockedError(UsageError):
-    """Another process is running this scan."""
+    """The error of a scan that another process is running."""
 
 
 def open_unfinished(inventory: str, extent: Extent) -> Staging | None:
     """Resume the newest unfinished scan of this extent, or return None if there is none.
 
     Raises:
-        UsageError: when all unfinished scans search other roots, or leave out other folders.
+        UsageError: when all unfinished scans have other roots, or exclude other folders.
     """
     other: Unfinished | None = None
     for scan in unfinished_scans(inventory, (STAGING_FOLDER,)):
@@ -123,7 +123,7 @@ def open_unfinished(inventory: str, extent: Extent) -> Staging | None:
 
 
 def in_words(extent: Extent) -> str:
-    """What a scan searches, in a line."""
+    """Return the roots and patterns of a scan in one line."""
     words = [", ".join(sorted(extent.roots)) or "no root"]
     words += [f"--include {each}" for each in sorted(extent.included)]
     words += [f"--exclude {each}" for each in sorted(extent.excluded)]
@@ -135,13 +135,13 @@ class Unfinished(NamedTuple):
 
     scan_id: str
     extent: Extent | None
-    """what it searches; None where that is not known"""
+    """scope of the scan; None if unknown"""
 
 
 def unfinished_scans(
     inventory: str, folders: tuple[str, ...] = (STAGING_FOLDER, SPARK_STAGING_FOLDER)
 ) -> list[Unfinished]:
-    """Return the scans that were started and not finished, newest first, without running ones."""
+    """Return the unfinished scans that are not running, newest first."""
     found = []
     for name in folders:
         folder = os.path.join(inventory, name)
@@ -181,7 +181,7 @@ def hold_spark_lock(inventory: str, scan_id: str) -> Iterator[None]:
         inventory: a local folder.
 
     Raises:
-        Held: when another process is running this scan.
+        ScanLockedError: when another process is running this scan.
     """
     folder = os.path.join(inventory, SPARK_STAGING_FOLDER)
     path = os.path.join(folder, f"{scan_id}.lock")
@@ -202,7 +202,7 @@ def hold_spark_lock(inventory: str, scan_id: str) -> Iterator[None]:
 
 
 def is_running(inventory: str, scan_id: str) -> bool:
-    """Whether another process is running a Spark scan into this folder."""
+    """Return True if another process is running a Spark scan into this folder."""
     return _is_locked(os.path.join(inventory, SPARK_STAGING_FOLDER, f"{scan_id}.lock"))
 
 

@@ -70,7 +70,7 @@ class Tally:
             self.first_errors.append((each["table"], told["message"], told["hint"]))
 
     def dumped(self) -> str:
-        """The counts as text, for `merge` in another process."""
+        """Return the counts as text, for `merge` in another process."""
         return json.dumps(
             {
                 name: [[key, count] for key, count in value.items()]

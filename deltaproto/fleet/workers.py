@@ -43,7 +43,7 @@ def with_retries(ask: Callable[[int], T], deadline: Deadline) -> T:
                 raise
             if error.code is _CORRUPT_IF_REPEATED:
                 told.add(error.message)
-        # Jitter: requests that failed together must not be retried together.
+        # Random delays: requests that failed together must not be retried together.
         time.sleep(_PAUSE_SECONDS * 2**tried * random.uniform(0.5, 1.5))  # noqa: S311
     raise AssertionError
 

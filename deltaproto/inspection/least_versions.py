@@ -1,4 +1,4 @@
-"""The versions from which on the engines that most tables meet can use a table."""
+"""The lowest versions of the most common engines that can use a table."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ ENGINES = {
     "delta-spark": "Delta Spark",
     "delta-rs": "delta-rs",
 }
-"""the clients that are told of, and how people call them"""
+"""the clients shown, by id, with their usual names"""
 
 
 def least_versions(inspection: Inspection) -> Iterator[Usability]:
-    """What each of the engines can do with the table, and since which version."""
-    # They take their time to load, and only some outputs need them.
+    """Yield what each engine can do with the table, and the first version that can."""
+    # Loading these takes time, and only some outputs need them.
     from deltaproto.clients.catalog import Catalogue
 
     needs = facts_from_inspection(inspection).needs

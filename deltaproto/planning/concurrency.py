@@ -1,4 +1,4 @@
-"""What a plan does to concurrent writers for good: isolation, row-level concurrency, conflicts."""
+"""A plan's lasting effect on concurrent writers: isolation, row-level concurrency, conflicts."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _NONE: frozenset[Operation] = frozenset()
 
 
 class _Seen(NamedTuple):
-    """What decides the conflicts of one table."""
+    """The facts that determine the conflicts of one table."""
 
     rules: ConcurrencyRules
     by_row: frozenset[Operation]
@@ -43,7 +43,7 @@ class _Seen(NamedTuple):
 
 
 def concurrency_change(given: PlanInput, after: Table) -> ConcurrencyChange:
-    """Isolation, row-level concurrency and conflicts before a plan, and as it leaves the table."""
+    """Return isolation, row-level concurrency and conflicts before and after a plan."""
     was = _seen(given, given.table)
     will = was if after is given.table else _seen(given, after)
     changed = (cell for engine in MatrixEngine for cell in _changed(engine, was, will))
@@ -69,7 +69,7 @@ def _seen(given: PlanInput, table: Table) -> _Seen:
 
 
 def _enabled(given: PlanInput, table: Table, name: str) -> bool | None:
-    """Whether the table uses a feature that it supports; None: not known."""
+    """Return True if the table uses a supported feature; None if unknown."""
     seen = next((state.enabled for state in given.states if state.name == name), None)
     if table is given.table:
         return seen
@@ -87,11 +87,11 @@ def _state(name: str, enabled: bool | None) -> FeatureState:
 
 
 def _by_row(own: RowLevelConcurrency, engine: Engine) -> ResolvedByRow:
-    """What is compared by row on the engine of the plan, or else on any newer runtime."""
+    """Return the operations compared by row on the plan's engine, or else on any newer runtime."""
     if own.databricks is not RowLevelSupport.YES:
         return ResolvedByRow(_NONE, own.reason)
     named = parse_runtime(engine.version) if engine.name is EngineName.DATABRICKS else None
-    # Rows are not counted on where clustering decides and is not known.
+    # Do not assume row-level concurrency if it depends on unknown clustering.
     return resolve_by_row(bool(own.liquid), Compute(None if named is None else named.runtime))
 
 
@@ -109,7 +109,7 @@ def _outcome(cell: Cell) -> CellOutcome:
 
 def _cells(engine: MatrixEngine, seen: _Seen) -> tuple[Cell, ...]:
     effective = seen.rules.isolation.effective[WriterEngine(engine)]
-    # As `conflicts` shows a level that no table may declare.
+    # Like `conflicts`, use the default level for a level that no table may declare.
     level = effective if effective in DECLARABLE_LEVELS else default_level(engine)
     assert level is not None
     if engine is not MatrixEngine.DATABRICKS:
@@ -125,6 +125,6 @@ def _matrix(
     vectors: bool | None,
     identity: bool | None,
 ) -> tuple[Cell, ...]:
-    """The documented pairs."""
+    """Return the documented pairs."""
     every = build_cells(engine, level, by_row=rows, deletion_vectors=vectors, identity=identity)
     return tuple(cell for cell in every if not {cell.operation, cell.against} & UNLISTED_OPERATIONS)

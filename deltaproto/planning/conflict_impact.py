@@ -45,7 +45,7 @@ _FILE_OPERATIONS = frozenset(
 def find_step_conflicts(
     statement: Statement, before: Table, outcome: Outcome, writers: Writers = UNKNOWN_WRITERS
 ) -> Iterator[StepConflict]:
-    """Return the concurrent transactions that conflict with a step.
+    """Yield the concurrent transactions that conflict with a step.
 
     Args:
         writers: Delta Spark writers. If their releases are unknown, every outcome is listed.

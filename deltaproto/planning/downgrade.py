@@ -226,7 +226,7 @@ def _goal_fields(asked: DowngradeRequest) -> Mapping[str, Any]:
 def _find_alternatives(
     given: PlanInput, best: Solution, others: Iterable[Solution]
 ) -> Iterator[Alternative]:
-    """Return the cheapest solution of each other kind that is better in some way."""
+    """Yield the cheapest solution of each other kind that is better in some way."""
     seen = {_alternative_kind(best)}
     every = list(others)
     ends = [
@@ -246,7 +246,7 @@ def _find_alternatives(
 def _find_incomparable(
     task: SearchTask, given: PlanInput, best: Solution, others: Iterable[ReachableProtocol]
 ) -> Iterator[Alternative]:
-    """Return other results, none of which is lower for all clients than the plan's."""
+    """Yield other results, none of which is lower for all clients than the plan's."""
     chosen = _end_protocol(best) if best.moves else given.table.protocol
     for result in others:
         found = find_solutions(task._replace(goal=result.goal))

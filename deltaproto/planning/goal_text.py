@@ -35,7 +35,7 @@ def goal_text(goal: Mapping[str, Any], before: Protocol) -> str:
 
 
 def approvable_goal(plan: Plan) -> str:
-    """The goal as an approval must name it: user-written SQL statements are part of it."""
+    """Return the goal as an approval must name it: user-written SQL statements are part of it."""
     statements = plan.goal.get("sql")
     return f"{plan.goal_text}: {'; '.join(statements)}" if statements else plan.goal_text
 

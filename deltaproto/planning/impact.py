@@ -54,7 +54,7 @@ def find_losses(
     before: Iterable[tuple[str | None, ClientVerdict]],
     after: Iterable[tuple[str | None, ClientVerdict]],
 ) -> tuple[ClientChange, ...]:
-    """Yield lost accesses, from (label, verdict) pairs of the same clients."""
+    """Return lost accesses, from (label, verdict) pairs of the same clients."""
     was = {(label, one.named, one.access): one.verdict for label, one in before}
     changes = (
         ClientChange(

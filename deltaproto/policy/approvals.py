@@ -40,7 +40,7 @@ class LossRuling(NamedTuple):
 
     @property
     def approved(self) -> bool:
-        """Whether the loss is accepted."""
+        """True if the loss is accepted."""
         return bool(self.approvals)
 
     @property

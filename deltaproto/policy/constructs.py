@@ -99,7 +99,7 @@ def _typed_number(after: Token | None) -> Iterator[str]:
 
 
 def _closes_number(tokens: Sequence[Token], at: int) -> bool:
-    """Whether the word is the suffix of a number that ends in a point, as in 0.D."""
+    """Return True if the word is the suffix of a number that ends in a point, as in 0.D."""
     number, point = tokens[max(at - 2, 0)], tokens[at - 1]
     joined = at > 1 and number.end == point.start and point.end == tokens[at].start
     return joined and point.key == "." and number.key[:1].isdigit()

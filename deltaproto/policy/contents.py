@@ -59,7 +59,7 @@ def find_contents(metadata: Metadata) -> Contents:
 
 
 def _were_dropped(metadata: Metadata) -> bool:
-    """Whether the schema lacks a column id that was assigned: files keep dropped columns."""
+    """Return True if the schema lacks an assigned column id: files keep dropped columns."""
     highest = metadata.configuration.get(_HIGHEST) or ""
     if not highest.isdecimal():
         return False
@@ -142,7 +142,7 @@ def _contents_of_type(kind: Any, path: str, mapped: bool) -> Iterator[tuple[str,
 
 
 def _collection(path: str, mapped: bool) -> Iterator[tuple[str, str]]:
-    """The parts of an array, a map or a variant have no column ids in Parquet files."""
+    """Yield the hazard of mapped collections: their parts have no column ids in Parquet files."""
     if mapped:
         yield requirements.MAPPED_COLLECTIONS, path
 
@@ -159,7 +159,7 @@ def _unusual_type(kind: str) -> str | None:
 
 
 def _ids(kind: Any) -> set[int]:
-    """The column ids of a type and everything in it, those for Iceberg too."""
+    """Return the column ids of a type and everything in it, including those for Iceberg."""
     if not isinstance(kind, dict):
         return set()
     found = set().union(*(_ids(kind.get(part)) for part in ("elementType", "keyType", "valueType")))

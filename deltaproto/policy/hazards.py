@@ -43,7 +43,7 @@ EVERY_LAYOUT = (*_FILES.values(), *_WRITERS.values(), *_COLUMN_IDS)
 def hazards_from_findings(
     findings: Iterable[Finding], configuration: Mapping[str, str | None], location: str
 ) -> Iterator[str]:
-    """Return every hazard that findings, properties and path show."""
+    """Yield every hazard that findings, properties and path show."""
     for finding in findings:
         if finding.rule in _RULES:
             words = (finding.evidence or "").split(SEPARATOR)

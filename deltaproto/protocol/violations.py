@@ -47,7 +47,7 @@ def find_violations(
     reader_features: frozenset[str] | None,
     writer_features: frozenset[str] | None,
 ) -> tuple[Violation, ...]:
-    """Yield every violated rule, versions first."""
+    """Return every violated rule, versions first."""
     return (
         *_version_violations(reader, writer),
         *_list_violations(reader, writer, reader_features, writer_features),

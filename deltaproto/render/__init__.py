@@ -1,1 +1,1 @@
-"""Renderers: one module per output format, fed with results, deciding nothing."""
+"""Renderers: one module per output format. They format results and make no decisions."""

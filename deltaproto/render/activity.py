@@ -1,4 +1,4 @@
-"""A table's activity, for every format."""
+"""Render a table's activity in every format."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MOST_STREAMS = 8
 
 
 def activity_fields(activity: Activity | TableError) -> dict[str, Any]:
-    """Activity as JSON; gaps are in seconds, times RFC 3339 in UTC."""
+    """Return the activity as JSON; gaps are in seconds, times RFC 3339 in UTC."""
     if isinstance(activity, TableError):
         return {"error": error_fields(activity)}
     quiet = activity.quiet_hour
@@ -55,7 +55,11 @@ def activity_fields(activity: Activity | TableError) -> dict[str, Any]:
 def sentences(
     activity: Activity | TableError, most_streams: int | None = _MOST_STREAMS
 ) -> list[str]:
-    """What the activity means, a line each; None: with every stream."""
+    """Return a summary of the activity, one line per fact.
+
+    Args:
+        most_streams: None: list every stream.
+    """
     if isinstance(activity, TableError):
         return [f"activity cannot be told: {activity.message}"]
     if not activity.has_newest:
@@ -92,7 +96,7 @@ def sentences(
 
 
 def quietest(activity: Activity) -> str | None:
-    """The quietest hour in words; None where the log is too short to tell."""
+    """Return a sentence about the quietest hour; None if the log is too short to determine it."""
     quiet = activity.quiet_hour
     if quiet is None:
         return None
@@ -104,10 +108,10 @@ def quietest(activity: Activity) -> str | None:
 
 
 def writer_rows(activity: Activity, most: int | None = _MOST_WRITERS) -> list[tuple[str, ...]]:
-    """The most frequent writers: engine, operation, commits, typical gap, last commit.
+    """Return the most frequent writers: engine, operation, commits, typical gap, last commit.
 
     Args:
-        most: None: all of them.
+        most: None: all writers.
     """
     return [
         (
@@ -122,7 +126,7 @@ def writer_rows(activity: Activity, most: int | None = _MOST_WRITERS) -> list[tu
 
 
 def span(milliseconds: int | None) -> str:
-    """A length of time in the unit people would say it in."""
+    """Return a duration in the unit that suits its size."""
     if milliseconds is None:
         return "-"
     seconds = milliseconds / 1000

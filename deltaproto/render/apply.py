@@ -17,7 +17,7 @@ _WHOLE = (ApplyStatus.DONE, ApplyStatus.NOTHING, ApplyStatus.READY, ApplyStatus.
 
 
 class ApplyFormat(StrEnum):
-    """What `--format` of the executing commands takes."""
+    """Values of `--format` for the commands that execute plans."""
 
     TEXT = "text"
     JSON = "json"
@@ -25,7 +25,7 @@ class ApplyFormat(StrEnum):
 
 
 class ApplyReport:
-    """Results as they come, in JSON; text is printed while it happens (`ApplyText`)."""
+    """Writes results as they arrive, in JSON; `ApplyText` prints text during execution."""
 
     def __init__(
         self, command: str, format: ApplyFormat, file: IO[str], redact: Callable[[str], str]
@@ -38,11 +38,11 @@ class ApplyReport:
         self._entries: dict[str, str] = {}
 
     def expect(self, plans: Iterable[str]) -> None:
-        """Have the results in the JSON document in the order of these plan ids."""
+        """Order the results in the JSON document by these plan ids."""
         self._order = list(plans)
 
     def add(self, applied: ApplyResult) -> None:
-        """One plan's result."""
+        """Add the result of one plan."""
         self._counts[str(applied.status)] += 1
         fields = _redacted(applied_fields(applied), self._redact)
         if self._format is ApplyFormat.JSONL:
@@ -54,7 +54,7 @@ class ApplyReport:
             self._entries[applied.planned.id] = json.dumps(fields)
 
     def close(self) -> None:
-        """What comes after the last plan."""
+        """Write the JSON document after the last plan."""
         if self._format is not ApplyFormat.JSON:
             return
         complete = all(status in _WHOLE for status in self._counts)

@@ -1,4 +1,4 @@
-"""What came of plans as JSON: the shape of `apply`."""
+"""Convert the results of plans to the JSON of `apply`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from deltaproto.render.plan_json import stamp
 
 
 def applied_fields(applied: ApplyResult) -> dict[str, Any]:
-    """One plan's result."""
+    """Return the result of one plan as JSON."""
     plan = applied.planned.plan
     return {
         "plan_id": applied.planned.id,

@@ -1,4 +1,4 @@
-"""Plans that are carried out, as text for people: the warning first, then step by step."""
+"""Print the execution of plans as text: first the warning, then each step."""
 
 from __future__ import annotations
 
@@ -54,10 +54,10 @@ _STEPS = {
 
 
 class ApplyText:
-    """Prints warnings, gates, steps and results; calls may come from several threads.
+    """Prints warnings, gates, steps and results. Thread-safe.
 
     Args:
-        redact: takes credentials out of a text.
+        redact: function that removes credentials from a text.
     """
 
     def __init__(self, file: IO[str], *, color: bool, redact: Callable[[str], str]) -> None:
@@ -67,7 +67,7 @@ class ApplyText:
         self._results: list[ApplyResult] = []
 
     def warned(self, prepared: PreparedPlan) -> None:
-        """What is about to happen, whom it hits, and the gates."""
+        """Print what is about to happen, who is affected, and the gates."""
         plan = prepared.planned.plan
         with self._lock:
             out = self._out
@@ -89,7 +89,7 @@ class ApplyText:
             self._file.flush()
 
     def finished(self, planned: LoadedPlan, record: StepRecord, *, many: bool) -> None:
-        """One step is over."""
+        """Print that one step is finished."""
         with self._lock:
             out = self._out
             where = f"{self._redact(planned.plan.table)} " if many else ""
@@ -109,7 +109,7 @@ class ApplyText:
             self._file.flush()
 
     def retries(self, planned: LoadedPlan, step: Step, winner: str, seconds: float) -> None:
-        """A step lost a race."""
+        """Print that a step lost a commit race and will be retried."""
         with self._lock:
             self._out.folded(
                 self._redact(f"lost against {winner}; again in {seconds:.0f} s"),
@@ -119,7 +119,7 @@ class ApplyText:
             self._file.flush()
 
     def result(self, applied: ApplyResult) -> None:
-        """How a plan ended."""
+        """Print the final status of a plan."""
         with self._lock:
             self._results.append(applied)
             out = self._out
@@ -146,7 +146,7 @@ class ApplyText:
             self._file.flush()
 
     def close(self) -> None:
-        """The summary, where there were several plans."""
+        """Print the summary if there were several plans."""
         if len(self._results) < 2:
             return
         counts = {

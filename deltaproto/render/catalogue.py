@@ -1,4 +1,4 @@
-"""The feature catalogue in each format."""
+"""The feature catalog in each format."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from deltaproto.render.interface import Format, json_text
 def write_features(
     features: tuple[Feature, ...], format_: Format, file: IO[str], *, color: bool, detailed: bool
 ) -> None:
-    """The features as a list, or one of them with everything known about it."""
+    """Write the list of features, or all details of one feature."""
     match format_:
         case Format.JSON:
             payload = {"features": [feature_record(feature) for feature in features]}
@@ -56,7 +56,7 @@ def write_features(
 
 
 def feature_record(feature: Feature) -> dict[str, Any]:
-    """One record of the catalogue as JSON."""
+    """Return one catalog entry as JSON."""
     return {
         "name": feature.name,
         "kind": str(feature.kind),
@@ -113,7 +113,7 @@ def feature_record(feature: Feature) -> dict[str, Any]:
 
 
 def facts(feature: Feature) -> list[tuple[str, str]]:
-    """Everything known about one feature, as label and text; a label may repeat."""
+    """Return every fact about one feature as (label, text); a label may repeat."""
     drop = feature.drop
     rows = [
         ("needed by", f"{feature.kind} feature, {feature.status}"),

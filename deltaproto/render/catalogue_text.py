@@ -1,4 +1,4 @@
-"""The feature catalogue as text for people."""
+"""The feature catalog as text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NAME_WIDTH = 28
 
 
 def print_features(console: DataConsole, features: Iterable[Feature]) -> None:
-    """All features, a line each, those of one status together."""
+    """Print all features, one per line, grouped by status."""
     by_status: dict[FeatureStatus, list[Feature]] = {}
     for feature in features:
         by_status.setdefault(feature.status, []).append(feature)
@@ -54,7 +54,7 @@ def _row(feature: Feature) -> tuple[str, ...]:
 
 
 def print_feature(console: DataConsole, feature: Feature, facts: Iterable[tuple[str, str]]) -> None:
-    """One feature with everything known about it."""
+    """Print all details of one feature."""
     console.print(Text(feature.name, style="bold"), Text(feature.summary), "")
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="dim", no_wrap=True)

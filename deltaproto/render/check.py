@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class CheckFormat(StrEnum):
-    """What `check --format` takes."""
+    """Values of `check --format`."""
 
     TEXT = "text"
     JSON = "json"
@@ -29,7 +29,7 @@ class CheckFormat(StrEnum):
 
 
 class Style(NamedTuple):
-    """How a check is shown."""
+    """Display options of a check."""
 
     format: CheckFormat = CheckFormat.TEXT
     color: bool = False
@@ -37,15 +37,15 @@ class Style(NamedTuple):
     show_suppressed: bool = False
     summary: bool = True
     compared: bool = False
-    """whether a saved check is the baseline"""
+    """whether the results are compared with a saved check (the baseline)"""
     every_version: bool = False
-    """of undeclared clients: what each version can do, not only the newest"""
+    """for undeclared clients: show every version, not only the newest"""
 
 
 def write_check(
     tables: Iterable[TableCheck], file: IO[str], style: Style, notes: Iterable[str]
 ) -> None:
-    """Every table as it comes; nothing but counts is kept until the end."""
+    """Write each table as it arrives; only counts are kept until the end."""
     from deltaproto.render.check_counts import Counts
 
     counts = Counts()
@@ -106,7 +106,7 @@ def write_check(
 def _write_sections(
     tables: Iterable[TableCheck], file: IO[str], style: Style, notes: Iterable[str], counts: Counts
 ) -> None:
-    """Write a section for each table, then what to know, and the summary last."""
+    """Write a section for each table, then the notes, and the summary last."""
     from deltaproto.render.check_section import CheckSections
     from deltaproto.render.document.blocks import Bullets, Callout, Paragraph, Strong, Tone
     from deltaproto.render.document.render import UNFOLDED, BlockWriter

@@ -1,4 +1,4 @@
-"""What a check counts, for its summary."""
+"""Counts for the summary of a check."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from deltaproto.policy.finding import Severity, describe_hidden
 def total(
     tables: int, unreadable: int, verdicts: Counter[Verdict], findings: Counter[Severity]
 ) -> str:
-    """One line over all tables."""
+    """Return one line that summarizes all tables."""
     noun = "table" if tables == 1 else "tables"
     judged = ", ".join(f"{verdicts[v]} {v}" for v in reversed(Verdict) if verdicts[v])
     found = ", ".join(f"{findings[s]} {s}" for s in Severity)
@@ -22,14 +22,14 @@ def total(
 
 
 class Counts:
-    """What the summary counts."""
+    """The counts of the summary."""
 
     def __init__(self) -> None:
         self.tables = self.unreadable = 0
         self.waived = self.off = 0
-        """findings that the policy waives, and findings of rules that it switches off"""
+        """findings that the policy waives, and findings of rules that it turns off"""
         self.known = self.fixed = 0
-        """findings that the saved check has, and those of it that are gone"""
+        """findings that are also in the saved check, and saved findings that are fixed"""
         self.verdicts: Counter[Verdict] = Counter()
         self.findings: Counter[Severity] = Counter()
 
@@ -46,7 +46,7 @@ class Counts:
         self.findings.update(new)
 
     def line(self) -> str:
-        """The summary."""
+        """Return the summary as one line."""
         line = total(self.tables, self.unreadable, self.verdicts, self.findings)
         parts = (
             self.known and f"{self.known:,} known from the baseline",
@@ -56,15 +56,15 @@ class Counts:
         return "; ".join([line, *(part for part in parts if part)])
 
     def hidden(self) -> str:
-        """How many findings the policy keeps out of the list; empty for none."""
+        """Describe how many findings the policy hides; empty if zero."""
         return describe_hidden(self.waived, self.off)
 
     def turned_off(self) -> str:
-        """How many findings come from rules that the policy turns off; empty for none."""
+        """Describe how many findings come from rules that the policy turns off; empty if zero."""
         return describe_hidden(0, self.off)
 
     def fields(self) -> dict[str, Any]:
-        """The counts as JSON has them."""
+        """Return the counts as JSON."""
         return {
             "tables": self.tables,
             "unreadable": self.unreadable,

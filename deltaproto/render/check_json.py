@@ -1,4 +1,4 @@
-"""A check as JSON, written table by table: a fleet's verdicts need not fit into memory."""
+"""A check as JSON, written table by table so that a fleet's verdicts need not fit into memory."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _T = TypeVar("_T")
 class CheckDocument:
     """One JSON document for all tables.
 
-    Nothing is written before the end: what stops the check half-way leaves no half document, and
+    Nothing is written before the end: an interrupted check leaves no partial document, and
     `complete` comes first.
     """
 
@@ -47,7 +47,7 @@ class CheckDocument:
         self._counts = Counts()
 
     def add(self, checked: TableCheck) -> None:
-        """Keep what is said of one table."""
+        """Add the results of one table."""
         self._complete = self._complete and checked.complete
         self._counts.add(checked)
         self._keep("tables", table_fields(checked))
@@ -79,8 +79,8 @@ class CheckDocument:
         return self._once(checked.decisions, decision_fields)
 
     def _once(self, values: tuple[_T, ...], fields: Callable[[_T], dict[str, Any]]) -> list[str]:
-        # Tables with equal needs share one tuple of verdicts, and those that match the same
-        # patterns one of decisions: each is encoded once.
+        # Tables with equal needs share one tuple of verdicts, and tables that match the same
+        # patterns share one tuple of decisions: each tuple is encoded once.
         found = self._encoded.get(id(values))
         if found is None or found[0] is not values:
             if len(self._encoded) >= _REMEMBERED:
@@ -102,7 +102,7 @@ _MARK = _inner(shlex.quote(_MARKED))
 
 
 def checked_fields(checked: TableCheck) -> dict[str, Any]:
-    """One table as a document of its own (JSON lines)."""
+    """Return one table as a separate document (for JSON lines)."""
     counts = Counts()
     counts.add(checked)
     return {
@@ -127,20 +127,20 @@ def checked_fields(checked: TableCheck) -> dict[str, Any]:
 
 
 def table_fields(checked: TableCheck) -> list[dict[str, Any]]:
-    """The table with its location; none where it could not be read, or is the policy."""
+    """Return the table and its location; empty if it is unreadable or stands for the policy."""
     if checked.error is not None or checked.of_policy:
         return []
     return [{"table": checked.table, "location": checked.location, "complete": checked.complete}]
 
 
 def known_fields(finding: Finding) -> dict[str, Any]:
-    """One finding, marked if the baseline has it."""
+    """Return one finding, marked if it is in the baseline."""
     fields = finding_fields(finding)
     return {**fields, "known": True} if finding.known else fields
 
 
 def decision_fields(decision: Decision) -> dict[str, Any]:
-    """A setting and the pattern that it comes from, without its table."""
+    """Return a setting and the pattern that it comes from, without its table."""
     return {
         "setting": decision.setting,
         "value": decision.value,
@@ -150,7 +150,7 @@ def decision_fields(decision: Decision) -> dict[str, Any]:
 
 
 def verdict_fields(judged: DeclaredVerdict, table: str) -> dict[str, Any]:
-    """One verdict, without its table."""
+    """Return one verdict, without its table."""
     verdict = judged.verdict
     return {
         "client": verdict.client,
@@ -177,7 +177,7 @@ def verdict_fields(judged: DeclaredVerdict, table: str) -> dict[str, Any]:
 
 
 def suppressed_fields(checked: TableCheck) -> list[dict[str, Any]]:
-    """Waived findings, each with its reason and last day."""
+    """Return the waived findings, each with its reason and last day."""
     return [
         {
             **finding_fields(each.finding),

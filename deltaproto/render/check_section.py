@@ -35,7 +35,7 @@ _REMEMBERED = 4096
 
 
 class CheckSections:
-    """Builds one section after the other; equal tuples of verdicts are built once."""
+    """Builds one section per table; equal tuples of verdicts are built once."""
 
     def __init__(self, *, show_suppressed: bool, every_version: bool) -> None:
         self._show_suppressed = show_suppressed
@@ -43,7 +43,7 @@ class CheckSections:
         self._verdicts: dict[int, tuple[tuple[DeclaredVerdict, ...], TableBlock]] = {}
 
     def section(self, checked: TableCheck) -> Section:
-        """Return what is known about one table."""
+        """Return the section for one table."""
         return Section("", checked.table, list(self._blocks(checked)))
 
     def _blocks(self, checked: TableCheck) -> Iterator[Block]:
@@ -105,7 +105,7 @@ def _usability_table(usability: tuple[Usability, ...], *, every_version: bool) -
 
 
 def _policy(decisions: Iterable[Decision]) -> Iterator[str]:
-    """Yield each table pattern of the policy that decided something, with the settings."""
+    """Yield each policy pattern that determined a setting, with its settings."""
     patterns: dict[str, Counter[str]] = {}
     values = {}
     for each in decisions:

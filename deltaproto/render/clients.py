@@ -1,4 +1,4 @@
-"""`clients`' results: the documents for people, and JSON."""
+"""The results of `clients`: documents and JSON."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _TONES = {
 def write_clients(
     clients: Sequence[Client], format_: Format, file: IO[str], *, color: bool
 ) -> None:
-    """Write all clients, a row each."""
+    """Write all clients, one row each."""
     if not _is_json(format_, file, [client_fields(client) for client in clients]):
         write_document(_clients_document(clients), format_, file, color=color)
 
@@ -127,7 +127,7 @@ def _matrix_table(rows: Sequence[FeatureRow]) -> TableBlock:
 
 
 def _span(each: Range) -> str:
-    """The versions of a range, in words."""
+    """Describe the versions of a range."""
     if each.exact and each.start is not None:
         return each.start
     if each.start is None and each.end is None:
@@ -138,7 +138,7 @@ def _span(each: Range) -> str:
 
 
 def _gate_text(gate: ProtocolGate | None) -> str:
-    """What a gate takes, in words."""
+    """Describe the protocols that a gate accepts."""
     if gate is None:
         return "-"
     if gate.unchecked is None:
@@ -161,12 +161,12 @@ def _gate_text(gate: ProtocolGate | None) -> str:
 
 
 def _offers(path: Path) -> str:
-    """What a path offers, in words."""
+    """List the kinds of access that a path supports."""
     return ", ".join(access for access in Access if access in path.access)
 
 
 def _range_facts(each: Range) -> list[tuple[str, str]]:
-    """What else is known of a range: limits, what goes wrong, and the evidence."""
+    """Return the other facts about a range: limits, known defects, and evidence."""
     facts = [("known from", str(each.confidence))]
     if each.note:
         facts.append(("note", each.note))
@@ -193,7 +193,7 @@ def _range_facts(each: Range) -> list[tuple[str, str]]:
 
 
 def _hazard_facts(path: Path) -> Iterator[tuple[str, str]]:
-    """What the path cannot handle in a table's layout or contents, a fact for each verdict."""
+    """Yield for each verdict what the path cannot handle in a table's layout or contents."""
     found: dict[Verdict, dict[str, list[str]]] = {}
     for (hazard, access), handling in sorted(path.hazards.items()):
         if handling.verdict is not Verdict.OK:
@@ -204,7 +204,7 @@ def _hazard_facts(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def _measured_versions(client: Client) -> str:
-    """The versions that were measured one by one, with their paths."""
+    """List the individually measured versions with their paths."""
     found: dict[str, list[str]] = {}
     for each in client.measured:
         paths = found.setdefault(each.start or "its service", [])
@@ -230,7 +230,7 @@ def _brief(gate: ProtocolGate | None) -> str:
 
 
 def _is_json(format_: Format, file: IO[str], clients: list[dict[str, Any]]) -> bool:
-    """Whether JSON was asked for; if so, it is written."""
+    """Write JSON if requested; return True if it was written."""
     match format_:
         case Format.JSON:
             file.write(json_text("clients", {"clients": clients}, line=False))

@@ -1,4 +1,4 @@
-"""The client catalogue as JSON."""
+"""The client catalog as JSON."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from deltaproto.clients.resolve import ClientAtVersion
 
 
 def client_fields(client: Client) -> dict[str, Any]:
-    """One client as JSON."""
+    """Return one client as JSON."""
     return {
         "id": client.id,
         "name": client.name,
@@ -25,7 +25,7 @@ def client_fields(client: Client) -> dict[str, Any]:
 
 
 def candidate_fields(candidate: ClientAtVersion) -> dict[str, Any]:
-    """One version of a client as JSON."""
+    """Return one version of a client as JSON."""
     fields = client_fields(candidate.client)
     each = candidate.range
     fields["ranges"] = [] if each is None else [_range_fields(each)]

@@ -57,7 +57,7 @@ _SIDES = ((True, "Reading"), (False, "Writing"))
 def write_matrix(
     columns: Sequence[MatrixColumn], format_: PageFormat, file: IO[str], *, color: bool
 ) -> None:
-    """Every feature against every column, reading and writing apart."""
+    """Write every feature against every column, with separate tables for reads and writes."""
     match format_:
         case PageFormat.JSON | PageFormat.JSONL:
             payload = {"clients": [], "matrix": list(_fields(columns))}
@@ -76,7 +76,7 @@ def write_matrix(
 
 
 def matrix_document(columns: Sequence[MatrixColumn]) -> Document:
-    """The matrix as tables of a page."""
+    """Return the matrix as a document of tables."""
     clients = len({column.reference.id for column in columns})
     measured = sum(column.measured for column in columns)
     told = f"{len(columns)} versions and paths of {clients} clients, {measured} of them measured"
@@ -154,7 +154,7 @@ def _print(console: Any, columns: Sequence[MatrixColumn]) -> None:
 
 
 def _upright(headings: list[str], first: int) -> Iterator[Any]:
-    """The headings from top to bottom, each over its own column."""
+    """Yield the headings written top to bottom, each above its column."""
     from rich.text import Text
 
     height = max(map(len, headings))

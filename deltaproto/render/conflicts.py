@@ -1,4 +1,4 @@
-"""`conflicts`' results: the document for people, and JSON."""
+"""The results of `conflicts`: documents and JSON."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _SHORT = {
     Operation.STREAMING_APPEND: "STR",
     Operation.RESTORE: "RES",
 }
-"""headings of ten columns that fit into 80 characters"""
+"""short headings, so that ten columns fit into 80 characters"""
 _TONES = {
     str(Conflict.NO): Tone.GOOD,
     str(Conflict.MAYBE): Tone.WARNING,
@@ -55,7 +55,7 @@ _TONES = {
 
 
 def write_conflicts(answer: ConflictReport, format_: Format, file: IO[str], *, color: bool) -> None:
-    """Write the matrix or the cells asked for, with what they depend on."""
+    """Write the matrix or the requested cells, with the facts that determine them."""
     if format_ in (Format.JSON, Format.JSONL):
         line, complete = format_ is Format.JSONL, answer.complete
         file.write(json_text("conflicts", _fields(answer), line=line, complete=complete))
@@ -64,7 +64,7 @@ def write_conflicts(answer: ConflictReport, format_: Format, file: IO[str], *, c
 
 
 def conflicts_document(answer: ConflictReport) -> Document:
-    """Return the matrix, then what was asked for in particular, then what else to know."""
+    """Return the matrix, then the requested details, then the notes."""
     about = answer.table if answer.table is not None else f"any table on {_engine(answer)}"
     return Document("Conflicts", (about,), list(_blocks(answer)))
 
@@ -142,33 +142,33 @@ def _fact_list(rows: Iterable[tuple[str, str]]) -> FactList:
 
 
 def _is_explained(answer: ConflictReport) -> bool:
-    """True when operations were named, so that their cells are to be explained in full."""
+    """Return True if operations were named, so that their cells are explained in full."""
     question = answer.question
     return any((question.operation, question.against, question.statement))
 
 
 def _engine(answer: ConflictReport) -> str:
-    """The engine, with the release that the cells hold for if they depend on it."""
+    """Return the engine, with its version if the cells depend on it."""
     release = _engine_version(answer)
     return str(answer.question.engine) if release is None else f"{answer.question.engine}@{release}"
 
 
 def _engine_version(answer: ConflictReport) -> str | None:
-    """The release of delta-rs that the cells hold for; None for engines without such a matrix."""
+    """Return the delta-rs version of the cells; None for engines without a versioned matrix."""
     if answer.question.engine is not MatrixEngine.DELTA_RS:
         return None
     return answer.question.release or ".".join(map(str, NEWEST))
 
 
 def _raised(answer: ConflictReport, cell: Cell) -> list[str]:
-    """What a cell's exceptions are called by the engine."""
+    """Return the engine's names for a cell's exceptions."""
     if answer.question.engine is MatrixEngine.DELTA_RS:
         return [VARIANTS[name] for name in cell.exceptions]
     return [str(name) for name in cell.exceptions]
 
 
 def _facts(answer: ConflictReport) -> list[tuple[str, str]]:
-    """What the matrix depends on, and why."""
+    """Return the facts that determine the matrix, and their reasons."""
     found = [
         ("engine", _engine(answer)),
         ("isolation", f"{answer.isolation}: {answer.isolation_reason}"),
@@ -189,7 +189,7 @@ def _switch(answer: ConflictReport) -> str:
 
 
 def _statement_facts(answer: ConflictReport) -> list[tuple[str, str]]:
-    """What the statement counts as, why, and what to watch and to add; empty without one."""
+    """Return the statement's operation, the reason, and advice; empty without a statement."""
     statement = answer.question.statement
     if statement is None:
         return []
@@ -205,7 +205,7 @@ def _statement_facts(answer: ConflictReport) -> list[tuple[str, str]]:
 
 
 def _suspect_lines(answer: ConflictReport) -> list[str]:
-    """The commits that can have raised the exception, one a line; empty when not asked for."""
+    """Return the commits that could have raised the exception; empty if not requested."""
     if answer.suspects is None:
         return []
     lines = [
@@ -219,7 +219,7 @@ def _suspect_lines(answer: ConflictReport) -> list[str]:
 
 
 def _rows_and_columns(answer: ConflictReport) -> tuple[list[Operation], list[Operation]]:
-    """The operations that the grid shows."""
+    """Return the operations in the rows and columns of the grid."""
     question = answer.question
     return (
         [o for o in Operation if _shown(o, question.operation)],
@@ -232,14 +232,14 @@ def _shown(operation: Operation, asked: Operation | None) -> bool:
 
 
 def _cell_facts(answer: ConflictReport, cell: Cell) -> list[tuple[str, str]]:
-    """One cell's explanation."""
+    """Return the explanation of one cell."""
     names = _raised(answer, cell)
     found = [("exceptions", ", ".join(names))] if names else []
     return [*found, ("when", cell.when), ("avoid", cell.avoid), ("source", cell.source)]
 
 
 def _meanings(answer: ConflictReport) -> list[tuple[str, str]]:
-    """What the operations asked for cover."""
+    """Return the definitions of the requested operations."""
     asked = dict.fromkeys((answer.question.operation, answer.question.against))
     return [
         (str(operation), OPERATION_MEANINGS[operation])

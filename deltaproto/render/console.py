@@ -1,4 +1,4 @@
-"""The rich console for data: readable in colour, without it, at 80 columns and in a pipe."""
+"""The rich console for data: readable with and without color, at 80 columns and in a pipe."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PIPED_WIDTH = 80
 
 
 class DataConsole:
-    """Prints to one file; what it prints to a pipe has no padding at the ends of lines."""
+    """Prints to one file; lines printed to a pipe have no trailing padding."""
 
     def __init__(self, file: IO[str], *, color: bool) -> None:
         self._file = file
@@ -28,11 +28,11 @@ class DataConsole:
 
     @property
     def width(self) -> int:
-        """Columns of the terminal, or of a pipe."""
+        """Return the columns of the terminal or the pipe."""
         return self._console.width
 
     def print(self, *parts: RenderableType, indent: int = 0) -> None:
-        """Each part as a block of its own; text flows on without wrapping."""
+        """Print each part as a separate block; text continues without wrapping."""
         for part in map(_one_line, parts):
             block = Padding(part, (0, 0, 0, indent)) if indent else part
             self._console.print(_Inert(block), soft_wrap=isinstance(part, Text | str))
@@ -43,7 +43,7 @@ class DataConsole:
 
 
 def pairs(rows: Iterable[tuple[str, str]]) -> Table:
-    """Labels and texts in two columns; long texts fold."""
+    """Return labels and texts in two columns; long texts are wrapped."""
     found = Table.grid(padding=(0, 2))
     found.add_column(style="dim", no_wrap=True)
     found.add_column(overflow="fold")
@@ -53,7 +53,7 @@ def pairs(rows: Iterable[tuple[str, str]]) -> Table:
 
 
 class _Buffer(StringIO):
-    """Has the encoding of the file it stands for, so that rich draws with what that can show."""
+    """A buffer with the target file's encoding, so that rich uses only encodable characters."""
 
     def __init__(self, encoding: str | None) -> None:
         super().__init__()
@@ -65,7 +65,7 @@ class _Buffer(StringIO):
 
 
 class _Inert:
-    """A block whose text is shown, never obeyed: names in a log can hold terminal commands."""
+    """A block whose text is shown literally: names in a log can contain terminal commands."""
 
     def __init__(self, block: RenderableType) -> None:
         self._block = block
@@ -76,9 +76,9 @@ class _Inert:
 
 
 def _one_line(part: RenderableType) -> RenderableType:
-    """A text, or a table's cells, with line feeds as `\\n`: each is one line of its own.
+    """Return a text, or a table's cells, with line feeds as `\\n`, so that each stays on one line.
 
-    A line feed in a name or a message could else begin a line, which CI systems interpret.
+    Otherwise a line feed in a name or a message could begin a line that CI systems interpret.
     """
     if isinstance(part, Table):
         for column in part.columns:
@@ -96,7 +96,7 @@ def _width() -> int:
 
 
 def _console(file: IO[str], buffer: IO[str], *, color: bool) -> Console:
-    # Colour only on terminals, and never when NO_COLOR is set (https://no-color.org).
+    # Color only on terminals, and never if NO_COLOR is set (https://no-color.org).
     terminal = file.isatty()
     plain = not color or bool(os.environ.get("NO_COLOR"))
     return Console(

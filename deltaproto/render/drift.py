@@ -1,4 +1,4 @@
-"""What `drift` says, in each format: change by change, with the counts at the end."""
+"""The output of `drift` in each format: one change after another, with the counts at the end."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class _Group(NamedTuple):
 
 
 class DriftCounts:
-    """How often each change was met, and the first tables of each."""
+    """The number of occurrences of each change, and the first tables of each."""
 
     def __init__(self) -> None:
         self.groups: Counter[_Group] = Counter()
@@ -39,7 +39,7 @@ class DriftCounts:
         self._last: str | None = None
 
     def watched(self, changes: Iterable[Difference]) -> Iterator[Difference]:
-        """The changes, counted while they pass; those of one table come together."""
+        """Yield the changes and count them; changes of one table must be adjacent."""
         for change in changes:
             group = _Group(change.kind, change.feature)
             self.groups[group] += 1
@@ -51,17 +51,17 @@ class DriftCounts:
             yield change
 
     def take(self, changes: Iterable[Difference]) -> None:
-        """Count them all."""
+        """Count all changes."""
         for _ in self.watched(changes):
             pass
 
     @property
     def severities(self) -> frozenset[Severity]:
-        """Those that were met."""
+        """Return the severities of the counted changes."""
         return frozenset(SEVERITY[group.kind] for group in self.groups)
 
     def ordered(self) -> list[tuple[_Group, int]]:
-        """The gravest first, then the most frequent."""
+        """Return the groups by severity, then by frequency."""
         ranks = {kind: rank for rank, kind in enumerate(ChangeKind)}
         return sorted(
             self.groups.items(),
@@ -79,10 +79,10 @@ def write_drift(
     *,
     color: bool,
 ) -> None:
-    """Everything that `changes` gives; `counts` knows what it was afterwards.
+    """Write all `changes`, and count them in `counts`.
 
     Args:
-        now: what the ages of the scans count to.
+        now: the time relative to which the ages of the scans are shown.
     """
     match format_:
         case Format.JSON:
@@ -107,12 +107,12 @@ def write_drift(
 
 
 def whole(pair: ScanPair) -> bool:
-    """Whether both scans read everything below the same roots."""
+    """Return True if both scans completely read the same roots."""
     return pair.alike and not any(_unknown(scan) for scan in pair)
 
 
 def missing(pair: ScanPair) -> Iterator[str]:
-    """A sentence for each reason why changes may be missing."""
+    """Yield one sentence for each reason why changes may be missing."""
     if not pair.alike:
         yield "; ".join(_NOT_ALIKE)
     for which, scan in (("earlier", pair.before), ("later", pair.now)):
@@ -121,7 +121,7 @@ def missing(pair: ScanPair) -> Iterator[str]:
 
 
 def _unknown(scan: PastScan) -> str:
-    """What is not known of the tables of a scan; empty if nothing is missing."""
+    """Describe which tables of a scan are unknown; empty if none."""
     if scan.errors:
         return f"{scan.errors:,} could not be read"
     return "" if scan.complete else "some may have newer commits that only their catalog knows"
@@ -147,7 +147,7 @@ def _json(
 
 
 def counts_fields(counts: DriftCounts) -> list[dict[str, Any]]:
-    """How often each change was met, as JSON."""
+    """Return the number of occurrences of each change as JSON."""
     return [
         {
             "change": str(group.kind),
@@ -175,7 +175,7 @@ def _scan(scan: PastScan, now: datetime) -> dict[str, Any]:
 
 
 def change_fields(change: Difference) -> dict[str, Any]:
-    """One change as JSON."""
+    """Return one change as JSON."""
     commit = change.culprit
     return {
         "table": change.table,
@@ -209,7 +209,7 @@ def _total(pair: ScanPair, counts: DriftCounts) -> str:
 
 
 def _how(change: Difference) -> str:
-    """What happened to one table, in a line."""
+    """Return a one-line description of one table's change."""
     if change.before is None:
         parts = [f"{change.after}"]
     elif change.after is None:

@@ -1,4 +1,4 @@
-"""Findings and problems of one table, as every renderer takes them."""
+"""Findings and problems of one table, in the form that every renderer uses."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from deltaproto.policy.rule import Rule
 from deltaproto.render.document.blocks import FindingLine, FindingList, Tone
 
 RulePage = tuple[Rule, str]
-"""a rule and its page, as `find_rule` gives them"""
+"""a rule and its page, as `find_rule` returns them"""
 
 _TONES = {
     Severity.ERROR: Tone.DANGER,
@@ -23,12 +23,12 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class Report(NamedTuple):
-    """One table: what was found there, or why nothing could be."""
+    """The findings of one table, or the error that prevented them."""
 
     table: str
-    """as the user named it"""
+    """the name that the user typed"""
     location: str | None
-    """an absolute URI; None when it is not known"""
+    """an absolute URI; None if unknown"""
     findings: tuple[Finding, ...] = ()
     suppressed: tuple[Suppression, ...] = ()
     error: TableError | None = None
@@ -36,7 +36,7 @@ class Report(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """Why a report is no answer, or only a part of one."""
+    """The reason why a report is missing or incomplete."""
 
     code: str
     message: str
@@ -44,12 +44,12 @@ class Problem(NamedTuple):
 
 
 def problem(report: Report) -> Problem | None:
-    """What keeps the report from being a whole answer, if anything does."""
+    """Return the reason why a report is missing or incomplete; None if it is complete."""
     return _problem(report.error, complete=report.complete)
 
 
 def problem_block(error: TableError | None, *, complete: bool) -> FindingList | None:
-    """Return what keeps a table's answer from being whole, if anything does."""
+    """Return a block with the reason for a missing or incomplete result, or None."""
     found = _problem(error, complete=complete)
     if found is None:
         return None
@@ -60,7 +60,7 @@ def problem_block(error: TableError | None, *, complete: bool) -> FindingList | 
 
 
 def finding_block(findings: Iterable[Finding]) -> FindingList:
-    """Return a table's findings as one block, those of the baseline marked as known."""
+    """Return a table's findings as one block; findings in the baseline are marked as known."""
     return FindingList(
         [
             FindingLine(
@@ -85,13 +85,13 @@ def _problem(error: TableError | None, *, complete: bool) -> Problem | None:
 
 
 def advice(said: Finding | Problem) -> str:
-    """The message, marked if the baseline has the finding, and the hint on a line of its own."""
+    """Return the message, marked if it is in the baseline, with the hint on a separate line."""
     message = f"known: {said.message}" if isinstance(said, Finding) and said.known else said.message
     return f"{message}\nHint: {said.hint}" if said.hint else message
 
 
 def fingerprint(report: Report, finding: Finding) -> str:
-    """The finding's identity from run to run, whatever its wording and severity have become."""
+    """Return a finding's identity across runs, independent of its wording and severity."""
     import hashlib
     import json
 
@@ -102,5 +102,5 @@ def fingerprint(report: Report, finding: Finding) -> str:
 
 
 def encodable(text: str) -> str:
-    """`text` without lone surrogates, which no encoding of Unicode has."""
+    """Return `text` without lone surrogates, which no Unicode encoding can represent."""
     return _SURROGATE.sub("\ufffd", text)

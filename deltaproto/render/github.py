@@ -15,11 +15,12 @@ _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO
 def write_github(
     reports: Iterable[Report], file: IO[str], *, hidden: Callable[[], str] = str
 ) -> None:
-    """Write a line for each finding, and an error for each table without a whole answer.
+    """Write a line for each finding, and an error for each table with an incomplete result.
 
-    Findings that the baseline has are notices. Suppressed findings have no line. All others have
-    one, although GitHub shows no more than ten errors, ten warnings and ten notices of a step; the
-    log has the rest. `hidden` says at the end how many findings the policy waives or turns off.
+    Findings in the baseline are notices. Suppressed findings have no line. All others have one,
+    although GitHub shows at most ten errors, ten warnings and ten notices per step; the log
+    has the rest. `hidden` returns the closing line with the number of findings that the policy
+    waives or turns off.
     """
     for report in reports:
         for finding in report.findings:
@@ -44,6 +45,6 @@ def _property(text: str) -> str:
 
 
 def _data(text: str) -> str:
-    # The escapes of actions/toolkit, packages/core/src/command.ts; the per cent sign is first.
+    # The escapes of actions/toolkit, packages/core/src/command.ts; the percent sign is first.
     escaped = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
     return encodable(escape_control_chars(escaped))

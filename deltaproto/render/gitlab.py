@@ -17,12 +17,12 @@ _FAILED = "blocker"
 def write_gitlab(
     reports: Iterable[Report], file: IO[str], *, hidden: Callable[[], str] = str
 ) -> None:
-    """Write one JSON array with an entry for each finding and for each table without an answer.
+    """Write one JSON array with an entry for each finding and for each table without a result.
 
-    Suppressed findings have no entry; `hidden` says at the end how many there are. Severities are
-    critical, major and info for errors, warnings and infos, info for what the baseline has, and
-    blocker where a table could not be read. A fingerprint is that of SARIF, so it stays the same
-    from run to run.
+    Suppressed findings have no entry; `hidden` returns the closing line with their number. The
+    severities are critical, major and info for errors, warnings and infos, info for findings in the
+    baseline, and blocker for unreadable tables. Fingerprints equal those of SARIF, so they are
+    stable from run to run.
 
     Source: docs.gitlab.com, "Code quality report format".
     """
@@ -61,6 +61,6 @@ def _entry(
         "check_name": encodable(escape_control_chars(name)),
         "fingerprint": identity,
         "severity": severity,
-        # A table has no lines, but GitLab demands one.
+        # A table has no lines, but GitLab requires one.
         "location": {"path": path, "lines": {"begin": 1}},
     }

@@ -1,4 +1,4 @@
-"""`history`'s results: the document for people, and JSON."""
+"""The results of `history`: documents and JSON."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _LEAD = 3
 def write_history(
     table: str, history: ProtocolHistory, format_: PageFormat, file: IO[str], *, color: bool
 ) -> None:
-    """Write the events, newest first, and what else was met on the way."""
+    """Write the events, newest first, and the remarks."""
     if format_ in (PageFormat.JSON, PageFormat.JSONL):
         line, complete = format_ is PageFormat.JSONL, history.complete
         file.write(json_text("history", _fields(table, history), line=line, complete=complete))
@@ -39,7 +39,7 @@ def write_history(
 
 
 def history_document(table: str, history: ProtocolHistory) -> Document:
-    """Return the events of a table's history as a document, the newest first."""
+    """Return the events of a table's history as a document, newest first."""
     count = len(history.events)
     told = f"{count:,} {'commit' if count == 1 else 'commits'} that changed protocol or use"
     return Document(table, (told,), list(_blocks(history)))
@@ -81,7 +81,7 @@ def _row(event: Event) -> list[Line]:
 
 
 def _origin(event: Event) -> str:
-    """User, engine, job, and the plan whose step made the commit."""
+    """Return the user, engine, job, and the plan whose step made the commit."""
     parts = [part for part in (event.user, event.engine, event.job) if part]
     if event.mark is not None:
         by = f" by {event.mark.actor}" if event.mark.actor else ""
@@ -90,7 +90,7 @@ def _origin(event: Event) -> str:
 
 
 def _protocols(event: Event) -> str:
-    """The protocol's way from before to after, short where it stayed."""
+    """Return the protocol before and after the event; only one if it did not change."""
     before, after = event.protocol_before, event.protocol_after
     if before is None:
         return str(after)
@@ -98,7 +98,7 @@ def _protocols(event: Event) -> str:
 
 
 def _changes(event: Event) -> list[str]:
-    """What the event did, a mark and a name each: + supported, - gone, on, off."""
+    """Return the changes of an event, each with a mark: + supported, - dropped, on, off."""
     told = [f"+{name}" for name in event.features_added]
     told += [f"-{name}" for name in event.features_removed]
     on = [name for name in event.enabled if name not in event.features_added]
@@ -113,7 +113,7 @@ def _changes(event: Event) -> list[str]:
 
 
 def _remarks(history: ProtocolHistory) -> list[str]:
-    """How far back it goes, commits that changed nothing, and commits that cannot be read."""
+    """Return how far back the history goes, commits without a change, and unreadable commits."""
     lines = []
     if not history.has_newest:
         lines.append(
@@ -134,7 +134,7 @@ def _remarks(history: ProtocolHistory) -> list[str]:
 
 
 def event_fields(event: Event) -> dict[str, Any]:
-    """One event as JSON; `protocol_before` is null where nothing older is known."""
+    """Return one event as JSON; `protocol_before` is null if no older commit is known."""
     return {
         "version": event.version,
         "timestamp": format_timestamp(event.timestamp),

@@ -1,4 +1,4 @@
-"""`inspect`'s results: one section for each table, and the report that writes them."""
+"""The results of `inspect`: one section for each table, and the report that writes them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _WRITERS = ("Writer", "Operation", "Commits", "Every", "Last")
 
 
 class InspectionReport:
-    """Takes one result after the other; JSON and HTML have to wait for the last one."""
+    """Writes results as they arrive; JSON and HTML are written after the last one."""
 
     def __init__(
         self,
@@ -70,13 +70,13 @@ class InspectionReport:
 
             fields: dict[str, Any] = {"tables": [table_fields(result)]}
             if self._total is not None:
-                # A file that is cut between two lines is still lines of JSON.
+                # A file that is cut off between two lines is still valid JSON lines.
                 fields["part"] = {"number": len(self._results), "of": self._total}
             line = json_text("inspect", fields, line=True, complete=_complete(result))
             self._file.write(line)
 
     def close(self) -> None:
-        """Render what had to wait, and the summary of several tables."""
+        """Render the deferred results, and the summary of several tables."""
         if self._writer is not None:
             if self._summary and len(self._results) > 1:
                 self._writer.write(_summary(self._results))
@@ -94,7 +94,7 @@ class InspectionReport:
 
 
 def inspection_document(results: Sequence[Inspection | Unreadable]) -> Document:
-    """Return every table's section on one page."""
+    """Return the sections of all tables on one page."""
     names = [r.table if isinstance(r, Unreadable) else r.state.table for r in results]
     title = names[0] if len(names) == 1 else f"{len(names):,} tables"
     unread = sum(isinstance(result, Unreadable) for result in results)
@@ -107,7 +107,7 @@ def inspection_document(results: Sequence[Inspection | Unreadable]) -> Document:
 
 
 def inspection_section(result: Inspection | Unreadable, anchor: str) -> Section:
-    """Return everything about one table."""
+    """Return the section for one table."""
     if isinstance(result, Inspection):
         return Section(anchor, result.state.table, list(_blocks(result)))
     problem = problem_block(result.error, complete=False)
@@ -118,7 +118,7 @@ def inspection_section(result: Inspection | Unreadable, anchor: str) -> Section:
 
 
 def activity_blocks(activity: Activity | TableError) -> Iterator[Block]:
-    """Yield who writes the table, how often, and when it is quiet."""
+    """Yield the writers of a table, how often they commit, and the idle hours."""
     from deltaproto.render.activity import sentences, writer_rows
 
     if not isinstance(activity, TableError) and activity.writers:

@@ -1,4 +1,4 @@
-"""Inspections as JSON: the shape of `inspect --format json`."""
+"""Inspections as JSON: the output of `inspect --format json`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from deltaproto.render.interface import error_fields
 
 
 def table_fields(result: Inspection | Unreadable) -> dict[str, Any]:
-    """One entry of `tables`."""
+    """Return one entry of `tables`."""
     if isinstance(result, Unreadable):
         return _unreadable(result)
     subject, state = result.subject, result.state
@@ -58,7 +58,7 @@ def table_fields(result: Inspection | Unreadable) -> dict[str, Any]:
 
 
 def protocol_fields(protocol: Protocol) -> dict[str, Any]:
-    """A protocol as stored: lists sorted, null where the log has none."""
+    """Return a protocol as stored: lists sorted, null where the log has no list."""
     return {
         "minReaderVersion": protocol.min_reader_version,
         "minWriterVersion": protocol.min_writer_version,
@@ -68,7 +68,7 @@ def protocol_fields(protocol: Protocol) -> dict[str, Any]:
 
 
 def isolation_fields(level: Isolation, rows: RowLevelSupport, reason: str) -> dict[str, Any]:
-    """The declared level, what each engine makes of it, and row-level concurrency."""
+    """Return the declared level, each engine's effective level, and row-level concurrency."""
     return {
         "declared": level.declared,
         "effective": {
@@ -91,7 +91,7 @@ def _at_least(result: Inspection) -> dict[str, Any]:
 
 
 def feature_fields(state: FeatureState) -> dict[str, Any]:
-    """One feature of one table with its layers."""
+    """Return one feature of one table with its layers."""
     feature = state.feature
     return {
         "name": state.name,
@@ -117,7 +117,7 @@ def _on_table(fields: dict[str, Any], kept_by: tuple[str, ...]) -> dict[str, Any
 
 
 def drop_fields(drop: DropBehavior) -> dict[str, Any]:
-    """What DROP FEATURE does; `delta_spark` null: no release can drop it."""
+    """Return the behavior of DROP FEATURE; `delta_spark` null: no version can drop the feature."""
     return {
         "delta_spark": drop.delta_spark,
         "databricks": drop.databricks,
@@ -128,7 +128,7 @@ def drop_fields(drop: DropBehavior) -> dict[str, Any]:
 
 
 def finding_fields(finding: Finding) -> dict[str, Any]:
-    """One finding; the optional members only where they say something."""
+    """Return one finding; optional members are omitted if empty."""
     fields: dict[str, Any] = {
         "rule": finding.rule,
         "severity": str(finding.severity),

@@ -1,4 +1,4 @@
-"""A JSON array on its way into a document that need not fit into memory."""
+"""A JSON array that is written into a document without having to fit into memory."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ _ENTRY = ",\n    "
 
 
 class JsonArraySpool:
-    """Entries, encoded already and without indentation, which would take ten times as long."""
+    """Entries encoded in advance, without indentation, which would take ten times as long."""
 
     def __init__(self) -> None:
         self._file = tempfile.SpooledTemporaryFile(_BYTES, "w+", encoding="ascii")  # noqa: SIM115
 
     def add(self, *entries: str) -> None:
-        """Entries as JSON texts."""
+        """Add entries as JSON texts."""
         self._file.write(
             "".join([_ENTRY + entry for entry in entries]).replace(*NEUTRALIZED_COMMAND)
         )
 
     def close(self, name: str, file: IO[str]) -> None:
-        """Write the array as the next property of a document that is open."""
+        """Write the array as the next property of an open document."""
         file.write(f',\n  "{name}": [')
         self._file.seek(len(","))
         shutil.copyfileobj(self._file, file, _COPIED)
@@ -35,5 +35,5 @@ class JsonArraySpool:
 
 
 def open_envelope(command: str, *, complete: bool) -> str:
-    """The envelope of a document, open for more properties."""
+    """Return the envelope of a document, open for more properties."""
     return dump_json(envelope(command, {}, complete=complete))[: -len("\n}")]

@@ -28,10 +28,10 @@ def write_junit(
 ) -> None:
     """Write a suite for each table, as soon as the table is known.
 
-    A finding is a test case: it fails from `fail_on` on and passes below, a suppressed one is
-    skipped. A table without findings is a case that passes, one without a whole answer has a
-    case with an error. A last suite says how many findings have no case, if any (`hidden`).
-    The XML is ASCII, so that it is right in every encoding of `file`.
+    A finding is a test case: it fails at severity `fail_on` or higher and passes below; a
+    suppressed one is skipped. A table without findings is a case that passes. A table with an
+    incomplete result has a case with an error. A last suite has the number of findings without a
+    case, if any (`hidden`). The XML is ASCII, so that it is valid in every encoding of `file`.
     """
     from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
@@ -77,7 +77,7 @@ class _Suite:
         self._cases: list[Element] = []
 
     def element(self) -> Element:
-        """The suite with its counts."""
+        """Return the suite with its counts."""
         from xml.etree.ElementTree import Element
 
         for finding in self._report.findings:
@@ -118,7 +118,7 @@ class _Suite:
     def _case(self, class_name: str, name: str, *about: str) -> Element:
         from xml.etree.ElementTree import Element
 
-        # GitLab and Jenkins know a case by its class and name alone, without the suite.
+        # GitLab and Jenkins identify a case by its class and name alone, without the suite.
         wanted = _line(f"{name}: {', '.join((self._report.table, *about))}")
         unique, number = wanted, 1
         while unique in self._taken:
@@ -145,5 +145,5 @@ def _line(text: str) -> str:
 
 
 def _text(text: str) -> str:
-    """`text` in the characters of XML 1.0 (section 2.2)."""
+    """Return `text` with only the characters of XML 1.0 (section 2.2)."""
     return _NO_XML.sub("\ufffd", encodable(escape_control_chars(text)))

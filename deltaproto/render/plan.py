@@ -1,4 +1,4 @@
-"""The plans of one call in each format."""
+"""The plans of one run in each format."""
 
 from __future__ import annotations
 
@@ -18,19 +18,20 @@ _PIPED_WIDTH = 100
 
 
 class Script(StrEnum):
-    """What `--script` takes."""
+    """Values of `--script`."""
 
     SQL = "sql"
 
 
 class PlanReport:
-    """Plans as they come.
+    """Writes plans as they arrive.
 
-    One table's plan is the JSON document itself; of many, the document lists them with a summary.
+    For one table, the plan is the JSON document itself; for several, the document lists the plans
+    with a summary.
 
     Args:
         now: seconds since the epoch, from which waits are counted.
-        many: several tables may come.
+        many: whether there may be several tables.
     """
 
     def __init__(
@@ -59,7 +60,7 @@ class PlanReport:
             self._text = BlockWriter(format, file, color=color, piped_width=_PIPED_WIDTH)
 
     def add(self, plan: Plan) -> None:
-        """One plan."""
+        """Add one plan."""
         self._complete = self._complete and plan.complete
         self._summary.add(plan)
         if self._script is not None:
@@ -76,7 +77,7 @@ class PlanReport:
             self._entry(plan_fields(plan, self._now), complete=plan.complete)
 
     def add_error(self, table: str, error: TableError) -> None:
-        """A table that could not be planned."""
+        """Add a table that could not be planned."""
         self._complete = False
         self._summary.add_unreadable()
         if self._script is not None:
@@ -94,7 +95,7 @@ class PlanReport:
             self._entry({"table": table, "error": error_fields(error)}, complete=False)
 
     def close(self) -> None:
-        """What comes after the last table."""
+        """Write the summary and the JSON document after the last table."""
         if self._text is not None:
             if self._summary.tables > 1:
                 from deltaproto.render.plan_section import summary_blocks

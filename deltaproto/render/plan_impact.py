@@ -1,4 +1,4 @@
-"""Who is hit by a plan, gathered over its steps."""
+"""The writers and readers affected by a plan, over all its steps."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from deltaproto.planning.plan import Plan, StreamEffect
 
 
 def hits(plan: Plan) -> Iterable[tuple[str, list[tuple[str, str]]]]:
-    """Who is hit by which steps: writers by exception, then streams."""
+    """Yield who is affected by which steps: writers by exception, then streams."""
     groups: dict[str, dict[tuple[str, str], dict[str, list[str]]]] = {"writer": {}, "step": {}}
     streams: dict[StreamEffect, dict[str, list[str]]] = {}
     for step in plan.steps:
@@ -40,7 +40,7 @@ _EFFECTS = {
 
 
 def _gathered(where: dict[str, list[str]]) -> str:
-    """Exceptions by the steps that cause them: `A and B in s1; C in s2, s3`."""
+    """Group exceptions by the steps that cause them: `A and B in s1; C in s2, s3`."""
     by_steps: dict[str, list[str]] = {}
     for exception, steps in where.items():
         by_steps.setdefault(", ".join(dict.fromkeys(steps)), []).append(exception)

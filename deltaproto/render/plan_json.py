@@ -15,7 +15,7 @@ _HOUR = 3600
 
 
 def plan_fields(plan: Plan, now: float) -> dict[str, Any]:
-    """One plan; `now` (seconds since the epoch) is when it is carried out at the earliest."""
+    """Return one plan; `now` (seconds since the epoch) is its earliest execution time."""
     print_ = plan.fingerprint
     fields: dict[str, Any] = {
         "plan_id": plan_id(plan),
@@ -96,14 +96,15 @@ def _outcome(found: CellOutcome) -> dict[str, Any]:
 
 
 def cost_fields(cost: Cost) -> dict[str, int]:
-    """The members in the order in which plans are compared."""
+    """Return the members in the order in which plans are compared."""
     return dict(cost._asdict())
 
 
 def moments(steps: Iterable[Step], now: float) -> list[tuple[float | None, float | None]]:
-    """For each step its earliest time (of a wait, its end), and before when it deletes history.
+    """Return for each step its earliest time and the time before which it deletes history.
 
-    Seconds since the epoch; None: at once, or nothing is deleted.
+    Both are seconds since the epoch. The earliest time is None if the step can run at once; for a
+    wait, it is the end of the wait. The second time is None if nothing is deleted.
     """
     found: list[tuple[float | None, float | None]] = []
     waited = 0.0
@@ -117,7 +118,7 @@ def moments(steps: Iterable[Step], now: float) -> list[tuple[float | None, float
 
 
 def stamp(seconds: float | None) -> str | None:
-    """A time as RFC 3339, in UTC."""
+    """Return a time as RFC 3339, in UTC."""
     if seconds is None:
         return None
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))

@@ -1,4 +1,4 @@
-"""Plans as a document: the same in Markdown and HTML. Its chapters are those of a runbook."""
+"""Plans as a document, with the same content in Markdown and HTML and the chapters of a runbook."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ from deltaproto.render.terminal import single_line
 def plan_document(
     plans: Sequence[Plan], unplanned: Sequence[tuple[str, str]], now: float
 ) -> Document:
-    """What the plans do, to whom, and what else could be done.
+    """Return the effects of the plans, who is affected, and the alternatives.
 
     Args:
-        unplanned: tables and why there is no plan for them.
+        unplanned: tables without a plan, with the error.
         now: seconds since the epoch, from which waits are counted.
     """
     say = phrases("en")

@@ -18,7 +18,7 @@ from deltaproto.sql.quoting import SUBSTITUTION, has_variable
 
 
 def write_script(plan: Plan, file: IO[str], now: float) -> None:
-    """The statements of one plan; everything else is a comment."""
+    """Write the statements of one plan; everything else is a comment."""
 
     def comment(text: str) -> None:
         # A line feed in a name must not end the comment.
@@ -70,15 +70,15 @@ def write_script(plan: Plan, file: IO[str], now: float) -> None:
 
 
 def is_complete(plan: Plan) -> bool:
-    """Whether the script holds every statement of the plan."""
+    """Return True if the script contains every statement of the plan."""
     return all(is_plain(plan, step) for step in plan.steps)
 
 
 def is_plain(plan: Plan, step: Step) -> bool:
-    """Whether a statement can be shown as it is, to be copied.
+    """Return True if a statement can be shown verbatim, for copying.
 
-    Terminals and CI systems, which obey what begins a line, read scripts. Only a statement of the
-    user's own has line feeds that no name brought.
+    Scripts are read by terminals and CI systems, which interpret what begins a line. Only a
+    statement typed by the user may contain line feeds that do not come from a name.
     """
     if step.sql is None or single_line(step.sql) == step.sql:
         return True

@@ -1,4 +1,4 @@
-"""One plan as a section of a document, in brief: what it changes, its steps, and whom they hit."""
+"""One plan as a short section of a document: its changes, its steps, and who is affected."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _SHOWN_REASONS = 10
 
 
 def plan_section(plan: Plan, now: float) -> Section:
-    """Return what a plan does to one table.
+    """Return the effects of a plan on one table.
 
     Args:
         now: seconds since the epoch, from which waits are counted.
@@ -49,7 +49,7 @@ def plan_section(plan: Plan, now: float) -> Section:
 
 
 def unplanned_section(table: str, error: TableError) -> Section:
-    """Return why there is no plan for a table."""
+    """Return the reason why a table has no plan."""
     problem = problem_block(error, complete=False)
     return Section("", table, [] if problem is None else [problem])
 

@@ -1,4 +1,4 @@
-"""What many plans come to together."""
+"""Totals over many plans."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from deltaproto.planning.plan import Plan
 
 
 class Summary:
-    """Counts over plans."""
+    """The totals over plans."""
 
     def __init__(self) -> None:
         self.tables = self.with_steps = self.nothing_to_do = self.blocked = self.unreadable = 0
         self.waits = 0
-        """plans that wait for history to grow old"""
+        """plans that wait for retention periods"""
         self.longest_wait_hours = 0.0
         self.irreversible = 0
         """plans with a point of no return"""
@@ -25,15 +25,15 @@ class Summary:
         self.truncating = 0
         """plans that delete history"""
         self.commits = 0
-        """of all plans together, at most"""
+        """commits of all plans together, at most"""
         self.reasons: Counter[tuple[str, str]] = Counter()
-        """feature (or nothing) and reason of what is blocked, by table"""
+        """number of tables by feature (may be empty) and reason why the plan is blocked"""
         self.gained: Counter[tuple[str, str]] = Counter()
-        """client and access: tables that it can use afterwards, and not before"""
+        """number of tables that become usable, by client and access"""
         self.lost: Counter[tuple[str, str]] = Counter()
 
     def add(self, plan: Plan) -> None:
-        """One more plan."""
+        """Add one plan."""
         self.tables += 1
         self.with_steps += bool(plan.steps)
         self.blocked += bool(plan.blocked)
@@ -51,12 +51,12 @@ class Summary:
         self.lost.update((c.client, str(c.access)) for c in changed if is_worse(c))
 
     def add_unreadable(self) -> None:
-        """One more table that could not be planned."""
+        """Add one table that could not be planned."""
         self.tables += 1
         self.unreadable += 1
 
     def fields(self) -> dict[str, Any]:
-        """As JSON shows it."""
+        """Return the totals as JSON."""
         return {
             "tables": self.tables,
             "with_steps": self.with_steps,

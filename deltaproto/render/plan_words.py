@@ -1,4 +1,4 @@
-"""What plans cost, in words."""
+"""Phrases for the cost of plans."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WHICH = {
 
 
 def cost_text(cost: Cost, steps: Sequence[Step]) -> str:
-    """Commits, waits, rewritten files and history of some steps together."""
+    """Return the commits, waits, rewritten files and history of some steps together."""
     hours = sum(step.wait_hours for step in steps)
     waits = f"{cost.waits} wait{'' if cost.waits == 1 else 's'} of {duration(hours)}"
     parts = [
@@ -33,7 +33,7 @@ def cost_text(cost: Cost, steps: Sequence[Step]) -> str:
 
 
 def rewrites_text(step: Step) -> str:
-    """The files that a step writes anew."""
+    """Return the files that a step rewrites."""
     which = _WHICH[step.rewrites.which]
     if step.rewrites.files is None or step.rewrites.bytes is None:
         return f"{which}; their number was not looked at"
@@ -41,12 +41,12 @@ def rewrites_text(step: Step) -> str:
 
 
 def wait_text(step: Step, end: str | None) -> str:
-    """How long a step waits and why, with the time at which it is over."""
+    """Return how long a step waits, why, and when the wait ends."""
     return f"{duration(step.wait_hours)}, by {step.setting}; if begun now, over at {end}"
 
 
 def size(number: int) -> str:
-    """Bytes as people read them."""
+    """Return a number of bytes in a readable unit."""
     value = float(number)
     for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
         if value < 1024 or unit == "TiB":

@@ -9,7 +9,7 @@ from deltaproto.render.interface import Format, json_text
 
 
 def write_rules(rules: tuple[Rule, ...], format_: Format, file: IO[str], *, color: bool) -> None:
-    """All rules, a line each."""
+    """Write all rules, one per line."""
     match format_:
         case Format.JSON:
             payload = {"rules": [_fields(rule) for rule in rules]}
@@ -39,7 +39,7 @@ def write_rules(rules: tuple[Rule, ...], format_: Format, file: IO[str], *, colo
 
 
 def write_rule(rule: Rule, page: str, format_: Format, file: IO[str], *, color: bool) -> None:
-    """One rule with its page."""
+    """Write one rule with its page."""
     title = f"{rule.id} {rule.name} ({rule.severity})"
     match format_:
         case Format.JSON | Format.JSONL:

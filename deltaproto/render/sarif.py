@@ -37,15 +37,14 @@ def write_sarif(
     summary: Callable[[], Mapping[str, Any]] = dict,
     compared: bool = False,
 ) -> None:
-    """Write one run, a result a line, each as soon as its table is known.
+    """Write one run with one result per line, each as soon as its table is known.
 
-    `rules` are the rules that were run; `started_at` is the time of their start, in UTC as RFC
-    3339 has it; `summary` gives the totals. `compared`: each result says whether the baseline has
-    it. Only the tables without a whole answer are remembered
-    until the end.
+    `rules` are the rules that were evaluated; `started_at` is their start time, in UTC as
+    RFC 3339; `summary` has the totals. `compared`: each result records whether it is in the
+    baseline. Only tables with an incomplete result are kept in memory until the end.
 
     Every result is written. GitHub refuses a run of more than 25,000 results, or a file of more
-    than 10 MB compressed: check such a fleet in several calls.
+    than 10 MB compressed: check such a fleet in several runs.
     """
     driver = {
         "name": "deltaproto",
@@ -93,13 +92,13 @@ def _rule(rule_page: RulePage) -> dict[str, Any]:
 
 
 def _summary(page: str) -> str:
-    # GitHub takes 1,024 characters of a full description, which are fewer than a page has.
+    # GitHub accepts 1,024 characters of a full description, fewer than a page has.
     head, _, rest = page.partition("\n## What it does\n")
     return " ".join((rest.partition("\n## ")[0] or head).split())
 
 
 def _results(report: Report, indices: dict[str, int]) -> Iterator[tuple[dict[str, Any], bool]]:
-    """Each result, and whether the baseline has it."""
+    """Yield each result, and whether it is in the baseline."""
     for finding in report.findings:
         yield _result(report, finding, indices, []), finding.known
     for suppressed in report.suppressed:
@@ -127,10 +126,10 @@ def _result(
         "level": _LEVELS[finding.severity],
         "message": _message(advice(finding._replace(known=False))),
         "locations": [_location(report)],
-        # The second name is the only one that GitHub reads. Without it two findings about one
-        # table are the same alert.
+        # GitHub reads only the second name. Without it, two findings about one table are the same
+        # alert.
         "partialFingerprints": {FINGERPRINT: identity, "primaryLocationLineHash": identity},
-        # SARIF 2.1.0, 3.27.23: all results of a run have this array, or none has it.
+        # SARIF 2.1.0, 3.27.23: either all results of a run have this array, or none does.
         "suppressions": suppressions,
         "properties": {name: value for name, value in extra.items() if value is not None},
     }
@@ -157,8 +156,8 @@ def _notification(report: Report, found: Problem) -> dict[str, Any]:
 
 
 def _message(text: str) -> dict[str, str]:
-    # SARIF 2.1.0, 3.11.6: `[text](target)` in a plain message is a link. A space undoes it, where
-    # a backslash would be undone by another one in front of it.
+    # SARIF 2.1.0, 3.11.6: `[text](target)` in a plain message is a link. A space prevents that; a
+    # backslash would be canceled by another one in front of it.
     return {"text": text.replace("](", "] (")}
 
 
@@ -166,7 +165,7 @@ def _location(report: Report) -> dict[str, Any]:
     return {
         "physicalLocation": {
             "artifactLocation": {"uri": _uri(report)},
-            # A table has no lines, but GitHub demands a region.
+            # A table has no lines, but GitHub requires a region.
             "region": {"startLine": 1, "startColumn": 1, "endLine": 1, "endColumn": 1},
         },
         "logicalLocations": [{"fullyQualifiedName": report.table}],
@@ -174,9 +173,10 @@ def _location(report: Report) -> dict[str, Any]:
 
 
 def _uri(report: Report) -> str:
-    """The location as a URI, or the table's name as a relative reference of one segment.
+    """Return the location as a URI, or the table's name as a relative reference of one segment.
 
-    Object store URIs come as people wrote them: what is not an escape already becomes one.
+    Object store URIs are used as typed by the user; characters that are not yet escaped become
+    escapes.
     """
     scheme = _SCHEME.match(report.location or "")
     if report.location is None or scheme is None:

@@ -1,4 +1,4 @@
-"""Plans that are kept as files, so that a call after a crash takes up the very same plan."""
+"""Saved plan files, so that a run after a crash resumes exactly the same plan."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from deltaproto.render.plan_json import plan_fields
 
 
 def save_plan_file(plan: Plan, path: str) -> None:
-    """Write a plan as the planning commands do, as a whole or not at all; waits count from now.
+    """Write a plan atomically, in the format of the planning commands; waits count from now.
 
     Raises:
-        UsageError: when it cannot be written.
+        UsageError: if it cannot be written.
     """
     fields = plan_fields(plan, time.time())
     text = dump_json(envelope(plan.command, fields, complete=plan.complete)) + "\n"

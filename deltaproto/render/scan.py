@@ -1,4 +1,4 @@
-"""What `scan` says at its end, in each format."""
+"""The final output of `scan` in each format."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ _LONG = 160
 
 
 class ScanFormat(StrEnum):
-    """What `--format` of `scan` takes."""
+    """Values of `--format` of `scan`."""
 
     TEXT = "text"
     JSON = "json"
 
 
 class Afterwards(NamedTuple):
-    """What the inventory answers once the scan is in it."""
+    """Facts read from the inventory after the scan was added."""
 
     policy: PolicyTally | None = None
     pair: ScanPair | None = None
     drift: DriftCounts | None = None
-    """since the scan before it of the same roots; None where there is none"""
+    """changes since the previous scan of the same roots; None if there is no such scan"""
     forgotten: Sequence[str] = ()
-    """ids of old scans that are no longer in the inventory"""
+    """ids of old scans that were deleted from the inventory"""
 
 
 def write_scan(
@@ -50,7 +50,7 @@ def write_scan(
     *,
     color: bool,
 ) -> None:
-    """The summary of one scan."""
+    """Write the summary of one scan."""
     if format_ is ScanFormat.JSON:
         complete = not scan.tally.errors and not scan.tally.incomplete
         document = envelope("scan", scan_fields(scan, after, inventory), complete=complete)
@@ -63,7 +63,7 @@ def write_scan(
 
 
 def scan_fields(scan: ScanResult, after: Afterwards, inventory: str | None) -> dict[str, Any]:
-    """A scan's counts."""
+    """Return the counts of a scan as JSON."""
     tally = scan.tally
     return {
         "scan_id": scan.scan_id,
@@ -225,7 +225,7 @@ def _findings(title: str, rules: Counter[tuple[str, str]], out: Painter) -> None
 
 
 def _clients(tally: PolicyTally, out: Painter) -> None:
-    """How many tables each client can use, a bar for each way to use them."""
+    """Print the number of tables that each client can use, with one bar per client and access."""
     by_use: dict[tuple[str, str], Counter[str]] = {}
     for (client, access, verdict), count in tally.verdicts.items():
         by_use.setdefault((client, access), Counter())[verdict] += count
@@ -245,9 +245,9 @@ def _clients(tally: PolicyTally, out: Painter) -> None:
 
 
 def _examples(tally: PolicyTally, out: Painter) -> None:
-    """The first finding of each rule that is an error, and of each on the policy itself."""
+    """Print the first error of each rule, and its first finding on the policy itself."""
     for table, rule, message in tally.first:
-        # A finding on the policy names its place.
+        # The message of a finding on the policy already contains its location.
         said = message
         if table not in message:
             said = f"{table}: {textwrap.shorten(message, _LONG, placeholder=' …')}"

@@ -1,4 +1,4 @@
-"""Plain text with a little colour, without rich: for outputs of thousands of tables."""
+"""Plain text with some color, without rich: for outputs of thousands of tables."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _NARROWEST = 20
 
 
 class Painter:
-    """Writes lines to one file, in color only where a terminal shows it.
+    """Writes lines to one file, in color only on a terminal.
 
-    `width` is the number of columns that folded texts take; `folds` says whether somebody asked for
-    it, as a terminal does. Lines that are not folded can be searched.
+    `width` is the number of columns of wrapped texts. `folds` is True if a terminal or COLUMNS sets
+    the width. Lines that are not wrapped can be searched.
     """
 
     def __init__(self, file: IO[str], *, color: bool, piped_width: int = _WIDTH) -> None:
@@ -34,19 +34,19 @@ class Painter:
         self.width = columns if self.folds else piped_width
 
     def paint(self, text: str, *codes: str) -> str:
-        """`text` in colour; the text is made inert first."""
+        """Return `text` in color, with control characters escaped first."""
         safe = single_line(text)
         return f"\033[{';'.join(codes)}m{safe}\033[0m" if self._paints and codes else safe
 
     def line(self, text: str = "") -> None:
-        """A line that is painted already."""
+        """Write a line that already contains its colors."""
         shown = neutralize_lines(text) + "\n"
         if self._recorded is not None:
             self._recorded.append(shown)
         self._file.write(shown)
 
     def recorded(self, write: Callable[[], None]) -> str:
-        """Return the lines that `write` writes, for `again`."""
+        """Return the lines that `write` writes, so that `again` can repeat them."""
         self._recorded = []
         write()
         lines, self._recorded = self._recorded, None
@@ -65,10 +65,10 @@ class Painter:
         lead: int | None = None,
         break_words: bool = False,
     ) -> None:
-        """A text that folds at the width, after `first`, its other lines after `rest`.
+        """Write a text wrapped at the width; `first` and `rest` are the prefixes of its lines.
 
         Args:
-            lead: columns that `first` takes, where that is more than `rest` does.
+            lead: columns that `first` occupies, if more than those of `rest`.
         """
         indent = " " * len(first) if rest is None else rest
         more = 0 if lead is None else max(lead - len(indent), 0)
@@ -90,18 +90,18 @@ def _columns() -> int:
 
 
 def single_line(text: str) -> str:
-    """One line that terminals and CI systems show and do not obey."""
+    """Return one line that terminals and CI systems show without interpreting it."""
     return neutralize_lines(escape_control_chars(text.replace("\n", "\\n")))
 
 
 def truncate_list(names: Sequence[str], most: int) -> str:
-    """The first names with commas, and how many there are besides."""
+    """Join the first names with commas, followed by the number of omitted names."""
     more = len(names) - most
     return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def run_length(items: Iterable[str]) -> str:
-    """Equal neighbours counted: `A, 3 x B, C`."""
+    """Merge equal adjacent items: `A, 3 x B, C`."""
     found: list[tuple[str, int]] = []
     for item in items:
         if found and found[-1][0] == item:
@@ -112,7 +112,7 @@ def run_length(items: Iterable[str]) -> str:
 
 
 def duration(hours: float) -> str:
-    """Hours as people say them, rounded up to a minute: `24 h`, `3 h 20 min`, `30 d`."""
+    """Return hours as text, rounded up to a minute: `24 h`, `3 h 20 min`, `30 d`."""
     minutes = -(-round(hours * 3600) // 60)
     days, rest = divmod(minutes, 24 * 60)
     if days > 2:

@@ -1,4 +1,4 @@
-"""Who can use a table, in rows for text, Markdown and JSON."""
+"""Which clients can use a table, in rows for text, Markdown and JSON."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ UNDECLARED = (
 def rows(
     usability: Sequence[Usability], *, every_version: bool
 ) -> tuple[list[str], list[list[str]]]:
-    """The headings, and one row for each client and path, or one for each span of versions."""
+    """Return the headings, and one row for each client and path, or for each span of versions."""
     accesses = list(dict.fromkeys(str(each.access) for each in usability))
     if every_version:
         return ["client", "access", "versions", "verdict", "decided by"], list(_spans(usability))
@@ -65,7 +65,7 @@ def _spans(usability: Iterable[Usability]) -> Iterator[list[str]]:
 
 
 def _versions(spans: Sequence[VersionSpan], number: int) -> str:
-    """The versions of a span, from its first to before the first of the next."""
+    """Return the versions of a span: from its first to before the first of the next span."""
     first = spans[number].first
     end = spans[number + 1].first if number + 1 < len(spans) else None
     if first is None:
@@ -74,7 +74,7 @@ def _versions(spans: Sequence[VersionSpan], number: int) -> str:
 
 
 def usability_fields(each: Usability) -> dict[str, Any]:
-    """One client, path and access as JSON, without its table."""
+    """Return one client, path and access as JSON, without its table."""
     return {
         "client": each.client.id,
         "path": each.path,

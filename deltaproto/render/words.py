@@ -1,4 +1,4 @@
-"""Wording that the text and Markdown renderers share."""
+"""Phrases that the text and Markdown renderers share."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ YES_NO = {True: "yes", False: "no", None: "?"}
 
 
 def scheme(protocol: Protocol) -> str:
-    """Whether the protocol is a legacy pair or uses lists, and which lists are there."""
+    """Return whether the protocol is a legacy pair or has feature lists, and which lists exist."""
     if not protocol.uses_table_features:
         return "legacy version numbers, no feature lists"
     if protocol.reader_features is None:
@@ -31,7 +31,7 @@ def scheme(protocol: Protocol) -> str:
 
 
 def lowest(inspection: Inspection) -> str:
-    """Whether normalisation alone would lower the protocol."""
+    """Return the lowest equivalent protocol, and whether normalization alone would lower it."""
     low = inspection.subject.lowest
     protocol = inspection.state.protocol
     if low is None:
@@ -45,15 +45,15 @@ def lowest(inspection: Inspection) -> str:
 
 
 def source(state: FeatureState) -> str:
-    """How the feature comes to be supported."""
+    """Return how the feature is supported: listed or implied."""
     return "listed" if state.listed else "implied"
 
 
 def droppable(feature: Feature, kept_by: tuple[str, ...] = ()) -> str:
-    """Since which delta-spark the feature can be dropped, with a mark for each price.
+    """Return the first delta-spark that can drop the feature, with a mark for each cost.
 
     Args:
-        kept_by: features of the table that keep it from being dropped.
+        kept_by: features of the table that prevent the drop.
     """
     drop = feature.drop
     if feature.status is FeatureStatus.UNKNOWN:
@@ -67,7 +67,7 @@ def droppable(feature: Feature, kept_by: tuple[str, ...] = ()) -> str:
 
 
 def isolation(found: Isolation) -> str:
-    """Declared level, and what it comes to with each engine."""
+    """Return the declared level and its effect in each engine."""
     levels: dict[str, list[str]] = {}
     for engine in WriterEngine:
         level = found.effective[engine]
@@ -79,7 +79,7 @@ def isolation(found: Isolation) -> str:
 
 
 def at_least(found: Iterable[Usability], access: Access) -> str:
-    """The versions that an access requires, engine by engine."""
+    """Return the versions that an access requires, for each engine."""
     since, every, never = [], [], []
     for each in found:
         name, last = ENGINES[each.client.id], each.newest
@@ -97,7 +97,7 @@ def at_least(found: Iterable[Usability], access: Access) -> str:
 
 
 def columns(names: tuple[str, ...] | None) -> str:
-    """Column names, `none`, or `?` when the reader could not see them."""
+    """Return column names, `none`, or `?` if the reader could not determine them."""
     if names is None:
         return "?"
     return ", ".join(names) or "none"

@@ -86,7 +86,7 @@ def require_java(minimum: int = SPARK_4_MINIMUM) -> int:
     """Return the major version of the installed Java if it is recent enough.
 
     Raises:
-        EngineError: says what to install.
+        EngineError: names what to install.
     """
     found = java_version()
     how = (

@@ -43,7 +43,7 @@ def connect_session(sql: Any, settings: SparkSettings) -> SparkSession:
         _limit_retries(session, CONNECT_GONE_SECONDS)
         _ = session.version
         with contextlib.suppress(Exception):
-            # If the server refuses this, `as_written` also refuses before it sends a statement.
+            # If the server refuses, so does `without_substitution`, before any statement is sent.
             session.conf.set(SUBSTITUTION, "false")
         configure_stores(session, settings)
     except EngineError:
@@ -160,7 +160,7 @@ class ConnectServer(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """The URL without its parameters, which may contain a token."""
+        """Return the URL without its parameters, which may contain a token."""
         return f"{_SCHEME}{self.host}:{self.port}"
 
 

@@ -1,1 +1,1 @@
-"""What changed between two scans of an inventory."""
+"""Changes between two scans of an inventory."""

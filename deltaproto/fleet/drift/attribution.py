@@ -36,7 +36,7 @@ class CommitAttributor:
     """Reads the logs of tables that changed.
 
     Args:
-        options: storage options as deltalake takes them.
+        options: storage options in deltalake's format.
         seconds: time limit for one table on an object store.
     """
 
@@ -44,7 +44,7 @@ class CommitAttributor:
         self._options, self._seconds = dict(options), seconds
 
     def solve(self, changes: Sequence[Difference], before: ScannedTable | None) -> list[Difference]:
-        """The changes of one table, with the commits that made them where those are found.
+        """Return the changes of one table, with the commits that made them if they are found.
 
         A missing or unreadable log attributes nothing.
         """
@@ -112,7 +112,7 @@ class _TableHistoryState:
         """features that the last commit disabled"""
 
     def after(self, commit: Commit) -> Iterator[tuple[ChangeKind, str | None]]:
-        """The kinds of change that the commit made."""
+        """Yield the kinds of change that the commit made."""
         new, metadata = commit.protocol, commit.metadata
         self.disabled = frozenset()
         if new is not None:

@@ -58,7 +58,7 @@ COMPARED_FIELDS = (
 )
 """Compared columns; `usage` is the use of each feature (`drift.query`).
 
-`code` and `message` apply to a table that could not be read."""
+`code` and `message` apply to an unreadable table."""
 
 
 class ScannedTable(NamedTuple):
@@ -71,23 +71,23 @@ class ScannedTable(NamedTuple):
     code: str | None
     message: str | None
     usage: tuple[str, ...] = ()
-    """features, with `+` in front if they are in use, `-` if they are not, `?` if unknown"""
+    """features, with `+` in front if they are in use, `-` if they are not in use, `?` if unknown"""
     effective: tuple[tuple[str, str | None], ...] = ()
-    """engines with the isolation level in force there"""
+    """engines, with the effective isolation level of each"""
 
     @property
     def levels(self) -> IsolationLevels:
-        """Its isolation levels."""
+        """The isolation levels of the table."""
         return IsolationLevels(self.isolation, dict(self.effective))
 
     @property
     def error(self) -> str:
-        """Why it could not be read."""
+        """The reason why the table could not be read."""
         return f"{self.code}: {self.message}"
 
 
 def unreadable_table(code: str, message: str) -> ScannedTable:
-    """A table that could not be read, or a place that could not be searched."""
+    """Return the state of an unreadable table, or of a place that could not be searched."""
     return ScannedTable(None, None, None, None, code, message)
 
 
@@ -122,7 +122,7 @@ class Difference(NamedTuple):
 
 
 def scanned_table(row: Mapping[str, Any], prefix: str) -> ScannedTable | None:
-    """The table in one scan, from the columns with this prefix; None: no such table.
+    """Return the table in one scan, from the columns with this prefix; None: no such table.
 
     Raises:
         TableError: corrupt-log, when the inventory lacks a feature's row.
@@ -165,7 +165,7 @@ def scanned_table(row: Mapping[str, Any], prefix: str) -> ScannedTable | None:
 def find_differences(
     location: str, table: str, before: ScannedTable | None, now: ScannedTable | None
 ) -> Iterator[Difference]:
-    """Every difference between two scans of a table; None for a scan without the table."""
+    """Yield every difference between two scans of a table; None means a scan without the table."""
 
     def told(
         kind: ChangeKind, old: object = None, new: object = None, feature: str | None = None
@@ -207,7 +207,7 @@ def find_differences(
 
 
 def protocol_differences(old: Protocol, new: Protocol) -> Iterator[tuple[ChangeKind, str | None]]:
-    """The kinds of change between two protocols, with the feature if there is one."""
+    """Yield the kinds of change between two protocols, with the feature if there is one."""
     yield from (
         (ChangeKind.FEATURE_APPEARED, name) for name in sorted(new.supported - old.supported)
     )

@@ -28,7 +28,7 @@ _USAGE = (
     "WHEN feature = 'changeDataFeed' AND NOT enabled THEN '-' "
     "WHEN present THEN '+' WHEN NOT enabled AND NOT present THEN '-' ELSE '?' END, feature)))"
 )
-"""The use of each feature of a table, equivalent to `clients.requirements.used`."""
+"""The use of each feature of a table, equivalent to `clients.requirements.is_used`."""
 
 
 def drift_query(
@@ -38,7 +38,7 @@ def drift_query(
     errors: str = "errors",
     features: str = "features",
 ) -> str:
-    """Query with one row per table that differs between two scans.
+    """Return the query with one row per table that differs between two scans.
 
     Args:
         quote: the engine's quote character for names.
@@ -55,7 +55,7 @@ def drift_query(
         for alias, prefix in (("b", _BEFORE), ("n", _NOW))
         for column in COMPARED_FIELDS
     )
-    # A table with newer commits but no other difference did not change.
+    # A table with newer commits but no other difference counts as unchanged.
     telling = [column for column in COMPARED_FIELDS if column not in ("version", "message")]
     differs = " OR ".join(f"(b.{column} IS DISTINCT FROM n.{column})" for column in telling)
     return (
@@ -108,7 +108,7 @@ class UnreadablePlaces(NamedTuple):
 
 
 def unreadable_by_location(errors: Iterable[Mapping[str, Any]]) -> dict[str, ScannedTable]:
-    """The errors of one scan, by location."""
+    """Return the errors of one scan, by location."""
     return {row["location"]: unreadable_table(row["code"], row["message"]) for row in errors}
 
 
@@ -133,7 +133,7 @@ def differences_of_row(row: Mapping[str, Any], places: UnreadablePlaces) -> Tabl
 def _find_unreadable_parent(
     location: str, places: Mapping[str, ScannedTable]
 ) -> ScannedTable | None:
-    """The error of the nearest folder above, or None."""
+    """Return the error of the nearest folder above, or None."""
     above = location
     while places and "/" in above:
         above = above.rpartition("/")[0]
@@ -149,7 +149,7 @@ _NEEDED = (Inventory.TABLES, Inventory.ERRORS, Inventory.FEATURES)
 def find_drift(
     questions: LocalInventoryQueries, pair: ScanPair, detective: CommitAttributor | None
 ) -> Iterator[Difference]:
-    """Every change between the two scans, by location.
+    """Yield every change between the two scans, by location.
 
     Args:
         detective: finds the commits in the tables' logs; None: skip this.

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @cache
 def drift_schema() -> pa.Schema:
-    """The columns of a table of changes."""
+    """Return the columns of a table of changes."""
     import pyarrow as pa
 
     text, number = pa.string(), pa.int64()
@@ -41,7 +41,7 @@ def drift_schema() -> pa.Schema:
 
 
 def differences_batch(changes: Iterable[Difference]) -> pa.RecordBatch:
-    """The rows of some changes."""
+    """Return the rows of some changes."""
     import pyarrow as pa
 
     columns: list[list[Any]] = [[] for _ in drift_schema()]

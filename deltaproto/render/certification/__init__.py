@@ -1,1 +1,1 @@
-"""What was measured of a client, in each format."""
+"""The measurement of a client, in each format."""

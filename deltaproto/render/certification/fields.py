@@ -9,7 +9,7 @@ from deltaproto.render.certification.words import Certified, counts
 
 
 def certified_fields(certified: Certified) -> dict[str, Any]:
-    """The payload of `certify`."""
+    """Return the JSON payload of `certify`."""
     measured = certified.measured
     return {
         "client": measured.client,

@@ -1,4 +1,4 @@
-"""A measurement as a document: the same in Markdown and HTML."""
+"""A measurement as a document, with the same content in Markdown and HTML."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from deltaproto.render.document import (
 
 
 def certification_document(certified: Certified) -> Document:
-    """The whole report."""
+    """Return the whole report as a document."""
     measured = certified.measured
     sections = [
         Section("summary", "Summary", list(_summary(certified))),

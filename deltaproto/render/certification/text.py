@@ -1,4 +1,4 @@
-"""A measurement on a terminal: what is not right in two grids, and each wrong answer."""
+"""A measurement as terminal text: two grids of tables with problems, and every wrong result."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _HEADS = {
 
 
 def print_certified(console: DataConsole, certified: Certified) -> None:
-    """The whole answer."""
+    """Print the whole report."""
     measured = certified.measured
     console.print(Text(f"{measured.name}: {told(measured.cells)}", style="bold"), "")
     if len(measured.cells) == 1:

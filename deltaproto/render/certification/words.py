@@ -1,4 +1,4 @@
-"""How outcomes are said, and the command that shows one of them again."""
+"""Phrases for outcomes, and the commands that reproduce one cell."""
 
 from __future__ import annotations
 
@@ -36,38 +36,38 @@ MEANINGS: Mapping[MeasuredOutcome, str] = {
 
 
 class Certified(NamedTuple):
-    """All that a report tells of."""
+    """The contents of a certification report."""
 
     measured: Measurement
     cases: Mapping[str, ReferenceTable]
     arguments: tuple[str, ...]
-    """how the client was named on the command line, for commands that ask it again"""
+    """command-line arguments that name the client, for commands that measure it again"""
     differences: tuple[Discrepancy, ...]
-    """where the catalogue says something else"""
+    """cells that differ from the catalog"""
 
     @property
     def wrong(self) -> tuple[MeasurementCell, ...]:
         return tuple(c for c in self.measured.cells if c.outcome is MeasuredOutcome.WRONG)
 
     def command(self, cell: MeasurementCell) -> str:
-        """One command that asks for this cell alone."""
+        """Return the command that measures only this cell."""
         words = ["deltaproto", "certify", *self.arguments]
         return shlex.join([*words, "--only", cell.case, "--operation", str(cell.operation)])
 
 
 def counts(cells: Iterable[MeasurementCell]) -> dict[MeasuredOutcome, int]:
-    """How many of each, the best first."""
+    """Return the number of cells per outcome, the best outcome first."""
     found = Counter(cell.outcome for cell in cells)
     return {outcome: found[outcome] for outcome in MeasuredOutcome if found[outcome]}
 
 
 def told(cells: Iterable[MeasurementCell]) -> str:
-    """The counts in words."""
+    """Return the counts as text."""
     return ", ".join(f"{number:,} {outcome}" for outcome, number in counts(cells).items())
 
 
 def by_case(cells: Iterable[MeasurementCell]) -> dict[str, dict[ResultColumn, MeasurementCell]]:
-    """Each table's cells."""
+    """Group the cells by reference table."""
     found: dict[str, dict[ResultColumn, MeasurementCell]] = {}
     for cell in cells:
         found.setdefault(cell.case, {})[cell.operation] = cell
@@ -75,13 +75,13 @@ def by_case(cells: Iterable[MeasurementCell]) -> dict[str, dict[ResultColumn, Me
 
 
 def asked(cells: Iterable[MeasurementCell], *, reads: bool) -> list[ResultColumn]:
-    """The operations that the client offers, reads or writes."""
+    """Return the read or write operations that the client supports."""
     offered = {c.operation for c in cells if c.outcome is not MeasuredOutcome.NOT_OFFERED}
     return [each for each in ResultColumn if each in offered and each.reads is reads]
 
 
 def surroundings(measured: Measurement) -> list[tuple[str, str]]:
-    """With what and when it was measured."""
+    """Return the environment and the date of the measurement as (label, text)."""
     facts = [
         ("client", measured.name),
         ("it calls itself", measured.release or "it does not say"),

@@ -1,4 +1,4 @@
-"""One format or another."""
+"""Write a measurement in the requested format."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from deltaproto.render.interface import NOTICES, PageFormat, json_text
 def write_certified(
     certified: Certified, format_: PageFormat, file: IO[str], *, color: bool
 ) -> None:
-    """The report on one client."""
+    """Write the report on one client."""
     match format_:
         case PageFormat.JSON | PageFormat.JSONL:
             from deltaproto.render.certification.fields import certified_fields

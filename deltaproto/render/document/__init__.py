@@ -1,4 +1,4 @@
-"""Documents for people, as blocks: written once, rendered as Markdown and as one HTML file."""
+"""Documents as blocks: written once, rendered as Markdown and as one HTML file."""
 
 from deltaproto.render.document.blocks import (
     Block,

@@ -1,4 +1,4 @@
-"""What a document is made of. Every text in it is data: a renderer escapes all of it."""
+"""The blocks of a document. All texts are data: renderers escape them."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ class Code(NamedTuple):
 
 
 class Strong(NamedTuple):
-    """What a reader must not miss, within a line."""
+    """Important text within a line."""
 
     text: str
 
 
 class Link(NamedTuple):
-    """A way to another place of the same page; elsewhere its text alone."""
+    """A link to another place on the same page; formats without links show only the text."""
 
     text: str
     target: str
-    """what comes after the `#`"""
+    """the anchor, without `#`"""
 
 
 Inline = str | Code | Strong | Link
@@ -32,7 +32,7 @@ Line = tuple[Inline, ...]
 
 
 def listed(parts: Sequence[Inline], most: int, more: str) -> Line:
-    """The parts with commas; of many the first, then `more` with the number of others as `{}`."""
+    """Join the parts with commas; of many, the first `most`, then `more` with the rest as `{}`."""
     found: list[Inline] = []
     for part in parts[:most]:
         found += [", ", part] if found else [part]
@@ -42,7 +42,7 @@ def listed(parts: Sequence[Inline], most: int, more: str) -> Line:
 
 
 class Tone(StrEnum):
-    """How a callout or a table's cell is meant."""
+    """The meaning of a callout or a table cell."""
 
     GOOD = "good"
     NOTE = "note"
@@ -55,7 +55,7 @@ class Paragraph(NamedTuple):
 
     line: Line
     muted: bool = False
-    """a legend or a remark: text shows it dim, right below the block it belongs to"""
+    """a legend or a remark: text shows it dim, directly below its block"""
 
 
 class Bullets(NamedTuple):
@@ -65,68 +65,69 @@ class Bullets(NamedTuple):
 
 
 class Checks(NamedTuple):
-    """A list of boxes to tick."""
+    """A list of checkboxes."""
 
     lines: Sequence[Line]
 
 
 class FactList(NamedTuple):
-    """Names and what they stand for; a name may repeat.
+    """Names and their values; a name may repeat.
 
-    Text shows a value that is code alone on one line, to be copied, and a strong one in bold.
+    Text shows a value that consists only of code on one line, for copying, and a strong one
+    in bold.
     """
 
     rows: Sequence[tuple[str, Line]]
 
 
 class TableBlock(NamedTuple):
-    """Rows under headings."""
+    """A table with headings."""
 
     headings: Sequence[str]
     rows: Sequence[Sequence[Line]]
     tones: Sequence[Tone | None] = ()
-    """one for each row; empty: none"""
+    """one for each row; empty: no tones"""
     cells: Sequence[Sequence[Tone | None]] = ()
-    """one for each cell of each row; empty: none"""
+    """one for each cell of each row; empty: no tones"""
     lead: int = 1
-    """how many cells name a row, where text shows the rows as a list"""
+    """number of cells that name a row, used if text shows the rows as a list"""
     short: Sequence[str] = ()
-    """headings for text where the full ones do not fit; a legend explains them"""
+    """headings for text if the full headings do not fit; a legend explains them"""
     spare: frozenset[int] = frozenset()
-    """columns that text leaves out where not all of them fit"""
+    """columns that text omits if not all columns fit"""
     below: bool = False
-    """whether text may show the last column below its row where not all columns fit"""
+    """whether text may show the last column below its row if not all columns fit"""
 
 
 class FindingLine(NamedTuple):
-    """One finding, or why there is no whole answer."""
+    """One finding, or the reason why the result is incomplete."""
 
     tone: Tone | None
     severity: str
     rule: str
-    """the id of the rule, or an error code"""
+    """the rule id, or an error code"""
     message: str
     hint: str
     evidence: str = ""
 
 
 class FindingList(NamedTuple):
-    """Findings, the worst first."""
+    """Findings, the most severe first."""
 
     rows: Sequence[FindingLine]
 
 
 class Diff(NamedTuple):
-    """What goes, what is new, and what stays."""
+    """Removed, added and kept items."""
 
     removed: Sequence[Line]
     added: Sequence[Line]
     kept: Line
-    """empty: nothing stays"""
+    """empty: nothing is kept"""
 
 
 class CodeBlock(NamedTuple):
-    """Something to copy, or what it answers; shown as it stands."""
+    """Code to copy, or its output; shown verbatim."""
 
     text: str
     language: str = ""
@@ -135,30 +136,30 @@ class CodeBlock(NamedTuple):
 
 
 class Figure(NamedTuple):
-    """A picture, and the table that tells the same."""
+    """A chart with its data table."""
 
     picture: str
-    """SVG, in which what is data is escaped already"""
+    """SVG with all data already escaped"""
     caption: str
     table: TableBlock
 
 
 class Callout(NamedTuple):
-    """Set apart from what is around it."""
+    """Highlighted text."""
 
     tone: Tone
     line: Line
 
 
 class Details(NamedTuple):
-    """Folded away until it is wanted; Markdown shows it."""
+    """Collapsed content; Markdown shows it expanded."""
 
     summary: str
     blocks: Sequence[Block]
 
 
 class Section(NamedTuple):
-    """A heading with what belongs to it; sections nest."""
+    """A heading and its content; sections nest."""
 
     anchor: str
     title: str
@@ -191,7 +192,7 @@ class Document(NamedTuple):
 
 
 def finding_table(block: FindingList) -> TableBlock:
-    """Return findings as a table, for formats with room for one."""
+    """Return findings as a table, for formats with enough width."""
     rows: list[tuple[Line, ...]] = []
     for each in block.rows:
         message = f"{each.message} [{each.evidence}]" if each.evidence else each.message
@@ -202,6 +203,6 @@ def finding_table(block: FindingList) -> TableBlock:
 
 
 def diff_lines(block: Diff) -> list[Line]:
-    """Return the lines of a difference, each with a sign."""
+    """Return the lines of a diff, each with a sign."""
     signs = (("- ", block.removed), ("+ ", block.added), ("= ", [block.kept] if block.kept else []))
     return [(sign, *line) for sign, lines in signs for line in lines]

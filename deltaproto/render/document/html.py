@@ -1,4 +1,4 @@
-"""Documents as one HTML file that needs nothing else: no network, no build, opens from a folder."""
+"""Documents as one self-contained HTML file: no network, no build, can be opened from disk."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ def document_html(
     scripts: Sequence[str] = (),
     styles: Sequence[str] = (),
 ) -> str:
-    """The document as a page with its contents at the side.
+    """Return the document as a page with a table of contents at the side.
 
     Args:
-        more: markup that comes after the blocks.
-        contents: anchors and titles of what it adds.
-        data, scripts, styles: as `page` takes them.
+        more: markup after the blocks.
+        contents: anchors and titles of the sections in `more`.
+        data, scripts, styles: see `page`.
     """
     body = [
         f"<header><h1>{text(document.title)}</h1>",
@@ -72,7 +72,7 @@ def document_html(
 
 
 def blocks_html(blocks: Sequence[Block], words: PageTexts, level: int = 2) -> str:
-    """Blocks, of which sections get headings from `level` on."""
+    """Return the blocks as HTML; top-level sections get headings of `level`."""
     return "\n".join(part for block in blocks for part in _block(block, words, level))
 
 

@@ -44,13 +44,13 @@ _DEEPEST = 6
 
 
 def document_markdown(document: Document) -> str:
-    """The document as text."""
+    """Return the document as Markdown."""
     head = f"# {escape(document.title)}\n\n{_begun(document.subtitle)}\n\n"
     return head + blocks_markdown(document.blocks)
 
 
 def blocks_markdown(blocks: Sequence[Block], level: int = 2) -> str:
-    """Blocks, of which sections get headings from `level` on."""
+    """Return the blocks as Markdown; top-level sections get headings of `level`."""
     return "".join(f"{part}\n\n" for block in blocks for part in _block(block, level))
 
 
@@ -99,7 +99,7 @@ def _table(table: TableBlock) -> str:
 
 
 def _cell(line: Line) -> str:
-    # A bar ends a cell even within code.
+    # A bar ends a cell, even inside code.
     return re.sub(r"(?<!\\)\|", r"\\|", _inline(line))
 
 
@@ -111,7 +111,7 @@ def _listing(listing: CodeBlock) -> str:
 
 
 def _begun(line: Line) -> str:
-    """A line whose first characters would make a list, a heading or a CI command of it."""
+    """Escape a line whose first characters would start a list, a heading or a CI command."""
     text = re.sub(r"^([-+=]|::)", r"\\\1", _inline(line).lstrip())
     return re.sub(r"^(\d{1,9})([.)])", r"\1\\\2", text)
 
@@ -119,7 +119,7 @@ def _begun(line: Line) -> str:
 def _inline(line: Line) -> str:
     text = ""
     for part in filter(None, map(_part, line)):
-        # Two runs of the same marks would become one.
+        # Two adjacent runs of the same marks would be read as one.
         text += " " if text[-1:] == part[0] and part[0] in "`*" else ""
         text += part
     return text

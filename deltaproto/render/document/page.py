@@ -1,7 +1,7 @@
-"""The page around every HTML output: one file with its own styles and scripts, and no network.
+"""The page around HTML output: one file with inline styles and scripts, without network access.
 
-Its content security policy lets run what the package brings and nothing else, so that no name of a
-table can become a script even if an escape were forgotten.
+Its content security policy allows only the styles and scripts of this package, so that the name of
+a table cannot become a script even if an escape is missing.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from deltaproto.render.terminal import single_line
 
 
 class PageTexts(NamedTuple):
-    """What the page itself says, in the document's language."""
+    """Texts of the page itself, in the document's language."""
 
     copy: str = "Copy"
     copied: str = "Copied"
@@ -46,12 +46,12 @@ def page(
     styles: Sequence[str] = (),
     data: str = "",
 ) -> str:
-    """A whole HTML document.
+    """Return a complete HTML document.
 
     Args:
-        aside, main: markup; what is data in it is escaped already.
-        scripts, styles: files of this package besides the page's own.
-        data: JSON for the scripts, already safe between tags.
+        aside, main: markup with all data already escaped.
+        scripts, styles: files of this package in addition to the page's own.
+        data: JSON for the scripts, already safe inside a script element.
     """
     style = "\n".join(_asset(name) for name in ("page.css", *styles))
     code = [_asset(name) for name in scripts]
@@ -84,7 +84,7 @@ def page(
 
 
 def text(data: str) -> str:
-    """Data as the text of an element or the value of a quoted attribute."""
+    """Escape data for the text of an element or the value of a quoted attribute."""
     return escape(single_line(data), quote=True)
 
 

@@ -1,4 +1,4 @@
-"""A document in each of the forms that it can take."""
+"""Render a document in each format."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from deltaproto.render.document.page import PageTexts
 
 PIPED_WIDTH = 80
 UNFOLDED = 1 << 20
-"""a width at which nothing is folded: each statement is one line, to be searched"""
+"""a width at which nothing is wrapped: each statement is one searchable line"""
 
 
 class BlockWriter:
-    """Writes blocks as they come, as text or as Markdown (`markdown`).
+    """Writes blocks as they arrive, as text or as Markdown (`markdown`).
 
     Args:
-        piped_width: columns of a text that no terminal shows, unless COLUMNS says otherwise.
+        piped_width: columns of text that is not written to a terminal, if COLUMNS is not set.
     """
 
     def __init__(
@@ -48,8 +48,8 @@ def write_document(
     """Write the document as text, Markdown (`markdown`) or one HTML file (`html`).
 
     Args:
-        format_: anything else is text.
-        words: what the HTML page itself says; in English without them.
+        format_: every other value means text.
+        words: texts of the HTML page itself (default: English).
     """
     if format_ in ("markdown", "html"):
         file.write(document_text(document, html=format_ == "html", words=words))
@@ -63,7 +63,7 @@ def document_text(document: Document, *, html: bool, words: PageTexts | None = N
     """Return the document as one HTML file, or as Markdown.
 
     Args:
-        words: what the HTML page itself says; in English without them.
+        words: texts of the HTML page itself (default: English).
     """
     if html:
         from deltaproto.render.document.html import document_html

@@ -50,15 +50,15 @@ _INDENT = 2
 _PIPED_WIDTH = 80
 _TALLEST = 3
 _DEEPEST_APART = 2
-"""sections that are indented by more than this have no empty line around them"""
+"""sections indented deeper than this are not separated by empty lines"""
 _SEVERITY_WIDTH = 7
 _REMEMBERED = 256
 
 
 class TextWriter:
-    """Writes documents, or their blocks one after the other, to one file.
+    """Writes documents, or consecutive blocks, to one file.
 
-    A table that is too wide becomes a list: each row a heading with its other cells below.
+    A table that is too wide becomes a list: each row is a heading with its other cells below.
     """
 
     def __init__(self, file: IO[str], *, color: bool, piped_width: int = _PIPED_WIDTH) -> None:
@@ -163,7 +163,7 @@ class TextWriter:
         texts = [(first, row.message + evidence), (f"{rest}hint: ", row.hint)]
         for start, text in texts if row.hint else texts[:1]:
             if self._painter.folds:
-                # The rule is not to be counted as indentation of the other lines.
+                # Do not count the rule as indentation of the other lines.
                 drawn = f"{row.severity.ljust(_SEVERITY_WIDTH)} {single_line(row.rule)}  "
                 lead = indent + len(drawn) if start is first else len(start)
                 self._painter.folded(text, first=start, rest=rest, lead=lead, break_words=True)
@@ -171,7 +171,7 @@ class TextWriter:
                 self._painter.line(start + single_line(text))
 
     def _table_again(self, table: TableBlock, indent: int) -> None:
-        """Write a table; one that was written before is not laid out again."""
+        """Write a table; reuse the layout of a table that was written before."""
         key = id(table), indent
         found = self._tables.get(key)
         if found is not None and found[0] is table:
@@ -203,7 +203,7 @@ class TextWriter:
     def _with_last_below(
         self, table: TableBlock, cells: Sequence[Sequence[str]], indent: int
     ) -> bool:
-        """Write the rows with their last cells below them; False where even that is too wide."""
+        """Write the rows with their last cells below; return False if even that is too wide."""
         last = len(table.headings) - 1
         for spare in dict.fromkeys((frozenset[int](), table.spare)):
             omitted = spare | {last}
@@ -261,7 +261,7 @@ def _emphasis(line: Line) -> tuple[str, ...]:
 
 
 def _stands_apart(before: Block, block: Block, indent: int) -> bool:
-    """Whether an empty line comes between two blocks."""
+    """Return True if an empty line separates two blocks."""
     if isinstance(block, Paragraph) and block.muted:
         return False
     if isinstance(block, Section) or isinstance(before, Section):
@@ -274,7 +274,7 @@ def _label(heading: str) -> str:
 
 
 def _layouts(table: TableBlock) -> Iterator[tuple[Sequence[str], frozenset[int]]]:
-    """The headings and the columns left out, the best layout first."""
+    """Yield headings and omitted columns, the best layout first."""
     yield table.headings, frozenset()
     if table.spare:
         yield table.headings, table.spare
@@ -293,7 +293,7 @@ def _row_codes(table: TableBlock, number: int) -> list[str | None]:
 
 
 def _fitted(columns: Sequence[Sequence[str]], room: int) -> list[int] | None:
-    """The columns' widths, the roomiest narrowed; None where words would have to break."""
+    """Return widths that fit, shrinking columns with spare room; None if words would break."""
     widths = [max(map(_width, column)) for column in columns]
     if sum(widths) <= room:
         return widths
@@ -325,7 +325,7 @@ def _padded(text: str, width: int) -> str:
 
 
 def _width(text: str) -> int:
-    """Columns of a terminal that a text takes."""
+    """Return the number of terminal columns that a text occupies."""
     if text.isascii():
         return len(text)
     from rich.cells import cell_len

@@ -1,1 +1,1 @@
-"""The report on a fleet."""
+"""The fleet report."""

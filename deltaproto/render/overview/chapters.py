@@ -1,4 +1,4 @@
-"""The report's chapters that need no script: the same in HTML and Markdown."""
+"""The report's chapters that need no script, with the same content in HTML and Markdown."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def document(
     now: datetime,
     most: int | None = None,
 ) -> Document:
-    """Everything but the list of all tables, of which that has the first `most`."""
+    """Return the report without the list of all tables, which shows the first `most`."""
     sections = [
         Section("glance", "The fleet at a glance", list(_glance(overview, numbers, policy))),
         Section("first", "Tables to fix first", list(_first(overview, numbers, policy, most))),
@@ -151,7 +151,7 @@ def _tables(fix: Fix, most: int | None) -> Line:
     one = fix.tables == 1
     text = fix.row.table if one else f"{fix.tables:,} like {fix.row.table}"
     if most is not None and fix.place >= most:
-        # The list does not have it.
+        # The list omits it.
         return (text,)
     return (Link(text, query(**{"table" if one else "alike": str(fix.place)})),)
 

@@ -1,6 +1,6 @@
-"""Pictures as SVG, made here: they need no library in the page, and weigh as much as their data.
+"""Charts as SVG, generated without a library, so that their size depends only on their data.
 
-Colours are classes, so that the page's light and dark style decide.
+Colors are CSS classes: the page's light and dark styles define them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _HEIGHT, _LEFT, _BOTTOM, _TOP = 220, 56, 34, 12
 
 
 def bars(label: str, rows: Sequence[tuple[str, int]]) -> str:
-    """One bar for each row, from the left."""
+    """Return horizontal bars, one for each row."""
     most = max((count for _, count in rows), default=0) or 1
     room = _WIDTH - _LABEL - 80
     parts = []
@@ -33,7 +33,7 @@ def bars(label: str, rows: Sequence[tuple[str, int]]) -> str:
 
 
 def columns(label: str, marks: Sequence[str], series: Sequence[tuple[str, Sequence[int]]]) -> str:
-    """A stacked column for each mark, with a legend."""
+    """Return a stacked column for each mark, with a legend."""
     totals = [sum(values) for values in zip(*(each for _, each in series), strict=True)]
     most = max(totals, default=0) or 1
     room, step = _HEIGHT - _BOTTOM - _TOP, (_WIDTH - _LEFT) / max(len(marks), 1)

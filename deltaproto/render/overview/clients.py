@@ -1,4 +1,4 @@
-"""The chapter on clients: what each cannot use, by feature and by folder."""
+"""The chapter on clients: which tables each client cannot use, by feature and by folder."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MOST_FEATURES = 40
 
 
 def clients(numbers: FleetSummary) -> Iterator[Block]:
-    """The clients, the most hindered first."""
+    """Yield the clients, those with the most blocked tables first."""
     if not numbers.clients:
         told = "No table was read." if numbers.protocols.total() == 0 else "No client was declared."
         yield Paragraph((told,))

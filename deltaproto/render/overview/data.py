@@ -1,6 +1,7 @@
-"""What the page's script shows of each table: as JSON that is small and safe between tags.
+"""Table data for the page's script, as JSON that is small and safe inside a script element.
 
-Tables of one kind share their features and verdicts, so that ten thousand weigh a megabyte or two.
+Tables of the same group share their features and verdicts, so that ten thousand need only one or
+two megabytes.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ _LETTERS = {"wrong": "w", "unknown": "u", "refused": "r", "ok": "o"}
 
 
 class _Numbered(Generic[_Key]):
-    """Things that are numbered in the order in which they come."""
+    """Items numbered in order of arrival."""
 
     def __init__(self) -> None:
         self.known: dict[_Key, int] = {}
@@ -27,10 +28,10 @@ class _Numbered(Generic[_Key]):
 
 
 def page_data(overview: Overview, numbers: FleetSummary, most: int) -> str:
-    """The document for the script.
+    """Return the JSON document for the script.
 
     Args:
-        most: tables at the most; those after them are left out, and the script says how many.
+        most: maximum number of tables; the script shows how many more were omitted.
     """
     asked: _Numbered[tuple[str, str]] = _Numbered()
     features: _Numbered[str] = _Numbered()

@@ -1,4 +1,4 @@
-"""The part of the page that a script fills: all tables, to search, filter and sort."""
+"""The part of the page filled by a script: all tables, with search, filters and sorting."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A fleet in figures: what the report counts. Pure."""
+"""The numbers in the fleet report. Pure."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _WORST = {verdict: rank for rank, verdict in enumerate(Verdict)}
 
 
 class VerdictCounts(NamedTuple):
-    """Tables by what a client can do with them."""
+    """The number of tables for each verdict of a client."""
 
     wrong: int = 0
     unknown: int = 0
@@ -31,47 +31,47 @@ class VerdictCounts(NamedTuple):
 
     @property
     def total(self) -> int:
-        """All of them."""
+        """Return the number of all tables."""
         return sum(self)
 
     @property
     def bad(self) -> int:
-        """Those that the client cannot use."""
+        """Return the number of tables that the client cannot use."""
         return self.total - self.ok
 
     def plus(self, verdict: Verdict) -> VerdictCounts:
-        """With one table more."""
+        """Return the counts with one more table."""
         name = str(verdict)
         return self._replace(**{name: getattr(self, name) + 1})
 
 
 class Fix(NamedTuple):
-    """Tables to look at: the same clients cannot use them, and the same rules found something."""
+    """A group of tables with the same blocked clients and findings."""
 
     place: int
-    """of the first table in the overview"""
+    """position of the first table in the overview"""
     row: TableRow
-    """the first of them"""
+    """the first table of the group"""
     tables: int
     score: int
-    """of all of them"""
+    """sum over the tables of the group"""
     hindered: tuple[str, ...]
-    """clients that cannot use it"""
+    """clients that cannot use the tables"""
     because: tuple[str, ...]
-    """features that are the reason, the most frequent first"""
+    """features that block the clients, the most frequent first"""
     rules: tuple[str, ...]
-    """of findings that are errors or warnings"""
+    """rules with findings that are errors or warnings"""
     errors: int
-    """findings that are errors, of all of them"""
+    """number of findings that are errors, over the whole group"""
 
     @property
     def kind(self) -> tuple[tuple[str, ...], ...]:
-        """Equal for those that stand together; the page's script has the same notion."""
+        """Return the grouping key; the page's script uses the same key."""
         return self.hindered, tuple(sorted(self.because)), self.rules
 
 
 class FleetSummary(NamedTuple):
-    """Everything that is counted."""
+    """The aggregated numbers of a fleet."""
 
     protocols: Counter[tuple[int, int]]
     features: Counter[str]
@@ -79,22 +79,22 @@ class FleetSummary(NamedTuple):
     present: Counter[str]
     isolation: Counter[str]
     rules: Counter[tuple[str, str]]
-    """findings by rule and severity"""
+    """number of findings by rule and severity"""
     clients: dict[tuple[str, str], VerdictCounts]
-    """by client and access"""
+    """verdicts by client and access"""
     blocking: Counter[tuple[str, str]]
-    """tables that a client cannot use because of a feature, by client and feature"""
+    """number of tables that a client cannot use because of a feature, by client and feature"""
     groups: tuple[str, ...]
-    """of each table its group"""
+    """the group of each table"""
     by_group: dict[tuple[str, str], VerdictCounts]
-    """by client and group, for the worst of its accesses"""
+    """verdicts by client and group, using the worst verdict over all accesses"""
     fixes: tuple[Fix, ...]
     compliant: int
-    """tables that every client can use, without an error"""
+    """number of tables that every client can use, without an error"""
 
 
 def numbers(overview: Overview) -> FleetSummary:
-    """Count."""
+    """Aggregate the overview."""
     rows = overview.tables
     groups = grouped([row.location for row in rows])
     found = FleetSummary(
@@ -164,7 +164,7 @@ def _fix(place: int, row: TableRow) -> Fix:
 
 
 def grouped(locations: Sequence[str]) -> tuple[str, ...]:
-    """Of each table its group: the folder above, or one further up where those are too many."""
+    """Return each table's group: its folder, or a higher folder if there are too many groups."""
     parents = [location.rstrip("/").rpartition("/")[0] for location in locations]
     while len(set(parents)) > _MOST_GROUPS:
         longest = max(parent.count("/") for parent in parents)
@@ -176,12 +176,12 @@ def grouped(locations: Sequence[str]) -> tuple[str, ...]:
     return tuple(parents)
 
 
-# `scheme://host` has so many slashes.
+# `scheme://host` contains two slashes.
 _ROOT = 2
 
 
 def command(fix: Fix, policy: str | None) -> str | None:
-    """The command that plans what helps the first table; None where it could not be copied."""
+    """Return the plan command that fixes the first table; None if its location cannot be copied."""
     location = fix.row.location
     if escape_control_chars(location) != location or "\n" in location:
         return None
@@ -195,7 +195,7 @@ def command(fix: Fix, policy: str | None) -> str | None:
 
 
 def _droppable(fix: Fix) -> list[str]:
-    """The features in the way that some Delta Spark can drop, and that nothing else needs."""
+    """Return the blocking features that Delta Spark can drop and that no other feature requires."""
     gone = [
         name
         for name in fix.because

@@ -1,4 +1,4 @@
-"""The chapters on features and on what changed over time."""
+"""The chapters on features and on changes over time."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _MOST_CHANGES = 200
 
 
 def features(overview: Overview, numbers: FleetSummary) -> Iterator[Block]:
-    """Which features are there, enabled and used, and how that changed."""
+    """Yield the features that are supported, enabled and used, and how their counts changed."""
     if not numbers.features:
         yield Paragraph(("No table has a feature.",))
         return
@@ -59,7 +59,7 @@ def features(overview: Overview, numbers: FleetSummary) -> Iterator[Block]:
 
 
 def drift(overview: Overview) -> Iterator[Block]:
-    """Protocols scan by scan, and what changed since the last."""
+    """Yield the protocols in each scan, and the changes since the previous one."""
     if len(overview.past) > 1:
         yield _timeline(overview.past)
     if not overview.pairs:

@@ -1,4 +1,4 @@
-"""What the report's chapters have in common."""
+"""Helpers shared by the report's chapters."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ SEVERITIES = {
 
 
 def versions(pair: tuple[int, int]) -> str:
-    """A protocol as people write it."""
+    """Return a protocol version as text."""
     return f"({pair[0]},{pair[1]})"
 
 
 def query(**values: str) -> str:
-    """Where the list of tables shows those that fit."""
+    """Return a link to the list of tables, filtered by these values."""
     return "tables?" + urlencode(
         {name: escape_control_chars(value) for name, value in values.items()}
     )

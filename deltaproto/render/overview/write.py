@@ -19,7 +19,7 @@ from deltaproto.render.overview.numbers import FleetSummary, command, numbers
 
 
 class ReportFormat(StrEnum):
-    """What `--format` of `report` takes."""
+    """Values of `--format` of `report`."""
 
     HTML = "html"
     MARKDOWN = "markdown"
@@ -29,7 +29,7 @@ class ReportFormat(StrEnum):
 def rendered(
     overview: Overview, policy: str | None, format: ReportFormat, most: int, now: datetime
 ) -> str:
-    """The report as text; the page lists `most` tables, and ages of scans count to `now`."""
+    """Return the report as text; the page lists `most` tables, scan ages are relative to `now`."""
     counted = numbers(overview)
     if format is ReportFormat.JSON:
         complete = not overview.unread and all(row.complete for row in overview.tables)

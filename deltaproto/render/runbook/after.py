@@ -1,4 +1,4 @@
-"""The chapters on what comes after the statements."""
+"""The chapters on the work after the statements."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from deltaproto.render.runbook.phrases import Phrases
 
 _ROLES = ("prepared", "reviewed", "approved", "executed", "verified")
 _OF_ROWS = ("WRITE", "STREAMING UPDATE", "MERGE", "UPDATE", "DELETE", "COPY INTO", "TRUNCATE")
-"""operations that change rows, as DESCRIBE HISTORY names them"""
+"""operations that change rows, named as in DESCRIBE HISTORY"""
 
 
 def undo(book: Book, say: Phrases) -> Section:
-    """What undo can do, and what it cannot."""
+    """Return the chapter on undo: what it can and cannot restore."""
     return Section("undo", say.text("undo"), list(_undo(book, say)))
 
 
@@ -61,7 +61,7 @@ def _undo(book: Book, say: Phrases) -> Iterator[Block]:
 
 
 def burn_in(book: Book, say: Phrases) -> Section:
-    """What has to have happened before the change counts as done."""
+    """Return the conditions under which the change counts as complete."""
     boxes = [say.line("burn_in.jobs")]
     rarest = _rarest(book)
     if rarest is not None:
@@ -92,7 +92,7 @@ def burn_in(book: Book, say: Phrases) -> Section:
 
 
 def _rarest(book: Book) -> Writer | None:
-    """The writer of rows that is seen least often; one that is seen once before all others."""
+    """Return the rarest writer of rows; a writer seen only once comes first."""
     writers = [
         writer
         for entry in book.changing
@@ -104,7 +104,7 @@ def _rarest(book: Book) -> Writer | None:
 
 
 def restart(book: Book, say: Phrases) -> Section:
-    """Who is started again, in order."""
+    """Return who to restart, in order."""
     hit = any(each.hits for _, each in book.warned)
     boxes = [say.line("restart.writers")] if hit else []
     effects = {
@@ -133,7 +133,7 @@ def restart(book: Book, say: Phrases) -> Section:
 
 
 def verification(book: Book, say: Phrases) -> Section:
-    """How to see that everything is as it was meant to be."""
+    """Return the checks that verify the final state."""
     blocks: list[Block] = [
         Paragraph(say.line("verification.intro")),
         CodeBlock(book.on_tables("inspect", "--reader", "all"), "shell"),
@@ -156,6 +156,6 @@ def _ending(group: Group[RunbookEntry], say: Phrases) -> Line:
 
 
 def sign_off(say: Phrases) -> Section:
-    """Who answers for it."""
+    """Return the sign-off table."""
     boxes = [say.line("sign_off.box", role=say.text(f"role.{role}")) for role in _ROLES]
     return Section("sign-off", say.text("sign_off"), [Checks(boxes)])

@@ -1,4 +1,4 @@
-"""The backups that mean something where a protocol changes."""
+"""The backups that are useful before a protocol change."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from deltaproto.render.runbook.shell import command, is_plain
 
 
 def backup(book: Book, say: Phrases) -> Iterator[Block]:
-    """What to copy before, and with which command; nothing where all can be taken back."""
+    """Yield what to copy first, and with which command; nothing if every step is reversible."""
     needed = [entry for entry in book.changing if entry.needs_backup]
     if not needed:
         yield Paragraph(say.line("backup.unneeded"))
@@ -41,7 +41,7 @@ def backup(book: Book, say: Phrases) -> Iterator[Block]:
 
 
 def _copies(entries: Sequence[RunbookEntry], say: Phrases) -> Iterator[Block]:
-    """One listing for each kind of command, and every table in it."""
+    """Yield one listing for each type of command, with its tables."""
     clones, copies, others = dict[str, None](), dict[str, None](), dict[str, None]()
     for plan in (entry.plan for entry in entries):
         if plan.engine.name is EngineName.DATABRICKS and not plan.sql_name.startswith("delta.`"):
@@ -67,14 +67,14 @@ def _copies(entries: Sequence[RunbookEntry], say: Phrases) -> Iterator[Block]:
 
 
 def _copy(source: str) -> str | None:
-    """The command that copies a table's folder; None where no tool is known."""
+    """Return the command that copies a table's folder; None if no tool is known."""
     scheme, _, rest = source.partition("://")
     target = f"{source}.backup"
     match scheme.lower():
         case "file":
             path = locate(source).path or source
             backup = f"{path}.backup"
-            # Where there is one already, nothing is written into it.
+            # If the target exists, mkdir fails and nothing is written into it.
             make = command("mkdir", "--", backup)
             return f"{make} && {command('cp', '-a', '--', f'{path}/.', backup)}"
         case "s3" | "s3a":

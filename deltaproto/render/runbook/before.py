@@ -1,4 +1,4 @@
-"""The chapter on what has to be done before the first statement."""
+"""The chapter on the preparations before the first statement."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _SOURCES = ("workspace", "catalog", "session", "code", "services")
 
 
 def before(book: Book, say: Phrases) -> Section:
-    """What has to be done before the first statement."""
+    """Return the preparations before the first statement."""
     sections = [
         Section("source", say.text("source"), list(_source(book, say))),
         Section("backup", say.text("backup"), list(backup(book, say))),
@@ -58,7 +58,7 @@ def _source(book: Book, say: Phrases) -> Iterator[Block]:
 
 
 def stop(warned: Warned, say: Phrases) -> Iterator[Block]:
-    """Which transactions fail, with which exception; and what makes a step fail."""
+    """Yield the transactions that fail, with their exceptions, and the writes that fail a step."""
     clashes = False
     for loser, title in (("writer", "stop.writers"), ("step", "stop.steps")):
         found: dict[tuple[str, str, tuple[str, ...]], list[Inline]] = {}
@@ -99,7 +99,7 @@ def stop(warned: Warned, say: Phrases) -> Iterator[Block]:
 
 
 def streams(warned: Warned, say: Phrases) -> Iterator[Block]:
-    """What becomes of streaming reads."""
+    """Yield the effects on streaming reads."""
     found: dict[StreamImpact, dict[str, list[str]]] = {}
     for entry, each in warned:
         for step, stream in each.streams:
@@ -193,7 +193,7 @@ def _ready(book: Book, say: Phrases) -> Iterator[Block]:
         yield CodeBlock(book.command("rehearse"), "shell")
         yield Paragraph(say.line("ready.dry"))
         yield CodeBlock(book.apply("--dry-run"), "shell")
-    # Only what the chapters above ask for: a line that nobody can tick is no check.
+    # Only items from the chapters above: a line that cannot be ticked is not a check.
     boxes = {
         "people": any(entry.losing for entry in book.changing),
         "stopped": book.stops_writers,

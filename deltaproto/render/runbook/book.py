@@ -1,4 +1,4 @@
-"""What a runbook is written from, and the words that its chapters share."""
+"""The runbook model and shared phrases."""
 
 from __future__ import annotations
 
@@ -30,65 +30,65 @@ from deltaproto.render.runbook.shell import command, is_plain
 IRREVERSIBLE = "irreversible"
 """the gate that a flag of the printed commands opens"""
 _MOST_WORDS = 8
-"""tables that are named in one command; more are read by it"""
+"""maximum number of tables named in one command; more are read from standard input"""
 
 
 class RunbookEntry(NamedTuple):
-    """One plan, with what its table's log and the policy told."""
+    """One plan, with the activity of its table and the decisions of the policy."""
 
     planned: LoadedPlan
     activity: Activity | DeltaprotoError | None = None
-    """None: nobody looked"""
+    """None: the log was not inspected"""
     windows: tuple[Window, ...] | None = None
-    """maintenance windows of the policy; None: it has none, or there is no policy"""
+    """maintenance windows of the policy; None: there are none, or there is no policy"""
     rulings: tuple[LossRuling, ...] = ()
     """clients that lose access, and whether the policy approves that"""
     gates: tuple[GateResult, ...] | None = None
-    """those of `apply` at the planned start, but for the engine's; None: not evaluated"""
+    """gates of `apply` at the planned start, without the engine's; None: not evaluated"""
 
     @property
     def plan(self) -> Plan:
-        """The plan itself."""
+        """Return the plan itself."""
         return self.planned.plan
 
     @property
     def name(self) -> Code:
-        """The table as its user named it."""
+        """Return the table as the user typed it."""
         return Code(self.plan.table)
 
     @property
     def refused(self) -> GateResult | None:
-        """Why `apply` never carries it out as it is; None where it would."""
+        """Return the gate at which `apply` refuses the plan with any flags; None if it passes."""
         return next((gate for gate in self.failed if gate.name == "plan"), None)
 
     @property
     def failed(self) -> tuple[GateResult, ...]:
-        """The gates at which `apply` would refuse it."""
+        """Return the gates at which `apply` would refuse the plan."""
         gates = (plan_gate(self.plan),) if self.gates is None else self.gates
         return tuple(gate for gate in gates if not gate.passed)
 
     @property
     def blocking(self) -> tuple[GateResult, ...]:
-        """Those of them that no flag of the printed commands opens."""
+        """Return the failed gates that no flag of the printed commands opens."""
         return tuple(gate for gate in self.failed if gate.name != IRREVERSIBLE)
 
     @property
     def stays(self) -> tuple[str, ...]:
-        """Features after whose way back the table is not as it was.
+        """Return the features whose rollback does not restore the original table.
 
-        Dropping them again rewrites files or leaves checkpointProtection behind, and so does the
-        drop itself of those that leave.
+        Dropping an added feature rewrites files or leaves checkpointProtection behind; so does
+        dropping an existing feature.
         """
         return _stays(self.plan)
 
     @property
     def dropped(self) -> tuple[str, ...]:
-        """Features that the plan takes out of the protocol."""
+        """Return the features that the plan removes from the protocol."""
         return tuple(gone(self.plan.protocol_before, self.plan.protocol_after))
 
     @property
     def needs_backup(self) -> bool:
-        """Whether a step cannot be taken back as it was, or rewrites files."""
+        """Return True if a step is not fully reversible or rewrites files."""
         return bool(
             self.plan.point_of_no_return
             or self.stays
@@ -97,7 +97,7 @@ class RunbookEntry(NamedTuple):
 
     @property
     def losing(self) -> bool:
-        """Whether a client of the plan loses access."""
+        """Return True if a client of the plan loses access."""
         return any(is_worse(each) for each in self.plan.clients)
 
 
@@ -112,14 +112,14 @@ Warned = Sequence[tuple[RunbookEntry, ApplyWarning]]
 
 
 class Book:
-    """Everything that a runbook tells.
+    """The contents of a runbook.
 
     Args:
-        arguments: plan files and folders, as they were given.
-        start: when the first step is meant to be carried out, in seconds since the epoch.
-        written: now, in seconds since the epoch.
-        policy: the policy's file.
-        catalogue: files of clients that it takes.
+        arguments: plan files and folders, as passed on the command line.
+        start: planned execution time of the first step, in seconds since the epoch.
+        written: current time, in seconds since the epoch.
+        policy: path of the policy file.
+        catalogue: client files that the policy uses.
     """
 
     def __init__(
@@ -139,12 +139,12 @@ class Book:
 
     @cached_property
     def groups(self) -> tuple[Group[RunbookEntry], ...]:
-        """The plans, those together that differ in nothing but their tables."""
+        """Return the plans, grouped with those that differ only in their tables."""
         return self._grouped(self.entries)
 
     @cached_property
     def changing_groups(self) -> tuple[Group[RunbookEntry], ...]:
-        """The plans that do something, likewise."""
+        """Return the plans that change something, in the same groups."""
         return self._grouped(self.changing)
 
     def _grouped(self, entries: Iterable[RunbookEntry]) -> tuple[Group[RunbookEntry], ...]:
@@ -160,7 +160,7 @@ class Book:
 
     @cached_property
     def refusals(self) -> dict[tuple[GateResult, ...], list[RunbookEntry]]:
-        """The plans that `apply` would refuse, by all the gates that fail."""
+        """Return the plans that `apply` would refuse, by their failed gates."""
         found: dict[tuple[GateResult, ...], list[RunbookEntry]] = {}
         for entry in self.entries:
             if entry.gates is not None and entry.failed:
@@ -169,17 +169,17 @@ class Book:
 
     @cached_property
     def changing(self) -> tuple[RunbookEntry, ...]:
-        """The plans that do something."""
+        """Return the plans that change something."""
         return tuple(entry for entry in self.entries if entry.plan.changes)
 
     @cached_property
     def applicable(self) -> tuple[RunbookEntry, ...]:
-        """Those of them that `apply` carries out."""
+        """Return the changing plans that `apply` executes."""
         return tuple(entry for entry in self.changing if entry.refused is None)
 
     @cached_property
     def warned(self) -> Warned:
-        """Whom each of them hits."""
+        """Return the warning of each changing plan."""
         return tuple(
             (entry, build_warning(entry.plan, entry.plan.steps, None, None, None, self.start))
             for entry in self.changing
@@ -187,18 +187,18 @@ class Book:
 
     @cached_property
     def stops_writers(self) -> bool:
-        """Whether any transaction or stream has to be stopped before a step."""
+        """Return True if any transaction or stream must be stopped before a step."""
         return any(each.hits or each.streams for _, each in self.warned)
 
     @property
     def irreversible(self) -> bool:
-        """Whether any step cannot be taken back."""
+        """Return True if any step is irreversible."""
         return any(entry.plan.point_of_no_return for entry in self.changing)
 
     def times(self, entry: RunbookEntry) -> list[tuple[float | None, float | None]]:
-        """As `moments`, from the planned start on.
+        """Return `moments` relative to the planned start.
 
-        A wait before the first statement began with what was done earlier: its end is the plan's.
+        A wait before the first statement may have begun earlier, so its end is read from the plan.
         """
         steps = entry.plan.steps
         first = next((n for n, step in enumerate(steps) if step.sql is not None), len(steps))
@@ -212,24 +212,24 @@ class Book:
         ]
 
     def command(self, name: str, *words: str) -> str:
-        """A command of deltaproto on the plans that can be applied, for a shell."""
+        """Return a shell command that runs deltaproto on the applicable plans."""
         files: Sequence[str] = self._arguments
         if self.unplanned or len(self.applicable) < len(self.entries):
             files = list(dict.fromkeys(entry.planned.path for entry in self.applicable))
         return command("deltaproto", name, *files, *words)
 
     def apply(self, *words: str) -> str:
-        """`apply` with all that it needs to carry the plans out to their end."""
+        """Return the `apply` command with all options required to complete the plans."""
         flags = ("--allow-irreversible",) if self.irreversible else ()
         return self.command("apply", *words, *self.judging, *flags)
 
     @property
     def judging(self) -> tuple[str, ...]:
-        """The options by which a command takes the policy; empty without one."""
+        """Return the options that pass the policy to a command; empty without one."""
         return ("--policy", self.policy, *self._files) if self.policy else ()
 
     def on_tables(self, name: str, *words: str) -> str:
-        """A command of deltaproto on the tables of the plans, from any folder."""
+        """Return a command that runs deltaproto on the plans' tables, from any folder."""
         tables = list(dict.fromkeys(table_address(entry.plan) for entry in self.changing))
         if len(tables) <= _MOST_WORDS:
             return command("deltaproto", name, *tables, *words)
@@ -243,23 +243,23 @@ class Book:
 
 
 def leads(step: Step, steps: Sequence[Step]) -> bool:
-    """Whether a wait stands before every statement."""
+    """Return True if the step and every step before it have no statement (they only wait)."""
     return all(each.sql is None for each in steps[: steps.index(step) + 1])
 
 
 def every(parts: Iterable[Inline], say: Phrases) -> Line:
-    """All of the parts, with commas."""
+    """Join all of the parts with commas."""
     known = list(parts)
     return listed(known, len(known), "") or (say.text("none"),)
 
 
 def names(entries: Iterable[RunbookEntry], say: Phrases) -> Line:
-    """The tables of plans, each once."""
+    """Return the tables of plans without duplicates."""
     return every(codes(dict.fromkeys(entry.plan.table for entry in entries)), say)
 
 
 def codes(names: Iterable[str]) -> list[Inline]:
-    """Names as code."""
+    """Return names as code."""
     return [Code(name) for name in names]
 
 
@@ -279,10 +279,10 @@ def _stays(plan: Plan) -> tuple[str, ...]:
 
 
 def gone(before: Protocol, after: Protocol) -> list[str]:
-    """Features that leave."""
+    """Return the features that are removed from the protocol."""
     return sorted(before.supported - after.supported)
 
 
 def known(feature: str) -> list[str]:
-    """What is known to bring a feature back, without asking the session that writes."""
+    """Return the known causes that re-enable a dropped feature, ignoring session settings."""
     return list(reenables_itself(feature, {}))

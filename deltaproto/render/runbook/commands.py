@@ -36,7 +36,7 @@ from deltaproto.render.terminal import duration, run_length, single_line
 
 
 def commands(book: Book, say: Phrases) -> Section:
-    """All plans, in the order in which they were given."""
+    """Return all plans, in the order of the command line."""
     return Section("commands", say.text("commands"), list(_commands(book, say)))
 
 
@@ -76,7 +76,7 @@ def _commands(book: Book, say: Phrases) -> Iterator[Block]:
 
 
 def chapter_title(group: Group[RunbookEntry], say: Phrases) -> str:
-    """The table of a chapter, or how many there are and what for."""
+    """Return the table of a chapter, or the number of tables and the goal."""
     count = len(group.entries)
     if count == 1:
         return group.plan.table
@@ -84,10 +84,10 @@ def chapter_title(group: Group[RunbookEntry], say: Phrases) -> str:
 
 
 def steps_of(book: Book, group: Group[RunbookEntry], number: int, say: Phrases) -> Iterator[Block]:
-    """Plans that are alike: what they are for, and each step with its check.
+    """Yield the goal of a group of similar plans, and each step with its check.
 
     Args:
-        number: makes anchors differ.
+        number: makes the anchors unique.
     """
     entry, plan = group.first, group.plan
     for blocked in plan.blocked:
@@ -143,7 +143,7 @@ def steps_of(book: Book, group: Group[RunbookEntry], number: int, say: Phrases) 
 
 
 def _tables(group: Group[RunbookEntry], say: Phrases) -> TableBlock:
-    """The tables of a chapter, with all in which they differ."""
+    """Return the tables of a chapter and the facts that differ between them."""
     heads = ["table", "location", "plan", "version"]
     sizes = [_sizes(entry.plan, say) for entry in group.entries]
     if any(sizes):
@@ -270,12 +270,12 @@ def _rewrites(step: Step, say: Phrases, *, many: bool) -> Line:
 
 
 def check(plan: Plan) -> str:
-    """The statement that shows a table's protocol."""
+    """Return the statement that shows a table's protocol."""
     return f"SHOW TBLPROPERTIES {single_line(plan.sql_name)};"
 
 
 def _stored(step: Step) -> Mapping[str, str]:
-    """The properties that a step sets, and that the table then has; those of the protocol apart."""
+    """Return the properties that a step sets in the table, without the protocol's own."""
     if step.action is not Action.SET or step.sql is None:
         return {}
     return {
@@ -288,7 +288,7 @@ def _stored(step: Step) -> Mapping[str, str]:
 
 
 def expected(protocol: Protocol, properties: Mapping[str, str]) -> str:
-    """What `check` answers on a table of that protocol with those properties, among others."""
+    """Return part of the output of `check` on a table with that protocol and those properties."""
     rows = [
         ("delta.minReaderVersion", str(protocol.min_reader_version)),
         ("delta.minWriterVersion", str(protocol.min_writer_version)),

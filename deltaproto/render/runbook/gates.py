@@ -1,4 +1,4 @@
-"""At which gates `apply` would refuse the plans: said before anything else."""
+"""The gates at which `apply` would refuse the plans: shown before everything else."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from deltaproto.render.runbook.times import when
 
 
 def of_all(book: Book, say: Phrases) -> Iterator[Block]:
-    """Every gate that fails, with the tables of the plans that it refuses."""
+    """Yield every failed gate, with the tables of the plans that it refuses."""
     refused = {gates: each for gates, each in book.refusals.items() if each[0].blocking}
     only_flag = {gates: each for gates, each in book.refusals.items() if not each[0].blocking}
     if refused:
@@ -29,9 +29,9 @@ def of_all(book: Book, say: Phrases) -> Iterator[Block]:
 
 
 def of_chapter(book: Book, group: Group[RunbookEntry], say: Phrases) -> Iterator[Block]:
-    """Every gate that fails for the plans of one chapter."""
+    """Yield every failed gate for the plans of one chapter."""
     entry = group.first
-    # What blocks a plan stands before this, with its remedies.
+    # The reasons why a plan is blocked, and their remedies, come before this.
     failed = [gate for gate in _failed(entry) if not (entry.plan.blocked and gate.name == "plan")]
     if not failed:
         return
@@ -44,13 +44,13 @@ def of_chapter(book: Book, group: Group[RunbookEntry], say: Phrases) -> Iterator
 
 
 def passed(entry: RunbookEntry, say: Phrases) -> Line | None:
-    """The gates that a plan passes; None where none was evaluated."""
+    """Return the gates that a plan passes; None if no gate was evaluated."""
     found = [gate.name for gate in entry.gates or () if gate.passed]
     return say.line("gates.engine", gates=", ".join(found)) if found else None
 
 
 def applying(book: Book) -> Code:
-    """The command whose gates these are."""
+    """Return the command that evaluates these gates."""
     policy = f" … --policy {book.policy}" if book.policy else ""
     return Code(f"deltaproto apply{policy}")
 

@@ -1,4 +1,4 @@
-"""Plans that differ in nothing but the table that they are for: they share one chapter."""
+"""Groups of plans that differ only in their tables and share one chapter."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from deltaproto.planning.plan import Plan
 from deltaproto.render.plan_json import plan_fields
 
 TABLE = "TABLE"
-"""stands for each table of a group in texts that they share"""
+"""placeholder for the table name in texts shared by a group"""
 _OWN = (CHECKSUM_FIELD, "plan_id", "table", "location", "sql_name", "fingerprint", "cost")
 
 
@@ -25,18 +25,18 @@ _Entry = TypeVar("_Entry", bound=_Planned)
 
 
 class Group(NamedTuple, Generic[_Entry]):
-    """Plans that one chapter describes."""
+    """A group of plans described in one chapter."""
 
     entries: tuple[_Entry, ...]
 
     @property
     def first(self) -> _Entry:
-        """The one whose steps stand for those of all."""
+        """Return the plan whose steps represent those of all."""
         return self.entries[0]
 
     @property
     def plan(self) -> Plan:
-        """The plan of each, its texts about no table in particular where there are several."""
+        """Return the shared plan; for several tables, its texts name no particular table."""
         plan = self.first.plan
         if len(self.entries) == 1:
             return plan
@@ -61,10 +61,10 @@ class Group(NamedTuple, Generic[_Entry]):
 
 
 def kind(plan: Plan, facts: Any) -> str:
-    """Equal for plans that differ only in their tables, versions, and numbers of files.
+    """Return a key, equal for plans that differ only in tables, versions, and numbers of files.
 
     Args:
-        facts: whatever else must be equal, as JSON takes it.
+        facts: other values that must be equal, as JSON.
     """
     fields = {key: value for key, value in plan_fields(plan, 0).items() if key not in _OWN}
     for way in (fields, *fields["alternatives"]):
@@ -77,7 +77,7 @@ def kind(plan: Plan, facts: Any) -> str:
 
 def _nameless(text: str, plan: Plan, instead: Callable[[int], str]) -> str:
     for number, name in enumerate((plan.sql_name, plan.location, plan.table)):
-        # A bare name may be any word of a text, which is then no name.
+        # A bare name may be an ordinary word in a text, which must not be replaced.
         if name in text and ("/" in name or "." in name):
             parts = re.split(rf"(?<!\w){re.escape(name)}(?!\w)", text)
             text = instead(number).join(parts)
@@ -85,7 +85,7 @@ def _nameless(text: str, plan: Plan, instead: Callable[[int], str]) -> str:
 
 
 def _mapped(value: Any, change: Callable[[str], str]) -> Any:
-    """The same with every text changed; what is neither text nor a tuple, list or dict stays."""
+    """Apply `change` to every text in tuples, lists and dicts; leave other values unchanged."""
     if type(value) is str:
         return change(value)
     if isinstance(value, tuple):

@@ -41,7 +41,7 @@ _TONES = {True: Tone.DANGER, False: Tone.GOOD}
 
 
 def summary(book: Book, say: Phrases) -> Section:
-    """What changes, and why."""
+    """Return what changes, and why."""
     return Section("summary", say.text("summary"), list(_summary(book, say)))
 
 
@@ -91,7 +91,7 @@ def _row(group: Group[RunbookEntry], say: Phrases) -> list[Line]:
 
 
 def clients(book: Book, say: Phrases) -> Section:
-    """Who gains access, who loses it, and who must be told."""
+    """Return who gains access, who loses it, and who to notify."""
     return Section("clients", say.text("clients"), list(_clients(book, say)))
 
 
@@ -128,9 +128,9 @@ def _clients(book: Book, say: Phrases) -> Iterator[Block]:
 
 
 def _changes(book: Book) -> list[_Change]:
-    """Those who lose first; equal changes of several accesses and tables are one."""
+    """Return the changes, losses first; equal changes of several accesses and tables are merged."""
     found: dict[tuple[Any, ...], _Change] = {}
-    # A blocked plan changes nothing, whatever it would have done.
+    # A blocked plan changes nothing.
     for entry in book.changing:
         one: dict[tuple[str, str | None, Verdict, Verdict, bool], _Change] = {}
         for each in entry.plan.clients:
@@ -142,7 +142,7 @@ def _changes(book: Book) -> list[_Change]:
             change.because.update(dict.fromkeys(each.because))
             change.tables[entry.plan.table] = None
         for key, change in one.items():
-            # Only tables on which it is the same for the same accesses are told of together.
+            # Merge only tables with the same change for the same accesses.
             known = found.setdefault((*key, *change.access), change)
             known.because.update(change.because)
             known.tables.update(change.tables)

@@ -1,6 +1,6 @@
-"""What a runbook says, in the language asked for: all of it stands in `languages/`.
+"""The phrases of a runbook in the requested language; the texts are stored in `languages/`.
 
-What comes from plans (why a step is there, whom it hits) is the planner's own English.
+Texts that come from plans (why a step is needed, who is affected) are English.
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ from deltaproto.render.document.page import PageTexts
 _FOLDER = Path(__file__).parent / "languages"
 _ENGLISH = "en"
 _RETIRED = ("and_more",)
-"""phrases of earlier releases, which files of one's own may still hold"""
+"""phrases of earlier releases, which custom language files may still contain"""
 _PARTS = re.compile(r"(`[^`]*`|\*\*[^*]*\*\*|\{\w+\})")
 _NAME = re.compile(r"\{(\w+)\}")
 
 
 class Phrases:
-    """The phrases of one language; those that it lacks are English."""
+    """The phrases of one language; missing phrases are English."""
 
     def __init__(self, language: str, own: Mapping[str, str]) -> None:
         self.language = language
         self._phrases = {**english(), **own}
 
     def text(self, key: str, **values: str | int) -> str:
-        """A phrase as plain text, for titles and headings."""
+        """Return a phrase as plain text, for titles and headings."""
         told = {name: _said(value) for name, value in values.items()}
         bare = self._phrases[key].replace("`", "")
         return _NAME.sub(lambda found: told[found[1]], bare)
 
     def line(self, key: str, **values: str | int | Inline | Line) -> Line:
-        """A phrase with its values in place, which stay data whatever they hold.
+        """Return a phrase with its values inserted; the values are escaped as data.
 
-        In a phrase, backticks make code and two asterisks make what must not be missed.
+        In a phrase, backticks mark code and two asterisks mark important text.
         """
         parts: list[Inline] = []
         for piece in _PARTS.split(self._phrases[key]):
@@ -58,12 +58,12 @@ class Phrases:
         return tuple(parts)
 
     def count(self, key: str, number: int) -> str:
-        """A number with what it counts: `key` has `.one` and `.many`."""
+        """Return a number and its noun: `key` has the variants `.one` and `.many`."""
         return self.text(f"{key}.{'one' if number == 1 else 'many'}", count=_said(number))
 
     @property
     def words(self) -> PageTexts:
-        """What the page around the runbook says."""
+        """Return the texts of the page around the runbook."""
         said = {
             name: self._phrases[f"page.{name}"] for name in PageTexts._fields if name != "tones"
         }
@@ -71,10 +71,10 @@ class Phrases:
 
 
 def phrases(language: str) -> Phrases:
-    """The phrases of a language that comes with the package, or of a YAML file of one's own.
+    """Return the phrases of a packaged language, or of a custom YAML file.
 
     Raises:
-        UsageError: when there is no such language, or the file holds something else.
+        UsageError: if the language does not exist, or the file is not a valid language file.
     """
     if language == _ENGLISH:
         return Phrases(_ENGLISH, {})
@@ -90,7 +90,7 @@ def phrases(language: str) -> Phrases:
 
 @cache
 def english() -> Mapping[str, str]:
-    """Every phrase there is."""
+    """Return every phrase in English."""
     loaded: Mapping[str, str] = yaml.safe_load(
         (_FOLDER / f"{_ENGLISH}.yaml").read_text(encoding="utf-8")
     )

@@ -15,7 +15,7 @@ from deltaproto.sql.quoting import SUBSTITUTION, has_variable
 def script(
     plans: Sequence[Plan], times: Sequence[tuple[float | None, float | None]], say: Phrases
 ) -> str:
-    """The statements of plans that are alike, in order, with names as Python literals."""
+    """Return the statements of a group of plans in order, with names as Python literals."""
     return "\n".join(_lines(plans, times, say))
 
 

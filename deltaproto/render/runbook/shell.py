@@ -1,4 +1,4 @@
-"""Commands for a shell: one line each, whatever the names in them hold."""
+"""Shell commands of one line each, with all names quoted."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from deltaproto.render.terminal import single_line
 
 
 def command(*words: str) -> str:
-    """The words as one line that a POSIX shell, or bash for odd characters, takes apart again."""
+    """Quote the arguments as one line for a POSIX shell (for bash if they have odd characters)."""
     return " ".join(map(_quoted, words))
 
 
 def is_plain(word: str) -> bool:
-    """Whether a word holds no character that ends a line or cannot be seen."""
+    """Return True if a word has no invisible character and none that ends a line."""
     return single_line(word) == word
 
 

@@ -1,8 +1,8 @@
-"""A site's own template for runbooks: jinja2, in its sandbox.
+"""Custom runbook templates: jinja2, in its sandbox.
 
 A template sees `title`, `subtitle`, `chapters` (by anchor and in order, already rendered in the
-format), `plans` (as the planning commands' JSON has them), `written`, `start`, `version` and
-`language`. What it inserts is escaped for the format; the filter `code` makes code of a name.
+format), `plans` (as in the JSON of the planning commands), `written`, `start`, `version` and
+`language`. Inserted values are escaped for the format; the filter `code` marks a name as code.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ _WHOLE = ("<!doctype", "<html")
 
 
 def filled(path: str, book: Book, say: Phrases, format: RunbookFormat) -> str:
-    """The template at `path` with a runbook in it. HTML that is no whole page gets ours around it.
+    """Render the template at `path` with a runbook; HTML without its own page is put into ours.
 
     Raises:
-        UsageError: naming file and line, when the template cannot be read or fails.
+        UsageError: naming file and line, if the template cannot be read or fails.
     """
     html = format is RunbookFormat.HTML
     document = runbook(book, say)
@@ -109,7 +109,7 @@ def _context(document: Document, book: Book, say: Phrases, *, html: bool) -> dic
 
 
 def _markup(made: str) -> Markup:
-    """What our renderers made, who escape all data in it."""
+    """Mark the output of our renderers as safe; they already escape all data."""
     from markupsafe import Markup
 
     return Markup(made)  # noqa: S704

@@ -6,5 +6,5 @@ from deltaproto.render.plan_json import stamp
 
 
 def when(seconds: float | None) -> str:
-    """A time as people write it into a calendar."""
+    """Return a time as `YYYY-MM-DD HH:MM:SS UTC`; empty for None."""
     return (stamp(seconds) or "").replace("T", " ").replace("Z", " UTC")

@@ -1,4 +1,4 @@
-"""A runbook as a whole, in each format."""
+"""Write a whole runbook in each format."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from deltaproto.render.runbook.times import when
 
 
 class RunbookFormat(StrEnum):
-    """What `--format` of `runbook` takes."""
+    """Values of `--format` of `runbook`."""
 
     MARKDOWN = "markdown"
     HTML = "html"
 
 
 def runbook(book: Book, say: Phrases) -> Document:
-    """Every chapter, in the order in which people need them."""
+    """Return every chapter, in the order in which readers need them."""
     names = list(dict.fromkeys(entry.plan.table for entry in book.entries))
     engines = dict.fromkeys(str(entry.plan.engine) for entry in book.entries)
     title = (
@@ -64,6 +64,6 @@ def _chapters(book: Book, say: Phrases) -> Iterator[Section]:
 
 
 def rendered(book: Book, say: Phrases, format: RunbookFormat) -> str:
-    """The runbook as text."""
+    """Return the runbook as text."""
     document = runbook(book, say)
     return document_text(document, html=format is RunbookFormat.HTML, words=say.words)

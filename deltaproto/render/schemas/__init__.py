@@ -10,10 +10,10 @@ _SHARED = {"rehearse": "apply"}
 
 
 def load_schema(command: str) -> dict[str, Any]:
-    """The schema of what `deltaproto COMMAND --format json` writes; a line of `jsonl` keeps it too.
+    """Return the schema of `deltaproto COMMAND --format json` and of each line of `jsonl`.
 
     Raises:
-        FileNotFoundError: when the command has no JSON output.
+        FileNotFoundError: if the command has no JSON output.
     """
     name = "plan" if command.startswith("plan-") else _SHARED.get(command, command)
     text = files(__package__).joinpath(f"{name}.schema.json").read_text(encoding="utf-8")

@@ -19,7 +19,7 @@ _MOST_ACTIONS = 100
 def protocol_changes(
     store: LogStore, listing: LogListing, version: int
 ) -> tuple[ProtocolChange, ...]:
-    """Yield the protocol's changes up to `version`, as far back as the commits reach.
+    """Return the protocol's changes up to `version`, as far back as the commits reach.
 
     Starts from a checkpoint next to the oldest commit that is read, if there is one. The result is
     supporting evidence, and `inspect` must stay cheap: only the newest commits are read, only the

@@ -25,7 +25,7 @@ _ACTIONS = ("protocol", "metaData", "domainMetadata")
 
 
 def checkpoint_actions(store: LogStore, checkpoint: Checkpoint) -> Iterator[dict[str, Any]]:
-    """The protocol, metaData and domainMetadata actions of a checkpoint.
+    """Yield the protocol, metaData and domainMetadata actions of a checkpoint.
 
     Raises:
         TableError: corrupt-log when a part's content does not match its name.

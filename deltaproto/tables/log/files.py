@@ -54,7 +54,7 @@ class LogListing:
         return None
 
     def checkpoints_up_to(self, version: int) -> list[Checkpoint]:
-        """Complete checkpoints at or below `version`, newest first."""
+        """Return complete checkpoints at or below `version`, newest first."""
         versions = sorted((v for v in self.checkpoints if v <= version), reverse=True)
         return [checkpoint for v in versions for checkpoint in self.checkpoints[v]]
 
@@ -197,7 +197,7 @@ def _paths_of_action(action: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _paths_in_line(line: bytes) -> Iterator[tuple[str, str]]:
-    """Like `_paths_of_action`, for a line that is not parsed."""
+    """Yield the paths in a line without parsing it; otherwise like `_paths_of_action`."""
     found = _PATH.match(line)
     if found is not None and found[1] in (b"add", b"remove"):
         yield found[1].decode(), found[2].decode("utf-8", "replace").replace("\\/", "/")

@@ -167,7 +167,7 @@ def take_census(store: LogStore, listing: LogListing, version: int) -> FileCensu
 def census_for_metadata(
     store: LogStore, listing: LogListing, version: int, metadata: Metadata
 ) -> FileCensus:
-    """Like `take_census`, for a caller that already has the version's metadata."""
+    """Count live files like `take_census`, for a caller that already has the version's metadata."""
     changed = last_type_change(store, listing, version, metadata)
     live = _live_files_since(store, listing, version, changed)
     files = live.files.values()

@@ -22,8 +22,10 @@ class Deadline:
         return self._until - time.monotonic()
 
     def check(self) -> None:
-        """Raises:
-        TableError: timeout, when it has passed.
+        """Raise an error if the deadline has passed.
+
+        Raises:
+            TableError: timeout, when it has passed.
         """
         if self.left < 0:
             raise timed_out_error(self._seconds)
@@ -60,7 +62,7 @@ class _DeadlineStore:
 
 
 def limit_reads(store: LogStore, deadline: Deadline) -> LogStore:
-    """A log from which nothing more is read after the deadline.
+    """Return a log from which nothing more is read after the deadline.
 
     A running request is limited by the store's own timeouts.
     """
@@ -96,7 +98,7 @@ class LogStore(Interface):
         ...
 
     def list_dated(self) -> tuple[FolderEntry, ...]:
-        """Like `list`, with size and modification time of every file."""
+        """List the folder like `list`, with size and modification time of every file."""
         ...
 
     def list_staged(self) -> tuple[FolderEntry, ...]:

@@ -26,14 +26,14 @@ _AT_ONCE = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
 
 
 class NotRegularFile(OSError):
-    """The path is a pipe, a device or a socket."""
+    """The error of a path that is a pipe, a device or a socket."""
 
     def __init__(self) -> None:
         super().__init__(errno.EINVAL, "not a regular file")
 
 
 class FileTooLarge(OSError):
-    """The file has more bytes than allowed."""
+    """The error of a file with more bytes than allowed."""
 
     def __init__(self, size: int, most: int) -> None:
         self.size = size
@@ -46,8 +46,8 @@ def open_regular(path: str, most: int) -> IO[bytes]:
     A small file is read at once, which is cheaper than opening it as a stream.
 
     Raises:
-        NotRegular: for a pipe, a device or a socket.
-        TooLarge: for more than `most` bytes.
+        NotRegularFile: for a pipe, a device or a socket.
+        FileTooLarge: for more than `most` bytes.
         OSError: like `open`; a folder raises IsADirectoryError.
     """
     try:
@@ -84,7 +84,7 @@ def read_regular(path: str, most: int) -> bytes:
     """Read the regular file at `path`.
 
     Raises:
-        NotRegular, TooLarge, OSError: like `open_regular`; also when it grows while it is read.
+        NotRegularFile, FileTooLarge, OSError: as `open_regular`; also if it grows during the read.
     """
     with open_regular(path, most) as file:
         data = file.read(most + 1)

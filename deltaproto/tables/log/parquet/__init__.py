@@ -25,7 +25,7 @@ _ALWAYS_SET = {
 
 
 def read_rows(file: IO[bytes], columns: tuple[str, ...]) -> list[tuple[str, dict[str, Any]]]:
-    """Yield every non-null value of the wanted top-level structs, with the name of its column.
+    """Return every non-null value of the wanted top-level structs, with the name of its column.
 
     They are ordered by row group, then by column in file order, then by row. Values equal those of
     pyarrow's `to_pylist`, except that maps are dicts. Missing columns are skipped. A column of a
@@ -33,7 +33,7 @@ def read_rows(file: IO[bytes], columns: tuple[str, ...]) -> list[tuple[str, dict
     only null members are possible.
 
     Raises:
-        NotSimple: the file needs a full Parquet reader, because of its features or its damage.
+        UnsupportedParquet: the file needs a full Parquet reader: unsupported features, or damage.
 
     Exceptions of `file` are passed on.
     """

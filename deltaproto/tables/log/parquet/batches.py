@@ -28,7 +28,7 @@ _TAIL_BYTES = 8
 
 
 class DecompressedTooLarge(ValueError):
-    """The file decompresses to more than the limits allow, or its size cannot be determined."""
+    """The error of a file that decompresses to more than the limits, or to an unknown size."""
 
 
 def read_batches(
@@ -103,7 +103,7 @@ def _rows_at_once(file: IO[bytes], metadata: Any, leaves: dict[int, str], limit:
 
 
 def _row_groups(file: IO[bytes], columns: int) -> Iterator[tuple[int, list[dict[int, int]]]]:
-    """Return the row count of each row group, and the position of each column's chunk.
+    """Yield the row count of each row group, and the position of each column's chunk.
 
     pyarrow parses statistics with the chunks, and damaged ones crash the whole process.
     """

@@ -33,7 +33,7 @@ def read_bounds(file: IO[bytes], column: tuple[str, ...]) -> Bounds | None:
     Returns None instead of a pair when a row group lacks statistics.
 
     Raises:
-        NotSimple: the footer is corrupt or larger than this reader supports.
+        UnsupportedParquet: the footer is corrupt or larger than this reader supports.
     """
     try:
         return _parse_bounds(
@@ -69,7 +69,7 @@ def _parse_bounds(thrift: CompactReader, path: list[bytes]) -> Bounds | None:
 
 
 def _parse_chunks(thrift: CompactReader) -> list[dict[int, Any]]:
-    """Yield the metadata of every column chunk of every row group."""
+    """Return the metadata of every column chunk of every row group."""
     found = []
     for _ in range(thrift.elements(STRUCT)):
         for field, kind in thrift.fields():

@@ -14,7 +14,7 @@ def decompress(codec: int, data: bytes, size: int) -> bytes:
     """Decompress `data` to exactly `size` bytes.
 
     Raises:
-        NotSimple: an unsupported codec, or a different size.
+        UnsupportedParquet: an unsupported codec, or a different size.
     """
     if codec == UNCOMPRESSED:
         found = data
@@ -46,7 +46,7 @@ def decompress_snappy(data: bytes, size: int) -> bytes:
     """Decompress raw snappy `data`, which must declare and contain `size` bytes.
 
     Raises:
-        NotSimple: it does not.
+        UnsupportedParquet: it does not.
         IndexError: it is truncated.
     """
     announced = shift = pos = 0

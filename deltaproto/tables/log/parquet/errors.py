@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class UnsupportedParquet(Exception):
-    """This file is beyond the simple reader, or corrupt; a full Parquet reader must decide."""
+    """The error of a file that is corrupt or that only a full Parquet reader can read."""
 
 
 _FREE_ROWS = 2_000_000
@@ -19,10 +19,10 @@ MAX_ACTIONS = 200_000
 
 
 def max_rows(size: int) -> int:
-    """The largest number of rows of a checkpoint file of `size` bytes."""
+    """Return the largest number of rows of a checkpoint file of `size` bytes."""
     return min(_MOST_ROWS, _FREE_ROWS + _ROWS_PER_BYTE * size)
 
 
 def max_decompressed_bytes(size: int) -> int:
-    """The largest number of decompressed bytes in a checkpoint file of `size` bytes."""
+    """Return the largest number of decompressed bytes in a checkpoint file of `size` bytes."""
     return _FREE_BYTES + _BYTES_PER_BYTE * size

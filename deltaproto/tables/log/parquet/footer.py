@@ -51,7 +51,7 @@ class TailReadFile:
     """Byte ranges of a file whose tail was read already.
 
     Raises:
-        NotSimple: it does not start and end like a Parquet file.
+        UnsupportedParquet: it does not start and end like a Parquet file.
     """
 
     def __init__(self, file: IO[bytes]) -> None:
@@ -68,7 +68,7 @@ class TailReadFile:
             raise UnsupportedParquet("not a Parquet file")
 
     def footer(self) -> bytes:
-        """The serialized FileMetaData."""
+        """Return the serialized FileMetaData."""
         size = int.from_bytes(self._tail[-_END:-4], "little")
         self.end = self.size - _END - size
         if size > _LARGEST_FOOTER or self.end < len(_MAGIC):
@@ -80,7 +80,7 @@ class TailReadFile:
         return start >= self._tail_start
 
     def read(self, start: int, end: int) -> bytes:
-        """The bytes from `start` up to `end`."""
+        """Return the bytes from `start` up to `end`."""
         if self.has_read(start):
             return self._tail[start - self._tail_start : end - self._tail_start]
         self._file.seek(start)
@@ -135,7 +135,7 @@ class Footer:
     """The parsed footer: wanted columns by name, in file order, and row groups.
 
     Raises:
-        NotSimple: the footer is corrupt, or has unsupported contents.
+        UnsupportedParquet: the footer is corrupt, or has unsupported contents.
     """
 
     def __init__(self, data: bytes, wanted: tuple[str, ...], limit: int) -> None:

@@ -52,8 +52,10 @@ class DecompressionBudget:
         self._left = size
 
     def take(self, size: int) -> None:
-        """Raises:
-        NotSimple: it is used up.
+        """Use up `size` bytes of the budget.
+
+        Raises:
+            UnsupportedParquet: it is used up.
         """
         self._left -= size
         if self._left < 0:
@@ -72,7 +74,7 @@ class LeafValues:
         """Decode `data`, the bytes of `chunk`; `struct` is the definition level of the struct.
 
         Raises:
-            NotSimple: the data is corrupt, not supported, or has too many values.
+            UnsupportedParquet: the data is corrupt, not supported, or has too many values.
             IndexError, KeyError, UnicodeDecodeError: the data is corrupt.
         """
         self.rows: list[int] = []
@@ -246,7 +248,7 @@ def column_values(
     `cells` are the cells of its leaves, by index.
 
     Raises:
-        NotSimple: the leaves contradict each other.
+        UnsupportedParquet: the leaves contradict each other.
     """
     leaves = [cells[leaf.index] for leaf in leaves_of(column)]
     present = leaves[0].rows

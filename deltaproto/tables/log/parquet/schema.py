@@ -51,7 +51,7 @@ def read_element(thrift: CompactReader) -> dict[int, Any]:
     """Parse an element: a name, and either a type or children, as constants of this module.
 
     Raises:
-        NotSimple, LookupError, ValueError: it is corrupt.
+        UnsupportedParquet, LookupError, ValueError: it is corrupt.
     """
     element = thrift.struct(_ELEMENT)
     element[NAME].decode()
@@ -65,7 +65,7 @@ def is_optional(element: dict[int, Any]) -> int:
     """Return 1 or 0: the element's contribution to the definition level.
 
     Raises:
-        NotSimple: the element is repeated.
+        UnsupportedParquet: the element is repeated.
     """
     repetition: int = element[REPETITION]
     if repetition not in (0, _OPTIONAL):
@@ -156,7 +156,7 @@ Node: TypeAlias = Leaf | ParquetGroup | RepeatedGroup
 
 
 def leaves_of(node: Node) -> list[Leaf]:
-    """Yield the leaves below `node` in file order."""
+    """Return the leaves below `node` in file order."""
     if isinstance(node, Leaf):
         return [node]
     if isinstance(node, RepeatedGroup):
@@ -182,7 +182,7 @@ class SchemaReader:
         """Process the whole list of schema elements.
 
         Raises:
-            NotSimple: a wanted column has a different structure, or the schema is corrupt.
+            UnsupportedParquet: a wanted column has a different structure, or the schema is corrupt.
         """
         self._left = self._thrift.elements(STRUCT)
         for _ in range(self._next()[CHILDREN]):

@@ -1,6 +1,6 @@
 """The part of Thrift's compact protocol that the metadata of a Parquet file needs.
 
-Every read past the end of the data raises IndexError or NotSimple.
+Every read past the end of the data raises IndexError or UnsupportedParquet.
 
 Source: https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md
 """

@@ -31,7 +31,7 @@ def decode_runs(data: bytes, pos: int, end: int, width: int, count: int) -> Runs
     """Decode `count` values of `width` bits, which must fill `data` from `pos` to `end` exactly.
 
     Raises:
-        NotSimple: they do not, or are mostly not run-length encoded.
+        UnsupportedParquet: they do not, or are mostly not run-length encoded.
         IndexError: they are truncated.
     """
     found: Runs = []
@@ -119,7 +119,7 @@ def decode_plain(data: bytes, pos: int, leaf: Leaf, count: int) -> list[Any]:
     """Decode `count` values, which must fill `data` from `pos` on exactly.
 
     Raises:
-        NotSimple: they do not, or do not match the type of `leaf`.
+        UnsupportedParquet: they do not, or do not match the type of `leaf`.
         UnicodeDecodeError: a string is not UTF-8.
     """
     size = len(data) - pos
@@ -144,7 +144,7 @@ def decode_booleans(data: bytes, pos: int, count: int) -> list[Any]:
     """Decode `count` run-length encoded booleans with a length prefix.
 
     Raises:
-        NotSimple: they do not fill `data` from `pos` on exactly.
+        UnsupportedParquet: they do not fill `data` from `pos` on exactly.
     """
     size = int.from_bytes(data[pos : pos + 4], "little")
     if pos + 4 + size != len(data):
@@ -159,7 +159,7 @@ def decode_indexed(data: bytes, pos: int, dictionary: list[Any], count: int) -> 
     """Decode `count` values by their indices in `dictionary`; the bit width precedes the indices.
 
     Raises:
-        NotSimple: the indices do not fill `data` from `pos` on exactly.
+        UnsupportedParquet: the indices do not fill `data` from `pos` on exactly.
         IndexError: an index beyond the dictionary.
     """
     return [dictionary[index] for index in _expand_runs(data, pos + 1, data[pos], count)]
