@@ -82,9 +82,8 @@ def find_unrequested_property(plan: Plan) -> str | None:
     for step in plan.steps:
         if step.action is Action.DROP and dropped is not None and step.feature not in dropped:
             return f"{step.id} drops {step.feature}, which is not part of its goal"
-        if step.action is Action.DROP_CONSTRAINT and "checkConstraints" not in (
-            dropped if dropped is not None else {"checkConstraints"}
-        ):
+        constraint = step.action is Action.DROP_CONSTRAINT
+        if constraint and dropped is not None and "checkConstraints" not in dropped:
             return f"{step.id} drops a constraint, which is not part of its goal"
         if step.action is Action.CLUSTER_BY and "clustering" not in features:
             return f"{step.id} changes the clustering, which is not part of its goal"

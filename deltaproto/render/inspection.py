@@ -152,7 +152,7 @@ def _facts(result: Inspection) -> Iterator[tuple[str, Line]]:
     yield "Lowest", (words.lowest(result),)
     yield "Isolation", (words.isolation(result.isolation),)
     yield "Row-level", (f"{result.row_level.databricks} on Databricks: {result.row_level.reason}",)
-    least = [*least_versions(result)]
+    least = least_versions(result)
     yield "To read", (words.at_least(least, Access.READ),)
     yield "To append", (words.at_least(least, Access.APPEND),)
     if state.metadata.partition_columns:
