@@ -8,6 +8,8 @@ import stat
 from pathlib import Path
 from typing import IO
 
+from deltaproto.errors import UsageError
+
 _INHERITED = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")
 """where a shell passes a pipe, as in `--policy <(command)`"""
 
@@ -33,3 +35,15 @@ def open_input(path: str | Path) -> IO[bytes]:
     except OSError:
         os.close(descriptor)
         raise
+
+
+def require_input(path: str) -> IO[bytes]:
+    """Open a file for reading.
+
+    Raises:
+        UsageError: if `open_input` cannot open it.
+    """
+    try:
+        return open_input(path)
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}", "check the path") from None

@@ -11,12 +11,12 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Collection
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from deltaproto.clients.resolve import ClientReference
 from deltaproto.clients.verdict import Verdict
 from deltaproto.errors import TableError, UsageError
-from deltaproto.input_file import open_input
+from deltaproto.input_file import require_input
 from deltaproto.inspection.json_entries import JsonFile
 from deltaproto.policy.baseline import nothing_compared_error, relative_name
 from deltaproto.policy.document import normalize_location
@@ -57,7 +57,7 @@ def saved_command(path: str) -> str | None:
     Raises:
         UsageError: when the file cannot be read, or is not a JSON object.
     """
-    with _open_file(path) as file:
+    with require_input(path) as file:
         document = JsonFile(file, path, None)
         for entries in document.objects():
             next(entries, None)
@@ -162,7 +162,7 @@ class KnownFindings:
         return self._tables[named]
 
     def _read(self, path: str) -> None:
-        with _open_file(path) as file:
+        with require_input(path) as file:
             document = JsonFile(file, path, None)
             for entries in document.objects():
                 for entry in entries:
@@ -316,10 +316,3 @@ def _require_string(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError(f"{value!r:.40} is not a string")
     return value
-
-
-def _open_file(path: str) -> IO[bytes]:
-    try:
-        return open_input(path)
-    except OSError as error:
-        raise UsageError(f"cannot read {path}: {error.strerror}", "check the path") from None

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from typing import IO, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from deltaproto.clients.requirements import is_hazard, is_used, table_requirements
 from deltaproto.errors import ErrorCode, SavedError, TableError, UsageError
-from deltaproto.input_file import open_input
+from deltaproto.input_file import require_input
 from deltaproto.inspection.age import SavedAges
 from deltaproto.inspection.json_entries import JsonFile
 from deltaproto.location import LocationKind, locate
@@ -55,7 +55,7 @@ def read_saved(path: str, ages: SavedAges | None = None) -> Iterator[TableFacts 
 
 def saved_entries(path: str, ages: SavedAges | None = None) -> Iterator[Any]:
     """Yield the raw entries of a saved inspection. Raises like `read_saved`."""
-    with _open_file(path) as file:
+    with require_input(path) as file:
         document, parts, endless = JsonFile(file, path, "tables"), None, False
         for entries in document.objects():
             for entry in entries:
@@ -133,13 +133,6 @@ def _cut_off_error(path: str, last: _Parts) -> TableError:
         f"{path} is truncated: it has table {last.read} of {last.of}, but not all others",
         _SAVE,
     )
-
-
-def _open_file(path: str) -> IO[bytes]:
-    try:
-        return open_input(path)
-    except OSError as error:
-        raise UsageError(f"cannot read {path}: {error.strerror}", "check the path") from None
 
 
 def _check_document(document: JsonFile, path: str) -> None:
