@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from deltaproto.clients.requirements import table_requirements
 from deltaproto.planning.downgrade import DowngradeRequest, plan_downgrade
 from deltaproto.planning.engine import Engine
@@ -29,29 +31,35 @@ def test_a_truncating_drop_may_have_deleted_what_was_protected() -> None:
     assert (then.fewest, then.most) == (2, 3)
 
 
-def test_what_a_clone_lacks_up_to_the_protected_version_no_wait_brings() -> None:
+@pytest.mark.parametrize("beyond", [2, 9])
+def test_what_a_clone_lacks_up_to_the_protected_version_no_wait_brings(beyond: int) -> None:
     # Measured with Delta Spark 4.4.0: the clone has the value of its source.
     clone = Table(
         Protocol.carrying({CHECKPOINT_PROTECTION}),
         {PROTECTED_BEFORE: "9"},
         traced=frozenset({CHECKPOINT_PROTECTION}),
-        beyond=9,
+        beyond=beyond,
     )
     outcome = drop_feature(clone, CHECKPOINT_PROTECTION, Engine(), truncate=True)
     assert outcome.refusal is not None
     assert not outcome.refusal.retry
     assert "UNSET TBLPROPERTIES" in outcome.refusal.remedy
-    given = PlanInput(
+    plan = plan_downgrade(_input(clone), DowngradeRequest(to=(1, 2)))
+    assert not plan.steps
+    assert {each.error for each in plan.blocked} == {outcome.refusal.error}
+    one_left = clone._replace(beyond=1, traced=frozenset())
+    assert plan_downgrade(_input(one_left), DowngradeRequest(to=(1, 2))).steps
+    unset = clone.without_properties(PROTECTED_BEFORE)
+    assert drop_feature(unset, CHECKPOINT_PROTECTION, Engine(), truncate=True).refusal is None
+
+
+def _input(table: Table) -> PlanInput:
+    return PlanInput(
         name="t",
         location="file:///t",
         sql="t",
-        table=clone,
-        needs=table_requirements(clone.protocol, {}, clone.configuration),
+        table=table,
+        needs=table_requirements(table.protocol, {}, table.configuration),
         states=(),
-        fingerprint=Fingerprint(None, 0, clone.protocol, None),
+        fingerprint=Fingerprint(None, 0, table.protocol, None),
     )
-    plan = plan_downgrade(given, DowngradeRequest(to=(1, 2)))
-    assert not plan.steps
-    assert {each.error for each in plan.blocked} == {outcome.refusal.error}
-    unset = clone.without_properties(PROTECTED_BEFORE)
-    assert drop_feature(unset, CHECKPOINT_PROTECTION, Engine(), truncate=True).refusal is None
