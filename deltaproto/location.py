@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -96,6 +97,19 @@ def _file_system_bytes(path: str) -> bytes:
             "the table's name contains an unpaired surrogate, which no file name can have",
             "check how the name was encoded",
         ) from None
+
+
+def parse_table_list(lines: Iterable[str]) -> Iterator[str]:
+    """Yield the table names in a list, one per line.
+
+    Blank lines and lines that start with `#` are ignored. Spaces around a name are dropped, unless
+    a path with them exists.
+    """
+    for line in lines:
+        written = line.rstrip("\r\n")
+        name = written.strip()
+        if name and not name.startswith("#"):
+            yield written if os.path.lexists(written) else name
 
 
 def location_at(place: str, table: str) -> Location:

@@ -261,7 +261,8 @@ def _check_argument(
     codes: set[ExitCode],
     show: bool,
 ) -> Iterator[TableCheck]:
-    if values["engine"] is EngineChoice.SPARK or is_inventory(name):
+    storage = options.parse_pairs(values["storage_option"], "--storage-option")
+    if values["engine"] is EngineChoice.SPARK or is_inventory(name, storage):
         inventory = open_inventory(name, values)
         state = select_newest_state(inventory, values["scan"])
         now = datetime.now(UTC)
@@ -272,7 +273,6 @@ def _check_argument(
             codes.add(ExitCode.FINDINGS)
         if not values["scan"]:
             try:
-                storage = options.parse_pairs(values["storage_option"], "--storage-option")
                 require_finished(name, state, storage)
             except TableError as error:
                 yield unreadable_table(name, error)

@@ -18,11 +18,12 @@ from deltaproto.cli.inventories import (
     parse_max_age,
     require_finished,
     select_newest_state,
+    select_scan,
 )
 from deltaproto.cli.progress import show_waiting, warn
 from deltaproto.errors import ExitCode, TableError, no_tables_error
 from deltaproto.fleet.drift.attribution import CommitAttributor
-from deltaproto.fleet.scan_history import select_pair
+from deltaproto.fleet.scan_history import PastScan, ScanPair, select_pair
 from deltaproto.policy.finding import FailOn, exit_code_for
 from deltaproto.render.drift import DriftCounts, missing, whole, write_drift
 from deltaproto.render.interface import NOTICES, Format
@@ -38,7 +39,9 @@ def run(values: Mapping[str, Any]) -> int:
         show_waiting("comparing the scans", show=show),
     ):
         inventory = open_inventory(values["inventory"], values)
-        scans = select_pair(inventory.scans(), values["since"], values["until"])
+        past = inventory.scans()
+        pair = select_pair(past, values["since"], values["until"])
+        scans = pair or _compare_with_itself(select_scan(inventory, values["until"]), past)
         for scan in scans:
             if not (scan.tables or scan.errors or values["allow_empty"]):
                 raise no_tables_error(f"scan {scan.scan_id}")
@@ -66,6 +69,22 @@ def run(values: Mapping[str, Any]) -> int:
     if old and values["fail_on"] is FailOn.WARNING:
         return int(ExitCode.FINDINGS)
     return int(exit_code_for(counts.severities, values["fail_on"]))
+
+
+def _compare_with_itself(first: PastScan, past: list[PastScan]) -> ScanPair:
+    """Return a pair without changes, and add a notice: there is no earlier scan to compare with."""
+    earlier = past[: past.index(first)]
+    other = (
+        f"; the last scan with others is {earlier[-1].scan_id}, of {', '.join(earlier[-1].roots)}: "
+        f"compare with it by --since {earlier[-1].scan_id}"
+        if earlier
+        else ""
+    )
+    NOTICES.append(
+        f"nothing to compare yet: {first.scan_id} is the first scan with its roots and patterns"
+        f"{other}"
+    )
+    return ScanPair(first, first)
 
 
 def _find_uncompared_scans(

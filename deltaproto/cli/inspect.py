@@ -70,14 +70,13 @@ def read_table_names(given: Iterable[str], *, allow_empty: bool) -> Iterator[str
             continue
         if sys.stdin.isatty():
             raise UsageError("- reads tables from standard input, which is a terminal")
+        from deltaproto.location import parse_table_list
         from deltaproto.redaction import redact_address
 
         empty = not allow_empty
-        for line in sys.stdin:
-            name = line.rstrip("\r\n")
-            if name.strip():
-                empty = False
-                yield redact_address(name)
+        for name in parse_table_list(sys.stdin):
+            empty = False
+            yield redact_address(name)
         if empty:
             raise no_tables_error("standard input")
 

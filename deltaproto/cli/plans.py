@@ -144,7 +144,8 @@ def plan_tables(
     ]
     if not (values["tables"] or values["from_"]):
         raise UsageError("no table", "give a path, a URI or a catalog name, or --from INVENTORY")
-    inventories = {*values["from_"], *filter(is_inventory, names)}
+    storage = options.parse_pairs(values["storage_option"], "--storage-option")
+    inventories = {*values["from_"], *(each for each in names if is_inventory(each, storage))}
     if not inventories and (values["where"] or values["scan"] or values["fresh"]):
         raise UsageError("--where, --scan and --fresh apply to inventories", "pass one with --from")
     engine = parse_engine(values["engine"]) if values["engine"] else Engine()

@@ -156,9 +156,9 @@ def _process_finished_scan(
     scans = asked.scans()
     newest = find_scan(scans, done.scan_id)
     after = Afterwards(None if checker is None else asked.counted(newest, checker))
-    # Without an earlier scan, this is the first scan of its roots.
-    with suppress(UsageError):
-        both, counts = select_pair(scans, None, done.scan_id), DriftCounts()
+    both = select_pair(scans, None, done.scan_id)
+    if both is not None:
+        counts = DriftCounts()
         counts.take(asked.drift(both, None))
         after = after._replace(pair=both, drift=counts)
     # Delete old scans last: the earlier scan may be one of them.

@@ -16,7 +16,7 @@ from deltaproto.fleet.discovered import (
 )
 from deltaproto.fleet.local_disk import tables_under as on_disk_under
 from deltaproto.input_file import open_input
-from deltaproto.location import Location, LocationKind, locate
+from deltaproto.location import Location, LocationKind, locate, parse_table_list
 from deltaproto.policy.document import normalize_location
 from deltaproto.redaction import redact_address
 
@@ -135,10 +135,9 @@ def _read_table_list(path: str) -> Iterator[DiscoveredTable | UnreadablePlace]:
     try:
         with open_input(path) as file:
             text = TextIOWrapper(file, encoding="utf-8-sig", errors="surrogateescape")
-            lines = [line.rstrip("\r\n") for line in text]
+            named = list(parse_table_list(text))
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}", "check the path") from None
-    named = [line for line in lines if line.strip() and not line.lstrip().startswith("#")]
     if not named:
         yield UnreadablePlace(path, no_tables_error(path))
     for line in named:

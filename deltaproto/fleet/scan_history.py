@@ -300,19 +300,16 @@ class ScanPair(NamedTuple):
         return self.before.extent == self.now.extent
 
 
-def select_pair(scans: list[PastScan], before: str | None, now: str | None) -> ScanPair:
+def select_pair(scans: list[PastScan], before: str | None, now: str | None) -> ScanPair | None:
     """Return the two scans to compare: the newest and the last one before it of the same extent.
 
+    None: the newer scan is the first of its roots and patterns.
+
     Raises:
-        UsageError: when there are not two scans.
+        UsageError: when the inventory has no scan, or not the one that was asked for.
     """
     newer = find_scan(scans, now) if now else newest_scan(scans)
     if before is not None:
         return ScanPair(find_scan(scans, before), newer)
     older = [scan for scan in scans[: scans.index(newer)] if scan.extent == newer.extent]
-    if not older:
-        raise UsageError(
-            f"no scan of the same roots before {newer.scan_id}",
-            "scan again later, or pass the other scan with --since",
-        )
-    return ScanPair(older[-1], newer)
+    return ScanPair(older[-1], newer) if older else None

@@ -7,11 +7,13 @@ from enum import StrEnum
 from functools import cache
 from typing import TYPE_CHECKING
 
-from deltaproto.errors import TableError
-from deltaproto.location import locate
+from deltaproto.errors import ErrorCode, TableError
+from deltaproto.location import Location, LocationKind, locate
 from deltaproto.sql.quoting import quote_identifier
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import pyarrow as pa
 
 
@@ -25,17 +27,35 @@ class Inventory(StrEnum):
     ERRORS = "errors"
 
 
-def is_inventory(name: str) -> bool:
-    """Return True if a local folder (path or `file:` URI) is an inventory rather than a table."""
+def is_inventory(name: str, storage_options: Mapping[str, str]) -> bool:
+    """Return True if a path or URI is an inventory rather than a table.
+
+    On an object store this takes one request, or two for an inventory. A store that does not
+    answer has no inventory; reading the table then reports why.
+    """
     try:
-        folder = locate(name).path
+        location = locate(name)
+        if location.kind is LocationKind.URI:
+            scans = locate(f"{location.uri}/{Inventory.SCANS}")
+            return _has_log(scans, storage_options) and not _has_log(location, storage_options)
     except TableError:
         return False
-    if folder is None:
+    if location.path is None:
         return False
-    return os.path.isdir(os.path.join(folder, Inventory.SCANS, "_delta_log")) and not (
-        os.path.isdir(os.path.join(folder, "_delta_log"))
+    return os.path.isdir(os.path.join(location.path, Inventory.SCANS, "_delta_log")) and not (
+        os.path.isdir(os.path.join(location.path, "_delta_log"))
     )
+
+
+def _has_log(location: Location, storage_options: Mapping[str, str]) -> bool:
+    from deltaproto.tables.storage import open_log
+
+    try:
+        return bool(open_log(location, storage_options).list())
+    except TableError as error:
+        if error.code is not ErrorCode.NOT_A_DELTA_TABLE:
+            raise
+        return False
 
 
 KEYS = ("scan_id", "location", "table")

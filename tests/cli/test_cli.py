@@ -160,7 +160,7 @@ class TestBatches:
         self, cli: Cli, good: str, stdin: Callable[[bytes], None]
     ) -> None:
         missing = good + "-missing"
-        stdin(f"{good}\n\n  \n{missing}\r\n{good}".encode())
+        stdin(f"{good}\n\n  \n# no table\n\t{missing} \r\n  #{good}\n{good}".encode())
         ran = cli("inspect", "-", "--format", "json")
         assert [table["table"] for table in ran.json["tables"]] == [good, missing, good]
         assert ran.code == 3

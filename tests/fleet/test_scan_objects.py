@@ -214,6 +214,14 @@ def test_an_inventory_on_an_object_store(cli: Cli, store: Store, tmp_path: Path)
     options = dict(word.split("=", 1) for word in store.options[1::2])
     rows = DeltaTable(f"{inventory}/tables", storage_options=options).to_pyarrow_table()
     assert rows.num_rows == done.json["tables"] > 5
+    checked = cli("check", inventory, "--client", "trino@476", *store.options, "--format", "json")
+    read = [table for table in checked.json["tables"] if "error" not in table]
+    assert len(read) == done.json["tables"]
+    words = ("plan-upgrade", inventory, "--enable", "deletionVectors", "--format", "json")
+    plans = cli(*words, *store.options).json["plans"]
+    assert {plan["table"] for plan in plans} >= {each["table"] for each in checked.json["tables"]}
+    again = cli("drift", inventory, *store.options)
+    assert "nothing to compare yet" in again.out, again
 
 
 def test_tables_inside_tables_are_not_searched_for(cli: Cli, store: Store, tmp_path: Path) -> None:

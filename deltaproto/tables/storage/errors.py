@@ -103,7 +103,7 @@ def classify_refusal(text: str) -> StorageRefusal | None:
         return StorageRefusal(
             _DENIED,
             "no credentials are configured, and this machine has no role",
-            "pass credentials: environment, profile, or --storage-option",
+            "set them in the environment or in a profile, or pass --storage-option",
         )
     if _MALFORMED.search(text):
         return StorageRefusal(_DENIED, "the credentials are malformed", _CHECK_CREDENTIALS)
