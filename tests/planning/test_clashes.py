@@ -230,6 +230,22 @@ def test_what_leaves_the_metadata_alone_aborts_no_append(sql: str) -> None:
     assert not list(predict_stream_impacts(each.statement, TABLE, said))
 
 
+@pytest.mark.parametrize(
+    ("key", "versions"),
+    [("delta.enableTypeWidening", ["3.3.3", "4.4.0"]), ("delta.appendOnly", ["3.3.3"])],
+)
+def test_only_unsetting_a_property_that_is_set_aborts_every_release(
+    key: str, versions: list[str]
+) -> None:
+    (each,) = parse_script(f"alter table t unset tblproperties if exists ('{key}')")
+    said = each.statement.outcome(TABLE, Engine())
+    assert said.refusal is None
+    for version in ("3.3.3", "4.4.0"):
+        found = find_step_conflicts(each.statement, TABLE, said, Writers(frozenset({version})))
+        aborted = any(c.engine == "delta-spark" and "appends" in c.who for c in found)
+        assert aborted is (version in versions), version
+
+
 def test_a_change_of_columns_aborts_every_writer() -> None:
     (each,) = parse_script("alter table t add column x int")
     said = each.statement.outcome(TABLE, Engine())

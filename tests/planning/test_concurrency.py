@@ -90,6 +90,15 @@ def test_item_3_what_rules_rows_out(cli: Cli, tmp_path: Path, partitioned: bool)
     assert ("databricks", "UPDATE", "UPDATE") not in verdicts(change)
 
 
+def test_item_3_one_identity_column_among_others_rules_rows_out(cli: Cli, tmp_path: Path) -> None:
+    identity = column("id", delta__identity__start=1, delta__identity__step=1)
+    schema = schema_string(column("a"), identity, column("b"))
+    table = made(tmp_path / "t", protocol(1, 6), {}, schema=schema)
+    change = shown(cli, "plan-upgrade", table, "--enable", "deletionVectors")
+    assert rows(change["after"])[0] == "no"
+    assert "identity" in rows(change["after"])[1]
+
+
 def test_item_3_an_isolation_level(cli: Cli, tmp_path: Path) -> None:
     table = made(tmp_path / "t", VECTORS, ON)
     change = shown(cli, "plan-upgrade", table, "--isolation", "Serializable")

@@ -138,6 +138,9 @@ S, W, N = IsolationLevel.SERIALIZABLE, IsolationLevel.WRITE_SERIALIZABLE, None
         ("serializable", S, S, S, True),
         ("WriteSerializable", W, W, S, True),
         ("SnapshotIsolation", N, N, S, False),
+        ("writeSerializable", W, W, W, True),
+        ("WRITESERIALIZABLE", W, W, S, True),
+        ("snapshotIsolation", N, N, IsolationLevel.SNAPSHOT_ISOLATION, False),
         ("bogus", N, N, S, False),
     ],
 )

@@ -204,6 +204,15 @@ def test_multi_part_checkpoints_need_all_their_parts(log: Log) -> None:
     assert failure(log).code is ErrorCode.CORRUPT_LOG
 
 
+def test_parts_with_wrong_numbers_are_no_checkpoint(log: Log) -> None:
+    log.commit(0, P12, M).commit(1, add()).commit(2, P13)
+    for part in (2, 3):
+        log.checkpoint(1, P37, M, suffix=f".checkpoint.{part:010d}.{2:010d}.parquet")
+    assert pair(read(log)) == (1, 3)
+    log.path(0, ".json").unlink()
+    assert failure(log).code is ErrorCode.CORRUPT_LOG
+
+
 def test_sidecars_are_not_needed_for_the_protocol(log: Log) -> None:
     sidecar = {"sidecar": {"path": "gone.parquet"}}
     log.checkpoint(2, P37, M, sidecar, suffix=CHECKPOINTS["v2-json"]).commit(3, add())
@@ -287,6 +296,17 @@ def test_a_checksum_against_the_protocol_of_its_own_commit_is_a_lie(log: Log) ->
     state = read(log)
     assert pair(state) == (1, 3)
     assert {note.kind for note in state.notes} == {NoteKind.CHECKSUM_CONTRADICTS}
+
+
+def test_a_checksum_against_the_domains_of_its_own_commit_is_a_lie(log: Log) -> None:
+    def domain(text: str) -> dict[str, object]:
+        return {"domain": "delta.clustering", "configuration": text, "removed": False}
+
+    log.commit(0, P37, M).commit(1, info("t1"), {"domainMetadata": domain("new")})
+    log.checksum(1, P37, M, txnId="t1", domainMetadata=[domain("old")])
+    state = read(log)
+    assert {note.kind for note in state.notes} == {NoteKind.CHECKSUM_CONTRADICTS}
+    assert state.domains == {"delta.clustering": "new"}
 
 
 def test_stale_and_partial_checksums_are_ignored(log: Log) -> None:

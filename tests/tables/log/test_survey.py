@@ -166,6 +166,17 @@ def test_a_rewritten_file_counts_as_old_where_nobody_says_who_wrote_it(log: Log)
     assert (census.files_before_type_change, census.bytes_before_type_change) == (3, 13)
 
 
+def test_a_file_added_by_the_commit_that_records_a_type_change_counts_as_old(log: Log) -> None:
+    widened = schema_string(
+        column("id", delta__typeChanges=[{"fromType": "integer", "toType": "long"}])
+    )
+    log.commit(0, MODERN, metadata())
+    log.commit(1, commit_info("WRITE"), metadata(schema=widened), add("a", size=1))
+    log.commit(2, commit_info("WRITE"), add("b", size=2))
+    census = survey_table(log.table).census
+    assert (census.files_before_type_change, census.bytes_before_type_change) == (1, 1)
+
+
 _FILES = st.tuples(st.sampled_from("abc"), st.booleans())
 
 
