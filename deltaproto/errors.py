@@ -12,7 +12,7 @@ from typing import Any
 
 
 class ExitCode(IntEnum):
-    """Exit codes of every command (see README, "Exit codes")."""
+    """Exit codes of every command (see docs/manual/exit-codes.md)."""
 
     OK = 0
     FINDINGS = 1

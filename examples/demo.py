@@ -44,6 +44,12 @@ TABLES: dict[str, tuple[str, ...]] = {
         "{rows}",
         "delete from {t} where id % 10 = 3",
     ),
+    "to_downgrade": (
+        "create table {t} ({orders}) using delta"
+        " tblproperties ('delta.enableDeletionVectors'='true')",
+        "{rows}",
+        "delete from {t} where id % 10 = 3",
+    ),
     "clustered": (
         "create table {t} ({orders}) using delta cluster by (customer)",
         "{rows}",
@@ -79,7 +85,9 @@ TABLES: dict[str, tuple[str, ...]] = {
         "alter table {t} alter column small type bigint",
     ),
 }
-LEFT = ("plan.json", ".deltaproto")
+PLAN = ".plan.json"
+"""hidden, so that `.demo/*` contains tables only"""
+LEFT = (PLAN, "plan.json", ".deltaproto")
 """what a demo leaves beside its tables; the next one removes all of it, and nothing else"""
 ROWS = "insert into {t} select id, concat('c', id % 7), 1 + id from range(100)"
 COMMANDS: tuple[tuple[str, tuple[str, ...]], ...] = (
@@ -118,18 +126,18 @@ COMMANDS: tuple[tuple[str, tuple[str, ...]], ...] = (
         "The same as a file, to be carried out",
         (
             "plan-downgrade",
-            "{root}/deletion_vectors",
+            "{root}/to_downgrade",
             "--drop",
             "deletionVectors",
             "--format",
             "json",
             "--output",
-            "{root}/plan.json",
+            f"{{root}}/{PLAN}",
         ),
     ),
     (
         "Carry it out: the warning, the gates, each step verified",
-        ("apply", "{root}/plan.json", "--yes"),
+        ("apply", f"{{root}}/{PLAN}", "--yes"),
     ),
     ("Which writers would a change hit?", ("conflicts", "{root}/deletion_vectors")),
     ("Everything known about one feature", ("features", "columnMapping")),

@@ -33,6 +33,11 @@ README, ARCHITECTURE, CONTRIBUTING = (
     for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md")
 )
 
+MANUAL = {
+    path.stem: path.read_text(encoding="utf-8") for path in sorted(ROOT.glob("docs/manual/*.md"))
+}
+WHOLE = "\n".join((README, *MANUAL.values()))
+
 
 def section(document: str, heading: str) -> str:
     """The text below `## heading`, to the next heading of that level."""
@@ -57,8 +62,9 @@ def each_document() -> Callable[[Callable[..., None]], Callable[..., None]]:
 
 class TestCommandLine:
     @each_row("name", COMMANDS)
-    def test_readme_names_the_command(self, name: str) -> None:
-        assert re.search(rf"^### `deltaproto {name}\b", README, re.MULTILINE)
+    def test_readme_and_manual_name_the_command(self, name: str) -> None:
+        assert f"| `deltaproto {name}` |" in section(README, "Commands")
+        assert name == "demo" or re.search(rf"^## `deltaproto {name}\b", WHOLE, re.MULTILINE)
 
     @each_row(
         ("name", "flag"),
@@ -69,11 +75,11 @@ class TestCommandLine:
             for flag in option.flags
         ],
     )
-    def test_readme_names_the_option(self, name: str, flag: str) -> None:
-        assert re.search(rf"`{flag}[` ]", section(README, "Commands"))
+    def test_the_manual_names_the_option(self, name: str, flag: str) -> None:
+        assert re.search(rf"`{flag}[` ]", WHOLE), name
 
     def test_every_example_is_a_command_line_that_works(self) -> None:
-        lines = [line for block in blocks(README, "bash") for line in block.splitlines()]
+        lines = [line for block in blocks(WHOLE, "bash") for line in block.splitlines()]
         called = [match for line in lines if (match := re.search(r"\bdeltaproto ((?!\.).*)", line))]
         assert len(called) > len(COMMANDS)
         for match in called:
@@ -88,11 +94,11 @@ class TestCommandLine:
         assert named
         assert named <= real
         own = {name for names in COMMAND_VARIABLES.values() for name in names.values()}
-        assert own <= set(re.findall(r"DELTAPROTO_\w+", README))
+        assert own <= set(re.findall(r"DELTAPROTO_\w+", MANUAL["environment"]))
 
     @each_row("rule", all_rules(), ids=lambda rule: rule.id)
     def test_explain_has_the_page_that_readme_promises(self, cli: Cli, rule: Any) -> None:
-        assert "`deltaproto explain" in README
+        assert "`deltaproto explain" in WHOLE
         assert rule.id in cli("explain").out
         page = cli("explain", rule.id)
         assert page.code == 0
@@ -106,11 +112,11 @@ class TestCommandLine:
 
 class TestCodes:
     def test_the_exit_codes_are_exactly_those_of_the_table(self) -> None:
-        named = [row[0] for row in rows(section(README, "Exit codes")) if row[0].isdecimal()]
+        named = [row[0] for row in rows(MANUAL["exit-codes"]) if row[0].isdecimal()]
         assert named == [str(int(code)) for code in ExitCode]
 
     def test_the_error_codes_are_exactly_those_of_the_table(self) -> None:
-        table = section(README, "JSON").partition("\n| code | meaning |\n")[2]
+        table = MANUAL["json"].partition("\n| code | meaning |\n")[2]
         named = [row[0].strip("`") for row in rows(table) if row[0].startswith("`")]
         assert named == [str(code) for code in ErrorCode]
 
@@ -133,7 +139,7 @@ class TestJson:
         monkeypatch.setitem(sys.modules, "pyspark", None)
 
     def documented(self, found: Any) -> None:
-        missing = {m for m in members(found) if f"`{m}`" not in section(README, "JSON")}
+        missing = {m for m in members(found) if f"`{m}`" not in MANUAL["json"]}
         assert not missing
 
     @pytest.mark.usefixtures("no_spark")
@@ -211,7 +217,7 @@ class TestSamples:
         monkeypatch.chdir(tmp_path)
         monkeypatch.setenv("COLUMNS", "80")
         title = f"$ deltaproto inspect .demo/{name}\n"
-        (shown,) = [block for block in blocks(README, "text") if block.startswith(title)]
+        (shown,) = [block for block in blocks(WHOLE, "text") if block.startswith(title)]
         ran = cli("inspect", f".demo/{name}")
         assert ran.code == 0
         assert self.elsewhere(shown.removeprefix(title)) == self.elsewhere(ran.out)
@@ -228,13 +234,48 @@ class TestSamples:
         monkeypatch.chdir(tmp_path)
         monkeypatch.setenv("COLUMNS", "80")
         title = next(
-            t for t in re.findall(r"^\$ deltaproto plan-downgrade .*\n", README, re.MULTILINE)
+            t for t in re.findall(r"^\$ deltaproto plan-downgrade .*\n", WHOLE, re.MULTILINE)
         )
-        (shown,) = [block for block in blocks(README, "text") if block.startswith(title)]
+        (shown,) = [block for block in blocks(WHOLE, "text") if block.startswith(title)]
         ran = cli(*shlex.split(title)[2:])
         assert ran.code == 0
         said = ran.out.replace(str(tmp_path), "/home/you/deltaproto")
         assert shown.removeprefix(title).rstrip() == said.rstrip()
+
+    def test_the_first_answer_of_readme_is_what_the_tool_prints(
+        self, cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setenv("COLUMNS", "80")
+        assert cli("demo", "lake").out.split() == ["lake/orders", "lake/customers", "lake/events"]
+        again = cli("demo", "lake")
+        assert (again.code, "lake/orders already exists" in again.err) == (2, True)
+        (shown,) = blocks(README, "text")
+        title, _, answer = shown.partition("\n")
+        ran = cli(*shlex.split(title)[2:])
+        assert (ran.code, ran.out) == (1, answer)
+
+    def test_every_command_of_readme_runs_as_printed(
+        self, cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        lines = [line for block in blocks(README, "bash") for line in block.splitlines()]
+        called = [shlex.split(line)[1:] for line in lines if line.startswith("deltaproto ")]
+        assert len(called) > 10
+        for words in called:
+            # Without Spark, a dry run cannot read a plan's engine.
+            wanted = {0, 1, 3} if words[0] == "apply" else {0, 1}
+            assert cli(*words).code in wanted, words
+
+    def test_the_python_of_readme_runs_as_printed(
+        self, cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        assert cli("demo", "lake").code == 0
+        (block,) = blocks(README, "python")
+        names: dict[str, Any] = {}
+        exec(block, names)
+        assert names["plan"].steps
 
     def elsewhere(self, text: str) -> str:
         """The output without the table's location, which may fill several lines."""
@@ -251,7 +292,7 @@ class TestSamples:
 
     def test_the_demo_makes_the_tables_that_readme_shows(self) -> None:
         demo = (ROOT / "examples" / "demo.py").read_text()
-        for name in re.findall(r"\.demo/(\w+)", README):
+        for name in re.findall(r"\.demo/(\w+)", WHOLE):
             assert f'"{name}": (' in demo
 
 

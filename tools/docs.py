@@ -2,7 +2,7 @@
 
 `python -m tools.docs` writes it, `--check` says what is not current. In a guide,
 
-    <!-- tables: orders=vectors -->       makes tables by the recipes of `tools/recipes.py`
+    <!-- tables: orders=vectors -->       makes tables by recipes of `cli/demo_tables.py`
     <!-- file: policy.yaml -->            keeps the block that follows as a file
     <!-- run: deltaproto inspect orders -->   runs a command; the block that follows is its output
     <!-- run 12: … -->                    the same, of which the first 12 lines are shown
@@ -28,10 +28,10 @@ from typing import Any
 
 from deltaproto import app
 from deltaproto.app.arguments import NONE
+from deltaproto.cli.demo_tables import RECIPES
 from deltaproto.cli.main import COMMANDS, main
 from deltaproto.render.schemas import load_schema
 from tools.man import manual
-from tools.recipes import RECIPES
 
 DOCS = Path(__file__).parents[1] / "docs"
 _STEP = re.compile(

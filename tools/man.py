@@ -33,7 +33,7 @@ def _lines() -> Iterator[str]:
     yield from _text(
         "Data goes to standard output, everything else to standard error. Most options have an "
         "environment variable: DELTAPROTO_ and the name in capitals, as DELTAPROTO_FORMAT. Options "
-        "that lower safety have none; the README lists those with another name."
+        "that lower safety have none; the manual lists those with another name."
     )
     yield ".SH COMMANDS"
     for name in COMMANDS:

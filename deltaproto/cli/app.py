@@ -28,7 +28,7 @@ EXIT_CODE_MEANINGS = {
 """meaning of the exit codes, the same in every command"""
 _EPILOG = (
     "Most options can be set by environment variables: DELTAPROTO_ and the option's name in "
-    "capitals. The README lists the exceptions."
+    "capitals. The manual lists the exceptions."
 )
 
 

@@ -1,4 +1,4 @@
-"""Tables for the guides, as Spark would have left them: logs alone, which is all that is read."""
+"""Example tables as Spark would leave them: logs without data files."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def vectors(table: Path) -> None:
 
 
 def enabled(table: Path) -> None:
-    """One commit more: somebody switches deletion vectors on."""
+    """One more commit: somebody enables deletion vectors."""
     log = table / "_delta_log"
     version = len(list(log.glob("*.json")))
     info = {
@@ -134,3 +134,6 @@ RECIPES: Mapping[str, Callable[[Path], None]] = {
     "enabled": enabled,
     "mapped": mapped,
 }
+"""functions that write a table, or one more commit, by name"""
+DEMO_TABLES: Mapping[str, str] = {"orders": "vectors", "customers": "mapped", "events": "plain"}
+"""the recipes of the tables that `deltaproto demo` writes, by table name"""
