@@ -14,6 +14,7 @@ from deltaproto.execution.progress import (
     Baseline,
     Progress,
     TableObservation,
+    TableWatcher,
     progress_from_commits,
 )
 from deltaproto.plan_inputs.from_log import metadata_digest
@@ -24,9 +25,11 @@ from deltaproto.planning.upgrade import plan_upgrade
 from deltaproto.planning.upgrade_request import UpgradeRequest
 from deltaproto.protocol.metadata import Metadata
 from deltaproto.protocol.protocol import Protocol
+from deltaproto.protocol.table_state import SparkSettings
 from deltaproto.tables.log.commit_tag import CommitTag, commit_tag_of
 from deltaproto.tables.log.commits import Commit
 from tests.planning.test_classics import carrying, given
+from tests.support.logs import Log, add, metadata, protocol
 
 ID, RUN = "0123456789abcdef", "cafe0001"
 METADATA = Metadata("id", schema_string='{"fields": []}', configuration={})
@@ -187,3 +190,14 @@ def test_other_user_metadata_is_no_mark(text: Any) -> None:
 def test_a_mark_is_read_as_it_was_written(plan: str, step: str, run: str) -> None:
     mark = CommitTag(plan, step, run)
     assert commit_tag_of(Commit(0, {"userMetadata": mark.text()}, None, None)) == mark
+
+
+def test_a_watcher_returns_only_the_commits_after_a_version(log: Log) -> None:
+    log.commit(0, protocol(1, 2), metadata()).commit(1, add()).commit(2, add("b")).commit(3)
+    uri = log.folder.parent.as_uri()
+    plan = ROW_TRACKING._replace(table=log.table, sql_name=f"delta.`{log.table}`", location=uri)
+    watcher = TableWatcher(plan, {}, SparkSettings())
+    for since in range(4):
+        found = watcher.look(since)
+        assert [commit.version for commit in found.commits] == list(range(since + 1, 4))
+        assert found.now.version == 3
