@@ -241,7 +241,8 @@ def _check_tables(
     codes: set[ExitCode],
 ) -> Iterator[TableCheck]:
     show = not (values["no_progress"] or values["quiet"])
-    with count_steps("tables checked", show=show) as seen:
+    first = "checking with Spark" if values["engine"] is EngineChoice.SPARK else ""
+    with count_steps("tables checked", first=first, show=show) as seen:
         number = 0
         for name in names:
             before = number
