@@ -62,7 +62,14 @@ def _single(folder: Path, *, quick: bool, spark: bool) -> Iterator[Section]:
 
 
 def _fleets(folder: Path, *, quick: bool, spark: bool) -> Iterator[Section]:
-    from benchmarks import fleet_growth, fleet_questions, object_clients, report_fleet, scan_fleet
+    from benchmarks import (
+        fleet_growth,
+        fleet_questions,
+        object_clients,
+        report_fleet,
+        scan_fleet,
+        spark_commands,
+    )
     from benchmarks.peers import Peers
     from benchmarks.scale import FULL_FLEETS, QUICK_FLEETS
 
@@ -70,6 +77,8 @@ def _fleets(folder: Path, *, quick: bool, spark: bool) -> Iterator[Section]:
     with Peers(spark=spark) as peers:
         yield scan_fleet.measured(folder, scale, peers)
     yield fleet_growth.measured(folder, scale, spark=peers.spark is not None)
+    if peers.spark is not None:
+        yield spark_commands.measured(folder, scale)
     yield object_clients.measured(scale)
     yield report_fleet.measured(folder, scale)
     yield fleet_questions.measured(folder, scale, spark=peers.spark is not None)

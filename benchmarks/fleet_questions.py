@@ -15,7 +15,8 @@ from benchmarks.page import Figure, Section
 from benchmarks.scale import FleetScale
 from deltaproto.fleet.drift.diff import ChangeKind
 from deltaproto.fleet.inventory import InventoryTables, open_inventory_tables
-from deltaproto.fleet.scan_history import LocalInventoryQueries, select_pair
+from deltaproto.fleet.inventory_queries import LocalInventoryQueries
+from deltaproto.fleet.scan_history import select_pair
 from deltaproto.fleet.schemas import Inventory, inventory_schema
 from deltaproto.policy.evaluate import Checker
 from deltaproto.policy.local_catalog import load_local_catalog, load_local_policy

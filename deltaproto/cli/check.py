@@ -65,15 +65,13 @@ def run(values: Mapping[str, Any]) -> int:
     """Check every table, render each, and return the worst exit code."""
     policy = _load_policy(values)
     catalogue = load_local_catalog(values["client_file"], policy)
-    survey = _clients_to_survey(values, catalogue)
-    asked = (
-        () if survey else tuple(parse_declared(text) for text in dict.fromkeys(values["client"]))
-    )
+    declared, survey = _split_clients(values, catalogue)
+    undeclared = bool(survey) and not (declared or values["policy"] or values["baseline"])
     baseline, saved = _load_baseline(values["baseline"])
     checker = Checker(
         policy,
         catalogue,
-        asked=asked,
+        asked=map(parse_declared, declared),
         access=parse_accesses(values["access"], "--access"),
         baseline=baseline,
         survey=survey,
@@ -81,7 +79,7 @@ def run(values: Mapping[str, Any]) -> int:
     style = Style(
         values["format"],
         color=not values["no_color"],
-        fail_on=FailOn.NEVER if survey else values["fail_on"],
+        fail_on=FailOn.NEVER if undeclared else values["fail_on"],
         compared=saved is not None,
         every_version=bool(survey and values["client"]),
         show_suppressed=values["show_suppressed"],
@@ -92,7 +90,7 @@ def run(values: Mapping[str, Any]) -> int:
     options.refuse_overwrite(
         values["output"], (*names, *values["policy"], values["baseline"], *values["client_file"])
     )
-    known = [UNDECLARED] if survey else list(caveats_for(checker.clients))
+    known = [UNDECLARED] if undeclared else list(caveats_for(checker.clients))
     checks: Iterable[TableCheck] = chain(
         _check_tables(names, values, checker, baseline, known, codes),
         _compare_with_baseline(values["baseline"], checker, baseline, codes, style.fail_on),
@@ -115,32 +113,37 @@ def run(values: Mapping[str, Any]) -> int:
     return int(ExitCode.worst(codes))
 
 
-def _clients_to_survey(values: Mapping[str, Any], catalogue: Catalogue) -> tuple[Client, ...]:
-    """Return the clients to evaluate in all versions; empty if any client is declared."""
-    given = dict.fromkeys(values["client"])
-    if values["policy"] or values["baseline"]:
-        return ()
+def _split_clients(
+    values: Mapping[str, Any], catalogue: Catalogue
+) -> tuple[tuple[str, ...], tuple[Client, ...]]:
+    """Return the declared clients, and those to show in all versions: named without a version."""
+    given = tuple(dict.fromkeys(values["client"]))
     if _EVERY_VERSION in given and len(given) > 1:
         raise UsageError(
             f"--client {_EVERY_VERSION} excludes other clients", "leave out the other clients"
         )
-    if not given or _EVERY_VERSION in given:
-        found = catalogue.clients()
+    declared: list[str] = []
+    if given == (_EVERY_VERSION,) or not (given or values["policy"] or values["baseline"]):
+        survey = catalogue.clients()
     else:
-        references = [parse_reference(text) for text in given]
-        found = tuple(catalogue.get(each.id) for each in references)
-        if any(
-            each.version is not None or each.path or client.versions == "none"
-            for each, client in zip(references, found, strict=True)
-        ):
-            return ()
-    if values["format"] not in _SURVEY_FORMATS:
+        found = {}
+        for text in given:
+            reference = parse_reference(text)
+            client = catalogue.get(reference.id)
+            if reference.version is None and not reference.path and client.versions != "none":
+                found[client.id] = client
+            else:
+                declared.append(text)
+        survey = tuple(found.values())
+    if survey and values["format"] not in _SURVEY_FORMATS:
+        shown = f"--format {values['format']} shows findings on declared clients"
         raise UsageError(
-            f"nothing to check against: --format {values['format']} shows findings on declared "
-            "clients",
+            f"{survey[0].id} has no version: {shown}"
+            if declared or values["policy"] or values["baseline"]
+            else f"nothing to check against: {shown}",
             "give --policy FILE or --client ID@VERSION, or --baseline",
         )
-    return found
+    return tuple(declared), survey
 
 
 def _load_policy(values: Mapping[str, Any]) -> Policy:
@@ -238,7 +241,8 @@ def _check_tables(
     codes: set[ExitCode],
 ) -> Iterator[TableCheck]:
     show = not (values["no_progress"] or values["quiet"])
-    with count_steps("tables checked", show=show) as seen:
+    first = "checking with Spark" if values["engine"] is EngineChoice.SPARK else ""
+    with count_steps("tables checked", first=first, show=show) as seen:
         number = 0
         for name in names:
             before = number

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from enum import StrEnum
@@ -18,7 +19,9 @@ if TYPE_CHECKING:
     from deltaproto.fleet.drift.diff import Difference
     from deltaproto.fleet.evaluate import PolicyTally
     from deltaproto.fleet.inventory import InventoryTables
+    from deltaproto.fleet.inventory_queries import InventoryQueries
     from deltaproto.fleet.newest import NewestState
+    from deltaproto.fleet.overview import Overview
     from deltaproto.fleet.scan_history import PastScan, ScanPair
     from deltaproto.fleet.spark_checks import SparkChecks
     from deltaproto.policy.evaluate import Checker, TableCheck
@@ -87,48 +90,55 @@ class ScanLister(Interface):
         ...
 
 
-class InventoryReader(ScanLister, Interface):
-    """An inventory that can be queried."""
+class InventoryReader(ABC):
+    """An inventory that can be queried, with one engine."""
 
-    def require_whole(self, scan: PastScan) -> None:
-        """Check that no row of a scan is missing or stored twice."""
-        ...
-
-    def drift(self, pair: ScanPair, detective: CommitAttributor | None) -> Iterator[Difference]:
-        """Yield every change between two scans, by location."""
-        ...
+    def __init__(self, questions: InventoryQueries) -> None:
+        self.scans = questions.scans
+        self.locations = questions.locations
+        self.require_whole = questions.require_whole
+        self._shared = questions
 
     def checked(self, scan: PastScan, checker: Checker) -> Iterator[TableCheck]:
         """Yield the check of every table of a scan."""
-        ...
+        return (check for _, check in self._rows(scan, checker))
 
+    def overview(self, state: NewestState, checker: Checker) -> Overview:
+        """Return the data of a report."""
+        from deltaproto.fleet.overview import build_overview
+
+        return build_overview(self._shared, state, checker, self.drift, self._rows)
+
+    @abstractmethod
+    def drift(self, pair: ScanPair, detective: CommitAttributor | None) -> Iterator[Difference]:
+        """Yield every change between two scans, by location."""
+
+    @abstractmethod
     def counted(self, scan: PastScan, checker: Checker) -> PolicyTally:
         """Count the policy's findings in a scan."""
-        ...
 
+    @abstractmethod
     def forget(self, days: int) -> list[str]:
         """Delete scans that ended more than `days` days ago; return their ids."""
-        ...
+
+    @abstractmethod
+    def _rows(
+        self, scan: PastScan, checker: Checker, more: Iterable[str] = ()
+    ) -> Iterator[tuple[Mapping[str, Any], TableCheck]]:
+        """Yield every table of a scan with its check, and with `more` of its columns."""
 
 
-class _LocalInventory:
+class _LocalInventory(InventoryReader):
     def __init__(self, inventory: InventoryTables) -> None:
-        from deltaproto.fleet.scan_history import LocalInventoryQueries
+        from deltaproto.fleet.inventory_queries import LocalInventoryQueries
 
         self._inventory, self._questions = inventory, LocalInventoryQueries(inventory)
-        self.scans = self._questions.scans
-        self.require_whole = self._questions.require_whole
-        self.locations = self._questions.locations
+        super().__init__(self._questions)
 
     def drift(self, pair: ScanPair, detective: CommitAttributor | None) -> Iterator[Difference]:
         from deltaproto.fleet.drift.query import find_drift
 
         return find_drift(self._questions, pair, detective)
-
-    def checked(self, scan: PastScan, checker: Checker) -> Iterator[TableCheck]:
-        from deltaproto.fleet.evaluate import check_scan
-
-        return check_scan(self._questions, scan, checker)
 
     def counted(self, scan: PastScan, checker: Checker) -> PolicyTally:
         from deltaproto.fleet.evaluate import PolicyTally
@@ -143,25 +153,27 @@ class _LocalInventory:
 
         return delete_old_scans(self._inventory, self.scans(), days)
 
+    def _rows(
+        self, scan: PastScan, checker: Checker, more: Iterable[str] = ()
+    ) -> Iterator[tuple[Mapping[str, Any], TableCheck]]:
+        from deltaproto.fleet.evaluate import check_rows
 
-class _SparkInventory:
+        return check_rows(self._questions, scan, checker, more)
+
+
+class _SparkInventory(InventoryReader):
     def __init__(self, where: str, values: Mapping[str, Any]) -> None:
         from deltaproto.fleet.spark_questions import SparkInventoryQueries
         from deltaproto.tables.session import spark_session
 
         self._session, self._where = spark_session(options.spark_settings(values)), where
         self._questions = SparkInventoryQueries(self._session, where)
-        self.scans = self._questions.scans
-        self.require_whole = self._questions.require_whole
-        self.locations = self._questions.locations
+        super().__init__(self._questions)
 
     def drift(self, pair: ScanPair, detective: CommitAttributor | None) -> Iterator[Difference]:
         from deltaproto.fleet.spark_questions import read_differences
 
         return read_differences(self._questions.drift(pair, detective, ordered=True))
-
-    def checked(self, scan: PastScan, checker: Checker) -> Iterator[TableCheck]:
-        return self._checks(scan, checker).checked()
 
     def counted(self, scan: PastScan, checker: Checker) -> PolicyTally:
         return self._checks(scan, checker).tally()
@@ -170,6 +182,11 @@ class _SparkInventory:
         from deltaproto.fleet.retention import delete_old_scans_with_spark
 
         return delete_old_scans_with_spark(self._session, self._where, self.scans(), days)
+
+    def _rows(
+        self, scan: PastScan, checker: Checker, more: Iterable[str] = ()
+    ) -> Iterator[tuple[Mapping[str, Any], TableCheck]]:
+        return self._checks(scan, checker).checked(more)
 
     def _checks(self, scan: PastScan, checker: Checker) -> SparkChecks:
         from deltaproto.fleet.spark_checks import SparkChecks

@@ -222,8 +222,8 @@ def _read_inventory_inputs(
     name: str, values: Mapping[str, Any], show: bool
 ) -> Iterator[tuple[str, PlanInput | TableError]]:
     from deltaproto.fleet.inventory import open_inventory_tables
+    from deltaproto.fleet.inventory_queries import LocalInventoryQueries
     from deltaproto.fleet.read_inventory import read_plan_inputs
-    from deltaproto.fleet.scan_history import LocalInventoryQueries
 
     storage = options.parse_pairs(values["storage_option"], "--storage-option")
     questions = LocalInventoryQueries(open_inventory_tables(name, storage))

@@ -43,8 +43,8 @@ def show_waiting(message: str, *, show: bool) -> Iterator[None]:
 
 
 @contextmanager
-def count_steps(what: str, *, show: bool) -> Iterator[Callable[[int], None]]:
-    """Yield a function to call for each item; it shows the count once there are many."""
+def count_steps(what: str, *, first: str = "", show: bool) -> Iterator[Callable[[int], None]]:
+    """Yield a function to call for each item; it shows `first`, then the count if it is high."""
     if not show or not sys.stderr.isatty():
         yield lambda _: None
         return
@@ -52,7 +52,7 @@ def count_steps(what: str, *, show: bool) -> Iterator[Callable[[int], None]]:
 
     console = Console(stderr=True)
     count = 0
-    with console.status("") as status:
+    with console.status(first) as status:
 
         def step(_: int) -> None:
             nonlocal count

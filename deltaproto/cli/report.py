@@ -9,18 +9,18 @@ from typing import Any
 from deltaproto.cli import options
 from deltaproto.cli.declare import Argument, Command, Option, Panel
 from deltaproto.cli.inventories import (
+    ENGINE,
     MAX_AGE,
     SCAN,
+    EngineChoice,
     build_scan_notices,
+    open_inventory,
     parse_max_age,
     require_finished,
     select_newest_state,
 )
 from deltaproto.cli.progress import show_waiting, warn
 from deltaproto.errors import ErrorCode, ExitCode, TableError, UsageError, no_tables_error
-from deltaproto.fleet.inventory import open_inventory_tables
-from deltaproto.fleet.overview import build_overview
-from deltaproto.fleet.scan_history import LocalInventoryQueries
 from deltaproto.plan_inputs.client_scope import newest_clients
 from deltaproto.policy.document import Policy
 from deltaproto.policy.evaluate import Checker
@@ -41,14 +41,15 @@ def run(values: Mapping[str, Any]) -> int:
     options.refuse_overwrite(values["output"], (policy, *values["client_file"]))
     checker = _build_checker(policy, values["client_file"], allow_empty=values["allow_empty"])
     show = not (values["no_progress"] or values["quiet"])
-    with show_waiting("reading the inventory", show=show):
-        questions = LocalInventoryQueries(open_inventory_tables(values["inventory"], storage))
-        state = select_newest_state(questions, values["scan"])
+    spark = " with Spark" if values["engine"] is EngineChoice.SPARK else ""
+    with show_waiting(f"reading the inventory{spark}", show=show):
+        inventory = open_inventory(values["inventory"], values)
+        state = select_newest_state(inventory, values["scan"])
         if not values["scan"]:
             require_finished(values["inventory"], state, storage)
         for scan in state.contributing:
-            questions.require_whole(scan)
-        found = build_overview(questions, state, checker)
+            inventory.require_whole(scan)
+        found = inventory.overview(state, checker)
         if not (found.tables or found.unread or values["allow_empty"]):
             raise no_tables_error(values["inventory"])
         now = datetime.now(UTC)
@@ -108,6 +109,7 @@ COMMAND = Command(
         options.CLIENT_FILE,
         SCAN,
         MAX_AGE,
+        ENGINE,
         Option(
             ("--most",),
             "List at most N tables; totals always cover all tables.",

@@ -16,8 +16,9 @@ from deltaproto.errors import DeltaprotoError, ExitCode, UsageError
 from deltaproto.fleet.discovered import DiscoveredTable, FolderSelection, UnreadablePlace
 from deltaproto.fleet.discovery import DiscoverySource
 from deltaproto.fleet.inventory import open_inventory_tables
+from deltaproto.fleet.inventory_queries import LocalInventoryQueries
 from deltaproto.fleet.scan import ScanRequest, ScanResult, run_scan
-from deltaproto.fleet.scan_history import LocalInventoryQueries, extent_of, find_scan, select_pair
+from deltaproto.fleet.scan_history import extent_of, find_scan, select_pair
 from deltaproto.fleet.settings_file import NUMBER_LIMITS, SETTINGS_FILE, read_settings
 from deltaproto.policy.evaluate import Checker
 from deltaproto.policy.finding import FailOn, Severity, exit_code_for

@@ -29,6 +29,7 @@ COMMAND_VARIABLES: Mapping[str, Mapping[str, str]] = {
         "scan": _INVENTORY_ENGINE,
         "drift": _INVENTORY_ENGINE,
         "check": _INVENTORY_ENGINE,
+        "report": _INVENTORY_ENGINE,
         "plan-upgrade": _PLAN_ENGINE,
         "plan-downgrade": _PLAN_ENGINE,
         "conflicts": "DELTAPROTO_CONFLICTS_ENGINE",

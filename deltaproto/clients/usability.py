@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from deltaproto.clients import version_scheme
 from deltaproto.clients.matching import PathVerdict, Verdict
-from deltaproto.clients.model import Access, Client, Path
+from deltaproto.clients.model import Access, Client
 from deltaproto.clients.requirements import TableRequirements
 from deltaproto.clients.resolve import (
     ClientAtVersion,
@@ -19,7 +19,7 @@ from deltaproto.clients.verdicts import path_verdicts
 
 
 class VersionSpan(NamedTuple):
-    """Consecutive known versions of a client with the same verdict."""
+    """Consecutive known versions of a client that offer the access, or not, with one verdict."""
 
     first: str | None
     """None: the earliest versions, or a service without versions"""
@@ -29,6 +29,8 @@ class VersionSpan(NamedTuple):
     because: tuple[str, ...]
     """the features that decide in the last version"""
     reason: str
+    offered: bool
+    """False if these versions lack the path, or the path does not offer the access"""
 
 
 class Usability(NamedTuple):
@@ -38,14 +40,17 @@ class Usability(NamedTuple):
     path: str | None
     """None if the client has only one path"""
     access: Access
-    offered: bool
-    """True if its newest version offers the access"""
     spans: tuple[VersionSpan, ...]
 
     @property
     def named(self) -> str:
         """The client reference without a version."""
         return str(ClientReference(self.client.id, self.path, None))
+
+    @property
+    def offered(self) -> bool:
+        """True if its newest version offers the access."""
+        return self.newest.offered
 
     @property
     def newest(self) -> VersionSpan:
@@ -67,17 +72,15 @@ class Usability(NamedTuple):
 def find_usability(
     client: Client, accesses: Iterable[Access], table: TableRequirements
 ) -> Iterator[Usability]:
-    """Yield the usability of each path of the newest version, over all known versions."""
+    """Yield the usability of each path that any version offers, over all known versions."""
     candidates = known_versions(client)
     for access in accesses:
-        for path in _offering_paths(candidates[-1], access):
+        for path in _offering_paths(candidates, access):
             spans: list[VersionSpan] = []
             for candidate in candidates:
-                judgement = _path_verdict(candidate, path, access, table)
-                if judgement is not None:
-                    _extend(spans, candidate.reference.version, judgement)
-            offered = any(one.offers(access) for one in candidates[-1].paths)
-            yield Usability(client, path, access, offered, tuple(spans))
+                judgement, offered = _path_verdict(candidate, path, access, table)
+                _extend(spans, candidate.reference.version, judgement, offered=offered)
+            yield Usability(client, path, access, tuple(spans))
 
 
 def known_versions(client: Client) -> tuple[ClientAtVersion, ...]:
@@ -105,28 +108,37 @@ def known_versions(client: Client) -> tuple[ClientAtVersion, ...]:
     return (*(() if first is None else (first,)), *(each for _, each in rest))
 
 
-def _offering_paths(newest: ClientAtVersion, access: Access) -> Iterator[str | None]:
-    offering = [path for path in newest.paths if path.offers(access)]
-    yield from dict.fromkeys(path.name for path in offering or newest.paths[:1])
+def _offering_paths(candidates: Sequence[ClientAtVersion], access: Access) -> Iterator[str | None]:
+    """Yield the names of all paths that offer the access in any version, newest version first."""
+    names = dict.fromkeys(
+        path.name
+        for candidate in reversed(candidates)
+        for path in candidate.paths
+        if path.offers(access)
+    )
+    # An unnamed path is the only one of its version, and stands for each named path.
+    named = [name for name in names if name is not None]
+    yield from named or (path.name for path in candidates[-1].paths[:1])
 
 
 def _path_verdict(
     candidate: ClientAtVersion, name: str | None, access: Access, table: TableRequirements
-) -> PathVerdict | None:
-    """Return the verdict for a path by name, or for the only unnamed path."""
-    by_path: dict[str | None, PathVerdict] = {}
-    path: Path | None
+) -> tuple[PathVerdict, bool]:
+    """Return the verdict for a path by name, and whether this version offers the access."""
+    by_path: dict[str | None, tuple[PathVerdict, bool]] = {}
     for path, judgement in path_verdicts(candidate, access, table):
-        by_path[None if path is None else path.name] = judgement
-    return by_path.get(name, by_path.get(None))
+        key = None if path is None else path.name
+        by_path[key] = judgement, path is None or path.offers(access)
+    found = by_path.get(name, by_path.get(None))
+    return found or (PathVerdict(Verdict.REFUSED, (), f"this version has no {name} path"), False)
 
 
-def _extend(spans: list[VersionSpan], version: str | None, judgement: PathVerdict) -> None:
-    if spans and spans[-1].verdict is judgement.verdict:
-        before = spans.pop()
-        first = before.first
-    else:
-        first = version
+def _extend(
+    spans: list[VersionSpan], version: str | None, judgement: PathVerdict, *, offered: bool
+) -> None:
+    first = version
+    if spans and (spans[-1].verdict, spans[-1].offered) == (judgement.verdict, offered):
+        first = spans.pop().first
     spans.append(
-        VersionSpan(first, version, judgement.verdict, judgement.because, judgement.reason)
+        VersionSpan(first, version, judgement.verdict, judgement.because, judgement.reason, offered)
     )

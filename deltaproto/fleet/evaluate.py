@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from deltaproto.errors import TableError
+from deltaproto.fleet.inventory_queries import InventoryQueries
 from deltaproto.fleet.read_inventory import (
     error_from_row,
     facts_from_row,
     read_error_rows,
     read_table_rows,
 )
-from deltaproto.fleet.scan_history import LocalInventoryQueries, PastScan
+from deltaproto.fleet.scan_history import PastScan
 from deltaproto.inspection.inspect import run_rules
 from deltaproto.policy.contents import find_contents
 from deltaproto.policy.evaluate import Checker, TableCheck, unreadable_table
@@ -140,18 +141,21 @@ def check_row(row: Mapping[str, Any], checker: Checker) -> TableCheck:
         return unreadable_table(row["table"], error)
 
 
-def check_scan(
-    questions: LocalInventoryQueries, scan: PastScan, checker: Checker
-) -> Iterator[TableCheck]:
-    """Yield the check of every table of the scan, by location, then of those it could not read.
+def check_rows(
+    questions: InventoryQueries, scan: PastScan, checker: Checker, more: Iterable[str] = ()
+) -> Iterator[tuple[Mapping[str, Any], TableCheck]]:
+    """Yield every table of the scan with its check, by location, then those it could not read.
+
+    Args:
+        more: columns that the rows must have besides those that a check needs.
 
     Raises:
         UsageError: when the inventory cannot be read.
     """
-    for row in read_table_rows(questions, scan):
-        yield check_row(row, checker)
+    for row in read_table_rows(questions, scan, more=more):
+        yield row, check_row(row, checker)
     for row in read_error_rows(questions, scan):
-        yield unreadable_table(row["table"], error_from_row(row))
+        yield row, unreadable_table(row["table"], error_from_row(row))
 
 
 _FIRST = 10

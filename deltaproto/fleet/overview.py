@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any, NamedTuple
+from typing import Protocol as Interface
 
 from deltaproto.clients.model import Access
 from deltaproto.clients.verdict import Verdict
 from deltaproto.fleet.drift.diff import Difference
-from deltaproto.fleet.drift.query import find_drift
-from deltaproto.fleet.evaluate import check_row
+from deltaproto.fleet.inventory_queries import InventoryQueries
 from deltaproto.fleet.newest import NewestState, newest_of_each_root
-from deltaproto.fleet.read_inventory import error_from_row, read_error_rows, read_table_rows
-from deltaproto.fleet.scan_history import LocalInventoryQueries, PastScan, ScanPair, sql_literal
+from deltaproto.fleet.scan_history import PastScan, ScanPair, sql_literal
 from deltaproto.fleet.schemas import Inventory
 from deltaproto.policy.context import DeclaredVerdict
-from deltaproto.policy.evaluate import Checker, TableCheck, unreadable_table
+from deltaproto.policy.evaluate import Checker, TableCheck
 from deltaproto.policy.finding import Finding
 
-_MORE = ("isolation_level", "last_commit_at", "last_operation", "last_engine")
+_COLUMNS = (
+    *("version", "min_reader_version", "min_writer_version", "features"),
+    *("isolation_level", "last_commit_at", "last_operation", "last_engine"),
+)
 _SCANS = 30
 """number of earlier scans included"""
 
@@ -97,8 +99,22 @@ class Overview(NamedTuple):
     """findings of rules that the policy turns off"""
 
 
+class CheckedRows(Interface):
+    """Reads every table of a scan with its check; the rows have the columns `more`."""
+
+    def __call__(
+        self, scan: PastScan, checker: Checker, more: Iterable[str], /
+    ) -> Iterable[tuple[Mapping[str, Any], TableCheck]]:
+        """Yield the rows, in any order; those that the scan could not read have an error."""
+        ...
+
+
 def build_overview(
-    questions: LocalInventoryQueries, state: NewestState, checker: Checker
+    questions: InventoryQueries,
+    state: NewestState,
+    checker: Checker,
+    drift: Callable[[ScanPair, None], Iterable[Difference]],
+    checked_rows: CheckedRows,
 ) -> Overview:
     """Read the newest state of all tables, and the scans before the newest one.
 
@@ -114,24 +130,19 @@ def build_overview(
     for pair in pairs:
         questions.require_whole(pair.before)
         changes += [
-            change
-            for change in find_drift(questions, pair, None)
-            if state.holds(pair.now, change.location)
+            change for change in drift(pair, None) if state.holds(pair.now, change.location)
         ]
     found = _RowCollector(checker)
     for part in state.contributing:
-        for row in read_table_rows(questions, part, more=_MORE):
+        for row, checked in checked_rows(part, checker, _COLUMNS):
             if state.holds(part, row["location"]):
-                found.add(row, check_row(row, checker))
-        for row in read_error_rows(questions, part):
-            if state.holds(part, row["location"]):
-                found.add(row, unreadable_table(row["table"], error_from_row(row)))
+                found.add(row, checked)
     of_policy = checker.of_policy()
     return Overview(
         scan,
         state.contributing,
-        found.tables,
-        found.unread,
+        sorted(found.tables, key=lambda table: table.location),
+        sorted(found.unread, key=lambda table: table.location),
         _past_figures(questions, known[: known.index(scan) + 1], state),
         pairs,
         sorted(changes, key=lambda change: change.location),
@@ -201,7 +212,7 @@ def _build_row(
             else ()
         ),
         row["isolation_level"],
-        row["last_commit_at"],
+        row["last_commit_at"] and row["last_commit_at"].astimezone(UTC),
         row["last_operation"],
         row["last_engine"],
         checked.findings,
@@ -211,7 +222,7 @@ def _build_row(
 
 
 def _past_figures(
-    questions: LocalInventoryQueries, scans: Sequence[PastScan], state: NewestState
+    questions: InventoryQueries, scans: Sequence[PastScan], state: NewestState
 ) -> list[ScanFigures]:
     """Return the fleet after each of the last scans, combined by root like the newest state."""
     if len(state.scans) == 1:
@@ -237,7 +248,7 @@ def _past_figures(
 
 
 def _count_versions(
-    questions: LocalInventoryQueries, scans: Sequence[PastScan]
+    questions: InventoryQueries, scans: Sequence[PastScan]
 ) -> dict[str, Counter[tuple[int, int]]]:
     found: dict[str, Counter[tuple[int, int]]] = {}
     if not scans:
@@ -245,29 +256,29 @@ def _count_versions(
     wanted = ", ".join(sql_literal(scan.scan_id) for scan in scans)
     asked = (
         "SELECT scan_id, min_reader_version AS reader, min_writer_version AS writer, "  # noqa: S608
-        f"count(*) AS tables FROM tables WHERE scan_id IN ({wanted}) "
+        f"count(*) AS tables FROM {questions.name(Inventory.TABLES)} WHERE scan_id IN ({wanted}) "
         "GROUP BY scan_id, min_reader_version, min_writer_version"
     )
-    for row in _query_rows(questions, asked, Inventory.TABLES):
+    for row in questions.rows(asked, (Inventory.TABLES,)):
         versions = (row["reader"], row["writer"])
         found.setdefault(row["scan_id"], Counter())[versions] = row["tables"]
     return found
 
 
-def _count_features(questions: LocalInventoryQueries, scans: Sequence[PastScan]) -> Counter[str]:
+def _count_features(questions: InventoryQueries, scans: Sequence[PastScan]) -> Counter[str]:
     asked = (
-        "SELECT feature, count(*) AS tables FROM features "  # noqa: S608
+        f"SELECT feature, count(*) AS tables FROM {questions.name(Inventory.FEATURES)} "  # noqa: S608
         f"WHERE scan_id = {sql_literal(scans[0].scan_id)} GROUP BY feature"
     )
     return Counter(
-        {row["feature"]: row["tables"] for row in _query_rows(questions, asked, Inventory.FEATURES)}
+        {row["feature"]: row["tables"] for row in questions.rows(asked, (Inventory.FEATURES,))}
     )
 
 
 class _ProtocolRows:
     """Counts over the states of several scans; each scan is read once."""
 
-    def __init__(self, questions: LocalInventoryQueries) -> None:
+    def __init__(self, questions: InventoryQueries) -> None:
         self._questions = questions
         self._locations: dict[str, list[str]] = {}
         self._protocols: dict[str, list[tuple[str, tuple[int, int]]]] = {}
@@ -284,15 +295,14 @@ class _ProtocolRows:
 
     def features(self, scans: Sequence[PastScan]) -> Counter[str]:
         """Return the tables by supported feature in the newest state of the scans."""
-        state = NewestState(scans, self._of)
+        state, name = NewestState(scans, self._of), self._questions.name(Inventory.FEATURES)
         return Counter(
             row["feature"]
             for part in state.contributing
-            for row in _query_rows(
-                self._questions,
-                "SELECT location, feature FROM features "  # noqa: S608
+            for row in self._questions.rows(
+                f"SELECT location, feature FROM {name} "  # noqa: S608
                 f"WHERE scan_id = {sql_literal(part.scan_id)}",
-                Inventory.FEATURES,
+                (Inventory.FEATURES,),
             )
             if state.holds(part, row["location"])
         )
@@ -307,17 +317,11 @@ class _ProtocolRows:
             asked = (
                 "SELECT location, min_reader_version AS reader, "  # noqa: S608
                 "min_writer_version AS writer "
-                f"FROM tables WHERE scan_id = {sql_literal(scan.scan_id)}"
+                f"FROM {self._questions.name(Inventory.TABLES)} "
+                f"WHERE scan_id = {sql_literal(scan.scan_id)}"
             )
             self._protocols[scan.scan_id] = [
                 (row["location"], (row["reader"], row["writer"]))
-                for row in _query_rows(self._questions, asked, Inventory.TABLES)
+                for row in self._questions.rows(asked, (Inventory.TABLES,))
             ]
         return self._protocols[scan.scan_id]
-
-
-def _query_rows(
-    questions: LocalInventoryQueries, asked: str, name: Inventory
-) -> Iterator[Mapping[str, Any]]:
-    for batch in questions.ask(asked, (name,)):
-        yield from batch.to_pylist()

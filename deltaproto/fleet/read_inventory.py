@@ -7,7 +7,8 @@ from typing import Any
 
 from deltaproto.clients.requirements import is_used, table_requirements
 from deltaproto.errors import ErrorCode, TableError, UsageError
-from deltaproto.fleet.scan_history import LocalInventoryQueries, PastScan, sql_literal
+from deltaproto.fleet.inventory_queries import InventoryQueries
+from deltaproto.fleet.scan_history import PastScan, sql_literal
 from deltaproto.fleet.schemas import Inventory
 from deltaproto.location import LocationKind, locate
 from deltaproto.plan_inputs.from_snapshot import input_from_row
@@ -42,40 +43,39 @@ ISOLATION_COLUMNS = {
     f"isolation_{str(engine).replace('-', '_')}": str(engine) for engine in WriterEngine
 }
 """the columns with the effective isolation level of each engine"""
+_NESTED = (str(Inventory.FEATURES), str(Inventory.FINDINGS))
 _FEATURE = ("feature", "kind", "enabled", "present", "required_by")
 _FINDING = ("rule", "severity", "message", "hint", "feature", "client", "evidence")
 _KEPT = (*_FINDING, "number")
 
 
 def tables_query(
+    questions: InventoryQueries,
     scan_id: str,
-    quote: str,
-    names: Mapping[Inventory, str],
     where: str | None = None,
     more: Iterable[str] = (),
 ) -> str:
     """Return the query for every table that the scan read, with its features and findings nested.
 
     Args:
-        quote: the engine's quote character for names.
-        names: the engine's names of the inventory's tables.
         where: a condition on the columns of `tables`, in the user's SQL.
-        more: columns of `tables` besides those that a check needs.
+        more: columns that the rows must have besides those that a check needs.
     """
-    scan, table = sql_literal(scan_id), f"{quote}table{quote}"
-    columns = ", ".join(f"t.{column}" for column in (*_COLUMNS, *more))
+    scan, table = sql_literal(scan_id), f"{questions.quote}table{questions.quote}"
+    wanted = dict.fromkeys((*_COLUMNS, *more))
+    columns = ", ".join(f"t.{column}" for column in wanted if column not in _NESTED)
     chosen = f" AND ({_validate_condition(where)}\n)" if where else ""
 
     def inside(name: Inventory, fields: Iterable[str]) -> str:
         struct = ", ".join(f"'{field}', {field}" for field in fields)
         return (
             f"(SELECT location, array_agg(named_struct({struct})) AS rows "  # noqa: S608
-            f"FROM {names[name]} WHERE scan_id = {scan} GROUP BY location)"
+            f"FROM {questions.name(name)} WHERE scan_id = {scan} GROUP BY location)"
         )
 
     return (
-        f"SELECT {columns}, t.{table}, f.rows AS features, g.rows AS findings "  # noqa: S608
-        f"FROM (SELECT * FROM {names[Inventory.TABLES]} WHERE scan_id = {scan}{chosen}) t "
+        f"SELECT {columns}, t.{table}, f.rows AS {_NESTED[0]}, g.rows AS {_NESTED[1]} "  # noqa: S608
+        f"FROM (SELECT * FROM {questions.name(Inventory.TABLES)} WHERE scan_id = {scan}{chosen}) t "
         f"LEFT JOIN {inside(Inventory.FEATURES, _FEATURE)} f ON t.location = f.location "
         f"LEFT JOIN {inside(Inventory.FINDINGS, _KEPT)} g ON t.location = g.location"
     )
@@ -105,39 +105,29 @@ def _validate_condition(where: str) -> str:
     return where
 
 
-def errors_query(scan_id: str, quote: str, errors: str) -> str:
-    """Return the query for the tables that the scan could not read."""
-    scan = sql_literal(scan_id)
-    return (
-        f"SELECT location, {quote}table{quote}, code, message, hint "  # noqa: S608
-        f"FROM {errors} WHERE scan_id = {scan}"
-    )
-
-
 def read_table_rows(
-    questions: LocalInventoryQueries,
+    questions: InventoryQueries,
     scan: PastScan,
     where: str | None = None,
     more: Iterable[str] = (),
 ) -> Iterator[Mapping[str, Any]]:
-    """Yield the rows of `query` by location, read on this machine.
+    """Yield the rows of `tables_query` by location.
 
     Raises:
         UsageError: when the inventory cannot be read, or `where` is invalid.
     """
-    names = {name: str(name) for name in TABLES_READ}
-    asked = f"{tables_query(scan.scan_id, questions.quote, names, where, more)} ORDER BY t.location"
-    for batch in questions.ask(asked, TABLES_READ):
-        yield from batch.to_pylist()
+    asked = tables_query(questions, scan.scan_id, where, more)
+    yield from questions.rows(f"{asked} ORDER BY t.location", TABLES_READ)
 
 
-def read_error_rows(
-    questions: LocalInventoryQueries, scan: PastScan
-) -> Iterator[Mapping[str, Any]]:
-    """Yield the rows of `errors_query`, read on this machine. Raises like `read_table_rows`."""
-    asked = errors_query(scan.scan_id, questions.quote, Inventory.ERRORS)
-    for batch in questions.ask(asked, (Inventory.ERRORS,)):
-        yield from batch.to_pylist()
+def read_error_rows(questions: InventoryQueries, scan: PastScan) -> Iterator[Mapping[str, Any]]:
+    """Yield the tables that the scan could not read. Raises like `read_table_rows`."""
+    quote, name = questions.quote, questions.name(Inventory.ERRORS)
+    return questions.rows(
+        f"SELECT location, {quote}table{quote}, code, message, hint "  # noqa: S608
+        f"FROM {name} WHERE scan_id = {sql_literal(scan.scan_id)}",
+        (Inventory.ERRORS,),
+    )
 
 
 def facts_from_row(row: Mapping[str, Any]) -> TableFacts:
@@ -212,7 +202,7 @@ def error_from_row(row: Mapping[str, Any]) -> TableError:
 
 
 def read_plan_inputs(
-    questions: LocalInventoryQueries, scan: PastScan, where: str | None, notice: str | None = None
+    questions: InventoryQueries, scan: PastScan, where: str | None, notice: str | None = None
 ) -> Iterator[tuple[str, str, PlanInput | TableError]]:
     """Yield name, location and planner input of each table; without `where`, also unreadable ones.
 

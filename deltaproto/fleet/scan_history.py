@@ -1,21 +1,16 @@
-"""The scans of an inventory, and SQL queries on it.
+"""The scans of an inventory, and SQL to query them.
 
 The SQL is limited to what DataFusion (in deltalake) and Spark have in common.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from deltaproto.errors import ErrorCode, TableError, UsageError
-from deltaproto.fleet.inventory import InventoryTables
 from deltaproto.fleet.schemas import Inventory
-from deltaproto.redaction import Redactor
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 
 class Extent(NamedTuple):
@@ -85,11 +80,6 @@ COLUMNS = (
 )
 
 
-QUERY_FAILED_HINT = (
-    "check the condition, and that the inventory is intact: any Delta client can read it"
-)
-
-
 def scans_query(scans: str = "scans") -> str:
     """Return the query for all scans; `scans` is the engine's name of the table."""
     return f"SELECT {', '.join(COLUMNS)} FROM {scans}"  # noqa: S608  names of ours only
@@ -113,63 +103,6 @@ def sql_literal(text: str) -> str:
     if "\\" in text:
         raise UsageError(f"{text} is not a scan id", "see the inventory's table scans")
     return "'" + text.replace("'", "''") + "'"
-
-
-class LocalInventoryQueries:
-    """Queries an inventory with delta-rs, on this machine.
-
-    Raises:
-        UsageError: when it cannot be read, or is not an inventory.
-    """
-
-    quote = '"'
-
-    def __init__(self, inventory: InventoryTables) -> None:
-        self._inventory = inventory
-
-    def scans(self) -> list[PastScan]:
-        """Return all scans, oldest first."""
-        rows = self.ask(scans_query(), (Inventory.SCANS,))
-        return parse_scans(row for batch in rows for row in batch.to_pylist())
-
-    def locations(self, scan: PastScan) -> Iterator[str]:
-        """Yield the locations of all tables and errors of a scan."""
-        names = Inventory.TABLES, Inventory.ERRORS
-        for batch in self.ask(locations_query(scan.scan_id, *map(str, names)), names):
-            yield from batch.column("location").to_pylist()
-
-    def require_whole(self, scan: PastScan) -> None:
-        """Check that no row of the scan is missing or stored twice. Raises like `require_rows`."""
-        require_rows(
-            scan,
-            {
-                name: RowCounts(row["found"], row["places"])
-                for name in KEYS_OF_ROWS
-                for batch in self.ask(counts_query(scan.scan_id, name, str(name)), (name,))
-                for row in batch.to_pylist()
-            },
-        )
-
-    def ask(self, sql: str, names: Iterable[Inventory]) -> Iterator[pa.RecordBatch]:
-        """Yield the result of a query on the named tables.
-
-        Raises:
-            UsageError: when a table cannot be read, or the query is invalid.
-        """
-        import pyarrow as pa
-        from deltalake import QueryBuilder
-        from deltalake.exceptions import DeltaError
-
-        builder = QueryBuilder()
-        for name in names:
-            builder.register(str(name), self._inventory.readable(name))
-        try:
-            yield from pa.RecordBatchReader.from_stream(builder.execute(sql))
-        except (DeltaError, pa.ArrowException, OSError) as error:
-            told = Redactor()(" ".join(str(error).split()))
-            raise UsageError(
-                f"the query on the inventory failed: {told}", QUERY_FAILED_HINT
-            ) from None
 
 
 def newest_scan(scans: list[PastScan]) -> PastScan:
@@ -225,16 +158,17 @@ KEYS_OF_ROWS = {
 """columns that are unique among the rows of a scan"""
 
 
-def counts_query(scan_id: str, name: Inventory, table: str) -> str:
-    """Return the query for the rows of a scan in one table, and for those with distinct keys.
+def counts_query(scan_id: str, names: Mapping[Inventory, str]) -> str:
+    """Return the query for the rows of a scan in each table, and for those with distinct keys.
 
     Args:
-        table: the engine's name of the table.
+        names: the engine's names of the tables in `KEYS_OF_ROWS`.
     """
-    return (
-        "SELECT COALESCE(SUM(rows_of_key), 0) AS found, COUNT(*) AS places "  # noqa: S608
-        f"FROM (SELECT COUNT(*) AS rows_of_key FROM {table} "
-        f"WHERE scan_id = {sql_literal(scan_id)} GROUP BY {KEYS_OF_ROWS[name]}) counted"
+    return " UNION ALL ".join(
+        f"SELECT '{name}' AS name, COALESCE(SUM(rows_of_key), 0) AS found, "  # noqa: S608
+        f"COUNT(*) AS places FROM (SELECT COUNT(*) AS rows_of_key FROM {names[name]} "
+        f"WHERE scan_id = {sql_literal(scan_id)} GROUP BY {keys}) counted"
+        for name, keys in KEYS_OF_ROWS.items()
     )
 
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import copyreg
 import pickle
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from deltaproto.fleet.evaluate import PolicyTally, check_row
-from deltaproto.fleet.read_inventory import error_from_row, tables_query
+from deltaproto.fleet.read_inventory import error_from_row, read_error_rows, tables_query
 from deltaproto.fleet.rows_builder import arrow_array
 from deltaproto.fleet.scan_history import PastScan
 from deltaproto.fleet.schemas import columns_ddl
@@ -78,27 +78,35 @@ class SparkChecks:
             tally.merge(row["counts"])
             # Pickled by our own code, from our own objects.
             self._checker.use.merge(pickle.loads(row["use"]))  # noqa: S301
-        for each in self._checker.with_policy(self._unreadable()):
+        for each in self._checker.with_policy(check for _, check in self._unreadable()):
             tally.add(each)
         return tally
 
-    def checked(self) -> Iterator[TableCheck]:
-        """Yield the check of every table, followed by those that the scan could not read."""
+    def checked(self, more: Iterable[str] = ()) -> Iterator[tuple[Mapping[str, Any], TableCheck]]:
+        """Yield every table with its check, followed by those that the scan could not read.
+
+        Args:
+            more: columns that the rows must have besides location and table.
+        """
         import pyarrow as pa
 
         packed = pa.schema([pa.field("packed", pa.binary())])
-        for row in self._over(_pickle_mapper(self._checker), packed).toLocalIterator():
+        wanted = ("location", "table", *more)
+        found = self._over(_pickle_mapper(self._checker, wanted), packed, more)
+        for row in found.toLocalIterator():
             # Pickled by our own code, from our own objects.
             yield from pickle.loads(row["packed"])  # noqa: S301
         yield from self._unreadable()
 
-    def _unreadable(self) -> Iterator[TableCheck]:
-        for row in self._questions.errors(self._scan).toLocalIterator():
-            yield unreadable_table(row["table"], error_from_row(row.asDict()))
+    def _unreadable(self) -> Iterator[tuple[Mapping[str, Any], TableCheck]]:
+        for row in read_error_rows(self._questions, self._scan):
+            yield row, unreadable_table(row["table"], error_from_row(row))
 
-    def _over(self, work: Callable[[Batches], Batches], columns: pa.Schema) -> DataFrame:
-        asked = self._questions.ask(tables_query(self._scan.scan_id, "`", self._questions.names()))
-        return asked.mapInArrow(work, columns_ddl(columns))
+    def _over(
+        self, work: Callable[[Batches], Batches], columns: pa.Schema, more: Iterable[str] = ()
+    ) -> DataFrame:
+        asked = tables_query(self._questions, self._scan.scan_id, more=more)
+        return self._questions.ask(asked).mapInArrow(work, columns_ddl(columns))
 
 
 def _check_batch(checker: Checker, batch: pa.RecordBatch) -> Iterator[TableCheck]:
@@ -138,12 +146,15 @@ def _tally_mapper(checker: Checker) -> Callable[[Batches], Batches]:
     return counted
 
 
-def _pickle_mapper(checker: Checker) -> Callable[[Batches], Batches]:
+def _pickle_mapper(checker: Checker, sent: tuple[str, ...]) -> Callable[[Batches], Batches]:
     def packed(batches: Batches) -> Batches:
         import pyarrow as pa
 
         for batch in batches:
-            found = list(_check_batch(checker, batch))
+            found = [
+                ({column: row[column] for column in sent}, check_row(row, checker))
+                for row in batch.to_pylist()
+            ]
             parts = [
                 pickle.dumps(found[start : start + _TOGETHER])
                 for start in range(0, len(found), _TOGETHER)

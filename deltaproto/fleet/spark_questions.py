@@ -1,13 +1,11 @@
-"""Queries on an inventory as Spark DataFrames, for inventories of any size and for notebooks.
-
-Only the list of scans and the errors of a scan are collected to the driver.
-"""
+"""Queries on an inventory as Spark DataFrames, for inventories of any size and for notebooks."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext
-from typing import TYPE_CHECKING
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
 
 from deltaproto.fleet.drift import rows
 from deltaproto.fleet.drift.attribution import CommitAttributor
@@ -19,69 +17,50 @@ from deltaproto.fleet.drift.query import (
     unreadable_by_location,
 )
 from deltaproto.fleet.inventory import missing_inventory_error, wrong_type_error
-from deltaproto.fleet.read_inventory import errors_query
-from deltaproto.fleet.scan_history import (
-    KEYS_OF_ROWS,
-    PastScan,
-    RowCounts,
-    ScanPair,
-    counts_query,
-    locations_query,
-    parse_scans,
-    require_rows,
-    scans_query,
-)
+from deltaproto.fleet.inventory_queries import InventoryQueries
+from deltaproto.fleet.read_inventory import read_error_rows
+from deltaproto.fleet.scan_history import PastScan, ScanPair
 from deltaproto.fleet.schemas import Inventory, columns_ddl, inventory_schema, inventory_table_sql
 from deltaproto.sql.quoting import has_variable
 from deltaproto.tables.session import sql_rows, without_substitution
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame, Row, SparkSession
 
 
-class SparkInventoryQueries:
+class SparkInventoryQueries(InventoryQueries):
     """Queries an inventory through one Spark session.
 
     Args:
         inventory: folder or URI, as the session reaches it.
     """
 
+    quote = "`"
+
     def __init__(self, session: SparkSession, inventory: str) -> None:
         self._session, self._inventory = session, inventory.rstrip("/")
         self._checked: set[Inventory] = set()
 
     def scans(self) -> list[PastScan]:
-        """Return all scans, oldest first.
-
-        Raises:
-            UsageError: when there is no inventory.
-            TableError: corrupt-log, when a column has a different type from what `scan` writes.
-        """
+        """Return all scans, oldest first. Raises like `rows`."""
         try:
-            found = sql_rows(self._session, scans_query(self._name(Inventory.SCANS)))
+            return super().scans()
         except Exception as error:
             if "DELTA_" in str(error) or "PATH_NOT_FOUND" in str(error):
                 raise missing_inventory_error(self._inventory) from None
             raise
-        return parse_scans(row.asDict() for row in found)
 
-    def locations(self, scan: PastScan) -> Iterator[str]:
-        """Yield the locations of all tables and errors of a scan."""
-        names = map(self._name, (Inventory.TABLES, Inventory.ERRORS))
-        for row in self.ask(locations_query(scan.scan_id, *names)).toLocalIterator():
-            yield row["location"]
+    def rows(self, sql: str, tables: Iterable[Inventory]) -> Iterator[Mapping[str, Any]]:
+        """Yield the rows of a query. Raises like `InventoryQueries.rows`."""
+        yield from map(_to_mapping, sql_rows(self._session, sql))
 
-    def require_whole(self, scan: PastScan) -> None:
-        """Check that no row of the scan is missing or stored twice. Raises like `require_rows`."""
-        require_rows(
-            scan,
-            {
-                name: RowCounts(row["found"], row["places"])
-                for name in KEYS_OF_ROWS
-                for row in self.ask(counts_query(scan.scan_id, name, self._name(name))).collect()
-            },
-        )
+    def name(self, table: Inventory) -> str:
+        """Return Spark's name of the table, after checking the types of its columns."""
+        if table not in self._checked:
+            self._require_types(table)
+            self._checked.add(table)
+        return inventory_table_sql(self._inventory, table)
 
     def drift(
         self, pair: ScanPair, detective: CommitAttributor | None, *, ordered: bool = False
@@ -93,34 +72,19 @@ class SparkInventoryQueries:
             ordered: sort by location.
         """
         before, now = (
-            unreadable_by_location(row.asDict() for row in self.errors(scan).collect())
-            for scan in (pair.before, pair.now)
+            unreadable_by_location(read_error_rows(self, scan)) for scan in (pair.before, pair.now)
         )
         places = UnreadablePlaces(before, now, pair.alike)
         names = (Inventory.TABLES, Inventory.ERRORS, Inventory.FEATURES)
-        asked = drift_query(pair, "`", *map(self._name, names))
+        asked = drift_query(pair, self.quote, *map(self.name, names))
         # Sort before the logs are read: Spark's sort evaluates its input twice.
         frame = self.ask(f"{asked} ORDER BY location" if ordered else asked)
         return frame.mapInArrow(_drift_mapper(places, detective), columns_ddl(rows.drift_schema()))
-
-    def names(self) -> dict[Inventory, str]:
-        """Return Spark's names of the inventory's tables."""
-        return {name: self._name(name) for name in Inventory}
 
     def ask(self, sql: str) -> DataFrame:
         """Return the result of a query."""
         with without_substitution(self._session) if has_variable(sql) else nullcontext():
             return self._session.sql(sql)
-
-    def errors(self, scan: PastScan) -> DataFrame:
-        """Return the tables that the scan could not read, and why."""
-        return self.ask(errors_query(scan.scan_id, "`", self._name(Inventory.ERRORS)))
-
-    def _name(self, name: Inventory) -> str:
-        if name not in self._checked:
-            self._require_types(name)
-            self._checked.add(name)
-        return inventory_table_sql(self._inventory, name)
 
     def _require_types(self, name: Inventory) -> None:
         from pyspark.sql.pandas.types import from_arrow_schema
@@ -139,7 +103,15 @@ class SparkInventoryQueries:
 def read_differences(frame: DataFrame) -> Iterator[Difference]:
     """Yield the rows of a frame of changes, one partition in memory at a time."""
     for row in frame.toLocalIterator(prefetchPartitions=True):
-        yield rows.parse_difference(row.asDict())
+        yield rows.parse_difference(_to_mapping(row))
+
+
+def _to_mapping(row: Row) -> dict[str, Any]:
+    """Convert a row; Spark returns timestamps in the time zone of this machine, without a zone."""
+    return {
+        name: value.astimezone(UTC) if isinstance(value, datetime) else value
+        for name, value in row.asDict(recursive=True).items()
+    }
 
 
 def _drift_mapper(

@@ -19,7 +19,6 @@ from deltaproto.render.document import (
     TableBlock,
     Tone,
 )
-from deltaproto.render.plan_concurrency import concurrency_lines
 from deltaproto.render.runbook.before import stop, streams
 from deltaproto.render.runbook.book import Book, RunbookEntry
 from deltaproto.render.runbook.commands import chapter_title, steps_of
@@ -65,9 +64,6 @@ def _plan(book: Book, group: Group[RunbookEntry], number: int, say: Phrases) -> 
     if not plan.complete:
         yield Callout(Tone.DANGER, ("NOT COMPLETE: the answer may miss something.",))
     yield from steps_of(book, group, number, say)
-    if plan.concurrency is not None:
-        told = [(f"{label}: {text}",) for label, text in concurrency_lines(plan.concurrency)]
-        yield Section(f"table-{number}-concurrency", "Concurrency", [Bullets(told)])
     if plan.alternatives:
         blocks = list(_alternatives(plan))
         yield Section(f"table-{number}-alternatives", "Alternatives", blocks)

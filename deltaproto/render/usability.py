@@ -46,7 +46,8 @@ def _row(name: str, by_access: dict[str, Usability], accesses: list[str]) -> lis
 
 def _cell(each: Usability) -> str:
     if not each.offered:
-        return "-"
+        before = each.spans[-2] if len(each.spans) > 1 else each.newest
+        return f"ok < {each.newest.first}" if before.verdict is Verdict.OK else "-"
     if each.newest.verdict is Verdict.OK:
         return "ok" if each.since is None else f"ok >= {each.since}"
     shout = str(each.newest.verdict).upper()
@@ -59,7 +60,7 @@ def _spans(usability: Iterable[Usability]) -> Iterator[list[str]]:
             named = [each.named, str(each.access)] if number == 0 else ["", ""]
             verdict = str(span.verdict)
             if span.verdict is not Verdict.OK:
-                verdict = verdict.upper() if each.offered else "-"
+                verdict = verdict.upper() if span.offered else "-"
             why = truncate_list(span.because, _SHOWN_BECAUSE) if span.because else span.reason
             yield [*named, _versions(each.spans, number), verdict, why]
 
@@ -89,6 +90,7 @@ def usability_fields(each: Usability) -> dict[str, Any]:
                 "first": span.first,
                 "last": span.last,
                 "verdict": str(span.verdict),
+                "offered": span.offered,
                 "because": list(span.because),
                 "reason": span.reason or None,
             }

@@ -225,18 +225,23 @@ def _temporary_warehouse() -> dict[str, str]:
 @contextlib.contextmanager
 def _redirect_child_output(descriptor: int | None) -> Iterator[None]:
     """Redirect the output of child processes to `descriptor`: otherwise the JVM's log lines
-    would be mixed with the data on a terminal."""
+    would be mixed with the data on a terminal. Progress stays visible on a terminal."""
     if descriptor is None:
         yield
         return
     sys.stdout.flush()
     sys.stderr.flush()
-    saved = os.dup(1), os.dup(2)
+    saved, stderr = (os.dup(1), os.dup(2)), sys.stderr
+    kept = open(saved[1], "w", encoding="utf-8", errors="replace", closefd=False)  # noqa: SIM115
     try:
+        if stderr.isatty():
+            sys.stderr = kept
         os.dup2(descriptor, 1)
         os.dup2(descriptor, 2)
         yield
     finally:
+        kept.flush()
+        sys.stderr = stderr
         sys.stdout.flush()
         sys.stderr.flush()
         for number, copy in zip((1, 2), saved, strict=True):

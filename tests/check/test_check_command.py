@@ -105,7 +105,8 @@ class TestExitCodes:
         [
             ["--client", ""],
             ["--client", "nobody@1"],
-            ["--client", "trino", "--client", GOOD],
+            ["--client", "trino", "--client", GOOD, "--format", "junit"],
+            ["--client", "deltalake/pyarrow", "--client", GOOD],
             ["--client", "@476"],
             ["--client", GOOD, "--access", "write"],
             ["--client", GOOD, "--access", "read,"],

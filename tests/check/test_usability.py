@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -14,10 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deltaproto.clients.catalog import Catalogue
-from deltaproto.clients.matching import Verdict
-from deltaproto.clients.model import Access
+from deltaproto.clients.matching import NOT_OFFERED, Verdict
+from deltaproto.clients.model import Access, Client
 from deltaproto.clients.requirements import TableRequirements, table_requirements
-from deltaproto.clients.usability import Usability, find_usability, known_versions
+from deltaproto.clients.resolve import ClientAtVersion
+from deltaproto.clients.usability import find_usability, known_versions
 from deltaproto.clients.verdicts import evaluate_clients
 from tests.conftest import Ran
 from tests.protocol.strategies import NAMES, UNKNOWN, protocols
@@ -27,7 +27,6 @@ from tests.support.logs import protocol
 
 Cli = Callable[..., Ran]
 Make = Callable[..., str]
-BOTH = (Access.READ, Access.APPEND)
 CLIENTS = Catalogue().clients()
 VECTORS = protocol(3, 7, ["deletionVectors"], ["appendOnly", "deletionVectors", "invariants"])
 
@@ -44,38 +43,45 @@ def any_needs(draw: st.DrawFn) -> TableRequirements:
     return table_requirements(stored, usage, {}, by_name=draw(st.booleans()))
 
 
-def verdicts(text: str, access: Access, table: TableRequirements) -> dict[str | None, Verdict]:
-    found = evaluate_clients(Catalogue().resolve(text), (access,), table)
-    return {each.path: each.verdict for each in found}
+def verdicts(
+    candidate: ClientAtVersion, access: Access, table: TableRequirements
+) -> dict[str | None, Verdict]:
+    """What a declared client of that version gets on each path that offers the access."""
+    reference = str(candidate.reference._replace(path=None))
+    found = evaluate_clients(Catalogue().resolve(reference), (access,), table)
+    return {each.path: each.verdict for each in found if not each.reason.startswith(NOT_OFFERED)}
 
 
-def assert_agrees(each: Usability, table: TableRequirements) -> None:
-    """Every span says of its versions what a declared client of that version gets."""
-    spans = {}
-    position = 0
-    for candidate in known_versions(each.client):
-        version = candidate.reference.version
-        if version is None and each.client.versions != "none":
-            continue
-        reference = candidate.reference._replace(path=None)
-        expected = verdicts(str(reference), each.access, table)
-        if each.path not in expected and None not in expected:
-            continue
-        while position + 1 < len(each.spans) and each.spans[position + 1].first == version:
-            position += 1
-        spans[version] = each.spans[position].verdict
-        assert spans[version] is expected.get(each.path, expected.get(None)), reference
-    ok = [verdict is Verdict.OK for verdict in spans.values()]
-    if each.since is not None:
-        assert ok[-1]
-        assert not all(ok) or each.spans[0].first is None
+def assert_agrees(client: Client, table: TableRequirements, accesses: Iterable[Access]) -> None:
+    """The spans of each version say what a declared client of that version gets, and no more."""
+    for access in accesses:
+        every = list(find_usability(client, (access,), table))
+        position = dict.fromkeys((each.path for each in every), 0)
+        for candidate in known_versions(client):
+            version = candidate.reference.version
+            for each in every:
+                following = each.spans[position[each.path] + 1 :]
+                position[each.path] += bool(following) and following[0].first == version
+            if version is None and client.versions != "none":
+                continue
+            spans = {each.path: each.spans[position[each.path]] for each in every}
+            shown = {path: span.verdict for path, span in spans.items() if span.offered}
+            expected = verdicts(candidate, access, table)
+            if None in expected:
+                # The only path of this version stands for each one that other versions have.
+                expected = dict.fromkeys(spans, expected[None])
+            assert shown == expected, (candidate.reference, access)
+        for each in every:
+            ok = [span.verdict is Verdict.OK for span in each.spans]
+            assert (each.since is None) == (not ok[-1] or len(ok) == 1)
 
 
-@given(table=any_needs(), client=st.sampled_from(CLIENTS))
+@given(table=any_needs(), client=st.sampled_from(CLIENTS), access=st.sampled_from(Access))
 @settings(max_examples=examples(150))
-def test_it_agrees_with_each_version_by_itself(table: TableRequirements, client: Any) -> None:
-    for each in find_usability(client, BOTH, table):
-        assert_agrees(each, table)
+def test_it_agrees_with_each_version_by_itself(
+    table: TableRequirements, client: Client, access: Access
+) -> None:
+    assert_agrees(client, table, (access,))
 
 
 @pytest.mark.slow
@@ -83,8 +89,45 @@ def test_it_agrees_with_each_version_by_itself(table: TableRequirements, client:
 @settings(max_examples=examples(200))
 def test_every_client_and_version_agrees_on_200_tables(table: TableRequirements) -> None:
     for client in CLIENTS:
-        for each in find_usability(client, BOTH, table):
-            assert_agrees(each, table)
+        assert_agrees(client, table, (Access.READ, Access.APPEND))
+
+
+def test_a_path_that_only_old_versions_offer(cli: Cli, make: Make) -> None:
+    table = make("t", protocol(1, 2))
+    lines = {line.split()[0]: line for line in cli("check", table).out.splitlines() if line}
+    assert "ok < 1.0" in lines["deltalake/pyarrow"]
+    shown = " ".join(cli("check", table, "--client", "deltalake").out.split())
+    assert "deltalake/pyarrow append >= 0.6.4, < 1.0 ok >= 1.0 - this version has no" in shown
+    found = cli("check", table, "--client", "deltalake", "--format", "json").json["usability"]
+    (pyarrow,) = [u for u in found if (u["path"], u["access"]) == ("pyarrow", "append")]
+    assert (pyarrow["offered"], pyarrow["since"]) == (False, None)
+    assert [(r["offered"], r["verdict"]) for r in pyarrow["ranges"]] == [
+        (True, "ok"),
+        (False, "refused"),
+    ]
+    old, new = (
+        cli("check", table, "--client", f"deltalake/pyarrow@{version}", "--access", "append").code
+        for version in ("0.25.5", "1.6.6")
+    )
+    assert (old, new) == (0, 1)
+
+
+def test_names_with_and_without_a_version(cli: Cli, table: str, tmp_path: Path) -> None:
+    words = ("check", table, "--client", "trino", "--client", "duckdb@1.1.0")
+    found = cli(*words, "--format", "json")
+    assert {v["client"] for v in found.json["verdicts"]} == {"duckdb"}
+    assert {u["client"] for u in found.json["usability"]} == {"trino"}
+    text = cli(*words)
+    assert "duckdb@1.1.0" in text.out
+    assert ">= 373, < 414" in text.out
+    # Only the declared client decides.
+    assert found.code == text.code == cli("check", table, "--client", "duckdb@1.1.0").code == 1
+    policy = tmp_path / "policy.yaml"
+    policy.write_text("policy_version: 1\nclients: [trino@476]\n")
+    both = cli("check", table, "--policy", str(policy), "--client", "deltalake", "--format", "json")
+    assert {v["client"] for v in both.json["verdicts"]} == {"trino"}
+    assert {u["client"] for u in both.json["usability"]} == {"deltalake"}
+    assert both.code == cli("check", table, "--policy", str(policy)).code
 
 
 def test_one_line_for_each_client(cli: Cli, table: str) -> None:
@@ -168,7 +211,10 @@ def test_declared_clients_fail_as_before(cli: Cli, table: str) -> None:
 @pytest.mark.parametrize(
     ("words", "cause"),
     [
-        (("--client", "trino", "--client", "duckdb@1.5.5"), "trino requires a version"),
+        (
+            ("--client", "trino", "--client", "duckdb@1.5.5", "--format", "sarif"),
+            "trino has no version",
+        ),
         (("--client", "all", "--client", "trino"), "excludes other clients"),
         (("--client", "nosuch"), "nosuch"),
         (("--format", "sarif"), "nothing to check against"),

@@ -45,16 +45,33 @@ def test_item_1_the_lowest_versions_take_no_access(
 def test_item_2_the_lowest_protocol_for_a_client_and_for_a_policy(
     cli: Cli, log: Log, tmp_path: Path
 ) -> None:
-    stored = protocol(3, 7, ["deletionVectors", "timestampNtz"], [*BASIC, "deletionVectors"])
-    stored["protocol"]["writerFeatures"].append("timestampNtz")
-    log.commit(0, commit_info(), stored, metadata(ON)).commit(1, add())
+    names = ["columnMapping", "deletionVectors", "timestampNtz"]
+    settings = {**ON, "delta.columnMapping.mode": "name", "delta.columnMapping.maxColumnId": "1"}
+    ids = {"delta__columnMapping__id": 1, "delta__columnMapping__physicalName": "id"}
+    schema = schema_string(column("id", **ids), column("at", "timestamp_ntz", **ids))
+    vector = {"storageType": "u", "pathOrInlineDv": "x", "sizeInBytes": 1, "cardinality": 1}
+    log.commit(
+        0, commit_info(), protocol(3, 7, names, [*BASIC, *names]), metadata(settings, schema)
+    ).commit(1, add("a.parquet", deletionVector=vector))
+    # Deletion vectors are in use: alone, --lowest keeps them.
+    alone = plan(cli("plan-downgrade", log.table, "--lowest", "--format", "json"))
+    assert alone["features_removed"] == []
+    client = "trino@483"
     policy = tmp_path / "policy.yaml"
-    client = "deltalake/pyarrow@1.6.6"
-    policy.write_text(f"policy_version: 1\nclients: [{{client: {client}, access: [read]}}]\n")
-    for goal in (("--for-client", client, "--access", "read"), ("--policy", str(policy))):
-        found = plan(cli("plan-downgrade", log.table, "--lowest", *goal, "--format", "json"))
+    policy.write_text(f"policy_version: 1\nclients: [{{client: {client}, access: [append]}}]\n")
+    before = cli("check", log.table, "--policy", str(policy), "--format", "json").json
+    assert [each["verdict"] for each in before["verdicts"]] != ["ok"]
+    plans = [
+        plan(cli("plan-downgrade", log.table, "--lowest", *goal, "--format", "json"))
+        for goal in (("--for-client", client, "--access", "append"), ("--policy", str(policy)))
+    ]
+    for found in plans:
         assert found["goal"]["kind"] == "lowest"
-        assert "deletionVectors" in {*found["features_removed"]} or found["blocked"]
+        assert found["features_removed"] == ["deletionVectors"]
+        assert {"columnMapping", "timestampNtz"} <= {*found["protocol_after"]["readerFeatures"]}
+        (gained,) = [c for c in found["clients"] if c["client"].startswith("trino")]
+        assert (gained["access"], gained["after"]) == ("append", "ok")
+    assert plans[0]["steps"] == plans[1]["steps"]
 
 
 def test_item_4_a_blocked_plan_changes_nothing_for_clients(cli: Cli, log: Log) -> None:

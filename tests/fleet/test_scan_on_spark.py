@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -15,10 +16,10 @@ from deltalake import DeltaTable, write_deltalake
 
 from deltaproto.fleet import spark_scan
 from deltaproto.fleet.discovery import DiscoverySource
-from deltaproto.fleet.evaluate import PolicyTally, check_scan
+from deltaproto.fleet.evaluate import PolicyTally, check_rows
 from deltaproto.fleet.inventory import open_inventory_tables
+from deltaproto.fleet.inventory_queries import LocalInventoryQueries
 from deltaproto.fleet.scan import ScanRequest, run_scan
-from deltaproto.fleet.scan_history import LocalInventoryQueries
 from deltaproto.fleet.spark_checks import SparkChecks
 from deltaproto.fleet.spark_questions import SparkInventoryQueries
 from deltaproto.fleet.staging import hold_spark_lock
@@ -174,12 +175,54 @@ def test_a_policy_says_the_same(spark: SparkSession, cli: Cli, root: Path, tmp_p
     assert checks.findings().count() == len(here.json["findings"])
     expected, other = PolicyTally(), checker_of(policy)
     local = LocalInventoryQueries(open_inventory_tables(inventory, {}))
-    for each in other.with_policy(check_scan(local, questions.scans()[-1], other)):
+    checked = (check for _, check in check_rows(local, questions.scans()[-1], other))
+    for each in other.with_policy(checked):
         expected.add(each)
     told = checks.tally()
     assert (told.tables, told.unreadable) == (expected.tables, expected.unreadable)
     assert (told.verdicts, told.rules) == (expected.verdicts, expected.rules)
     assert (told.waived, told.off) == (expected.waived, expected.off)
+
+
+@pytest.mark.parametrize("zone", ["UTC", "America/New_York"])
+def test_item_17_a_report_is_the_same(
+    spark: SparkSession,
+    cli: Cli,
+    root: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    zone: str,
+) -> None:
+    lake, inventory = tmp_path / "lake", str(tmp_path / "i")
+    tables = sound_fleet(lake, 7, 60)
+    scanned(cli, str(lake), "--inventory", inventory)
+    move(tables, 8)
+    # The newest state has tables of two scans, and tables that could not be read.
+    for each in (lake, root / "area 2"):
+        scanned(cli, str(each), "--inventory", inventory)
+    monkeypatch.setenv("TZ", zone)
+    time.tzset()
+    policy = str(POLICIES / "databricks-and-open-readers.yaml")
+    try:
+        for words in ((), ("--policy", policy), ("--scan", scanned_ids(inventory)[0])):
+            for style in ("json", "markdown"):
+                command = ("report", inventory, *words, "--format", style)
+                here, there = cli(*command), cli(*command, "--engine", "spark")
+                assert (there.code, there.err) == (here.code, here.err)
+                assert without_time(there.out) == without_time(here.out)
+                assert "deletionVectors" in here.out
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+def scanned_ids(inventory: str) -> list[str]:
+    scans = LocalInventoryQueries(open_inventory_tables(inventory, {})).scans()
+    return [scan.scan_id for scan in scans]
+
+
+def without_time(text: str) -> list[str]:
+    return [line for line in text.splitlines() if '"generated_at"' not in line]
 
 
 def said(ran: Ran, name: str) -> list[str]:

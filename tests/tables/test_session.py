@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -145,6 +147,40 @@ def test_a_half_filled_maven_repository_is_recognised(
     error = error_of(ran)
     assert "delta-storage" in error["message"]
     assert f"~/.m2/repository/io/delta/delta-storage/{version}" in error["hint"]
+
+
+STARTING = """
+import sys, tempfile
+from deltaproto.cli.progress import count_steps, show_waiting
+from deltaproto.tables.session import _redirect_child_output
+with count_steps("tables", first="the first second", show=True):
+    pass
+with tempfile.TemporaryFile() as log, _redirect_child_output(log.fileno()):
+    with show_waiting("while the JVM starts", show=True):
+        pass
+    log.seek(0)
+    hidden = log.read()
+assert hidden == b"", hidden
+"""
+
+
+def test_item_17_progress_is_visible_while_spark_starts() -> None:
+    """A terminal shows progress before and while the output of child processes is redirected."""
+    ours, theirs = os.openpty()
+    ran = subprocess.run(
+        [sys.executable, "-c", STARTING],
+        stderr=theirs,
+        env={**os.environ, "TERM": "xterm"},
+        check=False,
+    )
+    os.close(theirs)
+    shown = b""
+    with suppress(OSError), open(ours, "rb", buffering=0) as terminal:
+        while piece := terminal.read(4096):
+            shown += piece
+    assert ran.returncode == 0, shown
+    assert b"the first second" in shown
+    assert b"while the JVM starts" in shown
 
 
 def test_other_failures_are_left_to_the_caller() -> None:

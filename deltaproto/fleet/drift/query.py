@@ -15,8 +15,9 @@ from deltaproto.fleet.drift.diff import (
     scanned_table,
     unreadable_table,
 )
+from deltaproto.fleet.inventory_queries import LocalInventoryQueries
 from deltaproto.fleet.read_inventory import read_error_rows
-from deltaproto.fleet.scan_history import LocalInventoryQueries, ScanPair, sql_literal
+from deltaproto.fleet.scan_history import ScanPair, sql_literal
 from deltaproto.fleet.schemas import Inventory
 
 _OF_ERRORS = ("code", "message")

@@ -29,6 +29,7 @@ from deltaproto.render.plan_words import size
 from deltaproto.render.runbook.book import Book, RunbookEntry, gone, known, leads, names
 from deltaproto.render.runbook.gates import applying, of_chapter, passed
 from deltaproto.render.runbook.groups import Group
+from deltaproto.render.runbook.overview import concurrency
 from deltaproto.render.runbook.phrases import Phrases
 from deltaproto.render.runbook.pyspark import script
 from deltaproto.render.runbook.times import when
@@ -109,6 +110,7 @@ def steps_of(book: Book, group: Group[RunbookEntry], number: int, say: Phrases) 
         *([] if many else one),
         (say.text("table.before"), (plan.protocol_before.in_words,)),
         (say.text("table.after"), (plan.protocol_after.in_words,)),
+        *concurrency(plan, say),
     ]
     if gates is not None:
         facts.append((say.text("gates.passed"), gates))

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from deltaproto.clients.verdict import Verdict
 from deltaproto.planning.impact import is_better, is_worse
+from deltaproto.planning.plan import Plan
 from deltaproto.planning.statement import Action
 from deltaproto.render.document import (
     Block,
@@ -20,6 +21,7 @@ from deltaproto.render.document import (
     TableBlock,
     Tone,
 )
+from deltaproto.render.plan_concurrency import concurrency_lines
 from deltaproto.render.runbook.book import Book, RunbookEntry, codes, every, gone, names
 from deltaproto.render.runbook.gates import of_all
 from deltaproto.render.runbook.groups import Group
@@ -88,6 +90,15 @@ def _row(group: Group[RunbookEntry], say: Phrases) -> list[Line]:
         (steps,),
         (point or say.text("nothing"),),
     ]
+
+
+def concurrency(plan: Plan, say: Phrases) -> Iterator[tuple[str, Line]]:
+    """Yield the isolation level and row-level concurrency, then each change of conflicts."""
+    if plan.concurrency is not None:
+        isolation, rows, *changes = map(": ".join, concurrency_lines(plan.concurrency))
+        yield say.text("table.concurrency"), (f"{isolation}; {rows}",)
+        for change in changes:
+            yield say.text("table.conflicts"), (change,)
 
 
 def clients(book: Book, say: Phrases) -> Section:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -91,3 +92,22 @@ def test_item_15_each_of_ten_runbooks_asks_only_for_what_its_plan_needs(cli: Cli
                 assert shown(out, BACKUP, KEEP) == [copied, copied]
                 asked = "Tell those who run them" in out
                 assert shown(out, OWNERS) == [asked]
+
+
+@pytest.mark.parametrize("name", ["fast-drop", "enable", "isolation", "blocked", "nothing"])
+def test_item_3_every_runbook_shows_the_effect_on_concurrency(cli: Cli, name: str) -> None:
+    (case,) = [case for case in CASES if case.name == name]
+    file = planned(case, cli)
+    out = cli("runbook", str(file)).out.replace("\\", "")
+    facts = [line for line in out.splitlines() if line.startswith("- **Concurrent writers**: ")]
+    (fact,) = facts
+    rules = json.loads(file.read_text())["concurrency"]
+    before, after = rules["before"], rules["after"]
+    rows = [side["row_level_concurrency"]["databricks"] for side in (before, after)]
+    changed = f"{rows[0]} -> " if rows[0] != rows[1] else ""
+    assert f"row-level: {changed}{rows[1]} on Databricks: " in fact
+    for side in (before, after):
+        assert f"{side['effective']['delta-spark']} on " in fact
+    assert ("- **Their conflicts**: databricks: conflict" in out) == any(
+        cell["engine"] == "databricks" for cell in rules["cells"]
+    )
