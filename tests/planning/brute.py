@@ -6,23 +6,83 @@ import heapq
 import itertools
 from collections import defaultdict
 from collections.abc import Hashable, Iterator, Mapping
+from typing import NamedTuple
 
 from deltaproto.planning.enable import DISABLEABLE_FEATURES, disabling_statements
+from deltaproto.planning.predict.outcome import Outcome
 from deltaproto.planning.predict.table import Table
 from deltaproto.planning.search.cost import Cost, compute_cost
 from deltaproto.planning.search.goals import EndState
 from deltaproto.planning.search.route import PredictedStatement, predict_statement, raise_to_pair
 from deltaproto.planning.search.search import LEGACY_PAIRS, HistoryChoice, SearchTask
-from deltaproto.planning.statement import DropConstraint, DropFeature, Statement, Wait
+from deltaproto.planning.statement import (
+    DropConstraint,
+    DropFeature,
+    Statement,
+    Wait,
+)
 from deltaproto.planning.usage import end_state_of
+from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature_catalog import CHECKPOINT_PROTECTION
+
+_Pair = tuple[int, int] | None
+
+
+class _Limits(NamedTuple):
+    """What a sequence may do, and how it has to end."""
+
+    drops: frozenset[str]
+    pair: _Pair
+    """the legacy pair to which it may raise the table"""
+    protected: bool
+    """whether checkpointProtection is there in the end"""
+
+    def allow(self, statement: Statement) -> bool:
+        if isinstance(statement, DropFeature):
+            return statement.feature in self.drops
+        pairs = (pair for pair in LEGACY_PAIRS if statement == raise_to_pair(pair))
+        return next(pairs, self.pair) == self.pair
+
+    def reached(self, task: SearchTask, table: Table) -> bool:
+        protected = CHECKPOINT_PROTECTION in table.protocol.supported
+        return protected is self.protected and _reached(task, table)
 
 
 def cheapest(task: SearchTask) -> Cost | None:
-    """Return the least cost of any sequence that reaches the goal, or None if no sequence does."""
+    """Return the least cost of any sequence that reaches the goal, or None if no sequence does.
+
+    A sequence may not drop what can stay, not even to be refused: Delta then leaves a checkpoint,
+    which can spare a wait, but nobody asked for that drop.
+    """
+    every = frozenset(
+        name
+        for name in task.table.protocol.supported | {CHECKPOINT_PROTECTION}
+        if name == CHECKPOINT_PROTECTION or task.engine.drops(feature_catalog.feature_record(name))
+    )
+    best: Cost | None = None
+    for protected, pair in itertools.product((False, True), (None, *LEGACY_PAIRS)):
+        for limits in _least(task, _Limits(every, pair, protected), set()):
+            found = _cheapest_within(task, limits)
+            best = found if best is None or (found is not None and found < best) else best
+    return best
+
+
+def _least(task: SearchTask, limits: _Limits, seen: set[frozenset[str]]) -> Iterator[_Limits]:
+    """The limits to reach the goal within of which no drop can be taken away."""
+    if limits.drops in seen:
+        return
+    seen.add(limits.drops)
+    fewer = [limits._replace(drops=limits.drops - {name}) for name in sorted(limits.drops)]
+    enough = [each for each in fewer if each.drops in seen or _reachable(task, each)]
+    for each in enough:
+        yield from _least(task, each, seen)
+    if not enough and _reachable(task, limits):
+        yield limits
+
+
+def _cheapest_within(task: SearchTask, limits: _Limits) -> Cost | None:
     order = itertools.count()
-    start = Cost()
-    waiting = [(start, next(order), task.table)]
+    waiting = [(Cost(), next(order), task.table)]
     expanded: defaultdict[Hashable, list[Cost]] = defaultdict(list)
     while waiting:
         spent, _, table = heapq.heappop(waiting)
@@ -30,12 +90,9 @@ def cheapest(task: SearchTask) -> Cost | None:
         if any(_never_worse(earlier, spent) for earlier in before):
             continue
         before.append(spent)
-        if _reached(task, table):
+        if limits.reached(task, table):
             return spent
-        for statement in _statements(task, table):
-            outcome = predict_statement(statement, table, task.engine)
-            if outcome.refusal is not None and not outcome.refusal.retry:
-                continue
+        for statement, outcome in _outcomes(task, table, limits):
             more = compute_cost(
                 [PredictedStatement(statement, table, outcome)], task.engine, task.files
             )
@@ -48,6 +105,29 @@ def cheapest(task: SearchTask) -> Cost | None:
             )
             heapq.heappush(waiting, (total, next(order), outcome.table))
     return None
+
+
+def _reachable(task: SearchTask, limits: _Limits) -> bool:
+    waiting, expanded = [task.table], set[Hashable]()
+    while waiting:
+        table = waiting.pop()
+        state = _state(table)
+        if state in expanded:
+            continue
+        expanded.add(state)
+        if limits.reached(task, table):
+            return True
+        waiting += [outcome.table for _, outcome in _outcomes(task, table, limits)]
+    return False
+
+
+def _outcomes(
+    task: SearchTask, table: Table, limits: _Limits
+) -> Iterator[tuple[Statement, Outcome]]:
+    for statement in filter(limits.allow, _statements(task, table)):
+        outcome = predict_statement(statement, table, task.engine)
+        if outcome.refusal is None or outcome.refusal.retry:
+            yield statement, outcome
 
 
 def _never_worse(earlier: Cost, later: Cost) -> bool:

@@ -5,8 +5,9 @@ Equal seeds give equal tables, so that a seed alone reproduces a case.
 
 from __future__ import annotations
 
+import itertools
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from random import Random
 from typing import NamedTuple
@@ -59,6 +60,13 @@ class Draft(NamedTuple):
 def draft(seed: int) -> Draft:
     """The table of a seed."""
     return _Drafting(seed).done()
+
+
+def drafted_with(text: str, seed: int, before: int | None = None) -> Iterator[int]:
+    """The seeds from `seed` on whose tables are made with such a statement."""
+    for each in itertools.count(seed) if before is None else range(seed, before):
+        if any(text in statement for statement in draft(each).statements):
+            yield each
 
 
 def make(delta_spark: DeltaSpark, drafted: Draft, path: Path) -> str:
