@@ -5,11 +5,10 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections import defaultdict
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from deltaproto.planning.enable import DISABLEABLE_FEATURES, disabling_statements
-from deltaproto.planning.predict.outcome import Outcome
 from deltaproto.planning.predict.table import Table
 from deltaproto.planning.search.cost import Cost, compute_cost
 from deltaproto.planning.search.goals import EndState
@@ -25,27 +24,67 @@ from deltaproto.planning.usage import end_state_of
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature_catalog import CHECKPOINT_PROTECTION
 
-_Pair = tuple[int, int] | None
+
+class _Move(NamedTuple):
+    """One statement that Delta does not refuse for good."""
+
+    feature: str | None
+    """what it tries to drop"""
+    cost: Cost
+    to: int
+    """the number of the table afterwards"""
 
 
 class _Limits(NamedTuple):
     """What a sequence may do, and how it has to end."""
 
     drops: frozenset[str]
-    pair: _Pair
+    pair: tuple[int, int] | None
     """the legacy pair to which it may raise the table"""
     protected: bool
     """whether checkpointProtection is there in the end"""
 
-    def allow(self, statement: Statement) -> bool:
-        if isinstance(statement, DropFeature):
-            return statement.feature in self.drops
-        pairs = (pair for pair in LEGACY_PAIRS if statement == raise_to_pair(pair))
-        return next(pairs, self.pair) == self.pair
 
-    def reached(self, task: SearchTask, table: Table) -> bool:
+class _Tables:
+    """The tables that statements make of one, numbered as they are found; the first is 0."""
+
+    def __init__(self, task: SearchTask) -> None:
+        self._task = task
+        self._found = [task.table]
+        self._numbers = {_state(task.table): 0}
+        self._moves: dict[tuple[int, tuple[int, int] | None], list[_Move]] = {}
+
+    def moves(self, number: int, limits: _Limits) -> Iterator[_Move]:
+        for pair in dict.fromkeys((None, limits.pair)):
+            if (number, pair) not in self._moves:
+                table = self._found[number]
+                statements = (
+                    _statements(self._task, table) if pair is None else [raise_to_pair(pair)]
+                )
+                self._moves[number, pair] = [*self._moves_of(table, statements)]
+            for move in self._moves[number, pair]:
+                if move.feature is None or move.feature in limits.drops:
+                    yield move
+
+    def reached(self, number: int, limits: _Limits) -> bool:
+        table = self._found[number]
         protected = CHECKPOINT_PROTECTION in table.protocol.supported
-        return protected is self.protected and _reached(task, table)
+        return protected is limits.protected and _reached(self._task, table)
+
+    def _moves_of(self, table: Table, statements: Iterable[Statement]) -> Iterator[_Move]:
+        task = self._task
+        for statement in statements:
+            outcome = predict_statement(statement, table, task.engine)
+            if outcome.refusal is not None and not outcome.refusal.retry:
+                continue
+            number = self._numbers.setdefault(_state(outcome.table), len(self._found))
+            if number == len(self._found):
+                self._found.append(outcome.table)
+            cost = compute_cost(
+                [PredictedStatement(statement, table, outcome)], task.engine, task.files
+            )
+            feature = statement.feature if isinstance(statement, DropFeature) else None
+            yield _Move(feature, cost, number)
 
 
 def cheapest(task: SearchTask) -> Cost | None:
@@ -54,80 +93,67 @@ def cheapest(task: SearchTask) -> Cost | None:
     A sequence may not drop what can stay, not even to be refused: Delta then leaves a checkpoint,
     which can spare a wait, but nobody asked for that drop.
     """
+    tables = _Tables(task)
     every = frozenset(
         name
-        for name in task.table.protocol.supported | {CHECKPOINT_PROTECTION}
-        if name == CHECKPOINT_PROTECTION or task.engine.drops(feature_catalog.feature_record(name))
-    )
+        for name in task.table.protocol.supported
+        if task.engine.drops(feature_catalog.feature_record(name))
+    ) | {CHECKPOINT_PROTECTION}
     best: Cost | None = None
     for protected, pair in itertools.product((False, True), (None, *LEGACY_PAIRS)):
-        for limits in _least(task, _Limits(every, pair, protected), set()):
-            found = _cheapest_within(task, limits)
+        limits = _Limits(every, pair, protected)
+        for least in _least(tables, limits, set()) if _reachable(tables, limits) else ():
+            found = _cheapest_within(tables, least)
             best = found if best is None or (found is not None and found < best) else best
     return best
 
 
-def _least(task: SearchTask, limits: _Limits, seen: set[frozenset[str]]) -> Iterator[_Limits]:
-    """The limits to reach the goal within of which no drop can be taken away."""
+def _least(tables: _Tables, limits: _Limits, seen: set[frozenset[str]]) -> Iterator[_Limits]:
+    """The limits within these, which suffice, that suffice and of which no drop can be spared."""
     if limits.drops in seen:
         return
     seen.add(limits.drops)
     fewer = [limits._replace(drops=limits.drops - {name}) for name in sorted(limits.drops)]
-    enough = [each for each in fewer if each.drops in seen or _reachable(task, each)]
+    enough = [each for each in fewer if each.drops in seen or _reachable(tables, each)]
     for each in enough:
-        yield from _least(task, each, seen)
-    if not enough and _reachable(task, limits):
+        yield from _least(tables, each, seen)
+    if not enough:
         yield limits
 
 
-def _cheapest_within(task: SearchTask, limits: _Limits) -> Cost | None:
-    order = itertools.count()
-    waiting = [(Cost(), next(order), task.table)]
-    expanded: defaultdict[Hashable, list[Cost]] = defaultdict(list)
+def _reachable(tables: _Tables, limits: _Limits) -> bool:
+    waiting, expanded = [0], {0}
     while waiting:
-        spent, _, table = heapq.heappop(waiting)
-        before = expanded[_state(table)]
-        if any(_never_worse(earlier, spent) for earlier in before):
-            continue
-        before.append(spent)
-        if limits.reached(task, table):
-            return spent
-        for statement, outcome in _outcomes(task, table, limits):
-            more = compute_cost(
-                [PredictedStatement(statement, table, outcome)], task.engine, task.files
-            )
-            total = Cost(
-                spent.irreversible + more.irreversible,
-                max(spent.history, more.history),
-                spent.bytes + more.bytes,
-                spent.waits + more.waits,
-                spent.commits + more.commits,
-            )
-            heapq.heappush(waiting, (total, next(order), outcome.table))
-    return None
-
-
-def _reachable(task: SearchTask, limits: _Limits) -> bool:
-    waiting, expanded = [task.table], set[Hashable]()
-    while waiting:
-        table = waiting.pop()
-        state = _state(table)
-        if state in expanded:
-            continue
-        expanded.add(state)
-        if limits.reached(task, table):
+        number = waiting.pop()
+        if tables.reached(number, limits):
             return True
-        waiting += [outcome.table for _, outcome in _outcomes(task, table, limits)]
+        more = {move.to for move in tables.moves(number, limits)} - expanded
+        expanded |= more
+        waiting += more
     return False
 
 
-def _outcomes(
-    task: SearchTask, table: Table, limits: _Limits
-) -> Iterator[tuple[Statement, Outcome]]:
-    for statement in filter(limits.allow, _statements(task, table)):
-        outcome = predict_statement(statement, table, task.engine)
-        if outcome.refusal is None or outcome.refusal.retry:
-            yield statement, outcome
+def _cheapest_within(tables: _Tables, limits: _Limits) -> Cost | None:
+    waiting = [(Cost(), 0)]
+    expanded: defaultdict[int, list[Cost]] = defaultdict(list)
+    while waiting:
+        spent, number = heapq.heappop(waiting)
+        before = expanded[number]
+        if any(_never_worse(earlier, spent) for earlier in before):
+            continue
+        before.append(spent)
+        if tables.reached(number, limits):
+            return spent
+        for move in tables.moves(number, limits):
+            total = Cost(
+                spent.irreversible + move.cost.irreversible,
+                max(spent.history, move.cost.history),
+                spent.bytes + move.cost.bytes,
+                spent.waits + move.cost.waits,
+                spent.commits + move.cost.commits,
+            )
+            heapq.heappush(waiting, (total, move.to))
+    return None
 
 
 def _never_worse(earlier: Cost, later: Cost) -> bool:
@@ -156,8 +182,6 @@ def _statements(task: SearchTask, table: Table) -> Iterator[Statement]:
             yield DropFeature(name, truncate=True)
     for name in table.constraints:
         yield DropConstraint(name)
-    for pair in LEGACY_PAIRS:
-        yield raise_to_pair(pair)
     if task.needs is not None:
         for name in task.needs.used & DISABLEABLE_FEATURES & table.protocol.supported:
             yield from disabling_statements(name, table)
