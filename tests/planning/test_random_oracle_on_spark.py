@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.planning.random_tables import RESTORE, draft, drafted_with
+from tests.planning.random_tables import DELTALAKE, RESTORE, draft, drafted_with
 from tests.planning.trial import tried
 from tests.recording.delta_spark import DeltaSpark, LiveDeltaSpark
 from tests.support.engines import needs_delta
@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 # Some once showed mistakes, of what clients may read, of vectors that Delta does not count and of
 # what a table was before it was restored; others nobody has seen yet.
 SEEDS = (3012, 3021, 4005, 672938)
-WAYS = ("create table {t}", "shallow clone", "convert to delta", RESTORE)
+WAYS = (
+    *("create table {t}", "shallow clone", "convert to delta", RESTORE, DELTALAKE),
+    *("interval day to second", "void"),
+)
 
 
 @needs_delta("4.4", "every feature that the drafts use")

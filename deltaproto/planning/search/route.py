@@ -248,7 +248,8 @@ def _add_drops(
             )
     for drop in idle:
         # A call leaves a checkpoint. Without it, some history never gets old enough.
-        if drop.feature not in walk.table.left:
+        young = {each.feature for each in (drop, *converted)} & (walk.table.traced or frozenset())
+        if not young <= walk.table.left.keys():
             walk.go(drop)
         later.append(drop)
         waits.append(_remaining_wait(drop, walk.table))
@@ -262,8 +263,9 @@ def _add_drops(
         if later[-1].outcome(walk.table, walk.engine).refusal is not None:
             left = walk.table.left.get(CHECKPOINT_PROTECTION)
             waits.append(retention_wait(walk.table, TRUNCATION_RETENTION, left))
-    young = [drop for drop in converted if drop.feature in walk.table.left]
-    waits += [_remaining_wait(drop, walk.table) for drop in young]
+    waits += [
+        _remaining_wait(drop, walk.table) for drop in converted if drop.feature in walk.table.left
+    ]
     if waits:
         walk.go(max(waits, key=lambda each: each.hours))
     for drop in later + converted:
