@@ -82,6 +82,8 @@ HAZARDS_BY_FEATURE: Mapping[str, frozenset[str]] = {
     "rowTracking": frozenset({UNNAMED_ROW_IDS}),
 }
 """hazards that disappear once a feature is no longer used"""
+OF_WRITTEN_FILES = frozenset({ABSOLUTE_PATHS, DELTA_RS_FILES, DELTA_RS_REWRITES})
+"""hazards that disappear once Delta Spark rewrites every data file, as it does to remove mapping"""
 ENABLED_LATER = {"columnMapping": MAPPING_ADDED_LATER, "appendOnly": APPEND_ONLY}
 """hazards that appear when a feature is enabled on an existing table"""
 

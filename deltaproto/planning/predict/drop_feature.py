@@ -135,8 +135,8 @@ def _commit_drop(
     after = arithmetic.remove_feature(after, name, engine)
     commits = [PredictedCommit(operation, before, sure) for operation, sure in operations]
     table = prepared.table
-    unstored = unstorable(table) if protect or _drops_properties(table, name) else None
-    if unstored is not None:
+    stores = protect or _stores_metadata(table, name, engine)
+    if stores and (unstored := unstorable(table)) is not None:
         return Outcome(table, tuple(commits), prepared.rewrites, unstored)
     if table.strays is False and _leaves_columns(name, table):
         # These columns are no longer referenced, and REORG treats them as dropped.
@@ -156,8 +156,10 @@ def _commit_drop(
     )
 
 
-def _drops_properties(table: Table, name: str) -> bool:
-    return any(key in table.configuration for key in _AT_DROP.get(name, ()))
+def _stores_metadata(table: Table, name: str, engine: Engine) -> bool:
+    """Return True if a drop commit without protection stores the metadata, and so is checked."""
+    changes = any(key in table.configuration for key in _AT_DROP.get(name, ()))
+    return changes or engine.drops_store_metadata
 
 
 def find_drop_refusal(table: Table, name: str, engine: Engine) -> Refusal | None:
@@ -172,7 +174,7 @@ def find_drop_refusal(table: Table, name: str, engine: Engine) -> Refusal | None
         message = f"{refusal.message}, and {unstored.message}: it refuses to drop them"
         return refusal._replace(message=message, remedy=unstored.remedy)
     protects = engine.fast_drop and feature_catalog.feature_record(name).drop.protects_history
-    if refusal is None and (protects or _drops_properties(table, name)):
+    if refusal is None and (protects or _stores_metadata(table, name, engine)):
         return unstored
     return refusal
 
