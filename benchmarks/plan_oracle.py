@@ -9,6 +9,7 @@ see also `tests/planning/test_random_oracle_on_spark.py`.
 from __future__ import annotations
 
 import argparse
+import itertools
 import shutil
 import sys
 import tempfile
@@ -38,6 +39,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cases", type=int, default=200, help="tables, each with a few goals")
     parser.add_argument("--seed", type=int, default=0, help="the first seed; the others follow")
+    parser.add_argument("--made", default="", help="only tables made with a statement like this")
     parser.add_argument("--upgrades", action="store_true", help="of plan-upgrade")
     parser.add_argument("--minutes", type=float, default=0, help="stop after so long; 0: never")
     arguments = parser.parse_args()
@@ -46,6 +48,7 @@ def main() -> int:
     from deltaproto.tables.session import spark_session
     from tests.planning import trial as downgrades
     from tests.planning import upgrade_trial as upgrades
+    from tests.planning.random_tables import drafted_with
     from tests.recording.delta_spark import LiveDeltaSpark
 
     tried = upgrades.tried if arguments.upgrades else downgrades.tried
@@ -54,7 +57,8 @@ def main() -> int:
     covered: Counter[str] = Counter()
     kinds: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as folder:
-        for seed in range(arguments.seed, arguments.seed + arguments.cases):
+        seeds = drafted_with(arguments.made, arguments.seed)
+        for seed in itertools.islice(seeds, arguments.cases):
             if arguments.minutes and time.monotonic() - started > arguments.minutes * 60:
                 break
             cases += 1

@@ -12,7 +12,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import NamedTuple
 
-from deltaproto.clients.requirements import general_hazard
+from deltaproto.clients.requirements import wider_hazards
 from deltaproto.clients.verdict import Verdict
 
 ANY_UNKNOWN_FEATURE = "*"
@@ -132,9 +132,9 @@ class Path(NamedTuple):
 
     def handling(self, hazard: str, access: Access) -> Handling | None:
         """Return the client's handling of a hazard; None if unknown."""
-        for word in (hazard, general_hazard(hazard)):
+        for word in wider_hazards(hazard):
             for tried in (access, Access.READ) if access is Access.STREAM else (access,):
-                if word is not None and (word, tried) in self.hazards:
+                if (word, tried) in self.hazards:
                     return self.hazards[word, tried]
         return None
 

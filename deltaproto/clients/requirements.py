@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from deltaproto.protocol.layers import FeatureState
@@ -82,6 +82,8 @@ HAZARDS_BY_FEATURE: Mapping[str, frozenset[str]] = {
     "rowTracking": frozenset({UNNAMED_ROW_IDS}),
 }
 """hazards that disappear once a feature is no longer used"""
+OF_WRITTEN_FILES = frozenset({ABSOLUTE_PATHS, DELTA_RS_FILES, DELTA_RS_REWRITES})
+"""hazards that disappear once Delta Spark rewrites every data file, as it does to remove mapping"""
 ENABLED_LATER = {"columnMapping": MAPPING_ADDED_LATER, "appendOnly": APPEND_ONLY}
 """hazards that appear when a feature is enabled on an existing table"""
 
@@ -107,12 +109,28 @@ def describe_hazard(hazard: str) -> str:
     return _TEXTS[hazard]
 
 
-def general_hazard(hazard: str) -> str | None:
-    """Return the hazard for any type or construct of the same kind, or None."""
+_INTERVALS = {
+    TYPE_PREFIX + "interval " + (first if first == last else f"{first} to {last}"): kind
+    for kind, fields in (
+        (TYPE_PREFIX + "interval year to month", ("year", "month")),
+        (TYPE_PREFIX + "interval day to second", ("day", "hour", "minute", "second")),
+    )
+    for at, first in enumerate(fields)
+    for last in fields[at:]
+}
+
+
+def wider_hazards(hazard: str) -> Iterator[str]:
+    """Yield the hazard, then those that say how clients handle it if it was not measured itself.
+
+    Intervals of the same kind are stored alike, and clients that know one know every other.
+    """
+    yield hazard
+    if hazard in _INTERVALS:
+        yield _INTERVALS[hazard]
     for kind in (TYPE_PREFIX, EXPRESSION_PREFIX):
         if hazard.startswith(kind):
-            return kind + ANY_OTHER
-    return None
+            yield kind + ANY_OTHER
 
 
 MAPPING_MODE = "delta.columnMapping.mode"

@@ -53,6 +53,11 @@ class Engine(NamedTuple):
         return self.at_least("4.0" if self.name is EngineName.DELTA_SPARK else "16.3")
 
     @property
+    def drops_store_metadata(self) -> bool:
+        """Return True if every drop commit stores the metadata again (Delta 4.1)."""
+        return self.name is not EngineName.DELTA_SPARK or self.at_least("4.1")
+
+    @property
     def leaves_checkpoint(self) -> bool:
         """Return True if truncating drops leave an empty commit and checkpoint (Delta 3.2)."""
         return self.name is not EngineName.DELTA_SPARK or self.at_least("3.2")

@@ -70,7 +70,11 @@ TABLES = (
     Made("umlaut", folder="ä"),
     kind("void", "void"),
     kind("array of void", {"type": "array", "elementType": "void", "containsNull": True}),
-    kind("interval", "interval year to month"),
+    *(
+        kind(f"interval {fields}", f"interval {fields}")
+        for fields in ("year", "month", "year to month", "day", "hour to second", "day to second")
+    ),
+    kind("interval that is none", "interval second to year"),
     kind("calendar interval", "interval"),
     kind("udt", {"type": "udt", "class": "a.B", "sqlType": "double"}),
     kind("time", "time(3)"),

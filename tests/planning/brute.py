@@ -5,7 +5,8 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections import defaultdict
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from typing import NamedTuple
 
 from deltaproto.planning.enable import DISABLEABLE_FEATURES, disabling_statements
 from deltaproto.planning.predict.table import Table
@@ -13,40 +14,145 @@ from deltaproto.planning.search.cost import Cost, compute_cost
 from deltaproto.planning.search.goals import EndState
 from deltaproto.planning.search.route import PredictedStatement, predict_statement, raise_to_pair
 from deltaproto.planning.search.search import LEGACY_PAIRS, HistoryChoice, SearchTask
-from deltaproto.planning.statement import DropConstraint, DropFeature, Statement, Wait
+from deltaproto.planning.statement import (
+    DropConstraint,
+    DropFeature,
+    Statement,
+    Wait,
+)
 from deltaproto.planning.usage import end_state_of
+from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature_catalog import CHECKPOINT_PROTECTION
 
 
-def cheapest(task: SearchTask) -> Cost | None:
-    """Return the least cost of any sequence that reaches the goal, or None if no sequence does."""
-    order = itertools.count()
-    start = Cost()
-    waiting = [(start, next(order), task.table)]
-    expanded: defaultdict[Hashable, list[Cost]] = defaultdict(list)
-    while waiting:
-        spent, _, table = heapq.heappop(waiting)
-        before = expanded[_state(table)]
-        if any(_never_worse(earlier, spent) for earlier in before):
-            continue
-        before.append(spent)
-        if _reached(task, table):
-            return spent
-        for statement in _statements(task, table):
+class _Move(NamedTuple):
+    """One statement that Delta does not refuse for good."""
+
+    feature: str | None
+    """what it tries to drop"""
+    cost: Cost
+    to: int
+    """the number of the table afterwards"""
+
+
+class _Limits(NamedTuple):
+    """What a sequence may do, and how it has to end."""
+
+    drops: frozenset[str]
+    pair: tuple[int, int] | None
+    """the legacy pair to which it may raise the table"""
+    protected: bool
+    """whether checkpointProtection is there in the end"""
+
+
+class _Tables:
+    """The tables that statements make of one, numbered as they are found; the first is 0."""
+
+    def __init__(self, task: SearchTask) -> None:
+        self._task = task
+        self._found = [task.table]
+        self._numbers = {_state(task.table): 0}
+        self._moves: dict[tuple[int, tuple[int, int] | None], list[_Move]] = {}
+
+    def moves(self, number: int, limits: _Limits) -> Iterator[_Move]:
+        for pair in dict.fromkeys((None, limits.pair)):
+            if (number, pair) not in self._moves:
+                table = self._found[number]
+                statements = (
+                    _statements(self._task, table) if pair is None else [raise_to_pair(pair)]
+                )
+                self._moves[number, pair] = [*self._moves_of(table, statements)]
+            for move in self._moves[number, pair]:
+                if move.feature is None or move.feature in limits.drops:
+                    yield move
+
+    def reached(self, number: int, limits: _Limits) -> bool:
+        table = self._found[number]
+        protected = CHECKPOINT_PROTECTION in table.protocol.supported
+        return protected is limits.protected and _reached(self._task, table)
+
+    def _moves_of(self, table: Table, statements: Iterable[Statement]) -> Iterator[_Move]:
+        task = self._task
+        for statement in statements:
             outcome = predict_statement(statement, table, task.engine)
             if outcome.refusal is not None and not outcome.refusal.retry:
                 continue
-            more = compute_cost(
+            number = self._numbers.setdefault(_state(outcome.table), len(self._found))
+            if number == len(self._found):
+                self._found.append(outcome.table)
+            cost = compute_cost(
                 [PredictedStatement(statement, table, outcome)], task.engine, task.files
             )
+            feature = statement.feature if isinstance(statement, DropFeature) else None
+            yield _Move(feature, cost, number)
+
+
+def cheapest(task: SearchTask) -> Cost | None:
+    """Return the least cost of any sequence that reaches the goal, or None if no sequence does.
+
+    A sequence may not drop what can stay, not even to be refused: Delta then leaves a checkpoint,
+    which can spare a wait, but nobody asked for that drop.
+    """
+    tables = _Tables(task)
+    every = frozenset(
+        name
+        for name in task.table.protocol.supported
+        if task.engine.drops(feature_catalog.feature_record(name))
+    ) | {CHECKPOINT_PROTECTION}
+    best: Cost | None = None
+    for protected, pair in itertools.product((False, True), (None, *LEGACY_PAIRS)):
+        limits = _Limits(every, pair, protected)
+        for least in _least(tables, limits, set()) if _reachable(tables, limits) else ():
+            found = _cheapest_within(tables, least)
+            best = found if best is None or (found is not None and found < best) else best
+    return best
+
+
+def _least(tables: _Tables, limits: _Limits, seen: set[frozenset[str]]) -> Iterator[_Limits]:
+    """The limits within these, which suffice, that suffice and of which no drop can be spared."""
+    if limits.drops in seen:
+        return
+    seen.add(limits.drops)
+    fewer = [limits._replace(drops=limits.drops - {name}) for name in sorted(limits.drops)]
+    enough = [each for each in fewer if each.drops in seen or _reachable(tables, each)]
+    for each in enough:
+        yield from _least(tables, each, seen)
+    if not enough:
+        yield limits
+
+
+def _reachable(tables: _Tables, limits: _Limits) -> bool:
+    waiting, expanded = [0], {0}
+    while waiting:
+        number = waiting.pop()
+        if tables.reached(number, limits):
+            return True
+        more = {move.to for move in tables.moves(number, limits)} - expanded
+        expanded |= more
+        waiting += more
+    return False
+
+
+def _cheapest_within(tables: _Tables, limits: _Limits) -> Cost | None:
+    waiting = [(Cost(), 0)]
+    expanded: defaultdict[int, list[Cost]] = defaultdict(list)
+    while waiting:
+        spent, number = heapq.heappop(waiting)
+        before = expanded[number]
+        if any(_never_worse(earlier, spent) for earlier in before):
+            continue
+        before.append(spent)
+        if tables.reached(number, limits):
+            return spent
+        for move in tables.moves(number, limits):
             total = Cost(
-                spent.irreversible + more.irreversible,
-                max(spent.history, more.history),
-                spent.bytes + more.bytes,
-                spent.waits + more.waits,
-                spent.commits + more.commits,
+                spent.irreversible + move.cost.irreversible,
+                max(spent.history, move.cost.history),
+                spent.bytes + move.cost.bytes,
+                spent.waits + move.cost.waits,
+                spent.commits + move.cost.commits,
             )
-            heapq.heappush(waiting, (total, next(order), outcome.table))
+            heapq.heappush(waiting, (total, move.to))
     return None
 
 
@@ -76,8 +182,6 @@ def _statements(task: SearchTask, table: Table) -> Iterator[Statement]:
             yield DropFeature(name, truncate=True)
     for name in table.constraints:
         yield DropConstraint(name)
-    for pair in LEGACY_PAIRS:
-        yield raise_to_pair(pair)
     if task.needs is not None:
         for name in task.needs.used & DISABLEABLE_FEATURES & table.protocol.supported:
             yield from disabling_statements(name, table)

@@ -39,7 +39,7 @@ def live_files(path: str) -> Files:
     """What the data files of a table come to whose log is still whole."""
     live: dict[str, dict[str, Any]] = {}
     written: dict[str, int] = {}
-    widened, changes = -1, 0
+    schemas: dict[int, set[str]] = {}
     for commit in commits(path):
         # Vectors are replaced by removing and adding the same file.
         for removed in commit.kind("remove"):
@@ -48,10 +48,9 @@ def live_files(path: str) -> Files:
             live[added["path"]] = added
             written.setdefault(added["path"], commit.version)
         for metadata in commit.kind("metaData"):
-            recorded = metadata["schemaString"].count("toType")
-            widened = commit.version if recorded > changes else widened
-            changes = recorded
+            schemas[commit.version] = set(_type_changes(json.loads(metadata["schemaString"])))
     with_vectors = [add for add in live.values() if add.get("deletionVector")]
+    widened = _widened(schemas)
     before = [add for add in live.values() if written[add["path"]] <= widened]
     return Files(
         *(len(live), _size(list(live.values()))),
@@ -83,6 +82,7 @@ def traced(path: str) -> frozenset[str]:
     By Delta's own rule, feature by feature (`TableFeature.actionUsesFeature`).
     """
     found: set[str] = set()
+    protected = False
     for commit in commits(path):
         for metadata in commit.kind("metaData"):
             on = metadata["configuration"]
@@ -94,11 +94,39 @@ def traced(path: str) -> frozenset[str]:
                 found.add("v2Checkpoint")
             if "delta.typeChanges" in metadata["schemaString"]:
                 found |= {"typeWidening", "typeWidening-preview"}
-            if on.get("delta.requireCheckpointProtectionBeforeVersion", "0") != "0":
-                found.add("checkpointProtection")
+            # Only the newest counts (`historyPriorToCheckpointProtectionVersionIsTruncated`).
+            protected = on.get("delta.requireCheckpointProtectionBeforeVersion", "0") != "0"
         if any(a.get("deletionVector") for k in ("add", "remove") for a in commit.kind(k)):
             found.add("deletionVectors")
-    return frozenset(found)
+    return frozenset(found | ({"checkpointProtection"} if protected else set()))
+
+
+def _widened(schemas: dict[int, set[str]]) -> int:
+    """The version since when every type change of the newest schema is recorded, or -1.
+
+    RESTORE takes changes back, and with them the reason to rewrite what was written before.
+    """
+    versions = sorted(schemas)
+    now = schemas[versions[-1]]
+    since = -1
+    for version in reversed(versions if now else []):
+        if not now <= schemas[version]:
+            break
+        since = version
+    return since
+
+
+def _type_changes(part: Any, name: str = "") -> Iterator[str]:
+    """Every recorded type change in a part of a schema, with the column that it is about."""
+    if isinstance(part, list):
+        for each in part:
+            yield from _type_changes(each, name)
+    elif isinstance(part, dict):
+        name = f"{name}.{part.get('name', '')}"
+        changes = part.get("metadata", {}).get("delta.typeChanges", [])
+        yield from (f"{name} {json.dumps(change, sort_keys=True)}" for change in changes)
+        for key in ("fields", "type", "elementType", "keyType", "valueType"):
+            yield from _type_changes(part.get(key), f"{name}.{key}")
 
 
 def _size(files: list[dict[str, Any]]) -> int:

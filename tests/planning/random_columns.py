@@ -52,6 +52,12 @@ _TELLING = (
     _Kind("loose", "variant", "parse_json('{\"a\": 1}')"),
 )
 _ODD = _Kind("odd name", "string", "'odd'")
+_UNUSUAL = {
+    "interval": _Kind("span", "interval day to second"),
+    "void": _Kind("nothing", "void"),
+}
+UNUSUAL = (*_UNUSUAL,)
+"""types beyond the specification; Delta takes intervals only while it does not check types"""
 
 
 class Columns:
@@ -86,13 +92,14 @@ class Columns:
     def plain(self) -> bool:
         """Parquet files alone can hold the columns."""
         kinds = self._kinds.values()
-        return not self.layout and not {kind.name for kind in kinds} & {k.name for k in _TELLING}
+        telling = {kind.name for kind in (*_TELLING, *_UNUSUAL.values())}
+        return not self.layout and not {kind.name for kind in kinds} & telling
 
-    def files(self) -> str:
-        """Parquet files with a few rows, in the folder `{path}`."""
+    def files(self, folder: str = "{path}") -> str:
+        """Parquet files with a few rows."""
         values = ", ".join(f"{kind.value} as `{kind.name}`" for kind in self._kinds.values())
         return (
-            "insert overwrite directory '{path}' using parquet "
+            f"insert overwrite directory '{folder}' using parquet "
             f"select {values} from range(0, {ROWS}, 1, 2)"
         )
 
@@ -119,13 +126,16 @@ class Columns:
                 self._kinds.pop(dropped[1])
 
 
-def random_columns(random: Random, dense: float, *, mapped: bool, iceberg: bool) -> Columns:
+def random_columns(
+    random: Random, dense: float, *, mapped: bool, iceberg: bool, unusual: str = ""
+) -> Columns:
     """Columns whose declarations are legal together.
 
     Args:
         dense: the share of columns that tell of a feature.
         mapped: column mapping is on from the beginning.
         iceberg: the table is to be readable as an Iceberg one.
+        unusual: the type of a further column, one of UNUSUAL.
     """
     kinds = [*_BASE, *(kind for kind in _PLAIN if random.random() < 0.3)]
     kinds += [kind for kind in _TELLING if random.random() < dense * 0.7]
@@ -134,6 +144,7 @@ def random_columns(random: Random, dense: float, *, mapped: bool, iceberg: bool)
     if iceberg:
         kinds = [kind for kind in kinds if kind.name not in ("loose", "listed", "lookup", "tiny")]
     names = {kind.name for kind in kinds}
+    kinds += [_UNUSUAL[unusual]] if unusual else []
     partition = ""
     clustered: tuple[str, ...] = ()
     if random.random() < 0.15:

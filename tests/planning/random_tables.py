@@ -5,13 +5,17 @@ Equal seeds give equal tables, so that a seed alone reproduces a case.
 
 from __future__ import annotations
 
+import itertools
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
-from tests.planning.random_columns import Columns, random_columns
+import deltalake
+from pyarrow import parquet
+
+from tests.planning.random_columns import UNUSUAL, Columns, random_columns
 from tests.recording.delta_spark import DeltaSpark, StatementError
 
 ORIGINS = ("clone", "converted", "restored")
@@ -20,6 +24,9 @@ RESTORE = "restore table"
 """the beginning of the one statement that Spark may refuse, as not every table goes back"""
 AGE = "age"
 """stands among the statements where the history is made to look three days older"""
+DELTALAKE = "write with deltalake"
+"""stands where deltalake makes a table of the Parquet files in `{path}-parquet`"""
+TYPE_CHECK = "spark.databricks.delta.schema.typeCheck.enabled"
 _PAIRS = ((1, 1), (1, 2), (1, 3), (1, 4), (1, 5), (1, 6), (1, 7), (2, 5), (2, 6), (2, 7), (3, 7))
 # By property, in any case droppable or not; what excludes another is handled where it is chosen.
 _SWITCHED_ON = {
@@ -53,12 +60,20 @@ class Draft(NamedTuple):
 
     seed: int
     statements: tuple[str, ...]
-    """SQL in which `{t}` is the table, `{source}` another and `{path}` its folder; or AGE"""
+    """SQL in which `{t}` is the table, `{source}` another and `{path}` its folder; or AGE or
+    DELTALAKE"""
 
 
 def draft(seed: int) -> Draft:
     """The table of a seed."""
     return _Drafting(seed).done()
+
+
+def drafted_with(text: str, seed: int, before: int | None = None) -> Iterator[int]:
+    """The seeds from `seed` on whose tables are made with such a statement."""
+    for each in itertools.count(seed) if before is None else range(seed, before):
+        if any(text in statement for statement in draft(each).statements):
+            yield each
 
 
 def make(delta_spark: DeltaSpark, drafted: Draft, path: Path) -> str:
@@ -67,9 +82,24 @@ def make(delta_spark: DeltaSpark, drafted: Draft, path: Path) -> str:
     Raises:
         AssertionError: naming the statement that Spark refuses, which the draft should not hold.
     """
+    unchecked = any("interval day to second" in text for text in drafted.statements)
+    if unchecked:
+        delta_spark.sql(f"set {TYPE_CHECK} = false")
+    try:
+        _run(delta_spark, drafted, path)
+    finally:
+        if unchecked:
+            delta_spark.sql(f"reset {TYPE_CHECK}")
+    return str(path)
+
+
+def _run(delta_spark: DeltaSpark, drafted: Draft, path: Path) -> None:
     for statement in drafted.statements:
         if statement == AGE:
             age(str(path))
+            continue
+        if statement == DELTALAKE:
+            deltalake.write_deltalake(str(path), parquet.read_table(f"{path}-parquet"))
             continue
         sql = statement.replace("{t}", f"delta.`{path}`").replace("{path}", str(path))
         try:
@@ -80,7 +110,6 @@ def make(delta_spark: DeltaSpark, drafted: Draft, path: Path) -> str:
             raise AssertionError(
                 f"seed {drafted.seed} drafts what Spark refuses: {statement}\n{error}"
             ) from None
-    return str(path)
 
 
 def age(path: str, hours: float = 72) -> None:
@@ -110,6 +139,9 @@ class _Drafting:
             self.named -= {"deletionVectors", *(n for n in _NAMED if n.startswith("icebergCompat"))}
         self.append_only = self.chance()
         self.origin = Random(f"origin 26 {seed}").choice((*ORIGINS, *[""] * 5))
+        unusual = Random(f"types of {seed}")
+        self.unusual = "" if self.iceberg else unusual.choice((*UNUSUAL, *[""] * 10))
+        self.by_deltalake = unusual.random() < 0.3
 
     def done(self) -> Draft:
         columns = self._create()
@@ -145,7 +177,10 @@ class _Drafting:
 
     def _create(self) -> Columns:
         columns = random_columns(
-            self.random, self.dense, mapped=bool(self.mapping), iceberg=bool(self.iceberg)
+            *(self.random, self.dense),
+            mapped=bool(self.mapping),
+            iceberg=bool(self.iceberg),
+            unusual=self.unusual,
         )
         first: dict[str, str] = {}
         if self.mapping:
@@ -186,7 +221,10 @@ class _Drafting:
     def _convert(self, columns: Columns, first: Mapping[str, str]) -> None:
         """Parquet files become a table, which gets its properties later."""
         self.inserts += 1
-        self.statements += [columns.files(), "convert to delta parquet.`{path}`"]
+        if self.by_deltalake:
+            self.statements += [columns.files("{path}-parquet"), DELTALAKE]
+        else:
+            self.statements += [columns.files(), "convert to delta parquet.`{path}`"]
         for key, value in first.items():
             if key not in ("delta.minReaderVersion", "delta.minWriterVersion"):
                 self._set(key, value)

@@ -12,12 +12,12 @@ from deltaproto.planning.predict.schema import Atomic, Column, Struct
 from deltaproto.planning.predict.set_properties import set_properties, unset_properties
 from deltaproto.protocol.protocol import Protocol
 from tests.planning.bare import bare_table
-from tests.planning.oracle import agree, execute, look, newest
-from tests.recording.delta_spark import DeltaSpark, LiveDeltaSpark
+from tests.planning.oracle import agree, execute, look
+from tests.recording.delta_spark import DeltaSpark
 from tests.support.engines import RUNNING, needs_delta
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    pass
 
 VERSIONS = "delta.minReaderVersion={} delta.minWriterVersion={}"
 # What the table is made with, then one statement after the other; a minus unsets.
@@ -192,62 +192,6 @@ def pairs(text: str) -> dict[str, str]:
 
 def assigned(text: str) -> str:
     return ", ".join(f"'{key}'='{value}'" for key, value in pairs(text).items())
-
-
-TYPE_CHECK = "spark.databricks.delta.schema.typeCheck.enabled"
-REFUSED = (
-    "alter table {t} set tblproperties ('delta.appendOnly' = 'true')",
-    "alter table {t} set tblproperties ('delta.feature.vacuumProtocolCheck' = 'supported')",
-    "alter table {t} set tblproperties ('delta.columnMapping.mode' = 'name')",
-    "alter table {t} set tblproperties ('team' = 'a')",
-    "alter table {t} unset tblproperties ('delta.x')",
-    "alter table {t} add constraint small check (id < 100)",
-    "alter table {t} drop constraint positive",
-    "alter table {t} cluster by (id)",
-    "alter table {t} add columns (n int)",
-    "alter table {t} alter column id comment 'x'",
-)
-"""of a table with an interval column, by Delta Spark 4.4.0"""
-ROWS = ("insert into {t} (id) values (2)", "delete from {t} where id = 1")
-TRACKED = "alter table {t} set tblproperties ('delta.enableRowTracking' = 'true')"
-UNSTORED = "DELTA_UNSUPPORTED_DATA_TYPES"
-
-
-@pytest.mark.parametrize("kind", ["interval day to second", "string collate utf8_lcase"])
-def test_metadata_stays_beside_a_type_that_delta_does_not_store(kind: str) -> None:
-    schema = Struct((Column("id", Atomic("long")), Column("v", Atomic(kind))))
-    table = bare_table(Protocol(1, 3), {"delta.constraints.positive": "id > 0"})
-    table = table.with_schema(schema)._replace(partition_columns=())
-    for statement in (
-        *REFUSED,
-        "alter table {t} set tblproperties ('delta.enableRowTracking'='true')",
-    ):
-        (each,) = parse_script(statement.format(t="t"))
-        refusal = each.statement.outcome(table, RUNNING).refusal
-        assert refusal is not None, statement
-        assert refusal.error == UNSTORED, statement
-    for statement in ROWS:
-        (each,) = parse_script(statement.format(t="t"))
-        assert each.statement.outcome(table, RUNNING).refusal is None, statement
-
-
-@pytest.mark.spark
-@needs_delta("4.4", "what it was measured with")
-def test_spark_refuses_metadata_beside_such_a_type(spark: SparkSession, tmp_path: Path) -> None:
-    delta_spark, path = LiveDeltaSpark(spark), str(tmp_path / "t")
-    table = f"delta.`{path}`"
-    delta_spark.sql(f"set {TYPE_CHECK} = false")
-    try:
-        delta_spark.sql(f"create table {table} (id bigint, v interval day to second) using delta")
-        delta_spark.sql(f"alter table {table} add constraint positive check (id > 0)")
-        delta_spark.sql(f"insert into {table} (id) values (1)")
-    finally:
-        delta_spark.sql(f"reset {TYPE_CHECK}")
-    for statement in (*REFUSED, *ROWS):
-        before = look(path)._replace(version=newest(path))
-        (each,) = parse_script(statement.format(t=table))
-        said = each.statement.outcome(before, RUNNING)
-        agree(said, execute(delta_spark, path, statement.format(t=table)))
 
 
 # Measured with Delta Spark 4.4.0, on a table without allowColumnDefaults.

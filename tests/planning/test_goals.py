@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from deltaproto.clients.model import Access
+from deltaproto.clients.requirements import ABSOLUTE_PATHS, MAPPED_PARTITIONS, SPECIAL_LOCATION
 from deltaproto.planning.search.goals import (
     ClientsSupported,
     EndState,
     FeaturesAbsent,
     Goal,
     VersionsAtMost,
+    requirements_after,
 )
 from deltaproto.protocol.protocol import Protocol
 from tests.planning.test_classics import carrying, given, use
@@ -61,3 +63,13 @@ def test_versions_and_features_as_goals() -> None:
         "deletionVectors"
     }
     assert FeaturesAbsent(frozenset({"rowTracking"})).reached(EndState(VECTORS))
+
+
+def test_files_that_are_rewritten_are_no_longer_those_of_a_clone() -> None:
+    """Delta rewrites every file to remove column mapping, and names it by a relative path."""
+    hazards = frozenset({ABSOLUTE_PATHS, MAPPED_PARTITIONS, SPECIAL_LOCATION})
+    for mode, left in (("name", {SPECIAL_LOCATION}), ("none", {ABSOLUTE_PATHS, SPECIAL_LOCATION})):
+        configuration = {"delta.columnMapping.mode": mode}
+        needs = given(carrying("columnMapping"), configuration).needs._replace(hazards=hazards)
+        after = requirements_after(needs, EndState(Protocol(1, 2)))
+        assert after.hazards == left

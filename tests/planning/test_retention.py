@@ -84,3 +84,24 @@ def test_a_plan_waits_for_what_is_left(known: bool) -> None:
     calls = [m.statement for m in found.moves if isinstance(m.statement, DropFeature)]
     assert waits == [5 if known else 24]
     assert calls == [DropFeature(feature, truncate=True)] * (1 if known else 2)
+
+
+@pytest.mark.parametrize("left", [{}, {"v2Checkpoint": 5.0}])
+def test_without_truncation_history_goes_as_the_log_does(left: dict[str, float]) -> None:
+    """A drop of Delta 3 deletes nothing early: what a truncation still waits for is too little."""
+    feature = "v2Checkpoint"
+    table = Table(
+        Protocol.carrying({feature}),
+        vectors=False,
+        v2_checkpoint=False,
+        traced=frozenset({feature}),
+        left=left,
+    )
+    task = SearchTask(
+        table,
+        FeaturesAbsent(frozenset({feature})),
+        parse_engine("delta-spark@3.3.0"),
+        history=HistoryChoice.KEEP,
+    )
+    (found, *_) = find_solutions(task)
+    assert [m.statement.hours for m in found.moves if isinstance(m.statement, Wait)] == [720]

@@ -24,7 +24,7 @@ from deltaproto.planning.search.search import (
     find_solutions,
     is_reachable,
 )
-from deltaproto.planning.statement import DropFeature, SetProperties
+from deltaproto.planning.statement import DropFeature, SetProperties, Wait
 from deltaproto.planning.usage import end_state_of
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature_catalog import CHECKPOINT_PROTECTION
@@ -133,6 +133,68 @@ def test_the_drop_that_spares_the_others_a_wait_comes_first() -> None:
         DropFeature("geospatial", truncate=True),
         DropFeature("deletionVectors", truncate=True),
     ]
+
+
+@pytest.mark.parametrize(
+    ("left", "aged", "features"),
+    [
+        # A call that only leaves a checkpoint, which is a classic one.
+        ({}, {"v2Checkpoint"}, ["columnMapping", None, "columnMapping", "v2Checkpoint"]),
+        ({"columnMapping": 5.0}, {"v2Checkpoint"}, [None, "columnMapping", "v2Checkpoint"]),
+        (
+            {"columnMapping": 5.0, "v2Checkpoint": 7.0},
+            set[str](),
+            [None, "columnMapping", "v2Checkpoint"],
+        ),
+        (
+            {"columnMapping": 5.0},
+            set[str](),
+            ["columnMapping", None, "columnMapping", "v2Checkpoint"],
+        ),
+    ],
+)
+@pytest.mark.parametrize("version", ["4.4.0", "3.3.0"])
+def test_v2_checkpoints_go_last_where_another_drop_writes_the_classic_one(
+    left: dict[str, float], aged: set[str], features: list[str | None], version: str
+) -> None:
+    names = frozenset({"columnMapping", "v2Checkpoint"})
+    table = Table(
+        protocol=Protocol.carrying(names),
+        vectors=False,
+        v2_checkpoint=True,
+        traced=names - aged,
+        left=left,
+        aged=frozenset(aged),
+    )
+    task = SearchTask(table, FeaturesAbsent(names), Engine(EngineName.DELTA_SPARK, version), FILES)
+    if version == "4.4.0":
+        task = task._replace(goal=VersionsAtMost(1, 1))
+    best = find_solutions(task)[0]
+    assert best.cost == cheapest(task)
+    moves = [move.statement for move in best.moves]
+    assert [getattr(move, "feature", None) for move in moves] == features
+    waits = [move.hours for move in moves if isinstance(move, Wait)]
+    known = left.keys() == names - aged
+    assert waits == [(max(left.values()) if known else 24) if version == "4.4.0" else 720]
+
+
+def test_nothing_is_dropped_only_for_the_checkpoint_that_the_drop_leaves() -> None:
+    """Delta refuses to drop columnMapping, and v2Checkpoint could then go without a wait."""
+    names = frozenset({"appendOnly", "invariants", "checkConstraints", "changeDataFeed"})
+    table = Table(
+        protocol=Protocol.carrying({*names, "generatedColumns", "columnMapping", "v2Checkpoint"}),
+        vectors=False,
+        v2_checkpoint=True,
+        traced=frozenset({"columnMapping"}),
+        aged=frozenset(),
+    )
+    task = SearchTask(table, VersionsAtMost(2, 5), Engine(EngineName.DELTA_SPARK, "4.4.0"), FILES)
+    best = find_solutions(task)[0]
+    assert best.cost == cheapest(task)
+    drops = {
+        move.statement.feature for move in best.moves if isinstance(move.statement, DropFeature)
+    }
+    assert drops == {"v2Checkpoint"}
 
 
 def assert_cheapest(data: st.DataObject, table: Table) -> None:

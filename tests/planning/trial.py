@@ -177,7 +177,9 @@ def _refusals(delta_spark: DeltaSpark, given: PlanInput, plans: Sequence[Plan]) 
             continue
         statement = DropFeature(blocked.feature).sql(given.sql)
         happened = execute(delta_spark, given.name, statement)
-        if happened.error != blocked.error or happened.operations:
+        # Delta only looks at the types once it has made the checkpoints that history needs.
+        empty = {"Empty Commit"} if blocked.error == "DELTA_UNSUPPORTED_DATA_TYPES" else set()
+        if happened.error != blocked.error or {*happened.operations} - empty:
             yield (
                 f"{blocked.feature}: {happened.error} {happened.operations} instead of "
                 f"{blocked.error}"

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from deltaproto.planning.predict import column_mapping
-from deltaproto.planning.predict.consistency import validate_maintenance
+from deltaproto.planning.predict.consistency import unstorable, validate_maintenance
 from deltaproto.planning.predict.outcome import REMOVE_MAPPING, Refusal, Rewrite
 from deltaproto.planning.predict.schema import without_type_changes
 from deltaproto.planning.predict.table import CHECKPOINT_POLICY, MAPPING_MODE, ROW_TRACKING, Table
@@ -40,9 +40,20 @@ class BeforeDrop(NamedTuple):
     warnings: tuple[str, ...] = ()
 
 
+_CHANGES_METADATA = (_SET, _UNSET, REMOVE_MAPPING, _DROP)
+
+
 def prepare_drop(table: Table, name: str) -> BeforeDrop:
     """Predict the preparation before the feature is dropped."""
-    return _PREPARE.get(name, _prepare_nothing)(table)
+    prepared = _PREPARE.get(name, _prepare_nothing)(table)
+    unstored = unstorable(table)
+    if unstored is None or prepared.refusal is not None:
+        return prepared
+    for at, (operation, sure) in enumerate(prepared.operations):
+        if operation in _CHANGES_METADATA:
+            done = prepared.operations[:at]
+            return BeforeDrop(table, done, refusal=unstored._replace(sure=sure))
+    return prepared
 
 
 def _prepare_nothing(table: Table) -> BeforeDrop:

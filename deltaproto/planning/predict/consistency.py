@@ -15,7 +15,7 @@ from deltaproto.protocol.properties import FORMATS, parse_formats
 CHANGE_DATA = ("_change_type", "_commit_version", "_commit_timestamp")
 _VECTORS = "delta.enableDeletionVectors"
 _NOT_IN_HUDI = ("void", "byte", "short", "timestamp_ntz", "geometry", "geography")
-_NOT_STORED = ("string collate", "interval")
+_NOT_STORED = ("string collate", "interval", "time(")
 _VIOLATION = "DELTA_UNIVERSAL_FORMAT_VIOLATION"
 
 

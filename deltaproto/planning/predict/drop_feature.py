@@ -9,6 +9,7 @@ from __future__ import annotations
 from deltaproto.planning import arithmetic
 from deltaproto.planning.engine import Engine, EngineName
 from deltaproto.planning.predict.before_drop import TIMESTAMPS, BeforeDrop, prepare_drop
+from deltaproto.planning.predict.consistency import unstorable
 from deltaproto.planning.predict.outcome import Outcome, PredictedCommit, Refusal
 from deltaproto.planning.predict.properties import (
     LOG_RETENTION,
@@ -134,6 +135,9 @@ def _commit_drop(
     after = arithmetic.remove_feature(after, name, engine)
     commits = [PredictedCommit(operation, before, sure) for operation, sure in operations]
     table = prepared.table
+    stores = protect or _stores_metadata(table, name, engine)
+    if stores and (unstored := unstorable(table)) is not None:
+        return Outcome(table, tuple(commits), prepared.rewrites, unstored)
     if table.strays is False and _leaves_columns(name, table):
         # These columns are no longer referenced, and REORG treats them as dropped.
         table = table._replace(strays=None)
@@ -150,6 +154,34 @@ def _commit_drop(
         prepared.rewrites,
         warnings=prepared.warnings,
     )
+
+
+def _stores_metadata(table: Table, name: str, engine: Engine) -> bool:
+    """Return True if a drop commit without protection stores the metadata, and so is checked."""
+    changes = any(key in table.configuration for key in _AT_DROP.get(name, ()))
+    return changes or engine.drops_store_metadata
+
+
+def find_drop_refusal(table: Table, name: str, engine: Engine) -> Refusal | None:
+    """Return why the table's contents prevent dropping a feature that the engine can drop.
+
+    Constraints do not, as they are dropped first.
+    """
+    refusal, unstored = prepare_drop(table, name).refusal, unstorable(table)
+    if name == "checkConstraints":
+        if refusal is None or unstored is None:
+            return None
+        message = f"{refusal.message}, and {unstored.message}: it refuses to drop them"
+        return refusal._replace(message=message, remedy=unstored.remedy)
+    protects = engine.fast_drop and feature_catalog.feature_record(name).drop.protects_history
+    if refusal is None and (protects or _stores_metadata(table, name, engine)):
+        return unstored
+    return refusal
+
+
+def find_protection_refusal(table: Table) -> Refusal | None:
+    """Return why checkpointProtection cannot be dropped, whatever is waited for."""
+    return missing_versions_refusal(table) if table.beyond > 1 else unstorable(table)
 
 
 def _leaves_columns(name: str, table: Table) -> bool:
@@ -236,6 +268,9 @@ def _drop_protection(table: Table, engine: Engine) -> Outcome:
         # If the protected history was already deleted, there is no empty commit.
         if table.aged is None or CHECKPOINT_PROTECTION in table.aged:
             commits.insert(0, PredictedCommit(EMPTY_COMMIT, protocol, sure=table.aged is not None))
+    unstored = unstorable(table)
+    if unstored is not None:
+        return Outcome(table, tuple(commits[:-1]), refusal=unstored)
     after = arithmetic.remove_feature(protocol, CHECKPOINT_PROTECTION, engine)
     table = table.without_properties(PROTECTED_BEFORE)
     return Outcome(table._replace(protocol=after), (*commits, PredictedCommit(_DROP, after)))

@@ -10,10 +10,11 @@ from deltaproto.clients.verdict import Verdict
 from deltaproto.planning.engine import Engine, EngineName
 from deltaproto.planning.impact import compare_clients
 from deltaproto.planning.plan import Blocked
-from deltaproto.planning.predict.before_drop import prepare_drop
 from deltaproto.planning.predict.consistency import READ_COPY
-from deltaproto.planning.predict.drop_feature import missing_versions_refusal
-from deltaproto.planning.predict.outcome import Refusal
+from deltaproto.planning.predict.drop_feature import (
+    find_drop_refusal,
+    find_protection_refusal,
+)
 from deltaproto.planning.predict.table import Table
 from deltaproto.planning.request import PlanInput
 from deltaproto.planning.search.goals import (
@@ -79,9 +80,9 @@ def find_droppable(table: Table, engine: Engine) -> DroppableFeatures:
     # Same order as the engine's checks: dependents come before requirements of the feature itself.
     _pin(stuck, supported)
     for name in sorted(supported - stuck.keys() - {CHECKPOINT_PROTECTION}):
-        found = _find_refusal(table, name)
-        if found is not None:
-            stuck[name] = found
+        refusal = find_drop_refusal(table, name, engine)
+        if refusal is not None:
+            stuck[name] = UndroppableFeature(name, refusal.message, refusal.remedy, refusal.error)
     _pin(stuck, supported)
     goes = supported - stuck.keys() - {CHECKPOINT_PROTECTION}
     return DroppableFeatures(tuple(sorted(goes, key=drop_rank)), stuck)
@@ -106,16 +107,6 @@ def _pin(stuck: dict[str, UndroppableFeature], supported: frozenset[str]) -> Non
             if by:
                 stuck[name] = _pinned(name, by, stuck)
                 pinned = True
-
-
-def _find_refusal(table: Table, name: str) -> UndroppableFeature | None:
-    if name == "checkConstraints":
-        # Constraints are dropped first.
-        return None
-    refusal: Refusal | None = prepare_drop(table, name).refusal
-    if refusal is None:
-        return None
-    return UndroppableFeature(name, refusal.message, refusal.remedy, refusal.error)
 
 
 def _undroppable_reason(name: str, engine: Engine) -> tuple[str, str]:
@@ -183,8 +174,7 @@ def find_blockers(
     for name in objections:
         if name in stuck:
             yield Blocked(*stuck[name])
-        elif name == CHECKPOINT_PROTECTION and given.table.beyond > 1:
-            refusal = missing_versions_refusal(given.table)
+        elif name == CHECKPOINT_PROTECTION and (refusal := find_protection_refusal(given.table)):
             yield Blocked(name, refusal.message, refusal.remedy, refusal.error)
         elif name == CHECKPOINT_PROTECTION:
             yield Blocked(

@@ -216,7 +216,10 @@ def _hazards(before: TableRequirements, ending: EndState) -> frozenset[str]:
         for name, hazard in requirements.ENABLED_LATER.items()
         if name in ending.on and name not in before.used
     }
-    return requirements.remaining_hazards(before.hazards, idle) | new
+    left = requirements.remaining_hazards(before.hazards, idle)
+    if "columnMapping" in idle & before.used:
+        left -= requirements.OF_WRITTEN_FILES
+    return left | new
 
 
 def _modes(before: TableRequirements, ending: EndState) -> Iterator[tuple[str, str]]:

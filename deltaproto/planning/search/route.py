@@ -24,6 +24,7 @@ from deltaproto.planning.predict.table import (
     MIN_WRITER_VERSION,
     Table,
 )
+from deltaproto.planning.search.cost import Files, compute_cost
 from deltaproto.planning.search.droppable import drop_rank
 from deltaproto.planning.statement import (
     ClusterBy,
@@ -76,7 +77,28 @@ def build_route(
     After fast drops, an unwanted checkpointProtection is dropped once for all of them. A truncating
     drop takes two calls if the first has work to do or must end the log's newest run with a
     checkpoint. Otherwise it takes one call, after the history is old enough.
+
+    A checkpoint that other drops write may already be the classic one that dropping v2Checkpoint
+    would have to write and wait for: then v2Checkpoint is better dropped last, after their wait.
     """
+    route = _build_in_order(table, choice, engine, drops)
+    fast = drops is DropMode.FAST and engine.fast_drop
+    if fast or "v2Checkpoint" not in choice.gone:
+        return route
+    other = _build_in_order(table, choice, engine, drops, v2_last=True)
+    if choice.gone & other[-1].outcome.table.protocol.supported:
+        return route
+    return min(route, other, key=lambda moves: compute_cost(moves, engine, Files()))
+
+
+def _build_in_order(
+    table: Table,
+    choice: DropSelection,
+    engine: Engine,
+    drops: DropMode,
+    *,
+    v2_last: bool = False,
+) -> list[PredictedStatement]:
     walk = _RouteBuilder(table, engine)
     if drops is DropMode.TRUNCATING:
         _drop_immediately(walk, choice)
@@ -87,7 +109,7 @@ def build_route(
     if "checkConstraints" in choice.gone:
         for name in table.constraints:
             walk.go(DropConstraint(name))
-    _add_drops(walk, choice, drops)
+    _add_drops(walk, choice, drops, v2_last=v2_last)
     if choice.pair is not None:
         filled = raise_to_pair(choice.pair)
         if filled.outcome(walk.table, engine).table.protocol != walk.table.protocol:
@@ -196,17 +218,27 @@ def _drop_immediately(walk: _RouteBuilder, choice: DropSelection) -> None:
         walk.go(max(possible, key=lambda each: len(ready & (each[1].aged or frozenset())))[0])
 
 
-def _add_drops(walk: _RouteBuilder, choice: DropSelection, drops: DropMode) -> None:
+def _add_drops(
+    walk: _RouteBuilder, choice: DropSelection, drops: DropMode, *, v2_last: bool
+) -> None:
+    """Append the drops, each with a second call after the wait if it needs one.
+
+    Args:
+        v2_last: v2Checkpoint is dropped once, after everything else and its wait.
+    """
     later: list[DropFeature] = []
     waits: list[Wait] = []
     idle: list[DropFeature] = []
     last: list[DropFeature] = []
+    converted: list[DropFeature] = []
     held = _dropped_after_vectors(choice, walk.table)
     for drop in _drop_statements(choice, truncate=drops is DropMode.TRUNCATING):
         if drop.feature not in walk.table.protocol.supported:
             continue
         if drop.feature in held:
             last.append(drop)
+        elif v2_last and drop.feature == "v2Checkpoint":
+            converted.append(drop)
         elif _would_only_wait(drop, walk):
             idle.append(drop)
         elif not walk.go(drop):
@@ -216,11 +248,11 @@ def _add_drops(walk: _RouteBuilder, choice: DropSelection, drops: DropMode) -> N
             )
     for drop in idle:
         # A call leaves a checkpoint. Without it, some history never gets old enough.
-        left = walk.table.left.get(drop.feature)
-        if left is None:
+        young = {each.feature for each in (drop, *converted)} & (walk.table.traced or frozenset())
+        if not young <= walk.table.left.keys():
             walk.go(drop)
         later.append(drop)
-        waits.append(retention_wait(walk.table, TRUNCATION_RETENTION, left))
+        waits.append(_remaining_wait(drop, walk.table))
     if any(drop.feature == "deletionVectors" for drop in later):
         later += last
     else:
@@ -231,10 +263,21 @@ def _add_drops(walk: _RouteBuilder, choice: DropSelection, drops: DropMode) -> N
         if later[-1].outcome(walk.table, walk.engine).refusal is not None:
             left = walk.table.left.get(CHECKPOINT_PROTECTION)
             waits.append(retention_wait(walk.table, TRUNCATION_RETENTION, left))
+    waits += [
+        _remaining_wait(drop, walk.table) for drop in converted if drop.feature in walk.table.left
+    ]
     if waits:
         walk.go(max(waits, key=lambda each: each.hours))
-    for drop in later:
+    for drop in later + converted:
         walk.go(drop)
+
+
+def _remaining_wait(drop: DropFeature, table: Table) -> Wait:
+    """Return the wait until the history that shows the feature is old enough."""
+    if not drop.truncate:
+        # What is left is known for truncations only, which wait for less.
+        return retention_wait(table, LOG_RETENTION)
+    return retention_wait(table, TRUNCATION_RETENTION, table.left.get(drop.feature))
 
 
 def _dropped_after_vectors(choice: DropSelection, table: Table) -> frozenset[str]:

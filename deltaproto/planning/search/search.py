@@ -15,6 +15,8 @@ from deltaproto.clients.requirements import TableRequirements
 from deltaproto.planning import arithmetic
 from deltaproto.planning.enable import DISABLEABLE_FEATURES, find_disableable, is_kept_disabled
 from deltaproto.planning.engine import Engine
+from deltaproto.planning.predict.consistency import unstorable
+from deltaproto.planning.predict.drop_feature import find_protection_refusal
 from deltaproto.planning.predict.table import Table
 from deltaproto.planning.search.cost import Cost, Files, compute_cost
 from deltaproto.planning.search.droppable import DroppableFeatures, drop_rank, find_droppable
@@ -113,7 +115,7 @@ def _target_pairs(task: SearchTask, can: DroppableFeatures) -> Iterator[_TargetP
     if task.history is not HistoryChoice.TRUNCATE:
         yield _TargetPair(True, None)
     yield _TargetPair(False, None)
-    for pair in LEGACY_PAIRS:
+    for pair in LEGACY_PAIRS if unstorable(task.table) is None else ():
         surplus = supported - feature_catalog.features_implied_by(*pair) - {CHECKPOINT_PROTECTION}
         if surplus <= {*can.goes}:
             yield _TargetPair(False, pair)
@@ -128,7 +130,7 @@ def _allowed_drop_modes(task: SearchTask, choice: DropSelection) -> list[DropMod
     every = [DropMode.TRUNCATING, DropMode.FAST]
     if not protected and not residue:
         return [DropMode.FAST]
-    if residue and task.table.beyond > 1:
+    if residue and find_protection_refusal(task.table) is not None:
         return []
     if not task.engine.fast_drop:
         if residue or task.history is None:
