@@ -8,11 +8,9 @@ import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from typing import IO
 
-from deltaproto.policy.finding import Severity
 from deltaproto.render.interface import escape_control_chars, neutralize_lines
 
 BOLD, DIM, RED, GREEN, YELLOW, CYAN, LOUD = "1", "2", "31", "32", "33", "36", "1;31"
-SEVERITIES = {Severity.ERROR: LOUD, Severity.WARNING: YELLOW, Severity.INFO: CYAN}
 _WIDTH = 100
 _NARROWEST = 20
 
@@ -73,7 +71,7 @@ class Painter:
         indent = " " * len(first) if rest is None else rest
         more = 0 if lead is None else max(lead - len(indent), 0)
         lines = textwrap.wrap(
-            "x" * more + single_line(text),
+            ("x" * (more - 1) + " " if more else "") + single_line(text),
             width=max(self.width - len(indent), 20),
             break_long_words=break_words,
             break_on_hyphens=False,
@@ -81,7 +79,8 @@ class Painter:
         if more:
             lines[0] = lines[0][more:]
         for number, each in enumerate(lines):
-            self.line(f"{indent if number else first}{self.paint(each, *codes)}")
+            begin = indent if number else first
+            self.line(f"{begin}{self.paint(each, *codes)}" if each else begin.rstrip())
 
 
 def _columns() -> int:

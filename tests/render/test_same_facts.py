@@ -242,17 +242,50 @@ def test_a_client(cli: Cli, client: str, format_: str) -> None:
     assert missing(facts, seen(cli(*words, "--format", format_).out, format_)) == []
 
 
-@pytest.mark.parametrize("format_", ["text", "markdown"])
-def test_drift(cli: Cli, table: str, log: Log, format_: str) -> None:
+@pytest.fixture
+def drifted(log: Log, cli: Cli) -> tuple[str, str]:
+    """A lake and its inventory, with one scan before and one after a change and a damage."""
     lake, where = log.root.parent / "lake", str(log.root.parent / "inventory")
     first, second = (Log(lake / name).commit(0, protocol(1, 2), metadata()) for name in ("a", "b"))
-    scan = ("scan", str(lake), "--inventory", where)
-    assert cli(*scan).code == 0
+    Log(lake / "c").commit(0, protocol(3, 7, FEATURES, FEATURES), metadata())
+    assert cli("scan", str(lake), "--inventory", where).code == 0
     first.commit(1, protocol(1, 4), commit_info("UPGRADE PROTOCOL"))
     (second.root / "_delta_log" / f"{0:020}.json").write_text("{")
-    cli(*scan)
-    told = cli("drift", where, "--format", "json").json
+    cli("scan", str(lake), "--inventory", where)
+    return str(lake), where
+
+
+@pytest.mark.parametrize("format_", ["text", "markdown"])
+def test_drift(cli: Cli, drifted: tuple[str, str], format_: str) -> None:
+    words = ("drift", drifted[1])
+    told = cli(*words, "--format", "json").json
     assert told["changes"]
     facts = ["1 could not be read in the later scan: what changed there is not known"]
-    facts += [each[key] for each in told["changes"] for key in ("table", "change", "severity")]
-    assert missing(facts, seen(cli("drift", where, "--format", format_).out, format_)) == []
+    facts += [told[which]["scan_id"] for which in ("since", "until")]
+    for each in told["changes"]:
+        facts += [each[key] for key in ("table", "change", "severity", "feature", "after")]
+        if each["commit"]:
+            facts += [f"commit {each['commit']['version']}", each["commit"]["operation"]]
+    assert missing(facts, seen(cli(*words, "--format", format_).out, format_)) == []
+
+
+def test_a_scan(cli: Cli, drifted: tuple[str, str], policy: str) -> None:
+    words = ("scan", drifted[0], "--policy", policy, "--inventory", drifted[1])
+    cli(*words)
+    found = cli(*words, "--format", "json").json
+    assert found["by_error"]
+    assert found["policy"]["verdicts"]
+    assert found["features"]
+    facts = [f"{found['tables']} tables", *found["notes"]]
+    facts += [f"{count} {code}" for code, count in found["by_error"].items()]
+    for each in found["first_errors"]:
+        facts += [each["table"], each["message"].removeprefix(f"{each['table']}: "), each["hint"]]
+    facts += [f"({e['min_reader_version']},{e['min_writer_version']})" for e in found["protocols"]]
+    facts += [each["name"] for each in found["features"]]
+    for each in found["policy"]["verdicts"]:
+        facts += [each["client"], each["access"]]
+        facts += [f"{each['tables']} {each['verdict']}"] if each["verdict"] != "ok" else []
+    for each in found["policy"]["by_rule"]:
+        facts += [each["severity"], each["rule"]]
+    facts += [f"{found['policy']['waived']} waived"] if found["policy"]["waived"] else []
+    assert missing(facts, cli(*words).out) == []
