@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import io
+import json
+import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import pytest
 from markdown_it import MarkdownIt
 
+from deltaproto.certification.entry import Discrepancy
+from deltaproto.clients.measurement import MeasuredOutcome
+from deltaproto.clients.model import Access
+from deltaproto.clients.verdict import Verdict
 from deltaproto.errors import ErrorCode, TableError
 from deltaproto.inspection import Inspection, ReadRequest, Unreadable, inspect_table
 from deltaproto.inspection.interface import ReaderChoice
@@ -19,6 +25,7 @@ from deltaproto.render.inspection_json import table_fields
 from deltaproto.render.interface import PageFormat
 from tests.conftest import Ran
 from tests.render.document.test_any_text import Page, is_shown
+from tests.render.test_certification import CELLS, certified, written
 from tests.support.logs import Log, column, commit_info, metadata, protocol, schema_string
 
 Cli = Callable[..., Ran]
@@ -289,3 +296,70 @@ def test_a_scan(cli: Cli, drifted: tuple[str, str], policy: str) -> None:
         facts += [each["severity"], each["rule"]]
     facts += [f"{found['policy']['waived']} waived"] if found["policy"]["waived"] else []
     assert missing(facts, cli(*words).out) == []
+
+
+@pytest.mark.parametrize("format_", ["text", "markdown"])
+@pytest.mark.parametrize("name", ["columnMapping", "typeWidening-preview", "checkpointProtection"])
+def test_a_feature(cli: Cli, name: str, format_: str) -> None:
+    (feature,) = cli("features", name, "--format", "json").json["features"]
+    facts = [feature[key] for key in ("name", "kind", "status", "summary", "switch_off")]
+    facts += [*feature["since"].values(), *feature["aliases"], *feature["notes"]]
+    facts += [*feature["sources"], feature["droppable"]["note"], feature["renamed_to"]]
+    facts += [each["act"] for each in feature["enabled_by"]]
+    facts += [each["feature"] for each in feature["requires"]]
+    for each in feature["droppable"]["refusals"]:
+        facts += [each["when"], each["error"], each["remedy"]]
+    facts = ["all supported versions" if fact == "all supported" else fact for fact in facts]
+    assert missing(facts, seen(cli("features", name, "--format", format_).out, format_)) == []
+
+
+@pytest.mark.parametrize("format_", ["text", "markdown"])
+@pytest.mark.parametrize("command", ["features", "explain"])
+def test_a_catalog(cli: Cli, command: str, format_: str) -> None:
+    document = cli(command, "--format", "json").json
+    facts: list[object] = []
+    for each in document.get("features", ()):
+        facts += [each["name"], each["status"], each["since"]["delta_spark"]]
+    for each in document.get("rules", ()):
+        facts += [each["id"], each["name"], each["severity"], each["since"]]
+    assert len(facts) > 100
+    assert missing(facts, seen(cli(command, "--format", format_).out, format_)) == []
+
+
+@pytest.mark.parametrize("format_", ["text", "markdown"])
+def test_a_rule(cli: Cli, format_: str) -> None:
+    (rule,) = cli("explain", "DP140", "--format", "json").json["rules"]
+    shown = " ".join(seen(cli("explain", "DP140", "--format", format_).out, format_).split())
+    page = re.sub(r"^(## |- )|`", "", rule["page"], flags=re.MULTILINE)
+    parts = [" ".join(part.split()) for part in re.split("\n\n|\n(?=#)", page)]
+    sentences = [each for part in parts for each in re.split(r"(?<=[.;:]) ", part)]
+    assert missing([rule["id"], rule["name"], rule["severity"], *sentences], shown) == []
+
+
+@pytest.mark.parametrize("format_", PAGES)
+def test_a_matrix(cli: Cli, format_: str) -> None:
+    words = ("clients", "trino", "--matrix")
+    cells = cli(*words, "--format", "json").json["matrix"]
+    shown = seen(cli(*words, "--format", format_).out, format_)
+    facts = {each["feature"] for each in cells}
+    facts |= {each[side] for each in cells for side in ("read", "write") if each[side]}
+    if format_ != "text":  # Text shows the versions upright.
+        facts |= {f"trino@{each['version']}" for each in cells}
+    assert missing(facts, shown) == []
+    assert "measured" in shown
+
+
+@pytest.mark.parametrize("format_", PAGES)
+def test_a_certification(format_: str) -> None:
+    left = Discrepancy("plain", Access.READ, Verdict.OK, MeasuredOutcome.WRONG, "because")
+    found = certified(*CELLS, differences=(left,))
+    document = json.loads(written(PageFormat.JSON, found))
+    facts = [document["release"], document["kit"]["digest"], document["measured_on"]]
+    facts += [f"{n} {outcome}" for outcome, n in document["counts"].items()]
+    for each in document["cells"]:
+        facts += [each["table"]]
+        facts += [each["why"], each["reproduce"]] if each["outcome"] == "WRONG" else []
+        facts += [] if each["outcome"] == "not offered" else [each["outcome"], each["operation"]]
+    shown = seen(written(PageFormat(format_), found), format_)
+    assert missing(facts, shown) == []
+    assert ("promises too much on 1" if format_ == "text" else "because") in shown

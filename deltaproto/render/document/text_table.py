@@ -35,7 +35,7 @@ _TALLEST = 3
 _REMEMBERED = 256
 _NUMBER = re.compile(r"[\d,]+|")
 _CELL = 3
-"""columns of a matrix cell below an upright heading"""
+"""columns of a matrix cell below an upright heading, with the space before it"""
 
 
 class LineWriter:
@@ -119,7 +119,7 @@ class LineWriter:
         widths = [max(width_of(each), _CELL - 1) for each in heads]
         room = self._painter.width - indent - left
         upright = sum(widths) + len(widths) > room
-        most = max(room // (_CELL + 1), 1) if upright else max(len(heads), 1)
+        most = max(room // _CELL, 1) if upright else max(len(heads), 1)
         for start in range(0, len(heads), most):
             if start:
                 self._painter.line()
