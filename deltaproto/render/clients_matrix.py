@@ -24,6 +24,7 @@ from deltaproto.render.document import (
 )
 from deltaproto.render.document.render import write_document
 from deltaproto.render.interface import PageFormat, json_text
+from deltaproto.render.terminal import counted
 
 _MEASURED = "*"
 _SYMBOLS: Mapping[FeatureAnswer, tuple[str, Tone | None]] = {
@@ -64,8 +65,8 @@ def matrix_document(columns: Sequence[MatrixColumn]) -> Document:
     clients = len({column.reference.id for column in columns})
     measured = sum(column.measured for column in columns)
     counts = (
-        f"{len(columns):,} version{'' if len(columns) == 1 else 's'} and paths of {clients:,} "
-        f"client{'' if clients == 1 else 's'}, {measured:,} of them measured"
+        f"{counted(len(columns), 'version')} and paths of {counted(clients, 'client')}, "
+        f"{measured:,} of them measured"
     )
     sections: list[Block] = [Section("meaning", "Cell values", list(_legend()))]
     for read, title in _SIDES:

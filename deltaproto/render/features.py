@@ -33,6 +33,7 @@ from deltaproto.render.document import (
 from deltaproto.render.document.render import write_document
 from deltaproto.render.inspection_json import drop_fields
 from deltaproto.render.interface import Format, json_text
+from deltaproto.render.terminal import counted
 
 
 def write_features(
@@ -232,7 +233,7 @@ def _drop(feature: Feature) -> str:
     if drop.delta_spark is None:
         return "no delta-spark release can drop it"
     least, most = drop.commits
-    commits = f"{most} commit{'' if most == 1 else 's'}"
+    commits = counted(most, "commit")
     commits = commits if least == most else f"{least} to {commits}"
     parts = [f"delta-spark {drop.delta_spark} or later, {commits}"]
     if drop.rewrites_data:

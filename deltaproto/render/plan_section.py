@@ -28,11 +28,10 @@ from deltaproto.render.document.blocks import (
 )
 from deltaproto.render.findings import problem_block
 from deltaproto.render.plan_concurrency import concurrency_lines
-from deltaproto.render.plan_impact import hits
 from deltaproto.render.plan_json import moments, stamp
 from deltaproto.render.plan_summary import Summary
-from deltaproto.render.plan_words import cost_text, rewrites_text, wait_text
-from deltaproto.render.terminal import duration, run_length, truncate_list
+from deltaproto.render.plan_words import affected, cost_text, rewrites_text, wait_text
+from deltaproto.render.terminal import counted, duration, run_length, truncate_list
 
 _SHOWN_SAME = 8
 _SHOWN_BECAUSE = 4
@@ -56,20 +55,20 @@ def unplanned_section(table: str, error: TableError) -> Section:
 
 def summary_blocks(summary: Summary) -> Iterator[Block]:
     """Yield the counts over many plans."""
-    told = (
-        f"{summary.tables:,} tables: {summary.with_steps:,} with steps, "
+    totals = (
+        f"{counted(summary.tables, 'table')}: {summary.with_steps:,} with steps, "
         f"{summary.nothing_to_do:,} with nothing to do, {summary.blocked:,} blocked, "
         f"{summary.unreadable:,} unreadable"
     )
-    yield Paragraph((Strong(told),))
+    yield Paragraph((Strong(totals),))
     lines: list[Line] = []
     if summary.with_steps:
-        waits = f"{summary.waits:,} wait"
+        commits, waits = counted(summary.commits, "commit"), f"{summary.waits:,} wait"
         if summary.waits:
             waits += f", the longest {duration(summary.longest_wait_hours)}"
         lines.append(
             (
-                f"{summary.commits:,} commits at most; {summary.rewriting:,} rewrite files, "
+                f"at most {commits}; {summary.rewriting:,} rewrite files, "
                 f"{summary.truncating:,} delete history, {summary.irreversible:,} cannot be "
                 f"reverted; {waits}",
             )
@@ -79,12 +78,12 @@ def summary_blocks(summary: Summary) -> Iterator[Block]:
         lines.append((f"{count:,} blocked: {named}{reason}",))
     more = len(summary.reasons) - _SHOWN_REASONS
     if more > 0:
-        lines.append((f"and {more:,} more reasons; --format json has all of them",))
+        lines.append((f"and {more:,} more reasons; --format json lists all of them",))
     if lines:
         yield Bullets(lines)
     uses: list[list[Line]] = [
         [
-            (f"{client} {access}  {count:,} table{'' if count == 1 else 's'}",)
+            (f"{client} {access}  {counted(count, 'table')}",)
             for (client, access), count in sorted(found.items())
         ]
         for found in (summary.lost, summary.gained)
@@ -108,13 +107,13 @@ def _blocks(plan: Plan, now: float) -> Iterator[Block]:
     if plan.blocked:
         yield Section("", "Blocked", list(_blocked(plan.blocked, Tone.DANGER)))
     elif not plan.steps:
-        nothing = Callout(Tone.GOOD, ("Nothing to do: the table is as asked for.",))
+        nothing = Callout(Tone.GOOD, ("Nothing to do: the table already is as requested.",))
         yield Section("", "Steps", [nothing])
     if plan.steps:
         yield Section("", "Steps", list(_steps(plan, now)))
         impact: list[Block] = [
             Section("", title, [FactList([(name, (text,)) for name, text in rows])])
-            for title, rows in hits(plan)
+            for title, rows in affected(plan.steps)
         ]
         if impact:
             yield Section("", "Impact", impact)
@@ -198,7 +197,7 @@ def _details(step: Step, earliest: float | None, lost: float | None) -> Iterator
     if lost is not None:
         yield "History", f"older than {stamp(lost)} is deleted"
     if step.expects is not None:
-        yield "Answers", f"{step.expects}, as it should"
+        yield "Expected", f"the error {step.expects}"
 
 
 def _difference(before: Protocol, after: Protocol) -> str:

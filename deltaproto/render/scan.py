@@ -32,6 +32,7 @@ from deltaproto.render.document.render import UNFOLDED, write_document
 from deltaproto.render.drift import DriftCounts, counts_fields, drift_table
 from deltaproto.render.findings import SEVERITY_TONES
 from deltaproto.render.interface import NOTICES, dump_json, envelope
+from deltaproto.render.terminal import counted
 
 _BAR = 30
 _MOST_FEATURES = 25
@@ -150,7 +151,7 @@ def scan_document(scan: ScanResult, after: Afterwards, inventory: str | None) ->
     seen = tally.tables + tally.errors.total()
     rate = (seen - scan.resumed) / scan.seconds if scan.seconds else 0.0
     return Document(
-        _counted(tally.tables, "table"),
+        counted(tally.tables, "table"),
         (f"in {scan.seconds:,.1f} s, {rate:,.0f} per second",),
         list(_blocks(scan, after, inventory)),
     )
@@ -178,7 +179,7 @@ def _blocks(scan: ScanResult, after: Afterwards, inventory: str | None) -> Itera
     if after.pair is not None and after.drift is not None:
         yield _drift(after.pair, after.drift)
     if after.forgotten:
-        yield Paragraph((f"{_counted(len(after.forgotten), 'old scan')} deleted",), muted=True)
+        yield Paragraph((f"{counted(len(after.forgotten), 'old scan')} deleted",), muted=True)
     saved = f"scan {scan.scan_id} is in {inventory}"
     yield Paragraph((saved if inventory else "nothing was saved: pass --inventory",), muted=True)
 
@@ -292,7 +293,3 @@ def _drift(pair: ScanPair, counts: DriftCounts) -> Section:
         return Section("drift", title, [Paragraph(("nothing changed",))])
     hint = Paragraph((Code("deltaproto drift"), " lists the tables"), muted=True)
     return Section("drift", title, [drift_table(counts), hint])
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

@@ -61,9 +61,10 @@ class Painter:
         first: str = "",
         rest: str | None = None,
         lead: int | None = None,
-        break_words: bool = False,
     ) -> None:
         """Write a text wrapped at the width; `first` and `rest` are the prefixes of its lines.
+
+        Words stay whole, so that names, settings and paths can be copied.
 
         Args:
             lead: columns that `first` occupies, if more than those of `rest`.
@@ -73,7 +74,7 @@ class Painter:
         lines = textwrap.wrap(
             ("x" * (more - 1) + " " if more else "") + single_line(text),
             width=max(self.width - len(indent), 20),
-            break_long_words=break_words,
+            break_long_words=False,
             break_on_hyphens=False,
         ) or [""]
         if more:
@@ -91,6 +92,11 @@ def _columns() -> int:
 def single_line(text: str) -> str:
     """Return one line that terminals and CI systems show without interpreting it."""
     return neutralize_lines(escape_control_chars(text.replace("\n", "\\n")))
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a number with its noun: `1 table`, `2,000 tables`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def truncate_list(names: Sequence[str], most: int) -> str:

@@ -5,21 +5,34 @@ from __future__ import annotations
 import io
 import json
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from markdown_it import MarkdownIt
 
 from deltaproto.certification.entry import Discrepancy
+from deltaproto.cli.plan_io import default_journal_dir, load_plans
 from deltaproto.clients.measurement import MeasuredOutcome
 from deltaproto.clients.model import Access
 from deltaproto.clients.verdict import Verdict
-from deltaproto.errors import ErrorCode, TableError
+from deltaproto.errors import ErrorCode, ExitCode, TableError
+from deltaproto.execution.prepare import ApplyContext, prepare_plan
+from deltaproto.execution.result import ApplyResult, ApplyStatus, StepRecord, StepStatus
+from deltaproto.execution.warning import build_warning
 from deltaproto.inspection import Inspection, ReadRequest, Unreadable, inspect_table
+from deltaproto.inspection.activity import read_activity
 from deltaproto.inspection.interface import ReaderChoice
+from deltaproto.policy.document.errors import Position
+from deltaproto.policy.document.model import Window
 from deltaproto.policy.finding import Finding, Severity
-from deltaproto.protocol.table_state import ReaderName
+from deltaproto.protocol.table_state import ReaderName, SparkSettings
+from deltaproto.render.apply import ApplyText, applied_fields
+from deltaproto.render.apply_section import finished_line, result_section, warning_section
+from deltaproto.render.document import Document
+from deltaproto.render.document.render import document_text
 from deltaproto.render.inspection import InspectionReport
 from deltaproto.render.inspection_json import table_fields
 from deltaproto.render.interface import PageFormat
@@ -41,6 +54,8 @@ tables:
   "**": {max_reader_version: 1}
 """
 PAGES = ("text", "markdown", "html")
+START = 1_796_335_200.0
+WINDOWS = (Window((5,), 20 * 60, 23 * 60, "UTC", Position(1, 1)),)
 FEATURES = ["deletionVectors", "columnMapping", "typeWidening"]
 
 
@@ -363,3 +378,67 @@ def test_a_certification(format_: str) -> None:
     shown = seen(written(PageFormat(format_), found), format_)
     assert missing(facts, shown) == []
     assert ("promises too much on 1" if format_ == "text" else "because") in shown
+
+
+def apply_facts(result: dict[str, Any]) -> Iterator[object]:
+    yield from (result["table"], result["status"], result["message"], result["hint"])
+    yield from (result["not_before"], pair(result["protocol_after"]), *result["remarks"])
+    for step in result["steps"]:
+        yield from (step["id"], *step["operations"], step["message"], *step["remarks"])
+        yield from (step["versions"][:1] + step["versions"][-1:])
+        yield step["delta_rs"]
+    for gate in result["gates"]:
+        yield from (gate["name"], gate["message"])
+    warning = result["warning"]
+    for hit in warning["hits"]:
+        yield from (hit["engine"], hit["who"], *hit["exceptions"], *hit["steps"])
+    for stream in warning["streams"]:
+        yield from (stream["step"], stream["reads"], stream["why"])
+    for writer in warning["activity"]["writers"]:
+        yield from (writer["engine"], writer["operation"])
+    yield from (f"{warning['activity']['commits']} commit", "the next opens", *warning["notes"])
+
+
+@pytest.mark.parametrize("format_", PAGES)
+def test_an_execution(cli: Cli, table: str, tmp_path: Path, format_: str) -> None:
+    file = tmp_path / "plan.json"
+    words = ("plan-downgrade", table, "--lowest", "--include-enabled", "--format", "json")
+    assert cli(*words, "-o", str(file)).code == 0
+    (planned,), _ = load_plans([str(file)])
+    context = ApplyContext({}, SparkSettings(), default_journal_dir)
+    prepared = prepare_plan(planned, context, None, START)
+    plan, activity = planned.plan, read_activity(table, {}, SparkSettings())
+    assert not isinstance(activity, TableError)
+    warning = build_warning(plan, plan.steps, activity, None, WINDOWS, START)
+    prepared = prepared._replace(warning=warning)
+    steps = (
+        StepRecord("s1", StepStatus.DONE, (1, 2), ("UNSET",), remarks=("a remark",)),
+        StepRecord("s2", StepStatus.FAILED, message="refused by Spark", delta_rs="agrees"),
+    )
+    applied = ApplyResult(
+        *(planned, ApplyStatus.FAILED, ExitCode.FAILED, "s2 failed", "run it again", steps),
+        *(prepared.gates, warning, 2, plan.protocol_after, START, None, ("no audit log",)),
+    )
+    text = io.StringIO()
+    out = ApplyText(text, color=False, redact=str)
+    out.warned(prepared)
+    for record in steps:
+        out.finished(planned, record, many=False)
+    out.result(applied)
+    blocks = [warning_section(prepared), *(finished_line(record, "") for record in steps)]
+    document = Document("Apply", (), [*blocks, result_section(applied)])
+    made = text.getvalue() if format_ == "text" else document_text(document, html=format_ == "html")
+    assert prepared.gates
+    assert missing(apply_facts(applied_fields(applied)), seen(made, format_)) == []
+
+
+def test_a_refusal(cli: Cli, table: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyspark", None)
+    file = str(tmp_path / "plan.json")
+    cli("plan-downgrade", table, "--drop", "typeWidening", "--format", "json", "-o", file)
+    words = ("apply", file, "--yes", "--quiet")
+    (result,) = cli(*words, "--format", "json").json["results"]
+    facts = [result["table"], result["status"], result["message"], result["hint"]]
+    facts += [fact for gate in result["gates"] for fact in (gate["name"], gate["message"])]
+    assert len(facts) > 4
+    assert missing(facts, cli(*words).out) == []

@@ -134,7 +134,7 @@ class TextWriter(LineWriter):
                 # Do not count the rule as indentation of the other lines.
                 drawn = f"{row.severity.ljust(_SEVERITY_WIDTH)} {single_line(row.rule)}  "
                 lead = indent + len(drawn) if start is first else len(start)
-                self._painter.folded(text, first=start, rest=rest, lead=lead, break_words=True)
+                self._painter.folded(text, first=start, rest=rest, lead=lead)
             else:
                 self._painter.line(start + single_line(text))
 

@@ -49,18 +49,9 @@ class LineWriter:
         self._tables: dict[tuple[int, int], tuple[TableBlock, str]] = {}
 
     def fold(self, line: Line, indent: int, *codes: str, mark: str = "") -> None:
-        """Write one wrapped line; `mark`: what its first line begins with.
-
-        A line with code is never broken within a word, so that names and paths can be copied.
-        """
+        """Write one wrapped line; `mark`: what its first line begins with."""
         left = " " * indent
-        self._painter.folded(
-            plain(line),
-            *codes,
-            first=left + mark,
-            rest=left + " " * len(mark),
-            break_words=not any(isinstance(part, Code) for part in line),
-        )
+        self._painter.folded(plain(line), *codes, first=left + mark, rest=left + " " * len(mark))
 
     def facts(self, rows: Sequence[tuple[str, Line]], indent: int) -> None:
         """Write names and values in two columns."""
@@ -75,7 +66,7 @@ class LineWriter:
             if len(line) == 1 and isinstance(line[0], Code):
                 self._painter.line(f"{first}{single_line(text)}".rstrip())
                 continue
-            self._painter.folded(text, *emphasis(line), first=first, rest=rest, break_words=True)
+            self._painter.folded(text, *emphasis(line), first=first, rest=rest)
 
     def table(self, table: TableBlock, indent: int) -> None:
         """Write a table; reuse the layout of a table that was written before."""

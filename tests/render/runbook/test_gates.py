@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from deltaproto.cli.runbook import COMMAND
 from deltaproto.planning.checksum import CHECKSUM_FIELD, compute_checksum
 from tests.conftest import Ran
 from tests.support.logs import Log, add, commit_info, metadata, protocol
@@ -134,6 +135,7 @@ def test_every_gate_that_apply_fails_is_named_first(name: str, cli: Cli) -> None
         assert all(message in result["message"] for message in failed.values())
     ran = cli("runbook", file, "--policy", rules)
     assert ran.code == code
+    assert code in COMMAND.exits
     out = plain(ran.out)
     summary = out.partition("## What changes, and why\n")[2].partition("\n\nEach table is")[0]
     chapter = re.split(r"(?m)^### orders\n|^### /.*orders\n", out)[1].partition("- **Goal**")[0]
