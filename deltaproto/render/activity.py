@@ -62,7 +62,7 @@ def sentences(
         most_streams: None: list every stream.
     """
     if isinstance(activity, TableError):
-        return [f"activity cannot be told: {activity.message}"]
+        return [f"the activity is unknown: {activity.message}"]
     if not activity.has_newest:
         return [
             "a catalog manages this table: newer commits may not be in its log; read it by its "
@@ -70,7 +70,7 @@ def sentences(
             *sentences(activity._replace(has_newest=True), most_streams),
         ]
     if not activity.commits:
-        return ["the log holds no commit to learn from"]
+        return ["the log contains no commits"]
     lines = [
         f"{counted(activity.commits, 'commit')} from "
         f"{format_timestamp(activity.first_time) or '?'} to "

@@ -80,7 +80,7 @@ def _problem(error: TableError | None, *, complete: bool) -> Problem | None:
     if error is not None:
         return Problem(str(error.code), error.message, error.hint)
     if not complete:
-        return Problem("incomplete", "the answer may miss something", "see the table's findings")
+        return Problem("incomplete", "the result may be incomplete", "see the table's findings")
     return None
 
 

@@ -122,7 +122,7 @@ def _remarks(history: ProtocolHistory) -> list[str]:
             "catalog name"
         )
     if history.oldest_version_seen is not None and not history.whole:
-        lines.append(f"nothing is known of what was before version {history.oldest_version_seen}")
+        lines.append(f"commits before version {history.oldest_version_seen} are unknown")
     for idle in history.idle:
         count = len(idle.versions)
         lines.append(

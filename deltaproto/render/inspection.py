@@ -189,8 +189,8 @@ def _notes(result: Inspection) -> Iterator[str]:
             yield f"{state.name} is required by {', '.join(state.required_by)}"
     if any(state.present is None or state.enabled is None for state in states):
         deeper = result.state.reader is ReaderName.LOG
-        look = "; --look-in-files looks" if deeper else ""
-        yield f"? = not looked, or this reader cannot tell{look}"
+        look = "; --look-in-files searches" if deeper else ""
+        yield f"? = not searched, or unknown to this reader{look}"
     drops = [words.droppable(state.feature, state.kept_by) for state in states]
     for mark, text in words.DROP_MARKS.items():
         if any(mark in drop for drop in drops):

@@ -44,7 +44,7 @@ def plan_section(plan: Plan, now: float) -> Section:
     Args:
         now: seconds since the epoch, from which waits are counted.
     """
-    return Section("", plan.table, list(_blocks(plan, now)))
+    return Section("", plan.table, list(plan_blocks(plan, now)))
 
 
 def unplanned_section(table: str, error: TableError) -> Section:
@@ -92,7 +92,8 @@ def summary_blocks(summary: Summary) -> Iterator[Block]:
         yield Diff(uses[0], uses[1], ())
 
 
-def _blocks(plan: Plan, now: float) -> Iterator[Block]:
+def plan_blocks(plan: Plan, now: float) -> Iterator[Block]:
+    """Yield the content of `plan_section`."""
     facts: list[tuple[str, Line]] = [
         ("Goal", (plan.goal_text,)),
         ("Engine", (str(plan.engine),)),
@@ -158,7 +159,7 @@ def _steps(plan: Plan, now: float) -> Iterator[Block]:
     for step, (earliest, lost) in zip(plan.steps, moments(plan.steps, now), strict=True):
         if step.id == plan.point_of_no_return:
             yield Callout(Tone.DANGER, ("point of no return: the next step cannot be reverted",))
-        maybe = " (if the earlier call did not succeed)" if step.optional else ""
+        maybe = " (only if the previous call did not succeed)" if step.optional else ""
         facts = FactList(list(_step(plan, step, earliest, lost)))
         yield Section("", f"{step.id} {step.why}{maybe}", [facts])
 
@@ -174,7 +175,7 @@ def _step(
         if warning not in plan.warnings:
             yield "Warning", (warning,)
     if step.undo is not None:
-        kept = "" if lost is None else "  -- what was deleted stays deleted"
+        kept = "" if lost is None else "  -- deleted history is not restored"
         yield "Undo", (Code(f"{step.undo};{kept}"),)
     for loss in step.losses:
         yield "Loses", (Strong(f"irreversible: {loss}"),)

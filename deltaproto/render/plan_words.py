@@ -45,13 +45,13 @@ def rewrites_text(step: Step) -> str:
     """Return the files that a step rewrites."""
     which = _WHICH[step.rewrites.which]
     if step.rewrites.files is None or step.rewrites.bytes is None:
-        return f"{which}; their number was not looked at"
+        return f"{which}; their number is unknown"
     return f"{which}: at most {step.rewrites.files:,}, {size(step.rewrites.bytes)}"
 
 
 def wait_text(step: Step, end: str | None) -> str:
     """Return how long a step waits, why, and when the wait ends."""
-    return f"{duration(step.wait_hours)}, by {step.setting}; if begun now, over at {end}"
+    return f"{duration(step.wait_hours)}, by {step.setting}; ends at {end} if started now"
 
 
 def size(number: int) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
+import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -219,10 +220,10 @@ def test_a_check(cli: Cli, table: str, policy: str, format_: str, more: tuple[st
 @pytest.mark.parametrize(
     ("command", "goal", "caution"),
     [
-        ("plan-downgrade", ("--lowest", "--include-enabled"), "Some of this cannot be taken back"),
-        ("plan-downgrade", ("--drop", "typeWidening"), "Not all of this can be taken back"),
+        ("plan-downgrade", ("--lowest", "--include-enabled"), "Some of this cannot be rolled back"),
+        ("plan-downgrade", ("--drop", "typeWidening"), "Not all of this can be rolled back"),
         ("plan-downgrade", ("--drop", "appendOnly"), ""),
-        ("plan-upgrade", ("--enable", "inCommitTimestamp"), "Every step can be taken back"),
+        ("plan-upgrade", ("--enable", "inCommitTimestamp"), "Every step can be rolled back"),
     ],
 )
 def test_a_plan(
@@ -239,6 +240,20 @@ def test_a_plan(
     document = cli(*words, "--format", "json").json
     facts = [*plan_facts(document), caution]
     assert missing(facts, seen(cli(*words, "--format", format_).out, format_)) == []
+
+
+@pytest.mark.parametrize("format_", PAGES)
+def test_equal_plans(cli: Cli, table: str, tmp_path: Path, format_: str) -> None:
+    """Tables with equal plans share a section of a page, and none is missing."""
+    tables = [shutil.copytree(table, tmp_path / f"copy{number}") for number in range(3)]
+    words = ("plan-downgrade", *map(str, tables), "--drop", "typeWidening")
+    document = cli(*words, "--format", "json").json
+    facts = [plan["table"] for plan in document["plans"]]
+    facts += [step["sql"] for plan in document["plans"] for step in plan["steps"]]
+    assert len(facts) > len(tables)
+    shown = seen(cli(*words, "--format", format_).out, format_)
+    assert missing(facts, shown) == []
+    assert shown.count("Steps") == (3 if format_ == "text" else 1)
 
 
 @pytest.mark.parametrize("format_", ["text", "markdown"])

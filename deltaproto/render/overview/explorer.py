@@ -9,7 +9,7 @@ EXPLORER = """
 <label>Search <input type='search' id='q' autocomplete='off' placeholder='name or location'></label>
 <label>Protocol <select id='protocol'><option value=''>any</option></select></label>
 <label>Feature <select id='feature'><option value=''>any</option></select></label>
-<label>Not usable by <select id='client'><option value=''>whoever</option></select></label>
+<label>Not usable by <select id='client'><option value=''>any client</option></select></label>
 <label>Access <select id='access'><option value=''>any</option></select></label>
 <label>Folder <select id='group'><option value=''>any</option></select></label>
 <label>Finding <select id='rule'><option value=''>any</option></select></label>

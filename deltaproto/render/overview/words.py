@@ -4,15 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import urlencode
 
-from deltaproto.policy.finding import Severity
-from deltaproto.render.document import Tone
 from deltaproto.render.interface import escape_control_chars
-
-SEVERITIES = {
-    str(Severity.ERROR): Tone.DANGER,
-    str(Severity.WARNING): Tone.WARNING,
-    str(Severity.INFO): None,
-}
 
 
 def versions(pair: tuple[int, int]) -> str:

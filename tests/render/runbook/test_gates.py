@@ -184,7 +184,7 @@ def test_a_blocked_table_loses_no_client(cli: Cli) -> None:
     out = cli("runbook", file, "--policy", rules).out
     assert "goes from" not in out
     assert "Nothing changes for the clients of `orders`, `returns`: blocked." in out
-    assert "2 tables cannot be carried out as planned: `orders`, `returns`" in out
+    assert "2 tables cannot be changed as planned: `orders`, `returns`" in out
     text = cli("plan-upgrade", "orders", "returns", *words).out
     assert "-> refused" not in text.partition("Warnings")[0]
     assert "- deltalake/engine@1.6.6 read" not in text
@@ -275,7 +275,7 @@ def test_clients_of_own_files_are_known(cli: Cli) -> None:
     assert cli("runbook", file, "--policy", rules).code == 2
     ran = cli("runbook", file, "--policy", rules, "--client-file", "own.yaml")
     gate = cli("apply", file, "--policy", rules, "--client-file", "own.yaml", "--dry-run").out
-    assert ("NO  policy" in gate) == ("**policy**" in ran.out)
+    assert ("failed  policy" in gate) == ("**policy**" in ran.out)
     assert f"apply {file} --policy {rules} --client-file own.yaml" in ran.out
     assert f"--policy {rules} --client-file own.yaml\n" in ran.out.partition("deltaproto check")[2]
 
