@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import textwrap
 from collections.abc import Callable, Iterable, Sequence
@@ -61,19 +62,22 @@ class Painter:
         first: str = "",
         rest: str | None = None,
         lead: int | None = None,
+        whole_words: bool = False,
     ) -> None:
         """Write a text wrapped at the width; `first` and `rest` are the prefixes of its lines.
 
-        Words stay whole, so that names, settings and paths can be copied.
-
         Args:
             lead: columns that `first` occupies, if more than those of `rest`.
+            whole_words: whether names may exceed the width, so that they can be copied; otherwise
+                they are cut, after a separator if possible.
         """
         indent = " " * len(first) if rest is None else rest
         more = 0 if lead is None else max(lead - len(indent), 0)
+        width, shown = max(self.width - len(indent), 20), single_line(text)
         lines = textwrap.wrap(
-            ("x" * (more - 1) + " " if more else "") + single_line(text),
-            width=max(self.width - len(indent), 20),
+            ("x" * (more - 1) + " " if more else "")
+            + (shown if whole_words else cut(shown, width)),
+            width=width,
             break_long_words=False,
             break_on_hyphens=False,
         ) or [""]
@@ -82,6 +86,17 @@ class Painter:
         for number, each in enumerate(lines):
             begin = indent if number else first
             self.line(f"{begin}{self.paint(each, *codes)}" if each else begin.rstrip())
+
+
+def cut(text: str, width: int) -> str:
+    """Return the text with spaces in words that are too long, after a separator if possible."""
+    words = text.split(" ")
+    if max(map(len, words)) <= width:
+        return text
+    part = rf".{{1,{width}}}$|.{{1,{width}}}(?<=[./_,:=])|.{{1,{width}}}"
+    return " ".join(
+        " ".join(re.findall(part, word)) if len(word) > width else word for word in words
+    )
 
 
 def _columns() -> int:

@@ -51,7 +51,13 @@ class LineWriter:
     def fold(self, line: Line, indent: int, *codes: str, mark: str = "") -> None:
         """Write one wrapped line; `mark`: what its first line begins with."""
         left = " " * indent
-        self._painter.folded(plain(line), *codes, first=left + mark, rest=left + " " * len(mark))
+        self._painter.folded(
+            plain(line),
+            *codes,
+            first=left + mark,
+            rest=left + " " * len(mark),
+            whole_words=any(isinstance(part, Code) for part in line),
+        )
 
     def facts(self, rows: Sequence[tuple[str, Line]], indent: int) -> None:
         """Write names and values in two columns."""
