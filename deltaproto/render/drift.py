@@ -27,8 +27,15 @@ from deltaproto.render.document import (
 )
 from deltaproto.render.document.render import UNFOLDED, write_document
 from deltaproto.render.findings import SEVERITY_TONES
-from deltaproto.render.interface import NOTICES, Format, dump_json, envelope, format_timestamp
-from deltaproto.render.json_stream import JsonArraySpool, open_envelope
+from deltaproto.render.interface import (
+    NOTICES,
+    Format,
+    JsonArraySpool,
+    dump_json,
+    envelope,
+    format_timestamp,
+    open_envelope,
+)
 
 _SHOWN = 5
 _NOT_ALIKE = (

@@ -9,8 +9,14 @@ from typing import IO, Any
 from deltaproto.errors import TableError
 from deltaproto.planning.plan import Plan
 from deltaproto.render.document.render import BlockWriter
-from deltaproto.render.interface import PageFormat, dump_json, envelope, error_fields
-from deltaproto.render.json_stream import JsonArraySpool, open_envelope
+from deltaproto.render.interface import (
+    JsonArraySpool,
+    PageFormat,
+    dump_json,
+    envelope,
+    error_fields,
+    open_envelope,
+)
 from deltaproto.render.plan_json import plan_fields
 from deltaproto.render.plan_summary import Summary
 

@@ -17,8 +17,8 @@ from deltaproto.render.document import (
     TableBlock,
     Tone,
 )
+from deltaproto.render.overview.explorer import query
 from deltaproto.render.overview.numbers import FleetSummary, VerdictCounts
-from deltaproto.render.overview.words import query
 
 _MOST_FEATURES = 40
 

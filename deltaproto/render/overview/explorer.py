@@ -1,6 +1,10 @@
-"""The part of the page filled by a script: all tables, with search, filters and sorting."""
+"""The list of all tables, filled by a script, with search, filters and sorting; links to it."""
 
 from __future__ import annotations
+
+from urllib.parse import urlencode
+
+from deltaproto.render.interface import escape_control_chars
 
 EXPLORER = """
 <section id='tables'><h2>All tables</h2>
@@ -30,3 +34,15 @@ EXPLORER = """
 <button type='button' id='after'>Later</button></p>
 </section>
 """
+
+
+def versions(pair: tuple[int, int]) -> str:
+    """Return a protocol version as text."""
+    return f"({pair[0]},{pair[1]})"
+
+
+def query(**values: str) -> str:
+    """Return a link to the list of tables, filtered by these values."""
+    return "tables?" + urlencode(
+        {name: escape_control_chars(value) for name, value in values.items()}
+    )

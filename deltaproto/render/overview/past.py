@@ -23,8 +23,8 @@ from deltaproto.render.document import (
 )
 from deltaproto.render.findings import SEVERITY_TONES
 from deltaproto.render.overview.chart import COLOURS, bars, columns
+from deltaproto.render.overview.explorer import query, versions
 from deltaproto.render.overview.numbers import FleetSummary
-from deltaproto.render.overview.words import query, versions
 
 _MOST_FEATURES = 40
 _MOST_CHANGES = 200
