@@ -37,7 +37,7 @@ from deltaproto.clients.catalog import Catalogue, load_shipped_client
 from deltaproto.clients.measurement import Measurement
 from deltaproto.errors import DeltaprotoError
 from deltaproto.protocol.table_state import SparkSettings
-from deltaproto.render.certification.words import told
+from deltaproto.render.certification import outcomes_text
 from deltaproto.tables.session import spark_session
 from tools.settled import measured_document, survey_document
 
@@ -131,7 +131,7 @@ def _measured(
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(measurement.measurement_to_json(found), encoding="utf-8")
     print(
-        f"{time.strftime('%H:%M:%S')} {name}: {found.seconds:.0f} s, {told(found.cells)}",
+        f"{time.strftime('%H:%M:%S')} {name}: {found.seconds:.0f} s, {outcomes_text(found.cells)}",
         flush=True,
     )
     return True

@@ -44,6 +44,12 @@ _STAMP = re.compile(r"(\d{4}-\d\d-\d\d)([T ])(\d\d:\d\d)(:\d\d)?(Z| UTC)")
 _SHOWN = datetime(2026, 11, 22, 22, 0, 0, tzinfo=UTC).timestamp()
 _FUNCTIONS = ("inspect_table", "check", "plan_upgrade", "plan_downgrade", "apply", "to_dict")
 _NEAR = 3 * 86_400
+_PRINTED = {
+    "features": ("features",),
+    "clients": ("clients",),
+    "matrix": ("clients", "--matrix"),
+}
+"""pages that are the output of a command"""
 _SCHEMAS = (
     *("inspect", "history", "check", "plan", "apply", "conflicts", "scan", "drift", "report"),
     *("features", "clients", "certify", "explain", "error"),
@@ -58,12 +64,8 @@ def made() -> Iterator[tuple[Path, str]]:
     yield DOCS / "man" / "deltaproto.1", manual()
     yield DOCS / "reference" / "python.md", functions()
     yield DOCS / "reference" / "rules.md", rules()
-    yield DOCS / "reference" / "features.md", _page("Features", "features")
-    yield DOCS / "reference" / "clients.md", _page("Clients", "clients")
-    yield (
-        DOCS / "reference" / "matrix.md",
-        printed(["clients", "--matrix", "--format", "markdown"]) + "\n",
-    )
+    for name, words in _PRINTED.items():
+        yield DOCS / "reference" / f"{name}.md", printed([*words, "--format", "markdown"]) + "\n"
     yield DOCS / "reference" / "json.md", schemas()
 
 
@@ -189,7 +191,7 @@ def _described(function: Callable[..., Any]) -> str:
 def rules() -> str:
     """The page of every rule."""
     index = printed(["explain", "--format", "markdown"])
-    parts = ["# Rules", index]
+    parts = [index]
     for rule in re.findall(r"^\| (DP\d+) ", index, re.MULTILINE):
         page = printed(["explain", rule, "--format", "markdown"])
         parts.append(re.sub(r"^(#+) ", r"#\1 ", page, flags=re.MULTILINE))
@@ -216,10 +218,6 @@ def schemas() -> str:
 def _kind(told: dict[str, Any]) -> str:
     kind = told.get("type") or ("constant" if "const" in told else "")
     return " or ".join(kind) if isinstance(kind, list) else str(kind or "see the schema")
-
-
-def _page(title: str, command: str) -> str:
-    return f"# {title}\n\n{printed([command, '--format', 'markdown'])}\n"
 
 
 def run(check: bool) -> int:

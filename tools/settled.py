@@ -16,7 +16,7 @@ from deltaproto.clients.measurement import MeasuredOutcome, Measurement
 from deltaproto.clients.model import Access
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature import FeatureKind
-from deltaproto.render.certification.words import counts
+from deltaproto.render.certification import count_outcomes
 from deltaproto.render.document import (
     Block,
     Bullets,
@@ -54,7 +54,12 @@ def measured_document(
     """What was measured, and where ranges of the catalogue or the entries say otherwise."""
     clients = len({each.client for each in measured})
     rows: list[Sequence[Line]] = [
-        ((m.name,), (m.release,), (m.date,), *((f"{counts(m.cells).get(o, 0)}",) for o in _SHOWN))
+        (
+            (m.name,),
+            (m.release,),
+            (m.date,),
+            *((f"{count_outcomes(m.cells).get(o, 0)}",) for o in _SHOWN),
+        )
         for m in measured
     ]
     blocks: list[Block] = [

@@ -39,7 +39,7 @@ def to_dict(value: Inspection | TableCheck | Plan | ApplyResult) -> dict[str, An
 
             return plan_fields(value, time.time())
         case ApplyResult():
-            from deltaproto.render.apply_json import applied_fields
+            from deltaproto.render.apply import applied_fields
 
             return applied_fields(value)
     raise TypeError(f"{type(value).__name__} is not a result of this package")

@@ -11,7 +11,7 @@ from typing import Any, Self
 from deltaproto.execution.plan_file import LoadedPlan
 from deltaproto.execution.result import StepRecord
 from deltaproto.planning.plan import Step
-from deltaproto.render.apply_text import ApplyText
+from deltaproto.render.apply import ApplyText
 from deltaproto.render.plan_json import stamp
 from deltaproto.render.terminal import duration, single_line
 

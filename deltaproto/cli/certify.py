@@ -31,8 +31,7 @@ from deltaproto.clients.resolve import parse_reference
 from deltaproto.errors import ErrorCode, ExitCode, TableError, UsageError
 from deltaproto.policy.finding import FailOn
 from deltaproto.policy.local_catalog import load_local_catalog
-from deltaproto.render.certification.words import Certified
-from deltaproto.render.certification.write import write_certified
+from deltaproto.render.certification import Certified, write_certified
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

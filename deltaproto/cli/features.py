@@ -9,7 +9,7 @@ from deltaproto.cli import options
 from deltaproto.cli.declare import Argument, Command
 from deltaproto.errors import ExitCode, UsageError
 from deltaproto.protocol import feature_catalog
-from deltaproto.render.catalogue import write_features
+from deltaproto.render.features import write_features
 
 
 def run(values: Mapping[str, Any]) -> int:

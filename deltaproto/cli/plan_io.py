@@ -21,8 +21,7 @@ from deltaproto.execution.result import ApplyResult
 from deltaproto.execution.runner import StatementRunner
 from deltaproto.protocol.table_state import SparkSettings
 from deltaproto.redaction import Redactor
-from deltaproto.render.apply import ApplyFormat, ApplyReport
-from deltaproto.render.apply_text import ApplyText
+from deltaproto.render.apply import ApplyFormat, ApplyReport, ApplyText
 from deltaproto.render.terminal import single_line
 
 PLANS = Argument(

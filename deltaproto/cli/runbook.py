@@ -198,4 +198,12 @@ COMMAND = Command(
         "runbook plan.json --output runbook.md",
         "runbook plans/ --policy policy.yaml --format html -o runbook.html",
     ),
+    exits=(
+        ExitCode.OK,
+        ExitCode.FINDINGS,
+        ExitCode.USAGE,
+        ExitCode.UNREADABLE,
+        ExitCode.STALE,
+        ExitCode.FAILED,
+    ),
 )

@@ -7,6 +7,7 @@ from typing import Any
 from deltaproto.errors import TableError
 from deltaproto.inspection.activity import Activity, Forecast, build_forecast
 from deltaproto.render.interface import error_fields, format_timestamp
+from deltaproto.render.terminal import counted
 
 MINUTES = (1, 5, 15, 60)
 _MOST_WRITERS = 12
@@ -61,17 +62,17 @@ def sentences(
         most_streams: None: list every stream.
     """
     if isinstance(activity, TableError):
-        return [f"activity cannot be told: {activity.message}"]
+        return [f"the activity is unknown: {activity.message}"]
     if not activity.has_newest:
         return [
             "a catalog manages this table: newer commits may not be in its log; read it by its "
             "catalog name",
-            *sentences(activity._replace(has_newest=True)),
+            *sentences(activity._replace(has_newest=True), most_streams),
         ]
     if not activity.commits:
-        return ["the log holds no commit to learn from"]
+        return ["the log contains no commits"]
     lines = [
-        f"{activity.commits} {'commit' if activity.commits == 1 else 'commits'} from "
+        f"{counted(activity.commits, 'commit')} from "
         f"{format_timestamp(activity.first_time) or '?'} to "
         f"{format_timestamp(activity.last_time) or '?'}"
         + (f", longest pause {span(activity.longest_gap)}" if activity.longest_gap else "")

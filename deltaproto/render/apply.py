@@ -3,16 +3,33 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterable
-from enum import StrEnum
+from enum import Enum, StrEnum
 from typing import IO, Any
 
-from deltaproto.execution.result import ApplyResult, ApplyStatus
-from deltaproto.render.apply_json import applied_fields
-from deltaproto.render.interface import dump_json, envelope
-from deltaproto.render.json_stream import JsonArraySpool, open_envelope
+from deltaproto.execution.plan_file import LoadedPlan
+from deltaproto.execution.preflight import GateResult
+from deltaproto.execution.prepare import PreparedPlan
+from deltaproto.execution.result import ApplyResult, ApplyStatus, StepRecord
+from deltaproto.execution.warning import ApplyWarning
+from deltaproto.planning.plan import Step
+from deltaproto.render.activity import activity_fields
+from deltaproto.render.apply_section import (
+    finished_line,
+    result_section,
+    retry_line,
+    summary_line,
+    warning_section,
+)
+from deltaproto.render.document.blocks import Block
+from deltaproto.render.document.render import BlockWriter
+from deltaproto.render.inspection_json import protocol_fields
+from deltaproto.render.interface import JsonArraySpool, dump_json, envelope, open_envelope
+from deltaproto.render.plan_json import stamp
 
+_PIPED_WIDTH = 100
 _WHOLE = (ApplyStatus.DONE, ApplyStatus.NOTHING, ApplyStatus.READY, ApplyStatus.WAITING)
 
 
@@ -25,7 +42,7 @@ class ApplyFormat(StrEnum):
 
 
 class ApplyReport:
-    """Writes results as they arrive, in JSON; `ApplyText` prints text during execution."""
+    """Writes results in JSON as they arrive; `ApplyText` prints text during execution."""
 
     def __init__(
         self, command: str, format: ApplyFormat, file: IO[str], redact: Callable[[str], str]
@@ -66,11 +83,136 @@ class ApplyReport:
         self._file.write(f',\n  "summary": {json.dumps(summary)}\n}}\n')
 
 
+class ApplyText:
+    """Prints warnings, gates, steps and results as they happen. Thread-safe.
+
+    Args:
+        redact: function that removes credentials from a text.
+    """
+
+    def __init__(self, file: IO[str], *, color: bool, redact: Callable[[str], str]) -> None:
+        self._writer = BlockWriter("text", file, color=color, piped_width=_PIPED_WIDTH)
+        self._file, self._redact = file, redact
+        self._lock = threading.Lock()
+        self._results: list[ApplyResult] = []
+
+    def warned(self, prepared: PreparedPlan) -> None:
+        """Print what is about to happen, who is affected, and the gates."""
+        self._write(warning_section(prepared))
+
+    def finished(self, planned: LoadedPlan, record: StepRecord, *, many: bool) -> None:
+        """Print that one step is finished."""
+        self._write(finished_line(record, planned.plan.table if many else ""))
+
+    def retries(self, _planned: LoadedPlan, step: Step, winner: str, seconds: float) -> None:
+        """Print that a step lost a commit race and will be retried."""
+        self._write(retry_line(step, winner, seconds))
+
+    def result(self, applied: ApplyResult) -> None:
+        """Print the final status of a plan."""
+        self._results.append(applied)
+        self._write(result_section(applied))
+
+    def close(self) -> None:
+        """Print the summary if there were several plans."""
+        if len(self._results) > 1:
+            self._write(summary_line(self._results))
+
+    def _write(self, block: Block) -> None:
+        redacted: Block = _redacted(block, self._redact)
+        with self._lock:
+            self._writer.write(redacted)
+            self._file.flush()
+
+
+def applied_fields(applied: ApplyResult) -> dict[str, Any]:
+    """Return the result of one plan as JSON."""
+    plan = applied.planned.plan
+    return {
+        "plan_id": applied.planned.id,
+        "plan_file": applied.planned.path,
+        "table": plan.table,
+        "location": plan.location,
+        "status": str(applied.status),
+        "exit_code": int(applied.code),
+        "message": applied.message,
+        "hint": applied.hint or None,
+        "version": applied.version,
+        "protocol": None if applied.protocol is None else protocol_fields(applied.protocol),
+        "protocol_after": protocol_fields(plan.protocol_after),
+        "not_before": stamp(applied.earliest),
+        "steps": [_step(record) for record in applied.steps],
+        "gates": [_gate(gate) for gate in applied.gates],
+        "warning": None if applied.warning is None else _warning(applied.warning),
+        "journal": applied.journal,
+        "remarks": list(applied.remarks),
+    }
+
+
+def _step(record: StepRecord) -> dict[str, Any]:
+    return {
+        "id": record.id,
+        "state": str(record.done),
+        "versions": list(record.versions),
+        "operations": list(record.operations),
+        "attempts": record.attempts,
+        "seconds": round(record.seconds, 3),
+        "message": record.message or None,
+        "remarks": list(record.remarks),
+        "delta_rs": record.delta_rs or None,
+    }
+
+
+def _gate(gate: GateResult) -> dict[str, Any]:
+    return {
+        "name": gate.name,
+        "passed": gate.passed,
+        "message": gate.message,
+        "hint": gate.hint or None,
+    }
+
+
+def _warning(warning: ApplyWarning) -> dict[str, Any]:
+    window = warning.window
+    return {
+        "hits": [
+            {
+                "steps": list(hit.steps),
+                "engine": hit.engine,
+                "who": hit.who,
+                "exceptions": list(hit.exceptions),
+                "loser": hit.loser,
+            }
+            for hit in warning.hits
+        ],
+        "streams": [
+            {
+                "step": step,
+                "reads": stream.reads,
+                "effect": str(stream.effect),
+                "why": stream.why,
+            }
+            for step, stream in warning.streams
+        ],
+        "activity": None if warning.activity is None else activity_fields(warning.activity),
+        "window": None
+        if window is None
+        else {
+            "open": window.open,
+            "next": None if window.next is None else stamp(window.next.timestamp()),
+        },
+        "notes": [*warning.sources, *warning.notes],
+    }
+
+
 def _redacted(value: Any, redact: Callable[[str], str]) -> Any:
+    """Return a JSON value or a block with every text in it redacted."""
     if isinstance(value, str):
-        return redact(value)
+        return value if isinstance(value, Enum) else redact(value)
     if isinstance(value, dict):
         return {key: _redacted(each, redact) for key, each in value.items()}
-    if isinstance(value, list):
-        return [_redacted(each, redact) for each in value]
+    if isinstance(value, list | tuple):
+        parts = [_redacted(each, redact) for each in value]
+        make = getattr(value, "_make", type(value))
+        return make(parts)
     return value

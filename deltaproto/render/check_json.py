@@ -13,8 +13,7 @@ from deltaproto.policy.evaluate import TableCheck
 from deltaproto.policy.finding import Finding
 from deltaproto.render.check_counts import Counts
 from deltaproto.render.inspection_json import finding_fields
-from deltaproto.render.interface import dump_json, error_fields
-from deltaproto.render.json_stream import JsonArraySpool, open_envelope
+from deltaproto.render.interface import JsonArraySpool, dump_json, error_fields, open_envelope
 from deltaproto.render.usability import usability_fields
 
 _REMEMBERED = 4096

@@ -65,8 +65,8 @@ def _clients_document(clients: Iterable[Client]) -> Document:
     for client in clients:
         first, *rest = _row(client)
         rows.append([(Code(first),), *((cell,) for cell in rest)])
-    told = ("Each with its oldest and newest known version, and what the newest accepts.",)
-    hint = Paragraph((Code("deltaproto clients ID"), " shows everything about one."))
+    told = ("The oldest and newest known version of each, and what the newest accepts.",)
+    hint = Paragraph((Code("deltaproto clients ID"), " shows all details."))
     return Document("Clients", told, [TableBlock(_HEADINGS, rows, spare=frozenset({_NAME})), hint])
 
 
@@ -173,9 +173,9 @@ def _range_facts(each: Range) -> list[tuple[str, str]]:
     if each.newest:
         facts.append(("newest", each.newest))
     if each.partial:
-        facts.append(("note", "a feature that is not listed is not known to be refused"))
+        facts.append(("note", "unlisted features are not known to be refused"))
     if each.whole:
-        facts.append(("note", "a listed feature without the one it requires is refused"))
+        facts.append(("note", "a listed feature is refused if one that it requires is missing"))
     if each.catalog_only:
         facts.append(("by name only", ", ".join(sorted(each.catalog_only))))
     for path in each.paths:

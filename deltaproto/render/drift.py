@@ -12,15 +12,35 @@ from deltaproto.fleet.drift.diff import SEVERITY, ChangeKind, Difference
 from deltaproto.fleet.scan_history import PastScan, ScanPair
 from deltaproto.inspection.age import format_age, format_time
 from deltaproto.policy.finding import Severity
-from deltaproto.render.interface import NOTICES, Format, dump_json, envelope, format_timestamp
-from deltaproto.render.json_stream import JsonArraySpool, open_envelope
-from deltaproto.render.markdown import escape, table
-from deltaproto.render.terminal import BOLD, DIM, GREEN, SEVERITIES, YELLOW, Painter
+from deltaproto.render.document import (
+    Block,
+    Bullets,
+    Callout,
+    Code,
+    Document,
+    FactList,
+    Line,
+    Paragraph,
+    Section,
+    TableBlock,
+    Tone,
+)
+from deltaproto.render.document.render import UNFOLDED, write_document
+from deltaproto.render.findings import SEVERITY_TONES
+from deltaproto.render.interface import (
+    NOTICES,
+    Format,
+    JsonArraySpool,
+    dump_json,
+    envelope,
+    format_timestamp,
+    open_envelope,
+)
 
 _SHOWN = 5
 _NOT_ALIKE = (
-    "the two scans looked at different roots: which tables are new or gone is not told",
-    "scan the same roots, with the same --include and --exclude, to be told",
+    "the two scans cover different roots: new and removed tables are unknown",
+    "scan the same roots with the same --include and --exclude to see them",
 )
 
 
@@ -92,16 +112,10 @@ def write_drift(
             for change in counts.watched(changes):
                 line = envelope("drift", {**head, **change_fields(change)}, complete=whole(pair))
                 file.write(dump_json(line, indent=None) + "\n")
-        case Format.MARKDOWN:
+        case Format.MARKDOWN | Format.TEXT:
             counts.take(changes)
-            _markdown(pair, counts, file, now)
-            file.writelines(f"\n**Warning**: {escape(notice)}\n" for notice in NOTICES)
-        case Format.TEXT:
-            counts.take(changes)
-            out = Painter(file, color=color)
-            _text(pair, counts, out, now)
-            for notice in NOTICES:
-                out.folded(f"warning: {notice}", YELLOW)
+            document = drift_document(pair, counts, now)
+            write_document(document, format_, file, color=color, piped_width=UNFOLDED)
         case _:
             assert_never(format_)
 
@@ -134,13 +148,13 @@ def _json(
     for change in changes:
         spool.add(json.dumps(change_fields(change)))
     file.write(open_envelope("drift", complete=whole(pair)))
-    told = {
+    fields = {
         **_scans(pair, now),
         "same_roots": pair.alike,
         "changed_tables": counts.tables,
         "counts": counts_fields(counts),
     }
-    for name, value in told.items():
+    for name, value in fields.items():
         file.write(f',\n  "{name}": {dump_json(value, indent=None)}')
     spool.close("changes", file)
     file.write("\n}\n")
@@ -199,16 +213,58 @@ def change_fields(change: Difference) -> dict[str, Any]:
     }
 
 
+def drift_document(pair: ScanPair, counts: DriftCounts, now: datetime) -> Document:
+    """Return what changed between two scans, the most severe changes first."""
+    total = f"{counts.tables:,} of {pair.now.tables:,} tables changed"
+    return Document(
+        total if counts.tables else "nothing changed",
+        (_span(pair),),
+        list(_blocks(pair, counts, now)),
+    )
+
+
+def drift_table(counts: DriftCounts) -> TableBlock:
+    """Return the number of tables with each change."""
+    ordered = counts.ordered()
+    rows: list[list[Line]] = [
+        [(str(SEVERITY[kind]),), (str(kind),), (Code(feature),) if feature else (), (f"{count:,}",)]
+        for (kind, feature), count in ordered
+    ]
+    tones = [[SEVERITY_TONES[SEVERITY[group.kind]], None, None, None] for group, _ in ordered]
+    return TableBlock(("Severity", "Change", "Feature", "Tables"), rows, cells=tones, lead=3)
+
+
+def _blocks(pair: ScanPair, counts: DriftCounts, now: datetime) -> Iterator[Block]:
+    yield FactList(
+        [
+            ("Scans", (f"{pair.before.scan_id} to {pair.now.scan_id}",)),
+            (
+                "Ended",
+                (f"{format_time(pair.now.ended_at)} ({format_age(now - pair.now.ended_at)})",),
+            ),
+        ]
+    )
+    yield from (Callout(Tone.WARNING, (each,)) for each in (*missing(pair), *NOTICES))
+    if counts.groups:
+        yield drift_table(counts)
+    for number, (group, count) in enumerate(counts.ordered(), 1):
+        title = f"{group.kind} {group.feature}" if group.feature else str(group.kind)
+        lines: list[Line] = [
+            (Code(change.table), f": {_describe(change)}") for change in counts.first[group]
+        ]
+        blocks: list[Block] = [Bullets(lines)]
+        if count > _SHOWN:
+            more = f"and {count - _SHOWN:,} more: --format jsonl lists all of them"
+            blocks.append(Paragraph((more,), muted=True))
+        tone = SEVERITY_TONES[SEVERITY[group.kind]]
+        yield Section(f"change-{number}", title, blocks, tone)
+
+
 def _span(pair: ScanPair) -> str:
     return f"{pair.before.started_at:%Y-%m-%d %H:%M}Z to {pair.now.started_at:%Y-%m-%d %H:%M}Z"
 
 
-def _total(pair: ScanPair, counts: DriftCounts) -> str:
-    many = f"{counts.tables:,} of {pair.now.tables:,} tables changed"
-    return many if counts.tables else "nothing changed"
-
-
-def _how(change: Difference) -> str:
+def _describe(change: Difference) -> str:
     """Return a one-line description of one table's change."""
     if change.before is None:
         parts = [f"{change.after}"]
@@ -223,54 +279,8 @@ def _how(change: Difference) -> str:
         parts.append("version " + " to ".join(map(str, dict.fromkeys(versions))))
     commit = change.culprit
     if commit is not None:
-        told = [f"commit {commit.version}", format_timestamp(commit.timestamp)]
-        told += [None if commit.operation == "unknown" else commit.operation, commit.engine]
-        told.append(f"by {commit.user}" if commit.user else None)
-        parts.append(", ".join(filter(None, told)))
+        origin = [f"commit {commit.version}", format_timestamp(commit.timestamp)]
+        origin += [None if commit.operation == "unknown" else commit.operation, commit.engine]
+        origin.append(f"by {commit.user}" if commit.user else None)
+        parts.append(", ".join(filter(None, origin)))
     return "; ".join(parts)
-
-
-def _ended(pair: ScanPair, now: datetime) -> str:
-    return (
-        f"the later scan ended {format_time(pair.now.ended_at)} "
-        f"({format_age(now - pair.now.ended_at)})"
-    )
-
-
-def _text(pair: ScanPair, counts: DriftCounts, out: Painter, now: datetime) -> None:
-    out.line(out.paint(_total(pair, counts), BOLD) + out.paint(f"  {_span(pair)}", DIM))
-    out.line(out.paint(f"  {pair.before.scan_id} to {pair.now.scan_id}", DIM))
-    out.line(out.paint(f"  {_ended(pair, now)}", DIM))
-    for said in missing(pair):
-        out.folded(said, YELLOW, first="  ")
-    for group, count in counts.ordered():
-        severity = SEVERITY[group.kind]
-        feature = f"  {out.paint(group.feature, BOLD)}" if group.feature else ""
-        out.line()
-        out.line(
-            out.paint(f"{severity:<7}", SEVERITIES[severity])
-            + f"  {group.kind}{feature}  "
-            + out.paint(f"{count:,} table{'' if count == 1 else 's'}", GREEN)
-        )
-        for change in counts.first[group]:
-            out.line(f"  {out.paint(change.table)}")
-            out.folded(_how(change), DIM, first="      ")
-        if count > _SHOWN:
-            out.line(out.paint(f"  … and {count - _SHOWN:,} more; --format jsonl has all", DIM))
-
-
-def _markdown(pair: ScanPair, counts: DriftCounts, file: IO[str], now: datetime) -> None:
-    file.write(f"## Drift, {_span(pair)}\n\n**{_total(pair, counts)}**; {_ended(pair, now)}\n\n")
-    file.writelines(f"{escape(said)}\n\n" for said in missing(pair))
-    rows = [
-        (
-            str(SEVERITY[group.kind]),
-            f"{group.kind}{f': {group.feature}' if group.feature else ''}",
-            f"{count:,}",
-            "; ".join(change.table for change in counts.first[group])
-            + ("; …" if count > _SHOWN else ""),
-        )
-        for group, count in counts.ordered()
-    ]
-    if rows:
-        file.write(table(("Severity", "Change", "Tables", "Which"), rows) + "\n")

@@ -14,7 +14,7 @@ from deltaproto.render.document.blocks import FindingLine, FindingList, Tone
 RulePage = tuple[Rule, str]
 """a rule and its page, as `find_rule` returns them"""
 
-_TONES = {
+SEVERITY_TONES = {
     Severity.ERROR: Tone.DANGER,
     Severity.WARNING: Tone.WARNING,
     Severity.INFO: Tone.NOTE,
@@ -55,7 +55,7 @@ def problem_block(error: TableError | None, *, complete: bool) -> FindingList | 
         return None
     severity = Severity.WARNING if error is None else Severity.ERROR
     message = f"NOT COMPLETE: {found.message}" if error is None else found.message
-    line = FindingLine(_TONES[severity], str(severity), found.code, message, found.hint)
+    line = FindingLine(SEVERITY_TONES[severity], str(severity), found.code, message, found.hint)
     return FindingList([line])
 
 
@@ -64,7 +64,7 @@ def finding_block(findings: Iterable[Finding]) -> FindingList:
     return FindingList(
         [
             FindingLine(
-                None if each.known else _TONES[each.severity],
+                None if each.known else SEVERITY_TONES[each.severity],
                 f"{each.severity} (known)" if each.known else str(each.severity),
                 each.rule,
                 each.message,
@@ -80,7 +80,7 @@ def _problem(error: TableError | None, *, complete: bool) -> Problem | None:
     if error is not None:
         return Problem(str(error.code), error.message, error.hint)
     if not complete:
-        return Problem("incomplete", "the answer may miss something", "see the table's findings")
+        return Problem("incomplete", "the result may be incomplete", "see the table's findings")
     return None
 
 

@@ -22,6 +22,7 @@ from deltaproto.render.document import (
 from deltaproto.render.document.render import write_document
 from deltaproto.render.inspection_json import protocol_fields
 from deltaproto.render.interface import PageFormat, error_fields, format_timestamp, json_text
+from deltaproto.render.terminal import counted
 
 _HEADINGS = ("Version", "Time", "Operation", "Protocol", "Changes", "Cause", "By")
 _LEAD = 3
@@ -41,7 +42,7 @@ def write_history(
 def history_document(table: str, history: ProtocolHistory) -> Document:
     """Return the events of a table's history as a document, newest first."""
     count = len(history.events)
-    told = f"{count:,} {'commit' if count == 1 else 'commits'} that changed protocol or use"
+    told = f"{counted(count, 'commit')} that changed protocol or use"
     return Document(table, (told,), list(_blocks(history)))
 
 
@@ -121,11 +122,11 @@ def _remarks(history: ProtocolHistory) -> list[str]:
             "catalog name"
         )
     if history.oldest_version_seen is not None and not history.whole:
-        lines.append(f"nothing is known of what was before version {history.oldest_version_seen}")
+        lines.append(f"commits before version {history.oldest_version_seen} are unknown")
     for idle in history.idle:
         count = len(idle.versions)
         lines.append(
-            f"{count} {'commit' if count == 1 else 'commits'} {idle.operation} by {idle.engine} "
+            f"{counted(count, 'commit')} {idle.operation} by {idle.engine} "
             f"stored the same metadata again (last: version {idle.versions[0]}); each aborts "
             "concurrent writes of Delta Spark before 4.1, Databricks and delta-rs for nothing"
         )

@@ -117,13 +117,19 @@ def inspection_section(result: Inspection | Unreadable, anchor: str) -> Section:
     return Section(anchor, result.table, blocks)
 
 
-def activity_blocks(activity: Activity | TableError) -> Iterator[Block]:
-    """Yield the writers of a table, how often they commit, and the idle hours."""
+def activity_blocks(activity: Activity | TableError, *, every: bool = False) -> Iterator[Block]:
+    """Yield the writers of a table, how often they commit, and the idle hours.
+
+    Args:
+        every: every writer and stream, not only the most frequent ones.
+    """
     from deltaproto.render.activity import sentences, writer_rows
 
     if not isinstance(activity, TableError) and activity.writers:
-        yield TableBlock(_WRITERS, _plain(writer_rows(activity)), lead=2)
-    yield Bullets([(text,) for text in sentences(activity)])
+        rows = writer_rows(activity, None) if every else writer_rows(activity)
+        yield TableBlock(_WRITERS, _plain(rows), lead=2)
+    lines = sentences(activity, None) if every else sentences(activity)
+    yield Bullets([(text,) for text in lines])
 
 
 def _blocks(result: Inspection) -> Iterator[Block]:
@@ -183,8 +189,8 @@ def _notes(result: Inspection) -> Iterator[str]:
             yield f"{state.name} is required by {', '.join(state.required_by)}"
     if any(state.present is None or state.enabled is None for state in states):
         deeper = result.state.reader is ReaderName.LOG
-        look = "; --look-in-files looks" if deeper else ""
-        yield f"? = not looked, or this reader cannot tell{look}"
+        look = "; --look-in-files searches" if deeper else ""
+        yield f"? = not searched, or unknown to this reader{look}"
     drops = [words.droppable(state.feature, state.kept_by) for state in states]
     for mark, text in words.DROP_MARKS.items():
         if any(mark in drop for drop in drops):

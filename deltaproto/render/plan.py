@@ -9,8 +9,14 @@ from typing import IO, Any
 from deltaproto.errors import TableError
 from deltaproto.planning.plan import Plan
 from deltaproto.render.document.render import BlockWriter
-from deltaproto.render.interface import PageFormat, dump_json, envelope, error_fields
-from deltaproto.render.json_stream import JsonArraySpool, open_envelope
+from deltaproto.render.interface import (
+    JsonArraySpool,
+    PageFormat,
+    dump_json,
+    envelope,
+    error_fields,
+    open_envelope,
+)
 from deltaproto.render.plan_json import plan_fields
 from deltaproto.render.plan_summary import Summary
 
@@ -54,7 +60,7 @@ class PlanReport:
         self._complete = True
         self._pages = script is None and format in (PageFormat.MARKDOWN, PageFormat.HTML)
         self._plans: list[Plan] = []
-        self._unplanned: list[tuple[str, str]] = []
+        self._unplanned: list[tuple[str, TableError]] = []
         self._text = None
         if script is None and format is PageFormat.TEXT:
             self._text = BlockWriter(format, file, color=color, piped_width=_PIPED_WIDTH)
@@ -89,8 +95,7 @@ class PlanReport:
 
             self._text.write(unplanned_section(table, error))
         elif self._pages:
-            hint = f" (hint: {error.hint})" if error.hint else ""
-            self._unplanned.append((table, f"{error.code}: {error.message}{hint}"))
+            self._unplanned.append((table, error))
         else:
             self._entry({"table": table, "error": error_fields(error)}, complete=False)
 
@@ -117,7 +122,7 @@ class PlanReport:
         from deltaproto.render.document.render import document_text
         from deltaproto.render.plan_page import plan_document
 
-        document = plan_document(self._plans, self._unplanned, self._now)
+        document = plan_document(self._plans, self._unplanned, self._summary, self._now)
         self._file.write(document_text(document, html=self._format is PageFormat.HTML))
 
     def _entry(self, fields: dict[str, Any], *, complete: bool) -> None:

@@ -1,102 +1,113 @@
-"""Plans as a document, with the same content in Markdown and HTML and the chapters of a runbook."""
+"""Plans as one document, for Markdown and HTML: tables with equal plans share a section."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
-from deltaproto.execution.plan_file import FailedPlan, LoadedPlan
+from deltaproto.errors import TableError
 from deltaproto.planning.checksum import plan_id
-from deltaproto.planning.plan import Alternative, Blocked, Plan
+from deltaproto.planning.plan import Alternative, Plan
 from deltaproto.render.document import (
     Block,
-    Bullets,
-    Callout,
     Code,
     CodeBlock,
+    Details,
     Document,
     Line,
     Section,
     TableBlock,
-    Tone,
 )
-from deltaproto.render.runbook.before import stop, streams
-from deltaproto.render.runbook.book import Book, RunbookEntry
-from deltaproto.render.runbook.commands import chapter_title, steps_of
-from deltaproto.render.runbook.groups import Group
-from deltaproto.render.runbook.overview import clients, summary
-from deltaproto.render.runbook.phrases import Phrases, phrases
+from deltaproto.render.plan_json import moments
+from deltaproto.render.plan_section import plan_blocks, summary_blocks, unplanned_section
+from deltaproto.render.plan_summary import Summary
+from deltaproto.render.runbook.groups import Group, kind, without_names
+from deltaproto.render.runbook.phrases import phrases
+from deltaproto.render.runbook.pyspark import script
 from deltaproto.render.runbook.times import when
-from deltaproto.render.terminal import single_line
+from deltaproto.render.terminal import counted
+
+_TABLE = "<table>"
+
+
+class _Entry(NamedTuple):
+    plan: Plan
 
 
 def plan_document(
-    plans: Sequence[Plan], unplanned: Sequence[tuple[str, str]], now: float
+    plans: Sequence[Plan],
+    unplanned: Sequence[tuple[str, TableError]],
+    summary: Summary,
+    now: float,
 ) -> Document:
-    """Return the effects of the plans, who is affected, and the alternatives.
+    """Return the effects of the plans, one section for all tables with equal plans.
 
     Args:
         unplanned: tables without a plan, with the error.
         now: seconds since the epoch, from which waits are counted.
     """
-    say = phrases("en")
-    book = Book(
-        tuple(RunbookEntry(LoadedPlan(plan_id(plan), plan, "", ())) for plan in plans),
-        tuple(FailedPlan(table, "", message) for table, message in unplanned),
-        (),
-        now,
-        now,
+    engines = ", ".join(dict.fromkeys(str(plan.engine) for plan in plans)) or "no engine"
+    count = counted(len(plans), "table")
+    title = f"Plan for {plans[0].table}" if len(plans) == 1 else f"Plans for {count}"
+    return Document(
+        title,
+        (f"For {engines}; waits counted from {when(now)}.",),
+        list(_blocks(plans, unplanned, summary, now)),
     )
-    names = [entry.plan.table for entry in book.entries]
-    title = f"Plan for {names[0]}" if len(names) == 1 else f"Plans for {len(names):,} tables"
-    engines = ", ".join(dict.fromkeys(str(plan.engine) for plan in plans))
-    sections = [summary(book, say), clients(book, say)]
-    if book.changing:
-        sections.append(Section("stop", "Whom it hits", list(stop(book.warned, say))))
-        sections.append(Section("streams", "Streams", list(streams(book.warned, say))))
-    for number, group in enumerate(book.groups, 1):
-        title = chapter_title(group, say)
-        sections.append(Section(f"table-{number}", title, list(_plan(book, group, number, say))))
-    return Document(title, (f"For {engines}; waits counted from {when(now)}.",), sections)
 
 
-def _plan(book: Book, group: Group[RunbookEntry], number: int, say: Phrases) -> Iterator[Block]:
+def _blocks(
+    plans: Sequence[Plan],
+    unplanned: Sequence[tuple[str, TableError]],
+    summary: Summary,
+    now: float,
+) -> Iterator[Block]:
+    if summary.tables > 1:
+        yield Section("summary", "Summary", list(summary_blocks(summary)))
+    for table, error in unplanned:
+        yield unplanned_section(table, error)
+    for number, group in enumerate(_groups(plans), 1):
+        count, plan = len(group.entries), _shared(group)
+        title = f"{count:,} tables: {plan.goal_text}" if count > 1 else plan.table
+        blocks = [_tables(group), *plan_blocks(plan, now)]
+        if plan.steps:
+            times = moments(plan.steps, now)
+            text = script([entry.plan for entry in group.entries], times, phrases("en"))
+            blocks.append(Details("PySpark", [CodeBlock(text, "python")]))
+        yield Section(f"table-{number}", title, blocks)
+
+
+def _groups(plans: Sequence[Plan]) -> Iterator[Group[_Entry]]:
+    """Yield groups of plans that differ only in their tables."""
+    found: dict[str, list[_Entry]] = {}
+    for plan in plans:
+        ways: list[Plan | Alternative] = [plan, *plan.alternatives]
+        costs = [[list(way.cost), [list(step.rewrites) for step in way.steps]] for way in ways]
+        found.setdefault(kind(plan, costs), []).append(_Entry(plan))
+    return (Group(tuple(entries)) for entries in found.values())
+
+
+def _shared(group: Group[_Entry]) -> Plan:
+    """Return the plan of a group; the statements of several tables are on `<table>`."""
     plan = group.plan
-    if not plan.complete:
-        yield Callout(Tone.DANGER, ("NOT COMPLETE: the answer may miss something.",))
-    yield from steps_of(book, group, number, say)
-    if plan.alternatives:
-        blocks = list(_alternatives(plan))
-        yield Section(f"table-{number}-alternatives", "Alternatives", blocks)
-    if plan.kept:
-        lines = [_kept(each) for each in plan.kept]
-        yield Section(f"table-{number}-kept", "What stays", [Bullets(lines)])
+    if len(group.entries) == 1:
+        return plan
+
+    def shared(text: str | None) -> str | None:
+        return text and without_names(text, plan, lambda _: _TABLE)
+
+    steps = (step._replace(sql=shared(step.sql), undo=shared(step.undo)) for step in plan.steps)
+    return plan._replace(steps=tuple(steps))
 
 
-def _alternatives(plan: Plan) -> Iterator[Block]:
-    yield TableBlock(
-        ("Name", "What", "Commits at most", "Waits", "History", "Ends with"),
-        [_row(each) for each in plan.alternatives],
-    )
-    for each in plan.alternatives:
-        if not each.reaches_goal:
-            script = "\n".join(
-                f"{single_line(step.sql)};" if step.sql else "-- wait" for step in each.steps
-            )
-            yield CodeBlock(script, "sql", each.name)
-
-
-def _row(each: Alternative) -> list[Line]:
-    return [
-        (Code(each.name),),
-        (each.text,),
-        (str(each.cost.commits),),
-        (str(each.cost.waits),),
-        ("truncated" if each.cost.history else "kept",),
-        (each.protocol_after.in_words,),
+def _tables(group: Group[_Entry]) -> TableBlock:
+    rows: list[list[Line]] = [
+        [
+            (Code(plan.table),),
+            (Code(plan.location),),
+            (str(plan.fingerprint.version),),
+            (Code(plan_id(plan)),),
+        ]
+        for (plan,) in group.entries
     ]
-
-
-def _kept(each: Blocked) -> Line:
-    remedy = f" Remedy: {each.remedy}" if each.remedy else ""
-    name: Line = (Code(each.feature), ": ") if each.feature else ()
-    return (*name, each.reason + "." * bool(remedy) + remedy)
+    return TableBlock(("Table", "Location", "Version", "Plan"), rows)

@@ -57,11 +57,11 @@ def write_script(plan: Plan, file: IO[str], now: float) -> None:
             comment(f"rewrites: {rewrites_text(step)}")
         comment(f"then: {step.protocol_after.in_words}")
         if step.expects is not None:
-            comment(f"answers {step.expects}, as it should")
+            comment(f"expected error: {step.expects}")
         if step.optional:
-            comment("only if the earlier call did not succeed")
+            comment("only if the previous call did not succeed")
         if not is_plain(plan, step):
-            comment("left out: the statement holds control characters; use deltaproto apply")
+            comment("omitted: the statement contains control characters; use deltaproto apply")
             continue
         file.write(f"{step.sql};\n")
         if step.undo is not None:

@@ -28,11 +28,10 @@ from deltaproto.render.document.blocks import (
 )
 from deltaproto.render.findings import problem_block
 from deltaproto.render.plan_concurrency import concurrency_lines
-from deltaproto.render.plan_impact import hits
 from deltaproto.render.plan_json import moments, stamp
 from deltaproto.render.plan_summary import Summary
-from deltaproto.render.plan_words import cost_text, rewrites_text, wait_text
-from deltaproto.render.terminal import duration, run_length, truncate_list
+from deltaproto.render.plan_words import affected, cost_text, rewrites_text, wait_text
+from deltaproto.render.terminal import counted, duration, run_length, truncate_list
 
 _SHOWN_SAME = 8
 _SHOWN_BECAUSE = 4
@@ -45,7 +44,7 @@ def plan_section(plan: Plan, now: float) -> Section:
     Args:
         now: seconds since the epoch, from which waits are counted.
     """
-    return Section("", plan.table, list(_blocks(plan, now)))
+    return Section("", plan.table, list(plan_blocks(plan, now)))
 
 
 def unplanned_section(table: str, error: TableError) -> Section:
@@ -56,20 +55,20 @@ def unplanned_section(table: str, error: TableError) -> Section:
 
 def summary_blocks(summary: Summary) -> Iterator[Block]:
     """Yield the counts over many plans."""
-    told = (
-        f"{summary.tables:,} tables: {summary.with_steps:,} with steps, "
+    totals = (
+        f"{counted(summary.tables, 'table')}: {summary.with_steps:,} with steps, "
         f"{summary.nothing_to_do:,} with nothing to do, {summary.blocked:,} blocked, "
         f"{summary.unreadable:,} unreadable"
     )
-    yield Paragraph((Strong(told),))
+    yield Paragraph((Strong(totals),))
     lines: list[Line] = []
     if summary.with_steps:
-        waits = f"{summary.waits:,} wait"
+        commits, waits = counted(summary.commits, "commit"), f"{summary.waits:,} wait"
         if summary.waits:
             waits += f", the longest {duration(summary.longest_wait_hours)}"
         lines.append(
             (
-                f"{summary.commits:,} commits at most; {summary.rewriting:,} rewrite files, "
+                f"at most {commits}; {summary.rewriting:,} rewrite files, "
                 f"{summary.truncating:,} delete history, {summary.irreversible:,} cannot be "
                 f"reverted; {waits}",
             )
@@ -79,12 +78,12 @@ def summary_blocks(summary: Summary) -> Iterator[Block]:
         lines.append((f"{count:,} blocked: {named}{reason}",))
     more = len(summary.reasons) - _SHOWN_REASONS
     if more > 0:
-        lines.append((f"and {more:,} more reasons; --format json has all of them",))
+        lines.append((f"and {more:,} more reasons; --format json lists all of them",))
     if lines:
         yield Bullets(lines)
     uses: list[list[Line]] = [
         [
-            (f"{client} {access}  {count:,} table{'' if count == 1 else 's'}",)
+            (f"{client} {access}  {counted(count, 'table')}",)
             for (client, access), count in sorted(found.items())
         ]
         for found in (summary.lost, summary.gained)
@@ -93,7 +92,8 @@ def summary_blocks(summary: Summary) -> Iterator[Block]:
         yield Diff(uses[0], uses[1], ())
 
 
-def _blocks(plan: Plan, now: float) -> Iterator[Block]:
+def plan_blocks(plan: Plan, now: float) -> Iterator[Block]:
+    """Yield the content of `plan_section`."""
     facts: list[tuple[str, Line]] = [
         ("Goal", (plan.goal_text,)),
         ("Engine", (str(plan.engine),)),
@@ -108,13 +108,13 @@ def _blocks(plan: Plan, now: float) -> Iterator[Block]:
     if plan.blocked:
         yield Section("", "Blocked", list(_blocked(plan.blocked, Tone.DANGER)))
     elif not plan.steps:
-        nothing = Callout(Tone.GOOD, ("Nothing to do: the table is as asked for.",))
+        nothing = Callout(Tone.GOOD, ("Nothing to do: the table already is as requested.",))
         yield Section("", "Steps", [nothing])
     if plan.steps:
         yield Section("", "Steps", list(_steps(plan, now)))
         impact: list[Block] = [
             Section("", title, [FactList([(name, (text,)) for name, text in rows])])
-            for title, rows in hits(plan)
+            for title, rows in affected(plan.steps)
         ]
         if impact:
             yield Section("", "Impact", impact)
@@ -159,7 +159,7 @@ def _steps(plan: Plan, now: float) -> Iterator[Block]:
     for step, (earliest, lost) in zip(plan.steps, moments(plan.steps, now), strict=True):
         if step.id == plan.point_of_no_return:
             yield Callout(Tone.DANGER, ("point of no return: the next step cannot be reverted",))
-        maybe = " (if the earlier call did not succeed)" if step.optional else ""
+        maybe = " (only if the previous call did not succeed)" if step.optional else ""
         facts = FactList(list(_step(plan, step, earliest, lost)))
         yield Section("", f"{step.id} {step.why}{maybe}", [facts])
 
@@ -175,7 +175,7 @@ def _step(
         if warning not in plan.warnings:
             yield "Warning", (warning,)
     if step.undo is not None:
-        kept = "" if lost is None else "  -- what was deleted stays deleted"
+        kept = "" if lost is None else "  -- deleted history is not restored"
         yield "Undo", (Code(f"{step.undo};{kept}"),)
     for loss in step.losses:
         yield "Loses", (Strong(f"irreversible: {loss}"),)
@@ -198,7 +198,7 @@ def _details(step: Step, earliest: float | None, lost: float | None) -> Iterator
     if lost is not None:
         yield "History", f"older than {stamp(lost)} is deleted"
     if step.expects is not None:
-        yield "Answers", f"{step.expects}, as it should"
+        yield "Expected", f"the error {step.expects}"
 
 
 def _difference(before: Protocol, after: Protocol) -> str:

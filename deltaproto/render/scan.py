@@ -4,19 +4,35 @@ from __future__ import annotations
 
 import textwrap
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import IO, Any, NamedTuple
 
 from deltaproto.clients.matching import Verdict
-from deltaproto.fleet.drift.diff import SEVERITY
 from deltaproto.fleet.evaluate import PolicyTally
 from deltaproto.fleet.scan import ScanResult
 from deltaproto.fleet.scan_history import ScanPair
+from deltaproto.fleet.summary import Tally
 from deltaproto.policy.finding import Severity, describe_hidden
-from deltaproto.render.drift import DriftCounts, counts_fields
+from deltaproto.render.document import (
+    Block,
+    Bullets,
+    Callout,
+    Code,
+    Document,
+    FindingLine,
+    FindingList,
+    Line,
+    Paragraph,
+    Section,
+    TableBlock,
+    Tone,
+)
+from deltaproto.render.document.render import UNFOLDED, write_document
+from deltaproto.render.drift import DriftCounts, counts_fields, drift_table
+from deltaproto.render.findings import SEVERITY_TONES
 from deltaproto.render.interface import NOTICES, dump_json, envelope
-from deltaproto.render.terminal import BOLD, DIM, GREEN, LOUD, SEVERITIES, YELLOW, Painter
+from deltaproto.render.terminal import counted
 
 _BAR = 30
 _MOST_FEATURES = 25
@@ -53,13 +69,11 @@ def write_scan(
     """Write the summary of one scan."""
     if format_ is ScanFormat.JSON:
         complete = not scan.tally.errors and not scan.tally.incomplete
-        document = envelope("scan", scan_fields(scan, after, inventory), complete=complete)
-        file.write(dump_json(document) + "\n")
+        fields = envelope("scan", scan_fields(scan, after, inventory), complete=complete)
+        file.write(dump_json(fields) + "\n")
         return
-    out = Painter(file, color=color)
-    _text(scan, after, inventory, out)
-    for notice in NOTICES:
-        out.folded(f"warning: {notice}", YELLOW)
+    document = scan_document(scan, after, inventory)
+    write_document(document, format_, file, color=color, piped_width=UNFOLDED)
 
 
 def scan_fields(scan: ScanResult, after: Afterwards, inventory: str | None) -> dict[str, Any]:
@@ -131,137 +145,151 @@ def _most(counter: Counter[Any]) -> list[tuple[Any, int]]:
     return sorted(counter.items(), key=lambda each: (-each[1], str(each[0])))
 
 
-def _text(scan: ScanResult, after: Afterwards, inventory: str | None, out: Painter) -> None:
+def scan_document(scan: ScanResult, after: Afterwards, inventory: str | None) -> Document:
+    """Return the summary of one scan."""
     tally = scan.tally
-    looked = tally.tables + tally.errors.total()
-    rate = (looked - scan.resumed) / scan.seconds if scan.seconds else 0.0
-    out.line(
-        out.paint(f"{tally.tables:,} tables", BOLD)
-        + out.paint(f" in {scan.seconds:,.1f} s, {rate:,.0f} per second", DIM)
+    seen = tally.tables + tally.errors.total()
+    rate = (seen - scan.resumed) / scan.seconds if scan.seconds else 0.0
+    return Document(
+        counted(tally.tables, "table"),
+        (f"in {scan.seconds:,.1f} s, {rate:,.0f} per second",),
+        list(_blocks(scan, after, inventory)),
     )
+
+
+def _blocks(scan: ScanResult, after: Afterwards, inventory: str | None) -> Iterator[Block]:
+    tally = scan.tally
     if scan.resumed:
-        out.line(f"  {scan.resumed:,} of them by an earlier run, which this one went on with")
-    _errors(scan, out)
+        yield Paragraph((f"{scan.resumed:,} of them were read by an earlier run",))
+    yield from _errors(scan)
+    yield from (Callout(Tone.WARNING, (text,)) for text in (*scan.notes, *NOTICES))
     if tally.protocols:
-        out.line()
-        out.line(out.paint("protocols", BOLD))
-        pairs = {f"({r},{w})": count for (r, w), count in sorted(tally.protocols.items())}
-        _bars(pairs, tally.tables, out)
+        rows = {f"({r},{w})": count for (r, w), count in sorted(tally.protocols.items())}
+        yield Section("protocols", "Protocols", [_bars("Protocol", rows, tally.tables)])
     if tally.features:
-        out.line()
-        out.line(out.paint("features", BOLD) + out.paint("  tables, and where it is enabled", DIM))
-        shown = dict(_most(tally.features)[:_MOST_FEATURES])
-        _bars(shown, tally.tables, out, tally.enabled)
-        more = len(tally.features) - len(shown)
-        if more > 0:
-            out.line(f"  … and {more} more; --format json has all of them")
+        yield Section("features", "Features", list(_features(tally)))
     if after.policy is None:
-        _findings("findings", scan.tally.rules, out)
+        yield from _findings("Findings", tally.rules)
     else:
-        _clients(after.policy, out)
-        _examples(after.policy, out)
-        _findings("findings of the policy", after.policy.rules, out)
-        if said := describe_hidden(after.policy.waived, after.policy.off):
-            out.line(f"  {said}")
+        yield from _clients(after.policy)
+        yield from _examples(after.policy)
+        yield from _findings("Policy findings", after.policy.rules)
+        if hidden := describe_hidden(after.policy.waived, after.policy.off):
+            yield Paragraph((hidden,))
     if after.pair is not None and after.drift is not None:
-        _drift(after.pair, after.drift, out)
-    out.line()
+        yield _drift(after.pair, after.drift)
     if after.forgotten:
-        old = (
-            "1 old scan is"
-            if len(after.forgotten) == 1
-            else f"{len(after.forgotten)} old scans are"
-        )
-        out.line(out.paint(f"{old} forgotten", DIM))
-    kept = (
-        f"scan {scan.scan_id} is in {inventory}"
-        if inventory
-        else "nothing was kept: give --inventory"
-    )
-    out.line(out.paint(kept, DIM))
+        yield Paragraph((f"{counted(len(after.forgotten), 'old scan')} deleted",), muted=True)
+    saved = f"scan {scan.scan_id} is in {inventory}"
+    yield Paragraph((saved if inventory else "nothing was saved: pass --inventory",), muted=True)
 
 
-def _errors(scan: ScanResult, out: Painter) -> None:
+def _errors(scan: ScanResult) -> Iterator[Block]:
     tally = scan.tally
     if tally.errors:
-        told = ", ".join(f"{count:,} {code}" for code, count in _most(tally.errors))
-        out.folded(f"{tally.errors.total():,} could not be read: {told}", LOUD, first="  ")
-        for table, message, hint in tally.first_errors:
-            out.folded(f"{table}: {message}" if table not in message else message, first="    ")
-            if hint:
-                out.folded(hint, DIM, first="      ")
+        codes = ", ".join(f"{count:,} {code}" for code, count in _most(tally.errors))
+        lines = [
+            FindingLine(Tone.DANGER, "error", table, message.removeprefix(f"{table}: "), hint)
+            for table, message, hint in tally.first_errors
+        ]
+        blocks: list[Block] = [FindingList(lines)]
         more = tally.errors.total() - len(tally.first_errors)
         if more:
-            out.line(f"    … and {more:,} more, in the inventory's table errors")
+            text = f"and {more:,} more, in the table errors of the inventory"
+            blocks.append(Paragraph((text,), muted=True))
+        title = f"{tally.errors.total():,} could not be read: {codes}"
+        yield Section("errors", title, blocks, Tone.DANGER)
     if tally.incomplete:
-        said = f"{tally.incomplete:,} may have newer commits that only their catalog knows"
-        out.folded(said, YELLOW, first="  ")
-    for note in scan.notes:
-        out.folded(note, YELLOW, first="  ")
+        text = f"{tally.incomplete:,} may have newer commits that only their catalog knows"
+        yield Callout(Tone.WARNING, (text,))
+
+
+def _features(tally: Tally) -> Iterator[Block]:
+    shown = dict(_most(tally.features)[:_MOST_FEATURES])
+    yield _bars("Feature", shown, tally.tables, tally.enabled)
+    more = len(tally.features) - len(shown)
+    if more > 0:
+        yield Paragraph((f"and {more} more: --format json lists all of them",), muted=True)
 
 
 def _bars(
-    counts: dict[str, int], total: int, out: Painter, enabled: Counter[str] | None = None
-) -> None:
-    width = max(map(len, counts))
-    for name, count in counts.items():
-        full = round(_BAR * count / total) if total else 0
-        on = "" if enabled is None else f"  {enabled[name]:>9,}"
-        bar = out.paint("█" * full, GREEN) + out.paint("·" * (_BAR - full), DIM)
-        out.line(f"  {out.paint(name.ljust(width))}  {bar}  {count:>9,}{on}")
+    name: str, counts: Mapping[str, int], total: int, enabled: Counter[str] | None = None
+) -> TableBlock:
+    """Return counts as a table with a bar for the share of each."""
+    rows: list[list[Line]] = [
+        [(Code(key),), (_bar(count, total),), (f"{count:,}",)] for key, count in counts.items()
+    ]
+    headings = [name, "", "Tables"]
+    if enabled is not None:
+        headings.append("Enabled")
+        rows = [[*row, (f"{enabled[key]:,}",)] for row, key in zip(rows, counts, strict=True)]
+    return TableBlock(headings, rows, cells=_green(rows, 1), spare=frozenset({1}))
 
 
-def _findings(title: str, rules: Counter[tuple[str, str]], out: Painter) -> None:
+def _bar(count: int, total: int) -> str:
+    full = round(_BAR * count / total) if total else 0
+    return "█" * full + "·" * (_BAR - full)
+
+
+def _green(rows: Sequence[Sequence[Line]], column: int) -> list[list[Tone | None]]:
+    return [[Tone.GOOD if place == column else None for place in range(len(row))] for row in rows]
+
+
+def _findings(title: str, rules: Counter[tuple[str, str]]) -> Iterator[Block]:
+    """Yield the number of findings of each rule, the most severe first."""
     if not rules:
         return
-    out.line()
-    out.line(out.paint(title, BOLD) + out.paint("  deltaproto explain RULE tells more", DIM))
     ranks = {str(severity): rank for rank, severity in enumerate(Severity)}
-    for (rule, severity), count in sorted(
-        rules.items(), key=lambda each: (ranks[each[0][1]], -each[1], each[0])
-    ):
-        painted = out.paint(f"{severity:<7}", SEVERITIES[Severity(severity)])
-        out.line(f"  {painted}  {out.paint(rule)}  {count:>9,}")
+    ordered = sorted(rules.items(), key=lambda each: (ranks[each[0][1]], -each[1], each[0]))
+    rows: list[list[Line]] = [
+        [(severity,), (Code(rule),), (f"{count:,}",)] for (rule, severity), count in ordered
+    ]
+    cells = [[SEVERITY_TONES[Severity(severity)], None, None] for (_, severity), _ in ordered]
+    hint = Paragraph((Code("deltaproto explain RULE"), " explains a rule"), muted=True)
+    table = TableBlock(("Severity", "Rule", "Findings"), rows, cells=cells, lead=2)
+    yield Section("findings", title, [table, hint])
 
 
-def _clients(tally: PolicyTally, out: Painter) -> None:
-    """Print the number of tables that each client can use, with one bar per client and access."""
+def _clients(tally: PolicyTally) -> Iterator[Block]:
+    """Yield the number of tables that each client can use, by access."""
     by_use: dict[tuple[str, str], Counter[str]] = {}
     for (client, access, verdict), count in tally.verdicts.items():
         by_use.setdefault((client, access), Counter())[verdict] += count
-    if not by_use:
-        return
-    out.line()
-    out.line(out.paint("clients", BOLD) + out.paint("  tables that they can use", DIM))
-    widths = [max(map(len, column)) for column in zip(*by_use, strict=True)]
+    rows: list[list[Line]] = []
     for (client, access), verdicts in sorted(by_use.items()):
-        total, fine = verdicts.total(), verdicts[str(Verdict.OK)]
-        full = round(_BAR * fine / total)
-        bar = out.paint("█" * full, GREEN) + out.paint("·" * (_BAR - full), DIM)
-        wrong = [f"{verdicts[v]:,} {v}" for v in reversed(Verdict) if v != "ok" and verdicts[v]]
-        told = f"  {', '.join(wrong)}" if wrong else ""
-        name = "  ".join(map(str.ljust, (client, access), widths))
-        out.line(f"  {out.paint(name)}  {bar}  {fine:>9,}{out.paint(told, YELLOW)}")
+        fine = verdicts[str(Verdict.OK)]
+        others = [f"{verdicts[v]:,} {v}" for v in reversed(Verdict) if v != "ok" and verdicts[v]]
+        rows.append(
+            [
+                (Code(client),),
+                (access,),
+                (_bar(fine, verdicts.total()),),
+                (f"{fine:,}",),
+                (", ".join(others),),
+            ]
+        )
+    if rows:
+        headings = ("Client", "Access", "", "Usable tables", "Others")
+        table = TableBlock(headings, rows, cells=_green(rows, 2), lead=2, spare=frozenset({2}))
+        yield Section("clients", "Clients", [table])
 
 
-def _examples(tally: PolicyTally, out: Painter) -> None:
-    """Print the first error of each rule, and its first finding on the policy itself."""
+def _examples(tally: PolicyTally) -> Iterator[Block]:
+    """Yield the first error of each rule, and its first finding on the policy itself."""
+    lines: list[Line] = []
     for table, rule, message in tally.first:
         # The message of a finding on the policy already contains its location.
-        said = message
+        short = message
         if table not in message:
-            said = f"{table}: {textwrap.shorten(message, _LONG, placeholder=' …')}"
-        out.folded(f"{rule}  {said}", DIM, first="    ", rest="           ")
+            short = f"{table}: {textwrap.shorten(message, _LONG, placeholder=' …')}"
+        lines.append((Code(rule), f" {short}"))
+    if lines:
+        yield Section("examples", "First finding of each rule", [Bullets(lines)])
 
 
-def _drift(pair: ScanPair, counts: DriftCounts, out: Painter) -> None:
-    out.line()
-    since = f"  since {pair.before.started_at:%Y-%m-%d %H:%M} UTC; `deltaproto drift` tells more"
-    out.line(out.paint("drift", BOLD) + out.paint(since, DIM))
+def _drift(pair: ScanPair, counts: DriftCounts) -> Section:
+    title = f"Drift since {pair.before.started_at:%Y-%m-%d %H:%M} UTC"
     if not counts.groups:
-        out.line("  nothing changed")
-    for group, count in counts.ordered():
-        severity = SEVERITY[group.kind]
-        painted = out.paint(f"{severity:<7}", SEVERITIES[severity])
-        feature = f"  {out.paint(group.feature)}" if group.feature else ""
-        out.line(f"  {painted}  {count:>9,}  {group.kind}{feature}")
+        return Section("drift", title, [Paragraph(("nothing changed",))])
+    hint = Paragraph((Code("deltaproto drift"), " lists the tables"), muted=True)
+    return Section("drift", title, [drift_table(counts), hint])

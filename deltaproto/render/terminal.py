@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from typing import IO
 
-from deltaproto.policy.finding import Severity
 from deltaproto.render.interface import escape_control_chars, neutralize_lines
 
 BOLD, DIM, RED, GREEN, YELLOW, CYAN, LOUD = "1", "2", "31", "32", "33", "36", "1;31"
-SEVERITIES = {Severity.ERROR: LOUD, Severity.WARNING: YELLOW, Severity.INFO: CYAN}
 _WIDTH = 100
 _NARROWEST = 20
 
@@ -63,25 +62,41 @@ class Painter:
         first: str = "",
         rest: str | None = None,
         lead: int | None = None,
-        break_words: bool = False,
+        whole_words: bool = False,
     ) -> None:
         """Write a text wrapped at the width; `first` and `rest` are the prefixes of its lines.
 
         Args:
             lead: columns that `first` occupies, if more than those of `rest`.
+            whole_words: whether names may exceed the width, so that they can be copied; otherwise
+                they are cut, after a separator if possible.
         """
         indent = " " * len(first) if rest is None else rest
         more = 0 if lead is None else max(lead - len(indent), 0)
+        width, shown = max(self.width - len(indent), 20), single_line(text)
         lines = textwrap.wrap(
-            "x" * more + single_line(text),
-            width=max(self.width - len(indent), 20),
-            break_long_words=break_words,
+            ("x" * (more - 1) + " " if more else "")
+            + (shown if whole_words else cut(shown, width)),
+            width=width,
+            break_long_words=False,
             break_on_hyphens=False,
         ) or [""]
         if more:
             lines[0] = lines[0][more:]
         for number, each in enumerate(lines):
-            self.line(f"{indent if number else first}{self.paint(each, *codes)}")
+            begin = indent if number else first
+            self.line(f"{begin}{self.paint(each, *codes)}" if each else begin.rstrip())
+
+
+def cut(text: str, width: int) -> str:
+    """Return the text with spaces in words that are too long, after a separator if possible."""
+    words = text.split(" ")
+    if max(map(len, words)) <= width:
+        return text
+    part = rf".{{1,{width}}}$|.{{1,{width}}}(?<=[./_,:=])|.{{1,{width}}}"
+    return " ".join(
+        " ".join(re.findall(part, word)) if len(word) > width else word for word in words
+    )
 
 
 def _columns() -> int:
@@ -92,6 +107,11 @@ def _columns() -> int:
 def single_line(text: str) -> str:
     """Return one line that terminals and CI systems show without interpreting it."""
     return neutralize_lines(escape_control_chars(text.replace("\n", "\\n")))
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a number with its noun: `1 table`, `2,000 tables`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def truncate_list(names: Sequence[str], most: int) -> str:

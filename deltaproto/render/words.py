@@ -16,7 +16,7 @@ from deltaproto.protocol.protocol import Protocol
 
 DROP_MARKS = {
     " R": "R = dropping it rewrites data files",
-    " H": "H = dropping it leaves checkpointProtection behind, or else truncates history",
+    " H": "H = dropping it adds checkpointProtection or truncates history",
 }
 YES_NO = {True: "yes", False: "no", None: "?"}
 
@@ -40,8 +40,8 @@ def lowest(inspection: Inspection) -> str:
         return f"{low}: this is already the lowest for these features"
     added = sorted(low.supported - protocol.supported)
     if added:
-        return f"{low}: normalisation would add {', '.join(added)}, which other features require"
-    return f"{low}: normalisation alone would lower it, no feature dropped"
+        return f"{low}: normalization would add {', '.join(added)}, which other features require"
+    return f"{low}: normalization alone would lower it, no feature dropped"
 
 
 def source(state: FeatureState) -> str:

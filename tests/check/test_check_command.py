@@ -240,7 +240,10 @@ class TestOutput:
         loud, quiet = cli(*words).out, cli(*words, "--quiet").out
         assert loud.startswith(quiet)
         assert "1 table; verdicts: 2 ok; findings: 0 error" in loud
-        assert "note: " not in quiet
+        assert "1 table; " not in quiet
+        notes = cli(*words, "--format", "json").json["notes"]
+        assert notes
+        assert [note for note in notes if note not in loud or note in quiet] == []
         assert "1 table" not in quiet
 
     def test_no_colour_where_nobody_looks_or_wants_it(

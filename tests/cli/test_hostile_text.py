@@ -26,8 +26,7 @@ from deltaproto.clients.measurement import (
 )
 from deltaproto.clients.model import Access
 from deltaproto.clients.verdict import Verdict
-from deltaproto.render.certification.words import Certified
-from deltaproto.render.certification.write import write_certified
+from deltaproto.render.certification import Certified, write_certified
 from deltaproto.render.interface import PageFormat
 from tests.certification.made import case
 from tests.conftest import Ran

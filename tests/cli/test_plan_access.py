@@ -103,9 +103,11 @@ def test_costs_are_told_at_once(cli: Cli, vectors: str) -> None:
     assert "1 wait of 24 h" in line
     assert "rewrites at most 32 B" in line
     after = out[out.rindex("point of no return") :]
-    assert all("stays deleted" in line for line in after.splitlines() if " undo " in line)
+    assert all(
+        "deleted history is not restored" in line for line in after.splitlines() if " undo " in line
+    )
     before = out[: out.rindex("point of no return")]
-    assert "stays deleted" not in before
+    assert "deleted history is not restored" not in before
 
 
 def test_a_script_tells_costs_and_clients(cli: Cli, vectors: str) -> None:

@@ -195,7 +195,7 @@ class TestOnce:
     def test_the_warning_comes_first_also_with_yes(self, cli: Cli, table: Path) -> None:
         ran = cli("apply", plan(cli, table, "--drop", "deletionVectors"), "--yes")
         assert ran.code == 0
-        warned, gates, done = (ran.out.index(text) for text in ("WARNING", "gates", "s1  done"))
+        warned, gates, done = (ran.out.index(text) for text in ("WARNING", "Gates", "s1      done"))
         assert warned < gates < done
         assert "MetadataChangedException" in ran.out[warned:gates]
         assert "3 commits from" in ran.out[warned:gates]

@@ -133,7 +133,7 @@ def test_a_scan_tells_what_the_policy_says(cli: Cli, tmp_path: Path) -> None:
     assert second.json["drift"]["since"] == first.json["scan_id"]
     assert second.json["drift"]["changed_tables"] == drifted["changed_tables"] > 10
     shown = cli(*words[:-2])
-    assert "clients" in shown.out
+    assert "Clients" in shown.out
     assert "nothing changed" in shown.out
     assert cli("scan", str(lake), *policy).code == 2
     assert cli("scan", str(lake), "--inventory", inventory, "--policy", "none.yaml").code == 2

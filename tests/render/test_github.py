@@ -58,7 +58,7 @@ class TestAnnotations:
     def test_a_table_without_a_whole_answer_is_an_error(self) -> None:
         assert printed(MISSING, PARTIAL).splitlines() == [
             "::error title=not-found gone::there is no table%0AHint: look elsewhere",
-            "::error title=incomplete partly::the answer may miss something"
+            "::error title=incomplete partly::the result may be incomplete"
             "%0AHint: see the table's findings",
         ]
 

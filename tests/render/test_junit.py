@@ -82,7 +82,7 @@ class TestSuites:
         ("table", "code", "message"),
         [
             (MISSING, "not-found", "there is no table"),
-            (PARTIAL, "incomplete", "the answer may miss something"),
+            (PARTIAL, "incomplete", "the result may be incomplete"),
         ],
     )
     def test_a_table_without_a_whole_answer_is_an_error(

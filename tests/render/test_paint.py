@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deltaproto.render.plan_words import size
-from deltaproto.render.terminal import Painter, duration, run_length, single_line
+from deltaproto.render.terminal import Painter, cut, duration, run_length, single_line
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,24 @@ def test_sizes(number: int, said: str) -> None:
 @given(st.text())
 def test_folded_text_holds_every_word_and_no_control_character(text: str) -> None:
     file = io.StringIO()
-    Painter(file, color=True).folded(text, "31", first="  ")
+    Painter(file, color=True).folded(text, "31", first="  ", whole_words=True)
     shown = file.getvalue()
     assert "\x1b" not in shown
     assert shown.split() == single_line(text).split()
+
+
+@given(st.text(), st.integers(20, 100))
+def test_long_words_are_cut_and_nothing_is_lost(text: str, width: int) -> None:
+    made = cut(single_line(text) * 30, width)
+    assert made.replace(" ", "") == (single_line(text) * 30).replace(" ", "")
+    assert all(len(word) <= width for word in made.split(" "))
+
+
+def test_settings_are_cut_after_a_dot() -> None:
+    name = "spark.databricks.delta.properties.defaults.enableRowTracking"
+    assert cut(f"set {name} first", 40).split() == [
+        "set",
+        "spark.databricks.delta.properties.",
+        "defaults.enableRowTracking",
+        "first",
+    ]

@@ -99,6 +99,40 @@ class TableBlock(NamedTuple):
     """whether text may show the last column below its row if not all columns fit"""
 
 
+class MatrixCell(NamedTuple):
+    """One cell of a matrix."""
+
+    text: str
+    symbol: str
+    """one character, for text"""
+    tone: Tone | None
+    mark: str = ""
+    """follows the text or the symbol"""
+
+
+class MatrixBlock(NamedTuple):
+    """A table of a few different values; text shows them as symbols."""
+
+    corner: str
+    headings: Sequence[str]
+    rows: Sequence[tuple[str, Sequence[MatrixCell | None]]]
+    marks: str = ""
+    """what the mark of a cell means"""
+
+    @staticmethod
+    def symbol(cell: MatrixCell | None) -> str:
+        """Return what text shows in a cell."""
+        return "" if cell is None else f"{cell.symbol}{cell.mark}"
+
+    def legend(self) -> str:
+        """Return the meaning of each symbol and mark that occurs."""
+        cells = {cell for _, row in self.rows for cell in row if cell is not None}
+        told = sorted({(cell.symbol, cell.text) for cell in cells})
+        parts = [f"{symbol} {text}" for symbol, text in told]
+        parts += [self.marks] if any(cell.mark for cell in cells) else []
+        return ", ".join(parts)
+
+
 class FindingLine(NamedTuple):
     """One finding, or the reason why the result is incomplete."""
 
@@ -164,6 +198,8 @@ class Section(NamedTuple):
     anchor: str
     title: str
     blocks: Sequence[Block]
+    tone: Tone | None = None
+    """text shows the title in its color"""
 
 
 Block = (
@@ -172,6 +208,7 @@ Block = (
     | Checks
     | FactList
     | TableBlock
+    | MatrixBlock
     | FindingList
     | Diff
     | CodeBlock
@@ -189,6 +226,16 @@ class Document(NamedTuple):
     subtitle: Line
     blocks: Sequence[Block]
     language: str = "en"
+
+
+def matrix_table(block: MatrixBlock) -> TableBlock:
+    """Return a matrix as a table of words, for formats with enough width."""
+    rows: list[list[Line]] = [
+        [(Code(name),), *((f"{c.text}{c.mark}" if c else "",) for c in cells)]
+        for name, cells in block.rows
+    ]
+    tones = [[None, *(c.tone if c else None for c in cells)] for _, cells in block.rows]
+    return TableBlock((block.corner, *block.headings), rows, cells=tones)
 
 
 def finding_table(block: FindingList) -> TableBlock:

@@ -22,6 +22,7 @@ from deltaproto.render.document.blocks import (
     Inline,
     Line,
     Link,
+    MatrixBlock,
     Paragraph,
     Section,
     Strong,
@@ -29,6 +30,7 @@ from deltaproto.render.document.blocks import (
     Tone,
     diff_lines,
     finding_table,
+    matrix_table,
 )
 from deltaproto.render.document.page import PageTexts, page, text
 from deltaproto.render.interface import escape_control_chars, neutralize_lines
@@ -95,6 +97,8 @@ def _block(block: Block, words: PageTexts, level: int) -> Iterator[str]:
             yield f"<dl>{''.join(told)}</dl>"
         case TableBlock():
             yield _table(block, words)
+        case MatrixBlock():
+            yield _table(matrix_table(block), words)
         case FindingList():
             yield _table(finding_table(block), words)
         case Diff():
@@ -116,7 +120,7 @@ def _block(block: Block, words: PageTexts, level: int) -> Iterator[str]:
             yield f"<details><summary>{text(summary)}</summary>"
             yield blocks_html(blocks, words, level)
             yield "</details>"
-        case Section(anchor, title, blocks):
+        case Section(anchor, title, blocks, _):
             rank = min(level, _DEEPEST)
             yield f"<section id='{text(anchor)}'><h{rank}>{text(title)}</h{rank}>"
             yield blocks_html(blocks, words, level + 1)

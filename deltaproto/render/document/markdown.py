@@ -22,6 +22,7 @@ from deltaproto.render.document.blocks import (
     Inline,
     Line,
     Link,
+    MatrixBlock,
     Paragraph,
     Section,
     Strong,
@@ -29,9 +30,9 @@ from deltaproto.render.document.blocks import (
     Tone,
     diff_lines,
     finding_table,
+    matrix_table,
 )
 from deltaproto.render.interface import escape_control_chars, neutralize_lines
-from deltaproto.render.markdown import escape
 from deltaproto.render.terminal import single_line
 
 _ALERTS = {
@@ -66,6 +67,8 @@ def _block(block: Block, level: int) -> Iterator[str]:
             yield "\n".join(f"- **{escape(name)}**: {_inline(line)}" for name, line in rows)
         case TableBlock():
             yield _table(block)
+        case MatrixBlock():
+            yield _table(matrix_table(block))
         case FindingList():
             yield _table(finding_table(block))
         case Diff():
@@ -82,11 +85,19 @@ def _block(block: Block, level: int) -> Iterator[str]:
         case Details(summary, blocks):
             yield f"**{escape(summary)}**"
             yield blocks_markdown(blocks, level).rstrip("\n")
-        case Section(_, title, blocks):
+        case Section(_, title, blocks, _):
             yield f"{'#' * min(level, _DEEPEST)} {escape(title)}"
             yield blocks_markdown(blocks, level + 1).rstrip("\n")
         case _:
             assert_never(block)
+
+
+def escape(text: str) -> str:
+    """Return `text` on one line, with all Markdown syntax escaped."""
+    flat = escape_control_chars(" ".join(text.split()))
+    for character in "\\`*_[]<>|#~&":
+        flat = flat.replace(character, f"\\{character}")
+    return flat.replace("::", ":\\:")
 
 
 def _table(table: TableBlock) -> str:

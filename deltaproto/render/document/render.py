@@ -43,12 +43,19 @@ class BlockWriter:
 
 
 def write_document(
-    document: Document, format_: str, file: IO[str], *, color: bool, words: PageTexts | None = None
+    document: Document,
+    format_: str,
+    file: IO[str],
+    *,
+    color: bool,
+    words: PageTexts | None = None,
+    piped_width: int = PIPED_WIDTH,
 ) -> None:
     """Write the document as text, Markdown (`markdown`) or one HTML file (`html`).
 
     Args:
         format_: every other value means text.
+        piped_width: columns of text that is not written to a terminal, if COLUMNS is not set.
         words: texts of the HTML page itself (default: English).
     """
     if format_ in ("markdown", "html"):
@@ -56,7 +63,7 @@ def write_document(
         return
     from deltaproto.render.document.text import TextWriter
 
-    TextWriter(file, color=color).document(document)
+    TextWriter(file, color=color, piped_width=piped_width).document(document)
 
 
 def document_text(document: Document, *, html: bool, words: PageTexts | None = None) -> str:

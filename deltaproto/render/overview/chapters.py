@@ -24,12 +24,13 @@ from deltaproto.render.document import (
     Tone,
     listed,
 )
+from deltaproto.render.findings import SEVERITY_TONES
 from deltaproto.render.interface import NOTICES
 from deltaproto.render.overview.chart import bars
 from deltaproto.render.overview.clients import clients
+from deltaproto.render.overview.explorer import query, versions
 from deltaproto.render.overview.numbers import Fix, FleetSummary, command
 from deltaproto.render.overview.past import drift, features
-from deltaproto.render.overview.words import SEVERITIES, query, versions
 from deltaproto.render.terminal import truncate_list
 
 _MOST_UNREAD = 200
@@ -69,17 +70,17 @@ def _glance(overview: Overview, numbers: FleetSummary, policy: str | None) -> It
     yield from (Callout(Tone.WARNING, (f"Warning: {notice}",)) for notice in NOTICES)
     read, unread = len(overview.tables), len(overview.unread)
     if unread:
-        told = f"{unread:,} could not be read: the picture is not complete."
+        told = f"{unread:,} could not be read: the report is incomplete."
         yield Callout(Tone.DANGER, (told,))
-    held = f"by the policy {policy}" if policy else "by every client of the catalogue"
+    held = f"by the policy {policy}" if policy else "by every client in the catalog"
     if policy is None:
         yield Callout(
             Tone.NOTE,
             (
-                "No policy was given: tables are held against the newest known version of every "
+                "No policy was given: tables are checked against the newest known version of every "
                 "client. With ",
                 Code("--policy"),
-                " only the clients that you declare count.",
+                ", only the clients that you declare are checked.",
             ),
         )
     incomplete = sum(not row.complete for row in overview.tables)
@@ -88,10 +89,10 @@ def _glance(overview: Overview, numbers: FleetSummary, policy: str | None) -> It
         [
             ("Tables", (f"{read:,}",)),
             ("Not read", (f"{unread:,}",)),
-            ("Not seen whole", (f"{incomplete:,}",)),
+            ("Incomplete", (f"{incomplete:,}",)),
             (f"Usable {held}", (f"{numbers.compliant:,} of {read:,}",)),
             ("Findings", (f"{numbers.rules.total():,}",)),
-            ("Errors among them", (f"{errors:,}",)),
+            ("Of these, errors", (f"{errors:,}",)),
         ]
     )
     protocols = sorted(numbers.protocols.items())
@@ -121,17 +122,18 @@ def _first(
         if numbers.compliant == len(overview.tables) > 0 and not overview.unread:
             yield Callout(Tone.GOOD, ("Nothing to fix: every client can use every table.",))
         else:
-            told = "Nothing is known to need a fix, but not everything could be seen."
+            told = "Nothing is known to need a fix, but the results are incomplete."
             yield Callout(Tone.WARNING, (told,))
         return
     yield Paragraph(
         (
-            "Tables that the same clients cannot use stand together. What hinders most clients on "
-            "most tables comes first; a client that would read wrongly weighs most.",
+            "Tables that the same clients cannot use are grouped. Groups that affect the most "
+            "clients and tables come first; clients that would return wrong results weigh the "
+            "most.",
         )
     )
     yield TableBlock(
-        ("Tables", "Clients hindered", "Because of", "Findings", "Plan for the first"),
+        ("Tables", "Affected clients", "Because of", "Findings", "Plan for the first"),
         [_fix(fix, policy, most) for fix in numbers.fixes],
     )
 
@@ -169,9 +171,9 @@ def _findings(overview: Overview, numbers: FleetSummary) -> Iterator[Block]:
             [(Link(rule, query(rule=rule)),), (severity,), (f"{count:,}",)]
             for (rule, severity), count in ordered
         ],
-        [SEVERITIES[severity] for (_, severity), _ in ordered],
+        [SEVERITY_TONES[Severity(severity)] for (_, severity), _ in ordered],
     )
-    yield Paragraph((Code("deltaproto explain RULE"), " tells what a rule means."))
+    yield Paragraph((Code("deltaproto explain RULE"), " explains a rule."))
 
 
 def _of_policy(overview: Overview) -> Iterator[Block]:
@@ -182,7 +184,7 @@ def _of_policy(overview: Overview) -> Iterator[Block]:
         yield TableBlock(
             ("Rule", "Severity", "On the policy itself", "Hint"),
             [[(f.rule,), (str(f.severity),), (f.message,), (f.hint,)] for f in found],
-            [SEVERITIES[str(finding.severity)] for finding in found],
+            [SEVERITY_TONES[finding.severity] for finding in found],
         )
 
 

@@ -17,8 +17,8 @@ from deltaproto.render.document import (
     TableBlock,
     Tone,
 )
+from deltaproto.render.overview.explorer import query
 from deltaproto.render.overview.numbers import FleetSummary, VerdictCounts
-from deltaproto.render.overview.words import query
 
 _MOST_FEATURES = 40
 
@@ -31,8 +31,8 @@ def clients(numbers: FleetSummary) -> Iterator[Block]:
         return
     yield Paragraph(
         (
-            "How many tables a client cannot use, of all that it was asked about: refused, read or "
-            "written wrongly, or not known.",
+            "Number of tables that each client cannot use, of all checked tables: refused, wrong "
+            "results, or unknown.",
         )
     )
     ranked = sorted(numbers.clients.items(), key=lambda each: (-each[1].bad, each[0]))
@@ -87,7 +87,7 @@ def _by_feature(numbers: FleetSummary, clients: Sequence[str]) -> Block:
             ]
         )
         cells.append([None, *(Tone.DANGER if count else None for count in counts)])
-    return TableBlock(("Tables that it cannot use because of", *features), rows, cells=cells)
+    return TableBlock(("Unusable tables because of", *features), rows, cells=cells)
 
 
 def _by_group(numbers: FleetSummary, clients: Sequence[str]) -> Block:
@@ -116,7 +116,7 @@ def _by_group(numbers: FleetSummary, clients: Sequence[str]) -> Block:
     heads = [group.rpartition("/")[2] or group for group in groups]
     if len(set(heads)) < len(heads):
         heads = groups
-    return TableBlock(("Tables that it cannot use in", *heads), rows, cells=cells)
+    return TableBlock(("Unusable tables in", *heads), rows, cells=cells)
 
 
 def _tone(cell: VerdictCounts) -> Tone:

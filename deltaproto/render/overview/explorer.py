@@ -1,6 +1,10 @@
-"""The part of the page filled by a script: all tables, with search, filters and sorting."""
+"""The list of all tables, filled by a script, with search, filters and sorting; links to it."""
 
 from __future__ import annotations
+
+from urllib.parse import urlencode
+
+from deltaproto.render.interface import escape_control_chars
 
 EXPLORER = """
 <section id='tables'><h2>All tables</h2>
@@ -9,7 +13,7 @@ EXPLORER = """
 <label>Search <input type='search' id='q' autocomplete='off' placeholder='name or location'></label>
 <label>Protocol <select id='protocol'><option value=''>any</option></select></label>
 <label>Feature <select id='feature'><option value=''>any</option></select></label>
-<label>Not usable by <select id='client'><option value=''>whoever</option></select></label>
+<label>Not usable by <select id='client'><option value=''>any client</option></select></label>
 <label>Access <select id='access'><option value=''>any</option></select></label>
 <label>Folder <select id='group'><option value=''>any</option></select></label>
 <label>Finding <select id='rule'><option value=''>any</option></select></label>
@@ -30,3 +34,15 @@ EXPLORER = """
 <button type='button' id='after'>Later</button></p>
 </section>
 """
+
+
+def versions(pair: tuple[int, int]) -> str:
+    """Return a protocol version as text."""
+    return f"({pair[0]},{pair[1]})"
+
+
+def query(**values: str) -> str:
+    """Return a link to the list of tables, filtered by these values."""
+    return "tables?" + urlencode(
+        {name: escape_control_chars(value) for name, value in values.items()}
+    )

@@ -21,9 +21,10 @@ from deltaproto.render.document import (
     TableBlock,
     Tone,
 )
+from deltaproto.render.findings import SEVERITY_TONES
 from deltaproto.render.overview.chart import COLOURS, bars, columns
+from deltaproto.render.overview.explorer import query, versions
 from deltaproto.render.overview.numbers import FleetSummary
-from deltaproto.render.overview.words import SEVERITIES, query, versions
 
 _MOST_FEATURES = 40
 _MOST_CHANGES = 200
@@ -86,7 +87,7 @@ def drift(overview: Overview) -> Iterator[Block]:
                 ]
                 for change in shown
             ],
-            [SEVERITIES[str(SEVERITY[change.kind])] for change in shown],
+            [SEVERITY_TONES[SEVERITY[change.kind]] for change in shown],
         )
     ]
     more = len(overview.changes) - len(shown)

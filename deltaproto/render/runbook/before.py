@@ -156,7 +156,7 @@ def _activity(book: Book, say: Phrases) -> Iterator[Block]:
         yield TableBlock([say.text(f"head.{head}") for head in heads], rows)
         yield Bullets([(*names(entries, say), ": ", text) for text, entries in said.items()])
     if idle:
-        yield Paragraph((*names(idle, say), ": ", *say.line("activity.quiet")))
+        yield Paragraph((*names(idle, say), ": ", *say.line("activity.idle")))
 
 
 def _window(book: Book, say: Phrases) -> Iterator[Block]:

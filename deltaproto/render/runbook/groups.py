@@ -42,7 +42,7 @@ class Group(NamedTuple, Generic[_Entry]):
             return plan
 
         def shared(value: Any) -> Any:
-            return _mapped(value, lambda text: _nameless(text, plan, lambda _: TABLE))
+            return _mapped(value, lambda text: without_names(text, plan, lambda _: TABLE))
 
         return plan._replace(
             steps=tuple(
@@ -72,10 +72,11 @@ def kind(plan: Plan, facts: Any) -> str:
         for step in way["steps"]:
             step["rewrites"] = step["rewrites"]["which"]
     told: Any = json.loads(json.dumps([fields, facts, plan.fingerprint.metadata is None]))
-    return json.dumps(_mapped(told, lambda text: _nameless(text, plan, lambda n: f"\0{n}")))
+    return json.dumps(_mapped(told, lambda text: without_names(text, plan, lambda n: f"\0{n}")))
 
 
-def _nameless(text: str, plan: Plan, instead: Callable[[int], str]) -> str:
+def without_names(text: str, plan: Plan, instead: Callable[[int], str]) -> str:
+    """Return the text with the names of the plan's table replaced."""
     for number, name in enumerate((plan.sql_name, plan.location, plan.table)):
         # A bare name may be an ordinary word in a text, which must not be replaced.
         if name in text and ("/" in name or "." in name):

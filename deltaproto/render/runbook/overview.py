@@ -186,4 +186,4 @@ def _client(change: _Change, say: Phrases) -> Line:
     name = Code(change.client)
     if change.label is None:
         return (name,)
-    return say.line("clients.labelled", client=name, label=change.label)
+    return say.line("clients.labeled", client=name, label=change.label)

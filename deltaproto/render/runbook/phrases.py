@@ -21,6 +21,8 @@ from deltaproto.render.document.page import PageTexts
 
 _FOLDER = Path(__file__).parent / "languages"
 _ENGLISH = "en"
+_RENAMED = {"clients.labelled": "clients.labeled", "activity.quiet": "activity.idle"}
+"""keys of earlier releases and their current names"""
 _RETIRED = ("and_more",)
 """phrases of earlier releases, which custom language files may still contain"""
 _PARTS = re.compile(r"(`[^`]*`|\*\*[^*]*\*\*|\{\w+\})")
@@ -104,7 +106,7 @@ def _loaded(path: str) -> Any:
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}", "check the path") from None
     except (UnicodeDecodeError, yaml.YAMLError, RecursionError):
-        raise UsageError(f"{path} is no YAML", "it maps a phrase's key to its text") from None
+        raise UsageError(f"{path} is not valid YAML", "map each phrase's key to its text") from None
 
 
 def _checked(found: Any, path: str) -> dict[str, str]:
@@ -112,18 +114,19 @@ def _checked(found: Any, path: str) -> dict[str, str]:
         isinstance(part, str) for pair in found.items() for part in pair
     ):
         raise UsageError(f"{path} does not map keys to texts", "see languages/en.yaml")
-    for key, text in found.items():
+    named = {_RENAMED.get(str(key), str(key)): str(text) for key, text in found.items()}
+    for key, text in named.items():
         if key == "language" or key in _RETIRED:
             continue
         if key not in english():
-            raise UsageError(f"{path}: there is no phrase {key}", "see languages/en.yaml for all")
+            raise UsageError(f"{path}: unknown phrase {key}", "languages/en.yaml lists all phrases")
         lacks = set(_NAME.findall(text)) - set(_NAME.findall(english()[key]))
         if lacks:
             raise UsageError(
                 f"{path}: {key} has no value {{{min(lacks)}}}",
-                f"it has those of: {english()[key]}",
+                f"use only the values of: {english()[key]}",
             )
-    return dict(found)
+    return named
 
 
 def _filled(text: str, values: Mapping[str, Any]) -> str:

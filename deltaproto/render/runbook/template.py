@@ -15,9 +15,8 @@ from deltaproto import __version__
 from deltaproto.errors import UsageError
 from deltaproto.render.document import Code, Document, Line, Paragraph, Section
 from deltaproto.render.document.html import blocks_html
-from deltaproto.render.document.markdown import blocks_markdown
+from deltaproto.render.document.markdown import blocks_markdown, escape
 from deltaproto.render.document.page import page, text
-from deltaproto.render.markdown import escape
 from deltaproto.render.plan_json import plan_fields, stamp
 from deltaproto.render.runbook.book import Book, RunbookEntry
 from deltaproto.render.runbook.phrases import Phrases

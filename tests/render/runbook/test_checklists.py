@@ -14,13 +14,13 @@ from tests.support.failures import collect_failures
 from tests.support.logs import Log, add, commit_info, metadata, protocol
 
 Cli = Callable[..., Ran]
-SOURCE = "The source of the feature is switched off"
-BACKUP = "The backup was made, and reading it back was tried"
+SOURCE = "The source of the feature is disabled"
+BACKUP = "The backup was made and can be read"
 KEEP = "Keep the backup"
-OWNERS = "The owners of the clients above have answered"
+OWNERS = "The owners of the clients above have confirmed"
 OPENED = "Each declared client has opened the tables once"
 STOPPED = "The jobs and streams above are stopped"
-BACK = "Nothing came back"
+BACK = "No feature came back"
 CHECKPOINT = "A checkpoint was written after the last step"
 STARTED = "Writers that were stopped"
 
@@ -59,7 +59,7 @@ def test_item_15_a_downgrade_has_it(cli: Cli) -> None:
 def test_item_15_a_change_of_properties_needs_no_backup_and_no_checkpoint(cli: Cli) -> None:
     out = runbook(cli, "plan-upgrade", "--set", "delta.appendOnly=true")
     assert shown(out, SOURCE, BACK, BACKUP, KEEP, CHECKPOINT) == [False] * 5
-    assert "no backup is needed" in out
+    assert "this change needs no backup" in out
 
 
 def test_item_15_nobody_answers_where_no_client_loses(cli: Cli) -> None:
@@ -85,12 +85,12 @@ def test_item_15_each_of_ten_runbooks_asks_only_for_what_its_plan_needs(cli: Cli
             out = cli("runbook", file).out
             if "## Before" not in out:
                 continue
-            drops = "Nothing is dropped here" not in out
-            copied = "no backup is needed" not in out
+            drops = "No feature is dropped, so" not in out
+            copied = "this change needs no backup" not in out
             with failures.of(case.name):
                 assert shown(out, SOURCE, BACK) == [drops, drops]
                 assert shown(out, BACKUP, KEEP) == [copied, copied]
-                asked = "Tell those who run them" in out
+                asked = "Notify the owners of these clients" in out
                 assert shown(out, OWNERS) == [asked]
 
 

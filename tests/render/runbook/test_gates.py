@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from deltaproto.cli.runbook import COMMAND
 from deltaproto.planning.checksum import CHECKSUM_FIELD, compute_checksum
 from tests.conftest import Ran
 from tests.support.logs import Log, add, commit_info, metadata, protocol
@@ -134,6 +135,7 @@ def test_every_gate_that_apply_fails_is_named_first(name: str, cli: Cli) -> None
         assert all(message in result["message"] for message in failed.values())
     ran = cli("runbook", file, "--policy", rules)
     assert ran.code == code
+    assert code in COMMAND.exits
     out = plain(ran.out)
     summary = out.partition("## What changes, and why\n")[2].partition("\n\nEach table is")[0]
     chapter = re.split(r"(?m)^### orders\n|^### /.*orders\n", out)[1].partition("- **Goal**")[0]
@@ -182,7 +184,7 @@ def test_a_blocked_table_loses_no_client(cli: Cli) -> None:
     out = cli("runbook", file, "--policy", rules).out
     assert "goes from" not in out
     assert "Nothing changes for the clients of `orders`, `returns`: blocked." in out
-    assert "2 tables cannot be carried out as planned: `orders`, `returns`" in out
+    assert "2 tables cannot be changed as planned: `orders`, `returns`" in out
     text = cli("plan-upgrade", "orders", "returns", *words).out
     assert "-> refused" not in text.partition("Warnings")[0]
     assert "- deltalake/engine@1.6.6 read" not in text
@@ -273,7 +275,7 @@ def test_clients_of_own_files_are_known(cli: Cli) -> None:
     assert cli("runbook", file, "--policy", rules).code == 2
     ran = cli("runbook", file, "--policy", rules, "--client-file", "own.yaml")
     gate = cli("apply", file, "--policy", rules, "--client-file", "own.yaml", "--dry-run").out
-    assert ("NO  policy" in gate) == ("**policy**" in ran.out)
+    assert ("failed  policy" in gate) == ("**policy**" in ran.out)
     assert f"apply {file} --policy {rules} --client-file own.yaml" in ran.out
     assert f"--policy {rules} --client-file own.yaml\n" in ran.out.partition("deltaproto check")[2]
 

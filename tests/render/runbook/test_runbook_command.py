@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from deltaproto.render.runbook.phrases import english
+from deltaproto.render.runbook.phrases import english, phrases
 from tests.conftest import Ran
 from tests.render.runbook.ten import CASES, planned
 from tests.support.logs import Log, commit_info, metadata, protocol
@@ -59,7 +59,7 @@ class TestCommand:
         assert "orders-stream" in cli("runbook", plan).out
         out = cli("runbook", plan, "--no-activity").out
         assert "orders-stream" not in out
-        assert "Nobody looked at the tables" in out
+        assert "The tables were not read" in out
 
     def test_a_table_that_is_gone_is_told_and_the_rest_is_written(
         self, cli: Cli, plan: str
@@ -83,7 +83,7 @@ class TestCommand:
     def test_a_blocked_plan_is_code_1(self, cli: Cli) -> None:
         ran = cli("runbook", str(planned(BY_NAME["blocked"], cli)))
         assert ran.code == 1
-        assert "1 table cannot be carried out as planned" in ran.out
+        assert "1 table cannot be changed as planned" in ran.out
         assert "## Before" not in ran.out
 
     def test_a_table_that_could_not_be_planned_is_code_3(self, cli: Cli) -> None:
@@ -188,13 +188,20 @@ class TestLanguage:
         html = cli("runbook", plan, "--language", "de.yaml", "--format", "html").out
         assert "<html lang='de'>" in html
 
+    def test_keys_of_earlier_releases_are_understood(self, tmp_path: Path) -> None:
+        file = tmp_path / "old.yaml"
+        file.write_text("activity.quiet: kein Commit\nclients.labelled: '{client} [{label}]'\n")
+        say = phrases(str(file))
+        assert say.text("activity.idle") == "kein Commit"
+        assert say.text("clients.labeled", client="trino", label="bi") == "trino [bi]"
+
     @pytest.mark.parametrize(
         ("text", "said"),
         [
             ("commands: [1]", "does not map keys to texts"),
-            ("nothing.like.it: x", "there is no phrase nothing.like.it"),
+            ("nothing.like.it: x", "unknown phrase nothing.like.it"),
             ("title.one: '{tables}'", "title.one has no value {tables}"),
-            ("a: : b", "is no YAML"),
+            ("a: : b", "is not valid YAML"),
         ],
     )
     def test_mistakes_are_code_2(self, cli: Cli, plan: str, text: str, said: str) -> None:
@@ -221,7 +228,7 @@ def test_hostile_names_stay_names(cli: Cli, tmp_path: Path) -> None:
     out = cli("runbook", "plan.json").out
     assert "\u202e" not in out
     assert "\n# '" not in unfenced(out)
-    assert "cannot be shown" in out
+    assert "cannot be displayed" in out
     html = cli("runbook", "plan.json", "--format", "html").out
     assert "<b>" not in html
     assert "\u202e" not in html

@@ -115,7 +115,7 @@ def test_the_statements_in_order(
     markdown = cli("runbook", str(plan)).out
     assert run_statements(delta_spark, markdown, path) >= 1
     verification = markdown.partition("## Verification")[2]
-    versions = re.search(r"expected is \((\d),(\d)\)", verification)
+    versions = re.search(r"expected: \((\d),(\d)\)", verification)
     assert versions is not None
     protocol = LogReader().read(str(path)).protocol
     assert (protocol.min_reader_version, protocol.min_writer_version) == tuple(

@@ -56,9 +56,9 @@ class TestCopiesIntoANewTable:
         words = ("--drop", "changeDataFeed", "--rewrite", "--format", "json", "-o", "plan.json")
         assert cli("plan-downgrade", "orders", *words).code == 0
         out = cli("runbook", "plan.json").out
-        assert "does not carry out the plan for `orders`" in out
+        assert "does not execute the plan for `orders`" in out
         assert "deltaproto apply" not in unquoted(out)
-        assert "This is done by hand" in out
+        assert "Do this manually" in out
         assert "Wait until" not in out
         assert "1 wait" not in out
 
@@ -69,15 +69,15 @@ class TestWayBack:
         self, one: Callable[[str], LoadedPlan], name: str
     ) -> None:
         out = told(one(name))
-        assert "Not all of this can be taken back as it was" in out
-        assert "everything can be taken back" not in out
-        assert "no backup is needed" not in out
+        assert "Not all of this can be rolled back exactly" in out
+        assert "everything can be rolled back" not in out
+        assert "this change needs no backup" not in out
         assert "cp -a" in out
 
     def test_a_property_goes_back(self, one: Callable[[str], LoadedPlan]) -> None:
         out = told(one("isolation"))
-        assert "everything can be taken back" in out
-        assert "no backup is needed" in out
+        assert "everything can be rolled back" in out
+        assert "this change needs no backup" in out
 
 
 class TestWaits:
@@ -95,7 +95,7 @@ class TestWaits:
         (end, *_) = plan.not_before
         assert end is not None
         late = told(plan, start=end + 5 * 86_400)
-        assert "an earlier change of this table began this wait" in late
+        assert "an earlier change of this table started this wait" in late
         assert "If the start is put off" not in late
         begun = told(plan, start=end - 3600)
         shown = re.search(r"Wait until \*\*(.*?)\*\*", begun)
@@ -187,7 +187,7 @@ def test_incomplete_and_blocked_plans_are_left_out_of_the_commands(
     incomplete = other._replace(plan=other.plan._replace(complete=False))
     out = told(good, blocked, incomplete)
     assert "deltaproto apply enable.json\n" in out
-    assert "does not carry out the plan for `tables/isolation`" in out
+    assert "does not execute the plan for `tables/isolation`" in out
 
 
 def unquoted(markdown: str) -> str:

@@ -1,7 +1,8 @@
-"""The feature catalog in each format."""
+"""The results of `features`: documents and JSON."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import IO, Any, assert_never
 
 from deltaproto.protocol.feature import (
@@ -11,13 +12,28 @@ from deltaproto.protocol.feature import (
     Enablement,
     EnablementTrigger,
     Feature,
+    FeatureKind,
+    FeatureStatus,
     PropertyIs,
     PropertyPrefix,
     SchemaHas,
 )
 from deltaproto.render import words
+from deltaproto.render.document import (
+    Block,
+    Bullets,
+    Code,
+    Document,
+    FactList,
+    Line,
+    Paragraph,
+    Section,
+    TableBlock,
+)
+from deltaproto.render.document.render import write_document
 from deltaproto.render.inspection_json import drop_fields
 from deltaproto.render.interface import Format, json_text
+from deltaproto.render.terminal import counted
 
 
 def write_features(
@@ -33,26 +49,36 @@ def write_features(
                 file.write(
                     json_text("features", {"features": [feature_record(feature)]}, line=True)
                 )
-        case Format.MARKDOWN:
-            from deltaproto.render.markdown import escape, table
-
-            if detailed:
-                feature = features[0]
-                file.write(f"# {escape(feature.name)}\n\n{escape(feature.summary)}\n\n")
-                file.write(table(("", ""), facts(feature)) + "\n")
-            else:
-                file.write(table(_HEADINGS, [_row(feature) for feature in features]) + "\n")
-        case Format.TEXT:
-            from deltaproto.render.catalogue_text import print_feature, print_features
-            from deltaproto.render.console import DataConsole
-
-            console = DataConsole(file, color=color)
-            if detailed:
-                print_feature(console, features[0], facts(features[0]))
-            else:
-                print_features(console, features)
+        case Format.MARKDOWN | Format.TEXT:
+            document = feature_document(features[0]) if detailed else features_document(features)
+            write_document(document, format_, file, color=color)
         case _:
             assert_never(format_)
+
+
+def features_document(features: Iterable[Feature]) -> Document:
+    """Return all features, one per row, grouped by status."""
+    by_status: dict[FeatureStatus, list[list[Line]]] = {}
+    for feature in features:
+        by_status.setdefault(feature.status, []).append(_row(feature))
+    blocks: list[Block] = [
+        Section(
+            status, f"{status} features".capitalize(), [TableBlock(_HEADINGS, rows, short=_SHORT)]
+        )
+        for status, rows in by_status.items()
+    ]
+    legend = [(text,) for text in (*_LEGEND, *words.DROP_MARKS.values())]
+    blocks += [
+        Bullets(legend),
+        Paragraph((Code("deltaproto features NAME"), " shows all details.")),
+    ]
+    return Document("Table features", ("Versions and releases that support each feature.",), blocks)
+
+
+def feature_document(feature: Feature) -> Document:
+    """Return all details of one feature."""
+    facts = [(label, (text,)) for label, text in _facts(feature)]
+    return Document(feature.name, (feature.summary,), [FactList(list(facts))])
 
 
 def feature_record(feature: Feature) -> dict[str, Any]:
@@ -112,59 +138,55 @@ def feature_record(feature: Feature) -> dict[str, Any]:
     }
 
 
-def facts(feature: Feature) -> list[tuple[str, str]]:
-    """Return every fact about one feature as (label, text); a label may repeat."""
-    drop = feature.drop
-    rows = [
-        ("needed by", f"{feature.kind} feature, {feature.status}"),
-        (
-            "versions",
-            f"reader {feature.min_reader}, writer {feature.min_writer}{_carried(feature)}",
-        ),
-        ("known since", f"delta-spark {feature.since.delta_spark or 'no release'}"),
-        ("", f"Databricks Runtime: {_runtime(feature)}"),
-    ]
-    rows += [
-        ("requires", f"{need.feature} {need.need} ({need.source})") for need in feature.requires
-    ]
-    rows += [("enabled by", _trigger(trigger)) for trigger in feature.triggers]
-    rows.append(("seen as enabled", _rule(feature.enablement)))
-    rows.append(("switch off", feature.switch_off or "there is no switch"))
-    rows.append(("drop", _drop(feature)))
-    rows.append(("", f"Databricks Runtime: {drop.databricks or 'none documented'}"))
-    if drop.preparation:
-        rows.append(("", f"first commits: {', '.join(drop.preparation)}"))
-    rows += [
-        ("drop refused", f"{refusal.when}: {refusal.error}; {refusal.remedy}")
-        for refusal in drop.refusals
-    ]
-    if drop.note:
-        rows.append(("", drop.note))
+def _facts(feature: Feature) -> Iterator[tuple[str, str]]:
+    """Yield every fact about one feature; a label may repeat."""
+    yield "needed by", f"{feature.kind} feature, {feature.status}"
+    yield "versions", f"reader {feature.min_reader}, writer {feature.min_writer}{_carried(feature)}"
+    yield "since", f"delta-spark: {feature.since.delta_spark or 'no release'}"
+    yield "since", f"Databricks Runtime: {_runtime(feature)}"
+    for need in feature.requires:
+        yield "requires", f"{need.feature} {need.need} ({need.source})"
+    yield from (("enabled by", _trigger(trigger)) for trigger in feature.triggers)
+    yield "enabled if", _rule(feature.enablement)
+    yield "disable with", feature.switch_off or "cannot be disabled"
+    yield "drop", _drop(feature)
+    yield "drop", f"Databricks Runtime: {feature.drop.databricks or 'none documented'}"
+    if feature.drop.preparation:
+        yield "drop", f"first commits: {', '.join(feature.drop.preparation)}"
+    if feature.drop.note:
+        yield "drop", feature.drop.note
+    for refusal in feature.drop.refusals:
+        yield "drop fails if", f"{refusal.when}: {refusal.error}; {refusal.remedy}"
     if feature.renamed_to:
-        rows.append(("renamed to", feature.renamed_to))
+        yield "renamed to", feature.renamed_to
     if feature.aliases:
-        rows.append(("also called", ", ".join(feature.aliases)))
+        yield "aliases", ", ".join(feature.aliases)
     for dispute in feature.disputes:
-        rows.append(("disputed", f"{dispute.about}: OSS: {dispute.oss}"))
-        rows.append(("", f"Databricks: {dispute.databricks}"))
-        rows.append(("", f"which applies: {dispute.applies}"))
-    rows += [("note", note) for note in feature.notes]
-    rows += [("source", source) for source in feature.sources]
-    return rows
+        yield "disputed", f"{dispute.about}: OSS: {dispute.oss}"
+        yield "disputed", f"Databricks: {dispute.databricks}"
+        yield "disputed", f"deltaproto assumes: {dispute.applies}"
+    yield from (("note", note) for note in feature.notes)
+    yield from (("source", source) for source in feature.sources)
 
 
-_HEADINGS = ("feature", "kind", "R,W", "since delta-spark", "since DBR", "droppable")
+_HEADINGS = ("Feature", "Needed by", "R,W", "Delta", "DBR", "Droppable")
+_SHORT = ("Feature", "For", "R,W", "Delta", "DBR", "Drop")
+_LEGEND = (
+    "R,W = lowest reader and writer version; Delta, DBR = first delta-spark release and first "
+    "Databricks Runtime that support the feature (all = all supported runtimes)",
+)
 
 
-def _row(feature: Feature) -> tuple[str, ...]:
-    return (
-        feature.name,
-        str(feature.kind) if feature.status == "stable" else f"{feature.kind}, {feature.status}",
-        f"{feature.min_reader},{feature.min_writer}",
-        feature.since.delta_spark or "-",
-        feature.since.databricks or "-",
-        words.droppable(feature),
-    )
+def _row(feature: Feature) -> list[Line]:
+    runtime = feature.since.databricks or "-"
+    return [
+        (Code(feature.name),),
+        ("writers" if feature.kind is FeatureKind.WRITER else "everyone",),
+        (f"{feature.min_reader},{feature.min_writer}",),
+        (feature.since.delta_spark or "-",),
+        ("all" if runtime == EVERY_RUNTIME else runtime,),
+        (words.droppable(feature),),
+    ]
 
 
 def _carried(feature: Feature) -> str:
@@ -211,8 +233,8 @@ def _drop(feature: Feature) -> str:
     if drop.delta_spark is None:
         return "no delta-spark release can drop it"
     least, most = drop.commits
-    commits = f"{least} commits" if least == most else f"{least} to {most} commits"
-    commits = "1 commit" if (least, most) == (1, 1) else commits
+    commits = counted(most, "commit")
+    commits = commits if least == most else f"{least} to {commits}"
     parts = [f"delta-spark {drop.delta_spark} or later, {commits}"]
     if drop.rewrites_data:
         parts.append(f"rewrites {drop.rewrites} data files")

@@ -1,1 +1,0 @@
-"""The measurement of a client, in each format."""
