@@ -64,16 +64,16 @@ def apply(
     folder = os.fspath(journal)
     spark = spark_settings(spark_remote, spark_conf, storage_options)
     rules = None if policy is None else load_local_policy(os.fspath(policy))
+    catalog = load_local_catalog(words(catalogue, "catalogue"), rules)
     context = ApplyContext(
         dict(storage_options),
         spark,
         folder=lambda _: folder,
         policy=rules,
-        checker=None
-        if rules is None
-        else Checker(rules, load_local_catalog(words(catalogue, "catalogue"), rules)),
+        checker=None if rules is None else Checker(rules, catalog),
         allow_irreversible=allow_irreversible,
         outside_window=outside_window,
+        catalog=catalog,
     )
     planned = _from_file(plan if isinstance(plan, str | os.PathLike) else _kept(plan, folder))
     session = ApplySession(

@@ -45,16 +45,16 @@ def run(values: Mapping[str, Any]) -> int:
     spark = options.spark_settings(values).reaching(*(each.plan.location for each in plans))
     redact = Redactor(storage, spark.conf)
     policy = load_local_policy(values["policy"]) if values["policy"] else None
+    catalog = load_local_catalog(values["client_file"], policy)
     context = ApplyContext(
         storage,
         spark,
         folder=lambda path: values["journal"] or default_journal_dir(path),
         policy=policy,
-        checker=None
-        if policy is None
-        else Checker(policy, load_local_catalog(values["client_file"], policy)),
+        checker=None if policy is None else Checker(policy, catalog),
         allow_irreversible=values["allow_irreversible"],
         outside_window=values["outside_window"],
+        catalog=catalog,
     )
     options.refuse_overwrite(
         values["output"],

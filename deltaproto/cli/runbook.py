@@ -97,12 +97,10 @@ def _build_entries(
     spark = options.spark_settings(values)
 
     redact = Redactor(storage, spark.conf)
-    catalogue = None if policy is None else load_local_catalog(values["client_file"], policy)
+    catalogue = load_local_catalog(values["client_file"], policy)
     day = datetime.fromtimestamp(start, UTC).date()
-    checker = None
-    if policy is not None and catalogue is not None:
-        checker = Checker(policy, catalogue, today=day)
-    context = ApplyContext(storage, spark, default_journal_dir, policy, checker)
+    checker = None if policy is None else Checker(policy, catalogue, today=day)
+    context = ApplyContext(storage, spark, default_journal_dir, policy, checker, catalog=catalogue)
 
     def activity(planned: LoadedPlan) -> Activity | DeltaprotoError | None:
         if values["no_activity"] or not planned.plan.changes:

@@ -6,7 +6,9 @@ import os
 import tempfile
 
 from deltaproto.cli.progress import warn
+from deltaproto.errors import UsageError
 from deltaproto.execution.append_log import UNDO_SUFFIX
+from deltaproto.execution.goal_limits import find_unrelated_undo
 from deltaproto.execution.journal import journal_path
 from deltaproto.execution.plan_file import LoadedPlan, read_plans
 from deltaproto.execution.prepare import ApplyContext
@@ -32,9 +34,14 @@ def load_or_create_undo_plan(
     begun = _load_undo_plan(path) if os.path.exists(path) else None
     if begun is None or not journal_path(folder, begun.id).exists():
         begun = _save_undo_plan(plan_undo(planned, context), path, keep=keep)
+    if (why := find_unrelated_undo(begun.plan, planned.plan, planned.id)) is not None:
+        raise UsageError(
+            f"{path} contradicts the plan to undo: {why}",
+            "move it away: it is then created again",
+        )
     for text in begun.plan.warnings:
         warn(text)
-    return begun
+    return begun._replace(undoes=planned)
 
 
 def _save_undo_plan(plan: Plan, path: str, *, keep: bool) -> LoadedPlan:

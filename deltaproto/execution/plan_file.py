@@ -35,6 +35,8 @@ class LoadedPlan(NamedTuple):
     """path of the file"""
     not_before: tuple[float | None, ...]
     """planned earliest time of each step, in seconds since the epoch"""
+    undoes: LoadedPlan | None = None
+    """the plan whose finished steps this plan rolls back, if that was verified"""
 
 
 class FailedPlan(NamedTuple):

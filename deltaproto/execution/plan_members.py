@@ -46,9 +46,11 @@ def deserialize_plan(entry: Mapping[str, Any], command: str) -> Plan:
     goal = dict(entry["goal"])
     # Approvals go by the goal in words, so a text of the file's own counts for nothing.
     goal.pop("text")
-    for member in ("enable", "sql"):
+    for member in ("enable", "sql", "cluster_by"):
         if member in goal:
             goal[member] = list(_parse_list(goal[member], require_string))
+    if "mapping_mode" in goal:
+        goal["mapping_mode"] = require_string(goal["mapping_mode"])
     if "set" in goal:
         goal["set"] = {
             require_string(key): require_string(value) for key, value in goal["set"].items()

@@ -7,13 +7,10 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from deltaproto.errors import ExitCode
+from deltaproto.execution.goal_limits import TableUse, find_unrequested_change
 from deltaproto.execution.plan_file import LoadedPlan
 from deltaproto.execution.progress import Progress, TableObservation, without_dropped_features
-from deltaproto.execution.rebuild import (
-    find_mismatch,
-    find_misprediction,
-    find_unrequested_property,
-)
+from deltaproto.execution.rebuild import find_mismatch, find_misprediction
 from deltaproto.execution.runner import EngineFacts
 from deltaproto.execution.warning import MaintenanceWindowStatus
 from deltaproto.planning.advice import is_same_table
@@ -102,17 +99,32 @@ def combine_failed_gates(gates: Iterable[GateResult]) -> GateResult | None:
     )
 
 
-def forged_plan_gate(planned: LoadedPlan, table: Table | None) -> GateResult | None:
-    """Return the failed plan gate if the plan's statements differ from what its steps describe.
+def forged_plan_gate(
+    planned: LoadedPlan,
+    table: Table | None,
+    use: TableUse | None = None,
+    left: Sequence[Step] | None = None,
+) -> GateResult | None:
+    """Return the failed plan gate if the plan's statements differ from its steps or its goal.
 
     A plan with the id of another plan would resume from the other plan's journal.
 
     Args:
         table: current state, for predicting the first steps again; None if steps are finished.
+        use: how the table uses its features now; None: unknown.
+        left: the remaining steps; None: all.
     """
     plan = planned.plan
+    if "undo" in plan.goal and planned.undoes is None:
+        return GateResult(
+            "plan",
+            False,
+            "the plan undoes another one, which this command does not verify",
+            "run `deltaproto apply PLAN --undo` with the plan to undo",
+            ExitCode.USAGE,
+        )
     why = find_mismatch(plan) or (None if table is None else find_misprediction(plan, table))
-    why = why or find_unrequested_property(plan)
+    why = why or find_unrequested_change(plan, use, left)
     if why is None and planned.id != plan_id(plan):
         why = f"its plan_id is {planned.id}, but its goal and steps have {plan_id(plan)}"
     if why is None:

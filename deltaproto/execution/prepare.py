@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from deltaproto.clients.catalog import Catalogue
 from deltaproto.errors import DeltaprotoError, EngineError, ExitCode, TableError, UsageError
 from deltaproto.execution import preflight
+from deltaproto.execution.goal_limits import TableUse
 from deltaproto.execution.journal import SentStatement, journal_path, read_journal
 from deltaproto.execution.plan_file import LoadedPlan
 from deltaproto.execution.preflight import GateResult
@@ -55,6 +57,8 @@ class ApplyContext(NamedTuple):
     checker: Checker | None = None
     allow_irreversible: bool = False
     outside_window: bool = False
+    catalog: Catalogue | None = None
+    """the clients that goals can name; None: the built-in ones"""
 
 
 class PreparedPlan(NamedTuple):
@@ -218,7 +222,8 @@ def _evaluate_gates(
         # Predictions are valid for the table as it was planned for.
         again = print_.passed and not stands.started
         table = table_from_state(_inspect_table(watched).state) if again else None
-        whole = preflight.forged_plan_gate(planned, table) or whole
+        use = _read_use(watched, context) if print_.passed and _needs_use(plan, left) else None
+        whole = preflight.forged_plan_gate(planned, table, use, left) or whole
     yield whole
     yield print_
     if not left:
@@ -264,6 +269,21 @@ def _predict_policy_impact(
     return assess_policy_impact(checker, today, after, approvable_goal(plan))
 
 
-def _inspect_table(watched: TableWatcher) -> Inspection:
+def _needs_use(plan: Plan, left: Sequence[Step]) -> bool:
+    """Return True if the table's use decides which changes the goal of a downgrade needs."""
+    goal = plan.goal
+    unused = goal.get("kind") == "lowest" and goal.get("include_enabled") is not True
+    return bool(left) and (unused or bool(goal.get("clients")))
+
+
+def _read_use(watched: TableWatcher, context: ApplyContext) -> TableUse:
+    """Read how the table uses its features, as thoroughly as for a plan."""
+    inspection = _inspect_table(watched, thorough=True)
+    catalog = context.catalog or Catalogue()
+    return TableUse(inspection.subject.features, facts_from_inspection(inspection).needs, catalog)
+
+
+def _inspect_table(watched: TableWatcher, *, thorough: bool = False) -> Inspection:
     location, store = watched.reached
-    return run_rules(LogReader(watched.storage_options).read_from(location, store))
+    reader = LogReader(watched.storage_options, look_in_files=thorough, every_commit=thorough)
+    return run_rules(reader.read_from(location, store))

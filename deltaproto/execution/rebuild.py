@@ -7,33 +7,36 @@ rebuilt from its action, feature and table, and compared, before anything is sen
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
+from deltaproto.execution.goal_limits import requested_statements
 from deltaproto.location import locate
 from deltaproto.planning.advice import is_same_table
 from deltaproto.planning.ddl.parse import parse_script
 from deltaproto.planning.ddl.table_statements import AddConstraint, ClusterByPaths
 from deltaproto.planning.ddl.user_statement import UserStatement
-from deltaproto.planning.enable import DISABLING_PROPERTIES
 from deltaproto.planning.plan import Plan, Step
-from deltaproto.planning.predict.properties import normalize_properties
-from deltaproto.planning.predict.table import MIN_READER_VERSION, MIN_WRITER_VERSION, Table
+from deltaproto.planning.predict.table import Table
 from deltaproto.planning.predict.validation import FEATURE_PREFIX
 from deltaproto.planning.search.cost import Files
 from deltaproto.planning.search.route import PredictedStatement, predict_statement
-from deltaproto.planning.statement import Action, ClusterBy, SetProperties, Statement
+from deltaproto.planning.statement import (
+    Action,
+    ClusterBy,
+    DropConstraint,
+    DropFeature,
+    SetProperties,
+    Statement,
+    UnsetProperties,
+)
 from deltaproto.planning.steps import build_steps
 from deltaproto.policy.document.patterns import normalize_location
 from deltaproto.protocol import feature_catalog
-from deltaproto.protocol.feature import PropertyIs
-from deltaproto.protocol.feature_catalog import CHECKPOINT_PROTECTION
-from deltaproto.protocol.isolation import ISOLATION_PROPERTY as ISOLATION
 from deltaproto.sql.quoting import quote_identifier, split_name, sql_table_name
 
 # The effect of these depends on files and history, which are not read before each plan.
 _HISTORY_DEPENDENT_ACTIONS = (Action.DROP, Action.REORG, Action.SQL, Action.WAIT)
 _PREDICTED_FIELDS = ("commits", "truncates", "losses", "undo", "optional", "expects")
-_VERSION_KEYS = (MIN_READER_VERSION.lower(), MIN_WRITER_VERSION.lower())
 
 
 def find_mismatch(plan: Plan) -> str | None:
@@ -73,102 +76,6 @@ def find_misprediction(plan: Plan, table: Table) -> str | None:
     return None
 
 
-def find_unrequested_property(plan: Plan) -> str | None:
-    """Describe the first property or feature that the plan sets or drops beyond its goal."""
-    if "undo" in plan.goal:
-        return None
-    requested, features = _requested_properties(plan), _requested_features(plan)
-    dropped = _droppable(plan)
-    for step in plan.steps:
-        if step.action is Action.DROP and dropped is not None and step.feature not in dropped:
-            return f"{step.id} drops {step.feature}, which is not part of its goal"
-        constraint = step.action is Action.DROP_CONSTRAINT
-        if constraint and dropped is not None and "checkConstraints" not in dropped:
-            return f"{step.id} drops a constraint, which is not part of its goal"
-        if step.action is Action.CLUSTER_BY and "clustering" not in features:
-            return f"{step.id} changes the clustering, which is not part of its goal"
-        for parsed in parse_script(step.sql or ""):
-            if not isinstance(parsed.statement, SetProperties) or step.action is Action.SQL:
-                continue
-            for key, value in parsed.statement.properties.items():
-                lower = key.lower()
-                if lower.startswith(FEATURE_PREFIX):
-                    if key[len(FEATURE_PREFIX) :] not in features:
-                        return f"{step.id} sets {key}, which is not part of its goal"
-                elif lower not in _VERSION_KEYS and value.lower() not in requested.get(lower, ()):
-                    return f"{step.id} sets {key} to {value}, which is not part of its goal"
-    return None
-
-
-def _droppable(plan: Plan) -> frozenset[str] | None:
-    """Return the features that a plan may drop; None: any, if its goal is clients or versions."""
-    if plan.command == "plan-upgrade":
-        return frozenset()
-    if plan.goal["kind"] != "drop":
-        return None
-    found = {CHECKPOINT_PROTECTION}
-    pending = list(plan.goal["features"])
-    while pending:
-        name = pending.pop()
-        if name not in found:
-            found.add(name)
-            pending += feature_catalog.find_dependents(name, plan.protocol_before.supported)
-    return frozenset(found)
-
-
-def _requested_features(plan: Plan) -> frozenset[str]:
-    """Return the features that a plan may add: those of its goal, and the ones they require."""
-    if plan.command != "plan-upgrade":
-        return frozenset({"clustering"})
-    properties = plan.goal.get("set") or {}
-    set_ = {key.lower() for key in normalize_properties(properties)}
-    named = {
-        key[len(FEATURE_PREFIX) :] for key in properties if key.lower().startswith(FEATURE_PREFIX)
-    }
-    switched = {
-        record.name
-        for record in feature_catalog.all_features()
-        if any(key.lower() in set_ for key in record.switches)
-    }
-    return feature_catalog.with_required_features(
-        {*(plan.goal.get("enable") or ()), *named, *switched}
-    )
-
-
-def _requested_properties(plan: Plan) -> dict[str, set[str]]:
-    """Return the values that a plan may set, by property, all in lower case."""
-    found: dict[str, set[str]] = {}
-
-    def allow(key: str, values: Iterable[str]) -> None:
-        found.setdefault(key.lower(), set()).update(value.lower() for value in values)
-
-    for key, value in normalize_properties(plan.goal.get("set") or {}).items():
-        allow(key, (value,))
-    if plan.goal.get("isolation") is not None:
-        allow(ISOLATION, (str(plan.goal["isolation"]),))
-    features = [step.feature for step in plan.steps if step.feature is not None]
-    if plan.command == "plan-upgrade":
-        features = list(plan.goal.get("enable") or ())
-    for text in plan.goal.get("sql") or ():
-        for parsed in parse_script(text):
-            if isinstance(parsed.statement, SetProperties):
-                for key, value in parsed.statement.properties.items():
-                    allow(key, (value,))
-    seen: set[str] = set()
-    while features:
-        name = features.pop()
-        if name in seen or (record := feature_catalog.find_feature(name)) is None:
-            continue
-        seen.add(name)
-        features += [requirement.feature for requirement in record.requires]
-        if isinstance(rule := record.enablement, PropertyIs):
-            allow(rule.key, rule.values)
-        if name in DISABLING_PROPERTIES:
-            key, value = DISABLING_PROPERTIES[name]
-            allow(key, (value,))
-    return found
-
-
 def _find_mismatches(plan: Plan) -> Iterator[str]:
     if plan.sql_name != _expected_sql_name(plan):
         yield (
@@ -179,7 +86,7 @@ def _find_mismatches(plan: Plan) -> Iterator[str]:
     protocol = plan.fingerprint.protocol
     if plan.protocol_before != protocol:
         yield "protocol_before differs from the protocol of the fingerprint"
-    asked = _requested_statements(plan)
+    asked = None if "undo" in plan.goal else requested_statements(plan)
     for number, step in enumerate(plan.steps, 1):
         if step.id != f"s{number}":
             yield f"step {number} has the id {step.id} instead of s{number}"
@@ -188,6 +95,8 @@ def _find_mismatches(plan: Plan) -> Iterator[str]:
         protocol = step.protocol_after
         if (why := _find_step_mismatch(plan, step, asked)) is not None:
             yield f"{step.id}: {why}"
+        elif not _is_undo(plan, step):
+            yield f"{step.id}: undo does not match its statement"
     if plan.protocol_after != protocol:
         yield "protocol_after differs from the protocol after the last step"
 
@@ -227,15 +136,6 @@ def _normalize_path(path: str) -> str:
     return posixpath.normpath(path).removesuffix("/_delta_log")
 
 
-def _requested_statements(plan: Plan) -> frozenset[str] | None:
-    """Return the user statements in the plan's goal; None for an undo plan."""
-    if "undo" in plan.goal:
-        return None
-    texts = plan.goal.get("sql")
-    found = (parsed for text in texts or () for parsed in parse_script(text))
-    return frozenset(parsed.statement.sql(plan.sql_name) or "" for parsed in found)
-
-
 def _find_step_mismatch(plan: Plan, step: Step, asked: frozenset[str] | None) -> str | None:
     if (step.action is Action.WAIT) != (step.sql is None):
         return f"{step.action} {'has a' if step.sql is not None else 'lacks its'} statement"
@@ -258,6 +158,44 @@ def _find_step_mismatch(plan: Plan, step: Step, asked: frozenset[str] | None) ->
     if isinstance(statement, UserStatement):
         return _find_unrequested_statement(statement, step.sql, asked)
     return _find_feature_mismatch(statement, step)
+
+
+def _is_undo(plan: Plan, step: Step) -> bool:
+    """Return True if the rollback of a step is one that its statement can have.
+
+    It depends on the table before the step, which only exists until the step is finished.
+    """
+    if step.undo is None:
+        return True
+    if step.sql is None:
+        return False
+    (done,) = parse_script(step.sql)
+    statement = _to_planner_statement(done.statement, step)
+    return all(
+        parsed.target is not None
+        and is_same_table(parsed.target, plan.sql_name)
+        and _can_undo(statement, parsed.statement)
+        for parsed in parse_script(step.undo)
+    )
+
+
+def _can_undo(done: Statement, undo: Statement) -> bool:
+    effect = undo.effect if isinstance(undo, UserStatement) else None
+    if isinstance(done, DropFeature) and isinstance(undo, SetProperties):
+        record = feature_catalog.feature_record(done.feature)
+        enabling = {*record.switches, f"{FEATURE_PREFIX}{done.feature}"}
+        return undo.properties.keys() <= enabling
+    if isinstance(done, DropConstraint):
+        return isinstance(effect, AddConstraint) and effect.name == done.name
+    if isinstance(done, ClusterBy):
+        return isinstance(undo, ClusterBy) or isinstance(effect, ClusterByPaths)
+    if isinstance(done, SetProperties | UnsetProperties):
+        changed = {*(done.properties if isinstance(done, SetProperties) else done.keys)}
+        if isinstance(undo, SetProperties | UnsetProperties):
+            restored = {*(undo.properties if isinstance(undo, SetProperties) else undo.keys)}
+            return restored <= changed
+        return isinstance(undo, DropFeature) and not undo.truncate
+    return False
 
 
 def _to_planner_statement(statement: Statement, step: Step) -> Statement:

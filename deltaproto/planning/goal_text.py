@@ -42,7 +42,10 @@ def approvable_goal(plan: Plan) -> str:
 
 def _upgrade(goal: Mapping[str, Any]) -> Iterator[str]:
     if enabled := goal.get("enable"):
-        yield f"enable {', '.join(enabled)}"
+        modes = {"columnMapping": goal.get("mapping_mode")}
+        yield f"enable {', '.join(f'{n} {modes[n]}' if modes.get(n) else n for n in enabled)}"
+    if columns := goal.get("cluster_by"):
+        yield f"cluster by {', '.join(columns)}"
     if properties := goal.get("set"):
         yield f"set {', '.join(f'{key}={value}' for key, value in properties.items())}"
     if goal.get("isolation") is not None:

@@ -29,6 +29,11 @@ def goal_fields(asked: UpgradeRequest) -> Mapping[str, Any]:
     goal: dict[str, Any] = {"kind": "upgrade"}
     if asked.enable:
         goal["enable"] = [wanted.feature for wanted in asked.enable]
+    for wanted in asked.enable:
+        if wanted.mode is not None:
+            goal["mapping_mode"] = wanted.mode
+        if wanted.columns:
+            goal["cluster_by"] = list(wanted.columns)
     if asked.set:
         goal["set"] = dict(asked.set)
     if asked.to is not None:

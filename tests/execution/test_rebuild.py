@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from deltaproto.errors import UsageError
+from deltaproto.execution.goal_limits import find_unrequested_change
 from deltaproto.execution.journal import Journal
 from deltaproto.execution.plan_file import read_plans
-from deltaproto.execution.rebuild import find_mismatch, find_unrequested_property
+from deltaproto.execution.rebuild import find_mismatch
 from deltaproto.execution.verify import StatementResult, StepVerdict, verify_step
 from deltaproto.planning.checksum import CHECKSUM_FIELD, compute_checksum
 from deltaproto.planning.plan import Plan
@@ -104,7 +105,7 @@ def test_a_plan_as_it_was_made_fits(
     plan = read(planned(cli, table, *words))
     assert plan.steps or words[0] == "--protocol"
     assert find_mismatch(plan) is None
-    assert find_unrequested_property(plan) is None
+    assert find_unrequested_change(plan) is None
     ran = cli("apply", str(Path(table.table).parent / "plan.json"), "--dry-run", "--format", "json")
     (result,) = ran.json["results"]
     assert all(gate["passed"] for gate in result["gates"] if gate["name"] == "plan"), result
@@ -242,16 +243,16 @@ def test_a_plan_that_does_more_than_its_goal_is_refused(
     """Approvals go by the goal, so a plan must not borrow another one's."""
     file = planned(cli, table, *words)
     forge(file, lambda document: document["goal"].clear() or document["goal"].update(goal, text=""))
-    assert said in (find_unrequested_property(read(file)) or "")
+    assert said in (find_unrequested_change(read(file)) or "")
 
 
 def test_a_plan_that_drops_another_feature_than_its_goal_is_refused(cli: Cli, log: Log) -> None:
     both = ["deletionVectors", "vacuumProtocolCheck"]
     log.commit(0, commit_info("CREATE TABLE"), protocol(3, 7, both, both), metadata())
     file = planned(cli, log, "--drop", "vacuumProtocolCheck")
-    assert find_unrequested_property(read(file)) is None
+    assert find_unrequested_change(read(file)) is None
     forge(file, lambda document: document["goal"].update(features=["deletionVectors"]))
-    assert "drops vacuumProtocolCheck" in (find_unrequested_property(read(file)) or "")
+    assert "drops vacuumProtocolCheck" in (find_unrequested_change(read(file)) or "")
 
 
 def test_a_statement_that_leads_elsewhere_than_the_plan_says_is_refused(
@@ -261,7 +262,7 @@ def test_a_statement_that_leads_elsewhere_than_the_plan_says_is_refused(
     file = planned(cli, table, "--set", "a=b")
     name = f"delta.`{table.table}`"
     text = f"ALTER TABLE {name} SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')"
-    forge(file, step(sql=text))
+    forge(file, step(sql=text, undo=None))
     assert find_mismatch(read(file)) is None
     ran = cli("apply", str(file), "--yes", "--format", "json")
     gates = {gate["name"]: gate for gate in ran.json["results"][0]["gates"]}

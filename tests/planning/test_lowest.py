@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deltaproto.clients.catalog import Catalogue
+from deltaproto.clients.model import Access
 from deltaproto.clients.requirements import TableRequirements
 from deltaproto.clients.verdict import Verdict
 from deltaproto.plan_inputs.client_scope import newest_clients
@@ -78,6 +79,21 @@ def test_the_lowest_protocol_for_a_client_drops_what_it_needs_and_what_nothing_u
     assert plan.goal["clients"] == [{"client": "trino@430", "access": ["read", "append"]}]
     assert all(c.after is Verdict.OK for c in plan.clients)
     assert "vacuumProtocolCheck" not in plan.protocol_after.supported
+
+
+def test_a_client_may_need_a_drop_that_raises_the_versions() -> None:
+    """The kept history adds checkpointProtection, and with it writer version 7."""
+    polars = use("polars@1.39.0")._replace(access=(Access.READ,))
+    plan = plan_downgrade(
+        table_of(Protocol(2, 5))._replace(clients=(TableClient(polars.candidate, polars.access),)),
+        DowngradeRequest(lowest=True, clients=(polars,), history=HistoryChoice.KEEP),
+    )
+    assert not plan.blocked
+    assert (plan.protocol_after.min_reader_version, plan.protocol_after.min_writer_version) == (
+        1,
+        7,
+    )
+    assert all(c.after is Verdict.OK for c in plan.clients)
 
 
 def test_a_client_that_cannot_be_let_in_blocks_the_lowest_protocol() -> None:

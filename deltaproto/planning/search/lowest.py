@@ -98,7 +98,8 @@ def find_lowest_goal(
     task = SearchTask(
         given.table, FeaturesAbsent(frozenset()), given.engine, history=history, can=can
     )
-    before = _evaluate_drops(given, task, DropSelection(off=needed.off))
+    # The clients of the goal may need a drop that raises the versions.
+    before = _evaluate_drops(given, task, needed)
     found = {
         result.protocol: result
         for gone in dict.fromkeys(_drop_sets(given.table.protocol, frozenset(allowed), history))
@@ -106,8 +107,7 @@ def find_lowest_goal(
         for result in (_evaluate_drops(given, task, DropSelection(gone, needed.off - gone)),)
         if not is_higher(before.versions, result.versions)
     }
-    if not needed.gone:
-        found.setdefault(before.protocol, before)
+    found.setdefault(before.protocol, before)
     harmless = [each for each in found.values() if not each.losers] or [*found.values()]
     best = min(harmless, key=_rank)
     others = [each for each in found.values() if each is not best and _is_alternative(each, best)]

@@ -1,0 +1,292 @@
+"""Check that a plan changes nothing that its goal does not ask for. Pure.
+
+Approvals name a plan's goal, so an edited plan must not do more than the goal that it shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from deltaproto.clients.catalog import Catalogue
+from deltaproto.clients.model import Access
+from deltaproto.clients.requirements import TableRequirements
+from deltaproto.errors import UsageError
+from deltaproto.execution.needed_changes import NeededChanges
+from deltaproto.planning.ddl.parse import parse_script
+from deltaproto.planning.ddl.table_statements import ClusterByPaths
+from deltaproto.planning.ddl.user_statement import UserStatement
+from deltaproto.planning.enable import (
+    DISABLEABLE_FEATURES,
+    DISABLING_PROPERTIES,
+)
+from deltaproto.planning.plan import Plan, Step
+from deltaproto.planning.predict.properties import normalize_properties
+from deltaproto.planning.predict.table import MIN_READER_VERSION, MIN_WRITER_VERSION, Table
+from deltaproto.planning.predict.validation import FEATURE_PREFIX, versions_for_mapping
+from deltaproto.planning.search.goals import (
+    ClientAccess,
+    ClientsSupported,
+    Goal,
+    VersionsAtMost,
+)
+from deltaproto.planning.search.lowest import find_unused, is_higher, protocol_versions
+from deltaproto.planning.search.search import HistoryChoice
+from deltaproto.planning.statement import Action, DropFeature, SetProperties, UnsetProperties
+from deltaproto.protocol import feature_catalog
+from deltaproto.protocol.feature import PropertyIs, RequirementKind
+from deltaproto.protocol.feature_catalog import CHECKPOINT_PROTECTION
+from deltaproto.protocol.isolation import ISOLATION_PROPERTY
+from deltaproto.protocol.layers import FeatureState
+from deltaproto.protocol.protocol import Protocol
+from deltaproto.sql.quoting import split_name
+
+_CONFLICTING = (RequirementKind.NOT_ENABLED, RequirementKind.NOT_SUPPORTED)
+_MAPPING_MODE = "delta.columnmapping.mode"
+_VERSION_KEYS = {key.lower(): key for key in (MIN_READER_VERSION, MIN_WRITER_VERSION)}
+
+
+class TableUse(NamedTuple):
+    """How a table uses its features now, and the clients that a goal can name."""
+
+    states: tuple[FeatureState, ...]
+    needs: TableRequirements
+    catalog: Catalogue
+
+
+class _Limits(NamedTuple):
+    """The most that a goal asks for."""
+
+    drops: frozenset[str] = frozenset()
+    disables: frozenset[str] = frozenset()
+    """features that may be disabled without a drop"""
+    adds: frozenset[str] = frozenset()
+    """features that may be added by name"""
+    properties: Mapping[str, frozenset[str]] = {}
+    """permitted values of properties; all in lower case"""
+    clustering: tuple[tuple[str, ...], ...] | None = None
+    pair: bool = False
+    """True if a downgrade may set versions, which removes the feature lists"""
+
+
+def find_unrequested_change(
+    plan: Plan, use: TableUse | None = None, left: Sequence[Step] | None = None
+) -> str | None:
+    """Describe the first change that the plan's goal does not ask for; None if there is none.
+
+    Undo plans have no goal of their own: see `find_unrelated_undo`.
+
+    Args:
+        use: None: unknown, so only the protocol shows what the goal needs.
+        left: the remaining steps; None: all of them.
+    """
+    if "undo" in plan.goal:
+        return None
+    steps = plan.steps if left is None else left
+    if _raises_versions(plan):
+        return f"it raises the versions to {plan.protocol_after}, which is not part of its goal"
+    try:
+        upgrades = plan.command == "plan-upgrade"
+        limits = _upgrade_limits(plan) if upgrades else _downgrade_limits(plan, use, steps)
+    except UsageError as error:
+        return f"a client of its goal is unknown: {error.message}"
+    asked = requested_statements(plan)
+    found = ((s, _find_excess(plan, s, limits)) for s in steps if s.sql not in asked)
+    return next((f"{s.id} {why}, which is not part of its goal" for s, why in found if why), None)
+
+
+def find_unrelated_undo(undo: Plan, original: Plan, original_id: str) -> str | None:
+    """Describe the first part of an undo plan that does not undo the original plan."""
+    if undo.goal.get("undo") != original_id:
+        return f"it is not the undo plan of {original_id}"
+    if (undo.sql_name, undo.location) != (original.sql_name, original.location):
+        return f"it changes {undo.sql_name}, not {original.sql_name}"
+    known = {
+        parsed.statement.sql(undo.sql_name)
+        for step in original.steps
+        for parsed in parse_script(step.undo or "")
+    }
+    other = (step.id for step in undo.steps if step.sql is not None and step.sql not in known)
+    return next((f"{name} does not undo a step of {original_id}" for name in other), None)
+
+
+def requested_statements(plan: Plan) -> frozenset[str]:
+    """Return the user's statements in the plan's goal."""
+    found = (parsed for text in plan.goal.get("sql") or () for parsed in parse_script(text))
+    return frozenset(parsed.statement.sql(plan.sql_name) or "" for parsed in found)
+
+
+def _raises_versions(plan: Plan) -> bool:
+    """Return True if the result of `--lowest` is higher than the table was."""
+    versions = map(protocol_versions, (plan.protocol_before, plan.protocol_after))
+    return plan.goal["kind"] == "lowest" and not plan.goal.get("clients") and is_higher(*versions)
+
+
+def _find_excess(plan: Plan, step: Step, limits: _Limits) -> str | None:
+    """Describe what a step does beyond the limits; None for nothing."""
+    if step.action is Action.SQL:
+        return "runs another statement"
+    if step.action is Action.DROP_CONSTRAINT:
+        permitted = "checkConstraints" in limits.drops | limits.disables
+        return None if permitted else "drops a constraint"
+    if step.action is Action.REORG:
+        return None if "deletionVectors" in limits.disables else "rewrites files"
+    for parsed in parse_script(step.sql or ""):
+        statement = parsed.statement
+        if isinstance(statement, DropFeature):
+            return _find_drop_excess(plan, statement, limits)
+        if isinstance(statement, UnsetProperties):
+            return f"removes {', '.join(statement.keys)}"
+        if isinstance(statement, SetProperties):
+            return _find_property_excess(plan, step, statement.properties, limits)
+        if isinstance(statement, UserStatement) and isinstance(statement.effect, ClusterByPaths):
+            return _find_clustering_excess(plan, step, statement.effect.paths, limits)
+    return None
+
+
+def _find_drop_excess(plan: Plan, statement: DropFeature, limits: _Limits) -> str | None:
+    if statement.feature not in limits.drops:
+        return f"drops {statement.feature}"
+    keeps = plan.goal.get("history") == HistoryChoice.KEEP
+    return "deletes history" if statement.truncate and keeps else None
+
+
+def _find_property_excess(
+    plan: Plan, step: Step, properties: Mapping[str, str], limits: _Limits
+) -> str | None:
+    versions = {key: value for key, value in properties.items() if key.lower() in _VERSION_KEYS}
+    mapped = any(key.lower() == _MAPPING_MODE for key in properties)
+    implied = mapped and not plan.engine.normalises
+    needed = versions_for_mapping(Table(step.protocol_before), {}) if implied else {}
+    for key, value in properties.items():
+        lower = key.lower()
+        permitted = value.lower() in limits.properties.get(lower, ())
+        if lower.startswith(FEATURE_PREFIX):
+            permitted = permitted or key[len(FEATURE_PREFIX) :] in limits.adds
+        elif lower in _VERSION_KEYS:
+            permitted = permitted or limits.pair or needed.get(_VERSION_KEYS[lower]) == value
+        if not permitted:
+            return (
+                f"sets {key} to {value}"
+                if lower not in _VERSION_KEYS
+                else (f"sets the versions {', '.join(versions.values())}")
+            )
+    return None
+
+
+def _find_clustering_excess(
+    plan: Plan, step: Step, paths: Sequence[tuple[str, ...]], limits: _Limits
+) -> str | None:
+    if tuple(paths) == limits.clustering:
+        return None
+    if not paths:
+        # Dropping column mapping would leave physical names in the clustering columns.
+        permitted = {"clustering", "columnMapping"} & (limits.drops | limits.disables)
+        return None if permitted else "removes the clustering"
+    none = (s for s in plan.steps if s.action is Action.CLUSTER_BY and s is not step)
+    restores = any(each.undo == step.sql for each in none)
+    return None if restores and plan.command != "plan-upgrade" else "changes the clustering"
+
+
+def _upgrade_limits(plan: Plan) -> _Limits:
+    goal = plan.goal
+    wanted = frozenset(goal.get("enable") or ())
+    chosen = {"columnMapping": goal["mapping_mode"]} if goal.get("mapping_mode") else {}
+    permitted: dict[str, set[str]] = {}
+    requested = normalize_properties(goal.get("set") or {})
+    for key, value in requested.items():
+        permitted.setdefault(key.lower(), set()).add(value.lower())
+    if goal.get("isolation") is not None:
+        permitted.setdefault(ISOLATION_PROPERTY.lower(), set()).add(str(goal["isolation"]).lower())
+    if (pair := goal.get("to")) is not None:
+        for key, version in zip(_VERSION_KEYS, (pair["reader"], pair["writer"]), strict=True):
+            permitted.setdefault(key, set()).add(str(version))
+    disables: set[str] = set()
+    for name in feature_catalog.with_required_features(wanted):
+        record = feature_catalog.find_feature(name)
+        if record is None:
+            continue
+        if isinstance(rule := record.enablement, PropertyIs):
+            value = str(chosen.get(name, rule.values[0])).lower()
+            permitted.setdefault(rule.key.lower(), set()).add(value)
+        if name in wanted:
+            disables |= {each.feature for each in record.requires if each.need in _CONFLICTING}
+    disables &= DISABLEABLE_FEATURES
+    for name in disables & DISABLING_PROPERTIES.keys():
+        key, value = DISABLING_PROPERTIES[name]
+        permitted.setdefault(key.lower(), set()).add(value)
+    switched = {key.lower() for key in requested}
+    adds = {
+        *wanted,
+        *(k[len(FEATURE_PREFIX) :] for k in requested if k.lower().startswith(FEATURE_PREFIX)),
+        *(
+            record.name
+            for record in feature_catalog.all_features()
+            if any(key.lower() in switched for key in record.switches)
+        ),
+    }
+    columns = goal.get("cluster_by")
+    return _Limits(
+        disables=frozenset(disables),
+        adds=feature_catalog.with_required_features(adds),
+        properties={key: frozenset(values) for key, values in permitted.items()},
+        clustering=None if columns is None else tuple(tuple(split_name(c)) for c in columns),
+    )
+
+
+def _downgrade_limits(plan: Plan, use: TableUse | None, steps: Sequence[Step]) -> _Limits:
+    goal = plan.goal
+    now = steps[0].protocol_before if steps else plan.protocol_after
+    residue = set() if goal.get("history") == HistoryChoice.KEEP else {CHECKPOINT_PROTECTION}
+    drops: set[str] = set()
+    needed = NeededChanges(plan, steps)
+    match goal["kind"]:
+        case "drop":
+            drops = _with_dependents(goal["features"], now)
+            residue = {CHECKPOINT_PROTECTION}
+        case "lowest":
+            drops = set(now.supported)
+            if goal["include_enabled"] is not True and use is not None:
+                drops = find_unused(use.states)
+            drops |= needed.drops(_clients_goal(plan, use))
+        case "to":
+            drops = needed.drops(VersionsAtMost(int(goal["reader"]), int(goal["writer"])))
+        case _:
+            drops = needed.drops(_clients_goal(plan, use))
+    disables = needed.disables(_clients_goal(plan, use)) if goal.get("clients") else set()
+    settings = [DISABLING_PROPERTIES[n] for n in disables & DISABLING_PROPERTIES.keys()]
+    return _Limits(
+        frozenset(drops | residue),
+        frozenset(disables),
+        properties={key.lower(): frozenset({value}) for key, value in settings},
+        pair=goal["kind"] != "drop" and needed.pair_helps(),
+    )
+
+
+def _clients_goal(plan: Plan, use: TableUse | None) -> Goal | None:
+    """Return the goal for the clients that the plan names; None without a table to judge them by.
+
+    Raises:
+        UsageError: for an unknown client.
+    """
+    if use is None:
+        return None
+    uses = (
+        ClientAccess(
+            use.catalog.resolve(str(each["client"])), tuple(Access(a) for a in each["access"])
+        )
+        for each in plan.goal.get("clients") or ()
+    )
+    return ClientsSupported(tuple(uses), use.needs)
+
+
+def _with_dependents(names: Iterable[str], protocol: Protocol) -> set[str]:
+    """Return the features, and those that require them."""
+    found: set[str] = set()
+    pending = list(names)
+    while pending:
+        name = pending.pop()
+        if name not in found:
+            found.add(name)
+            pending += feature_catalog.find_dependents(name, protocol.supported)
+    return found

@@ -1,0 +1,118 @@
+"""The changes of a downgrade without which its goal would not be reached. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from deltaproto.planning.ddl.parse import parse_script
+from deltaproto.planning.enable import DISABLING_PROPERTIES, is_kept_disabled
+from deltaproto.planning.plan import Plan, Step
+from deltaproto.planning.predict.table import MIN_READER_VERSION, MIN_WRITER_VERSION, Table
+from deltaproto.planning.search.droppable import DroppableFeatures
+from deltaproto.planning.search.goals import ClientsSupported, EndState, Goal, VersionsAtMost
+from deltaproto.planning.search.lowest import is_higher, protocol_versions
+from deltaproto.planning.search.route import DropSelection
+from deltaproto.planning.search.search import SearchTask, predict_end_state
+from deltaproto.planning.statement import Action, DropFeature, SetProperties
+from deltaproto.protocol import feature_catalog
+from deltaproto.protocol.feature_catalog import CHECKPOINT_PROTECTION
+
+_VERSION_KEYS = (MIN_READER_VERSION.lower(), MIN_WRITER_VERSION.lower())
+
+
+class NeededChanges:
+    """The changes of the remaining steps without which a goal would not be reached.
+
+    The search keeps every feature that it can, so each change of an honest plan is needed.
+    """
+
+    def __init__(self, plan: Plan, steps: Sequence[Step]) -> None:
+        before = steps[0].protocol_before if steps else plan.protocol_after
+        self._supported = before.supported
+        self._task = SearchTask(
+            Table(before), VersionsAtMost(3, 7), plan.engine, can=DroppableFeatures((), {})
+        )
+        self._leaves_protection = any(map(_is_fast_protected_drop, steps))
+        self._choice = DropSelection(
+            frozenset(s.feature for s in steps if s.action is Action.DROP and s.feature),
+            frozenset(_find_disabled(steps)),
+            next((_read_pair(s) for s in steps if s.action is Action.RAISE), None),
+        )
+
+    def drops(self, goal: Goal | None) -> set[str]:
+        """Return the features that must be dropped; all that are, if the goal is unknown."""
+        gone = self._choice.gone
+        if goal is None:
+            return set(gone)
+        found: set[str] = set()
+        if not goal.reached(self._predict(self._choice)):
+            return found
+        for name in gone:
+            kept = gone - feature_catalog.with_required_features({name})
+            if not self._reached(goal, name, self._choice._replace(gone=kept)):
+                found.add(name)
+        return found
+
+    def disables(self, goal: Goal | None) -> set[str]:
+        """Return the features that must be disabled; all that are, if the goal is unknown."""
+        off = self._choice.off
+        if goal is None:
+            return set(off)
+        found = set()
+        for name in off:
+            on = self._choice._replace(off=off - {name})
+            if is_kept_disabled(name, off) or not self._reached(goal, name, on):
+                found.add(name)
+        return found
+
+    def pair_helps(self) -> bool:
+        """Return True if the versions that the plan sets lower the protocol."""
+        with_pair = self._predict(self._choice).protocol
+        without = self._predict(self._choice._replace(pair=None)).protocol
+        return is_higher(protocol_versions(with_pair), protocol_versions(without))
+
+    def _reached(self, goal: Goal, kept: str, choice: DropSelection) -> bool:
+        """Return True if the goal is reached while `kept` stays in use."""
+        if isinstance(goal, ClientsSupported) and kept in self._supported:
+            needs, one = goal.needs, frozenset({kept})
+            goal = goal._replace(
+                needs=needs._replace(
+                    used=needs.used | one, unused=needs.unused - one, absent=needs.absent - one
+                )
+            )
+        return goal.reached(self._predict(choice))
+
+    def _predict(self, choice: DropSelection) -> EndState:
+        left = self._leaves_protection and CHECKPOINT_PROTECTION not in choice.gone
+        return predict_end_state(self._task, choice, left=left)
+
+
+def _is_fast_protected_drop(step: Step) -> bool:
+    """Return True for a drop that keeps history, which checkpointProtection then protects."""
+    return any(
+        isinstance(drop := parsed.statement, DropFeature)
+        and not drop.truncate
+        and feature_catalog.feature_record(drop.feature).drop.protects_history
+        for parsed in parse_script(step.sql or "")
+    )
+
+
+def _find_disabled(steps: Iterable[Step]) -> Iterator[str]:
+    """Yield the features that steps disable without a drop."""
+    dropped = {step.feature for step in steps if step.action is Action.DROP}
+    for step in steps:
+        name = step.feature
+        if step.action is Action.SET and name in DISABLING_PROPERTIES:
+            yield name
+        elif step.action in (Action.DROP_CONSTRAINT, Action.CLUSTER_BY) and name not in dropped:
+            yield str(name)
+
+
+def _read_pair(step: Step) -> tuple[int, int] | None:
+    for parsed in parse_script(step.sql or ""):
+        if isinstance(parsed.statement, SetProperties):
+            values = {key.lower(): value for key, value in parsed.statement.properties.items()}
+            found = [values.get(key, "") for key in _VERSION_KEYS]
+            if all(value.isdecimal() and len(value) == 1 for value in found):
+                return int(found[0]), int(found[1])
+    return None
