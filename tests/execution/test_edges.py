@@ -124,6 +124,17 @@ class TestAudit:
         return StatementResult()
 
 
+@pytest.mark.parametrize("retries", [0, 1, 3])
+def test_a_step_that_always_conflicts_is_tried_once_more_than_its_retries(
+    retries: int, cli: Cli, file: str, runner: FakeRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    conflict = StatementResult("DELTA_METADATA_CHANGED", "changed")
+    monkeypatch.setattr(runner, "run", lambda *_: conflict)
+    monkeypatch.setattr("deltaproto.execution.executor._BACKOFF_SECONDS", 0.0)
+    code, result = apply(cli, file, "--retries", str(retries))
+    assert (code, result["steps"][0]["attempts"]) == (5, retries + 1)
+
+
 @pytest.mark.parametrize("option", ["--journal", "--audit"])
 def test_a_dry_run_finds_that_records_cannot_be_written(
     option: str, cli: Cli, file: str, runner: FakeRunner, tmp_path: Path
