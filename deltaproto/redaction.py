@@ -14,7 +14,10 @@ _KEY = rf"(?i)({_NAMES})"
 _CLOUDS = ("AWS_", "AZURE_", "GOOGLE_", "DATABRICKS_")
 # Their values are file names and addresses, which errors should show.
 _PLACES = r"(?i)(?:_(?:file|path|uri|url)|application_credentials|^aws_profile)$"
-_USERINFO = r"(?i)(\b[a-z][a-z0-9+.-]{0,30}://)(?:[^/@\s:]*?(?::|%(?:25)*3A)[^/@\s]+|\*\*\*)@"
+_USERINFO = (
+    r"(?i)(\b[a-z][a-z0-9+.-]{0,30}:[/\\]{2,4})"
+    r"(?:[^/\\@\s:]*?\s?(?::|%(?:25)*3A)[^/@\s]+|\*\*\*)@"
+)
 # A token alone, in schemes without user names; in abfss: this part is the container.
 _LOGIN = r"(?i)(\b(?:https?|wss?|ftps?|jdbc:[a-z0-9:+.-]{1,60})://)[^/@\s:?#]+@"
 # A secret key may contain slashes.
@@ -32,13 +35,17 @@ _SCHEME = r"(?:delta\.`)?[A-Za-z][\w+.-]{1,30}:"
 _CONNECTION = (
     r"(?i)((?:^|[;?&`\s'\"])(?:AccountKey|SharedAccessKey|SharedAccessSignature)=)[^;&\s'\"`]+"
 )
+# Blanks around a name; some clients ignore them.
+_BLANKS = r"(?:[\s+]|%(?:25)*(?:20|09|0A|0D))*"
 _SIGNED = (
-    r"(?i)((?:[?&;#]|%(?:25)*(?:3F|26|3B|23))(?:sig|signature|sas|token|auth|authorization|"
-    r"key|code|jwt|pass|pw|"
+    rf"(?i)((?:[?&;#]|%(?:25)*(?:3F|26|3B|23)){_BLANKS}"
+    r"(?:sig|signature|sas|token|auth|authorization|"
+    r"key|code|jwt|pass|pw|bearer|assertion|client_assertion|"
     r"[a-z][\w-]{0,40}(?:token|passw(?:or)?d|pwd|passphrase|secret|credential|signature|"
     r"pvt[_-]?key)|[a-z]{0,20}[_-]?(?:token|passw(?:or)?d|pwd|passphrase|secret|credential|"
     r"access[_-]?key(?:[_-]?id)?|account[_-]?key|secret[_-]?key|private[_-]?key|api[_-]?key)|"
-    r"x-amz-[a-z-]+|x-goog-[a-z-]+|awsaccesskeyid|googleaccessid|se|sp|skoid)(?:=|%(?:25)*3D))"
+    r"x-amz-[a-z-]+|x-goog-[a-z-]+|awsaccesskeyid|googleaccessid|se|sp|skoid)"
+    rf"{_BLANKS}(?:=|%(?:25)*3D){_BLANKS})"
     r"[^&\s'\"`;]+"
 )
 # The text before a match is bounded, as engine messages may be long: otherwise each letter of
@@ -68,6 +75,10 @@ _PATTERNS = (
         rf"\1{HIDDEN}",
     ),
 )
+_ESCAPES = r"(?i)\\+(?:u(?:00ad|20[0-6][0-9a-f]|feff)|xad)"
+"""characters without width, as Python and JSON write them"""
+_BLANK_ESCAPES = r"\\+[tnr]"
+_LOCAL = ("file:", "delta.`file:")
 _SHORTEST = 4
 _ENCODED_ADDRESS = r"\b[A-Za-z][\w+.-]{1,30}://[^\s'\"`]*%[^\s'\"`]*"
 _ENCODED = 3
@@ -97,6 +108,15 @@ class Redactor:
 
 def redact_addresses_in(text: str) -> str:
     """Return a text, such as SQL, with the credentials removed from addresses in it."""
+    shown = _redact_addresses(text)
+    if shown.isascii() and "\\" not in shown:
+        return shown
+    plain = _without_invisible(shown)
+    found = _redact_addresses(plain)
+    return found if found != plain else shown
+
+
+def _redact_addresses(text: str) -> str:
     for pattern, replacement in _IN_ADDRESSES:
         text = re.sub(pattern, replacement, text)
     return (
@@ -104,6 +124,14 @@ def redact_addresses_in(text: str) -> str:
         if "%" in text
         else text
     )
+
+
+def _without_invisible(text: str) -> str:
+    """Return a text as it looks: without characters that have no width, and in compatible forms."""
+    import unicodedata
+
+    plain = unicodedata.normalize("NFKC", re.sub(_BLANK_ESCAPES, " ", re.sub(_ESCAPES, "", text)))
+    return "".join(each for each in plain if unicodedata.category(each) != "Cf")
 
 
 def may_have_credentials(address: str) -> bool:
@@ -116,18 +144,21 @@ def redact_address(address: str) -> str:
 
     Local paths are never changed.
     """
-    if not may_have_credentials(address) or address.lower().startswith(("file:", "delta.`file:")):
+    if not may_have_credentials(address) or address.lower().startswith(_LOCAL):
         return address
-    shown = _without_credentials(address)
-    plain = address
-    for _ in range(_ENCODED):
-        if shown != address or "%" not in plain or not (found := re.match(_SCHEME, plain)):
+    shown = plain = _without_credentials(address)
+    for _ in range(_ENCODED + 1):
+        if not plain.isascii() or re.search(r"[\x00-\x20\x7f\\]", plain):
+            plain = re.sub(r"[\s\x00-\x1f\x7f]", "", _without_invisible(plain)).replace("\\", "/")
+        if plain.lower().startswith(_LOCAL) or not (found := re.match(_SCHEME, plain)):
+            return shown
+        if _without_credentials(plain) != plain:
+            return f"{found[0]}//{HIDDEN}@"
+        if "%" not in plain:
             break
         from urllib.parse import unquote
 
         plain = unquote(plain)
-        if _without_credentials(plain) != plain:
-            return f"{found[0]}//{HIDDEN}@"
     return shown
 
 

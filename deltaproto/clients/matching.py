@@ -107,14 +107,13 @@ def _listed_verdicts(
         for name in names
         if name in unchecked or (ANY_UNKNOWN_FEATURE in unchecked and is_unknown_feature(name))
     ]
-    for name in names:
-        if understands_feature(gate, name) or name in gate.unused or name in passing:
-            continue
-        reason = "it does not support {}" + (
-            ", an unknown feature" if is_unknown_feature(name) else ""
-        )
+    handled = gate.features | gate.unused | frozenset(passing)
+    lacking = [name for name in names if name not in handled]
+    for unknown in dict.fromkeys(map(is_unknown_feature, lacking)):
         yield PathVerdict(
-            _refusal_verdict(confidence, nobody_knows=is_unknown_feature(name)), (name,), reason
+            _refusal_verdict(confidence, nobody_knows=unknown),
+            tuple(name for name in lacking if is_unknown_feature(name) is unknown),
+            "it does not support {}" + (", an unknown feature" if unknown else ""),
         )
     yield from _used_refusals([n for n in names if n in gate.unused], table)
     yield from _unchecked_verdicts(passing, table)
@@ -163,12 +162,15 @@ def _mode_verdicts(gate: ProtocolGate, table: TableRequirements) -> Iterator[Pat
 
 def is_unknown_feature(name: str) -> bool:
     """Return True for an unknown feature name."""
-    return feature_catalog.feature_record(name).status is FeatureStatus.UNKNOWN
+    known = feature_catalog.find_feature(name)
+    return known is None or known.status is FeatureStatus.UNKNOWN
 
 
 __all__ = ["NOT_OFFERED", "PathVerdict", "Verdict", "judge_access"]
 
 _OK = PathVerdict(Verdict.OK)
+_MOST_NAMES = 40
+"""names in a reason; no table of a known writer has more features"""
 NOT_OFFERED = "it offers no "
 _APPEND_ONLY = (
     "delta.appendOnly is true: rows may be added, and an UPDATE, DELETE or MERGE that changes or "
@@ -206,6 +208,9 @@ def judge_access(each: Range, path: Path, table: TableRequirements, access: Acce
 
 def _join_and(names: Iterable[str]) -> str:
     *others, last = [*names] or [""]
+    if len(others) >= _MOST_NAMES:
+        shown, more = others[:_MOST_NAMES], len(others) + 1 - _MOST_NAMES
+        return f"{', '.join(shown)} and {more} more"
     return f"{', '.join(others)} and {last}" if others else last
 
 

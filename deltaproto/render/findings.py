@@ -11,6 +11,9 @@ from deltaproto.policy.finding import Finding, Severity, Suppression
 from deltaproto.policy.rule import Rule
 from deltaproto.render.document.blocks import FindingLine, FindingList, Tone
 
+_MOST_FINDINGS = 500
+"""findings of one table that people are shown"""
+_SEVERITIES = tuple(Severity)
 RulePage = tuple[Rule, str]
 """a rule and its page, as `find_rule` returns them"""
 
@@ -60,7 +63,15 @@ def problem_block(error: TableError | None, *, complete: bool) -> FindingList | 
 
 
 def finding_block(findings: Iterable[Finding]) -> FindingList:
-    """Return a table's findings as one block; findings in the baseline are marked as known."""
+    """Return a table's findings as one block; findings in the baseline are marked as known.
+
+    Of very many findings, the most severe are shown, and the others are counted.
+    """
+    every = list(findings)
+    shown = every
+    if len(every) > _MOST_FINDINGS:
+        shown = sorted(every, key=lambda each: _SEVERITIES.index(each.severity))[:_MOST_FINDINGS]
+    more = [_count_more(len(every) - len(shown))] if len(shown) < len(every) else []
     return FindingList(
         [
             FindingLine(
@@ -71,9 +82,15 @@ def finding_block(findings: Iterable[Finding]) -> FindingList:
                 each.hint,
                 each.evidence or "",
             )
-            for each in findings
+            for each in shown
         ]
+        + more
     )
+
+
+def _count_more(count: int) -> FindingLine:
+    text = f"and {count:,} more findings of this table; --format json has all of them"
+    return FindingLine(Tone.NOTE, "note", "", text, "")
 
 
 def _problem(error: TableError | None, *, complete: bool) -> Problem | None:

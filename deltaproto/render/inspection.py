@@ -33,7 +33,10 @@ from deltaproto.render.document.blocks import (
 from deltaproto.render.document.render import BlockWriter, document_text
 from deltaproto.render.findings import finding_block, problem_block
 from deltaproto.render.interface import NOTICES, PageFormat, json_text
+from deltaproto.render.terminal import truncate_list
 
+_MOST_FEATURES = 200
+"""features of one table that people are shown; no known writer lists that many"""
 _FEATURES = ("Feature", "Needed by", "How", "Enabled", "Present", "Droppable")
 _SHORT_FEATURES = ("Feature", "For", "How", "On", "In use", "Drop")
 _READERS = ("Reader", "Version", "Protocol", "Features or reason")
@@ -177,13 +180,15 @@ def _features(states: Sequence[FeatureState]) -> TableBlock:
             (words.YES_NO[state.present],),
             (words.droppable(state.feature, state.kept_by),),
         ]
-        for state in states
+        for state in states[:_MOST_FEATURES]
     ]
     return TableBlock(_FEATURES, rows, short=_SHORT_FEATURES)
 
 
 def _notes(result: Inspection) -> Iterator[str]:
     states = result.subject.features
+    if (more := len(states) - _MOST_FEATURES) > 0:
+        yield f"and {more:,} more features; --format json has all of them"
     for state in states:
         if state.required_by:
             yield f"{state.name} is required by {', '.join(state.required_by)}"
@@ -207,7 +212,7 @@ def _readers(answers: Mapping[ReaderName, TableState | TableError]) -> TableBloc
             rows.append((name, "", str(answer.code), answer.message))
             continue
         protocol = answer.protocol
-        listed = ", ".join(sorted(protocol.listed)) or "no lists"
+        listed = truncate_list(sorted(protocol.listed), _MOST_FEATURES) or "no lists"
         same = shown is not None and shown.listed == protocol.listed
         features = "the same features" if same else listed
         rows.append((name, str(answer.version), str(protocol), features))

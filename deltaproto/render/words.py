@@ -13,11 +13,13 @@ from deltaproto.protocol.feature import Feature, FeatureStatus
 from deltaproto.protocol.isolation import Isolation, WriterEngine
 from deltaproto.protocol.layers import FeatureState
 from deltaproto.protocol.protocol import Protocol
+from deltaproto.render.terminal import truncate_list
 
 DROP_MARKS = {
     " R": "R = dropping it rewrites data files",
     " H": "H = dropping it adds checkpointProtection or truncates history",
 }
+_MOST_NAMES = 12
 YES_NO = {True: "yes", False: "no", None: "?"}
 
 
@@ -86,7 +88,9 @@ def at_least(found: Iterable[Usability], access: Access) -> str:
         if each.access is not access:
             continue
         if last.verdict is not Verdict.OK:
-            because = f" because of {', '.join(last.because)}" if last.because else ""
+            because = (
+                f" because of {truncate_list(last.because, _MOST_NAMES)}" if last.because else ""
+            )
             never.append(f"not the newest {name} ({last.verdict}{because})")
         elif each.since is None:
             every.append(f"any known {name}")

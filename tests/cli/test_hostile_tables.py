@@ -121,6 +121,26 @@ def test_a_scan_has_a_row_for_each(cli: Cli, hostile: dict[str, str], parallel: 
     assert ran.json["tables"] + ran.json["errors"] == len(hostile)
 
 
+@pytest.mark.parametrize("format_", ["text", "markdown", "html"])
+def test_what_people_read_stays_bounded(format_: str, cli: Cli, log: Log) -> None:
+    """The rest is counted, and JSON has all of it."""
+    names = [f"strange-{number:04d}" for number in range(3000)]
+    log.commit(0, commit_info(), protocol(3, 7, names, names), metadata())
+    shown = cli("inspect", log.table, "--format", format_).out
+    assert len(shown) < 300_000
+    assert "and 2,800 more features; --format json has all of them" in shown
+    assert "more findings of this table" in shown
+    (table,) = cli("inspect", log.table, "--format", "json").json["tables"]
+    assert len(table["features"]) == len(names)
+    checked = cli("check", log.table, "--client", "trino@476", "--format", "text")
+    assert checked.code == 1
+    assert len(checked.out) < 200_000
+    assert "1 error" in checked.out
+    verdicts = cli("check", log.table, "--client", "trino@476", "--format", "json").json["verdicts"]
+    assert "and 2960 more, an unknown feature" in verdicts[0]["reason"]
+    assert len(verdicts[0]["because"]) == len(names)
+
+
 def test_history_ends_for_each(cli: Cli, hostile: dict[str, str]) -> None:
     with collect_failures() as failures:
         for kind, table in hostile.items():

@@ -50,6 +50,18 @@ ADDRESSES = (
     f"jdbc:bigquery://host;OAuthType=0;OAuthPvtKey={CANARY}",
     f"cos://lake/t?q-sign-algorithm=sha1&q-signature={CANARY}",
     f"BlobEndpoint=https://a.blob.core.windows.net/;SharedAccessSignature=sv=1&sig={CANARY}",
+    f"abfss://c@a.dfs.core.windows.net/t?sv=1&sig ={CANARY}",
+    f"abfss://c@a.dfs.core.windows.net/t?sv=1&sig\u200b={CANARY}",
+    f"gs://lake/t?access_token%20=%20{CANARY}",
+    f"az://c/t?s\u00adi\u2060g={CANARY}",
+    f"az://c/t?sig\uff1d{CANARY}",
+    f"az://c/t?sv=1&sig=first&s%69g={CANARY}",
+    f"s3://lake/t#\tSIG+={CANARY}",
+    f"s3://me\u200b:{CANARY}@lake/t",
+    f"https://me :{CANARY}@host/t",
+    f"\u200bhttps://me:{CANARY}@host/t",
+    f"https:\\\\me:{CANARY}@host\\t",
+    f"https://host/t?client_assertion={CANARY}",
     f"DefaultEndpointsProtocol=https;AccountName=a;AccountKey={CANARY};EndpointSuffix=x",
 )
 ELSEWHERE = (

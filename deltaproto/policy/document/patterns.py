@@ -18,6 +18,8 @@ EVERYTHING = ("*", "**")
 _SAME_STORE = {"s3a": "s3", "s3n": "s3", "abfs": "abfss"}
 _PART = "\0"
 _ESCAPE = r"%[0-9A-Fa-f]{2}"
+# Alternatives, extended globs such as +(a), a variable as a folder, and regular expressions.
+_ELSEWHERE = r"\||[?*+@]\(|(?<![^/])\$[A-Za-z_]\w*(?![^/])|^\^|(?<=/)\.\*+(?![^/])"
 
 
 def matches_table(pattern: str, table: str, location: str | None) -> bool:
@@ -94,6 +96,8 @@ def _unsupported(pattern: str) -> str | None:
     quoted = pattern if "/" in pattern else re.sub(r"`(?:[^`]|``)*`", "", pattern)
     if found := re.search(r"[{}\[\]\\]|^[~!]", quoted):
         return {"\\": "a backslash", "~": "~", "!": "!"}.get(found[0], found[0])
+    if found := re.search(_ELSEWHERE, quoted):
+        return found[0]
     if "//" in re.sub(r"^[A-Za-z][A-Za-z0-9+.-]*://+", "", quoted):
         return "//"
     if not quoted.lower().startswith("file:") and (escape := re.search(_ESCAPE, quoted)):

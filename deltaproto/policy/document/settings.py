@@ -48,7 +48,8 @@ def parse_pattern(node: Node) -> str:
     if problem:
         raise Fault(
             f"{quote_short(read)} can never match: {problem}",
-            "write a pattern such as main.sales.*, gold/** or s3://bucket/gold/**",
+            "write a pattern such as main.sales.*, gold/** or s3://bucket/gold/**; ? matches any "
+            "character, also one that a pattern cannot contain",
             node.position,
         )
     return read

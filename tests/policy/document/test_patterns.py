@@ -179,7 +179,10 @@ class TestProblem:
             ("ord[e]rs", "[ is"), ("~/gold/**", "~ is"), ("!gold/**", "! is"),
             ("gold//orders", "// is"), ("/data//gold/**", "// is"), ("s3://b//x", "// is"),
             ("/data/a%20b/**", "%20"), ("s3://b/a%2Fb", "%2F"), ("gold\\orders", "a backslash"),
-            ("C:\\gold", "a backslash"),
+            ("C:\\gold", "a backslash"), ("$HOME/x", "$HOME is"), ("/data/$env/**", "$env is"),
+            ("a|b/c", "| is"), ("main.(a|b).t", "| is"), ("+(a)", "+( is"), ("gold/@(x)", "@( is"),
+            ("/data/*(1)/t", "*( is"), ("^gold/x", "^ is"), ("gold/.*", ".* is"),
+            ("a/.*/t", ".* is"),
         ],
     )  # fmt: skip
     def test_syntax_of_other_tools(self, pattern: str, why: str) -> None:
@@ -198,6 +201,11 @@ class TestProblem:
             "gold/",
             "s3://b/**",
             "`a.b`.c",
+            "`a|b`.c",
+            "/data/_$folder$/t",
+            "a$b/c^d/x(1)/t+1",
+            "main.sales.*",
+            "gold/.hidden",
             "?",
             "file:///a%20b/*",
             "`a{b}`.c",
