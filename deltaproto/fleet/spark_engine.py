@@ -12,15 +12,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from deltaproto.errors import UsageError
 from deltaproto.fleet.discovered import DiscoveredTable
-from deltaproto.fleet.rows_builder import unnest_rows
 from deltaproto.fleet.scan_table import ReadSettings, TableScanner
 from deltaproto.fleet.schemas import (
+    KEYS,
     Inventory,
     columns_ddl,
     inventory_schema,
@@ -100,16 +101,27 @@ class SparkEngine:
         Raises:
             UsageError: when the inventory cannot be written.
         """
-        for name in (Inventory.TABLES, Inventory.FEATURES, Inventory.FINDINGS, Inventory.ERRORS):
-            self._create(name)
-            rows = self._staged().mapInArrow(
-                _unnesting_mapper(name), columns_ddl(inventory_schema(name))
-            )
-            self._append(rows, self._uri(name), self._once(name))
-        self._create(Inventory.SCANS)
+        rows_of = (Inventory.TABLES, Inventory.FEATURES, Inventory.FINDINGS, Inventory.ERRORS)
+        # Each table is a few small jobs and a commit, and mostly waits: for a plan, or a file.
+        with ThreadPoolExecutor(len(rows_of) + 1) as pool:
+            created = pool.submit(self._create, Inventory.SCANS)
+            for done in [created, *(pool.submit(self._publish, name) for name in rows_of)]:
+                done.result()
         row = tuple(scan[column] for column in inventory_schema(Inventory.SCANS).names)
         frame = self._session.createDataFrame([row], columns_ddl(inventory_schema(Inventory.SCANS)))
         self._append(frame, self._uri(Inventory.SCANS), self._once(Inventory.SCANS))
+
+    def _publish(self, name: Inventory) -> None:
+        self._create(name)
+        staged, keys = self._staged(), map(quote_identifier, KEYS)
+        match name:
+            case Inventory.TABLES:
+                rows = staged.where("error IS NULL").select(*inventory_schema(name).names)
+            case Inventory.ERRORS:
+                rows = staged.where("error IS NOT NULL").selectExpr(*keys, "error.*")
+            case _:
+                rows = staged.selectExpr(*keys, f"inline({name})")
+        self._append(rows, self._uri(name), self._once(name))
 
     def clear(self) -> None:
         """Delete the staging, after everything was added to the inventory."""
@@ -214,16 +226,6 @@ def _reading_mapper(
                 yield looker.look([DiscoveredTable(row["table"], row["path"]) for row in rows])
 
     return read
-
-
-def _unnesting_mapper(
-    name: Inventory,
-) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    def unfold(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            yield unnest_rows(batch.cast(staged_schema()), name)
-
-    return unfold
 
 
 def _tally_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -45,6 +46,7 @@ class SparkInventoryQueries(InventoryQueries):
     def scans(self) -> list[PastScan]:
         """Return all scans, oldest first. Raises like `rows`."""
         try:
+            self._open_all()
             return super().scans()
         except Exception as error:
             if "DELTA_" in str(error) or "PATH_NOT_FOUND" in str(error):
@@ -85,6 +87,12 @@ class SparkInventoryQueries(InventoryQueries):
         """Return the result of a query."""
         with without_substitution(self._session) if has_variable(sql) else nullcontext():
             return self._session.sql(sql)
+
+    def _open_all(self) -> None:
+        """Open all tables of the inventory at the same time: each is a few small jobs."""
+        with ThreadPoolExecutor(len(Inventory)) as pool:
+            for opened in [pool.submit(self.name, table) for table in Inventory]:
+                opened.result()
 
     def _require_types(self, name: Inventory) -> None:
         from pyspark.sql.pandas.types import from_arrow_schema
