@@ -178,6 +178,22 @@ def test_v2_checkpoints_go_last_where_another_drop_writes_the_classic_one(
     assert waits == [(max(left.values()) if known else 24) if version == "4.4.0" else 720]
 
 
+def test_the_call_that_only_leaves_a_checkpoint_is_the_shortest() -> None:
+    """A call for deletionVectors would commit tombstones first."""
+    names = frozenset({"deletionVectors", "v2Checkpoint"})
+    table = Table(
+        protocol=Protocol.carrying(names),
+        vectors=False,
+        v2_checkpoint=False,
+        traced=names,
+        aged=frozenset(),
+    )
+    task = SearchTask(table, VersionsAtMost(1, 1), Engine(EngineName.DELTA_SPARK, "4.4.0"), FILES)
+    best = find_solutions(task)[0]
+    assert best.cost == cheapest(task)
+    assert best.moves[0].statement == DropFeature("v2Checkpoint", truncate=True)
+
+
 def test_nothing_is_dropped_only_for_the_checkpoint_that_the_drop_leaves() -> None:
     """Delta refuses to drop columnMapping, and v2Checkpoint could then go without a wait."""
     names = frozenset({"appendOnly", "invariants", "checkConstraints", "changeDataFeed"})

@@ -246,13 +246,12 @@ def _add_drops(
             waits.append(
                 retention_wait(walk.table, TRUNCATION_RETENTION if drop.truncate else LOG_RETENTION)
             )
-    for drop in idle:
+    young = {drop.feature for drop in (*idle, *converted)} & (walk.table.traced or frozenset())
+    if idle and not young <= walk.table.left.keys():
         # A call leaves a checkpoint. Without it, some history never gets old enough.
-        young = {each.feature for each in (drop, *converted)} & (walk.table.traced or frozenset())
-        if not young <= walk.table.left.keys():
-            walk.go(drop)
-        later.append(drop)
-        waits.append(_remaining_wait(drop, walk.table))
+        walk.go(min(idle, key=lambda drop: drop.outcome(walk.table, walk.engine).most))
+    later += idle
+    waits += [_remaining_wait(drop, walk.table) for drop in idle]
     if any(drop.feature == "deletionVectors" for drop in later):
         later += last
     else:
