@@ -54,7 +54,7 @@ def plans(cli: Cli) -> str:
 
 
 SLOW = pytest.mark.slow
-PAGES = {"inspect": (inspection, 42), "history": (timeline, 0), "plan": (plans, 8)}
+PAGES = {"inspect": (inspection, 42), "history": (timeline, 0), "plan": (plans, 6)}
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -273,7 +273,7 @@ class TestScript:
         log.commit(0, protocol(1, 3), metadata())
         ran = cli("plan-downgrade", log.table, "--drop", "checkConstraints", "--script", "sql")
         assert ran.code == 1
-        assert "left out: the statement holds control characters" in ran.out
+        assert "omitted: the statement contains control characters" in ran.out
         assert all(line.startswith("-- ") for line in ran.out.splitlines() if line)
 
 

@@ -126,7 +126,8 @@ class TestShow:
             assert feature["kind"] == row.kind
             assert feature["min_writer_version"] == row.writer
             assert feature["min_reader_version"] == row.reader
-            assert f"| {name} | {row.kind} | {row.reader},{row.writer} |" in markdown
+            needed_by = {"reader-writer": "everyone", "writer": "writers"}[row.kind]
+            assert f"| `{name}` | {needed_by} | {row.reader},{row.writer} |" in markdown
             page = cli("features", name).out
             assert f"{row.kind} feature" in page
             assert f"reader {row.reader}, writer {row.writer}" in page
@@ -152,9 +153,9 @@ class TestShow:
         (row,) = [
             text
             for text in cli("features", "--format", "markdown").out.splitlines()
-            if text.startswith(f"| {name} |")
+            if text.startswith(f"| `{name}` |")
         ]
-        assert f"| {runtime} |" in row
+        assert f"| {'all' if runtime == 'all supported' else runtime} |" in row
 
     def test_item_4_in_an_inspection(self, cli: Cli, log: Log) -> None:
         _, table = inspect(cli, log, protocol(2, 5), metadata())

@@ -269,8 +269,8 @@ class TestWidth:
 
     def test_the_catalogue_fits_80_columns_in_whole_words(self, usual: str) -> None:
         assert max(map(len, usual.splitlines())) <= 80
-        assert re.search(r"^deletionVectors +everyone +3,7 ", usual, re.MULTILINE)
-        assert re.search(r"^columnMappingUsageTracking +writers ", usual, re.MULTILINE)
+        assert re.search(r"^ +deletionVectors +everyone +3,7 ", usual, re.MULTILINE)
+        assert re.search(r"^ +columnMappingUsageTracking +writers ", usual, re.MULTILINE)
 
     @pytest.mark.parametrize("columns", ["", "0", "-5", "wide"])
     def test_columns_that_are_no_width_count_for_nothing(

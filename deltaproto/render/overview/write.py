@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
@@ -70,10 +71,7 @@ def _fields(
         "tables": len(overview.tables),
         "errors": len(overview.unread),
         "compliant": counted.compliant,
-        "protocols": [
-            {"minReaderVersion": reader, "minWriterVersion": writer, "tables": count}
-            for (reader, writer), count in sorted(counted.protocols.items())
-        ],
+        "protocols": _protocols(counted.protocols),
         "isolation": dict(counted.isolation),
         "features": [
             {
@@ -117,12 +115,16 @@ def _fields(
                 "scan_id": each.scan.scan_id,
                 "ended_at": f"{each.scan.ended_at:%Y-%m-%dT%H:%M:%SZ}",
                 "tables": sum(each.protocols.values()),
-                "protocols": [
-                    {"minReaderVersion": reader, "minWriterVersion": writer, "tables": count}
-                    for (reader, writer), count in sorted(each.protocols.items())
-                ],
+                "protocols": _protocols(each.protocols),
             }
             for each in overview.past
         ],
         "changes": len(overview.changes),
     }
+
+
+def _protocols(counts: Mapping[tuple[int, int], int]) -> list[dict[str, int]]:
+    return [
+        {"minReaderVersion": reader, "minWriterVersion": writer, "tables": count}
+        for (reader, writer), count in sorted(counts.items())
+    ]
