@@ -193,8 +193,8 @@ def _find_cause(error: Exception) -> str:
     return str(raised[-1]) if in_python and raised else first_line(error)
 
 
-def find_unfinished_scan(session: SparkSession, inventory: str) -> str | None:
-    """Return the id of the newest scan that was staged and not published, or None.
+def find_unfinished_scans(session: SparkSession, inventory: str) -> list[str]:
+    """Return the ids of the scans that were staged and not published, newest first.
 
     Ignores scans that another process on this machine is running.
     """
@@ -204,15 +204,13 @@ def find_unfinished_scan(session: SparkSession, inventory: str) -> str | None:
     try:
         files = session.read.format("binaryFile").load(first).select("path").collect()
     except Exception:
-        return None
+        return []
     staged_ids = {row["path"].split("/")[-3] for row in files}
     staged_ids = {each for each in staged_ids if not is_running(where, each)}
-    try:
+    with suppress(Exception):
         scans = session.read.format("delta").load(f"{where}/{Inventory.SCANS}")
         staged_ids -= {row["scan_id"] for row in scans.select("scan_id").collect()}
-    except Exception:
-        return max(staged_ids, default=None)
-    return max(staged_ids, default=None)
+    return sorted(staged_ids, reverse=True)
 
 
 def _reading_mapper(

@@ -21,9 +21,10 @@ from deltaproto.fleet.scan import (
     readable_tables,
     scan_row,
 )
+from deltaproto.fleet.scan_history import extent_of
 from deltaproto.fleet.scan_table import ReadSettings
-from deltaproto.fleet.spark_engine import SparkEngine, find_unfinished_scan
-from deltaproto.fleet.staging import hold_spark_lock
+from deltaproto.fleet.spark_engine import SparkEngine, find_unfinished_scans
+from deltaproto.fleet.staging import hold_spark_lock, newest_of_extent
 from deltaproto.protocol.table_state import SparkSettings
 from deltaproto.tables.session import spark_session
 
@@ -50,13 +51,18 @@ def scan_with_spark(
     began, clock = datetime.now(UTC), time.monotonic()
     session = spark_session(spark)
     where = request.inventory.location.path or request.inventory.location.uri
-    scan_id = find_unfinished_scan(session, where) if request.resume else new_scan_id(began)
+    local = request.inventory.location.path
+    # Spark may run on another machine, with a different folder at this path.
+    shared = local is None or spark.remote is None or os.path.isdir(local)
+    folder = request.inventory.staging_folder() if shared else None
+    selection = request.source.selection
+    extent = extent_of(request.source.named(), selection.include, selection.exclude)
+    scan_id: str | None = new_scan_id(began)
+    if request.resume:
+        scan_id = newest_of_extent(folder, find_unfinished_scans(session, where), extent)
     if scan_id is None:
         raise nothing_to_resume_error()
-    folder = request.inventory.location.path
-    # Spark may run on another machine, with a different folder at this path.
-    shared = folder is not None and (spark.remote is None or os.path.isdir(folder))
-    with hold_spark_lock(folder, scan_id) if folder and shared else nullcontext():
+    with hold_spark_lock(folder, scan_id, extent) if folder else nullcontext():
         return _run_scan(request, session, where, scan_id, began, clock, progress)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -25,6 +25,7 @@ STAGING_FOLDER = "_staging"
 SPARK_STAGING_FOLDER = "_staging_spark"
 _SUFFIX = ".arrow"
 _EXTENT = "extent.json"
+_SPARK_EXTENT = ".extent.json"
 
 
 class Staging:
@@ -47,7 +48,7 @@ class Staging:
             taken = [os.path.basename(path)[: -len(_SUFFIX)] for path in self._parts()]
             self._next = 1 + max(map(int, taken), default=-1)
             if extent is not None:
-                _write_extent(self._folder, extent)
+                _write_extent(os.path.join(self._folder, _EXTENT), extent)
         except OSError as error:
             raise _unwritable_error(self._folder, error) from None
 
@@ -113,13 +114,37 @@ def open_unfinished(inventory: str, extent: Extent) -> Staging | None:
             continue
         with suppress(ScanLockedError):
             return Staging(inventory, scan.scan_id)
-    if other is not None and other.extent is not None:
-        raise UsageError(
-            f"the unfinished scan {other.scan_id} is of {in_words(other.extent)}, "
-            f"not of {in_words(extent)}",
-            "resume it with the same roots and patterns, or leave out --resume to begin a new scan",
-        )
+    if other is not None:
+        raise _other_roots_error(other, extent)
     return None
+
+
+def newest_of_extent(inventory: str | None, staged: Sequence[str], extent: Extent) -> str | None:
+    """Return the newest of the staged Spark scans that has this extent, or None without any.
+
+    Args:
+        inventory: the local folder with the extents of Spark scans; None: there is none.
+        staged: ids of unfinished scans, newest first.
+
+    Raises:
+        UsageError: when all of them have other roots, or exclude other folders.
+    """
+    marks = unfinished_scans(inventory, (SPARK_STAGING_FOLDER,)) if inventory else []
+    known = {scan.scan_id: scan for scan in marks if scan.extent is not None}
+    for scan_id in staged:
+        if scan_id not in known or known[scan_id].extent == extent:
+            return scan_id
+    if staged:
+        raise _other_roots_error(known[staged[0]], extent)
+    return None
+
+
+def _other_roots_error(scan: Unfinished, extent: Extent) -> UsageError:
+    of = "" if scan.extent is None else f"of {in_words(scan.extent)}, "
+    return UsageError(
+        f"the unfinished scan {scan.scan_id} is {of}not of {in_words(extent)}",
+        "resume it with the same roots and patterns, or leave out --resume to begin a new scan",
+    )
 
 
 def in_words(extent: Extent) -> str:
@@ -146,45 +171,51 @@ def unfinished_scans(
     for name in folders:
         folder = os.path.join(inventory, name)
         with suppress(OSError):
+            started = {
+                each.removesuffix(_SPARK_EXTENT)
+                for each in os.listdir(folder)
+                if each.endswith(_SPARK_EXTENT) or os.path.isdir(os.path.join(folder, each))
+            }
             found += [
                 Unfinished(each, _read_extent(os.path.join(folder, each)))
-                for each in os.listdir(folder)
-                if os.path.isdir(os.path.join(folder, each))
-                and not _is_locked(os.path.join(folder, f"{each}.lock"))
+                for each in started
+                if not _is_locked(os.path.join(folder, f"{each}.lock"))
             ]
     return sorted(found, key=lambda scan: scan.scan_id, reverse=True)
 
 
-def _write_extent(folder: str, extent: Extent) -> None:
-    path = os.path.join(folder, _EXTENT)
+def _write_extent(path: str, extent: Extent) -> None:
     with open(f"{path}.tmp", "w", encoding="utf-8") as file:
         json.dump({key: sorted(value) for key, value in extent._asdict().items()}, file)
     os.replace(f"{path}.tmp", path)
 
 
 def _read_extent(folder: str) -> Extent | None:
-    try:
-        with open(os.path.join(folder, _EXTENT), encoding="utf-8") as file:
+    for path in (os.path.join(folder, _EXTENT), f"{folder}{_SPARK_EXTENT}"):
+        with suppress(OSError, ValueError, TypeError), open(path, encoding="utf-8") as file:
             return extent_of(**json.load(file))
-    except (OSError, ValueError, TypeError):
-        return None
+    return None
 
 
 @contextmanager
-def hold_spark_lock(inventory: str, scan_id: str) -> Iterator[None]:
+def hold_spark_lock(inventory: str, scan_id: str, extent: Extent | None = None) -> Iterator[None]:
     """Hold the lock of a running Spark scan, as `Staging` does for a local scan.
+
+    The extent is stored beside the lock, and stays there if the scan is stopped.
 
     Does nothing if this machine cannot write the folder or lock a file in it: Spark may reach a
     different file system by the same path.
 
     Args:
         inventory: a local folder.
+        extent: the scope of the scan.
 
     Raises:
         ScanLockedError: when another process is running this scan.
     """
     folder = os.path.join(inventory, SPARK_STAGING_FOLDER)
     path = os.path.join(folder, f"{scan_id}.lock")
+    mark = os.path.join(folder, f"{scan_id}{_SPARK_EXTENT}")
     try:
         os.makedirs(folder, exist_ok=True)
         lock = _acquire_lock(path)
@@ -192,7 +223,12 @@ def hold_spark_lock(inventory: str, scan_id: str) -> Iterator[None]:
         yield
         return
     try:
+        if extent is not None:
+            with suppress(OSError):
+                _write_extent(mark, extent)
         yield
+        with suppress(OSError):
+            os.remove(mark)
     finally:
         lock.release()
         with suppress(OSError):

@@ -16,10 +16,17 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from deltaproto.cli.inventories import build_scan_notices
+from deltaproto.errors import UsageError
 from deltaproto.fleet.newest import NewestState
 from deltaproto.fleet.scan import new_scan_id
-from deltaproto.fleet.scan_history import PastScan
-from deltaproto.fleet.staging import ScanLockedError, hold_spark_lock, is_running
+from deltaproto.fleet.scan_history import PastScan, extent_of
+from deltaproto.fleet.staging import (
+    ScanLockedError,
+    hold_spark_lock,
+    is_running,
+    newest_of_extent,
+    unfinished_scans,
+)
 from tests.conftest import Ran
 from tests.support.logs import Log, add, commit_info, metadata, protocol
 
@@ -313,6 +320,25 @@ def test_a_killed_scan_of_one_root_and_a_later_scan_of_another(
     kill_scan(where, *killed)
     assert cli(*CHECK, where).code == 3
     assert cli("scan", *killed, "--inventory", where, "--resume").code == 0
+    assert cli(*CHECK, where).code == 0
+
+
+def test_a_killed_scan_on_spark(cli: Cli, lake: Path, tmp_path: Path) -> None:
+    """Its roots are known, so that a scan of another root does not replace it."""
+    where, scan_id = str(tmp_path / "inventory"), "29991231T000000Z-00000000"
+    assert cli("scan", str(lake / "b"), "--inventory", where).code == 0
+    extent = extent_of([f"file://{lake / 'a'}"], (), ())
+    with pytest.raises(KeyboardInterrupt), hold_spark_lock(where, scan_id, extent):
+        raise KeyboardInterrupt
+    ran = cli(*CHECK, where)
+    told = " ".join((ran.out + ran.err).split())
+    assert (ran.code, f"{scan_id} of file://{lake / 'a'}, is not finished" in told) == (3, True)
+    assert newest_of_extent(where, [scan_id], extent) == scan_id
+    with pytest.raises(UsageError, match="is of file://"):
+        newest_of_extent(where, [scan_id], extent_of([f"file://{lake / 'b'}"], (), ()))
+    with hold_spark_lock(where, scan_id, extent):
+        assert not unfinished_scans(where)
+    assert not unfinished_scans(where)
     assert cli(*CHECK, where).code == 0
 
 

@@ -115,6 +115,9 @@ def test_a_scan_that_dies_goes_on(
         assert cli("scan", area, "--inventory", inventory, "--engine", "spark").code == 130
     assert not (tmp_path / "i" / "scans").exists()
     assert cli("scan", area, "--inventory", inventory, "--resume").code == 2
+    other = (str(root / "area 0"), "--inventory", inventory, "--engine", "spark", "--resume")
+    ran = cli("scan", *other)
+    assert (ran.code, "the unfinished scan 2" in ran.err, area in ran.err) == (2, True, True)
     done = scanned(cli, area, "--inventory", inventory, "--engine", "spark", "--resume")
     assert done["resumed"] == min(150 * (jobs + 1), done["tables"] + done["errors"])
     scanned(cli, area, "--inventory", str(tmp_path / "whole"))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import deltaproto
 from deltaproto.errors import EngineError
 from deltaproto.execution.runner import StatementRunner
 from deltaproto.sql.quoting import SUBSTITUTION, quote_identifier
@@ -120,3 +122,31 @@ def test_spark_connect_changes_and_reads_the_table_that_is_named(
     words = [sys.executable, "-c", code, connect.remote, str(tmp_path)]
     ran = subprocess.run(words, env=outside(), capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
+
+
+GUARDED = {
+    ("tables/session.py", "_rows"),
+    ("execution/runner.py", "facts"),
+    ("execution/runner.py", "run"),
+    ("fleet/spark_questions.py", "ask"),
+}
+"""functions that send SQL: after `has_variable`, or a text without a name"""
+
+
+def test_sql_is_sent_by_the_guarded_functions_only() -> None:
+    package = Path(deltaproto.__file__).parent
+    found = set()
+    for path in package.rglob("*.py"):
+        if "certification" in path.parts:
+            continue  # its tables have names of its own
+        for function in ast.walk(ast.parse(path.read_text())):
+            if isinstance(function, ast.FunctionDef):
+                found |= {
+                    (str(path.relative_to(package)), function.name)
+                    for node in ast.walk(function)
+                    if isinstance(node, ast.Call)
+                    and isinstance(node.func, ast.Attribute)
+                    and node.func.attr == "sql"
+                    and ast.unparse(node.func.value).lower().endswith(("session", "spark"))
+                }
+    assert found == GUARDED

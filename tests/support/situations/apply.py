@@ -78,6 +78,22 @@ def forged(world: World) -> Words:
     return (ready(world, file),)
 
 
+@situation("The plan does more than its goal asks for", "apply")
+def beyond_goal(world: World) -> Words:
+    table = world.table("table", protocol(3, 7, ["vacuumProtocolCheck"], ["vacuumProtocolCheck"]))
+    file = world.plan(table, goal=("plan-downgrade", "--drop", "vacuumProtocolCheck"))
+    goal = {**json.loads(Path(file).read_text())["goal"], "kind": "to", "reader": 3, "writer": 7}
+    changed(file, sealed=True, goal=goal)
+    return (ready(world, file),)
+
+
+@situation("The plan file claims to undo another plan", "apply")
+def undo_plan(world: World) -> Words:
+    file = world.plan()
+    changed(file, sealed=True, goal={"kind": "upgrade", "undo": "0" * 16, "text": ""})
+    return (ready(world, file),)
+
+
 @situation("A statement of the plan is on another table", "apply")
 def other_table(world: World) -> Words:
     goal = ("plan-upgrade", "--sql", "DELETE FROM elsewhere.orders")
