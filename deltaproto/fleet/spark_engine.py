@@ -33,7 +33,7 @@ from deltaproto.fleet.summary import Tally
 from deltaproto.redaction import Redactor
 from deltaproto.sql.quoting import quote_identifier
 from deltaproto.tables.engine_errors import first_line
-from deltaproto.tables.session import remove_folder, sql_rows
+from deltaproto.tables.session import expect_rows, remove_folder, sql_rows
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -76,6 +76,7 @@ class SparkEngine:
         source = iter(tables)
         while chunk := list(islice(source, _JOB)):
             names = [(found.table, found.location, found.uri) for found in chunk]
+            expect_rows(self._session, len(names))
             frame = self._session.createDataFrame(names, "table string, path string, uri string")
             if self._resumes:
                 done = self._staged().selectExpr("location as uri")

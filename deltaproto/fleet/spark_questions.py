@@ -23,7 +23,7 @@ from deltaproto.fleet.read_inventory import read_error_rows
 from deltaproto.fleet.scan_history import PastScan, ScanPair
 from deltaproto.fleet.schemas import Inventory, columns_ddl, inventory_schema, inventory_table_sql
 from deltaproto.sql.quoting import has_variable
-from deltaproto.tables.session import sql_rows, without_substitution
+from deltaproto.tables.session import expect_rows, sql_rows, without_substitution
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -45,13 +45,16 @@ class SparkInventoryQueries(InventoryQueries):
 
     def scans(self) -> list[PastScan]:
         """Return all scans, oldest first. Raises like `rows`."""
+        expect_rows(self._session, 0)
         try:
             self._open_all()
-            return super().scans()
+            found = super().scans()
         except Exception as error:
             if "DELTA_" in str(error) or "PATH_NOT_FOUND" in str(error):
                 raise missing_inventory_error(self._inventory) from None
             raise
+        expect_rows(self._session, max((scan.tables for scan in found), default=0))
+        return found
 
     def rows(self, sql: str, tables: Iterable[Inventory]) -> Iterator[Mapping[str, Any]]:
         """Yield the rows of a query. Raises like `InventoryQueries.rows`."""

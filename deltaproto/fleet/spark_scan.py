@@ -26,7 +26,7 @@ from deltaproto.fleet.scan_table import ReadSettings
 from deltaproto.fleet.spark_engine import SparkEngine, find_unfinished_scans
 from deltaproto.fleet.staging import hold_spark_lock, newest_of_extent
 from deltaproto.protocol.table_state import SparkSettings
-from deltaproto.tables.session import spark_session
+from deltaproto.tables.session import expect_rows, spark_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -90,6 +90,7 @@ def _run_scan(
             progress(looked)
     if unseen:
         engine.stage(unreadable_place_rows(scan_id, unseen))
+    expect_rows(session, resumed + looked)
     tally = engine.tally()
     seconds = time.monotonic() - clock
     engine.publish(scan_row(request, scan_id, tally, began, seconds, engine="spark"))

@@ -46,6 +46,14 @@ _LOCAL_CONF = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
 }
+_APPLICATION = "deltaproto"
+_INTERPRETED = {
+    "spark.sql.adaptive.enabled": ("false", "true"),
+    "spark.sql.codegen.factoryMode": ("NO_CODEGEN", "FALLBACK"),
+    "spark.sql.codegen.wholeStage": ("false", "true"),
+}
+"""values for few rows, for which interpreting a plan is faster than compiling it, and for many"""
+_MANY_ROWS = 10_000
 _SUPPLIES_JARS = ("spark.jars", "spark.jars.packages", "spark.driver.extraClassPath")
 
 
@@ -67,6 +75,23 @@ def spark_session(settings: SparkSettings) -> SparkSession:
         return active
     _require_java()
     return _start_session(sql.SparkSession.builder.master("local[*]"), settings)
+
+
+def expect_rows(session: SparkSession, rows: int) -> None:
+    """Prefer a quick start for few rows and throughput for many, in a session of our own.
+
+    Settings that the user passed stay as they are.
+    """
+    try:
+        started_with = session.sparkContext.getConf()
+    except Exception:
+        # A Spark Connect session is not ours.
+        return
+    if started_with.get("spark.app.name") != _APPLICATION:
+        return
+    for key, (few, many) in _INTERPRETED.items():
+        if not started_with.contains(key):
+            session.conf.set(key, many if rows >= _MANY_ROWS else few)
 
 
 def sql_rows(session: SparkSession, sql: str, *columns: str) -> list[Row]:
@@ -175,7 +200,7 @@ def _import_pyspark() -> Any:
 def _start_session(builder: Any, settings: SparkSettings) -> SparkSession:
     # Lets Spark's Python workers import the same modules as this process.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = builder.appName("deltaproto")
+    builder = builder.appName(_APPLICATION)
     reached = {**hadoop_conf_from_environment(settings.stores), **settings.hadoop}
     hadoop = {f"spark.hadoop.{key}": value for key, value in reached.items()}
     for key, value in {**_LOCAL_CONF, **_temporary_warehouse(), **hadoop, **settings.conf}.items():

@@ -183,6 +183,28 @@ def test_item_17_progress_is_visible_while_spark_starts() -> None:
     assert b"while the JVM starts" in shown
 
 
+EXPECTING = """
+from deltaproto.protocol.table_state import SparkSettings
+from deltaproto.tables.session import expect_rows, spark_session
+conf = {"spark.sql.adaptive.enabled": "false", "spark.driver.defaultJavaOptions": JAVA}
+session = spark_session(SparkSettings(conf=conf))
+keys = ("spark.sql.codegen.wholeStage", "spark.sql.codegen.factoryMode", *conf)
+for rows in (100, 100_000, 9_999):
+    expect_rows(session, rows)
+    print(*(session.conf.get(key) for key in keys[:3]))
+"""
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_item_17_plans_for_few_rows_are_interpreted_and_for_many_compiled() -> None:
+    """A setting that the user passed stays."""
+    script = EXPECTING.replace("JAVA", repr(SHORT_LIVED))
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    few, many = "false NO_CODEGEN false", "true FALLBACK false"
+    assert ran.stdout.splitlines() == [few, many, few]
+
+
 def test_other_failures_are_left_to_the_caller() -> None:
     assert explain_start_failure("Exception in thread main: something new") is None
     old = explain_start_failure("java.lang.UnsupportedClassVersionError: org/apache/spark/X")
