@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from deltaproto.plan_inputs.from_log import load_plan_input
 from deltaproto.planning.ddl.parse import parse_script
 from deltaproto.planning.downgrade import DowngradeRequest, plan_downgrade
+from deltaproto.planning.engine import parse_engine
 from deltaproto.planning.predict.schema import Atomic, Column, Struct
 from deltaproto.planning.request import PlanInput
 from deltaproto.planning.search.droppable import find_droppable
@@ -17,8 +19,11 @@ from deltaproto.protocol.protocol import Protocol
 from deltaproto.protocol.table_state import SparkSettings
 from tests.planning.bare import bare_table
 from tests.planning.oracle import agree, execute, look, newest
-from tests.recording.delta_spark import DeltaSpark
+from tests.recording.delta_spark import DeltaSpark, LiveDeltaSpark
 from tests.support.engines import RUNNING, needs_delta
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 TYPE_CHECK = "spark.databricks.delta.schema.typeCheck.enabled"
 REFUSED = (
@@ -122,11 +127,12 @@ def test_spark_refuses_drops_beside_such_a_type(delta_spark: DeltaSpark, tmp_pat
     assert not plan.steps
 
 
+@pytest.mark.spark
 @needs_delta("4.4", "what it was measured with")
-def test_spark_drops_beside_such_a_type_what_needs_no_metadata(
-    delta_spark: DeltaSpark, tmp_path: Path
+def test_spark_refuses_drops_that_change_no_metadata_too(
+    spark: SparkSession, tmp_path: Path
 ) -> None:
-    path = str(tmp_path / "t")
+    delta_spark, path = LiveDeltaSpark(spark), str(tmp_path / "t")
     names = ("domainMetadata", "vacuumProtocolCheck")
     features = ", ".join(f"'delta.feature.{name}' = 'supported'" for name in names)
     table = beside_an_interval(delta_spark, path, features)
@@ -137,7 +143,18 @@ def test_spark_drops_beside_such_a_type_what_needs_no_metadata(
     ):
         (each,) = parse_script(statement)
         said = each.statement.outcome(planned(path).table, RUNNING)
+        assert said.refusal is not None
         agree(said, execute(delta_spark, path, statement))
+
+
+def test_until_4_1_a_drop_commit_needs_no_metadata() -> None:
+    schema = Struct((Column("id", Atomic("long")), Column("v", Atomic("time(6)"))))
+    table = bare_table(Protocol.carrying({"vacuumProtocolCheck"}), {}).with_schema(schema)
+    table = table._replace(traced=frozenset(), aged=frozenset())
+    (each,) = parse_script("alter table t drop feature vacuumProtocolCheck truncate history")
+    for version, error in (("4.0.1", None), ("4.1.0", UNSTORED), ("4.4.0", UNSTORED)):
+        refusal = each.statement.outcome(table, parse_engine(f"delta-spark@{version}")).refusal
+        assert (None if refusal is None else refusal.error) == error
 
 
 def planned(path: str) -> PlanInput:

@@ -1,27 +1,20 @@
-"""Real catalog-managed tables, made with Delta Spark's own in-memory coordinator: no server.
-
-Its commits cannot be made to look older, so random plans are carried out up to their first wait.
-"""
+"""Real catalog-managed tables, made with Delta Spark's own in-memory coordinator: no server."""
 
 from __future__ import annotations
 
 import itertools
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
-from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from deltaproto.plan_inputs.from_log import load_plan_input
 from deltaproto.planning.ddl.parse import parse_script
-from deltaproto.planning.downgrade import plan_downgrade
 from deltaproto.planning.search.route import predict_statement
 from deltaproto.protocol.table_state import SparkSettings
-from tests.planning.random_goals import random_goal
-from tests.planning.random_tables import draft
 from tests.support.engines import RUNNING, needs_delta
 
 if TYPE_CHECKING:
@@ -131,18 +124,6 @@ def test_a_plan_is_applied_by_name(
     assert again.json["steps"] == []
 
 
-def test_a_plan_is_rehearsed_by_name(
-    spark: SparkSession, table: str, cli: Cli, tmp_path: Path
-) -> None:
-    before = version(spark, table)
-    file = tmp_path / "plan.json"
-    words = ["plan-downgrade", table, "--drop", "rowTracking", "--format", "json"]
-    assert cli(*words, "--output", str(file)).code == 0
-    ran = cli("rehearse", str(file), "--format", "json")
-    assert ran.code == 0, ran.out + ran.err
-    assert version(spark, table) == before
-
-
 SET = "alter table {t} set tblproperties"
 STATEMENTS = [
     "optimize {t}",
@@ -166,16 +147,6 @@ STATEMENTS = [
     "alter table {t} cluster by (id)",
     "alter table {t} add constraint positive check (id > 0)",
     "alter table {t} add columns (s string)",
-    "alter table {t} drop feature domainMetadata",
-    "alter table {t} drop feature v2Checkpoint truncate history",
-    "alter table {t} unset tblproperties ('delta.enableDeletionVectors')",
-    f"{SET} ('delta.columnMapping.mode' = 'name')",
-    f"{SET} ('delta.enableRowTracking' = 'false')",
-    f"{SET} ('delta.feature.vacuumProtocolCheck' = 'supported')",
-    "comment on table {t} is 'x'",
-    "delete from {t} where id = 1",
-    "restore {t} to version as of 1",
-    "restore {t} to version as of 99",
 ]
 
 
@@ -186,62 +157,15 @@ def test_statements_do_what_is_predicted(sql: str, spark: SparkSession, table: s
     statement = sql.format(t=table)
     (parsed,) = parse_script(statement)
     said = predict_statement(parsed.statement, given.table, RUNNING)
-    error = error_of(spark, statement)
+    error = None
+    try:
+        spark.sql(statement).collect()
+    except Exception as raised:
+        named = re.search(r"\[([A-Z][A-Z0-9_.]+)\]", str(raised))
+        error = named[1] if named else str(raised)[:200]
     made = version(spark, table) - before
     after = load_plan_input(table, {}, SETTINGS, 0.0)
     assert error == (said.refusal.error if said.refusal else None)
     assert said.fewest <= made <= said.most
     assert after.table.protocol == said.table.protocol
     assert {*said.table.configuration} <= {*after.table.configuration}
-
-
-def create_random(spark: SparkSession, schema: str, seed: int) -> str:
-    """A random table that a catalog manages, without what Delta then refuses."""
-    name = f"{schema}.t{next(NUMBERS)}"
-    begin, *rest = [text for text in draft(seed).statements if text.startswith(("create", "alter"))]
-    kept = "'delta.feature.catalogManaged'='supported'"
-    if "tblproperties (" in begin:
-        begin = begin.replace("tblproperties (", f"tblproperties ({kept}, ")
-    else:
-        begin += f" tblproperties ({kept})"
-    refused = "delta.min[A-Z]|delta.enableInCommit|delta.feature.(coordinated|inCommit)"
-    begin = re.sub(f", '({refused})[^']*'='[^']*'", "", begin)
-    with testing(spark):
-        spark.sql(begin.format(t=name))
-    for text in rest:
-        with suppress(Exception):
-            spark.sql(text.format(t=name))
-    return name
-
-
-@pytest.mark.parametrize("seed", range(900, 908))
-def test_random_plans_do_what_they_say(seed: int, spark: SparkSession, schema: str) -> None:
-    while "create table {t}" not in draft(seed).statements[0] or "interval" in str(draft(seed)):
-        seed += 100
-    table, random = create_random(spark, schema, seed), Random(f"managed {seed}")
-    given = load_plan_input(table, {}, SETTINGS, 0.0)._replace(engine=RUNNING)
-    plan = plan_downgrade(given, random_goal(random, given.table.protocol.supported))
-    while not plan.steps and random.random() < 0.8:
-        plan = plan_downgrade(given, random_goal(random, given.table.protocol.supported))
-    for step in itertools.takewhile(lambda each: each.sql is not None, plan.steps):
-        before = version(spark, table)
-        found = (seed, step.sql, error_of(spark, str(step.sql)), step.expects)
-        assert found[2] == step.expects, found
-        least, most = step.commits
-        assert least <= version(spark, table) - before <= most, found
-        after = load_plan_input(table, {}, SETTINGS, 0.0).table.protocol
-        assert after == step.protocol_after, found
-    for blocked in (*plan.blocked, *plan.kept):
-        if blocked.feature and blocked.error:
-            drop = f"alter table {table} drop feature {blocked.feature}"
-            assert (seed, drop, error_of(spark, drop)) == (seed, drop, blocked.error)
-
-
-def error_of(spark: SparkSession, statement: str) -> str | None:
-    """The error class of Spark's refusal."""
-    try:
-        spark.sql(statement).collect()
-    except Exception as raised:
-        named = re.search(r"\[([A-Z][A-Z0-9_.]+)\]", str(raised))
-        return named[1] if named else str(raised)[:200]
-    return None
