@@ -216,8 +216,9 @@ def change_fields(change: Difference) -> dict[str, Any]:
 def drift_document(pair: ScanPair, counts: DriftCounts, now: datetime) -> Document:
     """Return what changed between two scans, the most severe changes first."""
     total = f"{counts.tables:,} of {pair.now.tables:,} tables changed"
+    none = "nothing changed" if pair.before != pair.now else "nothing to compare yet"
     return Document(
-        total if counts.tables else "nothing changed",
+        total if counts.tables else none,
         (_span(pair),),
         list(_blocks(pair, counts, now)),
     )

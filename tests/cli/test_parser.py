@@ -145,11 +145,14 @@ class TestParser:
         numbers = [option for option in with_value if option.type is int]
         mistakes = [
             st.sampled_from(["--nosuch", "--nosuch=1", "-Z"]).map(lambda w: [w]),
-            st.sampled_from(with_value).map(lambda o: [o.flags[0]]),
-            st.sampled_from(chosen).map(lambda o: [o.flags[0], "nosuch"]),
-            st.sampled_from(chosen).map(lambda o: [f"{o.flags[0]}={allowed_values(o)[0].upper()}"]),
-            st.just(["--no-color=1"]),
+            st.just(["--debug=1"]),
         ]
+        if with_value:
+            mistakes.append(st.sampled_from(with_value).map(lambda o: [o.flags[0]]))
+        if chosen:
+            choices = st.sampled_from(chosen)
+            mistakes.append(choices.map(lambda o: [o.flags[0], "nosuch"]))
+            mistakes.append(choices.map(lambda o: [f"{o.flags[0]}={allowed_values(o)[0].upper()}"]))
         if numbers:
             bad = st.sampled_from(["", "x", "1.5", "0x1"])
             mistakes.append(bad.map(lambda text: [f"{numbers[0].flags[0]}={text}"]))
@@ -227,7 +230,11 @@ class TestEnvironment:
                     patch.setenv(name, value)
                     assert values(command, []) == by_flag
 
-    @each_command
+    @pytest.mark.parametrize(
+        "command",
+        [each for each in COMMANDS if any(option.type is not bool for option in each.options)],
+        ids=lambda command: command.name,
+    )
     def test_the_command_line_wins(
         self, command: Command, values: Values, monkeypatch: pytest.MonkeyPatch
     ) -> None:

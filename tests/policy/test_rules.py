@@ -270,7 +270,7 @@ class TestPages:
 
     def test_explain_lists_all_rules(self, cli: Cli) -> None:
         out = cli("explain").out
-        assert all(f"{rule.id}   {rule.name}" in out for rule in all_rules())
+        assert all(f"\n{rule.id}  {rule.name} " in out for rule in all_rules())
 
     def test_explain_of_what_is_no_rule_names_the_nearest(self, cli: Cli) -> None:
         ran = cli("explain", "invalid-protokol")
