@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from deltaproto.cli.variables import COMMAND_VARIABLES, environment_variable
+from deltaproto.clients.catalog import DELTA_RELEASES
 from deltaproto.errors import ErrorCode, ExitCode
 from deltaproto.policy.rules import all_rules
 from tests.conftest import Ran
@@ -85,6 +86,10 @@ class TestCommandLine:
         for match in called:
             name, *words = shlex.split(match[1], comments=True)
             assert parsed(COMMANDS[name], words), match[0]
+
+    def test_the_manual_maps_spark_to_delta(self) -> None:
+        listed = dict(row for row in rows(MANUAL["check"]) if len(row) == 2)
+        assert {spark: listed.get(spark) for spark in DELTA_RELEASES} == DELTA_RELEASES
 
     def test_every_environment_variable_is_one(self) -> None:
         real = {

@@ -17,6 +17,23 @@ _DATA = File(__file__).parent / "data"
 _MEASURED = File(__file__).parent / "measured" / "entries"
 
 
+_SPARK_NAMES = ("spark", "pyspark", "apache-spark")
+DELTA_RELEASES = {
+    "3.1": "1.0",
+    "3.2": "1.1 to 2.0",
+    "3.3": "2.1 to 2.3",
+    "3.4": "2.4",
+    "3.5": "3.0 to 3.3",
+    "4.0": "4.0 to 4.4",
+    "4.1": "4.1 to 4.4",
+    "4.2": "4.4",
+}
+"""the releases of Delta Spark by Spark version, as delta-spark's packages require pyspark"""
+_SPARK_HINT = "name the version of Delta, as in delta-spark@3.3.0: " + "; ".join(
+    f"Spark {spark} runs {delta}" for spark, delta in DELTA_RELEASES.items()
+)
+
+
 class Catalogue:
     """The built-in clients and a site's clients, which take precedence.
 
@@ -54,6 +71,8 @@ class Catalogue:
         }
         if wanted in aliases:
             return load_shipped_client(aliases[wanted])
+        if wanted in _SPARK_NAMES:
+            raise UsageError(f"{name} alone does not say what it supports", _SPARK_HINT)
         import difflib
 
         near = difflib.get_close_matches(wanted, [*self.ids(), *aliases], n=3, cutoff=0.5)
