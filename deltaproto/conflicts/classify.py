@@ -51,7 +51,7 @@ def _parse_single(sql: str) -> Any:
     except ImportError as error:
         raise UsageError(
             "--sql: sqlglot, which parses this statement, is not installed",
-            "pip install 'deltaproto[sql]'",
+            "pip install sqlglot",
         ) from error
     import logging
 

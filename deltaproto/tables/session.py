@@ -190,7 +190,7 @@ def _import_pyspark() -> Any:
         from pyspark import sql
     except ImportError:
         raise EngineError(
-            "pyspark is not installed", "pip install 'deltaproto[spark]', or use --reader log"
+            "pyspark is not installed", "pip install 'delta-spark<4.4.1', which brings pyspark"
         ) from None
     # A warning about pandas, which is not used here.
     warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
@@ -216,7 +216,7 @@ def _start_session(builder: Any, settings: SparkSettings) -> SparkSession:
         except ImportError:
             raise EngineError(
                 "delta-spark is not installed",
-                "pip install 'deltaproto[spark]', or pass its jars with --spark-conf spark.jars=…",
+                "pip install 'delta-spark<4.4.1', or pass its jars with --spark-conf spark.jars=…",
             ) from None
         builder = configure_spark_with_delta_pip(builder, packages)
     with tempfile.TemporaryFile() as log:

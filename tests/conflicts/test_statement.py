@@ -367,7 +367,7 @@ class TestCommand:
         monkeypatch.setitem(sys.modules, "sqlglot", None)
         ran = cli("conflicts", "--sql", "DELETE FROM t")
         assert ran.code == 2
-        assert "deltaproto[sql]" in ran.err
+        assert "pip install sqlglot" in ran.err
         with pytest.raises(UsageError):
             classify("DELETE FROM t")
         assert cli("conflicts", "--sql", "OPTIMIZE t").code == 0

@@ -104,7 +104,7 @@ def answers(program: Path, table: str, env: dict[str, str]) -> None:
     assert plan["steps"]
     without = run(program, "inspect", table, "--reader", "spark", env=env)
     assert without.returncode == 3
-    assert "pip install 'deltaproto[spark]'" in without.stdout
+    assert "pip install 'delta-spark<4.4.1'" in without.stdout
     assert "Traceback" not in without.stdout + without.stderr
 
 

@@ -107,7 +107,7 @@ def test_without_pyspark_the_extra_is_named(table: str, cli: Any, monkeypatch: A
     monkeypatch.setitem(sys.modules, "pyspark", None)
     ran = cli("inspect", table, "--reader", "spark", "--format", "json")
     assert ran.code == 3
-    assert "deltaproto[spark]" in ran.table["error"]["hint"]
+    assert "delta-spark<4.4.1" in ran.table["error"]["hint"]
 
 
 @pytest.mark.spark
