@@ -18,12 +18,17 @@ from deltaproto.cli.inventories import (
     parse_max_age,
     require_finished,
     select_newest_state,
-    select_scan,
 )
 from deltaproto.cli.progress import show_waiting, warn
 from deltaproto.errors import ExitCode, TableError, no_tables_error
 from deltaproto.fleet.drift.attribution import CommitAttributor
-from deltaproto.fleet.scan_history import PastScan, ScanPair, select_pair
+from deltaproto.fleet.scan_history import (
+    PastScan,
+    ScanPair,
+    find_scan,
+    newest_scan,
+    select_pair,
+)
 from deltaproto.policy.finding import FailOn, exit_code_for
 from deltaproto.render.drift import DriftCounts, missing, whole, write_drift
 from deltaproto.render.interface import NOTICES, Format
@@ -39,9 +44,8 @@ def run(values: Mapping[str, Any]) -> int:
         show_waiting("comparing the scans", show=show),
     ):
         inventory = open_inventory(values["inventory"], values)
-        past = inventory.scans()
-        pair = select_pair(past, values["since"], values["until"])
-        scans = pair or _compare_with_itself(select_scan(inventory, values["until"]), past)
+        past, until = inventory.scans(), values["until"]
+        scans = select_pair(past, values["since"], until) or _compare_with_itself(past, until)
         for scan in scans:
             if not (scan.tables or scan.errors or values["allow_empty"]):
                 raise no_tables_error(f"scan {scan.scan_id}")
@@ -71,8 +75,9 @@ def run(values: Mapping[str, Any]) -> int:
     return int(exit_code_for(counts.severities, values["fail_on"]))
 
 
-def _compare_with_itself(first: PastScan, past: list[PastScan]) -> ScanPair:
-    """Return a pair without changes, and add a notice: there is no earlier scan to compare with."""
+def _compare_with_itself(past: list[PastScan], until: str | None) -> ScanPair:
+    """Return a pair without changes for the first scan of its scope, and add a notice."""
+    first = find_scan(past, until) if until else newest_scan(past)
     earlier = past[: past.index(first)]
     other = (
         f"; the last scan with others is {earlier[-1].scan_id}, of {', '.join(earlier[-1].roots)}: "

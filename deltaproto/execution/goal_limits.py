@@ -12,7 +12,7 @@ from deltaproto.clients.catalog import Catalogue
 from deltaproto.clients.model import Access
 from deltaproto.clients.requirements import TableRequirements
 from deltaproto.errors import UsageError
-from deltaproto.execution.needed_changes import NeededChanges
+from deltaproto.execution.needed_changes import VERSION_KEYS, NeededChanges
 from deltaproto.planning.ddl.parse import parse_script
 from deltaproto.planning.ddl.table_statements import ClusterByPaths
 from deltaproto.planning.ddl.user_statement import UserStatement
@@ -22,7 +22,7 @@ from deltaproto.planning.enable import (
 )
 from deltaproto.planning.plan import Plan, Step
 from deltaproto.planning.predict.properties import normalize_properties
-from deltaproto.planning.predict.table import MIN_READER_VERSION, MIN_WRITER_VERSION, Table
+from deltaproto.planning.predict.table import MAPPING_MODE, Table
 from deltaproto.planning.predict.validation import FEATURE_PREFIX, versions_for_mapping
 from deltaproto.planning.search.goals import (
     ClientAccess,
@@ -42,8 +42,6 @@ from deltaproto.protocol.protocol import Protocol
 from deltaproto.sql.quoting import split_name
 
 _CONFLICTING = (RequirementKind.NOT_ENABLED, RequirementKind.NOT_SUPPORTED)
-_MAPPING_MODE = "delta.columnmapping.mode"
-_VERSION_KEYS = {key.lower(): key for key in (MIN_READER_VERSION, MIN_WRITER_VERSION)}
 
 
 class TableUse(NamedTuple):
@@ -154,8 +152,8 @@ def _find_drop_excess(plan: Plan, statement: DropFeature, limits: _Limits) -> st
 def _find_property_excess(
     plan: Plan, step: Step, properties: Mapping[str, str], limits: _Limits
 ) -> str | None:
-    versions = {key: value for key, value in properties.items() if key.lower() in _VERSION_KEYS}
-    mapped = any(key.lower() == _MAPPING_MODE for key in properties)
+    versions = {key: value for key, value in properties.items() if key.lower() in VERSION_KEYS}
+    mapped = any(key.lower() == MAPPING_MODE.lower() for key in properties)
     implied = mapped and not plan.engine.normalises
     needed = versions_for_mapping(Table(step.protocol_before), {}) if implied else {}
     for key, value in properties.items():
@@ -163,14 +161,13 @@ def _find_property_excess(
         permitted = value.lower() in limits.properties.get(lower, ())
         if lower.startswith(FEATURE_PREFIX):
             permitted = permitted or key[len(FEATURE_PREFIX) :] in limits.adds
-        elif lower in _VERSION_KEYS:
-            permitted = permitted or limits.pair or needed.get(_VERSION_KEYS[lower]) == value
-        if not permitted:
-            return (
-                f"sets {key} to {value}"
-                if lower not in _VERSION_KEYS
-                else (f"sets the versions {', '.join(versions.values())}")
-            )
+        elif lower in VERSION_KEYS:
+            permitted = permitted or limits.pair or needed.get(VERSION_KEYS[lower]) == value
+        if permitted:
+            continue
+        if lower in VERSION_KEYS:
+            return f"sets the versions {', '.join(versions.values())}"
+        return f"sets {key} to {value}"
     return None
 
 
@@ -199,7 +196,7 @@ def _upgrade_limits(plan: Plan) -> _Limits:
     if goal.get("isolation") is not None:
         permitted.setdefault(ISOLATION_PROPERTY.lower(), set()).add(str(goal["isolation"]).lower())
     if (pair := goal.get("to")) is not None:
-        for key, version in zip(_VERSION_KEYS, (pair["reader"], pair["writer"]), strict=True):
+        for key, version in zip(VERSION_KEYS, (pair["reader"], pair["writer"]), strict=True):
             permitted.setdefault(key, set()).add(str(version))
     disables: set[str] = set()
     for name in feature_catalog.with_required_features(wanted):

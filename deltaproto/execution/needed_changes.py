@@ -17,7 +17,8 @@ from deltaproto.planning.statement import Action, DropFeature, SetProperties
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature_catalog import CHECKPOINT_PROTECTION
 
-_VERSION_KEYS = (MIN_READER_VERSION.lower(), MIN_WRITER_VERSION.lower())
+VERSION_KEYS = {key.lower(): key for key in (MIN_READER_VERSION, MIN_WRITER_VERSION)}
+"""the properties that set versions, by their names in lower case: reader, then writer"""
 
 
 class NeededChanges:
@@ -112,7 +113,7 @@ def _read_pair(step: Step) -> tuple[int, int] | None:
     for parsed in parse_script(step.sql or ""):
         if isinstance(parsed.statement, SetProperties):
             values = {key.lower(): value for key, value in parsed.statement.properties.items()}
-            found = [values.get(key, "") for key in _VERSION_KEYS]
+            found = [values.get(key, "") for key in VERSION_KEYS]
             if all(value.isdecimal() and len(value) == 1 for value in found):
                 return int(found[0]), int(found[1])
     return None

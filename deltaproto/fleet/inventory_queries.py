@@ -97,7 +97,7 @@ class LocalInventoryQueries(InventoryQueries):
         try:
             yield from pa.RecordBatchReader.from_stream(builder.execute(sql))
         except (DeltaError, pa.ArrowException, OSError) as error:
-            told = Redactor()(" ".join(str(error).split()))
+            message = Redactor()(" ".join(str(error).split()))
             raise UsageError(
-                f"the query on the inventory failed: {told}", _QUERY_FAILED_HINT
+                f"the query on the inventory failed: {message}", _QUERY_FAILED_HINT
             ) from None
