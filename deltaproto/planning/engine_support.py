@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from deltaproto.planning.engine import EngineName
+from deltaproto.planning.engine import Engine, EngineName
 from deltaproto.planning.plan import Blocked
+from deltaproto.planning.predict.auto_enable import features_of_columns, features_of_properties
+from deltaproto.planning.predict.table import Table
 from deltaproto.planning.request import PlanInput
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature import FeatureStatus
@@ -31,6 +33,14 @@ def find_engine_blockers(given: PlanInput) -> Iterator[Blocked]:
                 given.engine.instead(record),
                 "DELTA_UNSUPPORTED_FEATURES_FOR_WRITE",
             )
+    for name in _unlisted_features(given.table, given.engine):
+        yield Blocked(
+            name,
+            "the table uses it, but the protocol does not list it, so "
+            f"{given.engine} refuses every statement, even SELECT",
+            feature_catalog.add_unlisted(name),
+            "DELTA_FEATURES_PROTOCOL_METADATA_MISMATCH",
+        )
     managed = sorted(CATALOG_MANAGED & protocol.supported)
     if managed and not given.needs.by_name:
         yield Blocked(
@@ -39,3 +49,18 @@ def find_engine_blockers(given: PlanInput) -> Iterator[Blocked]:
             "use the table's catalog name",
             "DELTA_PATH_BASED_ACCESS_TO_CATALOG_MANAGED_TABLE_BLOCKED",
         )
+
+
+def _unlisted_features(table: Table, engine: Engine) -> list[str]:
+    """Return the used features that a protocol with a feature list lacks, sorted.
+
+    Source: Delta Spark's `DeltaLog.assertTableFeaturesMatchMetadata`, which every snapshot and
+    commit calls; measured with Delta Spark 4.4.0.
+    """
+    protocol = table.protocol
+    if protocol.writer_features is None:
+        return []
+    used = features_of_properties(table.configuration, protocol, engine)
+    if table.schema is not None:
+        used |= features_of_columns(table.schema, protocol)
+    return sorted(used - protocol.supported)

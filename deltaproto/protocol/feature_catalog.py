@@ -98,6 +98,31 @@ def features_implied_by(min_reader_version: int, min_writer_version: int) -> fro
     )
 
 
+_ADDED_BY_DELTALAKE = {
+    **{
+        each[0].lower() + each[1:]: each
+        for each in (
+            "AppendOnly",
+            "ChangeDataFeed",
+            "CheckConstraints",
+            "ColumnMapping",
+            "DeletionVectors",
+            "DomainMetadata",
+            "GeneratedColumns",
+            "IcebergCompatV1",
+            "IdentityColumns",
+            "Invariants",
+            "RowTracking",
+            "V2Checkpoint",
+            "VariantType",
+        )
+    },
+    "timestampNtz": "TimestampWithoutTimezone",
+    "variantType-preview": "VariantTypePreview",
+}
+"""members of deltalake's `TableFeatures`, by feature"""
+
+
 def find_dependents(name: str, supported: Collection[str]) -> tuple[str, ...]:
     """Return the `supported` features that directly require `name`, sorted.
 
@@ -105,6 +130,17 @@ def find_dependents(name: str, supported: Collection[str]) -> tuple[str, ...]:
     features.
     """
     return tuple(other for other in _required_by().get(name, ()) if other in supported)
+
+
+def add_unlisted(name: str) -> str:
+    """Return how to add a feature that a table uses but does not list.
+
+    Delta Spark refuses such tables before it could add the feature. deltalake 1.6.6 can add these.
+    """
+    if name in _ADDED_BY_DELTALAKE:
+        member = _ADDED_BY_DELTALAKE[name]
+        return f"add it with deltalake: DeltaTable(…).alter.add_feature(TableFeatures.{member})"
+    return "add it, or remove what uses it, with an engine that still accepts the table"
 
 
 def features_blocking_drop(name: str, supported: Collection[str]) -> tuple[str, ...]:

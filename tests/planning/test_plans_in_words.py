@@ -19,6 +19,7 @@ from deltaproto.planning.downgrade import DowngradeRequest, plan_downgrade
 from deltaproto.planning.enable import FeatureToEnable
 from deltaproto.planning.engine import parse_engine
 from deltaproto.planning.plan import Plan, Step
+from deltaproto.planning.predict.auto_enable import features_of_columns
 from deltaproto.planning.predict.schema import Array, Atomic, Column, Struct
 from deltaproto.planning.predict.table import Table
 from deltaproto.planning.request import PlanInput, TableClient
@@ -64,6 +65,10 @@ COLUMNS = Struct(
         Column("g", Atomic("long"), generated="id * 2"),
     )
 )
+PLAIN = Struct(
+    tuple(column._replace(nullable=True) for column in COLUMNS.columns if column.generated is None)
+)
+"""without those that a protocol has to list"""
 FILES = Files(10, 1000, 3, 300, 5, 500)
 NAMES = [f.name for f in feature_catalog.all_features() if feature_catalog.is_registered(f.name)]
 CLIENTS = ("deltalake/engine@0.25.0", "delta-spark@3.1.0", "databricks-runtime@12.2")
@@ -85,7 +90,9 @@ def table(
     traced = frozenset(names) - {"clustering"}
     found = given(carrying(*names), configuration, **{"traced": traced, **seen, **more})
     if columns:
-        plain = found.table.with_schema(COLUMNS)
+        protocol = found.table.protocol
+        unlisted = bool(features_of_columns(COLUMNS, protocol) - protocol.supported)
+        plain = found.table.with_schema(PLAIN if unlisted else COLUMNS)
         found = found._replace(table=plain._replace(widened=found.table.widened))
     return found._replace(files=FILES, engine=parse_engine(engine))
 
@@ -106,6 +113,7 @@ def using(case: PlanInput, *access: Access) -> PlanInput:
 EVERYTHING = table(
     *("columnMapping", "deletionVectors", "rowTracking", "typeWidening", "clustering"),
     *("changeDataFeed", "checkConstraints", "inCommitTimestamp", "v2Checkpoint"),
+    *("generatedColumns", "invariants"),
     left={"deletionVectors": 5.0, "columnMapping": 30.5},
 )
 LITTLE = table(

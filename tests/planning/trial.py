@@ -9,6 +9,7 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from deltaproto.clients.verdict import Verdict
 from deltaproto.execution.progress import without_dropped_features
 from deltaproto.execution.verify import FEATURE_NOT_PRESENT, RETENTION_WAIT_ERRORS
 from deltaproto.plan_inputs.from_log import load_plan_input
@@ -200,7 +201,11 @@ def _ended(path: str, given: PlanInput, asked: DowngradeRequest, plan: Plan) -> 
     }
     for change in plan.clients:
         found = real[change.client, change.access]
-        if found.after is not change.after:
+        # What stays enabled comes back with the next write.
+        comes_back = found.after is Verdict.OK and (
+            {*change.because} & after.needs.absent & after.needs.used
+        )
+        if found.after is not change.after and not comes_back:
             yield (
                 f"{change.client}, {change.access}: {found.after} ({found.reason}) instead of "
                 f"{change.after}"

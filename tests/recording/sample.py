@@ -56,6 +56,15 @@ def _of_commit() -> Sample:
     return Sample(int(count) % TENTHS, f"commit {commit}")
 
 
+def seed_of_files() -> int:
+    """Return a number below a million that changes with the committed files.
+
+    Random tests start from it: every change tries something new, and a run can be repeated.
+    """
+    tree = _git("rev-parse", "HEAD^{tree}")
+    return crc32(tree.encode()) % 10**6 if tree else 0
+
+
 def _git(*words: str) -> str | None:
     try:
         ran = subprocess.run(

@@ -168,8 +168,8 @@ def find_drop_refusal(table: Table, name: str, engine: Engine) -> Refusal | None
     Constraints do not, as they are dropped first.
     """
     refusal, unstored = prepare_drop(table, name).refusal, unstorable(table)
-    if name == "checkConstraints":
-        if refusal is None or unstored is None:
+    if name == "checkConstraints" and refusal is not None:
+        if unstored is None:
             return None
         message = f"{refusal.message}, and {unstored.message}: it refuses to drop them"
         return refusal._replace(message=message, remedy=unstored.remedy)

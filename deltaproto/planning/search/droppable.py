@@ -79,11 +79,11 @@ def find_droppable(table: Table, engine: Engine) -> DroppableFeatures:
             )
     # Same order as the engine's checks: dependents come before requirements of the feature itself.
     _pin(stuck, supported)
-    for name in sorted(supported - stuck.keys() - {CHECKPOINT_PROTECTION}):
+    for name in _dependents_first(supported - stuck.keys() - {CHECKPOINT_PROTECTION}):
         refusal = find_drop_refusal(table, name, engine)
-        if refusal is not None:
+        if name not in stuck and refusal is not None:
             stuck[name] = UndroppableFeature(name, refusal.message, refusal.remedy, refusal.error)
-    _pin(stuck, supported)
+            _pin(stuck, supported)
     goes = supported - stuck.keys() - {CHECKPOINT_PROTECTION}
     return DroppableFeatures(tuple(sorted(goes, key=drop_rank)), stuck)
 
@@ -91,6 +91,14 @@ def find_droppable(table: Table, engine: Engine) -> DroppableFeatures:
 def drop_rank(name: str) -> tuple[int, str]:
     """Return the drop order of a feature as a sort key."""
     return (DROP_ORDER.index(name) if name in DROP_ORDER else len(DROP_ORDER), name)
+
+
+def _dependents_first(names: frozenset[str]) -> Iterator[str]:
+    pending = sorted(names)
+    while pending:
+        name = next(n for n in pending if not feature_catalog.find_dependents(n, pending))
+        pending.remove(name)
+        yield name
 
 
 def _pin(stuck: dict[str, UndroppableFeature], supported: frozenset[str]) -> None:

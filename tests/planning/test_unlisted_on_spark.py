@@ -1,0 +1,127 @@
+"""Tables that use a feature which their protocol does not list. deltalake 1.6.6 writes some."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deltaproto.plan_inputs.from_log import load_plan_input
+from deltaproto.planning.downgrade import DowngradeRequest, plan_downgrade
+from deltaproto.planning.upgrade import plan_upgrade
+from deltaproto.planning.upgrade_request import UpgradeRequest
+from deltaproto.protocol.table_state import SparkSettings
+from tests.planning.oracle import execute
+from tests.recording.delta_spark import DeltaSpark
+from tests.support.engines import RUNNING, needs_delta
+
+MISMATCH = "DELTA_FEATURES_PROTOCOL_METADATA_MISMATCH"
+ID = {"name": "id", "type": "long", "nullable": True, "metadata": {}}
+STRICT = {**ID, "nullable": False}
+
+
+def a_struct(*fields: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "struct", "fields": list(fields)}
+
+
+def column(type_: Any, **metadata: Any) -> dict[str, Any]:
+    return {"name": "c", "type": type_, "nullable": True, "metadata": metadata}
+
+
+def an_array(element: Any) -> dict[str, Any]:
+    return {"type": "array", "elementType": element, "containsNull": False}
+
+
+# By name: features that the protocol lists, properties, columns.
+TABLES: dict[str, tuple[tuple[str, ...], dict[str, str], tuple[dict[str, Any], ...]]] = {
+    "NOT NULL": (("timestampNtz",), {}, (STRICT, column("timestamp_ntz"))),
+    "NOT NULL in a struct": (("timestampNtz",), {}, (ID, column(a_struct(STRICT)))),
+    "NOT NULL in an array": (("timestampNtz",), {}, (ID, column(an_array(a_struct(STRICT))))),
+    "NOT NULL listed": (("invariants",), {}, (STRICT,)),
+    "nothing unlisted": ((), {}, (ID,)),
+    "timestamp without zone": ((), {}, (ID, column(an_array("timestamp_ntz")))),
+    "variant": ((), {}, (ID, column("variant"))),
+    "variant, preview": (("variantType-preview",), {}, (ID, column("variant"))),
+    "generated": ((), {}, (ID, column("long", **{"delta.generationExpression": "id + 1"}))),
+    "default": ((), {}, (ID, column("long", CURRENT_DEFAULT="1"))),
+    "constraint": ((), {"delta.constraints.small": "id < 9"}, (ID,)),
+    "append only": ((), {"delta.appendOnly": "true"}, (ID,)),
+    "append only, off": ((), {"delta.appendOnly": "false"}, (ID,)),
+    "vectors": ((), {"delta.enableDeletionVectors": "true"}, (ID,)),
+    "change data feed": ((), {"delta.enableChangeDataFeed": "true"}, (ID,)),
+    "widening": ((), {"delta.enableTypeWidening": "true"}, (ID,)),
+    "widening, preview": (("typeWidening-preview",), {"delta.enableTypeWidening": "true"}, (ID,)),
+    "v2 checkpoints": ((), {"delta.checkpointPolicy": "v2"}, (ID,)),
+    "in-commit timestamps": ((), {"delta.enableInCommitTimestamps": "true"}, (ID,)),
+    "shredding": ((), {"delta.enableVariantShredding": "true"}, (ID,)),
+    "partition columns": ((), {"delta.enableMaterializePartitionColumnsFeature": "true"}, (ID,)),
+}
+
+
+def write_log(path: Path, name: str) -> str:
+    """A table without rows."""
+    features, properties, columns = TABLES[name]
+    readers = {"timestampNtz", "variantType-preview", "typeWidening-preview"} & {*features}
+    actions = (
+        {"commitInfo": {"timestamp": 1795000000000, "operation": "CREATE TABLE"}},
+        {
+            "protocol": {
+                "minReaderVersion": 3,
+                "minWriterVersion": 7,
+                "readerFeatures": sorted(readers),
+                "writerFeatures": sorted(features),
+            }
+        },
+        {
+            "metaData": {
+                "id": "unlisted",
+                "format": {"provider": "parquet", "options": {}},
+                "schemaString": json.dumps(a_struct(*columns), separators=(",", ":")),
+                "partitionColumns": [],
+                "configuration": properties,
+                "createdTime": 1795000000000,
+            }
+        },
+    )
+    log = path / "_delta_log"
+    log.mkdir(parents=True)
+    lines = "".join(json.dumps(action) + "\n" for action in actions)
+    (log / f"{0:020d}.json").write_text(lines)
+    return str(path)
+
+
+@needs_delta("4.4", "every feature that the tables use")
+def test_spark_refuses_every_statement_and_plans_are_blocked(
+    delta_spark: DeltaSpark, tmp_path: Path
+) -> None:
+    refused = set()
+    for number, name in enumerate(TABLES):
+        path = write_log(tmp_path / str(number), name)
+        given = load_plan_input(path, {}, SparkSettings(), time.time())._replace(engine=RUNNING)
+        plan = plan_upgrade(given, UpgradeRequest(set={"team": "a"}))
+        said = {blocked.error for blocked in plan.blocked}
+        happened = execute(delta_spark, path, f"select * from delta.`{path}`")
+        changed = execute(
+            delta_spark, path, f"alter table delta.`{path}` set tblproperties ('team' = 'a')"
+        )
+        assert (MISMATCH in said, MISMATCH if said else None) == (
+            happened.error == MISMATCH,
+            changed.error,
+        ), name
+        refused |= {name} if said else set()
+    assert {"NOT NULL", "NOT NULL in a struct", "vectors"} <= refused
+    assert not {"NOT NULL listed", "nothing unlisted", "NOT NULL in an array"} & refused
+
+
+@pytest.mark.parametrize("asked", [{"drop": ("timestampNtz",)}, {"lowest": True}, {"to": (1, 2)}])
+def test_downgrades_are_blocked(tmp_path: Path, asked: dict[str, Any]) -> None:
+    path = write_log(tmp_path / "t", "NOT NULL")
+    given = load_plan_input(path, {}, SparkSettings(), time.time())._replace(engine=RUNNING)
+    plan = plan_downgrade(given, DowngradeRequest(**asked))
+    assert not plan.steps
+    if "lowest" not in asked:  # Nothing of it can be dropped anyway.
+        assert "invariants" in {each.feature for each in plan.blocked if each.error == MISMATCH}
+        assert "TableFeatures.Invariants" in plan.blocked[-1].remedy
