@@ -176,7 +176,7 @@ def _refusals(delta_spark: DeltaSpark, given: PlanInput, plans: Sequence[Plan]) 
     for blocked in {(each.feature, each.error): each for each in said}.values():
         if blocked.feature is None:
             continue
-        statement = DropFeature(blocked.feature).sql(given.sql)
+        statement = DropFeature(blocked.feature, blocked.feature == PROTECTION).sql(given.sql)
         happened = execute(delta_spark, given.name, statement)
         # Delta only looks at the types once it has made the checkpoints that history needs.
         empty = {"Empty Commit"} if blocked.error == "DELTA_UNSUPPORTED_DATA_TYPES" else set()
