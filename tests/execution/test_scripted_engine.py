@@ -6,80 +6,31 @@ Each case states what is reported, in the journal, in the audit log and still to
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
 from deltaproto.errors import ExitCode
-from deltaproto.execution.apply import ApplySession, apply_plans
 from deltaproto.execution.journal import journal_path, read_journal
-from deltaproto.execution.plan_file import LoadedPlan, read_plans
-from deltaproto.execution.prepare import ApplyContext
-from deltaproto.execution.result import ApplyResult, ApplyStatus, NullObserver
-from deltaproto.execution.runner import EngineFacts
+from deltaproto.execution.result import ApplyResult, ApplyStatus
 from deltaproto.execution.verify import StatementResult
-from deltaproto.execution.waits import WaitLimits
-from deltaproto.planning.engine import EngineName
 from deltaproto.planning.plan import Step
 from deltaproto.protocol.protocol import Protocol
-from deltaproto.protocol.table_state import SparkSettings
-from deltaproto.redaction import Redactor
 from deltaproto.tables.log.commit_tag import CommitTag
-from tests.conftest import Ran
-from tests.support.logs import Log, add, commit_info, metadata, protocol
+from tests.execution.scripted import (
+    NAMES,
+    NOW,
+    VECTORS,
+    Bench,
+    Script,
+    ScriptedEngine,
+    as_planned,
+)
+from tests.support.logs import add, metadata, protocol
 
-NAMES = ["appendOnly", "deletionVectors", "invariants"]
-VECTORS = protocol(3, 7, ["deletionVectors"], NAMES)
-ON = metadata({"delta.enableDeletionVectors": "true"})
-NOW = 2_000_000_000.0
 HOUR = 3600.0
 CONFLICT = StatementResult("DELTA_METADATA_CHANGED", "somebody was faster")
-Script = Callable[["ScriptedEngine", Step, str], StatementResult]
-
-
-class ScriptedEngine:
-    """Commits what the plan predicts for each statement; `script` replaces some statements."""
-
-    def __init__(self, log: Log, planned: LoadedPlan) -> None:
-        self.log, self.steps = log, {step.id: step for step in planned.plan.steps}
-        self.version = 0
-        self.sent: list[str] = []
-        self.script: dict[str, list[Script]] = {}
-
-    def facts(self) -> EngineFacts:
-        return EngineFacts(EngineName.DELTA_SPARK, "4.4.0", "4.2.0", True, {})
-
-    def apart(self) -> ScriptedEngine:
-        return self
-
-    def run(self, sql: str, mark: str, progress: object = None) -> StatementResult:
-        step = self.steps[json.loads(mark)["deltaproto"]["step"]]
-        assert sql == step.sql
-        self.sent.append(step.id)
-        waiting = self.script.get(step.id)
-        return waiting.pop(0)(self, step, mark) if waiting else as_planned(self, step, mark)
-
-    def commit(self, operation: str, *actions: dict[str, Any], mark: str | None = None) -> None:
-        self.version += 1
-        tag = {} if mark is None else {"userMetadata": mark}
-        at = int((NOW + self.version) * 1000)
-        info = commit_info(operation, **{**tag, "timestamp": at})
-        self.log.commit(self.version, info, *actions)
-
-    def predicted(self, step: Step, mark: str, most: int | None = None) -> None:
-        """Make the step's commits: the last one stores the protocol, if it changes."""
-        for number, operation in enumerate(step.operations[:most], 1):
-            actions = [metadata()] if operation == "UNSET TBLPROPERTIES" else []
-            if number == len(step.operations) and step.protocol_after != step.protocol_before:
-                actions.append({"protocol": step.protocol_after.to_action()})
-            self.commit(operation, *actions, mark=mark)
-
-
-def as_planned(engine: ScriptedEngine, step: Step, mark: str) -> StatementResult:
-    engine.predicted(step, mark)
-    return StatementResult(step.expects, step.expects or "")
 
 
 def answers(result: StatementResult, *, commits: int | None = 0) -> Script:
@@ -110,62 +61,6 @@ def drops_at_once(engine: ScriptedEngine, step: Step, mark: str) -> StatementRes
 
 def crashes(engine: ScriptedEngine, step: Step, mark: str) -> StatementResult:
     raise RuntimeError("token=s3cret-of-mine is broken")
-
-
-class Clock:
-    """Time that passes only while somebody sleeps."""
-
-    def __init__(self) -> None:
-        self.now, self.slept = NOW, 0.0
-
-    def sleep(self, seconds: float) -> None:
-        self.now += max(seconds, 600.0)
-        self.slept += seconds
-
-
-class Bench:
-    """A plan of three steps (a refused drop, a wait, the drop), an engine and a clock."""
-
-    def __init__(self, planned: LoadedPlan, log: Log, folder: Path) -> None:
-        self.planned, self.folder = planned, folder
-        self.engine, self.clock = ScriptedEngine(log, planned), Clock()
-
-    def apply(
-        self, *, wait: bool = False, retries: int = 5, now: Callable[[], float] | None = None
-    ) -> ApplyResult:
-        limits = WaitLimits(retries, wait, now or (lambda: self.clock.now), self.clock.sleep)
-        session = ApplySession(
-            ApplyContext({}, SparkSettings(), lambda _: str(self.folder), allow_irreversible=True),
-            lambda: self.engine,  # type: ignore[arg-type, return-value]
-            lambda _: str(self.folder / "audit.jsonl"),
-            Redactor({"token": "s3cret-of-mine"}),
-            NullObserver(),  # type: ignore[arg-type]
-            limits,
-        )
-        (result,) = apply_plans([self.planned], session, lambda _: None, ask_all_first=True)
-        return result
-
-    @property
-    def audit(self) -> list[dict[str, Any]]:
-        path = self.folder / "audit.jsonl"
-        return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-
-    @property
-    def journal(self) -> list[dict[str, Any]]:
-        path = journal_path(str(self.folder), self.planned.id)
-        return [json.loads(line) for line in path.read_text().splitlines()]
-
-
-@pytest.fixture
-def bench(log: Log, cli: Callable[..., Ran], tmp_path: Path) -> Bench:
-    log.commit(0, commit_info("CREATE TABLE"), VECTORS, ON)
-    path = str(tmp_path / "plan.json")
-    words = ("--drop", "deletionVectors", "--history", "truncate", "--format", "json", "-o", path)
-    assert cli("plan-downgrade", log.table, *words).code == 0
-    (planned,) = read_plans(path)
-    assert isinstance(planned, LoadedPlan)
-    # The wait is no longer than a day in the plan, and its end is not known yet.
-    return Bench(planned._replace(not_before=(None, None, None)), log, tmp_path / "records")
 
 
 def statuses(result: ApplyResult) -> list[str]:
