@@ -1,4 +1,4 @@
-"""Mutation testing of `protocol/` and `planning/`: every mutant, or a random sample.
+"""Mutation testing of the packages in PACKAGES: every mutant, or a random sample.
 
     python -m tools.mutation                        every mutant
     python -m tools.mutation --sample 500 --seed 3  so many of each package, drawn with a seed
@@ -28,7 +28,7 @@ from random import Random
 from tools.trying import CONTROL
 
 MUTANTS = Path("mutants")
-PACKAGES = ("protocol", "planning")
+PACKAGES = ("protocol", "planning", "tables", "execution")
 _ANY = "deltaproto.protocol.databricks_runtime.x_*_1"
 """mutmut tries these few itself, for which it makes all mutants"""
 

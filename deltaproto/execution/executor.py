@@ -76,6 +76,7 @@ class StepExecutor:
         self._ledger = RunLog(prepared.planned, self._run, journal, audit, prepared.approvals)
         self._waiting = WaitHandler(prepared.planned, limits, observer, self._ledger)
         self._touched = prepared.stands.started
+        self._other_run: StopReason | None = None
         self.records: list[StepRecord] = []
         self.executed = False
         """whether a statement was sent"""
@@ -216,12 +217,17 @@ class StepExecutor:
             done=stands.done, early=stands.early, partial=found.partial or stands.partial
         )
         code = ExitCode.FAILED if self._touched else ExitCode.STALE
-        stop = check_unchanged(self._plan, step, self._stands, code) or check_no_other_run(
-            found.own.values(), self._run, self._prepared.sight.now.version, code
-        )
+        self._notice_other_run(found, code)
+        stop = check_unchanged(self._plan, step, self._stands, code) or self._other_run
         if stop is not None:
             self.records.append(StepRecord(step.id, StepStatus.FAILED, message=stop.message))
         return stop
+
+    def _notice_other_run(self, found: Progress, code: ExitCode) -> None:
+        """Remember another run's commits: a later observation starts after them."""
+        self._other_run = self._other_run or check_no_other_run(
+            found.own.values(), self._run, self._prepared.sight.now.version, code
+        )
 
     def _execute(self, step: Step) -> StatementResult:
         assert step.sql is not None
@@ -241,6 +247,7 @@ class StepExecutor:
         point, done, early = stands.point, stands.done, stands.early
         sight = self._prepared.watched.look(point.version)
         after = progress_from_commits(self._planned.id, self._plan, done, early, sight, point)
+        self._notice_other_run(after, ExitCode.FAILED)
         own = tuple(
             commit
             for commit in after.own.get(step.id, ())

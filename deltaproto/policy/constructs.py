@@ -66,8 +66,6 @@ def _find_in_tokens(tokens: Sequence[Token], columns: Collection[str]) -> Iterat
             if before is not None and before.string:
                 yield "adjacent strings"
             yield from _classify_string(token)
-        elif not token.key:
-            continue
         elif token.key[0].isalpha() or token.key[0] == "_":
             if at in types:
                 yield from _type(token)

@@ -80,6 +80,21 @@ def test_what_changed(cli: Cli, save: Callable[..., str], tmp_path: Path) -> Non
     assert "the isolation level changed since version 0" in messages
 
 
+def test_a_table_that_was_unreadable_has_no_baseline(cli: Cli, tmp_path: Path) -> None:
+    name, broken, before = (str(tmp_path / each) for each in ("t", "broken", "saved.json"))
+    table(tmp_path / "t", "id-1")
+    table(tmp_path / "broken", "id-2")
+    first = tmp_path / "broken" / "_delta_log" / f"{0:020}.json"
+    content = first.read_bytes()
+    first.write_bytes(b"{")
+    assert cli("inspect", name, broken, "--format", "json", "--output", before).code == 3
+    first.write_bytes(content)
+    ran = cli("check", name, broken, "--baseline", before, "--format", "json")
+    assert (ran.code, ran.json["complete"]) == (3, False)
+    assert "could not be read when the baseline was saved" in ran.out
+    assert cli("check", name, "--baseline", before, "--format", "json").code == 0
+
+
 def test_gone_and_not_checked(cli: Cli, save: Callable[..., str], tmp_path: Path) -> None:
     kept, gone, other, more = (
         table(tmp_path / name, name) for name in ("kept", "gone", "other", "more")

@@ -300,6 +300,20 @@ class TestDrift:
         assert joined["evidence"] == "version 2: SET TBLPROPERTIES by Spark/4, ann"
         assert joined["message"] == f"{DV} was added to the protocol since version 0"
 
+    def test_the_commit_is_the_first_with_the_feature(
+        self, log: Log, before: str, checked: Checked
+    ) -> None:
+        log.commit(1, protocol(1, 3), commit_info("ADD CONSTRAINT"))
+        log.commit(2, protocol(1, 4), commit_info("SET TBLPROPERTIES"))
+        shown = {
+            each["feature"]: each["evidence"] for each in self.drift(checked, log.table, before)
+        }
+        assert shown == {
+            "checkConstraints": "version 1: ADD CONSTRAINT by an unnamed client",
+            "changeDataFeed": "version 2: SET TBLPROPERTIES by an unnamed client",
+            "generatedColumns": "version 2: SET TBLPROPERTIES by an unnamed client",
+        }
+
     def test_the_span_where_the_log_is_not_at_hand(
         self, log: Log, before: str, checked: Checked, save: Callable[..., str]
     ) -> None:

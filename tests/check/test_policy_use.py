@@ -168,6 +168,14 @@ class TestNothing:
         file = policy("tables: {'gone': {max_reader_version: 1}}\n")
         assert rules(checked(str(tmp_path / "gone"), "--policy", file, code=3)) == []
 
+    def test_a_waiver_for_a_client_keeps_other_findings(
+        self, checked: Checked, make: Make, policy: Policy
+    ) -> None:
+        waiver = "{rule: DP204, client: trino, reason: r, expires: 2999-01-01}"
+        text = f"tables: {{'*': {{max_writer_version: 4}}}}\nwaivers: [{waiver}]\n"
+        document = checked(make("t", protocol(1, 5)), "--policy", policy(text), code=1)
+        assert [each["rule"] for each in document["findings"]] == ["DP204", "DP111", "DP301"]
+
     def test_a_severity_turns_it_off(self, checked: Checked, make: Make, policy: Policy) -> None:
         file = policy("severities: {DP302: off}\n")
         assert rules(checked(make("t", protocol(1, 2)), "--policy", file, code=0)) == []

@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from deltaproto.errors import UsageError
-from deltaproto.planning.engine import NEWEST_DELTA_SPARK, NEWEST_RUNTIME, parse_engine
+from deltaproto.planning.engine import (
+    NEWEST_DELTA_SPARK,
+    NEWEST_RUNTIME,
+    EngineName,
+    parse_engine,
+)
+from deltaproto.protocol.feature import FeatureStatus
+from deltaproto.protocol.feature_catalog import all_features
+from deltaproto.protocol.protocol import Protocol
+from tests.planning.test_classics import given as table_of
 
 
 @pytest.mark.parametrize(
@@ -75,3 +86,34 @@ def test_what_came_when(engine: str, fast: bool, checkpoint: bool, normalises: b
     assert found.fast_drop is fast
     assert found.leaves_checkpoint is checkpoint
     assert found.normalises is normalises
+
+
+@pytest.mark.parametrize("engine", ["delta-spark@3.2.0", "databricks@15.4"])
+def test_the_suggested_engine_knows_the_feature(engine: str) -> None:
+    """Each suggestion is a later version, or another engine that knows the feature."""
+    here = parse_engine(engine)
+    for feature in all_features():
+        if here.knows(feature) is not False:
+            continue
+        suggestion = here.instead(feature)
+        found = re.match(r"--engine (\S+) or later$", suggestion)
+        since = feature.since.delta_spark if here.name is EngineName.DELTA_SPARK else None
+        if feature.status is FeatureStatus.RETIRED:
+            assert suggestion == "use an older engine that supported the feature"
+        elif found is None:
+            assert suggestion == "use an engine that supports the feature"
+            assert (since, feature.since.databricks) == (None, None), feature.name
+        else:
+            there = parse_engine(found[1])
+            assert there.knows(feature) is True, feature.name
+            if since is not None:
+                assert str(there) == f"{EngineName.DELTA_SPARK}@{since}"
+
+
+def test_a_newer_engine_than_every_known_one_is_a_warning() -> None:
+    given = table_of(Protocol(1, 2))
+    for text, warned in (("delta-spark@4.4.0", 0), ("delta-spark@9.0.0", 1)):
+        found = given.executed_by(parse_engine(text), {"a": "b"})
+        assert len(found.warnings) == warned
+        assert (str(found.engine), found.session) == (text, {"a": "b"})
+        assert all(text in each for each in found.warnings)

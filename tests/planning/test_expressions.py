@@ -25,6 +25,8 @@ SCHEMA = Struct(
         Column("m", Map(Atomic("string"), Atomic("integer"))),
         Column("a b", Struct((Column("x", Atomic("long")),))),
         Column("v", Atomic("variant")),
+        Column("rows", Array(Struct((Column("x", Atomic("long")),)))),
+        Column("b", Atomic("binary")),
     )
 )
 TABLE = Table(Protocol(1, 2)).with_schema(SCHEMA)
@@ -42,6 +44,9 @@ TABLE = Table(Protocol(1, 2)).with_schema(SCHEMA)
         *("i > ?", "i > :x", "db.f(i) > 1", "system.builtin.abs(i) > 1", "current_time > t"),
         *("case i when 'a' then true end", "if(i > 'a', true, false)", "coalesce(i > 'a', true)"),
         *("i is null is true", "i in (1) = ok", "i between 1 and 2 is true"),
+        *("count(distinct i) > 1", "from_json(s, 'x int').x > 1", "v.x = 1", "v = 1", "v > i"),
+        *("(d - d) * 2", "interval 1 day + i", "b = 'x'", "array(i, d)", "map(1, 2, 'x', d)"),
+        *("(" * 200 + "i" + ")" * 200, "abs(i", "coalesce(ok, i > 'x')"),
         *("case when", "i >", "(i", "i)", "array(1, 2)[", "²", "1e", "1e+", "5BD > 1", "..", "x'0"),
     ],
 )
@@ -70,6 +75,13 @@ def test_nothing_is_claimed_about_what_is_not_read(expression: str) -> None:
         ("length(s) > 3", "boolean"),
         ("-i <=> null", "boolean"),
         ("1 = 1", "boolean"),
+        ("rows[0].x", "long"),
+        ("rows.X[1]", "long"),
+        ("array(1, 2)[0]", "integer"),
+        ("map('a', d)['a']", "date"),
+        ("map()['a']", "void"),
+        ("ar = ar and array(null) = array(null)", "boolean"),
+        ("cast('x' as binary)", "binary"),
     ],
 )
 def test_types_are_found(expression: str, kind: str) -> None:
@@ -86,6 +98,18 @@ def test_types_are_found(expression: str, kind: str) -> None:
         ("i.x", "INVALID_EXTRACT_BASE_FIELD_TYPE"),
         ("nosuch(i)", "UNRESOLVED_ROUTINE"),
         ("i and ok", "DATATYPE_MISMATCH.BINARY_OP_DIFF_TYPES"),
+        ("i and i", "DATATYPE_MISMATCH.BINARY_OP_WRONG_TYPE"),
+        ("ok + ok", "DATATYPE_MISMATCH.BINARY_OP_WRONG_TYPE"),
+        ("ok + d", "DATATYPE_MISMATCH.BINARY_OP_DIFF_TYPES"),
+        ("i in (1, d)", "DATATYPE_MISMATCH.DATA_DIFF_TYPES"),
+        ("coalesce(i, nope)", "UNRESOLVED_COLUMN.WITH_SUGGESTION"),
+        ("case when ok then nope end", "UNRESOLVED_COLUMN.WITH_SUGGESTION"),
+        ("rows.y", "FIELD_NOT_FOUND"),
+        ("ar.x", "DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE"),
+        ("m = m", "DATATYPE_MISMATCH.INVALID_ORDERING_TYPE"),
+        ("ok = 'maybe'", "CAST_INVALID_INPUT"),
+        ("d > 'x'", "CAST_INVALID_INPUT"),
+        ("d > '2026-02-30'", "CAST_INVALID_INPUT"),
         ("i > d", "DATATYPE_MISMATCH.BINARY_OP_DIFF_TYPES"),
         ("i > 'x'", "CAST_INVALID_INPUT"),
         ("date'2026-02-30' > d", "INVALID_TYPED_LITERAL"),

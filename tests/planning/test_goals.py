@@ -5,6 +5,7 @@ from __future__ import annotations
 from deltaproto.clients.model import Access
 from deltaproto.clients.requirements import ABSOLUTE_PATHS, MAPPED_PARTITIONS, SPECIAL_LOCATION
 from deltaproto.planning.search.goals import (
+    BothGoals,
     ClientsSupported,
     EndState,
     FeaturesAbsent,
@@ -73,3 +74,31 @@ def test_files_that_are_rewritten_are_no_longer_those_of_a_clone() -> None:
         needs = given(carrying("columnMapping"), configuration).needs._replace(hazards=hazards)
         after = requirements_after(needs, EndState(Protocol(1, 2)))
         assert after.hazards == left
+
+
+def test_weaker_goals_end_with_one_that_requires_nothing() -> None:
+    end = EndState(VECTORS)
+    wanted = FeaturesAbsent(frozenset({"deletionVectors", "invariants"}), "lowest")
+    alone, nothing = wanted.weaker(lambda goal: "invariants" in str(goal))
+    assert alone == FeaturesAbsent(frozenset({"invariants"}), "lowest")
+    assert nothing == FeaturesAbsent(frozenset(), "lowest")
+    assert nothing.reached(end)
+    pairs = [*VersionsAtMost(2, 5).weaker(lambda _: False)]
+    assert pairs[0] == VersionsAtMost(2, 5)
+    assert pairs[-1] == VersionsAtMost(3, 7)
+    assert {(each.reader, each.writer) for each in pairs if isinstance(each, VersionsAtMost)} == {
+        (reader, writer) for reader in (2, 3) for writer in (5, 6, 7)
+    }
+
+
+def test_both_goals_must_be_reached() -> None:
+    one, two = (FeaturesAbsent(frozenset({name})) for name in ("deletionVectors", "invariants"))
+    both = BothGoals(one, two)
+    assert both.objections(EndState(VECTORS)) == {"deletionVectors", "invariants"}
+    reached = [
+        both.reached(EndState(Protocol.carrying({name, "appendOnly"})))
+        for name in ("deletionVectors", "invariants", "changeDataFeed")
+    ]
+    assert reached == [False, False, True]
+    assert (both.kind, both.text) == (one.kind, f"{one.text}; {two.text}")
+    assert [*both.weaker(lambda _: True)] == [*one.weaker(lambda _: True)]

@@ -19,7 +19,12 @@ from deltaproto.planning.plan import Plan
 from deltaproto.planning.request import PlanInput, TableClient
 from deltaproto.planning.search.droppable import find_droppable
 from deltaproto.planning.search.goals import FeaturesAbsent, requirements_after
-from deltaproto.planning.search.lowest import find_lowest_goal, find_unused
+from deltaproto.planning.search.lowest import (
+    find_lowest_goal,
+    find_unused,
+    is_higher,
+    protocol_versions,
+)
 from deltaproto.planning.search.route import DropSelection
 from deltaproto.planning.search.search import HistoryChoice, SearchTask, predict_end_state
 from deltaproto.protocol import feature_catalog
@@ -139,6 +144,44 @@ def test_what_is_enabled_and_unused_stays_so_for_clients() -> None:
     plan = plan_downgrade(table, DowngradeRequest(lowest=True))
     assert plan.steps
     assert not lost(plan)
+
+
+def test_a_result_that_is_better_for_others_is_an_alternative() -> None:
+    """Kept history raises the writer version, so reader and writer cannot both be lowest."""
+    table = table_of(carrying(*LEGACY, "inCommitTimestamp"))
+    table = table._replace(clients=EVERYBODY, everybody=True)
+    lowest = DowngradeRequest(lowest=True, include_enabled=True, history=HistoryChoice.KEEP)
+    plan = plan_downgrade(table, lowest)
+    versions = protocol_versions(plan.protocol_after)
+    others = [a for a in plan.alternatives if a.name in ("lower-versions", "other-clients")]
+    assert others
+    for other in others:
+        lower = is_higher(protocol_versions(other.protocol_after), versions)
+        assert lower is (other.name == "lower-versions")
+        assert other.protocol_after != plan.protocol_after
+        assert other.text.startswith(f"{other.protocol_after}: ")
+        assert other.reaches_goal is other.text.endswith("no client lost")
+        assert other.steps
+    truncating = lowest._replace(history=HistoryChoice.TRUNCATE)
+    assert not [a for a in plan_downgrade(table, truncating).alternatives if a.name in others]
+
+
+def test_why_a_feature_stays_is_named() -> None:
+    table = table_of(carrying("rowTracking", "domainMetadata", "deletionVectors", "typeWidening"))
+    known: dict[str, bool | None] = {"rowTracking": None, "deletionVectors": True}
+    states = tuple(
+        s._replace(present=known.get(s.name, False), enabled=False, evidence="2 files")
+        for s in table.states
+    )
+    plan = plan_downgrade(table._replace(states=states), DowngradeRequest(lowest=True))
+    stays = {each.feature: (each.reason, each.remedy) for each in plan.kept}
+    assert stays["rowTracking"] == (
+        "it is unknown whether anything uses it",
+        "--include-enabled, or --drop rowTracking",
+    )
+    assert stays["domainMetadata"] == ("rowTracking requires it", "--include-enabled")
+    assert stays["deletionVectors"] == ("in use (2 files)", "--include-enabled")
+    assert "typeWidening" not in stays
 
 
 @st.composite

@@ -296,6 +296,43 @@ def test_what_delta_spark_refuses_is_not_said_of_databricks(sql: str) -> None:
     assert (there.error, there.sure) == ("", False)
 
 
+@pytest.mark.parametrize(
+    ("table", "words", "error"),
+    [
+        (PLAIN, "", None),
+        (PLAIN, "partitioned by (id)", "DELTA_CREATE_TABLE_WITH_DIFFERENT_PARTITIONING"),
+        (PLAIN, "cluster by (id)", ""),
+        (PLAIN, "tblproperties ('a' = 'b')", ""),
+        (PLAIN._replace(partition_columns=("id",)), "partitioned by (id)", None),
+        (
+            PLAIN._replace(partition_columns=("id",)),
+            "",
+            "DELTA_CREATE_TABLE_WITH_DIFFERENT_PARTITIONING",
+        ),
+        (PLAIN._replace(clustering=("id",)), "cluster by (id)", None),
+        (PLAIN._replace(clustering=("id",)), "", ""),
+        (PLAIN.with_schema(Struct(())), "", "DELTA_CREATE_TABLE_SCHEME_MISMATCH"),
+        (PLAIN.with_schema(None), "", ""),
+    ],
+)
+def test_a_definition_by_path_must_be_the_existing_one(
+    table: Table, words: str, error: str | None
+) -> None:
+    (each,) = parse_script(f"create or replace table delta.`/t` (id bigint) using delta {words}")
+    said = each.statement.outcome(table, Engine())
+    assert (said.table, said.commits) == (table, ())
+    assert (said.refusal and said.refusal.error) == error
+
+
+def test_a_type_of_any_depth_is_read() -> None:
+    for depth in (10, 10_000):
+        deep = "array<" * depth + "int" + ">" * depth
+        (each,) = parse_script(f"alter table t add columns (x {deep})")
+        assert each.understood is (depth == 10)
+        refusal = each.statement.outcome(PLAIN, Engine()).refusal
+        assert (refusal and refusal.sure) is (None if depth == 10 else False)
+
+
 def test_a_schema_as_the_log_stores_it() -> None:
     schema = parse_schema(
         {

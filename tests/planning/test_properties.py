@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from deltaproto.planning.ddl.parse import parse_script
 from deltaproto.planning.engine import Engine, EngineName
+from deltaproto.planning.predict import coordinated
 from deltaproto.planning.predict.properties import (
     canonical_name,
     normalize_properties,
@@ -215,3 +216,55 @@ def test_rows_of_a_table_with_a_strange_value_are_not_promised() -> None:
     assert said.refusal is None
     assert said.fewest == 0
     assert any("delta.randomizeFilePrefixes = yes" in warning for warning in said.warnings)
+
+
+COORDINATOR, SETTINGS, OWN = (
+    f"delta.coordinatedCommits.{name}-preview"
+    for name in ("commitCoordinator", "commitCoordinatorConf", "tableConf")
+)
+TIMESTAMPS = "delta.enableInCommitTimestamps"
+NAMED = {COORDINATOR: "dynamodb", SETTINGS: "{}"}
+
+
+@pytest.mark.parametrize(
+    ("stored", "keys", "set_error", "unset_error"),
+    [
+        ({}, {"a"}, None, None),
+        ({}, {TIMESTAMPS}, None, None),
+        ({}, {COORDINATOR}, "DELTA_MUST_SET_ALL_COORDINATED_COMMITS_CONFS_IN_COMMAND", None),
+        ({}, {SETTINGS}, "DELTA_MUST_SET_ALL_COORDINATED_COMMITS_CONFS_IN_COMMAND", None),
+        ({}, {*NAMED}, "", None),
+        ({}, {*NAMED, OWN}, "DELTA_CONF_OVERRIDE_NOT_SUPPORTED_IN_COMMAND", None),
+        (
+            {},
+            {*NAMED, TIMESTAMPS},
+            "DELTA_CANNOT_SET_COORDINATED_COMMITS_DEPENDENCIES",
+            None,
+        ),
+        (NAMED, {"a"}, None, None),
+        (
+            NAMED,
+            {TIMESTAMPS, "a"},
+            "DELTA_CANNOT_MODIFY_COORDINATED_COMMITS_DEPENDENCIES",
+            "DELTA_CANNOT_MODIFY_COORDINATED_COMMITS_DEPENDENCIES",
+        ),
+        (
+            {OWN: "{}"},
+            {COORDINATOR},
+            "DELTA_CANNOT_OVERRIDE_COORDINATED_COMMITS_CONFS",
+            "DELTA_CANNOT_UNSET_COORDINATED_COMMITS_CONFS",
+        ),
+    ],
+)
+def test_a_commit_coordinator_guards_its_properties(
+    stored: dict[str, str], keys: set[str], set_error: str | None, unset_error: str | None
+) -> None:
+    """The error classes of Delta Spark's `CoordinatedCommitsUtils`."""
+    errors = [
+        refusal and refusal.error
+        for refusal in (
+            coordinated.validate_set(stored, keys),
+            coordinated.validate_unset(stored, keys),
+        )
+    ]
+    assert errors == [set_error, unset_error]

@@ -9,6 +9,7 @@ from deltaproto.planning.downgrade import DowngradeRequest, plan_downgrade
 from deltaproto.planning.engine import Engine
 from deltaproto.planning.plan import Fingerprint
 from deltaproto.planning.predict.drop_feature import drop_feature
+from deltaproto.planning.predict.schema import Atomic, Column, Struct
 from deltaproto.planning.predict.table import PROTECTED_BEFORE, Table
 from deltaproto.planning.request import PlanInput
 from deltaproto.protocol.feature_catalog import CHECKPOINT_PROTECTION
@@ -51,6 +52,46 @@ def test_what_a_clone_lacks_up_to_the_protected_version_no_wait_brings(beyond: i
     assert plan_downgrade(_input(one_left), DowngradeRequest(to=(1, 2))).steps
     unset = clone.without_properties(PROTECTED_BEFORE)
     assert drop_feature(unset, CHECKPOINT_PROTECTION, Engine(), truncate=True).refusal is None
+
+
+def test_history_that_was_deleted_needs_no_empty_commit() -> None:
+    protected = Table(
+        Protocol.carrying({CHECKPOINT_PROTECTION}), {PROTECTED_BEFORE: "9"}, traced=frozenset()
+    )
+    for aged, commits in (
+        (frozenset({CHECKPOINT_PROTECTION}), (3, 3)),
+        (frozenset({"columnMapping"}), (2, 2)),
+        (frozenset[str](), (2, 2)),
+        (None, (2, 3)),
+    ):
+        table = protected._replace(aged=aged)
+        found = drop_feature(table, CHECKPOINT_PROTECTION, Engine(), truncate=True)
+        assert found.refusal is None
+        assert (found.fewest, found.most) == commits, aged
+        assert PROTECTED_BEFORE not in found.table.configuration
+        # Spark stores no such column again: the feature's own commit fails, the others are made.
+        odd = table.with_schema(Struct((Column("i", Atomic("interval day to second")),)))
+        refused = drop_feature(odd, CHECKPOINT_PROTECTION, Engine(), truncate=True)
+        assert refused.refusal is not None
+        assert refused.refusal.error == "DELTA_UNSUPPORTED_DATA_TYPES"
+        assert refused.most == commits[1] - 2
+        assert refused.table.protocol == odd.protocol
+
+
+def test_a_commit_takes_removable_history_into_the_newest_run() -> None:
+    table = Table(
+        Protocol(1, 2),
+        traced=frozenset({"a"}),
+        aged=frozenset({"b", "c"}),
+        open=frozenset({"b"}),
+    )
+    sure, maybe = table.grown(5, sure=True), table.grown(5, sure=False)
+    assert (sure.traced, sure.aged, sure.left["b"]) == ({"a", "b"}, {"c"}, 5)
+    assert (maybe.traced, maybe.aged, maybe.unsure) == ({"a"}, {"c"}, {"b"})
+    unknown = table._replace(traced=None).grown(5, sure=True)
+    assert (unknown.traced, unknown.unsure) == (None, {"b"})
+    idle = table._replace(open=frozenset({"d"})).grown(5, sure=True)
+    assert (idle.traced, idle.aged, idle.open) == ({"a"}, {"b", "c"}, frozenset())
 
 
 def _input(table: Table) -> PlanInput:

@@ -235,6 +235,8 @@ CASES: tuple[Case, ...] = (
         finds={("DP103", "clustering")},
     ),
     case("clustered", listed("domainMetadata", "clustering", *ORDINARY), metadata(), CLUSTERED),
+    # DP150 invalid-property-value
+    case("property-without-value", protocol(1, 2), metadata({"delta.appendOnly": None})),
     # DP104 requirement-missing
     case(
         "requirement-not-supported",
@@ -259,6 +261,12 @@ CASES: tuple[Case, ...] = (
         listed("icebergCompatV2", readers=("columnMapping", VECTORS)),
         mapped({**ICEBERG_ON, **VECTORS_ON}),
         finds={("DP104", "icebergCompatV2")},
+    ),
+    case(
+        "excluded-feature-supported",
+        listed("icebergCompatV1", readers=("columnMapping", VECTORS)),
+        mapped({"delta.enableIcebergCompatV1": "true"}),
+        finds={("DP104", "icebergCompatV1")},
     ),
     case(
         "excluded-feature-supported-but-off",

@@ -110,6 +110,34 @@ def test_a_column_id_that_is_missing_was_dropped() -> None:
     assert {*find_contents(mapped(column(1, inner), highest=3))} == dropped
 
 
+def test_a_schema_of_unexpected_values_shows_what_it_can() -> None:
+    """Values that are not an object cannot hide the hazards of the other columns."""
+    odd = [3, {"name": "n", "type": None}, {"name": "m", "type": "long", "metadata": [1]}]
+    found = find_contents(mapped(*odd, column(1, ARRAY), highest=2))  # type: ignore[arg-type]
+    assert found == {
+        requirements.UNMAPPED_COLUMNS: ("n", "m"),
+        requirements.MAPPED_COLLECTIONS: ("c1",),
+        requirements.DROPPED_COLUMNS: (),
+    }
+
+
+def test_invariants_and_expressions_name_their_column_once() -> None:
+    invariant = json.dumps({"expression": {"expression": "size(x) > 0 and year(x) > 1"}})
+    metadata = {"delta.invariants": invariant, "delta.generationExpression": "size(x)"}
+    fields = [
+        {"name": "x", "type": "long", "nullable": True, "metadata": metadata},
+        {"name": "y", "type": "long", "nullable": True, "metadata": {"delta.invariants": "{"}},
+        {"name": "z", "type": "long", "nullable": True, "metadata": {"delta.invariants": None}},
+    ]
+    schema = json.dumps({"type": "struct", "fields": fields})
+    prefix = requirements.EXPRESSION_PREFIX
+    assert find_contents(Metadata(None, schema_string=schema)) == {
+        prefix + "delta.invariants": ("x",),
+        prefix + "size()": ("x",),
+        prefix + "year()": ("x",),
+    }
+
+
 def test_ids_for_iceberg_are_no_dropped_columns() -> None:
     nested = {"delta.columnMapping.nested.ids": {"col-1.element": 2}}
     shown = find_contents(mapped(column(1, ARRAY, **nested), highest=2))

@@ -16,9 +16,10 @@ import deltaproto.policy.rules as rules_package
 from deltaproto.cli.main import COMMANDS
 from deltaproto.errors import EngineError, ErrorCode, TableError
 from deltaproto.inspection.compare import compare_readers
+from deltaproto.policy.context import RuleContext
 from deltaproto.policy.finding import Finding
 from deltaproto.policy.rule import Rule
-from deltaproto.policy.rules import all_rules, find_rule
+from deltaproto.policy.rules import all_rules, find_rule, schema_missing
 from deltaproto.protocol.metadata import Metadata
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.protocol.table_state import ReaderName, TableState
@@ -150,6 +151,20 @@ def state(reader: ReaderName, **changed: Any) -> TableState:
 
 
 LOG_STATE = state(ReaderName.LOG)
+
+
+def test_only_spark_is_not_asked_for_a_schema() -> None:
+    """Spark's reader returns no stored schema, which is not a finding on the table."""
+    found = {
+        reader: [each.rule for each in schema_missing.check(RuleContext(state(reader)))]
+        for reader in (ReaderName.SPARK, ReaderName.LOG, ReaderName.DELTA_RS)
+    }
+    rule = schema_missing.RULE.id
+    assert found == {
+        ReaderName.SPARK: [],
+        ReaderName.LOG: [rule],
+        ReaderName.DELTA_RS: [rule],
+    }
 
 
 def compared(*others: TableState | TableError, log: TableState = LOG_STATE) -> list[Finding]:

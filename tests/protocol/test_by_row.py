@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from datetime import date, timedelta
 
 import pytest
 from hypothesis import given
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from deltaproto.conflicts import Conflict, MatrixEngine, build_cells
 from deltaproto.conflicts.row_level import Compute, resolve_by_row
-from deltaproto.protocol.databricks_runtime import Runtime, parse_runtime
+from deltaproto.protocol.databricks_runtime import RELEASE_DATES, Runtime, parse_runtime
 from deltaproto.protocol.isolation import DECLARABLE_LEVELS
 
 ALL = "UPDATE DELETE MERGE"
@@ -98,10 +99,48 @@ def test_runtimes_as_people_and_clusters_write_them(text: str, runtime: str, pho
 
 
 @pytest.mark.parametrize(
-    "text", ["", "latest", "14", "14.3.2.1", "-14.3", "14.x", "spark 3.5", "1\u0664.3"]
+    "text",
+    [
+        "",
+        "latest",
+        "14",
+        "14.3.2.1",
+        "-14.3",
+        "14.x",
+        "spark 3.5",
+        "1\u0664.3",
+        "19+2026-13-01",
+        "17.3+2026-07-23",
+    ],
 )
 def test_no_runtime(text: str) -> None:
     assert parse_runtime(text) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "update", "released"),
+    [
+        ("18 LTS", None, True),
+        ("19+2026-07-23", (2026, 7, 23), True),
+        ("18.0 (Beta)", None, False),
+        ("17.3 (beta 2)", None, False),
+    ],
+)
+def test_updates_and_previews(
+    text: str, update: tuple[int, int, int] | None, released: bool
+) -> None:
+    named = parse_runtime(text)
+    assert named is not None
+    assert named.update == (None if update is None else date(*update))
+    assert named.released is released
+
+
+def test_an_update_before_the_release_is_a_preview() -> None:
+    for major, released in RELEASE_DATES.items():
+        for day, expected in ((released, True), (released - timedelta(days=1), False)):
+            named = parse_runtime(f"{major}+{day.isoformat()}")
+            assert named is not None
+            assert named.released is expected, (major, day)
 
 
 @given(runtimes)

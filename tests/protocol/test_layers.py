@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -84,6 +85,32 @@ def test_traits_are_found_at_every_depth() -> None:
 
 
 @pytest.mark.parametrize(
+    ("type_", "metadata", "trait", "path"),
+    [
+        ("geometry(OGC:CRS84)", {}, Trait.GEOSPATIAL, "c"),
+        ("Geography(srid, spherical)", {}, Trait.GEOSPATIAL, "c"),
+        ("string collate UNICODE_CI", {}, Trait.COLLATION, "c"),
+        ("string", {"__COLLATIONS": {"c": "ICU.UNICODE"}}, Trait.COLLATION, "c"),
+        ("string", {"__COLLATION_METADATA": {}}, Trait.COLLATION, "c"),
+        ("string", {"CURRENT_DEFAULT": "'a'"}, Trait.DEFAULT, "c"),
+        ("interval day to second", {}, Trait.INTERVAL, "c"),
+        ("timestamp_nanos", {}, Trait.TIMESTAMP_NANOS, "c"),
+        ({"type": "timestamp_ntz_nanos"}, {}, Trait.TIMESTAMP_NANOS, "c"),
+        ({"type": "array", "elementType": "variant"}, {}, Trait.VARIANT, "c.element"),
+        ("geometr", {}, None, ""),
+        ("string", {"collations": {}}, None, ""),
+    ],
+)
+def test_each_trait_of_a_column(
+    type_: Any, metadata: dict[str, Any], trait: Trait | None, path: str
+) -> None:
+    field = {"name": "c", "type": type_, "nullable": True, "metadata": metadata}
+    schema = json.dumps({"type": "struct", "fields": [3, field]})
+    expected = {} if trait is None else {trait: (path,)}
+    assert Metadata(None, schema_string=schema).traits == expected
+
+
+@pytest.mark.parametrize(
     ("configuration", "on", "evidence"),
     [
         ({OLD_FEED: "true"}, True, f"{OLD_FEED}=true"),
@@ -122,6 +149,8 @@ def test_logical_names_of_mapped_columns() -> None:
     assert metadata.logical_path(["col-1", "col-2"]) == "x.y"
     assert metadata.logical_path(["z"]) == "z"
     assert metadata.logical_path(["gone", "too"]) == "gone.too"
+    odd = json.dumps({"type": "struct", "fields": [3, None, *json.loads(schema)["fields"]]})
+    assert Metadata(None, schema_string=odd).logical_path(["col-1", "col-2"]) == "x.y"
     assert Metadata(None).logical_path(["a", "b"]) == "a.b"
     # As Spark's DESCRIBE DETAIL writes them.
     assert Metadata(None).logical_path(["a b", "c.d", "e`f", "1"]) == "`a b`.`c.d`.`e``f`.`1`"
@@ -239,3 +268,30 @@ def test_every_required_feature_names_its_dependents() -> None:
         )
         assert feature_catalog.find_dependents(name, every) == tuple(expected)
         assert feature_catalog.find_dependents(name, frozenset()) == ()
+
+
+def test_a_name_is_found_in_any_case_or_by_similarity() -> None:
+    every = [each.name for each in feature_catalog.all_features()]
+    for name in every:
+        found, near = feature_catalog.search_feature(name.upper())
+        assert (found and found.name, near) == (name, ())
+    assert "deletionVectors" in feature_catalog.search_feature("deletionvectorz")[1]
+    assert feature_catalog.search_feature("x" * 40) == (None, ())
+    # Similarity is not computed for long names: its cost grows with their square.
+    assert feature_catalog.search_feature("deletionVectors" * 7) == (None, ())
+
+
+def test_what_blocks_a_drop_is_found_through_every_dependent() -> None:
+    """Compared with a search that follows each requirement by itself."""
+    every = {feature.name: feature for feature in feature_catalog.all_features()}
+
+    def blocking(name: str) -> set[str]:
+        direct = {o.name for o in every.values() if name in o.required_features}
+        kept = {o for o in direct if every[o].drop.delta_spark is None}
+        return kept.union(*(blocking(o) for o in direct - kept))
+
+    for name in every:
+        extra = feature_catalog.CATALOG_MANAGED if name == "deletionVectors" else frozenset()
+        found = feature_catalog.features_blocking_drop(name, frozenset(every))
+        assert set(found) == blocking(name) | (extra & every.keys()), name
+        assert feature_catalog.features_blocking_drop(name, {name}) == ()

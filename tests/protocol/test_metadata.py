@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from deltaproto.protocol.metadata import Metadata
+from deltaproto.protocol.table_state import SparkSettings
+from deltaproto.redaction import HIDDEN
 from tests.support.logs import column, metadata, schema_string
 
 ACTION: dict[str, Any] = {
@@ -63,3 +65,14 @@ def test_a_schema_that_cannot_be_used_is_none() -> None:
     plain = Metadata.stored(metadata()["metaData"])
     assert plain.schema == {"type": "struct", "fields": [column("id")]}
     assert plain.traits == {}
+
+
+def test_settings_hide_every_secret_of_theirs() -> None:
+    settings = SparkSettings(
+        conf={"spark.hadoop.fs.azure.account.key.x": "s3cret-key-0001"},
+        hadoop={"fs.s3a.secret.key": "s3cret-key-0002"},
+        remote="sc://host:15002/;use_ssl=true;token=s3cret-token-3;user_id=me",
+    )
+    text = "s3cret-key-0001 s3cret-key-0002 s3cret-token-3 me"
+    assert settings.redact(text) == f"{HIDDEN} {HIDDEN} {HIDDEN} me"
+    assert SparkSettings(remote="sc://host").redact(text) == text

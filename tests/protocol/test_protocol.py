@@ -210,6 +210,7 @@ def test_items_13_and_14_forbidden_combinations_are_refused_with_the_reason(
         {"minReaderVersion": 1},
         {"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": "appendOnly"},
         {"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": [1]},
+        {"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": ["appendOnly", ""]},
     ],
 )
 def test_an_action_of_the_wrong_shape_is_no_protocol(action: dict[str, Any]) -> None:

@@ -91,12 +91,10 @@ def _collection_type(name: str, arguments: list[Value]) -> Type | None:
             return Array(VOID)
         kind = common_type(arguments).type
         return None if kind is None else Array(kind)
-    if name == "map":
-        if not arguments:
-            return Map(VOID, VOID)
-        keys, values = common_type(arguments[::2]).type, common_type(arguments[1::2]).type
-        return None if keys is None or values is None else Map(keys, values)
-    return None
+    if not arguments:
+        return Map(VOID, VOID)
+    keys, values = common_type(arguments[::2]).type, common_type(arguments[1::2]).type
+    return None if keys is None or values is None else Map(keys, values)
 
 
 _TYPED = {

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from deltaproto.planning.ddl.resolution import UNRESOLVED, resolve_check_constraint
 from deltaproto.planning.ddl.user_statement import refuse
 from deltaproto.planning.engine import Engine
-from deltaproto.planning.predict.auto_enable import upgrade_protocol
+from deltaproto.planning.predict.auto_enable import upgrade_for_properties
 from deltaproto.planning.predict.consistency import unstorable
 from deltaproto.planning.predict.iceberg import KEY, enabled_version, validate_change
 from deltaproto.planning.predict.outcome import Outcome, PredictedCommit, Refusal, Rewrite
@@ -39,9 +39,7 @@ class AddConstraint(NamedTuple):
         if refusal is not None:
             return Outcome(table, refusal=refusal)
         after = table.with_properties({CONSTRAINT_PREFIX + self.name.lower(): self.expression})
-        protocol = upgrade_protocol(table.protocol, after.configuration, None, engine)
-        if isinstance(protocol, Refusal):
-            return Outcome(table, refusal=protocol)
+        protocol = upgrade_for_properties(table.protocol, after.configuration, engine)
         commit = PredictedCommit("ADD CONSTRAINT", protocol, sure=not judged.unresolved)
         warnings = (_SCAN, UNRESOLVED) if judged.unresolved else (_SCAN,)
         return Outcome(after._replace(protocol=protocol), (commit,), warnings=warnings)
@@ -121,9 +119,7 @@ class UpgradeUniform(NamedTuple):
         if current is not None:
             properties[KEY.format(current)] = "false"
         after = table.with_properties(properties)
-        protocol = upgrade_protocol(table.protocol, after.configuration, None, engine)
-        if isinstance(protocol, Refusal):
-            return protocol
+        protocol = upgrade_for_properties(table.protocol, after.configuration, engine)
         # Only the resulting table matters here; SET also checks the previous state.
         refusal = validate_change(table.with_properties(without), after, engine)
         return after._replace(protocol=protocol) if refusal is None else refusal

@@ -23,6 +23,19 @@ _SHREDDING, _WIDENING = "delta.enableVariantShredding", "delta.enableTypeWidenin
 _FINAL_WIDENING = "4.0"
 
 
+def upgrade_for_properties(
+    protocol: Protocol, configuration: Mapping[str, str], engine: Engine
+) -> Protocol:
+    """Return the protocol after a change of properties."""
+    # Properties do not enable features that the engine lacks, and it cannot create such columns.
+    enabled = {
+        name
+        for name in features_of_properties(configuration, protocol, engine)
+        if engine.knows(feature_catalog.feature_record(name)) is not False
+    }
+    return _enable_all(protocol, enabled, engine)
+
+
 def upgrade_protocol(
     protocol: Protocol,
     configuration: Mapping[str, str],
@@ -33,22 +46,19 @@ def upgrade_protocol(
 
     Return a refusal if a feature has to be added manually first.
     """
-    # Properties do not enable features that the engine lacks, and it cannot create such columns.
-    enabled = {
-        name
-        for name in features_of_properties(configuration, protocol, engine)
-        if engine.knows(feature_catalog.feature_record(name)) is not False
-    }
-    if schema is not None:
-        enabled |= features_of_columns(schema, protocol)
-    missing = enabled - protocol.supported
+    missing = features_of_columns(schema or Struct(()), protocol) - protocol.supported
     if NTZ in missing:
         return Refusal(
             "DELTA_FEATURES_REQUIRE_MANUAL_ENABLEMENT",
             "TIMESTAMP_NTZ columns do not add their feature to an existing table automatically",
             f"first: SET TBLPROPERTIES ('delta.feature.{NTZ}' = 'supported')",
         )
-    for name in sorted(missing):
+    upgraded = upgrade_for_properties(protocol, configuration, engine)
+    return _enable_all(upgraded, missing, engine)
+
+
+def _enable_all(protocol: Protocol, names: set[str], engine: Engine) -> Protocol:
+    for name in sorted(names):
         if name not in protocol.supported:
             protocol = arithmetic.enable_feature(protocol, name, engine)
     return protocol

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping
 from deltaproto.planning import arithmetic
 from deltaproto.planning.engine import DEFAULT_ENGINE, Engine
 from deltaproto.planning.predict import column_mapping, consistency
-from deltaproto.planning.predict.auto_enable import upgrade_protocol
+from deltaproto.planning.predict.auto_enable import upgrade_for_properties
 from deltaproto.planning.predict.consistency import complete_properties, validate_change
 from deltaproto.planning.predict.coordinated import validate_unset
-from deltaproto.planning.predict.outcome import Outcome, PredictedCommit, Refusal
+from deltaproto.planning.predict.outcome import Outcome, PredictedCommit
 from deltaproto.planning.predict.table import (
     MAPPING_MODE,
     MIN_READER_VERSION,
@@ -65,9 +65,7 @@ def set_properties(
     if refusal is not None:
         return Outcome(table, tuple(commits), done.rewrites, refusal)
     asked = requested_protocol(table, properties, engine)
-    after = upgrade_protocol(asked, {**table.configuration, **properties}, None, engine)
-    if isinstance(after, Refusal):
-        return Outcome(table, tuple(commits), done.rewrites, after)
+    after = upgrade_for_properties(asked, {**table.configuration, **properties}, engine)
     stored = {key: value for key, value in properties.items() if not is_protocol_property(key)}
     changed = complete_properties(table, table.with_properties(stored)._replace(protocol=after))
     refusal = validate_change(table, changed, engine, setting=True)

@@ -44,10 +44,15 @@ def _is_open(window: Window, now: datetime, zone: tzinfo) -> bool:
 
 def _next_opening(window: Window, now: datetime) -> datetime | None:
     zone = _load_zone(window.timezone)
-    for moment in sorted({*_starts(window, now, zone), *_clock_changes(now, zone)}):
-        if moment > now and _is_open(window, moment, zone) and _opens_at(window, moment, zone):
-            return moment
-    return None
+    moments = sorted({*_starts(window, now, zone), *_clock_changes(now, zone)})
+    return next(
+        (
+            moment
+            for moment in moments
+            if moment > now and _is_open(window, moment, zone) and _opens_at(window, moment, zone)
+        ),
+        None,
+    )
 
 
 def _opens_at(window: Window, moment: datetime, zone: tzinfo) -> bool:

@@ -203,6 +203,43 @@ class TestPolicy:
     def test_a_policy_may_say_nothing(self, load: Load) -> None:
         assert load("") == Policy(load("").source)
 
+    def test_lists_add_unless_they_replace(self, load: Load) -> None:
+        entry = "forbid_features: [clustering], forbid_features_replace"
+        settings = [
+            load(f"tables: {{a: {{{entry}: {value}}}}}").tables[0].settings
+            for value in ("true", "false")
+        ]
+        assert [each.forbid_features_replace for each in settings] == [True, False]
+
+    @pytest.mark.parametrize(
+        ("written", "value"),
+        [("0", "0"), ("30", "30"), ("True", "true"), ('"007"', "007"), ("interval 1 day", None)],
+    )
+    def test_property_values_are_texts(self, written: str, value: str | None, load: Load) -> None:
+        (entry,) = load(f"tables: {{a: {{require_properties: {{k: {written}}}}}}}").tables
+        assert entry.settings.require_properties == {"k": value or written}
+
+    def test_a_window_names_its_zone_or_has_utc(self, load: Load) -> None:
+        window = "{days: [sun, mon], from: 22:00, to: 24:00%s}"
+        windows = [
+            load(f"tables: {{a: {{maintenance_windows: [{window % zone}]}}}}").tables[0].settings
+            for zone in ("", ", timezone: UTC", ", timezone: Asia/Kolkata")
+        ]
+        assert [
+            (each.days, each.start, each.end, each.timezone)
+            for settings in windows
+            for each in settings.maintenance_windows or ()
+        ] == [((0, 6), 1320, 1440, zone) for zone in ("UTC", "UTC", "Asia/Kolkata")]
+
+    def test_a_computer_without_time_zones_is_the_cause(
+        self, load: Load, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("zoneinfo.available_timezones", set)
+        window = "{days: daily, from: 22:00, to: 24:00, timezone: No/Where}"
+        with pytest.raises(PolicyError, match="this computer has no time zone data") as caught:
+            load(f"tables: {{a: {{maintenance_windows: [{window}]}}}}")
+        assert "tzdata" in caught.value.hint
+
     @pytest.mark.parametrize(
         "written", ["Serializable", "serializable", "SERIALIZABLE", "WriteSerializable",
                     "writeSerializable", "write-serializable", "WRITE_SERIALIZABLE"]
@@ -311,6 +348,15 @@ REFUSED = [
      " feature: clustering}]", "2:13", "reason is missing", "reason:"),
     ("approvals: [{client: trino@1, access: [], table: a, approver: x, reason: y,"
      " expires: 2027-01-01, feature: clustering}]", "2:39", "the list is empty", ""),
+    ("list: {a: 1}", "2:1", 'unknown key "list"', "known names"),
+    ("clients: [{trino: 476}]", "2:12", 'unknown key "trino"', "trino@476"),
+    ("clients: {trino: 476}", "2:10", "expected a list of clients, found a mapping", '"- "'),
+    ("tables: {'s3://u:p4ss@b/t': {}}", "2:10",
+     "the address contains credentials, and addresses are shown and stored", "--storage-option"),
+    ("tables: {a: {maintenance_windows: [{days: daily, from: [2], to: 3:00}]}}", "2:56",
+     'expected a time such as "22:00", found a list', "22:00"),
+    ("waivers: [{rule: DP201, reason: 0b_, expires: 2027-01-31}]", "2:33",
+     'write "0b_" in quotes: YAML reads 0b_ as a number', '"0b_"'),
     ("catalogues: [1]", "2:14", 'write "1" in quotes: YAML reads 1 as a number', ""),
     ('catalogues: ["a\\nb"]', "2:14", '"a\\nb" contains control characters', "one line"),
     ("define: {my client: {}}", "2:10", '"my client" is not a valid client id', "dashes"),

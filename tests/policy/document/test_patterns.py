@@ -390,6 +390,20 @@ class TestSettings:
         assert found.forbid_features == ()
         assert found.clients_replace is False
 
+    @pytest.mark.parametrize(
+        ("required", "replaces", "notices"),
+        [(("b", "a"), True, 0), (("b",), True, 1), (("b",), False, 1), (("a", "b"), False, 0)],
+    )
+    def test_a_list_that_loses_nothing_is_no_notice(
+        self, required: tuple[str, ...], replaces: bool, notices: int
+    ) -> None:
+        narrow = PolicySettings(require_features=required, require_features_replace=replaces)
+        rules = policy(("*", PolicySettings(require_features=("a",))), ("orders", narrow))
+        found = merge_settings(rules, find_matching(rules, TableNames(NAMED, S3)))
+        assert len(found.notices) == notices
+        expected = required if replaces else tuple(dict.fromkeys(("a", *required)))
+        assert found.settings.require_features == expected
+
     def test_each_setting_names_its_pattern(self) -> None:
         rules = policy(
             ("*", PolicySettings(max_reader_version=3, severities={"DP101": None})),
