@@ -37,7 +37,7 @@ from deltaproto.errors import (
     no_tables_error,
 )
 from deltaproto.fleet.newest import NewestState
-from deltaproto.fleet.scan_history import PastScan, lost_rows_error
+from deltaproto.fleet.scan_history import PastScan
 from deltaproto.fleet.schemas import is_inventory
 from deltaproto.inspection.age import SavedAges
 from deltaproto.inspection.facts import facts_from_inspection
@@ -298,20 +298,16 @@ def _check_argument(
 def _check_scan(
     name: str, inventory: InventoryReader, scan: PastScan, state: NewestState, checker: Checker
 ) -> Iterator[TableCheck]:
-    """Yield the tables of a scan that no newer scan replaces, and an error if rows are missing."""
-    tables = errors = 0
-    for each in inventory.checked(scan, checker):
-        tables += each.error is None
-        errors += each.error is not None
-        if state.holds(scan, each.location or each.table):
-            yield each
-    if (tables, errors) != (scan.tables, scan.errors):
-        yield unreadable_table(name, lost_rows_error(scan, tables, errors))
-        return
+    """Yield the tables of a scan that no newer scan replaces; an error if its rows are damaged."""
     try:
         inventory.require_whole(scan)
     except TableError as error:
+        # Check nothing: it is unknown which rows are missing or duplicated.
         yield unreadable_table(name, error)
+        return
+    for each in inventory.checked(scan, checker):
+        if state.holds(scan, each.location or each.table):
+            yield each
 
 
 def _read_tables(
