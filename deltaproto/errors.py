@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from enum import IntEnum, StrEnum
 from typing import Any
 
+from deltaproto.redaction import redact_addresses_in
+
 
 class ExitCode(IntEnum):
     """Exit codes of every command (see docs/manual/exit-codes.md)."""
@@ -62,9 +64,10 @@ class DeltaprotoError(Exception):
     code: str = "usage"
 
     def __init__(self, message: str, hint: str = "") -> None:
-        super().__init__(message)
-        self.message = message
-        self.hint = hint
+        # Messages quote files, addresses and engines, whose texts may contain credentials.
+        self.message = redact_addresses_in(message)
+        self.hint = redact_addresses_in(hint)
+        super().__init__(self.message)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Errors are pickled by executors; subclasses take other arguments than `args`.

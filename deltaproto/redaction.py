@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 HIDDEN = "***"
 
@@ -46,7 +46,9 @@ _SIGNED = (
     r"access[_-]?key(?:[_-]?id)?|account[_-]?key|secret[_-]?key|private[_-]?key|api[_-]?key)|"
     r"x-amz-[a-z-]+|x-goog-[a-z-]+|awsaccesskeyid|googleaccessid|se|sp|skoid)"
     rf"{_BLANKS}(?:=|%(?:25)*3D){_BLANKS})"
-    r"[^&\s'\"`;]+"
+    r"(?:\\*'[^'\s]+'|\\*\"[^\"\s]+\"|`[^`\s]+`|[^&\s'\"`;]+)"
+    # A long value may continue on the next line.
+    r"(?:[\r\n]+[A-Za-z0-9+/=%_-]{16,}(?![^\s&'\"`;]))*"
 )
 # The text before a match is bounded, as engine messages may be long: otherwise each letter of
 # a word would be tried as a start.
@@ -69,20 +71,32 @@ _PATTERNS = (
     # key = value, in SQL, JSON or a list of options
     (
         (
-            r"(?i)((?:secret|token|passw(?:or)?d|account[._]key|access[._]key|"
-            r"credential)[\w.-]{0,200}['\"]?\s*[=:]\s*)(?:'[^']*'|\"[^\"]*\"|[^\s,;)}]+)"
+            r"(?i)((?:secret|token|passw(?:or)?d|account[._]key|access[._]key|api[._-]?key|"
+            r"credential)[\w.-]{0,200}['\"]?(?:\s*[=:]\s*|>))(?:'[^']*'|\"[^\"]*\"|[^\s,;)}<]+)"
         ),
         rf"\1{HIDDEN}",
     ),
+    (
+        r"(?i)(\b(?:sig|signature|sas)(?:=|['\"]\s*[=:]\s*))(?:'[^'\s]+'|\"[^\"\s]+\"|[^&\s,;)}'\"]+)",
+        rf"\1{HIDDEN}",
+    ),
 )
-_ESCAPES = r"(?i)\\+(?:u(?:00ad|20[0-6][0-9a-f]|feff)|xad)"
-"""characters without width, as Python and JSON write them"""
-_BLANK_ESCAPES = r"\\+[tnr]"
+_ESCAPED = r"(?<!\\)\\{1,8}(?:u(?![dD][89a-fA-F])([0-9a-fA-F]{4})|x([0-9a-fA-F]{2}))"
+"""characters as JSON and Python write them"""
+_BLANK_ESCAPES = r"(?<!\\)\\{1,8}[tnr]"
+_ESCAPED_SIGNS = r"(?<!\\)\\{1,8}(?=['\"`/])"
+_BROKEN_ADDRESS = (
+    r"\b[A-Za-z][\w+.-]{1,30}:[/\\]{2}[^\s'\"`*]*(?:[\t\r\n]+[^\s'\"`*]+){1,20}(?![^\s'\"`])"
+)
+"""an address with line breaks in it, and nothing in it redacted"""
+_ADDRESS_SIGNS = ("=", "@", "%", "&", "\\", "jdbc:")
+"""no address has credentials without one of these"""
+_ENCODING_SIGNS = "%&\\\t\r\n"
 _LOCAL = ("file:", "delta.`file:")
 _SHORTEST = 4
 _ENCODED_ADDRESS = r"\b[A-Za-z][\w+.-]{1,30}://[^\s'\"`]*%[^\s'\"`]*"
 _ENCODED = 3
-"""how many times an address may be percent-encoded"""
+"""how many times a text may be encoded"""
 
 
 class Redactor:
@@ -98,9 +112,12 @@ class Redactor:
 
     def __call__(self, text: str) -> str:
         """Return `text` without credentials."""
+        return _redact_encoded(text, self._redact)
+
+    def _redact(self, text: str) -> str:
         for secret in self._secrets:
             text = text.replace(secret, HIDDEN)
-        text = redact_addresses_in(text)
+        text = _redact_addresses(text)
         for pattern, replacement in _PATTERNS:
             text = re.sub(pattern, replacement, text)
         return text
@@ -108,12 +125,35 @@ class Redactor:
 
 def redact_addresses_in(text: str) -> str:
     """Return a text, such as SQL, with the credentials removed from addresses in it."""
-    shown = _redact_addresses(text)
-    if shown.isascii() and "\\" not in shown:
+    lower = text.lower()
+    if text.isascii() and not any(sign in lower for sign in _ADDRESS_SIGNS):
+        return text
+    return _redact_encoded(text, _redact_addresses)
+
+
+def _redact_encoded(text: str, redact: Callable[[str], str]) -> str:
+    """Return a text without what `redact` finds in it, or in its decoded forms.
+
+    The text is returned decoded only if a decoded form shows a credential.
+    """
+    shown = plain = redact(text)
+    if plain.isascii() and not any(sign in plain for sign in _ENCODING_SIGNS):
         return shown
-    plain = _without_invisible(shown)
-    found = _redact_addresses(plain)
-    return found if found != plain else shown
+    for _ in range(_ENCODED + 1):
+        decoded = _decoded(plain)
+        found = redact(re.sub(_BROKEN_ADDRESS, lambda at: _joined(at[0], redact), decoded))
+        if found != decoded:
+            shown = found
+        elif decoded == plain:
+            break
+        plain = found
+    return shown
+
+
+def _joined(address: str, redact: Callable[[str], str]) -> str:
+    """Return an address without line breaks if that shows a credential."""
+    whole = re.sub(r"[\t\r\n]+", "", address)
+    return whole if redact(whole) != whole else address
 
 
 def _redact_addresses(text: str) -> str:
@@ -126,17 +166,42 @@ def _redact_addresses(text: str) -> str:
     )
 
 
+def _decoded(text: str) -> str:
+    """Decode one layer of HTML entities, escapes and percent signs, and normalize characters."""
+    if "&" in text:
+        from html import unescape
+
+        text = unescape(text)
+    if "\\" in text:
+        text = re.sub(_ESCAPED, lambda found: chr(int(found[1] or found[2], 16)), text)
+        text = re.sub(_ESCAPED_SIGNS, "", re.sub(_BLANK_ESCAPES, "\n", text))
+    if "%" in text:
+        from urllib.parse import unquote
+
+        text = unquote(text)
+    return _without_invisible(text)
+
+
 def _without_invisible(text: str) -> str:
     """Return a text as it looks: without characters that have no width, and in compatible forms."""
+    if text.isascii() and text.isprintable():
+        return text
     import unicodedata
 
-    plain = unicodedata.normalize("NFKC", re.sub(_BLANK_ESCAPES, " ", re.sub(_ESCAPES, "", text)))
-    return "".join(each for each in plain if unicodedata.category(each) != "Cf")
+    return "".join(
+        " " if each not in "\t\r\n" and unicodedata.category(each) == "Cc" else each
+        for each in unicodedata.normalize("NFKC", text)
+        if unicodedata.category(each) != "Cf"
+    )
 
 
 def may_have_credentials(address: str) -> bool:
     """Return True if an address can hold credentials by its form; local paths cannot."""
-    return ":" in address or ";" in address or "key=" in address.lower()
+    return (
+        ":" in address
+        or ";" in address
+        or any(sign in address.lower() for sign in ("key=", "%3a", "%253a"))
+    )
 
 
 def redact_address(address: str) -> str:
@@ -148,17 +213,17 @@ def redact_address(address: str) -> str:
         return address
     shown = plain = _without_credentials(address)
     for _ in range(_ENCODED + 1):
-        if not plain.isascii() or re.search(r"[\x00-\x20\x7f\\]", plain):
-            plain = re.sub(r"[\s\x00-\x1f\x7f]", "", _without_invisible(plain)).replace("\\", "/")
-        if plain.lower().startswith(_LOCAL) or not (found := re.match(_SCHEME, plain)):
+        decoded = _decoded(plain)
+        looks = decoded
+        if not decoded.isascii() or re.search(r"[\x00-\x20\x7f\\]", decoded):
+            looks = re.sub(r"[\s\x00-\x1f\x7f]", "", decoded).replace("\\", "/")
+        if looks.lower().startswith(_LOCAL):
             return shown
-        if _without_credentials(plain) != plain:
+        if (found := re.match(_SCHEME, looks)) and _without_credentials(looks) != looks:
             return f"{found[0]}//{HIDDEN}@"
-        if "%" not in plain:
+        if decoded == plain:
             break
-        from urllib.parse import unquote
-
-        plain = unquote(plain)
+        plain = decoded
     return shown
 
 

@@ -37,8 +37,9 @@ from deltaproto.errors import (
     no_tables_error,
 )
 from deltaproto.fleet.newest import NewestState
-from deltaproto.fleet.scan_history import PastScan, lost_rows_error
-from deltaproto.fleet.schemas import is_inventory
+from deltaproto.fleet.scan_history import PastScan
+from deltaproto.fleet.schemas import is_inventory, is_on_object_store
+from deltaproto.inspection import ReadRequest, Unreadable, inspect_table, uses_spark
 from deltaproto.inspection.age import SavedAges
 from deltaproto.inspection.facts import facts_from_inspection
 from deltaproto.inspection.known_findings import KnownFindings, require_comparable, saved_command
@@ -266,25 +267,16 @@ def _check_argument(
     show: bool,
 ) -> Iterator[TableCheck]:
     storage = options.parse_pairs(values["storage_option"], "--storage-option")
-    if values["engine"] is EngineChoice.SPARK or is_inventory(name, storage):
-        inventory = open_inventory(name, values)
-        state = select_newest_state(inventory, values["scan"])
-        now = datetime.now(UTC)
-        known.extend(f"{name}: {describe_scan(scan, now)}" for scan in state.contributing)
-        notices = build_scan_notices(name, state, now, parse_max_age(values))
-        NOTICES.extend(notices.texts)
-        if notices.old and values["fail_on"] is FailOn.WARNING:
-            codes.add(ExitCode.FINDINGS)
-        if not values["scan"]:
-            try:
-                require_finished(name, state, storage)
-            except TableError as error:
-                yield unreadable_table(name, error)
-        for scan in state.contributing:
-            yield from _check_scan(name, inventory, scan, state, checker)
+    # A table on an object store is read first: its log answers what it is.
+    late = is_on_object_store(name) and not uses_spark(name, _read_request(values))
+    if values["engine"] is EngineChoice.SPARK or (not late and is_inventory(name, storage)):
+        yield from _check_inventory(name, values, checker, known, codes)
         return
     for found in _read_tables(name, values, known, codes, show):
         if not isinstance(found, TableFacts):
+            if late and is_inventory(name, storage, found.error):
+                yield from _check_inventory(name, values, checker, known, codes)
+                return
             yield found
             continue
         try:
@@ -295,23 +287,52 @@ def _check_argument(
         yield result
 
 
+def _check_inventory(
+    name: str,
+    values: Mapping[str, Any],
+    checker: Checker,
+    known: list[str],
+    codes: set[ExitCode],
+) -> Iterator[TableCheck]:
+    storage = options.parse_pairs(values["storage_option"], "--storage-option")
+    inventory = open_inventory(name, values)
+    state = select_newest_state(inventory, values["scan"])
+    now = datetime.now(UTC)
+    known.extend(f"{name}: {describe_scan(scan, now)}" for scan in state.contributing)
+    notices = build_scan_notices(name, state, now, parse_max_age(values))
+    NOTICES.extend(notices.texts)
+    if notices.old and values["fail_on"] is FailOn.WARNING:
+        codes.add(ExitCode.FINDINGS)
+    if not values["scan"]:
+        try:
+            require_finished(name, state, storage)
+        except TableError as error:
+            yield unreadable_table(name, error)
+    for scan in state.contributing:
+        yield from _check_scan(name, inventory, scan, state, checker)
+
+
 def _check_scan(
     name: str, inventory: InventoryReader, scan: PastScan, state: NewestState, checker: Checker
 ) -> Iterator[TableCheck]:
-    """Yield the tables of a scan that no newer scan replaces, and an error if rows are missing."""
-    tables = errors = 0
-    for each in inventory.checked(scan, checker):
-        tables += each.error is None
-        errors += each.error is not None
-        if state.holds(scan, each.location or each.table):
-            yield each
-    if (tables, errors) != (scan.tables, scan.errors):
-        yield unreadable_table(name, lost_rows_error(scan, tables, errors))
-        return
+    """Yield the tables of a scan that no newer scan replaces; an error if its rows are damaged."""
     try:
         inventory.require_whole(scan)
     except TableError as error:
+        # Check nothing: it is unknown which rows are missing or duplicated.
         yield unreadable_table(name, error)
+        return
+    for each in inventory.checked(scan, checker):
+        if state.holds(scan, each.location or each.table):
+            yield each
+
+
+def _read_request(values: Mapping[str, Any]) -> ReadRequest:
+    return ReadRequest(
+        reader=values["reader"],
+        storage_options=options.parse_pairs(values["storage_option"], "--storage-option"),
+        spark=options.spark_settings(values),
+    )
 
 
 def _read_tables(
@@ -334,13 +355,7 @@ def _read_tables(
         if older:
             NOTICES.append(f"{name}: saved with --version, so the newest version is unknown")
         return
-    from deltaproto.inspection import ReadRequest, Unreadable, inspect_table, uses_spark
-
-    request = ReadRequest(
-        reader=values["reader"],
-        storage_options=options.parse_pairs(values["storage_option"], "--storage-option"),
-        spark=options.spark_settings(values),
-    )
+    request = _read_request(values)
     with show_waiting(f"reading {name} with Spark", show=show and uses_spark(name, request)):
         result = inspect_table(name, request)
     if isinstance(result, Unreadable):

@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
+from itertools import chain
 from typing import Any
 
 from deltaproto.cli import options
@@ -22,7 +23,7 @@ from deltaproto.cli.inventories import (
 )
 from deltaproto.cli.progress import count_steps, show_waiting, warn
 from deltaproto.errors import ExitCode, TableError, UsageError, no_tables_error
-from deltaproto.fleet.schemas import is_inventory
+from deltaproto.fleet.schemas import is_inventory, is_on_object_store
 from deltaproto.inspection.age import SavedAges
 from deltaproto.inspection.saved import saved_entries
 from deltaproto.location import LocationKind, locate
@@ -145,8 +146,17 @@ def plan_tables(
     if not (values["tables"] or values["from_"]):
         raise UsageError("no table", "give a path, a URI or a catalog name, or --from INVENTORY")
     storage = options.parse_pairs(values["storage_option"], "--storage-option")
-    inventories = {*values["from_"], *(each for each in names if is_inventory(each, storage))}
-    if not inventories and (values["where"] or values["scan"] or values["fresh"]):
+    of_inventories = bool(values["where"] or values["scan"] or values["fresh"])
+    # A table on an object store is read first: its log answers what it is.
+    inventories = {
+        *values["from_"],
+        *(
+            each
+            for each in names
+            if (of_inventories or not is_on_object_store(each)) and is_inventory(each, storage)
+        ),
+    }
+    if not inventories and of_inventories:
         raise UsageError("--where, --scan and --fresh apply to inventories", "pass one with --from")
     engine = parse_engine(values["engine"]) if values["engine"] else Engine()
     options.refuse_overwrite(
@@ -157,6 +167,9 @@ def plan_tables(
     alike = CachingPlanner(planner, by_version=bool(values.get("sql")))
     session = options.spark_settings(values).conf
     with options.open_output(values["output"]) as file:
+        inputs = _read_plan_inputs(names, inventories, values)
+        # The first input shows whether the only name is an inventory.
+        first = next(inputs, None)
         report = PlanReport(
             command,
             values["format"],
@@ -166,7 +179,7 @@ def plan_tables(
             script=values["script"],
             many=len(names) > 1 or bool(inventories) or any(map(os.path.isfile, names)),
         )
-        for name, found in _read_plan_inputs(names, inventories, values):
+        for name, found in chain(() if first is None else (first,), inputs):
             try:
                 if isinstance(found, TableError):
                     raise found
@@ -207,15 +220,30 @@ def _read_plan_inputs(
     with count_steps("tables planned", show=show) as seen:
         number = 0
         for name in names:
-            kept, before = name in inventories, number
-            for table, found in (_read_inventory_inputs if kept else _read_table_inputs)(
-                name, values, show
-            ):
+            before = number
+            for table, found in _read_named_inputs(name, inventories, values, show):
                 number += 1
                 seen(number)
                 yield table, found
             if number == before and not values["allow_empty"]:
                 yield name, no_tables_error(name)
+
+
+def _read_named_inputs(
+    name: str, inventories: set[str], values: Mapping[str, Any], show: bool
+) -> Iterator[tuple[str, PlanInput | TableError]]:
+    """Yield what one argument names; add it to `inventories` if reading shows that it is one."""
+    if name not in inventories:
+        late = is_on_object_store(name)
+        storage = options.parse_pairs(values["storage_option"], "--storage-option")
+        for table, found in _read_table_inputs(name, values, show):
+            if late and isinstance(found, TableError) and is_inventory(name, storage, found):
+                inventories.add(name)
+                break
+            yield table, found
+        else:
+            return
+    yield from _read_inventory_inputs(name, values, show)
 
 
 def _read_inventory_inputs(

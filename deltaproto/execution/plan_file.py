@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 
 from deltaproto.errors import ErrorCode, ExitCode, UsageError
 from deltaproto.execution.append_log import RECORD_SUFFIXES
-from deltaproto.execution.plan_members import deserialize_plan, earliest_times, require_string
+from deltaproto.execution.plan_members import deserialize_plan, earliest_times
 from deltaproto.input_file import open_input
+from deltaproto.inspection.json_entries import WrongTypeError, require_string
 from deltaproto.planning.checksum import CHECKSUM_FIELD, compute_checksum
 from deltaproto.planning.plan import Plan
 from deltaproto.redaction import Redactor, has_credentials, redact_address
@@ -23,6 +24,7 @@ _NO_PLANS_HINT = (
     "write plans: deltaproto plan-downgrade … --format json --output FILE.json; pass --allow-empty "
     "if an empty result is expected"
 )
+_WRONG_MEMBER = "a member has the wrong type or value"
 _PLAN_ID = re.compile(r"[0-9a-f]{16}")
 
 
@@ -176,12 +178,14 @@ def _load_plan(entry: Any, document: Mapping[str, Any], path: str) -> LoadedPlan
         plan_id = require_string(entry["plan_id"])
         # The id becomes part of file names.
         if _PLAN_ID.fullmatch(plan_id) is None:
-            raise ValueError("plan_id is not 16 hexadecimal digits")
+            raise _invalid_plan_error(path, "plan_id is not 16 hexadecimal digits")
         return LoadedPlan(plan_id, plan, path, earliest_times(entry))
     except KeyError as error:
         raise _invalid_plan_error(path, f"it lacks {error}") from None
     except (TypeError, ValueError, AttributeError, OverflowError) as error:
-        raise _invalid_plan_error(path, str(error)) from None
+        # Python's message names its own types.
+        said = str(error) if isinstance(error, WrongTypeError) else ""
+        raise _invalid_plan_error(path, said or _WRONG_MEMBER) from None
 
 
 def _invalid_plan_error(path: str, why: str) -> UsageError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from types import MappingProxyType
@@ -9,6 +10,12 @@ from typing import Any, TypeVar
 
 from deltaproto.clients.model import Access
 from deltaproto.clients.verdict import Verdict
+from deltaproto.inspection.json_entries import (
+    WrongTypeError,
+    optional_string,
+    require_string,
+    require_type,
+)
 from deltaproto.planning.engine import Engine, EngineName
 from deltaproto.planning.goal_text import goal_text
 from deltaproto.planning.plan import (
@@ -33,6 +40,8 @@ from deltaproto.protocol.isolation import Isolation, IsolationLevel, RowLevelSup
 from deltaproto.protocol.protocol import Protocol
 
 _Member = TypeVar("_Member")
+_MOST_HOURS = 1e7
+"""later times cannot be computed or written as dates"""
 
 
 def deserialize_plan(entry: Mapping[str, Any], command: str) -> Plan:
@@ -43,7 +52,7 @@ def deserialize_plan(entry: Mapping[str, Any], command: str) -> Plan:
         TypeError, ValueError, AttributeError, OverflowError: for a member of the wrong type.
     """
     print_ = entry["fingerprint"]
-    goal = dict(entry["goal"])
+    goal = dict(require_type(dict, entry["goal"]))
     # Approvals go by the goal in words, so a text of the file's own counts for nothing.
     goal.pop("text")
     for member in ("enable", "sql", "cluster_by"):
@@ -53,10 +62,10 @@ def deserialize_plan(entry: Mapping[str, Any], command: str) -> Plan:
         goal["mapping_mode"] = require_string(goal["mapping_mode"])
     if "set" in goal:
         goal["set"] = {
-            require_string(key): require_string(value) for key, value in goal["set"].items()
+            require_string(key): require_string(value)
+            for key, value in require_type(dict, goal["set"]).items()
         }
-    engine = Engine(EngineName(entry["engine"]["name"]), str(entry["engine"]["version"]))
-    metadata = print_["metadata"]
+    engine = Engine(EngineName(entry["engine"]["name"]), require_string(entry["engine"]["version"]))
     before = Protocol.stored(entry["protocol_before"])
     return Plan(
         command=command,
@@ -67,15 +76,15 @@ def deserialize_plan(entry: Mapping[str, Any], command: str) -> Plan:
         goal_text=goal_text(goal, before),
         engine=engine,
         fingerprint=Fingerprint(
-            None if print_["table_id"] is None else require_string(print_["table_id"]),
-            int(print_["version"]),
+            optional_string(print_["table_id"]),
+            require_type(int, print_["version"]),
             Protocol.stored(print_["protocol"]),
-            None if metadata is None else require_string(metadata),
+            optional_string(print_["metadata"]),
         ),
         protocol_before=before,
         protocol_after=Protocol.stored(entry["protocol_after"]),
         steps=_parse_list(entry["steps"], _parse_step),
-        cost=Cost(**entry["cost"]),
+        cost=Cost(**{key: require_type(int, value) for key, value in entry["cost"].items()}),
         blocked=_parse_list(entry["blocked"], _parse_blocked),
         alternatives=(),
         kept=_parse_list(entry["kept"], _parse_blocked),
@@ -95,29 +104,33 @@ def earliest_times(entry: Mapping[str, Any]) -> tuple[float | None, ...]:
 
 
 def _parse_step(step: Mapping[str, Any]) -> Step:
-    wait = step["wait"] or {}
+    wait = {} if step["wait"] is None else require_type(dict, step["wait"])
     retention = step["retention_hours"]
-    rewrites = step["rewrites"]
+    rewrites, commits = step["rewrites"], step["commits"]
     return Step(
         id=require_string(step["id"]),
         action=Action(step["action"]),
-        sql=None if step["sql"] is None else require_string(step["sql"]),
-        feature=step["feature"],
+        sql=optional_string(step["sql"]),
+        feature=optional_string(step["feature"]),
         why=require_string(step["why"]),
         operations=_parse_list(step["operations"], require_string),
         protocol_before=Protocol.stored(step["protocol_before"]),
         protocol_after=Protocol.stored(step["protocol_after"]),
-        commits=(int(step["commits"]["min"]), int(step["commits"]["max"])),
-        rewrites=Rewrites(Rewrite(rewrites["which"]), rewrites["files"], rewrites["bytes"]),
-        expects=step["expects"],
+        commits=(require_type(int, commits["min"]), require_type(int, commits["max"])),
+        rewrites=Rewrites(
+            Rewrite(rewrites["which"]),
+            _optional_number(rewrites["files"]),
+            _optional_number(rewrites["bytes"]),
+        ),
+        expects=optional_string(step["expects"]),
         truncates=step["history_lost_before"] is not None,
-        retention_hours=None if retention is None else float(retention),
-        wait_hours=float(wait.get("hours", 0)),
-        setting=wait.get("setting"),
+        retention_hours=None if retention is None else _parse_hours(retention),
+        wait_hours=_parse_hours(wait.get("hours", 0)),
+        setting=optional_string(wait.get("setting")),
         clashes=_parse_list(step["conflicts"], _parse_clash),
         streams=_parse_list(step["streams"], _parse_stream_impact),
         losses=_parse_list(step["losses"], require_string),
-        undo=step["undo"],
+        undo=optional_string(step["undo"]),
         warnings=_parse_list(step["warnings"], require_string),
         optional=step["optional"] is True,
     )
@@ -134,18 +147,23 @@ def _parse_stream_impact(entry: Mapping[str, Any]) -> StreamImpact:
 
 
 def _parse_blocked(entry: Mapping[str, Any]) -> Blocked:
-    return Blocked(entry["feature"], entry["reason"], entry["remedy"], entry["error"] or "")
+    return Blocked(
+        optional_string(entry["feature"]),
+        require_string(entry["reason"]),
+        require_string(entry["remedy"]),
+        optional_string(entry["error"]) or "",
+    )
 
 
 def _parse_client_change(entry: Mapping[str, Any]) -> ClientChange:
     return ClientChange(
         client=require_string(entry["client"]),
-        label=entry["label"],
+        label=optional_string(entry["label"]),
         access=Access(entry["access"]),
         before=Verdict(entry["before"]),
         after=Verdict(entry["after"]),
         because=_parse_list(entry["because"], require_string),
-        reason=entry["reason"] or "",
+        reason=optional_string(entry["reason"]) or "",
     )
 
 
@@ -161,7 +179,7 @@ def _rules(entry: Mapping[str, Any]) -> ConcurrencyRules:
         for engine in WriterEngine
         for level in (entry["effective"][engine.value],)
     }
-    level = Isolation(None if declared is None else require_string(declared), effective)
+    level = Isolation(optional_string(declared), effective)
     return ConcurrencyRules(
         level, RowLevelSupport(rows["databricks"]), require_string(rows["reason"])
     )
@@ -183,16 +201,18 @@ def _outcome(entry: Mapping[str, Any]) -> CellOutcome:
 
 
 def _parse_list(values: Any, made: Callable[[Any], _Member]) -> tuple[_Member, ...]:
-    if not isinstance(values, list):
-        raise TypeError(f"{values!r} is not a list")
-    return tuple(made(each) for each in values)
+    return tuple(made(each) for each in require_type(list, values))
 
 
-def require_string(value: Any) -> str:
-    """Require a string."""
-    if not isinstance(value, str):
-        raise TypeError(f"{value!r} is not a string")
-    return value
+def _optional_number(value: Any) -> int | None:
+    return None if value is None else require_type(int, value)
+
+
+def _parse_hours(value: Any) -> float:
+    hours = float(value) if type(value) in (int, float) else -1.0
+    if not 0 <= hours < _MOST_HOURS:
+        raise WrongTypeError(f"{json.dumps(value):.40} is not a number of hours")
+    return hours
 
 
 def _parse_timestamp(stamp: Any) -> float | None:

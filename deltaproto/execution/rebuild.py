@@ -36,7 +36,7 @@ from deltaproto.sql.quoting import quote_identifier, split_name, sql_table_name
 
 # The effect of these depends on files and history, which are not read before each plan.
 _HISTORY_DEPENDENT_ACTIONS = (Action.DROP, Action.REORG, Action.SQL, Action.WAIT)
-_PREDICTED_FIELDS = ("commits", "truncates", "losses", "undo", "optional", "expects")
+_PREDICTED_FIELDS = ("commits", "operations", "truncates", "losses", "undo", "optional", "expects")
 
 
 def find_mismatch(plan: Plan) -> str | None:

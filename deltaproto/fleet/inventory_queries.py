@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from deltaproto.errors import UsageError
+from deltaproto.errors import ErrorCode, TableError, UsageError
 from deltaproto.fleet.inventory import InventoryTables
 from deltaproto.fleet.scan_history import (
     KEYS_OF_ROWS,
@@ -59,10 +59,15 @@ class InventoryQueries(ABC):
             yield row["location"]
 
     def require_whole(self, scan: PastScan) -> None:
-        """Check that no row of the scan is missing or stored twice. Raises like `require_rows`."""
-        counted = counts_query(scan.scan_id, {name: self.name(name) for name in KEYS_OF_ROWS})
+        """Check that the scan's rows are whole: none missing, doubled or with impossible values.
+
+        Raises like `require_rows`.
+        """
+        counted = counts_query(
+            scan.scan_id, {name: self.name(name) for name in KEYS_OF_ROWS}, self.quote
+        )
         counts = {
-            Inventory(row["name"]): RowCounts(row["found"], row["places"])
+            Inventory(row["name"]): RowCounts(row["found"], row["places"], row["damaged"])
             for row in self.rows(counted, KEYS_OF_ROWS)
         }
         require_rows(scan, counts)
@@ -83,7 +88,15 @@ class LocalInventoryQueries(InventoryQueries):
     def rows(self, sql: str, tables: Iterable[Inventory]) -> Iterator[Mapping[str, Any]]:
         """Yield the rows of a query. Raises like `InventoryQueries.rows`."""
         for batch in self.ask(sql, tables):
-            yield from batch.to_pylist()
+            try:
+                found = batch.to_pylist()
+            except (OverflowError, ValueError):
+                raise TableError(
+                    ErrorCode.CORRUPT_LOG,
+                    "the inventory has a time that is out of range",
+                    "the inventory is damaged; scan again",
+                ) from None
+            yield from found
 
     def ask(self, sql: str, tables: Iterable[Inventory]) -> Iterator[pa.RecordBatch]:
         """Yield the result of a query in batches. Raises like `InventoryQueries.rows`."""

@@ -134,16 +134,15 @@ def facts_from_row(row: Mapping[str, Any]) -> TableFacts:
     """Convert one row of the query to a check's input.
 
     Raises:
-        TableError: corrupt-log, for an impossible version, or when a feature's row is missing.
+        TableError: corrupt-log, for an impossible version or protocol, or when a feature's row is
+            missing.
     """
     table, location = row["table"], row["location"]
     for column in ("version", "min_reader_version", "min_writer_version"):
         if not isinstance(row[column], int) or row[column] < 0:
             value = "null" if row[column] is None else row[column]
-            raise TableError(
-                ErrorCode.CORRUPT_LOG,
-                f"the inventory has {value} as the table's {column.replace('_', ' ')}",
-                "the inventory is damaged; scan again",
+            raise _damaged_error(
+                f"the inventory has {value} as the table's {column.replace('_', ' ')}"
             )
     stored = {
         "minReaderVersion": row["min_reader_version"],
@@ -152,7 +151,12 @@ def facts_from_row(row: Mapping[str, Any]) -> TableFacts:
         "writerFeatures": row["writer_features"],
     }
     features = row["features"] or ()
-    protocol = Protocol.stored({key: value for key, value in stored.items() if value is not None})
+    if any(None in (feature["required_by"] or ()) for feature in features):
+        raise _damaged_error("the inventory has null among the features that require another one")
+    try:
+        protocol = Protocol.stored({key: held for key, held in stored.items() if held is not None})
+    except ValueError as error:
+        raise _damaged_error(f"the inventory has an impossible protocol: {error}") from None
     if lost := protocol.supported - {feature["feature"] for feature in features}:
         raise lost_features_error(lost)
     told = sorted(row["findings"] or (), key=lambda each: int(each["number"]))
@@ -182,11 +186,11 @@ def facts_from_row(row: Mapping[str, Any]) -> TableFacts:
 
 def lost_features_error(names: Iterable[str]) -> TableError:
     """Return the error of a table whose supported features lack rows in the inventory."""
-    return TableError(
-        ErrorCode.CORRUPT_LOG,
-        f"the inventory lacks the table's features {', '.join(sorted(names))}",
-        "the inventory is damaged; scan again",
-    )
+    return _damaged_error(f"the inventory lacks the table's features {', '.join(sorted(names))}")
+
+
+def _damaged_error(message: str) -> TableError:
+    return TableError(ErrorCode.CORRUPT_LOG, message, "the inventory is damaged; scan again")
 
 
 def _finding(table: str, row: Mapping[str, Any]) -> Finding:

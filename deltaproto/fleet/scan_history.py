@@ -7,10 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
+from enum import StrEnum
 from typing import Any, NamedTuple
 
 from deltaproto.errors import ErrorCode, TableError, UsageError
 from deltaproto.fleet.schemas import Inventory
+from deltaproto.policy.finding import Severity
+from deltaproto.protocol.feature import FeatureKind
 
 
 class Extent(NamedTuple):
@@ -53,6 +56,13 @@ class PastScan(NamedTuple):
                 raise TableError(
                     ErrorCode.CORRUPT_LOG,
                     f"the inventory has null as {column} of scan {row['scan_id'] or '?'}",
+                    "the inventory is damaged; scan again, or read another scan with --scan",
+                )
+        for column in ("roots", "included", "excluded"):
+            if None in (row[column] or ()):
+                raise TableError(
+                    ErrorCode.CORRUPT_LOG,
+                    f"the inventory has null in {column} of scan {row['scan_id']}",
                     "the inventory is damaged; scan again, or read another scan with --scan",
                 )
         return cls(
@@ -149,6 +159,12 @@ def find_scan(scans: list[PastScan], wanted: str) -> PastScan:
     return ended[-1]
 
 
+def _one_of(values: type[StrEnum]) -> str:
+    """Return the condition of a column that does not have one of the values."""
+    named = ", ".join(f"'{value}'" for value in values)
+    return f"COALESCE({{}}, '') NOT IN ({named})"
+
+
 KEYS_OF_ROWS = {
     Inventory.TABLES: "location",
     Inventory.ERRORS: "location",
@@ -156,17 +172,52 @@ KEYS_OF_ROWS = {
     Inventory.FINDINGS: "location, number",
 }
 """columns that are unique among the rows of a scan"""
+_MISSING = "{} IS NULL"
+_NUMBER = "COALESCE({}, -1) < 0"
+_CONDITIONS: dict[Inventory, Mapping[str, str]] = {
+    Inventory.TABLES: {
+        "location": _MISSING,
+        "table": _MISSING,
+        "version": _NUMBER,
+        "min_reader_version": _NUMBER,
+        "min_writer_version": _NUMBER,
+        "configuration": _MISSING,
+        "complete": _MISSING,
+    },
+    Inventory.ERRORS: {"location": _MISSING, "table": _MISSING, "message": _MISSING},
+    Inventory.FEATURES: {"feature": _MISSING, "kind": _one_of(FeatureKind)},
+    Inventory.FINDINGS: {
+        "rule": _MISSING,
+        "severity": _one_of(Severity),
+        "message": _MISSING,
+        "number": _NUMBER,
+    },
+}
+"""when the value of a column is one that no scan writes, in SQL"""
 
 
-def counts_query(scan_id: str, names: Mapping[Inventory, str]) -> str:
+def counts_query(scan_id: str, names: Mapping[Inventory, str], quote: str) -> str:
     """Return the query for the rows of a scan in each table, and for those with distinct keys.
+
+    Its column `damaged` is the first column with an impossible value, or null.
 
     Args:
         names: the engine's names of the tables in `KEYS_OF_ROWS`.
+        quote: the engine's quote character for names.
     """
+
+    def damaged(name: Inventory) -> str:
+        cases = (
+            f"WHEN {condition.format(f'{quote}{column}{quote}')} THEN '{column}'"
+            for column, condition in _CONDITIONS[name].items()
+        )
+        return f"CASE {' '.join(cases)} END"
+
     return " UNION ALL ".join(
         f"SELECT '{name}' AS name, COALESCE(SUM(rows_of_key), 0) AS found, "  # noqa: S608
-        f"COUNT(*) AS places FROM (SELECT COUNT(*) AS rows_of_key FROM {names[name]} "
+        f"COUNT(*) AS places, MIN(damaged) AS damaged "
+        f"FROM (SELECT COUNT(*) AS rows_of_key, MIN({damaged(name)}) AS damaged "
+        f"FROM {names[name]} "
         f"WHERE scan_id = {sql_literal(scan_id)} GROUP BY {keys}) counted"
         for name, keys in KEYS_OF_ROWS.items()
     )
@@ -186,6 +237,8 @@ class RowCounts(NamedTuple):
 
     rows: int
     keys: int
+    damaged: str | None = None
+    """a column with a value that no scan writes"""
 
 
 def require_rows(scan: PastScan, counts: Mapping[Inventory, RowCounts]) -> None:
@@ -194,28 +247,30 @@ def require_rows(scan: PastScan, counts: Mapping[Inventory, RowCounts]) -> None:
     A table with missing features is an error of that table (`read_inventory.facts_from_row`).
 
     Raises:
-        TableError: corrupt-log, when rows are missing or stored twice.
+        TableError: corrupt-log, when rows are missing or stored twice, or have impossible values.
     """
     tables, errors = counts[Inventory.TABLES], counts[Inventory.ERRORS]
-    if tables != (scan.tables, scan.tables) or errors.rows != scan.errors:
-        raise lost_rows_error(scan, tables.keys, errors.rows)
+    if tables[:2] != (scan.tables, scan.tables) or errors.rows != scan.errors:
+        raise _damaged_error(
+            f"the inventory has {tables.keys:,} tables and {errors.rows:,} errors of scan "
+            f"{scan.scan_id}, which recorded {scan.tables:,} and {scan.errors:,}: rows are missing "
+            "or stored twice"
+        )
     for name in (Inventory.FEATURES, Inventory.FINDINGS):
         if twice := counts[name].rows - counts[name].keys:
             raise _damaged_error(f"the inventory has {twice:,} {name} of scan {scan.scan_id} twice")
+    for name, found in counts.items():
+        if found.damaged is not None:
+            raise _damaged_error(
+                f"the inventory has a null or impossible {found.damaged} in {name} of scan "
+                f"{scan.scan_id}"
+            )
     findings = counts[Inventory.FINDINGS].rows
     if scan.findings is not None and findings != scan.findings:
         raise _damaged_error(
             f"the inventory has {findings:,} findings of scan {scan.scan_id}, which recorded "
             f"{scan.findings:,}: rows are missing"
         )
-
-
-def lost_rows_error(scan: PastScan, tables: int, errors: int) -> TableError:
-    """Return the error of a scan whose number of rows differs from its record."""
-    return _damaged_error(
-        f"the inventory has {tables:,} tables and {errors:,} errors of scan {scan.scan_id}, "
-        f"which recorded {scan.tables:,} and {scan.errors:,}: rows are missing or stored twice"
-    )
 
 
 def _damaged_error(message: str) -> TableError:

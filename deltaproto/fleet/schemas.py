@@ -27,17 +27,27 @@ class Inventory(StrEnum):
     ERRORS = "errors"
 
 
-def is_inventory(name: str, storage_options: Mapping[str, str]) -> bool:
+def is_inventory(
+    name: str, storage_options: Mapping[str, str], error: TableError | None = None
+) -> bool:
     """Return True if a path or URI is an inventory rather than a table.
 
     On an object store this takes one request, or two for an inventory. A store that does not
     answer has no inventory; reading the table then reports why.
+
+    Args:
+        error: why the place could not be read as a table, if that was tried. This saves the request
+            for every place that is a table.
     """
+    if error is not None and error.code is not ErrorCode.NOT_A_DELTA_TABLE:
+        return False
     try:
         location = locate(name)
         if location.kind is LocationKind.URI:
             scans = locate(f"{location.uri}/{Inventory.SCANS}")
-            return _has_log(scans, storage_options) and not _has_log(location, storage_options)
+            return _has_log(scans, storage_options) and (
+                error is not None or not _has_log(location, storage_options)
+            )
     except TableError:
         return False
     if location.path is None:
@@ -45,6 +55,14 @@ def is_inventory(name: str, storage_options: Mapping[str, str]) -> bool:
     return os.path.isdir(os.path.join(location.path, Inventory.SCANS, "_delta_log")) and not (
         os.path.isdir(os.path.join(location.path, "_delta_log"))
     )
+
+
+def is_on_object_store(name: str) -> bool:
+    """Return True for the URI of a table or an inventory on an object store."""
+    try:
+        return locate(name).kind is LocationKind.URI
+    except TableError:
+        return False
 
 
 def _has_log(location: Location, storage_options: Mapping[str, str]) -> bool:

@@ -12,6 +12,7 @@ from deltaproto.protocol.isolation import ISOLATION_PROPERTY
 from deltaproto.protocol.layers import enabled_features
 from deltaproto.protocol.metadata import Metadata
 from deltaproto.protocol.protocol import Protocol
+from deltaproto.redaction import redact_addresses_in
 from deltaproto.tables.log.commit_tag import CommitTag, commit_tag_of
 from deltaproto.tables.log.commits import Commit, LogState
 
@@ -85,8 +86,7 @@ def _cause_without_features(info: Mapping[str, Any]) -> str:
     operation = info.get("operation")
     if not operation:
         return "the commit does not record its operation"
-    parameters = info.get("operationParameters")
-    properties = parameters.get("properties") if isinstance(parameters, dict) else None
+    properties = _parameters(info).get("properties")
     if isinstance(properties, str) and len(properties) <= _SHORT:
         return f"{operation} {properties}"
     return str(operation)
@@ -198,7 +198,13 @@ def _constraint_names(metadata: Metadata | None) -> frozenset[str]:
 
 def _parameters(info: Mapping[str, Any]) -> Mapping[str, Any]:
     parameters = info.get("operationParameters")
-    return parameters if isinstance(parameters, dict) else {}
+    if not isinstance(parameters, dict):
+        return {}
+    # The source of a clone may be a signed address.
+    return {
+        key: redact_addresses_in(value) if isinstance(value, str) else value
+        for key, value in parameters.items()
+    }
 
 
 def _job(info: Mapping[str, Any]) -> str | None:

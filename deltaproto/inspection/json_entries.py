@@ -9,7 +9,7 @@ from __future__ import annotations
 import codecs
 import json
 from collections.abc import Iterator
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 from deltaproto.errors import UsageError
 
@@ -17,6 +17,40 @@ _CHUNK = 1 << 18
 _SPACE = " \t\r\n"
 # `1`, `1.`, `1e` and `1e+` all parse as 1 until the next character is read.
 _UNDECIDED = 2
+_T = TypeVar("_T")
+_KINDS: dict[type, str] = {
+    bool: "true or false",
+    dict: "an object",
+    int: "a whole number",
+    list: "a list",
+    str: "a string",
+}
+
+
+class WrongTypeError(TypeError):
+    """A member of an entry has the wrong type; the message says so in JSON's terms."""
+
+
+def require_type(wanted: type[_T], value: Any) -> _T:
+    """Require a value of this type, and return it.
+
+    Raises:
+        WrongTypeError: for a value of another type.
+    """
+    # The exact type: True is an int, too.
+    if type(value) is not wanted:
+        raise WrongTypeError(f"{json.dumps(value, default=repr):.40} is not {_KINDS[wanted]}")
+    return value
+
+
+def require_string(value: Any) -> str:
+    """Require a string. Raises like `require_type`."""
+    return require_type(str, value)
+
+
+def optional_string(value: Any) -> str | None:
+    """Require a string or null. Raises like `require_type`."""
+    return None if value is None else require_string(value)
 
 
 class JsonFile:

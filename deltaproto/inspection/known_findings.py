@@ -17,7 +17,7 @@ from deltaproto.clients.resolve import ClientReference
 from deltaproto.clients.verdict import Verdict
 from deltaproto.errors import TableError, UsageError
 from deltaproto.input_file import require_input
-from deltaproto.inspection.json_entries import JsonFile
+from deltaproto.inspection.json_entries import JsonFile, require_string
 from deltaproto.policy.baseline import nothing_compared_error, relative_name
 from deltaproto.policy.document import normalize_location
 from deltaproto.policy.evaluate import CLIENT_RULES, Checker, TableCheck
@@ -176,10 +176,10 @@ class KnownFindings:
     def _add(self, kind: str, entry: Any) -> None:
         if kind not in _LISTS:
             return
-        table = _require_string(entry["table"])
+        table = require_string(entry["table"])
         saved = self._tables.get(table) or _SavedTable(None, {}, {}, {})
         if kind == "tables":
-            location = _require_string(entry["location"])
+            location = require_string(entry["location"])
             if saved.location not in (None, location):
                 location = ""
             self._tables[table] = saved._replace(location=location)
@@ -190,16 +190,16 @@ class KnownFindings:
                 reference = ClientReference(entry["client"], entry["path"], entry["version"])
                 key = (
                     str(reference),
-                    _require_string(entry["access"]),
+                    require_string(entry["access"]),
                     str(Verdict(entry["verdict"])),
                 )
-                failure = (frozenset(map(_require_string, entry["because"])), entry["reason"] or "")
+                failure = (frozenset(map(require_string, entry["because"])), entry["reason"] or "")
                 saved.failures.setdefault(key, []).append(failure)
             return
         finding = Finding(
-            rule=_require_string(entry["rule"]),
+            rule=require_string(entry["rule"]),
             severity=Severity(entry["severity"]),
-            message=_require_string(entry["message"]),
+            message=require_string(entry["message"]),
             hint="",
             table=table,
             feature=entry.get("feature"),
@@ -310,9 +310,3 @@ def _stable_subject(subject: _Subject) -> _Subject:
 
 def _rank(severity: Severity) -> int:
     return _RANKS[severity]
-
-
-def _require_string(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"{value!r:.40} is not a string")
-    return value

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from deltaproto.clients.requirements import is_hazard, is_used, table_requirements
 from deltaproto.errors import ErrorCode, SavedError, TableError, UsageError
 from deltaproto.input_file import require_input
 from deltaproto.inspection.age import SavedAges
-from deltaproto.inspection.json_entries import JsonFile
+from deltaproto.inspection.json_entries import (
+    JsonFile,
+    WrongTypeError,
+    optional_string,
+    require_string,
+    require_type,
+)
 from deltaproto.location import LocationKind, locate
 from deltaproto.policy.context import TableFacts
 from deltaproto.policy.finding import Finding, Severity
@@ -21,22 +26,8 @@ from deltaproto.redaction import redact_address, redact_addresses_in
 
 _KNOWN_SHAPE = "1"
 _SAVE = "save one with `deltaproto inspect … --format json --output FILE`"
-_T = TypeVar("_T")
 MALFORMED_ENTRY_ERRORS = (KeyError, TypeError, ValueError, AttributeError)
 """exceptions while reading an entry that `inspect` did not write"""
-
-
-_KINDS: dict[type, str] = {
-    bool: "true or false",
-    dict: "an object",
-    int: "a whole number",
-    list: "a list",
-    str: "a string",
-}
-
-
-class _WrongType(TypeError):
-    """A member of the wrong type, with a message."""
 
 
 def read_saved(path: str, ages: SavedAges | None = None) -> Iterator[TableFacts | SavedError]:
@@ -168,20 +159,21 @@ def read_entry(entry: Any, path: str) -> TableFacts | SavedError:
             error = entry["error"]
             code, message, hint = ErrorCode(error["code"]), error["message"], error["hint"]
             return SavedError(
-                _require_string(entry["table"]),
+                require_string(entry["table"]),
                 code,
-                _require_string(message),
-                _require_string(hint),
+                require_string(message),
+                require_string(hint),
             )
         protocol = Protocol.stored({k: v for k, v in entry["protocol"].items() if v is not None})
+        _check_features(entry["features"])
         usage = {
             f["name"]: is_used(f["name"], f["enabled"], f["present"]) for f in entry["features"]
         }
         absent = [f["name"] for f in entry["features"] if f["present"] is False]
-        table = _require_string(entry["table"])
-        configuration = {k: _optional_string(v) for k, v in entry["configuration"].items()}
+        table = require_string(entry["table"])
+        configuration = {k: optional_string(v) for k, v in entry["configuration"].items()}
         by_name = entry["reader"] == "spark" and locate(table).kind is LocationKind.NAME
-        location = _require_string(entry["location"])
+        location = require_string(entry["location"])
         findings = tuple(_read_finding(finding) for finding in entry["findings"])
         return TableFacts(
             table=table,
@@ -200,21 +192,32 @@ def read_entry(entry: Any, path: str) -> TableFacts | SavedError:
                 unseen=_read_hazards(entry, "hazards_not_looked_at", EVERY_LAYOUT),
             ),
             configuration=configuration,
-            isolation={k: _optional_string(v) for k, v in entry["isolation"]["effective"].items()},
+            isolation={k: optional_string(v) for k, v in entry["isolation"]["effective"].items()},
             findings=findings,
             # An inspection of an older version has no information on the newest.
-            complete=_require_type(bool, entry["complete"])
+            complete=require_type(bool, entry["complete"])
             and entry.get("requested_version") is None,
-            id=_optional_string(entry.get("id")),
+            id=optional_string(entry.get("id")),
             older=entry.get("requested_version") is not None,
         )
     except (*MALFORMED_ENTRY_ERRORS, TableError) as error:
         raise malformed_error(path, error) from None
 
 
+def _check_features(features: Iterable[Mapping[str, Any]]) -> None:
+    """Check the members of features that checks and plans read."""
+    for feature in features:
+        require_string(feature["name"])
+        for key in ("enabled", "present"):
+            if feature[key] is not None:
+                require_type(bool, feature[key])
+        for name in feature.get("required_by") or ():
+            require_string(name)
+
+
 def _read_hazards(entry: Mapping[str, Any], key: str, otherwise: Iterable[str]) -> Iterable[str]:
     """Return the hazards in an entry; entries of older releases have none, as none were checked."""
-    words = [_require_string(word) for word in entry.get(key, otherwise)]
+    words = [require_string(word) for word in entry.get(key, otherwise)]
     for word in words:
         if not is_hazard(word):
             raise ValueError(f"{word!r:.40} is not a hazard")
@@ -225,7 +228,7 @@ def malformed_error(path: str, error: Exception) -> UsageError:
     """Return the error for an entry that `inspect` did not write."""
     if isinstance(error, KeyError) and error.args:
         why = f'a table has no "{error.args[0]}"'
-    elif isinstance(error, (_WrongType, TableError)) or "not a table version" in str(error):
+    elif isinstance(error, (WrongTypeError, TableError)) or "not a table version" in str(error):
         why = str(error)
     else:
         # Python's message names its own types.
@@ -235,34 +238,19 @@ def malformed_error(path: str, error: Exception) -> UsageError:
 
 def _read_finding(entry: Mapping[str, Any]) -> Finding:
     return Finding(
-        rule=_require_string(entry["rule"]),
+        rule=require_string(entry["rule"]),
         severity=Severity(entry["severity"]),
-        message=_require_string(entry["message"]),
-        hint=_require_string(entry["hint"]),
-        table=_require_string(entry["table"]),
-        feature=_optional_string(entry.get("feature")),
-        client=_optional_string(entry.get("client")),
-        evidence=_optional_string(entry.get("evidence")),
+        message=require_string(entry["message"]),
+        hint=require_string(entry["hint"]),
+        table=require_string(entry["table"]),
+        feature=optional_string(entry.get("feature")),
+        client=optional_string(entry.get("client")),
+        evidence=optional_string(entry.get("evidence")),
     )
 
 
-def _require_type(wanted: type[_T], value: Any) -> _T:
-    # The exact type: True is an int, too.
-    if type(value) is not wanted:
-        raise _WrongType(f"{json.dumps(value):.40} is not {_KINDS[wanted]}")
-    return value
-
-
 def _read_version(value: Any) -> int:
-    version = _require_type(int, value)
+    version = require_type(int, value)
     if version < 0:
         raise ValueError(f"{version} is not a table version")
     return version
-
-
-def _require_string(value: Any) -> str:
-    return _require_type(str, value)
-
-
-def _optional_string(value: Any) -> str | None:
-    return None if value is None else _require_string(value)

@@ -156,6 +156,7 @@ def test_traces_that_were_looked_for_are_used(log: Log, cli: Cli, checked: Check
     assert (verdict["verdict"], verdict["because"]) == ("wrong", ["deletionVectors"])
 
 
+FEATURE = {"name": "appendOnly", "enabled": False, "present": False}
 ENTRY: dict[str, Any] = {
     "table": "orders",
     "location": "file:///orders",
@@ -167,7 +168,7 @@ ENTRY: dict[str, Any] = {
         "readerFeatures": None,
         "writerFeatures": None,
     },
-    "features": [{"name": "appendOnly", "enabled": False, "present": False}],
+    "features": [FEATURE],
     "isolation": {"effective": {"databricks": "WriteSerializable", "delta-rs": None}},
     "configuration": {"a": "b"},
     "findings": [],
@@ -228,6 +229,10 @@ WRONG: dict[str, Any] = {
     "protocol null": document({**ENTRY, "protocol": None}),
     "a text for a protocol version": document({**ENTRY, "protocol": {"minReaderVersion": "1"}}),
     "a feature without a name": document({**ENTRY, "features": [{"enabled": True}]}),
+    "a use that is a text": document({**ENTRY, "features": [{**FEATURE, "enabled": "false"}]}),
+    "traces that are a list": document({**ENTRY, "features": [{**FEATURE, "present": []}]}),
+    "a feature whose name is a number": document({**ENTRY, "features": [{**FEATURE, "name": 5}]}),
+    "a requirement in a list": document({**ENTRY, "features": [{**FEATURE, "required_by": [[1]]}]}),
     "a finding of no severity": document({**ENTRY, "findings": [{**FINDING, "severity": "bad"}]}),
     "a finding without a message": document({**ENTRY, "findings": [{**FINDING, "message": 7}]}),
     "an error of no kind": document({"table": "t", "error": {**ERROR, "code": "\x1b[0m"}}),
@@ -295,7 +300,7 @@ def test_a_file_that_must_not_be_read(cli: Cli, monkeypatch: pytest.MonkeyPatch)
         list(read_saved("saved.json"))
 
 
-VALUES = (None, True, 5, -1, 1.5, "x", [], [None], {}, {"a": None})
+VALUES = (None, True, 5, -1, 1.5, "x", [], [None], [[1]], {}, {"a": None})
 PYTHON = re.compile(
     r"internal error|NoneType|<class|object is not|has no attribute|out of range"
     r"|not subscriptable|unhashable"
@@ -313,13 +318,17 @@ def test_no_message_is_in_the_words_of_python(
     whole = cli("inspect", log.table, "--format", "json").json
     file = tmp_path / "saved.json"
     said = set()
-    for name in whole["tables"][0]:
+    places = [(False, name) for name in whole["tables"][0]]
+    places += [(True, name) for name in whole["tables"][0]["features"][0]]
+    for feature, name in places:
         for value in VALUES:
             document = json.loads(json.dumps(whole))
-            document["tables"][0][name] = value
+            (table,) = document["tables"]
+            (table["features"][0] if feature else table)[name] = value
             file.write_text(json.dumps(document))
             ran = cli(words[0], str(file), *words[1:])
-            said |= {line for line in ran.err.splitlines() if PYTHON.search(line)}
+            lines = (ran.out + ran.err).splitlines()
+            said |= {line for line in lines if PYTHON.search(line)}
     assert said == set()
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,7 @@ from deltaproto.protocol.protocol import Protocol
 from deltaproto.render.interface import dump_json, envelope
 from deltaproto.render.plan_json import plan_fields
 from deltaproto.render.save_plan import save_plan_file
+from tests.conftest import Ran
 from tests.execution.files import changed, written
 from tests.planning.test_classics import carrying, given
 
@@ -156,6 +159,46 @@ def test_what_is_sealed_and_yet_wrong_is_refused(members: dict[str, Any], tmp_pa
     changed(path, sealed=True, **members)
     with pytest.raises(UsageError, match="is not a plan"):
         read_plans(path)
+
+
+PYTHON = re.compile(
+    r"internal error|NoneType|object is not|has no attribute|is not a valid|argument|literal"
+    r"|unsupported|unhashable|'(?:str|int|dict|list|float|bool)'"
+)
+VALUES = (None, [[1]], 2**70)
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Every member of a document, and of the first entry of each list."""
+    members = value.items() if isinstance(value, dict) else enumerate(value[:1])
+    for key, member in members:
+        yield (*path, key)
+        if isinstance(member, dict | list):
+            yield from places(member, (*path, key))
+
+
+def test_no_message_about_a_sealed_plan_is_in_the_words_of_python(
+    cli: Callable[..., Ran], tmp_path: Path
+) -> None:
+    path = Path(written(PLANS[4], tmp_path / "p.json", NOW))
+    whole, said = path.read_text(), set()
+    for *outer, name in places(json.loads(whole)):
+        for value in VALUES:
+            document = json.loads(whole)
+            place = document
+            for key in outer:
+                place = place[key]
+            place[name] = value
+            path.write_text(json.dumps(document))
+            changed(str(path), sealed=True)
+            try:
+                read_plans(str(path))
+                shown = "".join(cli("runbook", str(path))[1:])
+            except UsageError as error:
+                shown = error.message
+            lines = shown.splitlines()
+            said |= {f"{[*outer, name]}: {line}" for line in lines if PYTHON.search(line)}
+    assert said == set()
 
 
 @examples(data=st.data())

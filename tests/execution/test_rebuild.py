@@ -117,6 +117,7 @@ def test_a_plan_as_it_was_made_fits(
         (step(undo="DROP TABLE x"), "s1: undo does not match its statement"),
         (step(optional=True), "s1: optional does not match its statement"),
         (step(commits={"min": 0, "max": 3}), "s1: commits does not match"),
+        (step(operations=[]), "s1: operations does not match"),
         (step(losses=["everything"]), "s1: losses does not match"),
         (step(action="wait", sql=None), "s1: a wait does not change the protocol"),
         (

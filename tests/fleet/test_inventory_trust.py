@@ -567,3 +567,63 @@ def test_a_running_scan_with_spark_is_not_one_that_was_stopped(
     assert not (tmp_path / "elsewhere").exists()
     ran = cli(*CHECK, where)
     assert (ran.code, "is not finished" in ran.out) == (3, True)
+
+
+@pytest.mark.parametrize(
+    ("name", "column", "value"),
+    [
+        ("tables", "table", None),
+        ("tables", "min_writer_version", None),
+        ("tables", "version", -1),
+        ("tables", "configuration", None),
+        ("tables", "complete", None),
+        ("features", "kind", "reader"),
+        ("features", "kind", None),
+        ("findings", "severity", "fatal"),
+        ("findings", "rule", None),
+        ("findings", "message", None),
+        ("findings", "number", None),
+        ("errors", "table", None),
+        ("errors", "message", None),
+    ],
+)
+def test_values_that_no_scan_writes(
+    cli: Cli, lake: Path, tmp_path: Path, name: str, column: str, value: Any
+) -> None:
+    where = str(tmp_path / "inventory")
+    Log(lake / "b/four").commit(
+        0, commit_info(), protocol(3, 7, ["zzz"], ["zzz"]), metadata(id="four")
+    )
+    Log(lake / "b/five").raw(0, b"{not json\n")
+    for _ in range(2):
+        assert cli("scan", str(lake), "--inventory", where).code == 3
+    rows = DeltaTable(f"{where}/{name}").to_pyarrow_table()
+    damaged = rows.to_pylist()
+    for row in damaged:
+        row[column] = value
+    columns = [field.with_nullable(True) for field in rows.schema]
+    shutil.rmtree(f"{where}/{name}")
+    write_deltalake(
+        f"{where}/{name}",
+        pa.Table.from_pylist(damaged, pa.schema(columns)),
+        partition_by=["scan_id"],
+    )
+    plan = ("plan-upgrade", "--from", where, "--set", "delta.appendOnly=true")
+    for command in ((*CHECK, where), ("report", where), plan, ("drift", where)):
+        ran = cli(*command)
+        said = " ".join((ran.out + ran.err).split())
+        assert ran.code == 3, command
+        assert f"the inventory has a null or impossible {column} in {name} of scan " in said
+
+
+def test_times_that_python_cannot_hold(cli: Cli, lake: Path, tmp_path: Path) -> None:
+    where = str(tmp_path / "inventory")
+    assert cli("scan", str(lake), "--inventory", where).code == 0
+    rows = DeltaTable(f"{where}/scans").to_pyarrow_table()
+    index = rows.schema.get_field_index("ended_at")
+    late = pa.array([2**62] * len(rows), pa.int64()).cast(rows.schema.field("ended_at").type)
+    write_deltalake(f"{where}/scans", rows.set_column(index, "ended_at", late), mode="overwrite")
+    for command in ((*CHECK, where), ("report", where), ("drift", where)):
+        ran = cli(*command)
+        assert ran.code == 3, command
+        assert "the inventory has a time that is out of range" in ran.out + ran.err

@@ -224,6 +224,54 @@ def test_an_inventory_on_an_object_store(cli: Cli, store: Store, tmp_path: Path)
     assert "nothing to compare yet" in again.out, again
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("check", "--client", "trino@476"),
+        ("plan-upgrade", "--set", "a=b"),
+        ("plan-downgrade", "--lowest"),
+    ],
+)
+def test_a_table_is_not_looked_at_as_an_inventory(
+    cli: Cli, store: Store, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    names = ("a", "b")
+    for name in names:
+        log = Log(tmp_path / "r" / name)
+        log.commit(0, commit_info(), protocol(1, 2), metadata(id=name))
+    root = store.upload(tmp_path / "r", "known")
+    for tables in (names[:1], names):
+        store.proxy.requests.clear()
+        uris = [f"{root}/{name}" for name in tables]
+        ran = cli(*words, *uris, *store.options, "--format", "json")
+        assert ran.code == 0, ran
+        listed = Counter(prefix for kind, prefix in store.proxy.requests if kind == "LIST")
+        # A plan lists the log again for its files and its history.
+        times = 1 if words[0] == "check" else 2
+        assert listed == {f"known/{name}/_delta_log/": times for name in tables}
+
+
+def test_an_inventory_is_recognized_among_tables(cli: Cli, store: Store, tmp_path: Path) -> None:
+    Log(tmp_path / "r" / "a").commit(0, commit_info(), protocol(1, 2), metadata())
+    root = store.upload(tmp_path / "r", "mixed")
+    inventory = f"s3://{BUCKET}/mixed-inventory"
+    assert cli("scan", f"{root}/a", "--inventory", inventory, *store.options).code == 0
+    plan = ("plan-upgrade", "--set", "a=b", *store.options)
+    for words in (("check", "--client", "trino@476", *store.options), plan):
+        for names in ((inventory,), (f"{root}/a", inventory)):
+            ran = cli(*words, *names, "--format", "json")
+            assert ran.code == 0, ran
+            found = ran.json["plans" if words[0] == "plan-upgrade" else "tables"]
+            assert [each["table"] for each in found] == [f"{root}/a"] * len(names)
+    ran = cli(*plan, inventory, "--where", "min_reader_version = 9")
+    assert (ran.code, "no tables found" in ran.out + ran.err) == (3, True)
+    ran = cli(*plan, f"{root}/a", "--where", "min_reader_version = 9")
+    assert (ran.code, "apply to inventories" in ran.err) == (2, True)
+    for words in (("check", "--client", "trino@476", *store.options), plan):
+        ran = cli(*words, f"{root}/nothing")
+        assert (ran.code, "has no _delta_log" in ran.out + ran.err) == (3, True)
+
+
 def test_tables_inside_tables_are_not_searched_for(cli: Cli, store: Store, tmp_path: Path) -> None:
     for name in ("a", "a/b", "c"):
         Log(tmp_path / name).commit(0, commit_info(), protocol(1, 2), metadata(id=name))

@@ -10,9 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deltaproto.errors import TableError
+from deltaproto.errors import TableError, UsageError
 from deltaproto.location import locate
-from deltaproto.redaction import HIDDEN, Redactor, has_credentials, redact_address
+from deltaproto.redaction import (
+    HIDDEN,
+    Redactor,
+    has_credentials,
+    redact_address,
+    redact_addresses_in,
+)
 from deltaproto.tables.storage.objects import translate_store_errors
 
 CANARY = "c4n4ryV4lue9"
@@ -38,6 +44,72 @@ def test_what_looks_like_a_credential_is_hidden(text: str) -> None:
     assert HIDDEN in hidden
 
 
+BLOB = "https://a.blob.core.windows.net/c/t"
+ENCODED_ADDRESSES = (
+    f"{BLOB}?%53%49%47={CANARY}",
+    f"{BLOB}?a=1%26sig={CANARY}",
+    f"{BLOB}?sv=1&amp;sig={CANARY}",
+    f"{BLOB}?sv=1&#x26;sig={CANARY}",
+    f"{BLOB}?sv=1&amp;sig&#61;{CANARY}",
+    f"{BLOB}?sv=1&sig&equals;{CANARY}",
+    f"{BLOB}&quest;sig={CANARY}",
+    f"{BLOB}?s&#105;g={CANARY}",
+    f"{BLOB}?s&#8203;ig={CANARY}",
+    f"{BLOB}?sv=1\\u0026sig={CANARY}",
+    f"{BLOB}\\u003fsig\\u003d{CANARY}",
+    f"{BLOB}?sv=1\\\\u0026sig\\\\u003d{CANARY}",
+    f"{BLOB}?s\\u0069g={CANARY}",
+    f"{BLOB}?sv=1&si\ng={CANARY}",
+    f"{BLOB}?sv=1&s\\nig={CANARY}",
+    f"{BLOB}?sv=1&\r\nsig\t=\n{CANARY}",
+    f"https://a.blob.core.windows.net/c/\nt?sv=1&s\ni\ng={CANARY}",
+    f"{BLOB}?sig='{CANARY}'",
+    f'{BLOB}?sig="{CANARY}"',
+    f"{BLOB}?sig=`{CANARY}`",
+    f'{BLOB}?sig=\\"{CANARY}\\"',
+    f"https://me&colon;{CANARY}&commat;host/t",
+    f"https://me&#58;{CANARY}&#64;host/t",
+    f"https:\\/\\/me:{CANARY}@host\\/t",
+    f"https:%2F%2Fme:{CANARY}@host/t",
+    f"https%3A%2F%2Fme%3A{CANARY}%40host%2Ft",
+    f"https%253A%252F%252Fa%252Ft%253Fsig%253D{CANARY}",
+    f"https://me:\n{CANARY}@host/t",
+    f"https://\nme:{CANARY}@host/t",
+    f"s3://b/t?s&#x69;g={CANARY}",
+    f"JDBC&colon;oracle:thin:scott/{CANARY}@h",
+    f"jdbc:postgresql://h/db?pass%77ord={CANARY}",
+)
+
+
+@pytest.mark.parametrize("address", ENCODED_ADDRESSES)
+def test_an_encoded_address_in_a_text(address: str) -> None:
+    for text in (address, f"cannot read {address} now", f'{{"message": "cannot read {address}"}}'):
+        for redact in (Redactor(), redact_addresses_in):
+            assert CANARY not in redact(text), text
+            assert HIDDEN in redact(text)
+    assert CANARY not in UsageError(f"cannot read {address}", f"check {address}").message
+    assert CANARY not in redact_address(address)
+    assert has_credentials(address)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"sv=1 sig={CANARY}",
+        f'{{"sig": "{CANARY}"}}',
+        f'{{\\"password\\": \\"{CANARY}\\"}}',
+        f"X-Api-Key: {CANARY}",
+        f"<password>{CANARY}</password>",
+        f"pass%77ord={CANARY}",
+        f"%7B%22password%22%3A%22{CANARY}%22%7D",
+        f"secret_access_key =\n  {CANARY}",
+        f"{BLOB}?sv=1&sig=abcdef\n{CANARY}{CANARY}",
+    ],
+)
+def test_an_encoded_option_in_a_text(text: str) -> None:
+    assert CANARY not in Redactor()(text)
+
+
 @pytest.mark.parametrize(
     "text",
     ["AKIAABCDEFGHIJKLMNOP", f"dapi{'0a' * 16}", "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbg"],
@@ -54,6 +126,12 @@ def test_known_forms_of_tokens_are_hidden(text: str) -> None:
         "s3://bucket/key/part=1/disaster",
         "DELTA_FEATURE_DROP_WAIT_FOR_RETENTION_PERIOD",
         "delta.setTransactionRetentionDuration = interval 7 days",
+        "ALTER TABLE delta.`/data/a%20b` SET TBLPROPERTIES ('a&b' = '\\\\n')",
+        "s3://bucket/a%20b/x&y=1\nhint: check the path",
+        "cannot read https://h/t?x=1\nsignature of f\\u0041",
+        "GET https://h/c?list-type=2&prefix=a%2Fb\nStatus 403\n<Error><Code>Denied</Code></Error>",
+        "policy.yaml:3:1: token > x & y%",
+        "C:\\users\\new\\table",
     ],
 )
 def test_what_is_none_stays(text: str) -> None:
@@ -74,7 +152,12 @@ def test_the_value_of_a_secret_option_never_appears(
 
 @pytest.mark.timeout(20)
 @pytest.mark.parametrize(
-    "text", ["x" * 200_000, "token" * 10_000, "a." * 100_000, "eyJ" * 70_000, "secret=" * 30_000]
+    "text",
+    [
+        *("x" * 200_000, "token" * 10_000, "a." * 100_000, "eyJ" * 70_000, "secret=" * 30_000),
+        *("\\" * 100_000, "%25" * 60_000, "&#65;" * 50_000, "https://h/" + "a\n" * 100_000),
+        *("\\u0041" * 30_000, "?sig" * 40_000, "https://a\n" * 20_000),
+    ],
 )
 def test_long_texts_are_read_in_bounded_time(text: str) -> None:
     assert Redactor({"k": "v"})(text)
