@@ -16,13 +16,8 @@ from deltaproto.cli.inventories import (
     MAX_AGE,
     SCAN,
     EngineChoice,
-    InventoryReader,
-    build_scan_notices,
-    describe_scan,
     open_inventory,
     parse_max_age,
-    require_finished,
-    select_newest_state,
 )
 from deltaproto.cli.progress import count_steps, show_waiting, warn
 from deltaproto.clients.catalog import Catalogue
@@ -36,8 +31,13 @@ from deltaproto.errors import (
     UsageError,
     no_tables_error,
 )
-from deltaproto.fleet.newest import NewestState
-from deltaproto.fleet.scan_history import PastScan, lost_rows_error
+from deltaproto.fleet.inventory_reader import (
+    build_scan_notices,
+    check_scan,
+    describe_scan,
+    require_finished,
+    select_newest_state,
+)
 from deltaproto.fleet.schemas import is_inventory
 from deltaproto.inspection.age import SavedAges
 from deltaproto.inspection.facts import facts_from_inspection
@@ -281,7 +281,7 @@ def _check_argument(
             except TableError as error:
                 yield unreadable_table(name, error)
         for scan in state.contributing:
-            yield from _check_scan(name, inventory, scan, state, checker)
+            yield from check_scan(name, inventory, scan, state, checker)
         return
     for found in _read_tables(name, values, known, codes, show):
         if not isinstance(found, TableFacts):
@@ -293,25 +293,6 @@ def _check_argument(
         except TableError as error:
             result = unreadable_table(found.table, error)
         yield result
-
-
-def _check_scan(
-    name: str, inventory: InventoryReader, scan: PastScan, state: NewestState, checker: Checker
-) -> Iterator[TableCheck]:
-    """Yield the tables of a scan that no newer scan replaces, and an error if rows are missing."""
-    tables = errors = 0
-    for each in inventory.checked(scan, checker):
-        tables += each.error is None
-        errors += each.error is not None
-        if state.holds(scan, each.location or each.table):
-            yield each
-    if (tables, errors) != (scan.tables, scan.errors):
-        yield unreadable_table(name, lost_rows_error(scan, tables, errors))
-        return
-    try:
-        inventory.require_whole(scan)
-    except TableError as error:
-        yield unreadable_table(name, error)
 
 
 def _read_tables(
