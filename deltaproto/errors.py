@@ -15,12 +15,19 @@ class ExitCode(IntEnum):
     """Exit codes of every command (see docs/manual/exit-codes.md)."""
 
     OK = 0
+    """done; no finding at or above `--fail-on`"""
     FINDINGS = 1
+    """findings, or a blocked plan"""
     USAGE = 2
+    """an invalid argument or configuration"""
     UNREADABLE = 3
+    """a table or engine could not be read"""
     STALE = 4
+    """the table changed since the plan; nothing was changed"""
     FAILED = 5
+    """a step failed: part of the plan may be applied"""
     CHANGES = 10
+    """with `--detailed-exitcode`: changes are pending"""
 
     @staticmethod
     def worst(codes: Iterable[ExitCode]) -> ExitCode:

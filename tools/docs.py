@@ -13,7 +13,6 @@ all in one folder of its own, so that a guide is a story that holds.
 from __future__ import annotations
 
 import contextlib
-import inspect
 import io
 import os
 import re
@@ -21,16 +20,15 @@ import shlex
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from deltaproto import app
-from deltaproto.app.arguments import NONE
 from deltaproto.cli.demo_tables import RECIPES
 from deltaproto.cli.main import COMMANDS, main
 from deltaproto.render.schemas import load_schema
+from tools import python_api
 from tools.man import manual
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -42,7 +40,6 @@ _STEP = re.compile(
 _STAMP = re.compile(r"(\d{4}-\d\d-\d\d)([T ])(\d\d:\d\d)(:\d\d)?(Z| UTC)")
 # When the guides were carried out, as their readers see it.
 _SHOWN = datetime(2026, 11, 22, 22, 0, 0, tzinfo=UTC).timestamp()
-_FUNCTIONS = ("inspect_table", "check", "plan_upgrade", "plan_downgrade", "apply", "to_dict")
 _NEAR = 3 * 86_400
 _PRINTED = {
     "features": ("features",),
@@ -62,7 +59,7 @@ def made() -> Iterator[tuple[Path, str]]:
         yield path, guide(path.read_text(encoding="utf-8"))
     yield DOCS / "reference" / "commands.md", commands()
     yield DOCS / "man" / "deltaproto.1", manual()
-    yield DOCS / "reference" / "python.md", functions()
+    yield DOCS / "reference" / "python.md", python_api.page()
     yield DOCS / "reference" / "rules.md", rules()
     for name, words in _PRINTED.items():
         yield DOCS / "reference" / f"{name}.md", printed([*words, "--format", "markdown"]) + "\n"
@@ -148,44 +145,6 @@ def commands() -> str:
     for name in COMMANDS:
         parts += [f"## deltaproto {name}", f"```text\n{printed([name, '--help'])}\n```"]
     return "\n\n".join(parts) + "\n"
-
-
-def functions() -> str:
-    """The functions with their arguments, from their docstrings."""
-    parts = ["# Python\n", inspect.getdoc(app) or ""]
-    for name in _FUNCTIONS:
-        function = getattr(app, name)
-        signature = inspect.signature(function)
-        lines = [f"    {each}," for each in _spelt(signature)]
-        result = str(signature.return_annotation)
-        head = "\n".join((f"{name}(", *lines, f") -> {result}"))
-        parts.append(f"\n## {name}\n\n```python\n{head}\n```\n\n{_described(function)}")
-    return "\n".join(parts) + "\n"
-
-
-def _spelt(signature: inspect.Signature) -> Iterator[str]:
-    keyword = False
-    for each in signature.parameters.values():
-        if each.kind is each.KEYWORD_ONLY and not keyword:
-            keyword = True
-            yield "*"
-        default = "{}" if each.default is NONE else repr(each.default)
-        yield f"{each.name}: {each.annotation}" + (
-            "" if each.default is each.empty else f" = {default}"
-        )
-
-
-def _described(function: Callable[..., Any]) -> str:
-    """A docstring's sections as Markdown."""
-    lines = []
-    for line in (inspect.getdoc(function) or "").splitlines():
-        if re.fullmatch(r"(Args|Raises|Returns):", line):
-            lines.append(f"**{line[:-1]}**\n")
-        elif item := re.fullmatch(r"    (\w+): (.*)", line):
-            lines.append(f"- `{item[1]}`: {item[2]}")
-        else:
-            lines.append(f"  {line.strip()}" if line.startswith("     ") else line.strip())
-    return "\n".join(lines)
 
 
 def rules() -> str:

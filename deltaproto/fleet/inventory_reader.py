@@ -12,6 +12,8 @@ from deltaproto.errors import TableError
 from deltaproto.inspection import age
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from deltaproto.fleet.drift.attribution import CommitAttributor
     from deltaproto.fleet.drift.diff import Difference
     from deltaproto.fleet.evaluate import PolicyTally
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from deltaproto.fleet.newest import NewestState
     from deltaproto.fleet.overview import Overview
     from deltaproto.fleet.scan_history import PastScan, ScanPair
+    from deltaproto.fleet.schemas import Inventory
     from deltaproto.fleet.spark_checks import SparkChecks
     from deltaproto.policy.evaluate import Checker, TableCheck
     from deltaproto.protocol.table_state import SparkSettings
@@ -55,6 +58,35 @@ class InventoryReader(ABC):
         from deltaproto.fleet.overview import build_overview
 
         return build_overview(self._shared, state, checker, self.drift, self._rows)
+
+    def batches(
+        self, table: Inventory, scan: PastScan, where: str | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a scan in one of the inventory's tables.
+
+        Args:
+            where: a condition on its columns, in the engine's SQL.
+
+        Raises:
+            UsageError: when the inventory cannot be read, or `where` is invalid.
+        """
+        import pyarrow as pa
+
+        from deltaproto.fleet.inventory_queries import LocalInventoryQueries
+        from deltaproto.fleet.read_inventory import rows_query
+        from deltaproto.fleet.schemas import inventory_schema
+
+        asked, schema = (
+            rows_query(self._shared, table, scan.scan_id, where),
+            inventory_schema(table),
+        )
+        if isinstance(self._shared, LocalInventoryQueries):
+            for batch in self._shared.ask(asked, (table,)):
+                yield pa.RecordBatch.from_arrays(
+                    [batch.column(field.name).cast(field.type) for field in schema], schema=schema
+                )
+            return
+        yield pa.RecordBatch.from_pylist([*self._shared.rows(asked, (table,))], schema)
 
     @abstractmethod
     def drift(self, pair: ScanPair, detective: CommitAttributor | None) -> Iterator[Difference]:

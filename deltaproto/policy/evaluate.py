@@ -49,13 +49,19 @@ class TableCheck(NamedTuple):
     """The result of checking one table."""
 
     table: str
+    """the table as it was named"""
     location: str | None
+    """absolute URI; None if the table could not be read"""
     verdicts: tuple[DeclaredVerdict, ...]
+    """the verdict on each declared client and access"""
     findings: tuple[Finding, ...]
+    """the findings, worst first"""
     suppressed: tuple[Suppression, ...]
+    """findings that the policy waives or approves"""
     error: TableError | None
     """why the table could not be read; the other fields are then empty"""
     complete: bool
+    """false if the result may be incomplete, or the table could not be read"""
     unasked: bool = False
     """True if no policy pattern matches the table and no command-line client applies"""
     decisions: tuple[Decision, ...] = ()
