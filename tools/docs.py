@@ -48,7 +48,18 @@ _PRINTED = {
 }
 """pages that are the output of a command"""
 _SCHEMAS = (
-    *("inspect", "history", "check", "plan", "apply", "conflicts", "scan", "drift", "report"),
+    *(
+        "inspect",
+        "history",
+        "check",
+        "plan",
+        "apply",
+        "conflicts",
+        "scan",
+        "scan-list",
+        "drift",
+        "report",
+    ),
     *("features", "clients", "certify", "explain", "error"),
 )
 
