@@ -4,8 +4,10 @@
 
     <!-- tables: orders=vectors -->       makes tables by recipes of `cli/demo_tables.py`
     <!-- file: policy.yaml -->            keeps the block that follows as a file
-    <!-- run: deltaproto inspect orders -->   runs a command; the block that follows is its output
+    <!-- run: deltaproto inspect orders -->   runs a command; the blocks that follow are the
+                                          command, as it is copied, and its output
     <!-- run 12: … -->                    the same, of which the first 12 lines are shown
+    <!-- run 0: … -->                     the same without its output
 
 all in one folder of its own, so that a guide is a story that holds.
 """
@@ -33,11 +35,13 @@ from tools.man import manual
 
 DOCS = Path(__file__).parents[1] / "docs"
 _STEP = re.compile(
-    r"<!-- (?P<what>tables|file|run)(?: (?P<lines>\d+))?: (?P<words>.*?) -->"
-    r"(?P<block>\n```\w*\n.*?```)?",
+    r"<!-- (?P<what>run)(?: (?P<lines>\d+))?: (?P<words>.*?) -->"
+    r"(?:\n```bash\n.*?\n```)?(?:\n+```text\n.*?\n```)?"
+    r"|<!-- (?P<kind>tables|file): (?P<names>.*?) -->(?P<block>\n```\w*\n.*?\n```)?",
     re.S,
 )
-_STAMP = re.compile(r"(\d{4}-\d\d-\d\d)([T ])(\d\d:\d\d)(:\d\d)?(Z| UTC)")
+_GUIDES = ("guides", "tutorials", "how-to")
+_STAMP = re.compile(r"(\d{4}-\d\d-\d\d)([T ])(\d\d:\d\d)(:\d\d)?(Z|\s+UTC)")
 # When the guides were carried out, as their readers see it.
 _SHOWN = datetime(2026, 11, 22, 22, 0, 0, tzinfo=UTC).timestamp()
 _NEAR = 3 * 86_400
@@ -66,7 +70,7 @@ _SCHEMAS = (
 
 def made() -> Iterator[tuple[Path, str]]:
     """Every file that is made, and what belongs in it."""
-    for path in sorted((DOCS / "guides").glob("*.md")):
+    for path in sorted(each for name in _GUIDES for each in (DOCS / name).glob("*.md")):
         yield path, guide(path.read_text(encoding="utf-8"))
     yield DOCS / "reference" / "commands.md", commands()
     yield DOCS / "man" / "deltaproto.1", manual()
@@ -89,21 +93,22 @@ def guide(text: str) -> str:
 
 
 def _carried_out(step: re.Match[str], folder: Path) -> str:
-    words = step["words"]
-    head = step[0].removesuffix(step["block"] or "")
-    if step["what"] == "tables":
-        for pair in words.split():
+    if step["kind"] == "tables":
+        for pair in step["names"].split():
             name, _, recipe = pair.partition("=")
             RECIPES[recipe](Path(name))
         return step[0]
-    if step["what"] == "file":
+    if step["kind"] == "file":
         content = (step["block"] or "").strip().partition("\n")[2].removesuffix("```")
-        Path(words).write_text(content, encoding="utf-8")
+        Path(step["names"]).write_text(content, encoding="utf-8")
         return step[0]
+    words = step["words"]
+    lines = f" {step['lines']}" if step["lines"] else ""
+    head = f"<!-- run{lines}: {words} -->\n```bash\n{words}\n```"
     shown = _settled(printed(shlex.split(words)[1:]), folder).splitlines()
     most = int(step["lines"] or len(shown))
     cut = [*shown[:most], "…"] if len(shown) > most else shown
-    return "\n".join([head, "```text", f"$ {words}", *cut, "```"])
+    return "\n".join([head, "", "```text", *cut, "```"]) if most and cut else head
 
 
 def printed(words: list[str]) -> str:
@@ -143,6 +148,7 @@ def _settled(text: str, folder: Path) -> str:
         return f"{shifted:%Y-%m-%d}{stamp[2]}{shifted:%H:%M}{seconds}{stamp[5]}"
 
     text = _STAMP.sub(moved, text.replace(str(folder), "/data"))
+    text = re.sub(r"\bplan [0-9a-f]{16}\b", "plan 7c0e1d2f4b6a8c95", text)
     text = re.sub(r"in \d+\.\d s, [\d,]+ per second", "in 0.1 s", text)
     found = dict.fromkeys(re.findall(r"\d{8}T\d{6}Z-[0-9a-f]{8}", text))
     for number, scan in enumerate(found):
