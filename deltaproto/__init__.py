@@ -1,9 +1,18 @@
 """deltaproto: inspect and change the protocol of Delta Lake tables without breaking anyone.
 
-    from deltaproto import plan_downgrade
-    plan = plan_downgrade("/data/orders", for_clients=["trino@452"])
+    from deltaproto import Table
 
-The functions are described in `deltaproto.app`.
+    orders = Table("lake/orders")
+    print(orders.inspect().protocol)
+    plan = orders.plan_downgrade(for_clients=["trino@400"], access=["read"])
+
+A function about one table raises a `DeltaprotoError` if it has no result; its text is the cause
+and a hint. A function about many tables never stops at one of them: the result of that table has
+an `error`. The content of a result never raises: use `ok`, or call `raise_for_status()`.
+
+A table is a path, a URI, a catalog name, a `pathlib.Path` or a `deltalake.DeltaTable`. An active
+SparkSession, as in notebooks and jobs, is used. Everything can be called from several threads.
+Progress and warnings go to the logger `deltaproto`.
 """
 
 from __future__ import annotations
@@ -12,30 +21,136 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from deltaproto.app.checking import CheckResult, CheckResults, Verdict, check
+    from deltaproto.app.executing import ApplyEvent, ApplyResult, EventKind, apply, rehearse
+    from deltaproto.app.inventory import Drift, Inventory
+    from deltaproto.app.plan import Plan
+    from deltaproto.app.planning import plan_downgrade, plan_upgrade
+    from deltaproto.app.reading import (
+        ConflictReport,
+        History,
+        Inspection,
+        find_conflicts,
+        history,
+        inspect_table,
+    )
+    from deltaproto.app.result import Result, to_dict
+    from deltaproto.app.rows import Rows
+    from deltaproto.app.scanning import ScanResult, scan
+    from deltaproto.app.table import Table
+    from deltaproto.clients.model import Access
+    from deltaproto.clients.verdict import Verdict as Outcome
+    from deltaproto.errors import (
+        DeltaprotoError,
+        EngineError,
+        ExitCode,
+        ResultError,
+        TableError,
+        UsageError,
+    )
+    from deltaproto.execution.result import ApplyStatus, StepRecord, StepStatus
+    from deltaproto.fleet.drift.diff import Difference
+    from deltaproto.fleet.scan_history import PastScan
+    from deltaproto.inspection.history_events import Event
+    from deltaproto.planning.plan import Alternative, Blocked, ClientChange, Step
+    from deltaproto.policy.finding import Finding, Severity
+    from deltaproto.protocol.layers import FeatureState
+    from deltaproto.protocol.protocol import Protocol
+else:
+    _HOMES = {
+        "app.checking": ("CheckResult", "CheckResults", "Verdict", "check"),
+        "app.executing": ("ApplyEvent", "ApplyResult", "EventKind", "apply", "rehearse"),
+        "app.inventory": ("Drift", "Inventory"),
+        "app.plan": ("Plan",),
+        "app.planning": ("plan_downgrade", "plan_upgrade"),
+        "app.reading": (
+            *("ConflictReport", "History", "Inspection"),
+            *("find_conflicts", "history", "inspect_table"),
+        ),
+        "app.result": ("Result", "to_dict"),
+        "app.rows": ("Rows",),
+        "app.scanning": ("ScanResult", "scan"),
+        "app.table": ("Table",),
+        "clients.model": ("Access",),
+        "clients.verdict": ("Outcome",),
+        "errors": (
+            *("DeltaprotoError", "EngineError", "ExitCode"),
+            *("ResultError", "TableError", "UsageError"),
+        ),
+        "execution.result": ("ApplyStatus", "StepRecord", "StepStatus"),
+        "fleet.drift.diff": ("Difference",),
+        "fleet.scan_history": ("PastScan",),
+        "inspection.history_events": ("Event",),
+        "planning.plan": ("Alternative", "Blocked", "ClientChange", "Step"),
+        "policy.finding": ("Finding", "Severity"),
+        "protocol.layers": ("FeatureState",),
+        "protocol.protocol": ("Protocol",),
+    }
+    _MODULES = {name: module for module, names in _HOMES.items() for name in names}
+
+    def __getattr__(name: str) -> Any:
+        # Imported on first use, so that commands start without it. Type checkers see the imports
+        # above, and so report a name that does not exist.
+        if name not in _MODULES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        home = importlib.import_module(f"deltaproto.{_MODULES[name]}")
+        value = getattr(home, "Verdict" if name == "Outcome" else name)
+        globals()[name] = value
+        return value
+
+
 __all__ = [
+    "Access",
+    "Alternative",
+    "ApplyEvent",
+    "ApplyResult",
+    "ApplyStatus",
+    "Blocked",
+    "CheckResult",
+    "CheckResults",
+    "ClientChange",
+    "ConflictReport",
     "DeltaprotoError",
+    "Difference",
+    "Drift",
     "EngineError",
+    "Event",
+    "EventKind",
+    "ExitCode",
+    "FeatureState",
+    "Finding",
+    "History",
+    "Inspection",
+    "Inventory",
+    "Outcome",
+    "PastScan",
+    "Plan",
+    "Protocol",
+    "Result",
+    "ResultError",
+    "Rows",
+    "ScanResult",
+    "Severity",
+    "Step",
+    "StepRecord",
+    "StepStatus",
+    "Table",
     "TableError",
     "UsageError",
+    "Verdict",
     "apply",
     "check",
+    "find_conflicts",
+    "history",
     "inspect_table",
     "plan_downgrade",
     "plan_upgrade",
+    "rehearse",
+    "scan",
     "to_dict",
 ]
-
-if TYPE_CHECKING:
-    from deltaproto.app import apply, check, inspect_table, plan_downgrade, plan_upgrade, to_dict
-    from deltaproto.errors import DeltaprotoError, EngineError, TableError, UsageError
-
-
-def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    # Imported here, so that commands start without it.
-    home = "errors" if name.endswith("Error") else "app"
-    return getattr(importlib.import_module(f"deltaproto.{home}"), name)
 
 
 def __dir__() -> list[str]:

@@ -17,12 +17,19 @@ class ExitCode(IntEnum):
     """Exit codes of every command (see docs/manual/exit-codes.md)."""
 
     OK = 0
+    """done; no finding at or above `--fail-on`"""
     FINDINGS = 1
+    """findings, or a blocked plan"""
     USAGE = 2
+    """an invalid argument or configuration"""
     UNREADABLE = 3
+    """a table or engine could not be read"""
     STALE = 4
+    """the table changed since the plan; nothing was changed"""
     FAILED = 5
+    """a step failed: part of the plan may be applied"""
     CHANGES = 10
+    """with `--detailed-exitcode`: changes are pending"""
 
     @staticmethod
     def worst(codes: Iterable[ExitCode]) -> ExitCode:
@@ -58,16 +65,25 @@ class ErrorCode(StrEnum):
 
 
 class DeltaprotoError(Exception):
-    """An expected failure: `message` is a one-line cause, `hint` the next action."""
+    """An expected failure. `str(error)` is the message, and the hint on a line of its own."""
 
-    exit_code = ExitCode.USAGE
+    exit_code: ExitCode = ExitCode.USAGE
+    """the exit code of the commands for this failure"""
     code: str = "usage"
+    """a stable name of the reason, as in the commands' JSON"""
+    message: str
+    """the cause, in one line"""
+    hint: str
+    """the next action, in one line; may be empty"""
 
     def __init__(self, message: str, hint: str = "") -> None:
         # Messages quote files, addresses and engines, whose texts may contain credentials.
         self.message = redact_addresses_in(message)
         self.hint = redact_addresses_in(hint)
         super().__init__(self.message)
+
+    def __str__(self) -> str:
+        return f"{self.message}\nhint: {self.hint}" if self.hint else self.message
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Errors are pickled by executors; subclasses take other arguments than `args`.
@@ -111,6 +127,22 @@ class EngineError(TableError):
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(ErrorCode.ENGINE, message, hint)
+
+
+class ResultError(DeltaprotoError):
+    """A result that is not ok: raised by `raise_for_status()`.
+
+    The exit code is that of the command with the same result.
+    """
+
+    code = "not-ok"
+    result: Any
+    """the result"""
+
+    def __init__(self, result: object, exit_code: ExitCode, message: str, hint: str = "") -> None:
+        super().__init__(message, hint)
+        self.result = result
+        self.exit_code = exit_code
 
 
 class SavedError(TableError):

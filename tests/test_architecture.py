@@ -61,7 +61,9 @@ ALLOWED = {
         "sql",
     },
     "app": {
+        "conflicts",
         "execution",
+        "fleet",
         "inspection",
         "plan_inputs",
         "planning",

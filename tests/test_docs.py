@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -22,16 +24,10 @@ def test_everything_that_is_made_is_current() -> None:
     assert stale == [], "make docs"
 
 
-def test_the_site_can_be_made(tmp_path: Path) -> None:
-    words = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path)]
-    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
-    ran = subprocess.run(
-        words, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
-    )
-    assert ran.returncode == 0, ran.stderr
+def test_the_site_has_every_page(site: Path) -> None:
     for page in DOCS.rglob("*.md"):
         made_ = page.relative_to(DOCS).with_suffix("")
-        folder = tmp_path if made_.name == "index" else tmp_path / made_
+        folder = site if made_.name == "index" else site / made_
         assert (folder / "index.html").exists()
 
 
@@ -40,18 +36,86 @@ def test_every_page_is_in_the_navigation() -> None:
     assert sorted(told) == sorted(str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md"))
 
 
-@pytest.mark.parametrize("guide", sorted((DOCS / "guides").glob("*.md")), ids=lambda g: g.stem)
-def test_the_examples_of_guides_are_command_lines_and_yaml(guide: Path) -> None:
+PAGES = sorted(
+    page
+    for folder in ("guides", "tutorials", "how-to", "concepts", "project")
+    for page in (DOCS / folder).glob("*.md")
+)
+TYPED = [page for page in PAGES if "<!-- run" in page.read_text()]
+QUESTIONS = {
+    "what is a protocol": "concepts/protocol",
+    "which client": "how-to/name-your-client",
+    "upgrade the client drop feature": "concepts/client-or-feature",
+    "permissions": "how-to/permissions",
+    "schedule exit code": "how-to/schedule",
+    "existing debt": "how-to/adopt-a-fleet",
+    "DESCRIBE DETAIL": "concepts/readers",
+    "supported versions upgrading": "project/releases",
+    "report bug": "project/reporting-bugs",
+    "how sure verdict": "concepts/verdicts",
+}
+"""what a newcomer searches for, and the page that answers it"""
+
+
+@pytest.mark.parametrize("page", TYPED, ids=lambda page: page.stem)
+def test_the_first_command_of_a_guide_writes_the_example_tables(page: Path) -> None:
+    first = re.search(r"<!-- run[^:]*: (.*?) -->", page.read_text())
+    assert first is not None
+    assert first[1].startswith(("deltaproto demo ", "deltaproto clients"))
+
+
+@pytest.mark.parametrize("page", TYPED, ids=lambda page: page.stem)
+def test_a_command_is_copied_without_its_output(page: Path) -> None:
+    text = page.read_text()
+    for command in re.findall(r"<!-- run[^:]*: (.*?) -->", text):
+        assert f"-->\n```bash\n{command}\n```" in text
+    assert "\n$ " not in text
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_the_examples_of_guides_are_command_lines_and_yaml(page: Path) -> None:
     from deltaproto.cli.main import load_command
     from tests.support.parsed import parsed
 
-    text = guide.read_text()
+    text = page.read_text()
     for block in re.findall(r"```bash\n(.*?)```", text, re.S):
         for line in re.sub(r"\\\n\s*", "", block).splitlines():
             if not line.startswith("deltaproto "):
                 continue
-            name, *words = line.partition(" > ")[0].partition("#")[0].split()[1:]
+            name, *words = shlex.split(line.partition(" > ")[0], comments=True)[1:]
+            if name == "--version":
+                continue
             assert name in COMMANDS
             assert parsed(load_command(name), words), line
     for block in re.findall(r"```yaml\n(.*?)```", text, re.S):
         assert yaml.safe_load(block)
+    for block in re.findall(r"```json\n(.*?)```", text, re.S):
+        assert json.loads(block)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site")
+    words = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    ran = subprocess.run(
+        words, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 0, ran.stderr
+    return folder
+
+
+@pytest.mark.parametrize(("words", "page"), QUESTIONS.items())
+def test_the_search_has_every_word_of_a_question_on_its_page(
+    site: Path, words: str, page: str
+) -> None:
+    entries = json.loads((site / "search" / "search_index.json").read_text())["docs"]
+    told = " ".join(
+        f"{entry['title']} {entry['text']}"
+        for entry in entries
+        if entry["location"].startswith(f"{page}/")
+    ).casefold()
+    assert all(word in told for word in words.casefold().split())
+    faq = (DOCS / "project" / "faq.md").read_text()
+    linked = page.removeprefix("project/") if page.startswith("project/") else f"../{page}"
+    assert f"({linked}.md)" in faq

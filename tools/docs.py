@@ -4,8 +4,10 @@
 
     <!-- tables: orders=vectors -->       makes tables by recipes of `cli/demo_tables.py`
     <!-- file: policy.yaml -->            keeps the block that follows as a file
-    <!-- run: deltaproto inspect orders -->   runs a command; the block that follows is its output
+    <!-- run: deltaproto inspect orders -->   runs a command; the blocks that follow are the
+                                          command, as it is copied, and its output
     <!-- run 12: … -->                    the same, of which the first 12 lines are shown
+    <!-- run 0: … -->                     the same without its output
 
 all in one folder of its own, so that a guide is a story that holds.
 """
@@ -13,7 +15,6 @@ all in one folder of its own, so that a guide is a story that holds.
 from __future__ import annotations
 
 import contextlib
-import inspect
 import io
 import os
 import re
@@ -21,28 +22,28 @@ import shlex
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from deltaproto import app
-from deltaproto.app.arguments import NONE
 from deltaproto.cli.demo_tables import RECIPES
 from deltaproto.cli.main import COMMANDS, main
 from deltaproto.render.schemas import load_schema
+from tools import python_api
 from tools.man import manual
 
 DOCS = Path(__file__).parents[1] / "docs"
 _STEP = re.compile(
-    r"<!-- (?P<what>tables|file|run)(?: (?P<lines>\d+))?: (?P<words>.*?) -->"
-    r"(?P<block>\n```\w*\n.*?```)?",
+    r"<!-- (?P<what>run)(?: (?P<lines>\d+))?: (?P<words>.*?) -->"
+    r"(?:\n```bash\n.*?\n```)?(?:\n+```text\n.*?\n```)?"
+    r"|<!-- (?P<kind>tables|file): (?P<names>.*?) -->(?P<block>\n```\w*\n.*?\n```)?",
     re.S,
 )
-_STAMP = re.compile(r"(\d{4}-\d\d-\d\d)([T ])(\d\d:\d\d)(:\d\d)?(Z| UTC)")
+_GUIDES = ("guides", "tutorials", "how-to")
+_STAMP = re.compile(r"(\d{4}-\d\d-\d\d)([T ])(\d\d:\d\d)(:\d\d)?(Z|\s+UTC)")
 # When the guides were carried out, as their readers see it.
 _SHOWN = datetime(2026, 11, 22, 22, 0, 0, tzinfo=UTC).timestamp()
-_FUNCTIONS = ("inspect_table", "check", "plan_upgrade", "plan_downgrade", "apply", "to_dict")
 _NEAR = 3 * 86_400
 _PRINTED = {
     "features": ("features",),
@@ -51,18 +52,29 @@ _PRINTED = {
 }
 """pages that are the output of a command"""
 _SCHEMAS = (
-    *("inspect", "history", "check", "plan", "apply", "conflicts", "scan", "drift", "report"),
+    *(
+        "inspect",
+        "history",
+        "check",
+        "plan",
+        "apply",
+        "conflicts",
+        "scan",
+        "scan-list",
+        "drift",
+        "report",
+    ),
     *("features", "clients", "certify", "explain", "error"),
 )
 
 
 def made() -> Iterator[tuple[Path, str]]:
     """Every file that is made, and what belongs in it."""
-    for path in sorted((DOCS / "guides").glob("*.md")):
+    for path in sorted(each for name in _GUIDES for each in (DOCS / name).glob("*.md")):
         yield path, guide(path.read_text(encoding="utf-8"))
     yield DOCS / "reference" / "commands.md", commands()
     yield DOCS / "man" / "deltaproto.1", manual()
-    yield DOCS / "reference" / "python.md", functions()
+    yield DOCS / "reference" / "python.md", python_api.page()
     yield DOCS / "reference" / "rules.md", rules()
     for name, words in _PRINTED.items():
         yield DOCS / "reference" / f"{name}.md", printed([*words, "--format", "markdown"]) + "\n"
@@ -81,21 +93,22 @@ def guide(text: str) -> str:
 
 
 def _carried_out(step: re.Match[str], folder: Path) -> str:
-    words = step["words"]
-    head = step[0].removesuffix(step["block"] or "")
-    if step["what"] == "tables":
-        for pair in words.split():
+    if step["kind"] == "tables":
+        for pair in step["names"].split():
             name, _, recipe = pair.partition("=")
             RECIPES[recipe](Path(name))
         return step[0]
-    if step["what"] == "file":
+    if step["kind"] == "file":
         content = (step["block"] or "").strip().partition("\n")[2].removesuffix("```")
-        Path(words).write_text(content, encoding="utf-8")
+        Path(step["names"]).write_text(content, encoding="utf-8")
         return step[0]
+    words = step["words"]
+    lines = f" {step['lines']}" if step["lines"] else ""
+    head = f"<!-- run{lines}: {words} -->\n```bash\n{words}\n```"
     shown = _settled(printed(shlex.split(words)[1:]), folder).splitlines()
     most = int(step["lines"] or len(shown))
     cut = [*shown[:most], "…"] if len(shown) > most else shown
-    return "\n".join([head, "```text", f"$ {words}", *cut, "```"])
+    return "\n".join([head, "", "```text", *cut, "```"]) if most and cut else head
 
 
 def printed(words: list[str]) -> str:
@@ -135,6 +148,7 @@ def _settled(text: str, folder: Path) -> str:
         return f"{shifted:%Y-%m-%d}{stamp[2]}{shifted:%H:%M}{seconds}{stamp[5]}"
 
     text = _STAMP.sub(moved, text.replace(str(folder), "/data"))
+    text = re.sub(r"\bplan [0-9a-f]{16}\b", "plan 7c0e1d2f4b6a8c95", text)
     text = re.sub(r"in \d+\.\d s, [\d,]+ per second", "in 0.1 s", text)
     found = dict.fromkeys(re.findall(r"\d{8}T\d{6}Z-[0-9a-f]{8}", text))
     for number, scan in enumerate(found):
@@ -148,44 +162,6 @@ def commands() -> str:
     for name in COMMANDS:
         parts += [f"## deltaproto {name}", f"```text\n{printed([name, '--help'])}\n```"]
     return "\n\n".join(parts) + "\n"
-
-
-def functions() -> str:
-    """The functions with their arguments, from their docstrings."""
-    parts = ["# Python\n", inspect.getdoc(app) or ""]
-    for name in _FUNCTIONS:
-        function = getattr(app, name)
-        signature = inspect.signature(function)
-        lines = [f"    {each}," for each in _spelt(signature)]
-        result = str(signature.return_annotation)
-        head = "\n".join((f"{name}(", *lines, f") -> {result}"))
-        parts.append(f"\n## {name}\n\n```python\n{head}\n```\n\n{_described(function)}")
-    return "\n".join(parts) + "\n"
-
-
-def _spelt(signature: inspect.Signature) -> Iterator[str]:
-    keyword = False
-    for each in signature.parameters.values():
-        if each.kind is each.KEYWORD_ONLY and not keyword:
-            keyword = True
-            yield "*"
-        default = "{}" if each.default is NONE else repr(each.default)
-        yield f"{each.name}: {each.annotation}" + (
-            "" if each.default is each.empty else f" = {default}"
-        )
-
-
-def _described(function: Callable[..., Any]) -> str:
-    """A docstring's sections as Markdown."""
-    lines = []
-    for line in (inspect.getdoc(function) or "").splitlines():
-        if re.fullmatch(r"(Args|Raises|Returns):", line):
-            lines.append(f"**{line[:-1]}**\n")
-        elif item := re.fullmatch(r"    (\w+): (.*)", line):
-            lines.append(f"- `{item[1]}`: {item[2]}")
-        else:
-            lines.append(f"  {line.strip()}" if line.startswith("     ") else line.strip())
-    return "\n".join(lines)
 
 
 def rules() -> str:

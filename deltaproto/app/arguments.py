@@ -1,11 +1,12 @@
-"""Conversion of the functions' arguments: lists, choices, and access to stores and Spark."""
+"""Conversion of arguments: tables, lists, choices, and access to stores and Spark."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from types import MappingProxyType
-from typing import TypeVar
+from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from deltaproto.errors import UsageError
 from deltaproto.protocol.table_state import SparkSettings
@@ -13,6 +14,70 @@ from deltaproto.tables.spark_connect import validate_remote
 
 NONE: Mapping[str, str] = MappingProxyType({})
 _Choice = TypeVar("_Choice", bound=StrEnum)
+
+
+@runtime_checkable
+class HasTableUri(Protocol):
+    """An open table, such as a `deltalake.DeltaTable`."""
+
+    @property
+    def table_uri(self) -> str:
+        """The table's address."""
+        ...
+
+
+TableSource = str | os.PathLike[str] | HasTableUri
+"""how a table is named: a path, a URI, a catalog name, a `pathlib.Path` or a `DeltaTable`"""
+
+
+class Reach(NamedTuple):
+    """How to reach tables: the options of object stores and of Spark."""
+
+    storage_options: Mapping[str, str]
+    spark: SparkSettings
+
+
+def table_name(source: TableSource) -> str:
+    """Return a table's address as text.
+
+    Raises:
+        UsageError: for a value of another type.
+    """
+    if isinstance(source, str):
+        return source
+    if isinstance(source, os.PathLike):
+        return os.fspath(source)
+    if isinstance(source, HasTableUri):
+        return source.table_uri.removesuffix("/")
+    raise UsageError(
+        f"a {type(source).__name__} is not a table",
+        "pass a path, a URI, a catalog name, a pathlib.Path or a deltalake.DeltaTable",
+    )
+
+
+def table_sources(tables: TableSource | Iterable[TableSource]) -> Iterable[TableSource]:
+    """Return the tables one after the other; a single one may be passed without a list."""
+    if isinstance(tables, str | os.PathLike | HasTableUri):
+        return [tables]
+    return tables
+
+
+def reach(
+    source: TableSource | None,
+    storage_options: Mapping[str, str],
+    spark_remote: str | None,
+    spark_conf: Mapping[str, str],
+) -> Reach:
+    """Combine the arguments for object stores and Spark.
+
+    An open `DeltaTable` brings its own storage options, if none are passed.
+
+    Raises:
+        UsageError: for an invalid Spark Connect URL.
+    """
+    own = getattr(source, "_storage_options", None) if isinstance(source, HasTableUri) else None
+    storage = dict(storage_options or own or {})
+    return Reach(storage, spark_settings(spark_remote, spark_conf, storage))
 
 
 def words(given: Sequence[str], name: str) -> list[str]:

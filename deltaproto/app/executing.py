@@ -2,17 +2,149 @@
 
 from __future__ import annotations
 
+import logging
 import os
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from deltaproto.app.arguments import NONE, spark_settings, words
-from deltaproto.errors import UsageError
+from deltaproto.app.result import Result
+from deltaproto.errors import DeltaprotoError, ExitCode, ResultError, UsageError
+from deltaproto.execution.plan_file import LoadedPlan, read_plans
+from deltaproto.execution.result import ApplyResult as _ApplyResult
+from deltaproto.execution.result import ApplyStatus, StepRecord
+from deltaproto.planning.plan import Plan, Step
 
 if TYPE_CHECKING:
-    from deltaproto.execution.plan_file import LoadedPlan
-    from deltaproto.execution.result import ApplyResult
-    from deltaproto.planning.plan import Plan
+    from deltaproto.execution.prepare import ApplyContext
+    from deltaproto.protocol.table_state import SparkSettings
+    from deltaproto.redaction import Redactor
+    from deltaproto.render.document import Document
+
+_LOG = logging.getLogger("deltaproto.apply")
+
+
+class ApplyResult(Result, _ApplyResult):
+    """The result of applying or rehearsing one plan."""
+
+    @property
+    def table(self) -> str:
+        """The table as it was named."""
+        return self.planned.plan.table
+
+    @property
+    def plan_id(self) -> str:
+        """The plan's id."""
+        return self.planned.id
+
+    def _failure(self) -> DeltaprotoError | None:
+        passed = self.code is ExitCode.OK or self.status is ApplyStatus.READY
+        if passed:
+            return None
+        return ResultError(self, self.code, f"{self.table}: {self.message}", self.hint)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return one entry of `results` in the JSON of `apply`."""
+        from deltaproto.render.apply import applied_fields
+
+        return applied_fields(self)
+
+    def _document(self) -> Document:
+        from deltaproto.render.apply_section import result_section
+        from deltaproto.render.document import Document
+
+        return Document(f"Plan {self.plan_id}", (str(self.status),), [result_section(self)])
+
+    def __repr__(self) -> str:
+        return f"<ApplyResult {self.table}: {self.status}, {self.message}>"
+
+
+class EventKind(StrEnum):
+    """What happened while a plan was applied."""
+
+    STARTED = "started"
+    """a statement was sent"""
+    PROGRESS = "progress"
+    """the engine finished some of a statement's tasks"""
+    RETRY = "retry"
+    """a step lost a conflict, and is tried again"""
+    WAITING = "waiting"
+    """a step waits until a later time"""
+    FINISHED = "finished"
+    """a step ended; `record` says how"""
+    INTERRUPTED = "interrupted"
+    """no further statement is sent"""
+
+
+class ApplyEvent(NamedTuple):
+    """One event of `apply`, passed to `on_event`."""
+
+    kind: EventKind
+    """what happened"""
+    message: str
+    """the event in one line"""
+    step: Step | None = None
+    """the step; None if no step is the cause"""
+    record: StepRecord | None = None
+    """how the step ended, for `finished`"""
+    done: int = 0
+    """finished tasks of the engine, for `progress`"""
+    known: int = 0
+    """known tasks of the engine, for `progress`"""
+
+
+class _Events:
+    """Passes the executor's callbacks on as events, and logs them.
+
+    An exception in `on_event` must not stop a plan between two steps, so it is only logged.
+    """
+
+    def __init__(self, on_event: Callable[[ApplyEvent], object] | None, redact: Redactor) -> None:
+        self._on_event, self._redact = on_event, redact
+
+    def began(self, planned: LoadedPlan, step: Step) -> None:
+        self._send(EventKind.STARTED, f"{planned.plan.table}: {step.id} {step.why}", step)
+
+    def progress(self, planned: LoadedPlan, step: Step, done: int, known: int) -> None:
+        told = f"{planned.plan.table}: {step.id} finished {done} of {known} tasks"
+        self._send(EventKind.PROGRESS, told, step, done=done, known=known)
+
+    def retries(self, planned: LoadedPlan, step: Step, winner: str, seconds: float) -> None:
+        told = f"{planned.plan.table}: {step.id} lost to {winner}, again in {seconds:.0f} s"
+        self._send(EventKind.RETRY, told, step)
+
+    def waits(self, planned: LoadedPlan, step: Step, until: float) -> None:
+        from deltaproto.render.plan_json import stamp
+
+        self._send(EventKind.WAITING, f"{planned.plan.table}: {step.id} until {stamp(until)}", step)
+
+    def finished(self, planned: LoadedPlan, record: StepRecord) -> None:
+        step = next((each for each in planned.plan.steps if each.id == record.id), None)
+        told = f"{planned.plan.table}: {record.id} {record.done} {record.message}".rstrip()
+        self._send(EventKind.FINISHED, told, step, record=record)
+
+    def halts(self) -> None:
+        self._send(EventKind.INTERRUPTED, "interrupted: no further statement is sent")
+
+    def _send(
+        self,
+        kind: EventKind,
+        message: str,
+        step: Step | None = None,
+        *,
+        record: StepRecord | None = None,
+        done: int = 0,
+        known: int = 0,
+    ) -> None:
+        event = ApplyEvent(kind, self._redact(message), step, record, done, known)
+        _LOG.log(logging.DEBUG if kind is EventKind.PROGRESS else logging.INFO, event.message)
+        if self._on_event is None:
+            return
+        try:
+            self._on_event(event)
+        except Exception:
+            _LOG.exception("on_event failed; the plan continues")
 
 
 def apply(
@@ -25,6 +157,8 @@ def apply(
     outside_window: bool = False,
     wait: bool = False,
     retries: int = 5,
+    on_event: Callable[[ApplyEvent], object] | None = None,
+    client_files: Sequence[str] = (),
     catalogue: Sequence[str] = (),
     storage_options: Mapping[str, str] = NONE,
     spark_remote: str | None = None,
@@ -42,51 +176,114 @@ def apply(
         allow_irreversible: also execute irreversible steps.
         policy: a YAML file: block the plan if a declared client would lose access, and enforce
             maintenance windows.
+        outside_window: apply even outside maintenance windows.
         wait: wait until waiting steps may continue, instead of returning.
         retries: how often to retry a step that lost a conflict.
+        on_event: a function that is called with each event; what it raises is only logged.
+        client_files: files with custom clients.
+        catalogue: the old name of `client_files`.
 
     Returns:
-        The result. Only `status` done and nothing-to-do (`code` 0) are a success.
+        The result. Its `ok` is true if every step is finished, there is nothing to do, or a dry
+        run passed every gate.
 
     Raises:
         UsageError: for a file that is not a plan, was changed, or has several plans.
     """
     from deltaproto.execution.append_log import AUDIT_FILE
     from deltaproto.execution.apply import ApplySession, apply_plans
-    from deltaproto.execution.prepare import ApplyContext
-    from deltaproto.execution.result import NullObserver
     from deltaproto.execution.runner import StatementRunner
     from deltaproto.execution.waits import WaitLimits
-    from deltaproto.policy.evaluate import Checker
-    from deltaproto.policy.local_catalog import load_local_catalog, load_local_policy
     from deltaproto.redaction import Redactor
 
     folder = os.fspath(journal)
     spark = spark_settings(spark_remote, spark_conf, storage_options)
+    context = _context(
+        folder, storage_options, spark, policy, (*client_files, *catalogue)
+    )._replace(allow_irreversible=allow_irreversible, outside_window=outside_window)
+    planned = _loaded(plan, folder)
+    redact = Redactor(storage_options, spark.conf, spark.hadoop)
+    session = ApplySession(
+        context,
+        lambda: StatementRunner.started(spark.reaching(planned.plan.location)),
+        audit=lambda _: os.path.join(folder, AUDIT_FILE),
+        redact=redact,
+        observer=_Events(on_event, redact),
+        limits=WaitLimits(retries, wait),
+        dry_run=dry_run,
+    )
+    (applied,) = apply_plans([planned], session, lambda _: None, ask_all_first=False)
+    return ApplyResult._make(applied)
+
+
+def rehearse(
+    plan: Plan | str | os.PathLike[str],
+    *,
+    scratch: str | os.PathLike[str] | None = None,
+    on_event: Callable[[ApplyEvent], object] | None = None,
+    storage_options: Mapping[str, str] = NONE,
+    spark_remote: str | None = None,
+    spark_conf: Mapping[str, str] = NONE,
+) -> ApplyResult:
+    """Execute a plan's statements on a shallow clone, and compare each with its prediction.
+
+    The table itself is not changed, and the clone is always removed.
+
+    Args:
+        plan: a plan, or a file with one plan.
+        scratch: the folder or URI to clone into; None: a temporary folder.
+        on_event: as for `apply`.
+
+    Raises:
+        UsageError: for a file that is not a plan, or a folder that cannot be used.
+    """
+    import tempfile
+
+    from deltaproto.execution.rehearse import RehearsalSettings, rehearse_plan
+    from deltaproto.execution.runner import StatementRunner
+    from deltaproto.execution.waits import WaitLimits
+    from deltaproto.redaction import Redactor
+
+    spark = spark_settings(spark_remote, spark_conf, storage_options)
+    redact = Redactor(storage_options, spark.conf, spark.hadoop)
+    with tempfile.TemporaryDirectory(prefix="deltaproto-rehearse-") as folder:
+        planned = _loaded(plan, folder)
+        settings = RehearsalSettings(
+            _context(folder, storage_options, spark, None, ()),
+            lambda: StatementRunner.started(spark.reaching(planned.plan.location)),
+            _Events(on_event, redact),
+            WaitLimits(),
+            redact,
+            None if scratch is None else os.fspath(scratch),
+        )
+        return ApplyResult._make(rehearse_plan(planned, settings))
+
+
+def _context(
+    folder: str,
+    storage_options: Mapping[str, str],
+    spark: SparkSettings,
+    policy: str | os.PathLike[str] | None,
+    files: Sequence[str],
+) -> ApplyContext:
+    from deltaproto.execution.prepare import ApplyContext
+    from deltaproto.policy.evaluate import Checker
+    from deltaproto.policy.local_catalog import load_local_catalog, load_local_policy
+
     rules = None if policy is None else load_local_policy(os.fspath(policy))
-    catalog = load_local_catalog(words(catalogue, "catalogue"), rules)
-    context = ApplyContext(
+    catalog = load_local_catalog(words(files, "client_files"), rules)
+    return ApplyContext(
         dict(storage_options),
         spark,
         folder=lambda _: folder,
         policy=rules,
         checker=None if rules is None else Checker(rules, catalog),
-        allow_irreversible=allow_irreversible,
-        outside_window=outside_window,
         catalog=catalog,
     )
-    planned = _from_file(plan if isinstance(plan, str | os.PathLike) else _kept(plan, folder))
-    session = ApplySession(
-        context,
-        lambda: StatementRunner.started(spark.reaching(planned.plan.location)),
-        audit=lambda _: os.path.join(folder, AUDIT_FILE),
-        redact=Redactor(storage_options, spark.conf, spark.hadoop),
-        observer=NullObserver(),
-        limits=WaitLimits(retries, wait),
-        dry_run=dry_run,
-    )
-    (applied,) = apply_plans([planned], session, lambda _: None, ask_all_first=False)
-    return applied
+
+
+def _loaded(plan: Plan | str | os.PathLike[str], folder: str) -> LoadedPlan:
+    return read_plan(plan if isinstance(plan, str | os.PathLike) else _kept(plan, folder))
 
 
 def _kept(plan: Plan, folder: str) -> str:
@@ -100,9 +297,12 @@ def _kept(plan: Plan, folder: str) -> str:
     return path
 
 
-def _from_file(path: str | os.PathLike[str]) -> LoadedPlan:
-    from deltaproto.execution.plan_file import LoadedPlan, read_plans
+def read_plan(path: str | os.PathLike[str]) -> LoadedPlan:
+    """Read a file with one plan.
 
+    Raises:
+        UsageError: for a file that is not a plan, was changed, or has several plans.
+    """
     found = read_plans(os.fspath(path))
     if len(found) != 1 or not isinstance(found[0], LoadedPlan):
         raise UsageError(f"{os.fspath(path)} is not a single plan", "apply one plan at a time")

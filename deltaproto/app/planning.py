@@ -1,4 +1,4 @@
-"""Plans for one table."""
+"""Functions that plan for one table."""
 
 from __future__ import annotations
 
@@ -7,17 +7,16 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from deltaproto.app.arguments import NONE, member, spark_settings, words
+from deltaproto.app.arguments import NONE, Reach, TableSource, member, reach, table_name, words
+from deltaproto.app.plan import Plan
 from deltaproto.errors import UsageError
 
 if TYPE_CHECKING:
     from deltaproto.plan_inputs.client_scope import ClientScope, Planner
-    from deltaproto.planning.plan import Plan
-    from deltaproto.protocol.table_state import SparkSettings
 
 
 def plan_upgrade(
-    table: str,
+    table: TableSource,
     *,
     enable: Sequence[str] = (),
     set: Mapping[str, str] = NONE,
@@ -30,6 +29,7 @@ def plan_upgrade(
     clients: Sequence[str] = (),
     policy: str | os.PathLike[str] | None = None,
     engine: str | None = None,
+    client_files: Sequence[str] = (),
     catalogue: Sequence[str] = (),
     storage_options: Mapping[str, str] = NONE,
     spark_remote: str | None = None,
@@ -38,6 +38,7 @@ def plan_upgrade(
     """Plan features, properties or an isolation level, with the effect on protocol and clients.
 
     Args:
+        table: as for `inspect_table`.
         enable: features to enable, with those they require; `columnMapping=name` selects a mode.
         set: table properties.
         to: reader and writer version to reach at least.
@@ -49,6 +50,8 @@ def plan_upgrade(
         clients: clients to show the effect on.
         policy: a YAML file: a result that violates it is blocked; losses of clients are warnings.
         engine: the engine that will execute the plan, as `delta-spark@4.4` or `databricks@16.4`.
+        client_files: files with custom clients.
+        catalogue: the old name of `client_files`.
 
     Raises:
         UsageError: for a request that is empty or invalid.
@@ -74,13 +77,13 @@ def plan_upgrade(
         statements=tuple(parsed for text in words(sql, "sql") for parsed in read_script(text)),
     )
     keep = words(for_clients, "for_clients")
-    spark = spark_settings(spark_remote, spark_conf, storage_options)
-    users = _users(policy, catalogue, (*keep, *words(clients, "clients")), access)
-    return _planned(table, upgrade_planner(asked, keep), users, engine, storage_options, spark)
+    users = _users(policy, (*client_files, *catalogue), (*keep, *words(clients, "clients")), access)
+    by = reach(table, storage_options, spark_remote, spark_conf)
+    return _planned(table, upgrade_planner(asked, keep), users, engine, by)
 
 
 def plan_downgrade(
-    table: str,
+    table: TableSource,
     *,
     lowest: bool = False,
     include_enabled: bool = False,
@@ -93,6 +96,7 @@ def plan_downgrade(
     rewrite: bool = False,
     clients: Sequence[str] = (),
     engine: str | None = None,
+    client_files: Sequence[str] = (),
     catalogue: Sequence[str] = (),
     storage_options: Mapping[str, str] = NONE,
     spark_remote: str | None = None,
@@ -104,6 +108,7 @@ def plan_downgrade(
     can be combined with clients: the lowest protocol that they can use.
 
     Args:
+        table: as for `inspect_table`.
         lowest: the lowest versions at which no client loses access, by dropping unused features;
             with `include_enabled`, also features in use.
         drop: features to drop.
@@ -115,6 +120,8 @@ def plan_downgrade(
         rewrite: plan a copy into a new table if drops do not reach the goal.
         clients: clients to show the effect on.
         engine: the engine that will execute the plan, as `delta-spark@4.4` or `databricks@16.4`.
+        client_files: files with custom clients.
+        catalogue: the old name of `client_files`.
 
     Raises:
         UsageError: for no goal or several, and for an invalid request.
@@ -145,14 +152,14 @@ def plan_downgrade(
     planner = (
         client_downgrade_planner(asked, watched, assumed) if by_client else downgrade_planner(asked)
     )
-    users = _users(policy, catalogue, (*wanted, *watched), access)
-    spark = spark_settings(spark_remote, spark_conf, storage_options)
-    return _planned(table, planner, users, engine, storage_options, spark)
+    users = _users(policy, (*client_files, *catalogue), (*wanted, *watched), access)
+    by = reach(table, storage_options, spark_remote, spark_conf)
+    return _planned(table, planner, users, engine, by)
 
 
 def _users(
     policy: str | os.PathLike[str] | None,
-    catalogue: Sequence[str],
+    files: Sequence[str],
     named: Sequence[str],
     access: Sequence[str],
 ) -> ClientScope:
@@ -162,22 +169,17 @@ def _users(
 
     rules = None if policy is None else load_local_policy(os.fspath(policy))
     does = parse_accesses(words(access, "access"), "access") or DEFAULT_ACCESS
-    return ClientScope(rules, words(catalogue, "catalogue"), named, does)
+    return ClientScope(rules, words(files, "client_files"), named, does)
 
 
 def _planned(
-    table: str,
-    planner: Planner,
-    users: ClientScope,
-    engine: str | None,
-    storage_options: Mapping[str, str],
-    spark: SparkSettings,
+    table: TableSource, planner: Planner, users: ClientScope, engine: str | None, by: Reach
 ) -> Plan:
     """Read a table and plan for it."""
     from deltaproto.plan_inputs.from_log import load_plan_input
     from deltaproto.planning.engine import Engine, parse_engine
 
-    by = Engine() if engine is None else parse_engine(engine)
-    given = users.on(load_plan_input(table, dict(storage_options), spark, time.time()))
-    given = given.executed_by(by, spark.conf)
-    return users.ruled(planner(given), given).plan
+    executed_by = Engine() if engine is None else parse_engine(engine)
+    found = load_plan_input(table_name(table), dict(by.storage_options), by.spark, time.time())
+    given = users.on(found).executed_by(executed_by, by.spark.conf)
+    return Plan._make(users.ruled(planner(given), given).plan)

@@ -1,25 +1,194 @@
-"""Reading tables, and checking them against declared clients and rules."""
+"""Inspections, histories and conflicts of one table."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
-from deltaproto.app.arguments import NONE, member, spark_settings, words
-from deltaproto.errors import TableError, UsageError
+from deltaproto.app.arguments import NONE, TableSource, member, reach, table_name
+from deltaproto.app.result import Result, findings_failure
+from deltaproto.conflicts.parse_query import (
+    parse_compute,
+    parse_engine,
+    parse_exception,
+    parse_isolation_level,
+    parse_operation,
+)
+from deltaproto.conflicts.query import MatrixQuery, PendingStatement, RowLevel
+from deltaproto.conflicts.table_matrix import ConflictReport as _ConflictReport
+from deltaproto.conflicts.table_matrix import build_conflict_report
+from deltaproto.errors import DeltaprotoError, ExitCode, ResultError, TableError, UsageError
+from deltaproto.inspection import ReadRequest, Unreadable, interface
+from deltaproto.inspection import inspect_table as _inspect_table
+from deltaproto.inspection.activity import Activity
+from deltaproto.inspection.history import ProtocolHistory, table_history
+from deltaproto.inspection.history_events import Event
+from deltaproto.inspection.interface import Inspection as _Inspection
+from deltaproto.inspection.interface import ReaderChoice
+from deltaproto.protocol.layers import FeatureState
+from deltaproto.protocol.protocol import Protocol
 
 if TYPE_CHECKING:
-    from deltaproto.inspection.interface import Inspection
-    from deltaproto.policy.evaluate import TableCheck
+    from deltaproto.render.document import Document
+
+# `interface` does not import it, as most starts need no activity; typing.get_type_hints does.
+vars(interface)["Activity"] = Activity
+
+
+class Inspection(Result, _Inspection):
+    """The inspection of one table at one version."""
+
+    @property
+    def table(self) -> str:
+        """The table as it was named."""
+        return self.state.table
+
+    @property
+    def location(self) -> str:
+        """The absolute URI."""
+        return self.state.location
+
+    @property
+    def version(self) -> int:
+        """The table's version."""
+        return self.state.version
+
+    @property
+    def reader(self) -> str:
+        """The reader that was used: log, delta-rs or spark."""
+        return str(self.state.reader)
+
+    @property
+    def protocol(self) -> Protocol:
+        """The protocol as stored."""
+        return self.state.protocol
+
+    @property
+    def lowest_protocol(self) -> Protocol | None:
+        """The lowest protocol with the same features; None if the stored one is invalid."""
+        return self.subject.lowest
+
+    @cached_property
+    def features(self) -> Mapping[str, FeatureState]:
+        """The supported features by name, sorted."""
+        return {each.name: each for each in self.subject.features}
+
+    @property
+    def configuration(self) -> Mapping[str, str | None]:
+        """The table properties."""
+        return self.state.metadata.configuration
+
+    @property
+    def partition_columns(self) -> tuple[str, ...]:
+        """The partition columns."""
+        return self.state.metadata.partition_columns
+
+    @property
+    def clustering_columns(self) -> tuple[str, ...] | None:
+        """The clustering columns; None if the reader cannot read them."""
+        return self.state.clustering_columns
+
+    def _failure(self) -> DeltaprotoError | None:
+        return findings_failure(self, self.table, self.findings, complete=self.complete)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return one entry of `tables` in the JSON of `inspect`."""
+        from deltaproto.render.inspection_json import table_fields
+
+        return table_fields(self)
+
+    def _document(self) -> Document:
+        from deltaproto.render.inspection import inspection_document
+
+        return inspection_document([self])
+
+    def __repr__(self) -> str:
+        return (
+            f"<Inspection {self.table}: version {self.version}, protocol {self.protocol}, "
+            f"{len(self.features)} features, {len(self.findings)} findings>"
+        )
+
+
+class History(Result):
+    """The protocol history of one table, as far as its log shows it."""
+
+    def __init__(self, table: str, history: ProtocolHistory) -> None:
+        self.table = table
+        """the table as it was named"""
+        self._history = history
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """The commits that changed protocol, features, constraints or isolation; newest first."""
+        return tuple(self._history.events)
+
+    @property
+    def problems(self) -> tuple[tuple[int, TableError], ...]:
+        """The versions that could not be read, each with the reason."""
+        return tuple(self._history.problems)
+
+    @property
+    def complete(self) -> bool:
+        """True if none of the remaining commits is missing, and all could be read."""
+        return self._history.complete
+
+    @property
+    def oldest_version(self) -> int | None:
+        """The oldest version that was read; older commits are unknown."""
+        return self._history.oldest_version_seen
+
+    def _failure(self) -> DeltaprotoError | None:
+        if self.complete:
+            return None
+        message = f"{self.table}: not every commit could be read"
+        return ResultError(self, ExitCode.UNREADABLE, message, "see `problems`")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON of `history`."""
+        from deltaproto.render.history import history_fields
+
+        return history_fields(self.table, self._history)
+
+    def _document(self) -> Document:
+        from deltaproto.render.history import history_document
+
+        return history_document(self.table, self._history)
+
+    def __repr__(self) -> str:
+        return f"<History {self.table}: {len(self.events)} changes>"
+
+
+class ConflictReport(Result, _ConflictReport):
+    """Which concurrent operations conflict, on one table or on any."""
+
+    def _failure(self) -> DeltaprotoError | None:
+        return findings_failure(self, self.table or "any table", (), complete=self.complete)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON of `conflicts`."""
+        from deltaproto.render.conflicts import conflicts_fields
+
+        return conflicts_fields(self)
+
+    def _document(self) -> Document:
+        from deltaproto.render.conflicts import conflicts_document
+
+        return conflicts_document(self)
+
+    def __repr__(self) -> str:
+        about = self.table or f"any table on {self.question.engine}"
+        return f"<ConflictReport {about}: {len(self.cells)} cells>"
 
 
 def inspect_table(
-    table: str,
+    table: TableSource,
     *,
     reader: str = "auto",
     version: int | None = None,
     look_in_files: bool = False,
+    activity: bool = False,
     storage_options: Mapping[str, str] = NONE,
     spark_remote: str | None = None,
     spark_conf: Mapping[str, str] = NONE,
@@ -27,10 +196,12 @@ def inspect_table(
     """Inspect one table: protocol, layers of features, isolation level and findings.
 
     Args:
-        table: a path, a URI or a catalog name; a name needs Spark.
+        table: a path, a URI or a catalog name, which needs Spark; a `pathlib.Path`; or a
+            `deltalake.DeltaTable`, of which the newest version is inspected.
         reader: auto, log, delta-rs, spark or all.
         version: the table's version; None: the newest.
         look_in_files: search every live file for traces of features.
+        activity: also read recent writers, how often they commit, and idle hours.
         storage_options: as in deltalake.
         spark_remote: a Spark Connect URL.
         spark_conf: settings of a Spark session that is started here.
@@ -39,83 +210,115 @@ def inspect_table(
         UsageError: for an invalid request for this table.
         TableError: when the table cannot be read; `code` is the reason.
     """
-    from deltaproto.inspection import ReadRequest, Unreadable
-    from deltaproto.inspection import inspect_table as inspected
-    from deltaproto.inspection.interface import ReaderChoice
-
+    by = reach(table, storage_options, spark_remote, spark_conf)
     request = ReadRequest(
         reader=member(ReaderChoice, reader, "reader"),
         version=version,
         look_in_files=look_in_files,
-        storage_options=dict(storage_options),
-        spark=spark_settings(spark_remote, spark_conf, storage_options),
+        activity=activity,
+        storage_options=by.storage_options,
+        spark=by.spark,
     )
-    result = inspected(table, request)
+    result = _inspect_table(table_name(table), request)
     if isinstance(result, Unreadable):
         raise result.error
-    return result
+    return Inspection._make(result)
 
 
-def check(
-    tables: str | Iterable[str],
-    policy: str | os.PathLike[str] | None = None,
+def history(
+    table: TableSource,
     *,
-    clients: Sequence[str] = (),
-    access: Sequence[str] = (),
-    catalogue: Sequence[str] = (),
+    limit: int | None = None,
+    since: datetime | None = None,
     storage_options: Mapping[str, str] = NONE,
     spark_remote: str | None = None,
     spark_conf: Mapping[str, str] = NONE,
-) -> list[TableCheck]:
-    """Check each table: verdicts on the declared clients, and findings.
-
-    A table that cannot be read has `error`, and is not `complete`: never treat it as compliant.
-    Findings on the policy itself (DP301 and up: patterns that match nothing, expired waivers) are
-    in an additional entry at the end, with `of_policy`.
+) -> History:
+    """Read which commits changed a table's protocol, features or isolation level, and why.
 
     Args:
-        tables: one or more paths, URIs or catalog names.
-        policy: a YAML file.
-        clients: more clients, as ID@VERSION, which use every table.
-        access: read, append, dml, maintain or stream, instead of what is declared.
-        catalogue: files with custom clients.
+        table: as for `inspect_table`.
+        limit: the newest events only; None: all.
+        since: events from this time on; a time without a zone is UTC.
 
     Raises:
-        UsageError: for an invalid policy, with file and line, and for an unknown client.
+        UsageError: for a limit below 1.
+        TableError: when the table cannot be read.
     """
-    from deltaproto.inspection.facts import facts_from_inspection
-    from deltaproto.plan_inputs.parse_goal import parse_accesses
-    from deltaproto.policy.document import Policy
-    from deltaproto.policy.evaluate import Checker, unreadable_table
-    from deltaproto.policy.local_catalog import (
-        load_local_catalog,
-        load_local_policy,
-        parse_declared,
+    if limit is not None and limit < 1:
+        raise UsageError(f"limit {limit} is less than 1", "leave it out to read all events")
+    by = reach(table, storage_options, spark_remote, spark_conf)
+    start = None if since is None else since if since.tzinfo else since.replace(tzinfo=UTC)
+    name = table_name(table)
+    found = table_history(
+        name,
+        by.storage_options,
+        by.spark,
+        limit=limit,
+        since=None if start is None else int(start.timestamp() * 1000),
     )
-    from deltaproto.tables.engine_errors import contain_table_errors
+    return History(name, found)
 
-    if policy is None and not clients:
-        raise UsageError("nothing to check against", "pass a policy, or clients as ID@VERSION")
-    rules = Policy(source="") if policy is None else load_local_policy(os.fspath(policy))
-    checker = Checker(
-        rules,
-        load_local_catalog(words(catalogue, "catalogue"), rules),
-        asked=[parse_declared(text) for text in words(clients, "clients")],
-        access=parse_accesses(words(access, "access"), "access"),
+
+def find_conflicts(
+    table: TableSource | None = None,
+    *,
+    sql: str | None = None,
+    operation: str | None = None,
+    against: str | None = None,
+    exception: str | None = None,
+    engine: str = "databricks",
+    runtime: str | None = None,
+    photon: bool | None = None,
+    isolation: str | None = None,
+    row_level_concurrency: str = "auto",
+    storage_options: Mapping[str, str] = NONE,
+    spark_remote: str | None = None,
+    spark_conf: Mapping[str, str] = NONE,
+) -> ConflictReport:
+    """Return which concurrent operations conflict, and how to avoid it.
+
+    Args:
+        table: as for `inspect_table`; None: any table of the engine.
+        sql: a pending statement to classify, instead of `operation`.
+        operation: the operation that commits last, and may fail; None: all.
+        against: the operation that commits first; None: all.
+        exception: only the cells that raise this exception.
+        engine: databricks, delta-spark, or delta-rs with or without a version.
+        runtime: the Databricks Runtime that writes, such as 14.3.
+        photon: whether it runs Photon; None: unknown.
+        isolation: the isolation level to assume instead of the table's.
+        row_level_concurrency: auto, on or off.
+
+    Raises:
+        UsageError: for an unknown name, or arguments that contradict each other.
+        TableError: when the table cannot be read.
+    """
+    if sql is not None and operation is not None:
+        raise UsageError("sql and operation exclude each other", "sql determines the operation")
+    statement = None
+    if sql is not None:
+        from deltaproto.conflicts.classify import classify
+
+        statement = PendingStatement(sql, classify(sql))
+    named, release = parse_engine(engine, "engine")
+    query = MatrixQuery(
+        engine=named,
+        release=release,
+        isolation=parse_isolation_level(isolation, "isolation"),
+        row_level=member(RowLevel, row_level_concurrency, "row_level_concurrency"),
+        compute=parse_compute(runtime, photon, None, "runtime"),
+        operation=parse_operation(operation, "operation"),
+        against=parse_operation(against, "against"),
+        exception=parse_exception(exception, "exception"),
+        statement=statement,
     )
-
-    def checked(table: str) -> TableCheck:
-        try:
-            inspection = inspect_table(
-                table,
-                storage_options=storage_options,
-                spark_remote=spark_remote,
-                spark_conf=spark_conf,
-            )
-            with contain_table_errors():
-                return checker.check(facts_from_inspection(inspection))
-        except TableError as error:
-            return unreadable_table(table, error)
-
-    each = map(checked, [tables] if isinstance(tables, str) else tables)
-    return list(checker.with_policy(each))
+    inspection = None
+    if table is not None:
+        inspection = inspect_table(
+            table,
+            storage_options=storage_options,
+            spark_remote=spark_remote,
+            spark_conf=spark_conf,
+        )
+    return ConflictReport._make(build_conflict_report(query, inspection))

@@ -9,6 +9,12 @@ from itertools import chain
 from typing import Any
 
 from deltaproto.cli import options
+from deltaproto.cli.baselines import (
+    compare_with_baseline,
+    load_baseline,
+    mark_known_findings,
+    save_baseline,
+)
 from deltaproto.cli.declare import Argument, Command, Option, Panel
 from deltaproto.cli.inspect import READER, read_table_names
 from deltaproto.cli.inventories import (
@@ -16,13 +22,8 @@ from deltaproto.cli.inventories import (
     MAX_AGE,
     SCAN,
     EngineChoice,
-    InventoryReader,
-    build_scan_notices,
-    describe_scan,
     open_inventory,
     parse_max_age,
-    require_finished,
-    select_newest_state,
 )
 from deltaproto.cli.progress import count_steps, show_waiting, warn
 from deltaproto.clients.catalog import Catalogue
@@ -36,13 +37,17 @@ from deltaproto.errors import (
     UsageError,
     no_tables_error,
 )
-from deltaproto.fleet.newest import NewestState
-from deltaproto.fleet.scan_history import PastScan
+from deltaproto.fleet.inventory_reader import (
+    build_scan_notices,
+    check_scan,
+    describe_scan,
+    require_finished,
+    select_newest_state,
+)
 from deltaproto.fleet.schemas import is_inventory, is_on_object_store
 from deltaproto.inspection import ReadRequest, Unreadable, inspect_table, uses_spark
 from deltaproto.inspection.age import SavedAges
 from deltaproto.inspection.facts import facts_from_inspection
-from deltaproto.inspection.known_findings import KnownFindings, require_comparable, saved_command
 from deltaproto.inspection.saved import read_saved
 from deltaproto.plan_inputs.parse_goal import parse_accesses
 from deltaproto.policy.baseline import Baseline
@@ -68,7 +73,13 @@ def run(values: Mapping[str, Any]) -> int:
     catalogue = load_local_catalog(values["client_file"], policy)
     declared, survey = _split_clients(values, catalogue)
     undeclared = bool(survey) and not (declared or values["policy"] or values["baseline"])
-    baseline, saved = _load_baseline(values["baseline"])
+    adopting = values["write_baseline"] is not None
+    if adopting and survey:
+        raise UsageError(
+            "--write-baseline saves findings on declared clients",
+            "give --policy FILE or --client ID@VERSION",
+        )
+    baseline, saved = load_baseline(values["baseline"])
     checker = Checker(
         policy,
         catalogue,
@@ -80,7 +91,7 @@ def run(values: Mapping[str, Any]) -> int:
     style = Style(
         values["format"],
         color=not values["no_color"],
-        fail_on=FailOn.NEVER if undeclared else values["fail_on"],
+        fail_on=FailOn.NEVER if undeclared or adopting else values["fail_on"],
         compared=saved is not None,
         every_version=bool(survey and values["client"]),
         show_suppressed=values["show_suppressed"],
@@ -88,21 +99,25 @@ def run(values: Mapping[str, Any]) -> int:
     )
     codes = {ExitCode.OK}
     names = list(read_table_names(values["tables"], allow_empty=values["allow_empty"]))
+    read = (*names, *values["policy"], *values["client_file"])
+    options.refuse_overwrite(values["output"], (*read, values["baseline"]))
     options.refuse_overwrite(
-        values["output"], (*names, *values["policy"], values["baseline"], *values["client_file"])
+        values["write_baseline"], (*read, values["output"]), "--write-baseline"
     )
     known = [UNDECLARED] if undeclared else list(caveats_for(checker.clients))
     checks: Iterable[TableCheck] = chain(
         _check_tables(names, values, checker, baseline, known, codes),
-        _compare_with_baseline(values["baseline"], checker, baseline, codes, style.fail_on),
+        compare_with_baseline(values["baseline"], checker, baseline, codes, style.fail_on),
     )
     if saved is not None:
-        checks = _mark_known_findings(
+        checks = mark_known_findings(
             checks, values["baseline"], checker, saved, codes, style.fail_on
         )
     every = checker.with_policy(checks)
     if saved is not None:
         every = (saved.compared(each, checker) if each.of_policy else each for each in every)
+    if values["write_baseline"] is not None:
+        every = save_baseline(every, values["write_baseline"], known)
     tables = _collect_exit_codes(every, codes, style.fail_on)
     before = len(NOTICES)
     with options.open_output(values["output"]) as file:
@@ -160,65 +175,6 @@ def _join_environment_path(given: tuple[str, ...]) -> tuple[str, ...]:
     """Join a path with spaces that the environment variable holds, as other commands do."""
     around = os.environ.get("DELTAPROTO_POLICY", "")
     return (around,) if tuple(around.split()) == given else given
-
-
-def _load_baseline(path: str | None) -> tuple[Baseline | None, KnownFindings | None]:
-    """Load the baseline: a saved inspection or a saved check."""
-    if path is None:
-        return None, None
-    command = saved_command(path)
-    require_comparable(path, command)
-    if command == "check":
-        return None, KnownFindings(path)
-    return Baseline(read_saved(path)), None
-
-
-def _compare_with_baseline(
-    path: str | None,
-    checker: Checker,
-    baseline: Baseline | None,
-    codes: set[ExitCode],
-    fail_on: FailOn,
-) -> Iterator[TableCheck]:
-    """Yield an error for each baseline entry that no table matched."""
-    if baseline is None:
-        return
-    if (error := baseline.unmatched()) is not None:
-        yield unreadable_table(str(path), error)
-        return
-    for error in baseline.unread():
-        yield unreadable_table(error.table, error)
-    gone, unchecked = baseline.left()
-    yield from map(checker.gone, gone)
-    _notice_unchecked([each.table for each in unchecked], codes, fail_on)
-
-
-def _notice_unchecked(tables: list[str], codes: set[ExitCode], fail_on: FailOn) -> None:
-    if not tables:
-        return
-    one = len(tables) == 1
-    many = "1 table" if one else f"{len(tables):,} tables"
-    was = "was" if one else "were"
-    NOTICES.append(f"{many} of the baseline {was} not checked: " + ", ".join(tables))
-    if fail_on is FailOn.WARNING:
-        codes.add(ExitCode.FINDINGS)
-
-
-def _mark_known_findings(
-    tables: Iterable[TableCheck],
-    path: str,
-    checker: Checker,
-    saved: KnownFindings,
-    codes: set[ExitCode],
-    fail_on: FailOn,
-) -> Iterator[TableCheck]:
-    """Mark the findings of each table that the saved check already has."""
-    for checked in tables:
-        yield saved.compared(checked, checker)
-    if (error := saved.unmatched()) is not None:
-        yield unreadable_table(path, error)
-        return
-    _notice_unchecked(saved.left(), codes, fail_on)
 
 
 def _collect_exit_codes(
@@ -309,22 +265,7 @@ def _check_inventory(
         except TableError as error:
             yield unreadable_table(name, error)
     for scan in state.contributing:
-        yield from _check_scan(name, inventory, scan, state, checker)
-
-
-def _check_scan(
-    name: str, inventory: InventoryReader, scan: PastScan, state: NewestState, checker: Checker
-) -> Iterator[TableCheck]:
-    """Yield the tables of a scan that no newer scan replaces; an error if its rows are damaged."""
-    try:
-        inventory.require_whole(scan)
-    except TableError as error:
-        # Check nothing: it is unknown which rows are missing or duplicated.
-        yield unreadable_table(name, error)
-        return
-    for each in inventory.checked(scan, checker):
-        if state.holds(scan, each.location or each.table):
-            yield each
+        yield from check_scan(name, inventory, scan, state, checker)
 
 
 def _read_request(values: Mapping[str, Any]) -> ReadRequest:
@@ -414,6 +355,13 @@ COMMAND = Command(
             str,
             metavar="FILE",
             panel=Panel.INPUT,
+        ),
+        Option(
+            ("--write-baseline",),
+            "Save the findings to this file, for --baseline, and exit 0 in spite of them.",
+            str,
+            metavar="FILE",
+            panel=Panel.OUTPUT,
         ),
         SCAN,
         MAX_AGE,

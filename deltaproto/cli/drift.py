@@ -8,20 +8,17 @@ from typing import Any
 
 from deltaproto.cli import options
 from deltaproto.cli.declare import Argument, Command, Option, Panel
-from deltaproto.cli.inventories import (
-    ENGINE,
-    MAX_AGE,
-    InventoryReader,
-    describe_scan,
-    old_scan_warnings,
-    open_inventory,
-    parse_max_age,
-    require_finished,
-    select_newest_state,
-)
+from deltaproto.cli.inventories import ENGINE, MAX_AGE, open_inventory, parse_max_age
 from deltaproto.cli.progress import show_waiting, warn
 from deltaproto.errors import ExitCode, TableError, no_tables_error
 from deltaproto.fleet.drift.attribution import CommitAttributor
+from deltaproto.fleet.inventory_reader import (
+    InventoryReader,
+    describe_scan,
+    old_scan_warnings,
+    require_finished,
+    select_newest_state,
+)
 from deltaproto.fleet.scan_history import (
     PastScan,
     ScanPair,

@@ -1,31 +1,16 @@
-"""Inventories as commands query them: on this machine, or with Spark."""
+"""The inventory of a command's options."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
-from datetime import datetime
+from collections.abc import Mapping
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, NamedTuple
-from typing import Protocol as Interface
+from typing import Any
 
 from deltaproto.cli import options
 from deltaproto.cli.declare import Option, Panel
 from deltaproto.errors import UsageError
+from deltaproto.fleet.inventory_reader import InventoryReader, open_inventory_reader
 from deltaproto.inspection import age
-
-if TYPE_CHECKING:
-    from deltaproto.fleet.drift.attribution import CommitAttributor
-    from deltaproto.fleet.drift.diff import Difference
-    from deltaproto.fleet.evaluate import PolicyTally
-    from deltaproto.fleet.inventory import InventoryTables
-    from deltaproto.fleet.inventory_queries import InventoryQueries
-    from deltaproto.fleet.newest import NewestState
-    from deltaproto.fleet.overview import Overview
-    from deltaproto.fleet.scan_history import PastScan, ScanPair
-    from deltaproto.fleet.spark_checks import SparkChecks
-    from deltaproto.policy.evaluate import Checker, TableCheck
-
 
 _MAX_DAYS = 36_500
 
@@ -78,122 +63,6 @@ def parse_max_age(values: Mapping[str, Any]) -> int:
     return given
 
 
-class ScanLister(Interface):
-    """An inventory that can list its scans."""
-
-    def scans(self) -> list[PastScan]:
-        """Return all scans, oldest first."""
-        ...
-
-    def locations(self, scan: PastScan) -> Iterator[str]:
-        """Yield the locations of all tables and errors of a scan."""
-        ...
-
-
-class InventoryReader(ABC):
-    """An inventory that can be queried, with one engine."""
-
-    def __init__(self, questions: InventoryQueries) -> None:
-        self.scans = questions.scans
-        self.locations = questions.locations
-        self.require_whole = questions.require_whole
-        self._shared = questions
-
-    def checked(self, scan: PastScan, checker: Checker) -> Iterator[TableCheck]:
-        """Yield the check of every table of a scan."""
-        return (check for _, check in self._rows(scan, checker))
-
-    def overview(self, state: NewestState, checker: Checker) -> Overview:
-        """Return the data of a report."""
-        from deltaproto.fleet.overview import build_overview
-
-        return build_overview(self._shared, state, checker, self.drift, self._rows)
-
-    @abstractmethod
-    def drift(self, pair: ScanPair, detective: CommitAttributor | None) -> Iterator[Difference]:
-        """Yield every change between two scans, by location."""
-
-    @abstractmethod
-    def counted(self, scan: PastScan, checker: Checker) -> PolicyTally:
-        """Count the policy's findings in a scan."""
-
-    @abstractmethod
-    def forget(self, days: int) -> list[str]:
-        """Delete scans that ended more than `days` days ago; return their ids."""
-
-    @abstractmethod
-    def _rows(
-        self, scan: PastScan, checker: Checker, more: Iterable[str] = ()
-    ) -> Iterator[tuple[Mapping[str, Any], TableCheck]]:
-        """Yield every table of a scan with its check, and with `more` of its columns."""
-
-
-class _LocalInventory(InventoryReader):
-    def __init__(self, inventory: InventoryTables) -> None:
-        from deltaproto.fleet.inventory_queries import LocalInventoryQueries
-
-        self._inventory, self._questions = inventory, LocalInventoryQueries(inventory)
-        super().__init__(self._questions)
-
-    def drift(self, pair: ScanPair, detective: CommitAttributor | None) -> Iterator[Difference]:
-        from deltaproto.fleet.drift.query import find_drift
-
-        return find_drift(self._questions, pair, detective)
-
-    def counted(self, scan: PastScan, checker: Checker) -> PolicyTally:
-        from deltaproto.fleet.evaluate import PolicyTally
-
-        tally = PolicyTally()
-        for each in checker.with_policy(self.checked(scan, checker)):
-            tally.add(each)
-        return tally
-
-    def forget(self, days: int) -> list[str]:
-        from deltaproto.fleet.retention import delete_old_scans
-
-        return delete_old_scans(self._inventory, self.scans(), days)
-
-    def _rows(
-        self, scan: PastScan, checker: Checker, more: Iterable[str] = ()
-    ) -> Iterator[tuple[Mapping[str, Any], TableCheck]]:
-        from deltaproto.fleet.evaluate import check_rows
-
-        return check_rows(self._questions, scan, checker, more)
-
-
-class _SparkInventory(InventoryReader):
-    def __init__(self, where: str, values: Mapping[str, Any]) -> None:
-        from deltaproto.fleet.spark_questions import SparkInventoryQueries
-        from deltaproto.tables.session import spark_session
-
-        self._session, self._where = spark_session(options.spark_settings(values)), where
-        self._questions = SparkInventoryQueries(self._session, where)
-        super().__init__(self._questions)
-
-    def drift(self, pair: ScanPair, detective: CommitAttributor | None) -> Iterator[Difference]:
-        from deltaproto.fleet.spark_questions import read_differences
-
-        return read_differences(self._questions.drift(pair, detective, ordered=True))
-
-    def counted(self, scan: PastScan, checker: Checker) -> PolicyTally:
-        return self._checks(scan, checker).tally()
-
-    def forget(self, days: int) -> list[str]:
-        from deltaproto.fleet.retention import delete_old_scans_with_spark
-
-        return delete_old_scans_with_spark(self._session, self._where, self.scans(), days)
-
-    def _rows(
-        self, scan: PastScan, checker: Checker, more: Iterable[str] = ()
-    ) -> Iterator[tuple[Mapping[str, Any], TableCheck]]:
-        return self._checks(scan, checker).checked(more)
-
-    def _checks(self, scan: PastScan, checker: Checker) -> SparkChecks:
-        from deltaproto.fleet.spark_checks import SparkChecks
-
-        return SparkChecks(self._questions, scan, checker)
-
-
 def open_inventory(name: str, values: Mapping[str, Any]) -> InventoryReader:
     """Open the inventory at `name` with the engine that the options select.
 
@@ -201,97 +70,8 @@ def open_inventory(name: str, values: Mapping[str, Any]) -> InventoryReader:
         UsageError: when `name` is not an inventory.
         EngineError: when Spark does not start.
     """
-    from deltaproto.fleet.inventory import open_inventory_tables
-
     storage = options.parse_pairs(values["storage_option"], "--storage-option")
-    inventory = open_inventory_tables(name, storage)
-    if values["engine"] is EngineChoice.SPARK:
-        return _SparkInventory(inventory.location.path or inventory.location.uri, values)
-    return _LocalInventory(inventory)
-
-
-def select_scan(asked: ScanLister, wanted: str | None) -> PastScan:
-    """Return the scan that an option names, or the newest.
-
-    Raises:
-        UsageError: when the inventory has no such scan.
-    """
-    from deltaproto.fleet.scan_history import find_scan, newest_scan
-
-    scans = asked.scans()
-    return find_scan(scans, wanted) if wanted else newest_scan(scans)
-
-
-def select_newest_state(asked: ScanLister, wanted: str | None) -> NewestState:
-    """Return the scan that an option names, or the newest scan of each root.
-
-    Raises:
-        UsageError: when the inventory has no such scan.
-    """
-    from deltaproto.fleet.newest import NewestState, newest_of_each_root
-
-    scans = asked.scans()
-    selected = [select_scan(asked, wanted)] if wanted else newest_of_each_root(scans)
-    return NewestState(selected, asked.locations)
-
-
-class ScanNotices(NamedTuple):
-    """Notices about the scans that are evaluated."""
-
-    texts: list[str]
-    old: bool
-    """whether a scan is so old that it counts as a warning"""
-
-
-def old_scan_warnings(
-    name: str, scans: Iterable[PastScan], now: datetime, max_age: int = age.DEFAULT_MAX_AGE_DAYS
-) -> list[str]:
-    """Return a warning for each scan that is old or dated in the future."""
-    said = ((scan, age.age_warning(scan.ended_at, now, max_age)) for scan in scans)
-    return [f"{name}: scan {scan.scan_id} {each}; scan again" for scan, each in said if each]
-
-
-def build_scan_notices(
-    name: str, state: NewestState, now: datetime, max_age: int = age.DEFAULT_MAX_AGE_DAYS
-) -> ScanNotices:
-    """Describe the age of the scans and, if there are several, what each contributes."""
-    texts = old_scan_warnings(name, state.contributing, now, max_age)
-    old = bool(texts)
-    if state.contributing[1:]:
-        others = "; ".join(describe_scan(scan) for scan in state.contributing[1:])
-        texts.append(
-            f"{name}: tables outside the roots of the newest scan come from {others}; "
-            "--scan evaluates one scan only"
-        )
-    return ScanNotices(texts, old)
-
-
-def require_finished(inventory: str, state: NewestState, storage: Mapping[str, str]) -> None:
-    """Check that a finished scan has replaced every scan that was started and stopped.
-
-    Raises:
-        TableError: not-found, when one was; the newest state of its tables is then unknown.
-    """
-    from deltaproto.errors import ErrorCode, TableError
-    from deltaproto.fleet.inventory import open_inventory_tables
-    from deltaproto.fleet.staging import in_words, unfinished_scans
-
-    folder = open_inventory_tables(inventory, storage).staging_folder()
-    for stopped in unfinished_scans(folder):
-        if state.replaces(stopped):
-            continue
-        of = f" of {in_words(stopped.extent)}" if stopped.extent else ""
-        raise TableError(
-            ErrorCode.NOT_FOUND,
-            f"{inventory}: the newest scan, {stopped.scan_id}{of}, is not finished",
-            f"run the same scan with --resume, or choose a finished one: "
-            f"--scan {state.scans[0].scan_id}",
-        )
-
-
-def describe_scan(scan: PastScan, now: datetime | None = None) -> str:
-    """Describe a scan in one line; with `now`, include its age."""
-    ended = age.format_time(scan.ended_at)
-    if now is not None:
-        ended += f" ({age.format_age(now - scan.ended_at)})"
-    return f"scan {scan.scan_id}, ended {ended}, of {', '.join(scan.roots)}"
+    with_spark = values["engine"] is EngineChoice.SPARK
+    return open_inventory_reader(
+        name, storage, options.spark_settings(values) if with_spark else None
+    )

@@ -12,17 +12,15 @@ from typing import Any
 from deltaproto.cli import options
 from deltaproto.cli.declare import Argument, Option, Panel
 from deltaproto.cli.inspect import read_table_names
-from deltaproto.cli.inventories import (
-    MAX_AGE,
-    SCAN,
+from deltaproto.cli.inventories import MAX_AGE, SCAN, parse_max_age
+from deltaproto.cli.progress import count_steps, show_waiting, warn
+from deltaproto.errors import ExitCode, TableError, UsageError, no_tables_error
+from deltaproto.fleet.inventory_reader import (
     build_scan_notices,
     old_scan_warnings,
-    parse_max_age,
     require_finished,
     select_newest_state,
 )
-from deltaproto.cli.progress import count_steps, show_waiting, warn
-from deltaproto.errors import ExitCode, TableError, UsageError, no_tables_error
 from deltaproto.fleet.schemas import is_inventory, is_on_object_store
 from deltaproto.inspection.age import SavedAges
 from deltaproto.inspection.saved import saved_entries

@@ -13,19 +13,17 @@ from deltaproto.cli.inventories import (
     MAX_AGE,
     SCAN,
     EngineChoice,
-    build_scan_notices,
     open_inventory,
     parse_max_age,
+)
+from deltaproto.cli.progress import show_waiting, warn
+from deltaproto.errors import ExitCode, UsageError, no_tables_error
+from deltaproto.fleet.inventory_reader import (
+    build_scan_notices,
     require_finished,
     select_newest_state,
 )
-from deltaproto.cli.progress import show_waiting, warn
-from deltaproto.errors import ErrorCode, ExitCode, TableError, UsageError, no_tables_error
-from deltaproto.plan_inputs.client_scope import newest_clients
-from deltaproto.policy.document import Policy
-from deltaproto.policy.evaluate import Checker
-from deltaproto.policy.local_catalog import load_local_catalog, load_local_policy, parse_declared
-from deltaproto.policy.usage import has_requirements
+from deltaproto.fleet.report_checker import report_checker
 from deltaproto.render.interface import NOTICES
 from deltaproto.render.overview.write import ReportFormat, rendered
 
@@ -39,7 +37,7 @@ def run(values: Mapping[str, Any]) -> int:
     storage = options.parse_pairs(values["storage_option"], "--storage-option")
     policy = values["policy"]
     options.refuse_overwrite(values["output"], (policy, *values["client_file"]))
-    checker = _build_checker(policy, values["client_file"], allow_empty=values["allow_empty"])
+    checker = report_checker(policy, values["client_file"], allow_empty=values["allow_empty"])
     show = not (values["no_progress"] or values["quiet"])
     spark = " with Spark" if values["engine"] is EngineChoice.SPARK else ""
     with show_waiting(f"reading the inventory{spark}", show=show):
@@ -66,24 +64,6 @@ def run(values: Mapping[str, Any]) -> int:
         file.write(made)
     # An incomplete result is never compliant.
     return int(ExitCode.UNREADABLE if found.unread or incomplete else ExitCode.OK)
-
-
-def _build_checker(path: str | None, files: tuple[str, ...], *, allow_empty: bool) -> Checker:
-    if path is not None:
-        policy = load_local_policy(path)
-        if not (has_requirements(policy) or allow_empty):
-            raise TableError(
-                ErrorCode.NO_TABLES,
-                f"nothing to report: {path} declares no clients and no settings",
-                "add clients, or settings under tables; pass --allow-empty to report anyway",
-            )
-        return Checker(policy, load_local_catalog(files, policy))
-    catalogue = load_local_catalog(files)
-    everybody = [
-        parse_declared(str(client.candidate.reference), client.access)
-        for client in newest_clients(catalogue)
-    ]
-    return Checker(Policy(source=""), catalogue, asked=everybody)
 
 
 COMMAND = Command(

@@ -10,7 +10,7 @@ from typing import Any
 from deltaproto.cli import options
 from deltaproto.cli.declare import Argument, Command, Option, Panel
 from deltaproto.cli.inventories import ENGINE, EngineChoice, open_inventory
-from deltaproto.cli.progress import show_rate, show_waiting
+from deltaproto.cli.progress import show_rate, show_waiting, warn
 from deltaproto.cli.signals import resume_hint
 from deltaproto.errors import DeltaprotoError, ExitCode, UsageError
 from deltaproto.fleet.discovered import DiscoveredTable, FolderSelection, UnreadablePlace
@@ -47,6 +47,8 @@ def run(values: Mapping[str, Any]) -> int:
         raise UsageError(
             "--resume needs --inventory", "it names the inventory of the scan to resume"
         )
+    if values["list_tables"] and values["resume"]:
+        raise UsageError("--list-tables and --resume exclude each other", "it saves nothing")
     storage = options.parse_pairs(values["storage_option"], "--storage-option")
     request = ScanRequest(
         DiscoverySource(
@@ -65,6 +67,8 @@ def run(values: Mapping[str, Any]) -> int:
         values["resume"],
         values["policy"] and os.path.abspath(values["policy"]),
     )
+    if values["list_tables"]:
+        return _list_tables(request, values)
     checker = _load_checker(values)
     # Lists are read while the scan runs.
     options.refuse_overwrite(
@@ -91,6 +95,28 @@ def run(values: Mapping[str, Any]) -> int:
             done, after, values["inventory"], values["format"], file, color=not values["no_color"]
         )
     return int(_exit_code(done, after, values["fail_on"]))
+
+
+def _list_tables(request: ScanRequest, values: Mapping[str, Any]) -> int:
+    """Print the tables that a scan would read, and the places that cannot be searched."""
+    from itertools import chain
+
+    from deltaproto.fleet.discovered import SkippedPlaces
+    from deltaproto.fleet.discovery import discover_tables
+    from deltaproto.fleet.local_engine import THREADS
+    from deltaproto.render.table_list import write_table_list
+
+    options.refuse_overwrite(values["output"], (*values["list"], values["config"]))
+    passed = SkippedPlaces()
+    threads = request.parallel or THREADS
+    found = discover_tables(request.source, request.storage_options, threads, passed)
+    with options.open_output(values["output"]) as file:
+        unseen = write_table_list(chain(found.local, found.remote), values["format"], file)
+    for place in unseen:
+        warn(f"{place.place}: {place.error.message.removeprefix(f'{place.place}: ')}")
+    for note in passed.notes():
+        warn(note)
+    return int(ExitCode.UNREADABLE if unseen else ExitCode.OK)
 
 
 def _merge_settings_file(values: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -237,6 +263,13 @@ COMMAND = Command(
             panel=Panel.INPUT,
         ),
         ENGINE._replace(default=None, help=f"{ENGINE.help} Default: local."),
+        Option(
+            ("--list-tables",),
+            "Print the tables found, one per line, and stop: nothing is read or saved.",
+            bool,
+            False,
+            panel=Panel.OUTPUT,
+        ),
         Option(
             ("--parallel",),
             "Use this many processes (disks), threads (object stores) or tasks (Spark).",

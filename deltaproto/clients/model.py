@@ -25,7 +25,9 @@ class Access(StrEnum):
     """A client's use of a table."""
 
     READ = "read"
+    """reads the table"""
     APPEND = "append"
+    """adds rows"""
     DML = "dml"
     """UPDATE, DELETE, MERGE"""
     MAINTAIN = "maintain"

@@ -16,6 +16,7 @@ class Verdict(StrEnum):
     REFUSED = "refused"
     """it fails safely"""
     OK = "ok"
+    """it works"""
 
 
 class PathVerdict(NamedTuple):

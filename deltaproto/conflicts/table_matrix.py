@@ -151,20 +151,31 @@ class ConflictReport(NamedTuple):
 
     question: MatrixQuery
     table: str | None
+    """the table as it was named; None for any table"""
     isolation: IsolationLevel
+    """the isolation level of the matrix"""
     isolation_reason: str
+    """where the level comes from"""
     by_row: frozenset[Operation]
     """the operations compared by row; empty: row-level concurrency is off"""
     row_level_reason: str
+    """why rows or files are compared"""
     deletion_vectors: bool | None
     """None: unknown, or no table"""
     identity: bool | None
+    """whether the table has identity columns; None: unknown, or no table"""
     partition_columns: tuple[str, ...] | None
+    """the partition columns; None without a table"""
     cells: tuple[Cell, ...]
+    """the requested cells of the matrix"""
     notes: tuple[str, ...]
+    """what the matrix does not show, one sentence each"""
     advice: tuple[str, ...]
+    """how to lay out this table so that fewer writes conflict"""
     complete: bool
+    """false if the table may have newer commits"""
     statement_warnings: tuple[str, ...] = ()
+    """risks of the statement, one sentence each"""
     statement_advice: tuple[str, ...] = ()
     """recommended additions to the statement"""
     suspects: Suspects | None = None

@@ -18,7 +18,9 @@ class ApplyStatus(StrEnum):
     """How execution of a plan ended."""
 
     DONE = "done"
+    """every step is finished"""
     NOTHING = "nothing-to-do"
+    """the table already meets the goal"""
     READY = "ready"
     """a dry run passed every gate"""
     WAITING = "waiting"
@@ -28,31 +30,45 @@ class ApplyStatus(StrEnum):
     FAILED = "failed"
     """a step failed, or a concurrent writer won"""
     UNREADABLE = "unreadable"
+    """the table could not be read"""
 
 
 class StepStatus(StrEnum):
     """The result of one step."""
 
     EARLIER = "done-earlier"
+    """finished by an earlier run"""
     DONE = "done"
+    """finished by this run"""
     SKIPPED = "not-needed"
+    """not needed, as an earlier step succeeded"""
     WAITING = "waiting"
+    """may be executed only later"""
     FAILED = "failed"
+    """failed, or its result was not as predicted"""
     PENDING = "pending"
+    """not started"""
 
 
 class StepRecord(NamedTuple):
     """One step in this run."""
 
     id: str
+    """the id of the step in the plan"""
     done: StepStatus
+    """the result of the step"""
     versions: tuple[int, ...] = ()
     """versions of its commits"""
     operations: tuple[str, ...] = ()
+    """operation names of its commits"""
     attempts: int = 0
+    """how often it was sent"""
     seconds: float = 0.0
+    """how long it took"""
     message: str = ""
+    """why it failed or waits; may be empty"""
     remarks: tuple[str, ...] = ()
+    """problems that did not stop it"""
     delta_rs: str = ""
     """delta-rs's reading of the table afterwards: `agrees`, or why it has no result"""
 
@@ -62,18 +78,27 @@ class ApplyResult(NamedTuple):
 
     planned: LoadedPlan
     status: ApplyStatus
+    """how the run ended"""
     code: ExitCode
+    """the exit code of `apply` with this result"""
     message: str
+    """the result in one sentence"""
     hint: str = ""
+    """the next action; may be empty"""
     steps: tuple[StepRecord, ...] = ()
+    """the steps in this run"""
     gates: tuple[GateResult, ...] = ()
+    """the checks before the first step"""
     warning: ApplyWarning | None = None
+    """who is affected by the remaining steps; None if unknown"""
     version: int | None = None
-    """protocol of the table at the end; None: not read"""
+    """the version of the table at the end; None: not read"""
     protocol: Protocol | None = None
+    """the protocol of the table at the end; None: not read"""
     earliest: float | None = None
     """when the next step may be executed, in seconds since the epoch"""
     journal: str | None = None
+    """the file of the journal, if one was written"""
     remarks: tuple[str, ...] = ()
     """problems that did not stop the steps"""
 

@@ -9,7 +9,7 @@ from deltaproto.clients.requirements import is_used, table_requirements
 from deltaproto.errors import ErrorCode, TableError, UsageError
 from deltaproto.fleet.inventory_queries import InventoryQueries
 from deltaproto.fleet.scan_history import PastScan, sql_literal
-from deltaproto.fleet.schemas import Inventory
+from deltaproto.fleet.schemas import Inventory, inventory_schema
 from deltaproto.location import LocationKind, locate
 from deltaproto.plan_inputs.from_snapshot import input_from_row
 from deltaproto.planning.request import PlanInput
@@ -64,7 +64,7 @@ def tables_query(
     scan, table = sql_literal(scan_id), f"{questions.quote}table{questions.quote}"
     wanted = dict.fromkeys((*_COLUMNS, *more))
     columns = ", ".join(f"t.{column}" for column in wanted if column not in _NESTED)
-    chosen = f" AND ({_validate_condition(where)}\n)" if where else ""
+    chosen = f" AND ({validate_condition(where)}\n)" if where else ""
 
     def inside(name: Inventory, fields: Iterable[str]) -> str:
         struct = ", ".join(f"'{field}', {field}" for field in fields)
@@ -81,7 +81,25 @@ def tables_query(
     )
 
 
-def _validate_condition(where: str) -> str:
+def rows_query(
+    questions: InventoryQueries, table: Inventory, scan_id: str, where: str | None = None
+) -> str:
+    """Return the query for the rows of a scan in one of the inventory's tables, by location.
+
+    Args:
+        where: a condition on its columns, in the user's SQL.
+    """
+    columns = ", ".join(
+        f"{questions.quote}{n}{questions.quote}" for n in inventory_schema(table).names
+    )
+    chosen = f" AND ({validate_condition(where)}\n)" if where else ""
+    return (
+        f"SELECT {columns} FROM {questions.name(table)} "  # noqa: S608
+        f"WHERE scan_id = {sql_literal(scan_id)}{chosen} ORDER BY location"
+    )
+
+
+def validate_condition(where: str) -> str:
     """Check that the condition is balanced; otherwise it could reach into other scans.
 
     Raises:
@@ -99,8 +117,8 @@ def _validate_condition(where: str) -> str:
             break
     if depth or quote:
         raise UsageError(
-            "--where is not a complete condition: a parenthesis or a quote is not closed",
-            'for example --where "min_reader_version = 3"',
+            "the condition (where) is not complete: a parenthesis or a quote is not closed",
+            "for example: min_reader_version = 3",
         )
     return where
 

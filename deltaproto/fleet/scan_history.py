@@ -28,14 +28,23 @@ class PastScan(NamedTuple):
     """One row of `scans`."""
 
     scan_id: str
+    """the id, which sorts by time"""
     started_at: datetime
+    """when it began, in UTC"""
     ended_at: datetime
+    """when it ended, in UTC"""
     tables: int
+    """how many tables were read"""
     errors: int
+    """how many tables and places could not be read"""
     roots: tuple[str, ...]
+    """the roots, lists and catalogs"""
     included: tuple[str, ...]
+    """patterns of the tables to include"""
     excluded: tuple[str, ...]
+    """patterns of the folders to skip"""
     findings: int | None = None
+    """how many findings it has; None: from an early release"""
     complete: bool = True
     """False if tables could not be read, or have commits that only their catalog knows"""
 

@@ -111,27 +111,43 @@ class Event(NamedTuple):
     """One change, with its effect and cause."""
 
     version: int
+    """the version of the commit"""
     timestamp: int | None
     """milliseconds since the epoch, as the writer recorded it"""
     operation: str
+    """the operation as the writer recorded it"""
     parameters: Mapping[str, Any]
+    """its parameters as recorded"""
     engine: str | None
+    """the writer with its version; None: not recorded"""
     user: str | None
+    """the user; None: not recorded"""
     job: str | None
+    """the job or notebook; None: not recorded"""
     mark: CommitTag | None
     """plan, step, run and actor, if `apply` made the commit"""
     protocol_before: Protocol | None
+    """the protocol before the commit; None: unknown"""
     protocol_after: Protocol
+    """the protocol after the commit"""
     features_added: tuple[str, ...]
+    """features that the table supports since"""
     features_removed: tuple[str, ...]
+    """features that the table no longer supports"""
     enabled: tuple[str, ...]
     """features that it enabled"""
     disabled: tuple[str, ...]
+    """features that it disabled"""
     isolation_before: str | None
+    """the declared isolation level before"""
     isolation_after: str | None
+    """the declared isolation level after"""
     constraints_added: tuple[str, ...]
+    """names of the constraints that it added"""
     constraints_removed: tuple[str, ...]
+    """names of the constraints that it removed"""
     cause: str
+    """why features were added or removed"""
     first: bool
     """the previous state is unknown: the table's creation, or the end of the log"""
 

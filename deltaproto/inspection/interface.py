@@ -44,8 +44,10 @@ class Inspection(NamedTuple):
 
     subject: RuleContext
     isolation: Isolation
+    """the declared isolation level, and each engine's effective one"""
     row_level: RowLevelConcurrency
     findings: tuple[Finding, ...]
+    """the findings of the rules, worst first"""
     complete: bool
     """False if the result may be incomplete: unpublished commits, or a missing engine"""
     readers: Mapping[ReaderName, TableState | TableError] | None = None

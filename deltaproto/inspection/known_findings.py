@@ -24,7 +24,7 @@ from deltaproto.policy.evaluate import CLIENT_RULES, Checker, TableCheck
 from deltaproto.policy.finding import Finding, Severity, Suppression
 from deltaproto.policy.rules import not_in_baseline
 
-SAVE_HINT = "save one with `deltaproto check … --format json --output FILE`"
+SAVE_HINT = "save one with `deltaproto check … --write-baseline FILE`"
 _SUBJECT_NAMED = frozenset(
     "DP102 DP103 DP106 DP108 DP109 DP110 DP112 DP113 DP114 DP134 DP150 DP205 DP206 DP209 DP210"  # noqa: SIM905
     " DP211".split()

@@ -228,7 +228,9 @@ def malformed_error(path: str, error: Exception) -> UsageError:
     """Return the error for an entry that `inspect` did not write."""
     if isinstance(error, KeyError) and error.args:
         why = f'a table has no "{error.args[0]}"'
-    elif isinstance(error, (WrongTypeError, TableError)) or "not a table version" in str(error):
+    elif isinstance(error, TableError):
+        why = error.message
+    elif isinstance(error, WrongTypeError) or "not a table version" in str(error):
         why = str(error)
     else:
         # Python's message names its own types.

@@ -60,18 +60,25 @@ class Step(NamedTuple):
     """One statement, or a wait between two statements."""
 
     id: str
+    """s1, s2, …"""
     action: Action
+    """the kind of the step"""
     sql: str | None
+    """the statement; None for a wait"""
     feature: str | None
+    """the feature that it adds, drops or uses"""
     why: str
     """the effect, in one sentence"""
     operations: tuple[str, ...]
     """operation names as in DESCRIBE HISTORY, in order; some commits may not happen"""
     protocol_before: Protocol
+    """the protocol before the step"""
     protocol_after: Protocol
+    """the protocol after the step, exactly as Delta will commit it"""
     commits: tuple[int, int]
     """minimum and maximum"""
     rewrites: Rewrites
+    """upper bound of what is rewritten"""
     expects: str | None
     """the error class that the engine returns if all goes well"""
     truncates: bool
@@ -83,12 +90,15 @@ class Step(NamedTuple):
     setting: str | None
     """the table property that sets the wait, with its value"""
     clashes: tuple[StepConflict, ...]
+    """the concurrent writes that fail, or make the step fail"""
     streams: tuple[StreamImpact, ...]
+    """the effect on streaming reads"""
     losses: tuple[str, ...]
     """irreversible losses"""
     undo: str | None
     """the statement that undoes the step, as far as possible"""
     warnings: tuple[str, ...]
+    """risks of this step, one sentence each"""
     optional: bool = False
     """True if the step may be unnecessary, because the step that it repeats succeeded"""
 
@@ -104,7 +114,9 @@ class Blocked(NamedTuple):
     feature: str | None
     """None: not caused by a feature"""
     reason: str
+    """the reason, in one sentence"""
     remedy: str
+    """what can be done"""
     error: str = ""
     """error class of the engine's refusal, or empty"""
 
@@ -113,14 +125,19 @@ class ClientChange(NamedTuple):
     """A client's access before and after the plan."""
 
     client: str
+    """the client as ID@VERSION"""
     label: str | None
     """label in the policy"""
     access: Access
+    """what the client does"""
     before: Verdict
+    """what happens now"""
     after: Verdict
+    """what happens after the plan"""
     because: tuple[str, ...]
     """the features that decide afterwards, or else before"""
     reason: str
+    """the reason in one sentence; empty if ok"""
 
 
 class ConcurrencyRules(NamedTuple):
@@ -166,10 +183,15 @@ class Alternative(NamedTuple):
     """fast, fast-then-truncate, truncating, fill-gaps, no-drops, nearest, rewrite, reading,
     lower-versions, other-clients"""
     text: str
+    """the alternative in words"""
     reaches_goal: bool
+    """whether it reaches the whole goal"""
     protocol_after: Protocol
+    """the protocol after its last step"""
     cost: Cost
+    """the cost of all its steps"""
     steps: tuple[Step, ...]
+    """its statements and waits, in order"""
 
 
 class Fingerprint(NamedTuple):
@@ -191,23 +213,35 @@ class Plan(NamedTuple):
     table: str
     """name given by the user"""
     location: str
+    """absolute URI of the table"""
     sql_name: str
     """name used in statements"""
     goal: Mapping[str, Any]
     """kind and parameters of the request, as in JSON"""
     goal_text: str
+    """the goal in words"""
     engine: Engine
+    """the engine that will execute the plan"""
     fingerprint: Fingerprint
+    """what must not change until the plan is applied"""
     protocol_before: Protocol
+    """the protocol of the table now"""
     protocol_after: Protocol
+    """the protocol after the last step"""
     steps: tuple[Step, ...]
+    """the statements and waits, in order; empty if there is nothing to do"""
     cost: Cost
+    """the cost of all steps, by which plans are compared"""
     blocked: tuple[Blocked, ...]
+    """why the goal cannot be reached; empty if it can"""
     alternatives: tuple[Alternative, ...]
+    """other ways to the goal or near it"""
     kept: tuple[Blocked, ...]
     """features that stay although one could expect their removal, with the reason"""
     warnings: tuple[str, ...]
+    """risks of this plan, one sentence each"""
     clients: tuple[ClientChange, ...]
+    """the access of each client before and after the plan"""
     complete: bool
     """False: the table was not fully visible, so predictions may be incomplete"""
     concurrency: ConcurrencyChange | None = None

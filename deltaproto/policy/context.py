@@ -16,15 +16,8 @@ from deltaproto.protocol.violations import Violation
 if TYPE_CHECKING:
     # An inspection has no policy.
     from deltaproto.clients.requirements import TableRequirements
-    from deltaproto.clients.verdicts import ClientVerdict
-    from deltaproto.policy.document.model import Declared, PolicySettings
-
-
-class DeclaredVerdict(NamedTuple):
-    """A verdict with the declaration that requested it."""
-
-    declared: Declared
-    verdict: ClientVerdict
+    from deltaproto.policy.declared_verdict import DeclaredVerdict
+    from deltaproto.policy.document.model import PolicySettings
 
 
 class PolicyContext(NamedTuple):

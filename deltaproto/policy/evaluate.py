@@ -23,7 +23,8 @@ from deltaproto.policy.approvals import (
     resolve_client,
 )
 from deltaproto.policy.baseline import Baseline
-from deltaproto.policy.context import DeclaredVerdict, PolicyContext, TableFacts
+from deltaproto.policy.context import PolicyContext, TableFacts
+from deltaproto.policy.declared_verdict import DeclaredVerdict
 from deltaproto.policy.document import Policy, PolicyError, Position
 from deltaproto.policy.document.merging import Decision, Merged, find_matching, merge_settings
 from deltaproto.policy.document.model import Declared, PolicySettings, TableEntry, Waiver
@@ -48,13 +49,19 @@ class TableCheck(NamedTuple):
     """The result of checking one table."""
 
     table: str
+    """the table as it was named"""
     location: str | None
+    """absolute URI; None if the table could not be read"""
     verdicts: tuple[DeclaredVerdict, ...]
+    """the verdict on each declared client and access"""
     findings: tuple[Finding, ...]
+    """the findings, worst first"""
     suppressed: tuple[Suppression, ...]
+    """findings that the policy waives or approves"""
     error: TableError | None
     """why the table could not be read; the other fields are then empty"""
     complete: bool
+    """false if the result may be incomplete, or the table could not be read"""
     unasked: bool = False
     """True if no policy pattern matches the table and no command-line client applies"""
     decisions: tuple[Decision, ...] = ()

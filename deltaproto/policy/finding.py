@@ -13,8 +13,11 @@ class Severity(StrEnum):
     """Severity of a finding, worst first."""
 
     ERROR = "error"
+    """a client fails, or returns incorrect results"""
     WARNING = "warning"
+    """something may fail later, or is unknown"""
     INFO = "info"
+    """good to know"""
 
 
 _RANKS = {severity: rank for rank, severity in enumerate(Severity)}
@@ -32,13 +35,21 @@ class Finding(NamedTuple):
     """One result of a rule on one table."""
 
     rule: str
+    """the id of the rule, such as DP202"""
     severity: Severity
+    """error, warning or info"""
     message: str
+    """what is wrong, in one sentence"""
     hint: str
+    """the next action"""
     table: str
+    """the table as it was named"""
     feature: str | None = None
+    """the feature that is the cause"""
     client: str | None = None
+    """the affected client"""
     evidence: str | None = None
+    """what shows it"""
     detail: str | None = None
     """distinguishes findings of one rule on one table that have the same feature and client"""
     known: bool = False

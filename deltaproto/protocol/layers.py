@@ -35,11 +35,17 @@ class FeatureState(NamedTuple):
     """One supported feature of one table."""
 
     feature: Feature
+    """the record of the feature in the catalog"""
     kind: FeatureKind
+    """who must support it: writer or reader-writer"""
     listed: bool
+    """whether the protocol lists it"""
     implied: bool
+    """whether the version numbers imply it"""
     enabled: bool | None
+    """whether properties, schema or commands enable it; None: unknown"""
     present: bool | None
+    """whether files or metadata show that it was used; None: not searched"""
     required_by: tuple[str, ...]
     """supported features that directly require this one"""
     evidence: str
@@ -49,6 +55,7 @@ class FeatureState(NamedTuple):
 
     @property
     def name(self) -> str:
+        """The feature's name."""
         return self.feature.name
 
     @property

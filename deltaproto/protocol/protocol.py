@@ -31,9 +31,13 @@ _SHOWN = 100
 
 class _Fields(NamedTuple):
     min_reader_version: int
+    """the lowest reader version"""
     min_writer_version: int
+    """the lowest writer version"""
     reader_features: frozenset[str] | None
+    """the reader features as stored; None without a list"""
     writer_features: frozenset[str] | None
+    """the writer features as stored; None without a list"""
 
 
 class Protocol(_Fields):

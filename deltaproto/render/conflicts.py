@@ -58,7 +58,7 @@ def write_conflicts(answer: ConflictReport, format_: Format, file: IO[str], *, c
     """Write the matrix or the requested cells, with the facts that determine them."""
     if format_ in (Format.JSON, Format.JSONL):
         line, complete = format_ is Format.JSONL, answer.complete
-        file.write(json_text("conflicts", _fields(answer), line=line, complete=complete))
+        file.write(json_text("conflicts", conflicts_fields(answer), line=line, complete=complete))
         return
     write_document(conflicts_document(answer), format_, file, color=color)
 
@@ -248,7 +248,8 @@ def _meanings(answer: ConflictReport) -> list[tuple[str, str]]:
     ]
 
 
-def _fields(answer: ConflictReport) -> dict[str, Any]:
+def conflicts_fields(answer: ConflictReport) -> dict[str, Any]:
+    """Return the cells and what determines them as JSON."""
     question, compute = answer.question, answer.question.compute
     payload: dict[str, Any] = {
         "engine": str(question.engine),

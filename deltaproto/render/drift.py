@@ -148,16 +148,20 @@ def _json(
     for change in changes:
         spool.add(json.dumps(change_fields(change)))
     file.write(open_envelope("drift", complete=whole(pair)))
-    fields = {
+    for name, value in drift_fields(pair, counts, now).items():
+        file.write(f',\n  "{name}": {dump_json(value, indent=None)}')
+    spool.close("changes", file)
+    file.write("\n}\n")
+
+
+def drift_fields(pair: ScanPair, counts: DriftCounts, now: datetime) -> dict[str, Any]:
+    """Return the scans and the counts as JSON; the changes come after them."""
+    return {
         **_scans(pair, now),
         "same_roots": pair.alike,
         "changed_tables": counts.tables,
         "counts": counts_fields(counts),
     }
-    for name, value in fields.items():
-        file.write(f',\n  "{name}": {dump_json(value, indent=None)}')
-    spool.close("changes", file)
-    file.write("\n}\n")
 
 
 def counts_fields(counts: DriftCounts) -> list[dict[str, Any]]:

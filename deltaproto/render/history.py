@@ -34,7 +34,9 @@ def write_history(
     """Write the events, newest first, and the remarks."""
     if format_ in (PageFormat.JSON, PageFormat.JSONL):
         line, complete = format_ is PageFormat.JSONL, history.complete
-        file.write(json_text("history", _fields(table, history), line=line, complete=complete))
+        file.write(
+            json_text("history", history_fields(table, history), line=line, complete=complete)
+        )
         return
     write_document(history_document(table, history), format_, file, color=color)
 
@@ -158,7 +160,8 @@ def event_fields(event: Event) -> dict[str, Any]:
     }
 
 
-def _fields(table: str, history: ProtocolHistory) -> dict[str, Any]:
+def history_fields(table: str, history: ProtocolHistory) -> dict[str, Any]:
+    """Return the history as JSON."""
     return {
         "table": table,
         "events": [event_fields(event) for event in history.events],

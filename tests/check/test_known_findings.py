@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import Ran
+from tests.support.contract import validate
 from tests.support.logs import Log, add, commit_info, metadata, protocol
 
 Cli = Callable[..., Ran]
@@ -275,3 +276,55 @@ def test_item_9_the_drift_of_a_saved_inspection_is_as_before(
     change(name, MORE)
     ran = cli("check", name, "--baseline", before, "--format", "json")
     assert (ran.code, ("DP220", False) in findings(ran)) == (1, True)
+
+
+class TestWriteBaseline:
+    @pytest.fixture
+    def names(self, tmp_path: Path) -> list[str]:
+        return [table(tmp_path / name, DV) for name in ("a", "b")]
+
+    @pytest.mark.parametrize("format_", FORMATS)
+    def test_it_saves_the_findings_that_then_do_not_fail(
+        self, cli: Cli, names: list[str], tmp_path: Path, format_: str
+    ) -> None:
+        file = str(tmp_path / "debt.json")
+        plain = cli("check", *names, *CLIENT, "--format", format_)
+        ran = cli("check", *names, *CLIENT, "--format", format_, "--write-baseline", file)
+        assert (plain.code, ran.code) == (1, 0)
+        assert format_ in ("sarif", "json", "jsonl", "junit") or ran.out == plain.out
+        saved = json.loads(Path(file).read_text())
+        validate("check", saved)
+        assert cli("check", *names, *CLIENT, "--baseline", file).code == 0
+        change(names[0], WITH_UNUSED)
+        assert cli("check", *names, "--client", "trino@380", "--baseline", file).code == 1
+
+    def test_a_table_that_cannot_be_read_still_fails_now_and_is_new_later(
+        self, cli: Cli, names: list[str], tmp_path: Path
+    ) -> None:
+        file, late = str(tmp_path / "debt.json"), str(tmp_path / "late")
+        assert cli("check", *names, late, *CLIENT, "--write-baseline", file).code == 3
+        table(tmp_path / "late", DV)
+        ran = cli("check", *names, late, *CLIENT, "--baseline", file, "--format", "json")
+        assert ran.code == 1
+        assert ("DP222", False) in findings(ran)
+
+    def test_a_baseline_is_renewed_in_place(
+        self, cli: Cli, names: list[str], tmp_path: Path
+    ) -> None:
+        file = str(tmp_path / "debt.json")
+        cli("check", *names, *CLIENT, "--write-baseline", file)
+        change(names[0], WITH_UNUSED)
+        both = ("--baseline", file, "--write-baseline", file)
+        assert cli("check", *names, *CLIENT, *both).code == 0
+        assert cli("check", *names, *CLIENT, "--baseline", file, "--fail-on", "warning").code == 0
+
+    def test_what_makes_no_sense(self, cli: Cli, names: list[str], tmp_path: Path) -> None:
+        file = tmp_path / "debt.json"
+        ran = cli("check", *names, "--write-baseline", str(file))
+        assert (ran.code, "on declared clients" in ran.err) == (2, True)
+        policy = tmp_path / "policy.yaml"
+        policy.write_text("policy_version: 1\nclients:\n- client: trino@480\n")
+        words = ("--policy", str(policy), "--write-baseline", str(policy))
+        ran = cli("check", *names, *words)
+        assert (ran.code, "--write-baseline would overwrite" in ran.err) == (2, True)
+        assert not file.exists()

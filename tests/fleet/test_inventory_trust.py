@@ -15,8 +15,8 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from deltaproto.cli.inventories import build_scan_notices
 from deltaproto.errors import UsageError
+from deltaproto.fleet.inventory_reader import build_scan_notices
 from deltaproto.fleet.newest import NewestState
 from deltaproto.fleet.scan import new_scan_id
 from deltaproto.fleet.scan_history import PastScan, extent_of

@@ -65,7 +65,7 @@ def test_what_is_understood(text: str, engine: str) -> None:
 def test_what_is_not(text: str, told: str, hint: str) -> None:
     with pytest.raises(UsageError) as raised:
         parse_engine(text)
-    assert (str(raised.value), raised.value.hint) == (told, hint)
+    assert (raised.value.message, raised.value.hint) == (told, hint)
 
 
 @pytest.mark.parametrize(

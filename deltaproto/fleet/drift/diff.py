@@ -106,18 +106,27 @@ class Difference(NamedTuple):
     """One difference. `before` and `after` are descriptions of the two states."""
 
     location: str
+    """absolute URI of the table"""
     table: str
+    """the table as it was named"""
     kind: ChangeKind
+    """what happened"""
     feature: str | None
+    """the feature that changed, if any"""
     before: str | None
+    """the state in the earlier scan, in words"""
     after: str | None
+    """the state in the later scan, in words"""
     version_before: int | None
+    """the table's version in the earlier scan"""
     version_after: int | None
+    """the table's version in the later scan"""
     culprit: CausingCommit | None = None
     """None if the log does not show it, or no commit made the change"""
 
     @property
     def severity(self) -> Severity:
+        """The severity of its kind."""
         return SEVERITY[self.kind]
 
 

@@ -36,6 +36,20 @@ from deltaproto.render.document.page import PageTexts, page, text
 from deltaproto.render.interface import escape_control_chars, neutralize_lines
 
 _DEEPEST = 6
+_FRAGMENT_LEVEL = 5
+# Colors that are legible on light and on dark pages; everything else is the notebook's own style.
+_FRAGMENT_STYLE = """
+.deltaproto .soft, .deltaproto dt { opacity: .7; }
+.deltaproto dl > div { display: grid; grid-template-columns: 9rem minmax(0, 1fr); gap: 0 1rem; }
+.deltaproto dd { margin: 0; }
+.deltaproto .good { color: #1a7f4b; }
+.deltaproto .note { color: #2f7bd0; }
+.deltaproto .warning { color: #b87a00; }
+.deltaproto .danger { color: #d9343f; font-weight: 600; }
+.deltaproto .copy { display: none; }
+.deltaproto th, .deltaproto td { text-align: left !important; vertical-align: top; }
+.deltaproto pre { white-space: pre-wrap; }
+"""
 
 
 def document_html(
@@ -70,6 +84,20 @@ def document_html(
         scripts=("document.js", *scripts),
         styles=styles,
         data=data,
+    )
+
+
+def fragment_html(document: Document) -> str:
+    """Return the document as markup for a notebook's cell, with a style that affects only itself.
+
+    It has no script, and all data is escaped.
+    """
+    texts = PageTexts()
+    title = f"<h4>{text(document.title)}</h4>" if document.title else ""
+    return (
+        f"<style>{_FRAGMENT_STYLE}</style><div class='deltaproto'>"
+        f"{title}<p class='soft'>{_inline(document.subtitle)}</p>"
+        f"{blocks_html(document.blocks, texts, _FRAGMENT_LEVEL)}</div>"
     )
 
 

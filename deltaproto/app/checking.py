@@ -1,0 +1,231 @@
+"""Checks of tables against declared clients and a policy."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from deltaproto.app.arguments import NONE, TableSource, table_name, table_sources, words
+from deltaproto.app.reading import inspect_table
+from deltaproto.app.result import Result, findings_failure
+from deltaproto.app.rows import Rows
+from deltaproto.errors import DeltaprotoError, ExitCode, ResultError, TableError, UsageError
+from deltaproto.inspection.facts import facts_from_inspection
+from deltaproto.plan_inputs.parse_goal import parse_accesses
+from deltaproto.policy.declared_verdict import DeclaredVerdict
+from deltaproto.policy.document import Policy
+from deltaproto.policy.evaluate import Checker, TableCheck, unreadable_table
+from deltaproto.policy.local_catalog import (
+    load_local_catalog,
+    load_local_policy,
+    parse_declared,
+)
+from deltaproto.tables.engine_errors import contain_table_errors
+
+if TYPE_CHECKING:
+    from deltaproto.render.document import Document
+
+Verdict = DeclaredVerdict
+
+
+class CheckResult(Result, TableCheck):
+    """The check of one table: verdicts on the declared clients, and findings."""
+
+    def _failure(self) -> DeltaprotoError | None:
+        if self.error is not None:
+            return self.error
+        return findings_failure(self, self.table, self.findings, complete=self.complete)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON of `check` for this table."""
+        from deltaproto.render.check_json import checked_fields
+
+        return checked_fields(self)
+
+    def _document(self) -> Document:
+        return CheckResults([self])._document()
+
+    def __repr__(self) -> str:
+        if self.error is not None:
+            return f"<CheckResult {self.table}: {self.error.code}>"
+        outcomes = [str(each.outcome) for each in self.verdicts]
+        counted = ", ".join(f"{outcomes.count(each)} {each}" for each in dict.fromkeys(outcomes))
+        verdicts = counted or "no client declared"
+        return f"<CheckResult {self.table}: {verdicts}; {len(self.findings)} findings>"
+
+
+class CheckResults(list[CheckResult], Result):
+    """The checks of several tables, in the order of the tables.
+
+    The last entry may be about the policy itself (`of_policy`).
+    """
+
+    @property
+    def verdicts(self) -> Rows:
+        """One row for each verdict: table, client, version, path, access, outcome, because, …"""
+        import pyarrow as pa
+
+        text = pa.string()
+        names = ("table", "location", "client", "version", "path", "access", "outcome", "reason")
+        columns = {**dict.fromkeys(names, text), "because": pa.list_(text), "confidence": text}
+        return Rows.of(
+            (
+                {
+                    "table": checked.table,
+                    "location": checked.location,
+                    **{name: getattr(each, name) for name in columns if hasattr(each, name)},
+                }
+                for checked in self
+                for each in checked.verdicts
+            ),
+            columns,
+        )
+
+    @property
+    def findings(self) -> Rows:
+        """One row for each finding: table, rule, severity, message, hint, feature, client, …"""
+        import pyarrow as pa
+
+        text = pa.string()
+        names = ("table", "rule", "severity", "message", "hint", "feature", "client")
+        columns = {**dict.fromkeys(names, text), "known": pa.bool_()}
+        return Rows.of(
+            (
+                {name: getattr(each, name) for name in columns}
+                for checked in self
+                for each in checked.findings
+            ),
+            columns,
+        )
+
+    @property
+    def errors(self) -> Rows:
+        """One row for each table that could not be read: table, code, message and hint."""
+        import pyarrow as pa
+
+        return Rows.of(
+            (
+                {
+                    "table": each.table,
+                    "code": str(each.error.code),
+                    "message": each.error.message,
+                    "hint": each.error.hint,
+                }
+                for each in self
+                if each.error is not None
+            ),
+            dict.fromkeys(("table", "code", "message", "hint"), pa.string()),
+        )
+
+    def _failure(self) -> DeltaprotoError | None:
+        failures = [error for each in self if (error := each._failure()) is not None]
+        if len(failures) < 2:
+            return failures[0] if failures else None
+        code = ExitCode.worst(each.exit_code for each in failures)
+        first = next(each for each in failures if each.exit_code is code)
+        message = f"{len(failures)} of {len(self)} tables are not ok; {first.message}"
+        return ResultError(self, code, message, first.hint)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON of `check` for all tables."""
+        import io
+        import json
+
+        from deltaproto.render.check_json import CheckDocument
+
+        file = io.StringIO()
+        document = CheckDocument(file)
+        for checked in self:
+            document.add(checked)
+        document.close(())
+        found: dict[str, Any] = json.loads(file.getvalue())
+        return found
+
+    def _document(self) -> Document:
+        from deltaproto.render.check_counts import Counts
+        from deltaproto.render.check_section import CheckSections
+        from deltaproto.render.document import Document
+
+        sections = CheckSections(show_suppressed=False, every_version=False)
+        counts = Counts()
+        for checked in self:
+            counts.add(checked)
+        return Document("Check", (counts.line(),), [sections.section(each) for each in self])
+
+    def __repr__(self) -> str:
+        return f"<CheckResults: {len(self)} tables, {sum(each.ok for each in self)} ok>"
+
+
+def check(
+    tables: TableSource | Iterable[TableSource],
+    policy: str | os.PathLike[str] | None = None,
+    *,
+    clients: Sequence[str] = (),
+    access: Sequence[str] = (),
+    client_files: Sequence[str] = (),
+    catalogue: Sequence[str] = (),
+    storage_options: Mapping[str, str] = NONE,
+    spark_remote: str | None = None,
+    spark_conf: Mapping[str, str] = NONE,
+) -> CheckResults:
+    """Check each table: verdicts on the declared clients, and findings.
+
+    A table that cannot be read has `error`, and is not `complete`: never treat it as compliant.
+    Findings on the policy itself (DP301 and up: patterns that match nothing, expired waivers) are
+    in an additional entry at the end, with `of_policy`.
+
+    Args:
+        tables: one or more tables, as for `inspect_table`.
+        policy: a YAML file.
+        clients: more clients, as ID@VERSION, which use every table.
+        access: read, append, dml, maintain or stream, instead of what is declared.
+        client_files: files with custom clients.
+        catalogue: the old name of `client_files`.
+
+    Raises:
+        UsageError: for an invalid policy, with file and line, and for an unknown client.
+    """
+    checker = load_checker(policy, clients, access, (*client_files, *catalogue))
+
+    def checked(source: TableSource) -> TableCheck:
+        try:
+            inspection = inspect_table(
+                source,
+                storage_options=storage_options,
+                spark_remote=spark_remote,
+                spark_conf=spark_conf,
+            )
+            with contain_table_errors():
+                return checker.check(facts_from_inspection(inspection))
+        except TableError as error:
+            return unreadable_table(table_name(source), error)
+
+    return collect_checks(checker, map(checked, table_sources(tables)))
+
+
+def load_checker(
+    policy: str | os.PathLike[str] | None,
+    clients: Sequence[str],
+    access: Sequence[str],
+    files: Sequence[str],
+) -> Checker:
+    """Return the checker for a policy, clients, or both.
+
+    Raises:
+        UsageError: for an invalid policy, an unknown client, or neither of them.
+    """
+    if policy is None and not clients:
+        raise UsageError("nothing to check against", "pass a policy, or clients as ID@VERSION")
+    rules = Policy(source="") if policy is None else load_local_policy(os.fspath(policy))
+    return Checker(
+        rules,
+        load_local_catalog(words(files, "client_files"), rules),
+        asked=[parse_declared(text) for text in words(clients, "clients")],
+        access=parse_accesses(words(access, "access"), "access"),
+    )
+
+
+def collect_checks(checker: Checker, tables: Iterable[TableCheck]) -> CheckResults:
+    """Return the checks of all tables, and the findings on the policy itself."""
+    return CheckResults(map(CheckResult._make, checker.with_policy(tables)))

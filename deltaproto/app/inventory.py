@@ -1,0 +1,325 @@
+"""Inventories of scans: their rows, checks, drift and reports."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from deltaproto.app.arguments import NONE, member, reach, words
+from deltaproto.app.checking import CheckResults, collect_checks, load_checker
+from deltaproto.app.result import Result
+from deltaproto.app.rows import Rows
+from deltaproto.errors import (
+    DeltaprotoError,
+    ExitCode,
+    ResultError,
+    TableError,
+    UsageError,
+    no_tables_error,
+)
+from deltaproto.fleet.drift.diff import Difference
+from deltaproto.fleet.inventory_reader import (
+    check_scan,
+    open_inventory_reader,
+    require_finished,
+    select_newest_state,
+)
+from deltaproto.fleet.newest import NewestState
+from deltaproto.fleet.report_checker import report_checker
+from deltaproto.fleet.scan_history import PastScan, ScanPair, select_pair
+from deltaproto.fleet.schemas import Inventory as _Tables
+from deltaproto.fleet.schemas import inventory_schema, is_inventory
+from deltaproto.policy.evaluate import TableCheck, unreadable_table
+from deltaproto.policy.finding import FailOn, Severity, exit_code_for
+from deltaproto.render.overview.write import ReportFormat
+
+if TYPE_CHECKING:
+    from deltaproto.render.document import Document
+    from deltaproto.render.drift import DriftCounts
+
+_MOST_TABLES = 50_000
+
+
+@dataclass(frozen=True, repr=False)
+class Drift(Result):
+    """What changed between two scans."""
+
+    pair: ScanPair
+    """the earlier and the later scan, as records"""
+    changes: tuple[Difference, ...]
+    """the changes, by location"""
+
+    @property
+    def since(self) -> PastScan:
+        """The earlier scan; the later one itself if it is the first of its roots."""
+        return self.pair.before
+
+    @property
+    def until(self) -> PastScan:
+        """The later scan."""
+        return self.pair.now
+
+    @property
+    def complete(self) -> bool:
+        """True if both scans completely read the same roots."""
+        from deltaproto.render.drift import whole
+
+        return whole(self.pair)
+
+    def rows(self) -> Rows:
+        """Return one row for each change."""
+        import pyarrow as pa
+
+        text, number = pa.string(), pa.int64()
+        names = ("table", "location", "change", "severity", "feature", "before", "after")
+        columns = {
+            **dict.fromkeys(names, text),
+            **dict.fromkeys(("version_before", "version_after"), number),
+        }
+        return Rows.of(
+            (
+                {
+                    **{name: getattr(each, name, None) for name in columns},
+                    "change": str(each.kind),
+                    "severity": str(each.severity),
+                }
+                for each in self.changes
+            ),
+            columns,
+        )
+
+    def _failure(self) -> DeltaprotoError | None:
+        from deltaproto.render.drift import missing
+
+        if not self.complete:
+            return ResultError(self, ExitCode.UNREADABLE, "; ".join(missing(self.pair)))
+        severities = {each.severity for each in self.changes}
+        if exit_code_for(severities, FailOn.ERROR) is ExitCode.OK:
+            return None
+        first = next(each for each in self.changes if each.severity is Severity.ERROR)
+        tables = len({each.location for each in self.changes})
+        message = f"{tables} tables changed; {first.table}: {first.kind} {first.feature or ''}"
+        return ResultError(self, ExitCode.FINDINGS, message.rstrip(), "see `changes`")
+
+    def _counts(self) -> DriftCounts:
+        from deltaproto.render.drift import DriftCounts
+
+        counts = DriftCounts()
+        counts.take(self.changes)
+        return counts
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON of `drift`."""
+        from deltaproto.render.drift import change_fields, drift_fields
+
+        fields = drift_fields(self.pair, self._counts(), datetime.now(UTC))
+        return {**fields, "changes": [change_fields(each) for each in self.changes]}
+
+    def _document(self) -> Document:
+        from deltaproto.render.drift import drift_document
+
+        return drift_document(self.pair, self._counts(), datetime.now(UTC))
+
+    def __repr__(self) -> str:
+        return f"<Drift {self.since.scan_id} to {self.until.scan_id}: {len(self.changes)} changes>"
+
+
+class Inventory:
+    """The results of scans: a folder with five Delta tables.
+
+    Queries are about the newest scan of each root, unless `scan` names one by its id, or by a time
+    by which it ended.
+
+    Args:
+        location: a folder or a URI.
+        engine: local, or spark for very large inventories.
+        storage_options: as in deltalake.
+        spark_remote: a Spark Connect URL.
+        spark_conf: settings of a Spark session that is started here.
+
+    Raises:
+        UsageError: when there is no inventory.
+    """
+
+    def __init__(
+        self,
+        location: str | os.PathLike[str],
+        *,
+        engine: str = "local",
+        storage_options: Mapping[str, str] = NONE,
+        spark_remote: str | None = None,
+        spark_conf: Mapping[str, str] = NONE,
+    ) -> None:
+        self.location = os.fspath(location)
+        """the folder or URI, as it was named"""
+        by = reach(None, storage_options, spark_remote, spark_conf)
+        self._storage = by.storage_options
+        if not is_inventory(self.location, self._storage):
+            raise UsageError(
+                f"{self.location} is not an inventory",
+                "create one: deltaproto.scan(…, inventory=…)",
+            )
+        spark = by.spark.reaching(self.location) if with_spark(engine) else None
+        self._reader = open_inventory_reader(self.location, self._storage, spark)
+
+    def scans(self) -> list[PastScan]:
+        """Return all scans, oldest first."""
+        return self._reader.scans()
+
+    def tables(self, where: str | None = None, *, scan: str | None = None) -> Rows:
+        """Return one row for each table that was read.
+
+        Args:
+            where: a condition on its columns, in SQL: `min_reader_version = 3`.
+
+        Raises:
+            UsageError: for an invalid condition, or an unknown scan.
+        """
+        return self._rows(_Tables.TABLES, where, scan)
+
+    def features(self, where: str | None = None, *, scan: str | None = None) -> Rows:
+        """Return one row for each feature of each table; see `tables`."""
+        return self._rows(_Tables.FEATURES, where, scan)
+
+    def findings(self, where: str | None = None, *, scan: str | None = None) -> Rows:
+        """Return one row for each finding on each table; see `tables`."""
+        return self._rows(_Tables.FINDINGS, where, scan)
+
+    def errors(self, where: str | None = None, *, scan: str | None = None) -> Rows:
+        """Return one row for each table or place that could not be read; see `tables`."""
+        return self._rows(_Tables.ERRORS, where, scan)
+
+    def check(
+        self,
+        policy: str | os.PathLike[str] | None = None,
+        *,
+        clients: Sequence[str] = (),
+        access: Sequence[str] = (),
+        client_files: Sequence[str] = (),
+        scan: str | None = None,
+    ) -> CheckResults:
+        """Check every table of the inventory; the arguments are those of `deltaproto.check`.
+
+        Tables that could not be read have `error`, as has a scan that was stopped or lost rows.
+
+        Raises:
+            UsageError: for an invalid policy, an unknown client, or an unknown scan.
+        """
+        checker = load_checker(policy, clients, access, client_files)
+
+        def checks() -> Iterator[TableCheck]:
+            state = self._state(scan)
+            if scan is None:
+                try:
+                    require_finished(self.location, state, self._storage)
+                except TableError as error:
+                    yield unreadable_table(self.location, error)
+            for each in state.contributing:
+                yield from check_scan(self.location, self._reader, each, state, checker)
+
+        return collect_checks(checker, checks())
+
+    def drift(
+        self, since: str | None = None, until: str | None = None, *, commits: bool = True
+    ) -> Drift:
+        """Compare two scans of the same roots.
+
+        The first scan of its roots is compared with itself: nothing changed.
+
+        Args:
+            since: the earlier scan; None: the last one of the same roots before `until`.
+            until: the later scan; None: the newest.
+            commits: search the tables' logs for the commits that made the changes.
+
+        Raises:
+            UsageError: for an unknown scan.
+            TableError: when rows of a scan are missing.
+        """
+        from deltaproto.fleet.drift.attribution import CommitAttributor
+        from deltaproto.fleet.scan_history import find_scan, newest_scan
+
+        scans = self.scans()
+        later = find_scan(scans, until) if until else newest_scan(scans)
+        pair = select_pair(scans, since, until) or ScanPair(later, later)
+        for each in pair:
+            self._reader.require_whole(each)
+        detective = CommitAttributor(self._storage) if commits else None
+        return Drift(pair, tuple(self._reader.drift(pair, detective)))
+
+    def report(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        format: str = "html",
+        policy: str | os.PathLike[str] | None = None,
+        client_files: Sequence[str] = (),
+        scan: str | None = None,
+        most: int = _MOST_TABLES,
+    ) -> str:
+        """Return a report about the fleet, and also write it to `path`.
+
+        Args:
+            format: html, markdown or json.
+            policy: the clients and rules to evaluate; None: every client of the catalog.
+            most: list at most this many tables; totals cover all.
+
+        Raises:
+            UsageError: for an invalid policy, an unknown scan, or a file that cannot be written.
+            TableError: when the inventory is empty, a scan was stopped, or rows are missing.
+        """
+        from deltaproto.render.overview.write import rendered
+
+        rules = None if policy is None else os.fspath(policy)
+        chosen = member(ReportFormat, format, "format")
+        checker = report_checker(rules, words(client_files, "client_files"), allow_empty=False)
+        state = self._state(scan)
+        if scan is None:
+            require_finished(self.location, state, self._storage)
+        for each in state.contributing:
+            self._reader.require_whole(each)
+        found = self._reader.overview(state, checker)
+        if not (found.tables or found.unread):
+            raise no_tables_error(self.location)
+        text = rendered(found, rules, chosen, most, datetime.now(UTC))
+        if path is not None:
+            try:
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write(text)
+            except OSError as error:
+                raise UsageError(f"cannot write {path}: {error.strerror}", "check it") from None
+        return text
+
+    def forget(self, days: int) -> list[str]:
+        """Delete the scans that ended more than `days` days ago; return their ids."""
+        return self._reader.forget(days)
+
+    def _state(self, scan: str | None) -> NewestState:
+        return select_newest_state(self._reader, scan)
+
+    def _rows(self, table: _Tables, where: str | None, scan: str | None) -> Rows:
+        import pyarrow as pa
+
+        state = self._state(scan)
+        found = []
+        for each in state.contributing:
+            for batch in self._reader.batches(table, each, where):
+                if len(state.scans) > 1:
+                    places = batch.column("location").to_pylist()
+                    batch = batch.filter(
+                        pa.array([state.holds(each, p) for p in places], pa.bool_())
+                    )
+                found.append(batch)
+        return Rows(pa.Table.from_batches(found, inventory_schema(table)))
+
+    def __repr__(self) -> str:
+        return f"Inventory({self.location!r})"
+
+
+def with_spark(engine: str) -> bool:
+    """Return True for the engine `spark`. Raises UsageError for an unknown one."""
+    if engine not in ("local", "spark"):
+        raise UsageError(f'engine: unknown "{engine}"', "one of local, spark")
+    return engine == "spark"

@@ -1,0 +1,153 @@
+"""Plans as objects: to read, save, rehearse and apply."""
+
+from __future__ import annotations
+
+import io
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+from deltaproto.app.arguments import NONE
+from deltaproto.app.executing import ApplyEvent, ApplyResult, apply, read_plan, rehearse
+from deltaproto.app.result import Result
+from deltaproto.errors import DeltaprotoError, ExitCode, ResultError
+from deltaproto.planning.checksum import plan_id
+from deltaproto.planning.plan import Plan as _Plan
+
+if TYPE_CHECKING:
+    from deltaproto.render.document import Document
+
+
+class Plan(Result, _Plan):
+    """The steps for one table, and their effects. It changes nothing until it is applied."""
+
+    @property
+    def id(self) -> str:
+        """The plan's id; equal plans have equal ids."""
+        return plan_id(self)
+
+    @property
+    def features_added(self) -> tuple[str, ...]:
+        """The features that the table supports afterwards, and not before."""
+        return tuple(sorted(self.protocol_after.supported - self.protocol_before.supported))
+
+    @property
+    def features_removed(self) -> tuple[str, ...]:
+        """The features that the table supports before, and not afterwards."""
+        return tuple(sorted(self.protocol_before.supported - self.protocol_after.supported))
+
+    def to_sql(self) -> str:
+        """Return the statements, with everything else as comments."""
+        from deltaproto.render.plan_script import write_script
+
+        file = io.StringIO()
+        write_script(self, file, time.time())
+        return file.getvalue()
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the plan to a file, which `deltaproto apply` and `Plan.load` read.
+
+        Raises:
+            UsageError: if the file cannot be written.
+        """
+        from deltaproto.render.save_plan import save_plan_file
+
+        save_plan_file(self, os.fspath(path))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a plan from a file that `save` or a planning command wrote.
+
+        It has no `alternatives`, which cannot be applied.
+
+        Raises:
+            UsageError: for a file that is not a plan, was changed, or has several plans.
+        """
+        return cls._make(read_plan(path).plan)
+
+    def apply(
+        self,
+        *,
+        journal: str | os.PathLike[str] = ".deltaproto",
+        dry_run: bool = False,
+        allow_irreversible: bool = False,
+        policy: str | os.PathLike[str] | None = None,
+        outside_window: bool = False,
+        wait: bool = False,
+        retries: int = 5,
+        on_event: Callable[[ApplyEvent], object] | None = None,
+        client_files: Sequence[str] = (),
+        storage_options: Mapping[str, str] = NONE,
+        spark_remote: str | None = None,
+        spark_conf: Mapping[str, str] = NONE,
+    ) -> ApplyResult:
+        """Apply the plan; see `deltaproto.apply`."""
+        return apply(
+            self,
+            journal=journal,
+            dry_run=dry_run,
+            allow_irreversible=allow_irreversible,
+            policy=policy,
+            outside_window=outside_window,
+            wait=wait,
+            retries=retries,
+            on_event=on_event,
+            client_files=client_files,
+            storage_options=storage_options,
+            spark_remote=spark_remote,
+            spark_conf=spark_conf,
+        )
+
+    def rehearse(
+        self,
+        *,
+        scratch: str | os.PathLike[str] | None = None,
+        on_event: Callable[[ApplyEvent], object] | None = None,
+        storage_options: Mapping[str, str] = NONE,
+        spark_remote: str | None = None,
+        spark_conf: Mapping[str, str] = NONE,
+    ) -> ApplyResult:
+        """Execute the plan on a shallow clone; see `deltaproto.rehearse`."""
+        return rehearse(
+            self,
+            scratch=scratch,
+            on_event=on_event,
+            storage_options=storage_options,
+            spark_remote=spark_remote,
+            spark_conf=spark_conf,
+        )
+
+    def _failure(self) -> DeltaprotoError | None:
+        if self.blocked:
+            first = self.blocked[0]
+            message = f"{self.table}: the plan is blocked: {first.reason}"
+            return ResultError(self, ExitCode.FINDINGS, message, first.remedy)
+        if not self.complete:
+            message = f"{self.table}: the table was not fully visible, so predictions may be wrong"
+            return ResultError(self, ExitCode.UNREADABLE, message, "see `warnings`")
+        return None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON of `plan-upgrade` or `plan-downgrade`; times are relative to now."""
+        from deltaproto.render.plan_json import plan_fields
+
+        return plan_fields(self, time.time())
+
+    def _document(self) -> Document:
+        from deltaproto.render.plan_page import plan_document
+        from deltaproto.render.plan_summary import Summary
+
+        summary = Summary()
+        summary.add(self)
+        return plan_document([self], (), summary, time.time())
+
+    def __repr__(self) -> str:
+        if self.blocked:
+            status = "blocked"
+        elif not self.steps:
+            status = "nothing to do"
+        else:
+            status = f"{len(self.steps)} steps"
+        change = f"{self.protocol_before} to {self.protocol_after}"
+        return f"<Plan {self.id} {self.table}: {self.goal_text}; {change}, {status}>"

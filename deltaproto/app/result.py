@@ -1,0 +1,87 @@
+"""What all results of the Python API have in common."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Self
+
+from deltaproto.errors import DeltaprotoError, ExitCode, ResultError
+from deltaproto.policy.finding import FailOn, Finding, exit_code
+
+if TYPE_CHECKING:
+    from deltaproto.render.document import Document
+
+
+class Result:
+    """A result of the Python API. Notebooks show it as a table.
+
+    No content of a result raises an error by itself: use `ok`, or call `raise_for_status()`.
+    """
+
+    __slots__ = ()
+
+    @property
+    def ok(self) -> bool:
+        """True if the result is complete and has no error: the command would exit with 0."""
+        return self._failure() is None
+
+    def raise_for_status(self) -> Self:
+        """Return the result itself if it is ok.
+
+        Raises:
+            TableError: when the table could not be read.
+            ResultError: for every other result that is not ok.
+        """
+        error = self._failure()
+        if error is not None:
+            raise error
+        return self
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON of the command with the same name, without its envelope."""
+
+    @abstractmethod
+    def _failure(self) -> DeltaprotoError | None:
+        """Return the error of `raise_for_status()`; None if the result is ok."""
+
+    @abstractmethod
+    def _document(self) -> Document: ...
+
+    def _repr_html_(self) -> str:
+        from deltaproto.render.document.html import fragment_html
+
+        return fragment_html(self._document())
+
+
+def findings_failure(
+    result: Result, table: str, findings: Iterable[Finding], *, complete: bool
+) -> ResultError | None:
+    """Return the error for an incomplete result, or for its findings of severity error."""
+    if not complete:
+        return ResultError(
+            result,
+            ExitCode.UNREADABLE,
+            f"{table}: the result is incomplete",
+            "newer commits may exist, or a reader is not available: see its findings",
+        )
+    found = [each for each in findings if exit_code([each], FailOn.ERROR) is not ExitCode.OK]
+    if not found:
+        return None
+    count = f" (first of {len(found)} errors)" if len(found) > 1 else ""
+    message = f"{table}: {found[0].rule} {found[0].message}{count}"
+    return ResultError(result, ExitCode.FINDINGS, message, found[0].hint)
+
+
+def to_dict(value: Result) -> dict[str, Any]:
+    """Return `value.to_dict()`: the JSON of the command with the same name.
+
+    A plan's times are relative to now.
+
+    Raises:
+        TypeError: for a value that is not a result.
+    """
+    if not isinstance(value, Result):
+        raise TypeError(f"{type(value).__name__} is not a result of this package")
+    return value.to_dict()

@@ -1,0 +1,210 @@
+"""Scans of many tables."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from deltaproto.app.arguments import NONE, reach, words
+from deltaproto.app.inventory import Inventory, with_spark
+from deltaproto.app.result import Result
+from deltaproto.errors import (
+    DeltaprotoError,
+    ExitCode,
+    ResultError,
+    UsageError,
+)
+from deltaproto.fleet.discovered import DiscoveredTable, FolderSelection, UnreadablePlace
+from deltaproto.fleet.discovery import DiscoverySource
+from deltaproto.fleet.inventory import open_inventory_tables
+from deltaproto.fleet.scan import ScanRequest, run_scan
+from deltaproto.fleet.scan import ScanResult as _ScanResult
+from deltaproto.policy.finding import Severity
+
+if TYPE_CHECKING:
+    from deltaproto.render.document import Document
+
+_LOG = logging.getLogger("deltaproto.scan")
+
+
+@dataclass(frozen=True, repr=False)
+class ScanResult(Result):
+    """A finished scan. Without an inventory, only its counts are left."""
+
+    scan: _ScanResult
+    """the counts as a record"""
+    inventory: Inventory | None
+    """the inventory with the results; None if nothing was saved"""
+
+    @property
+    def scan_id(self) -> str:
+        """The id of the scan in the inventory."""
+        return self.scan.scan_id
+
+    @property
+    def tables(self) -> int:
+        """The number of tables that were read."""
+        return self.scan.tally.tables
+
+    @property
+    def errors(self) -> int:
+        """The number of tables and places that could not be read."""
+        return self.scan.tally.errors.total()
+
+    @property
+    def incomplete(self) -> int:
+        """The number of tables that may have newer commits, which only their catalog knows."""
+        return self.scan.tally.incomplete
+
+    @property
+    def features(self) -> Mapping[str, int]:
+        """The number of tables that support each feature, most frequent first."""
+        return dict(self.scan.tally.features.most_common())
+
+    @property
+    def protocols(self) -> Mapping[tuple[int, int], int]:
+        """The number of tables with each pair of reader and writer version."""
+        return dict(sorted(self.scan.tally.protocols.items()))
+
+    @property
+    def seconds(self) -> float:
+        """The duration."""
+        return self.scan.seconds
+
+    @property
+    def _place(self) -> str | None:
+        return None if self.inventory is None else self.inventory.location
+
+    def _failure(self) -> DeltaprotoError | None:
+        tally = self.scan.tally
+        if self.errors:
+            table, message, hint = tally.first_errors[0]
+            told = f"{self.errors} could not be read; {table}: {message.removeprefix(f'{table}: ')}"
+            return ResultError(self, ExitCode.UNREADABLE, told, hint)
+        if self.incomplete:
+            told = f"{self.incomplete} tables may have newer commits that only their catalog knows"
+            return ResultError(self, ExitCode.UNREADABLE, told)
+        found = tally.findings[str(Severity.ERROR)]
+        if found:
+            told = f"the scan has {found} findings of severity error"
+            return ResultError(self, ExitCode.FINDINGS, told, "see `inventory.findings()`")
+        return None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON of `scan`."""
+        from deltaproto.render.scan import Afterwards, scan_fields
+
+        return scan_fields(self.scan, Afterwards(), self._place)
+
+    def _document(self) -> Document:
+        from deltaproto.render.scan import Afterwards, scan_document
+
+        return scan_document(self.scan, Afterwards(), self._place)
+
+    def __repr__(self) -> str:
+        return f"<ScanResult {self.scan_id}: {self.tables} tables, {self.errors} errors>"
+
+
+def scan(
+    roots: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] = (),
+    *,
+    inventory: str | os.PathLike[str] | None = None,
+    catalogs: Sequence[str] = (),
+    lists: Sequence[str] = (),
+    include: Sequence[str] = (),
+    exclude: Sequence[str] = (),
+    engine: str = "local",
+    parallel: int | None = None,
+    timeout: float = 60.0,
+    resume: bool = False,
+    allow_empty: bool = False,
+    on_progress: Callable[[int], object] | None = None,
+    storage_options: Mapping[str, str] = NONE,
+    spark_remote: str | None = None,
+    spark_conf: Mapping[str, str] = NONE,
+) -> ScanResult:
+    """Find all tables below the roots, read their protocols, and save them to an inventory.
+
+    Tables that cannot be read never stop a scan; they are counted, and are in the inventory.
+
+    Args:
+        roots: folders and URIs; tables are found at any depth below them.
+        inventory: the folder or URI of the inventory; None: count only, and save nothing.
+        catalogs: catalogs and schemas, which need Spark.
+        lists: files with one table per line.
+        include: only tables in folders with these names or paths.
+        exclude: folders to skip.
+        engine: local, or spark for a cluster.
+        parallel: processes (disks), threads (object stores) or tasks (Spark).
+        timeout: give up on a table after this many seconds.
+        resume: resume the last unfinished scan of the same roots.
+        allow_empty: a root without tables is not an error.
+        on_progress: a function that is called with the number of tables read so far.
+
+    Raises:
+        UsageError: when a root, a list or the inventory cannot be used.
+        EngineError: when Spark is needed and not available.
+    """
+    by = reach(None, storage_options, spark_remote, spark_conf)
+    named = [roots] if isinstance(roots, str | os.PathLike) else roots
+    places = tuple(os.fspath(each) for each in named)
+    wanted = words(catalogs, "catalogs")
+    if not (places or lists or wanted):
+        raise UsageError("nothing to scan", "pass roots, lists or catalogs")
+    where = None if inventory is None else os.fspath(inventory)
+    if resume and where is None:
+        raise UsageError("resume needs inventory", "it names the inventory of the scan to resume")
+    spark = by.spark.reaching(*places, where or "")
+
+    def catalog_tables() -> Iterator[DiscoveredTable | UnreadablePlace]:
+        if wanted:
+            from deltaproto.fleet.catalogs import find_catalog_tables
+            from deltaproto.tables.session import spark_session
+
+            yield from find_catalog_tables(spark_session(spark), tuple(wanted))
+
+    request = ScanRequest(
+        DiscoverySource(
+            places,
+            tuple(words(lists, "lists")),
+            FolderSelection(tuple(words(include, "include")), tuple(words(exclude, "exclude"))),
+            where,
+            tuple(wanted),
+            catalog_tables,
+            allow_empty,
+        ),
+        by.storage_options,
+        None if where is None else open_inventory_tables(where, by.storage_options),
+        parallel,
+        timeout,
+        resume,
+    )
+
+    def progress(read: int) -> None:
+        if on_progress is not None:
+            on_progress(read)
+
+    if with_spark(engine):
+        from deltaproto.fleet.spark_scan import scan_with_spark
+
+        done = scan_with_spark(request, spark, progress)
+    else:
+        done = run_scan(request, progress)
+    for note in done.notes:
+        _LOG.warning("%s", note)
+    _LOG.info("scan %s: %d tables in %.1f s", done.scan_id, done.tally.tables, done.seconds)
+    if where is None:
+        return ScanResult(done, None)
+    return ScanResult(
+        done,
+        Inventory(
+            where,
+            engine=engine,
+            storage_options=by.storage_options,
+            spark_remote=spark_remote,
+            spark_conf=spark_conf,
+        ),
+    )

@@ -1,0 +1,206 @@
+"""One table as an object."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from deltaproto.app import checking, planning, reading
+from deltaproto.app.arguments import NONE, TableSource, reach, table_name
+from deltaproto.app.checking import CheckResult
+from deltaproto.app.plan import Plan
+from deltaproto.app.reading import ConflictReport, History, Inspection
+
+
+class Table:
+    """One Delta table. Each method reads its newest state; nothing is read before.
+
+    Args:
+        source: a path, a URI or a catalog name, which needs Spark; a `pathlib.Path`; or a
+            `deltalake.DeltaTable`, whose storage options are used if none are passed.
+        storage_options: as in deltalake.
+        spark_remote: a Spark Connect URL.
+        spark_conf: settings of a Spark session that is started here.
+
+    Raises:
+        UsageError: for a source of another type, or an invalid Spark Connect URL.
+    """
+
+    def __init__(
+        self,
+        source: TableSource,
+        *,
+        storage_options: Mapping[str, str] = NONE,
+        spark_remote: str | None = None,
+        spark_conf: Mapping[str, str] = NONE,
+    ) -> None:
+        self.name = table_name(source)
+        """the table as it was named"""
+        self._storage = reach(source, storage_options, spark_remote, spark_conf).storage_options
+        self._remote, self._conf = spark_remote, dict(spark_conf)
+
+    def inspect(
+        self,
+        *,
+        reader: str = "auto",
+        version: int | None = None,
+        look_in_files: bool = False,
+        activity: bool = False,
+    ) -> Inspection:
+        """Inspect the table; see `deltaproto.inspect_table`."""
+        return reading.inspect_table(
+            self.name,
+            reader=reader,
+            version=version,
+            look_in_files=look_in_files,
+            activity=activity,
+            storage_options=self._storage,
+            spark_remote=self._remote,
+            spark_conf=self._conf,
+        )
+
+    def check(
+        self,
+        policy: str | os.PathLike[str] | None = None,
+        *,
+        clients: Sequence[str] = (),
+        access: Sequence[str] = (),
+        client_files: Sequence[str] = (),
+    ) -> CheckResult:
+        """Check the table; see `deltaproto.check`. Findings on the policy are in its findings.
+
+        Raises:
+            UsageError: for an invalid policy, with file and line, and for an unknown client.
+            TableError: when the table cannot be read.
+        """
+        checked, *of_policy = checking.check(
+            self.name,
+            policy,
+            clients=clients,
+            access=access,
+            client_files=client_files,
+            storage_options=self._storage,
+            spark_remote=self._remote,
+            spark_conf=self._conf,
+        )
+        if checked.error is not None:
+            raise checked.error
+        more = (finding for each in of_policy for finding in each.findings)
+        return checked._replace(findings=(*checked.findings, *more))
+
+    def history(self, *, limit: int | None = None, since: datetime | None = None) -> History:
+        """Read which commits changed the protocol; see `deltaproto.history`."""
+        return reading.history(
+            self.name,
+            limit=limit,
+            since=since,
+            storage_options=self._storage,
+            spark_remote=self._remote,
+            spark_conf=self._conf,
+        )
+
+    def conflicts(
+        self,
+        sql: str | None = None,
+        *,
+        operation: str | None = None,
+        against: str | None = None,
+        exception: str | None = None,
+        engine: str = "databricks",
+        runtime: str | None = None,
+        photon: bool | None = None,
+        isolation: str | None = None,
+        row_level_concurrency: str = "auto",
+    ) -> ConflictReport:
+        """Return which concurrent operations conflict; see `deltaproto.find_conflicts`."""
+        return reading.find_conflicts(
+            self.name,
+            sql=sql,
+            operation=operation,
+            against=against,
+            exception=exception,
+            engine=engine,
+            runtime=runtime,
+            photon=photon,
+            isolation=isolation,
+            row_level_concurrency=row_level_concurrency,
+            storage_options=self._storage,
+            spark_remote=self._remote,
+            spark_conf=self._conf,
+        )
+
+    def plan_upgrade(
+        self,
+        *,
+        enable: Sequence[str] = (),
+        set: Mapping[str, str] = NONE,
+        to: tuple[int, int] | None = None,
+        isolation: str | None = None,
+        cluster_by: Sequence[str] = (),
+        sql: Sequence[str] = (),
+        for_clients: Sequence[str] = (),
+        access: Sequence[str] = (),
+        clients: Sequence[str] = (),
+        policy: str | os.PathLike[str] | None = None,
+        engine: str | None = None,
+        client_files: Sequence[str] = (),
+    ) -> Plan:
+        """Plan features, properties or an isolation level; see `deltaproto.plan_upgrade`."""
+        return planning.plan_upgrade(
+            self.name,
+            enable=enable,
+            set=set,
+            to=to,
+            isolation=isolation,
+            cluster_by=cluster_by,
+            sql=sql,
+            for_clients=for_clients,
+            access=access,
+            clients=clients,
+            policy=policy,
+            engine=engine,
+            client_files=client_files,
+            storage_options=self._storage,
+            spark_remote=self._remote,
+            spark_conf=self._conf,
+        )
+
+    def plan_downgrade(
+        self,
+        *,
+        lowest: bool = False,
+        include_enabled: bool = False,
+        drop: Sequence[str] = (),
+        to: tuple[int, int] | None = None,
+        for_clients: Sequence[str] = (),
+        access: Sequence[str] = (),
+        policy: str | os.PathLike[str] | None = None,
+        history: str | None = None,
+        rewrite: bool = False,
+        clients: Sequence[str] = (),
+        engine: str | None = None,
+        client_files: Sequence[str] = (),
+    ) -> Plan:
+        """Plan the cheapest way to a lower protocol; see `deltaproto.plan_downgrade`."""
+        return planning.plan_downgrade(
+            self.name,
+            lowest=lowest,
+            include_enabled=include_enabled,
+            drop=drop,
+            to=to,
+            for_clients=for_clients,
+            access=access,
+            policy=policy,
+            history=history,
+            rewrite=rewrite,
+            clients=clients,
+            engine=engine,
+            client_files=client_files,
+            storage_options=self._storage,
+            spark_remote=self._remote,
+            spark_conf=self._conf,
+        )
+
+    def __repr__(self) -> str:
+        return f"Table({self.name!r})"

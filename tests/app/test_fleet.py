@@ -1,0 +1,190 @@
+"""Scans and inventories from Python: the same answers as the commands."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import deltaproto
+from deltaproto import Inventory, ResultError, UsageError, scan
+from deltaproto.cli.demo_tables import DEMO_TABLES, RECIPES
+from tests.conftest import Ran
+from tests.support.logs import Log, commit_info, metadata, protocol
+
+Cli = Callable[..., Ran]
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Path:
+    for name, recipe in DEMO_TABLES.items():
+        RECIPES[recipe](tmp_path / "lake" / name)
+    return tmp_path / "lake"
+
+
+@pytest.fixture
+def inventory(lake: Path) -> Inventory:
+    found = scan(lake, inventory=lake.parent / "inventory").inventory
+    assert found is not None
+    return found
+
+
+class TestScan:
+    def test_its_counts_are_those_of_the_command(self, cli: Cli, lake: Path) -> None:
+        seen: list[int] = []
+        done = scan([lake], on_progress=seen.append)
+        assert (done.tables, done.errors, done.inventory) == (3, 0, None)
+        assert (done.features["deletionVectors"], done.protocols[3, 7]) == (1, 1)
+        assert seen[-1] == 3
+        said = cli("scan", str(lake), "--format", "json").json
+        varies = {"scan_id", "seconds"}
+        mine = json.loads(json.dumps(done.to_dict()))
+        assert {k: v for k, v in mine.items() if k not in varies} == {
+            key: said[key] for key in mine if key not in varies
+        }
+
+    def test_what_cannot_be_read_is_counted_and_never_ok(self, lake: Path) -> None:
+        (lake / "broken" / "_delta_log").mkdir(parents=True)
+        (lake / "broken" / "_delta_log" / f"{0:020}.json").write_text("{")
+        done = scan(lake, inventory=lake.parent / "inventory")
+        assert (done.tables, done.errors, done.ok) == (3, 1, False)
+        with pytest.raises(ResultError, match=r"1 could not be read; .*broken") as raised:
+            done.raise_for_status()
+        assert int(raised.value.exit_code) == 3
+        assert done.inventory is not None
+        (row,) = done.inventory.errors()
+        assert row["code"] == "corrupt-log"
+
+    def test_links_out_of_the_roots_are_logged(
+        self, lake: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        other = Log(tmp_path / "elsewhere" / "t")
+        other.commit(0, commit_info(), protocol(1, 2), metadata())
+        (lake / "linked").symlink_to(tmp_path / "elsewhere")
+        caplog.set_level(logging.INFO, "deltaproto")
+        done = scan(lake)
+        assert [record.getMessage() for record in caplog.records][:-1] == list(done.scan.notes)
+
+    @pytest.mark.parametrize(
+        ("named", "message"),
+        [
+            ({}, "nothing to scan"),
+            ({"roots": "x", "resume": True}, "resume needs inventory"),
+            ({"roots": "x", "include": "a"}, "include is a single string"),
+            ({"roots": "x", "engine": "presto"}, 'engine: unknown "presto"'),
+        ],
+    )
+    def test_what_makes_no_sense(self, named: dict[str, Any], message: str) -> None:
+        with pytest.raises(UsageError, match=message):
+            scan(**named)
+
+
+class TestRows:
+    def test_conditions_choose_rows(self, inventory: Inventory) -> None:
+        assert len(inventory.tables()) == 3
+        (row,) = inventory.tables("min_reader_version = 3 AND partition_columns IS NOT NULL")
+        assert row["table"].endswith("orders")
+        assert [each["feature"] for each in inventory.features("feature = 'deletionVectors'")] == [
+            "deletionVectors"
+        ]
+        with pytest.raises(UsageError, match="is not complete"):
+            inventory.tables("a) OR (b")
+        with pytest.raises(UsageError, match="query on the inventory failed"):
+            inventory.tables("nosuch = 1")
+
+    def test_every_dataframe_library_takes_them(self, inventory: Inventory) -> None:
+        rows = inventory.tables()
+        versions = sorted(row["min_reader_version"] for row in rows)
+        assert sorted(pa.table(rows)["min_reader_version"].to_pylist()) == versions
+        streamed = pa.RecordBatchReader.from_stream(rows).read_all()
+        assert sorted(streamed["min_reader_version"].to_pylist()) == versions
+        frame = rows.to_pandas()
+        assert isinstance(frame, pd.DataFrame)
+        assert sorted(frame.min_reader_version) == versions
+
+    def test_they_are_a_sequence(self, inventory: Inventory) -> None:
+        rows = inventory.tables()
+        assert rows[0] == next(iter(rows))
+        assert rows[-1] == list(rows)[-1]
+        assert list(rows[1:]) == list(rows)[1:]
+        with pytest.raises(IndexError):
+            _ = rows[3]
+        assert "min_reader_version" in rows.columns
+        assert "<table>" in rows._repr_html_()
+
+    def test_only_the_newest_state_of_each_root_counts(self, lake: Path) -> None:
+        place = lake.parent / "inventory"
+        scan(lake, inventory=place)
+        scan(lake / "orders", inventory=place)
+        inventory = Inventory(place)
+        assert len(inventory.scans()) == 2
+        assert len(inventory.tables()) == 3
+        (only,) = inventory.tables(scan=inventory.scans()[-1].scan_id)
+        assert only["table"].endswith("orders")
+
+
+class TestInventory:
+    def test_its_check_is_that_of_the_command(self, cli: Cli, inventory: Inventory) -> None:
+        checked = inventory.check(clients=["trino@400"])
+        said = cli("check", inventory.location, "--client", "trino@400", "--format", "json").json
+        mine = checked.to_dict()
+        for name in ("verdicts", "findings", "tables", "summary"):
+            assert mine[name] == said[name]
+        assert not checked.ok
+        outcomes = {row["outcome"] for row in checked.verdicts}
+        assert outcomes == {row["verdict"] for row in said["verdicts"]}
+        assert len(checked.findings) == len(said["findings"])
+
+    def test_a_lost_row_is_an_error_and_not_compliant(self, inventory: Inventory) -> None:
+        import deltalake
+
+        deltalake.DeltaTable(f"{inventory.location}/tables").delete("min_reader_version = 3")
+        checked = inventory.check(clients=["trino@480"])
+        assert not checked.ok
+        assert len(checked.errors) == 1
+
+    def test_drift(self, cli: Cli, lake: Path, inventory: Inventory) -> None:
+        first = inventory.drift()
+        assert (first.ok, first.changes, first.since) == (True, (), first.until)
+        features = ["appendOnly", "deletionVectors", "invariants"]
+        raised = protocol(3, 7, ["deletionVectors"], features)
+        commit = lake / "customers" / "_delta_log" / f"{2:020}.json"
+        commit.write_text(f"{json.dumps(commit_info())}\n{json.dumps(raised)}\n")
+        scan(lake, inventory=inventory.location)
+        drift = inventory.drift()
+        assert not drift.ok
+        said = cli("drift", inventory.location, "--format", "json").json
+        assert drift.to_dict()["counts"] == said["counts"]
+        assert drift.to_dict()["changes"] == said["changes"]
+        assert {row["change"] for row in drift.rows()} == {e["change"] for e in said["changes"]}
+        with pytest.raises(ResultError) as failed:
+            drift.raise_for_status()
+        assert int(failed.value.exit_code) == 1
+
+    def test_report(self, inventory: Inventory, tmp_path: Path) -> None:
+        text = inventory.report(tmp_path / "report.html")
+        assert (tmp_path / "report.html").read_text() == text
+        assert json.loads(inventory.report(format="json"))["tables"] == 3
+        with pytest.raises(UsageError, match='format: unknown "pdf"'):
+            inventory.report(format="pdf")
+
+    def test_old_scans_are_forgotten(self, inventory: Inventory) -> None:
+        assert inventory.forget(1) == []
+        assert len(inventory.scans()) == 1
+
+    def test_a_folder_is_not_an_inventory(self, tmp_path: Path) -> None:
+        with pytest.raises(UsageError, match="is not an inventory"):
+            Inventory(tmp_path)
+
+
+def test_a_check_of_several_tables_has_tables_of_results(lake: Path) -> None:
+    checks = deltaproto.check([lake / "orders", lake / "none"], clients=["trino@400"])
+    assert [row["outcome"] for row in checks.verdicts] == ["wrong", "refused"]
+    assert {row["rule"] for row in checks.findings} == {"DP201", "DP202"}
+    assert [row["code"] for row in checks.errors] == ["not-found"]

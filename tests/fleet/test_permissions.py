@@ -1,0 +1,131 @@
+"""What each command requests from an object store is what docs/how-to/permissions.md names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+from moto.server import ThreadedMotoServer
+from werkzeug.serving import WSGIRequestHandler
+
+from deltaproto.cli.demo_tables import DEMO_TABLES, RECIPES
+from tests.conftest import Ran
+
+pytestmark = pytest.mark.storage
+Cli = Callable[..., Ran]
+PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "permissions.md").read_text()
+
+
+class Store:
+    """A bucket with the example tables, and the requests that it got."""
+
+    def __init__(self, endpoint: str) -> None:
+        self.requests: list[tuple[str, str]] = []
+        self.endpoint = endpoint
+        self.options = {
+            "aws_endpoint": endpoint,
+            "aws_allow_http": "true",
+            "aws_access_key_id": "a",
+            "aws_secret_access_key": "b",
+            "aws_region": "us-east-1",
+        }
+
+    @property
+    def words(self) -> list[str]:
+        pairs = self.options.items()
+        return [word for k, v in pairs for word in ("--storage-option", f"{k}={v}")]
+
+    def actions(self, prefix: str) -> set[tuple[str, str]]:
+        """The actions on keys under a prefix, as (action, `log` or `other`)."""
+        found = set()
+        for method, path in self.requests:
+            key, _, query = path.partition("?")
+            listed = re.search(r"prefix=([^&]*)", query)
+            if "list-type" in query:
+                key = "/lake/" + (listed[1].replace("%2F", "/") if listed else "")
+            if key.startswith(f"/lake/{prefix}"):
+                action = "list" if "list-type" in query else method.lower()
+                found.add((action, "log" if "/_delta_log/" in key else "other"))
+        return found
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0)
+    server.start()
+    host, port = server.get_host_and_port()
+    made = Store(f"http://{host}:{port}")
+
+    def log(self: Any, code: object = "-", size: object = "-") -> None:
+        made.requests.append((self.command, self.path))
+
+    monkeypatch.setattr(WSGIRequestHandler, "log_request", log)
+    client = boto3.client(
+        "s3",
+        endpoint_url=made.endpoint,
+        aws_access_key_id="a",
+        aws_secret_access_key="b",
+        region_name="us-east-1",
+    )
+    client.create_bucket(Bucket="lake")
+    for name, recipe in DEMO_TABLES.items():
+        recipe_folder = tmp_path / name
+        RECIPES[recipe](recipe_folder)
+        for file in recipe_folder.rglob("*.json"):
+            client.upload_file(str(file), "lake", f"gold/{file.relative_to(tmp_path)}")
+    made.requests.clear()
+    yield made
+    server.stop()
+
+
+READING = {("get", "log"), ("list", "log")}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("inspect", "s3://lake/gold/orders"),
+        ("inspect", "s3://lake/gold/orders", "--look-in-files", "--activity"),
+        ("check", "s3://lake/gold/orders", "--client", "trino@400"),
+        ("history", "s3://lake/gold/orders"),
+        ("conflicts", "s3://lake/gold/orders"),
+        ("plan-downgrade", "s3://lake/gold/orders", "--drop", "deletionVectors"),
+        ("plan-upgrade", "s3://lake/gold/events", "--enable", "changeDataFeed"),
+    ],
+    ids=lambda words: " ".join(words[:1]),
+)
+def test_commands_on_a_table_list_and_get_its_log(
+    cli: Cli, store: Store, words: tuple[str, ...]
+) -> None:
+    assert cli(*words, *store.words).code in (0, 1)
+    found = store.actions("gold/")
+    assert ("get", "log") in found
+    assert found <= READING | {("list", "other")}
+    assert "list `TABLE/_delta_log/`, get `TABLE/_delta_log/*`" in PAGE
+
+
+def test_a_scan_lists_its_root_and_puts_only_into_the_inventory(cli: Cli, store: Store) -> None:
+    inventory = "s3://lake/_inventory"
+    words = ("scan", "s3://lake/gold", "--inventory", inventory, *store.words)
+    assert cli(*words).code == 0
+    assert cli(*words, "--keep", "1").code == 0
+    assert store.actions("gold/") <= READING | {("list", "other")}
+    written = {action for action, _ in store.actions("_inventory/")}
+    assert written == {"get", "list", "put"}
+    assert {path for method, path in store.requests if method not in ("GET", "PUT")} == set()
+    assert '"s3:GetObject", "s3:PutObject"' in PAGE
+
+
+def test_queries_of_an_inventory_put_nothing(cli: Cli, store: Store, tmp_path: Path) -> None:
+    inventory = "s3://lake/_inventory"
+    cli("scan", "s3://lake/gold", "--inventory", inventory, *store.words)
+    store.requests.clear()
+    assert cli("check", inventory, "--client", "trino@400", *store.words).code == 1
+    assert cli("drift", inventory, *store.words).code == 0
+    assert cli("report", inventory, "-o", str(tmp_path / "r.html"), *store.words).code == 0
+    assert {action for action, _ in store.actions("_inventory/")} == {"get", "list"}
+    assert store.actions("gold/") == set()
