@@ -73,7 +73,9 @@ class Summary:
             "clients_lost": _uses(self.lost),
             "blocked_because": [
                 {"feature": feature or None, "reason": reason, "tables": count}
-                for (feature, reason), count in self.reasons.most_common()
+                for (feature, reason), count in sorted(
+                    self.reasons.items(), key=lambda each: (-each[1], *each[0])
+                )
             ],
         }
 

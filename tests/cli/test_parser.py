@@ -34,7 +34,7 @@ Values = Callable[[Command, list[str]], dict[str, Any]]
 VERBS = frozenset(
     "Accept Add Also Append Apply Assume Avoid Call Check Choose Classify Clone Cluster Compare "  # noqa: SIM905
     "Create Delete Do Drop Enable Evaluate Execute Exit Explain Find Give Ignore Keep List Lower "
-    "Make Plan Predict Print Raise Reach Read Refuse Resume Retry Run Scan Set Show Skip "
+    "Make Plan Predict Print Raise Reach Read Refuse Resume Retry Run Save Scan Set Show Skip "
     "Stop Try Undo Use Wait Warn Write".split()
 )
 each_command = pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
