@@ -425,3 +425,17 @@ def test_a_bug_in_one_plan_does_not_hide_the_others(bench: Bench) -> None:
     assert (one.status, one.code) == (ApplyStatus.UNREADABLE, ExitCode.UNREADABLE)
     assert "internal error" in one.message
     assert other.status is ApplyStatus.WAITING
+
+
+def test_without_a_journal_the_wait_starts_at_the_last_commit(bench: Bench) -> None:
+    bench.apply()
+    journal_path(str(bench.folder), bench.planned.id).unlink()
+    bench.engine.commit("WRITE", add("x"))
+    again = bench.apply()
+    hours = bench.planned.plan.steps[1].wait_hours
+    # The third commit is the plan's last one; its time is 3 seconds after NOW.
+    assert (again.status, again.earliest) == (ApplyStatus.WAITING, NOW + 3 + hours * HOUR)
+    assert [line["until"] for line in bench.journal if line["event"] == "waiting"] == [
+        again.earliest
+    ]
+    assert {line["at"] for line in bench.journal if line["event"] == "waiting"} == {NOW}
