@@ -19,6 +19,7 @@ from deltaproto.protocol.table_state import NoteKind, TableState
 from deltaproto.tables.log.changes import protocol_changes
 from deltaproto.tables.log.commits import read_commits
 from deltaproto.tables.log.files import build_listing
+from deltaproto.tables.log.live_files import last_type_change
 from deltaproto.tables.log.reader import LogReader
 from deltaproto.tables.storage.local import LocalLogStore
 from tests.support.examples import examples
@@ -259,3 +260,33 @@ def test_a_damaged_commit_is_a_problem_and_the_others_are_read(log: Log) -> None
     assert (first.info, first.operation, first.timestamp) == ({}, "unknown", None)
     assert zero.protocol == Protocol(1, 2)
     assert (zero.engine, zero.user) == (None, None)
+
+
+CHANGE = [{"fromType": "integer", "toType": "long"}]
+WIDE = metadata({}, schema_string(column("id", delta__typeChanges=CHANGE)))
+NARROW = metadata({}, schema_string(column("id")))
+
+
+@pytest.mark.parametrize(
+    ("checkpoint", "expected"),
+    [
+        # The metaData of version 4 is the first with the change.
+        (NARROW, 4),
+        # It was there before; whoever recorded it is gone, and it may have been version 2.
+        (WIDE, 2),
+        (None, 4),
+    ],
+)
+def test_a_checkpoint_shows_whether_a_type_change_is_older(
+    checkpoint: dict[str, Any] | None, expected: int, log: Log
+) -> None:
+    for version, actions in {3: (add("a"),), 4: (WIDE,), 5: (add("b"),)}.items():
+        log.commit(version, commit_info("W"), *actions)
+    if checkpoint is not None:
+        log.checkpoint(3, protocol(1, 2), checkpoint)
+    store = LocalLogStore(log.table)
+    listing = build_listing(store.list())
+    wide, narrow = (Metadata.stored(each["metaData"]) for each in (WIDE, NARROW))
+    assert last_type_change(store, listing, 5, wide) == expected
+    assert last_type_change(store, listing, 3, wide) == 2
+    assert last_type_change(store, listing, 5, narrow) is None
