@@ -76,7 +76,7 @@ coverage: $(READY) ## Lines and branches of protocol/, planning/ and policy/ tha
 	  $(BIN)/python -m coverage report --include="deltaproto/$$package/*" || exit 1; done
 
 .PHONY: mutation
-mutation: $(READY) ## Mutants of protocol/ and planning/: all of them, or MUTANTS="--sample 500 --seed 1"
+mutation: $(READY) ## Mutants of four packages: all of them, or MUTANTS="--sample 500 --seed 1"
 	@$(BIN)/python -m tools.mutation $(MUTANTS)
 
 .PHONY: package

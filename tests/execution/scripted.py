@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+
+import pytest
 
 from deltaproto.execution.apply import ApplySession, apply_plans
 from deltaproto.execution.journal import journal_path
@@ -17,6 +20,7 @@ from deltaproto.execution.verify import StatementResult
 from deltaproto.execution.waits import WaitLimits
 from deltaproto.planning.engine import EngineName
 from deltaproto.planning.plan import Step
+from deltaproto.policy.document import Policy
 from deltaproto.protocol.table_state import SparkSettings
 from deltaproto.redaction import Redactor
 from tests.support.logs import Log, commit_info, metadata, protocol
@@ -89,20 +93,41 @@ class Bench:
         self.planned, self.folder = planned, folder
         self.engine, self.clock = ScriptedEngine(log, planned), Clock()
 
-    def apply(
-        self, *, wait: bool = False, retries: int = 5, now: Callable[[], float] | None = None
-    ) -> ApplyResult:
+    def apply(self, **options: Any) -> ApplyResult:
+        (result,) = self.apply_all([self.planned], **options)
+        return result
+
+    def apply_all(
+        self,
+        plans: list[LoadedPlan],
+        *,
+        wait: bool = False,
+        retries: int = 5,
+        now: Callable[[], float] | None = None,
+        halted: Callable[[], bool] | None = None,
+        policy: Policy | None = None,
+        audit: str = "",
+        parallel: int = 1,
+    ) -> list[ApplyResult]:
+        """Apply the plans with the scripted engine; nobody is asked."""
         limits = WaitLimits(retries, wait, now or (lambda: self.clock.now), self.clock.sleep)
         session = ApplySession(
-            ApplyContext({}, SparkSettings(), lambda _: str(self.folder), allow_irreversible=True),
+            ApplyContext({}, SparkSettings(), self._journals, policy, allow_irreversible=True),
             lambda: self.engine,  # type: ignore[arg-type, return-value]
-            lambda _: str(self.folder / "audit.jsonl"),
+            lambda _: audit or str(self.folder / "audit.jsonl"),
             Redactor({"token": "s3cret-of-mine"}),
             NullObserver(),  # type: ignore[arg-type]
             limits,
+            parallel=parallel,
         )
-        (result,) = apply_plans([self.planned], session, lambda _: None, ask_all_first=True)
-        return result
+        with pytest.MonkeyPatch.context() as patch:
+            if halted is not None:
+                event = SimpleNamespace(is_set=halted, set=lambda: None)
+                patch.setattr("deltaproto.execution.apply.threading.Event", lambda: event)
+            return [*apply_plans(plans, session, lambda _: None, ask_all_first=False)]
+
+    def _journals(self, _: str) -> str:
+        return str(self.folder)
 
     @property
     def audit(self) -> list[dict[str, Any]]:

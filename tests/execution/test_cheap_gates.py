@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from deltaproto.errors import EngineError
+from deltaproto.execution import prepare
 from deltaproto.execution.plan_file import LoadedPlan, read_plans
 from deltaproto.execution.prepare import ApplyContext, predict_gates
 from deltaproto.execution.runner import StatementRunner
@@ -160,3 +161,33 @@ def test_rehearse_with_nothing_to_do_starts_no_spark(
     assert ran.code == 0
     assert ran.json["results"][0]["status"] == "nothing-to-do"
     assert not starts
+
+
+@pytest.mark.parametrize(
+    ("words", "stale", "read"),
+    [
+        (("--lowest",), False, 1),
+        (("--lowest",), True, 0),
+        (("--lowest", "--include-enabled"), False, 0),
+        (("--drop", "columnMapping"), False, 0),
+    ],
+)
+def test_files_are_read_only_for_goals_that_depend_on_them(
+    words: tuple[str, ...],
+    stale: bool,
+    read: int,
+    cli: Cli,
+    log: Log,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What a table uses costs a reading of all its files, and a stale plan is refused anyway."""
+    log.commit(0, commit_info("CREATE TABLE"), protocol(2, 5), metadata())
+    file = plan(cli, log, *words)
+    if stale:
+        changed_since(log)
+    used: list[object] = []
+    reading = prepare._read_use
+    monkeypatch.setattr(prepare, "_read_use", lambda *given: used.append(given) or reading(*given))
+    ran = cli("apply", file, "--yes", "--allow-irreversible", "--format", "json")
+    assert failing(ran) == [["fingerprint" if stale else "engine"]]
+    assert len(used) == read

@@ -14,9 +14,10 @@ from deltaproto.errors import UsageError
 from deltaproto.execution.goal_limits import find_unrequested_change
 from deltaproto.execution.journal import Journal
 from deltaproto.execution.plan_file import read_plans
-from deltaproto.execution.rebuild import find_mismatch
+from deltaproto.execution.rebuild import _can_undo, find_mismatch
 from deltaproto.execution.verify import StatementResult, StepVerdict, verify_step
 from deltaproto.planning.checksum import CHECKSUM_FIELD, compute_checksum
+from deltaproto.planning.ddl.parse import parse_script
 from deltaproto.planning.plan import Plan
 from deltaproto.planning.statement import (
     ClusterBy,
@@ -397,3 +398,43 @@ class TestPlanId:
         ran = cli("apply", str(file), "--undo", "--yes")
         assert ran.code == 2
         assert "its plan_id is 0123456789abcdef" in ran.out + ran.err
+
+
+STATEMENTS = {
+    "drop": "ALTER TABLE t DROP FEATURE deletionVectors",
+    "truncate": "ALTER TABLE t DROP FEATURE deletionVectors TRUNCATE HISTORY",
+    "vectors": "ALTER TABLE t SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')",
+    "feature": "ALTER TABLE t SET TBLPROPERTIES ('delta.feature.deletionVectors' = 'supported')",
+    "append": "ALTER TABLE t SET TBLPROPERTIES ('delta.appendOnly' = 'true')",
+    "both": "ALTER TABLE t SET TBLPROPERTIES "
+    "('delta.appendOnly' = 'true', 'delta.enableDeletionVectors' = 'true')",
+    "unset": "ALTER TABLE t UNSET TBLPROPERTIES ('delta.appendOnly')",
+    "drop constraint": "ALTER TABLE t DROP CONSTRAINT c",
+    "add constraint": "ALTER TABLE t ADD CONSTRAINT c CHECK (id > 0)",
+    "other constraint": "ALTER TABLE t ADD CONSTRAINT d CHECK (id > 0)",
+    "cluster": "ALTER TABLE t CLUSTER BY (id)",
+    "no cluster": "ALTER TABLE t CLUSTER BY NONE",
+    "delete": "DELETE FROM t",
+    "purge": "REORG TABLE t APPLY (PURGE)",
+}
+CAN_UNDO = {
+    "drop": {"vectors", "feature"},
+    "truncate": {"vectors", "feature"},
+    "vectors": {"vectors", "drop"},
+    "feature": {"feature", "drop"},
+    "append": {"append", "unset", "drop"},
+    "both": {"append", "both", "vectors", "unset", "drop"},
+    "unset": {"append", "unset", "drop"},
+    "drop constraint": {"add constraint"},
+    "no cluster": {"cluster", "no cluster"},
+}
+
+
+def test_a_rollback_undoes_its_own_statement_and_nothing_else() -> None:
+    """Every statement as the rollback of every other one."""
+    parsed = {name: parse_script(text)[0].statement for name, text in STATEMENTS.items()}
+    found = {
+        done: {name for name, undo in parsed.items() if _can_undo(parsed[done], undo)}
+        for done in parsed
+    }
+    assert {name: undone for name, undone in found.items() if undone} == CAN_UNDO

@@ -13,9 +13,13 @@ import pytest
 
 from deltaproto.errors import ExitCode
 from deltaproto.execution.journal import journal_path, read_journal
+from deltaproto.execution.progress import Progress
 from deltaproto.execution.result import ApplyResult, ApplyStatus
-from deltaproto.execution.verify import StatementResult
+from deltaproto.execution.verify import StatementResult, cross_check_with_delta_rs
+from deltaproto.execution.waits import wait_ends_at, wait_not_needed
 from deltaproto.planning.plan import Step
+from deltaproto.policy.document import Policy, Position
+from deltaproto.policy.document.model import PolicySettings, TableEntry, Window
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.tables.log.commit_tag import CommitTag
 from tests.execution.scripted import (
@@ -324,3 +328,114 @@ def test_a_table_without_a_journal_shows_what_is_done(bench: Bench) -> None:
     again = bench.apply()
     assert (again.status, statuses(again)) == (ApplyStatus.DONE, ["done-earlier"] * 3)
     assert bench.engine.sent == ["s1", "s3"]
+
+
+@pytest.mark.parametrize(
+    ("after", "status", "code", "sent"),
+    [
+        (0, ApplyStatus.REFUSED, ExitCode.STALE, []),
+        (1, ApplyStatus.FAILED, ExitCode.FAILED, ["s1"]),
+        (2, ApplyStatus.DONE, ExitCode.OK, ["s1", "s3"]),
+    ],
+)
+def test_an_interruption_lets_no_further_statement_be_sent(
+    after: int, status: ApplyStatus, code: ExitCode, sent: list[str], bench: Bench
+) -> None:
+    result = bench.apply(wait=True, halted=lambda: len(bench.engine.sent) >= after)
+    if after == 1:
+        # It is noticed while waiting, or before the next statement.
+        assert result.status in (ApplyStatus.WAITING, status)
+    else:
+        assert (result.status, result.code) == (status, code)
+    assert bench.engine.sent == sent
+
+
+def test_a_window_that_closes_holds_the_next_statement(bench: Bench) -> None:
+    # NOW is 03:33 on a Wednesday in UTC; the wait of 24 hours ends within the same hours.
+    window = Window((2, 3), 3 * 60, 4 * 60, "UTC", Position(1, 1))
+
+    def passes(engine: ScriptedEngine, step: Step, mark: str) -> StatementResult:
+        bench.clock.now += HOUR
+        return as_planned(engine, step, mark)
+
+    bench.engine.script = {"s1": [passes]}
+    settings = PolicySettings(maintenance_windows=(window,))
+    policy = Policy("p.yaml", tables=(TableEntry("**", settings, Position(1, 1)),))
+    first = bench.apply(policy=policy)
+    assert (first.status, statuses(first)[0]) == (ApplyStatus.WAITING, "done")
+    bench.clock.now = NOW + 25 * HOUR
+    shut = bench.apply(policy=policy)
+    assert [gate.name for gate in shut.gates if not gate.passed] == ["window"]
+    assert bench.engine.sent == ["s1"]
+    bench.clock.now = NOW + 7 * 24 * HOUR
+    assert bench.apply(policy=policy).status is ApplyStatus.DONE
+
+
+def test_a_second_reader_that_disagrees_stops_the_plan(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    location = bench.planned.plan.location
+    vectors = Protocol.stored(VECTORS["protocol"])
+    assert cross_check_with_delta_rs(location, {}, vectors)[0] is True
+    assert cross_check_with_delta_rs(f"{location}/none", {}, vectors)[0] is True
+    agrees, said = cross_check_with_delta_rs(location, {}, Protocol(1, 2))
+    assert (agrees, said) == (False, f"delta-rs reads {vectors.in_words}")
+    monkeypatch.setattr(
+        "deltaproto.execution.executor.cross_check_with_delta_rs", lambda *_: (False, "it differs")
+    )
+    result = bench.apply(wait=True)
+    assert (result.status, bench.engine.sent) == (ApplyStatus.FAILED, ["s1"])
+    assert "it differs" in result.message
+    assert statuses(result) == ["failed", "pending", "pending"]
+    state = read_journal(journal_path(str(bench.folder), bench.planned.id), bench.planned.id)
+    assert state.done == 0
+
+
+@pytest.mark.parametrize("script", [answers(WAIT_LONGER), after_foreign(result=CONFLICT)])
+def test_no_statement_is_repeated_without_its_audit_line(script: Script, bench: Bench) -> None:
+    bench.engine.script = {"s1": [script], "s3": [script]}
+    steps = (bench.planned.plan.steps[0]._replace(expects=None), *bench.planned.plan.steps[1:])
+    bench.planned = bench.planned._replace(plan=bench.planned.plan._replace(steps=steps))
+    result = bench.apply(wait=True, audit="/dev/full")
+    assert (result.status, bench.engine.sent) == (ApplyStatus.FAILED, ["s1"])
+    assert "/dev/full" in " ".join((result.message, *result.remarks))
+
+
+def test_when_a_wait_ends(bench: Bench) -> None:
+    """From the step before it, or as the plan file states if nobody knows when that was."""
+    hours = bench.planned.plan.steps[1].wait_hours
+    stands = Progress(1, frozenset(), {}, None, None)  # type: ignore[arg-type]
+    assert wait_ends_at(bench.planned, stands, NOW) == NOW + hours * HOUR
+    assert wait_ends_at(bench.planned, stands, None) == 0.0
+    stated = bench.planned._replace(not_before=(None, NOW + 5, None))
+    assert wait_ends_at(stated, stands, None) == NOW + 5
+    early = stands._replace(early=frozenset({"deletionVectors"}))
+    plan = bench.planned.plan
+    optional = plan._replace(steps=(*plan.steps[:2], plan.steps[2]._replace(optional=True)))
+    assert not wait_not_needed(plan, early)
+    assert wait_not_needed(optional, early)
+    assert not wait_not_needed(optional, stands)
+    assert not wait_not_needed(plan._replace(steps=plan.steps[:2]), early)
+
+
+def test_a_bug_in_one_plan_does_not_hide_the_others(bench: Bench) -> None:
+    broken = bench.planned._replace(plan=None)  # type: ignore[arg-type]
+    bench.apply()
+    one, other = bench.apply_all([broken, bench.planned], parallel=1)
+    assert (one.status, one.code) == (ApplyStatus.UNREADABLE, ExitCode.UNREADABLE)
+    assert "internal error" in one.message
+    assert other.status is ApplyStatus.WAITING
+
+
+def test_without_a_journal_the_wait_starts_at_the_last_commit(bench: Bench) -> None:
+    bench.apply()
+    journal_path(str(bench.folder), bench.planned.id).unlink()
+    bench.engine.commit("WRITE", add("x"))
+    again = bench.apply()
+    hours = bench.planned.plan.steps[1].wait_hours
+    # The third commit is the plan's last one; its time is 3 seconds after NOW.
+    assert (again.status, again.earliest) == (ApplyStatus.WAITING, NOW + 3 + hours * HOUR)
+    assert [line["until"] for line in bench.journal if line["event"] == "waiting"] == [
+        again.earliest
+    ]
+    assert {line["at"] for line in bench.journal if line["event"] == "waiting"} == {NOW}

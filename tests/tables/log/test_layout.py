@@ -12,12 +12,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from deltaproto.protocol.feature import Trace
+from deltaproto.protocol.metadata import Metadata
 from deltaproto.protocol.table_state import NoteKind
 from deltaproto.tables.log import layout
 from deltaproto.tables.log.layout import is_absolute
 from deltaproto.tables.log.parquet import UnsupportedParquet
 from deltaproto.tables.log.parquet.bounds import read_bounds
-from deltaproto.tables.log.reader import LogReader
+from deltaproto.tables.log.reader import LogReader, _partitioned_by_text
 from deltaproto.tables.spark import read_local_layout
 from tests.support.failures import each_row
 from tests.support.logs import (
@@ -211,3 +212,27 @@ class TestBySpark:
     def test_what_is_elsewhere_is_not(self, tmp_path: Path) -> None:
         assert read_local_layout("s3://bucket/t") == {}
         assert read_local_layout((tmp_path / "none").as_uri()) == {}
+
+
+@pytest.mark.parametrize(
+    ("columns", "by", "text"),
+    [
+        ((), (), False),
+        (("long", "string"), ("c0",), False),
+        (("long", "string"), ("c0", "c1"), True),
+        (("binary",), ("c0",), True),
+        (("timestamp",), ("c0",), True),
+        (("timestamp_ntz",), ("c0",), True),
+        (("date", "double", "boolean"), ("c0", "c1", "c2"), False),
+        # Nothing is known about a column that the schema lacks.
+        (("long",), ("gone",), True),
+    ],
+)
+def test_only_text_and_times_can_need_escapes(
+    columns: tuple[str, ...], by: tuple[str, ...], text: bool
+) -> None:
+    fields = [column(f"c{number}", kind) for number, kind in enumerate(columns)]
+    found = Metadata(None, schema_string=schema_string(*fields), partition_columns=by)
+    assert _partitioned_by_text(found) is text
+    without = Metadata(None, partition_columns=by)
+    assert _partitioned_by_text(without) is bool(by)

@@ -90,7 +90,9 @@ def decompress_snappy(data: bytes, size: int) -> bytes:
                     raise UnsupportedParquet("a corrupt page")
             _copy(out, offset, length)
         if len(out) > size:
-            raise UnsupportedParquet("a page whose size differs from its header")
+            break
+    if len(out) != size:
+        raise UnsupportedParquet("a page whose size differs from its header")
     return bytes(out)
 
 
