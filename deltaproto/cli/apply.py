@@ -33,6 +33,7 @@ from deltaproto.policy.local_catalog import load_local_catalog, load_local_polic
 from deltaproto.redaction import Redactor
 from deltaproto.render.terminal import single_line
 
+_MAX_RETRIES = 1000
 _MAX_PARALLEL = 64
 _RESUME_HINT = "committed steps are kept and recorded; run the same command again to resume"
 
@@ -41,6 +42,7 @@ def run(values: Mapping[str, Any]) -> int:
     """Execute every plan, render each result, and return the worst exit code."""
     plans, codes = load_and_report_plans(values["plans"], allow_empty=values["allow_empty"])
     options.require_range(values["parallel"], "--parallel", _MAX_PARALLEL)
+    options.require_range(values["retries"], "--retries", _MAX_RETRIES, 0)
     storage = options.parse_pairs(values["storage_option"], "--storage-option")
     spark = options.spark_settings(values).reaching(*(each.plan.location for each in plans))
     redact = Redactor(storage, spark.conf)

@@ -79,8 +79,11 @@ READING = (STORAGE_OPTION, SPARK_REMOTE, SPARK_CONF, NO_COLOR, NO_PROGRESS, QUIE
 """the last options of every command that reads tables"""
 
 
-def parse_pairs(values: Sequence[str], flag: str) -> dict[str, str]:
+def parse_pairs(values: Sequence[str], flag: str, *, once: bool = False) -> dict[str, str]:
     """Parse `K=V` options into a mapping; the last value of a key wins.
+
+    Args:
+        once: refuse a key with several values.
 
     Raises:
         UsageError: for an option without a key or without `=`, or one that is not UTF-8.
@@ -93,6 +96,8 @@ def parse_pairs(values: Sequence[str], flag: str) -> dict[str, str]:
             raise UsageError(f"{flag} takes K=V", f"for example {flag} key=value")
         if any("\ud800" <= letter <= "\udfff" for letter in value):
             raise UsageError(f"{flag} is not valid UTF-8", "encode the value in UTF-8")
+        if once and mapping.get(key, rest) != rest:
+            raise UsageError(f"{flag} has several values for {key}", "keep one of them")
         mapping[key] = rest
     return mapping
 
@@ -154,14 +159,14 @@ def did_you_mean(near: Sequence[str], otherwise: str) -> str:
     return f"did you mean {', '.join(near)}?" if near else otherwise
 
 
-def require_range(value: int | None, flag: str, most: int) -> None:
+def require_range(value: int | None, flag: str, most: int, least: int = 1) -> None:
     """Require that a number, if given, is within range.
 
     Raises:
-        UsageError: when it is not from 1 to `most`.
+        UsageError: when it is not from `least` to `most`.
     """
-    if value is not None and not 1 <= value <= most:
-        raise UsageError(f"{flag} {value} is out of range", f"give a number from 1 to {most}")
+    if value is not None and not least <= value <= most:
+        raise UsageError(f"{flag} {value} is out of range", f"give a number from {least} to {most}")
 
 
 def refuse_overwrite(

@@ -31,7 +31,7 @@ def run(values: Mapping[str, Any]) -> int:
         enable=parse_features_to_enable(
             values["enable"], tuple(split_words(values["cluster_by"])), "--enable"
         ),
-        set=options.parse_pairs(values["set"], "--set"),
+        set=options.parse_pairs(values["set"], "--set", once=True),
         to=parse_version_pair(values["protocol"]),
         isolation=values["isolation"],
         statements=tuple(parsed for text in values["sql"] for parsed in read_script(text)),

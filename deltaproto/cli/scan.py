@@ -19,6 +19,7 @@ from deltaproto.fleet.inventory import open_inventory_tables
 from deltaproto.fleet.inventory_queries import LocalInventoryQueries
 from deltaproto.fleet.scan import ScanRequest, ScanResult, run_scan
 from deltaproto.fleet.scan_history import extent_of, find_scan, select_pair
+from deltaproto.fleet.schemas import is_table
 from deltaproto.fleet.settings_file import NUMBER_LIMITS, SETTINGS_FILE, read_settings
 from deltaproto.policy.evaluate import Checker
 from deltaproto.policy.finding import FailOn, Severity, exit_code_for
@@ -50,6 +51,11 @@ def run(values: Mapping[str, Any]) -> int:
     if values["list_tables"] and values["resume"]:
         raise UsageError("--list-tables and --resume exclude each other", "it saves nothing")
     storage = options.parse_pairs(values["storage_option"], "--storage-option")
+    if values["inventory"] and is_table(values["inventory"], storage):
+        raise UsageError(
+            f"{values['inventory']} is a Delta table, not a folder for an inventory",
+            "pass another --inventory: VACUUM would delete its files there",
+        )
     request = ScanRequest(
         DiscoverySource(
             tuple(values["roots"]),

@@ -40,9 +40,13 @@ class InventoryTables:
             raise UsageError(error.message, error.hint) from None
         self._options = dict(storage_options)
 
-    def staging_folder(self) -> str:
-        """Folder of unfinished scans: next to a local inventory, else in the user's cache."""
-        if self.location.path is not None:
+    def staging_folder(self, *, here: bool = True) -> str:
+        """Folder of unfinished scans: next to a local inventory, else in the user's cache.
+
+        Args:
+            here: False if a path is one of another machine, which Spark Connect reaches.
+        """
+        if self.location.path is not None and here:
             return self.location.path
         import platformdirs
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
@@ -273,7 +274,10 @@ def require_finished(inventory: str, state: NewestState, storage: Mapping[str, s
     from deltaproto.fleet.inventory import open_inventory_tables
     from deltaproto.fleet.staging import in_words, unfinished_scans
 
-    folder = open_inventory_tables(inventory, storage).staging_folder()
+    tables = open_inventory_tables(inventory, storage)
+    # A path that is not here was read through Spark Connect.
+    here = tables.location.path is None or os.path.isdir(tables.location.path)
+    folder = tables.staging_folder(here=here)
     for stopped in unfinished_scans(folder):
         if state.replaces(stopped):
             continue

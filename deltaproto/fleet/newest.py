@@ -81,6 +81,9 @@ class NewestState:
 
     def replaces(self, stopped: Unfinished) -> bool:
         """Return True if later finished scans cover everything that a stopped scan would have."""
+        if any(scan.scan_id == stopped.scan_id for scan in self.scans):
+            # It was stopped after its last commit.
+            return True
         extent = stopped.extent
         later = [n for n, scan in enumerate(self.scans) if scan.scan_id > stopped.scan_id]
         if extent is None:

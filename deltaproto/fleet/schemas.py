@@ -57,6 +57,20 @@ def is_inventory(
     )
 
 
+def is_table(name: str, storage_options: Mapping[str, str]) -> bool:
+    """Return True if a path or URI has a Delta log; False if its store does not answer.
+
+    On an object store this takes one request.
+    """
+    try:
+        location = locate(name)
+        if location.path is not None:
+            return os.path.isdir(os.path.join(location.path, "_delta_log"))
+        return location.kind is LocationKind.URI and _has_log(location, storage_options)
+    except TableError:
+        return False
+
+
 def is_on_object_store(name: str) -> bool:
     """Return True for the URI of a table or an inventory on an object store."""
     try:

@@ -64,7 +64,7 @@ class SparkEngine:
         self, session: SparkSession, inventory: str, settings: ReadSettings, *, resumes: bool
     ) -> None:
         self._session, self._inventory = session, inventory.rstrip("/")
-        self._settings, self._resumes = settings, resumes
+        self._settings, self.resumes = settings, resumes
         self._staging = f"{self._inventory}/{SPARK_STAGING_FOLDER}/{settings.scan_id}"
 
     def look(self, tables: Iterable[DiscoveredTable], tasks: int | None) -> Iterator[int]:
@@ -78,7 +78,7 @@ class SparkEngine:
             names = [(found.table, found.location, found.uri) for found in chunk]
             expect_rows(self._session, len(names))
             frame = self._session.createDataFrame(names, "table string, path string, uri string")
-            if self._resumes:
+            if self.resumes:
                 done = self._staged().selectExpr("location as uri")
                 frame = frame.join(done, "uri", "left_anti")
             spread = tasks or min(max(len(names) // _TASK, 1), _MOST_TASKS)
@@ -91,7 +91,7 @@ class SparkEngine:
     def stage(self, batch: pa.RecordBatch) -> None:
         """Stage rows built on the driver, each once."""
         frame = self._session.createDataFrame(batch.to_pylist(), columns_ddl(staged_schema()))
-        if self._resumes:
+        if self.resumes:
             done = self._staged().select("location")
             frame = frame.join(done, "location", "left_anti").select(frame.columns)
         self._append(frame, self._staging, ())
@@ -194,10 +194,15 @@ def _find_cause(error: Exception) -> str:
     return str(raised[-1]) if in_python and raised else first_line(error)
 
 
-def find_unfinished_scans(session: SparkSession, inventory: str) -> list[str]:
-    """Return the ids of the scans that were staged and not published, newest first.
+def find_unfinished_scans(
+    session: SparkSession, inventory: str, marked: Iterable[str] = ()
+) -> dict[str, bool]:
+    """Return the unpublished scans, newest first, and whether rows of them are staged.
 
     Ignores scans that another process on this machine is running.
+
+    Args:
+        marked: ids of scans that were begun, with or without staged rows.
     """
     where = inventory.rstrip("/")
     # Spark ignores names with an underscore unless the path contains them literally.
@@ -205,13 +210,13 @@ def find_unfinished_scans(session: SparkSession, inventory: str) -> list[str]:
     try:
         files = session.read.format("binaryFile").load(first).select("path").collect()
     except Exception:
-        return []
+        files = []
     staged_ids = {row["path"].split("/")[-3] for row in files}
-    staged_ids = {each for each in staged_ids if not is_running(where, each)}
+    unfinished = {each for each in (*staged_ids, *marked) if not is_running(where, each)}
     with suppress(Exception):
         scans = session.read.format("delta").load(f"{where}/{Inventory.SCANS}")
-        staged_ids -= {row["scan_id"] for row in scans.select("scan_id").collect()}
-    return sorted(staged_ids, reverse=True)
+        unfinished -= {row["scan_id"] for row in scans.select("scan_id").collect()}
+    return {each: each in staged_ids for each in sorted(unfinished, reverse=True)}
 
 
 def _reading_mapper(

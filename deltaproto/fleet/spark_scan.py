@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-from contextlib import nullcontext
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -24,7 +23,12 @@ from deltaproto.fleet.scan import (
 from deltaproto.fleet.scan_history import extent_of
 from deltaproto.fleet.scan_table import ReadSettings
 from deltaproto.fleet.spark_engine import SparkEngine, find_unfinished_scans
-from deltaproto.fleet.staging import hold_spark_lock, newest_of_extent
+from deltaproto.fleet.staging import (
+    SPARK_STAGING_FOLDER,
+    hold_spark_lock,
+    newest_of_extent,
+    unfinished_scans,
+)
 from deltaproto.protocol.table_state import SparkSettings
 from deltaproto.tables.session import expect_rows, spark_session
 
@@ -54,31 +58,38 @@ def scan_with_spark(
     local = request.inventory.location.path
     # Spark may run on another machine, with a different folder at this path.
     shared = local is None or spark.remote is None or os.path.isdir(local)
-    folder = request.inventory.staging_folder() if shared else None
+    folder = request.inventory.staging_folder(here=shared)
     selection = request.source.selection
     extent = extent_of(request.source.named(), selection.include, selection.exclude)
     scan_id: str | None = new_scan_id(began)
+    staged: dict[str, bool] = {}
     if request.resume:
-        scan_id = newest_of_extent(folder, find_unfinished_scans(session, where), extent)
+        marked = [scan.scan_id for scan in unfinished_scans(folder, (SPARK_STAGING_FOLDER,))]
+        staged = find_unfinished_scans(session, where, marked)
+        scan_id = newest_of_extent(folder, list(staged), extent)
     if scan_id is None:
         raise nothing_to_resume_error()
-    with hold_spark_lock(folder, scan_id, extent) if folder else nullcontext():
-        return _run_scan(request, session, where, scan_id, began, clock, progress)
+    with hold_spark_lock(folder, scan_id, extent):
+        engine = SparkEngine(
+            session,
+            where,
+            ReadSettings(scan_id, request.storage_options, request.seconds),
+            resumes=staged.get(scan_id, False),
+        )
+        return _run_scan(request, session, engine, scan_id, began, clock, progress)
 
 
 def _run_scan(
     request: ScanRequest,
     session: SparkSession,
-    where: str,
+    engine: SparkEngine,
     scan_id: str,
     began: datetime,
     clock: float,
     progress: ScanProgress,
 ) -> ScanResult:
-    settings = ReadSettings(scan_id, request.storage_options, request.seconds)
-    engine = SparkEngine(session, where, settings, resumes=request.resume)
     resumed = 0
-    if request.resume:
+    if engine.resumes:
         before = engine.tally()
         resumed = before.tables + before.errors.total()
     unseen: list[UnreadablePlace] = []

@@ -119,17 +119,17 @@ def open_unfinished(inventory: str, extent: Extent) -> Staging | None:
     return None
 
 
-def newest_of_extent(inventory: str | None, staged: Sequence[str], extent: Extent) -> str | None:
+def newest_of_extent(inventory: str, staged: Sequence[str], extent: Extent) -> str | None:
     """Return the newest of the staged Spark scans that has this extent, or None without any.
 
     Args:
-        inventory: the local folder with the extents of Spark scans; None: there is none.
+        inventory: the local folder with the extents of Spark scans.
         staged: ids of unfinished scans, newest first.
 
     Raises:
         UsageError: when all of them have other roots, or exclude other folders.
     """
-    marks = unfinished_scans(inventory, (SPARK_STAGING_FOLDER,)) if inventory else []
+    marks = unfinished_scans(inventory, (SPARK_STAGING_FOLDER,))
     known = {scan.scan_id: scan for scan in marks if scan.extent is not None}
     for scan_id in staged:
         if scan_id not in known or known[scan_id].extent == extent:
@@ -207,7 +207,7 @@ def hold_spark_lock(inventory: str, scan_id: str, extent: Extent | None = None) 
     different file system by the same path.
 
     Args:
-        inventory: a local folder.
+        inventory: a local folder: the inventory, or its place in the user's cache.
         extent: the scope of the scan.
 
     Raises:

@@ -45,20 +45,21 @@ def decode_members(text: bytes, names: tuple[str, ...]) -> Any:
     return {name: value[name] for name in names if value.get(name) is not None}
 
 
-def holds_list(text: str, name: str) -> bool:
-    """Return True if `text` is a JSON object with a list of that name."""
+def holds_objects(text: str, name: str) -> bool:
+    """Return True if `text` is a JSON object with a list of objects of that name."""
     if "msgspec" in sys.modules:
         try:
-            _list_decoder(name)(text)
+            found = getattr(_list_decoder(name)(text), name)
         except (ValueError, RecursionError):
             pass
         else:
-            return True
+            return all(bytes(memoryview(entry)[:1]) == b"{" for entry in found)
     try:
         value = decode_json(text)
     except (ValueError, RecursionError):
         return False
-    return isinstance(value, dict) and isinstance(value.get(name), list)
+    found = value.get(name) if isinstance(value, dict) else None
+    return isinstance(found, list) and all(isinstance(entry, dict) for entry in found)
 
 
 @cache

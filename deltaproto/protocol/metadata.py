@@ -8,7 +8,7 @@ from functools import cached_property, lru_cache
 from types import MappingProxyType
 from typing import Any
 
-from deltaproto.protocol.decoding import decode_json, holds_list
+from deltaproto.protocol.decoding import decode_json, holds_objects
 from deltaproto.protocol.feature import Trait
 
 # Without any of these substrings, no column shows a trait; an escape may hide one.
@@ -100,11 +100,9 @@ class Metadata:
             return None
         try:
             schema = decode_json(self.schema_string)
+            return schema if isinstance(schema, dict) and _has_columns(schema) else None
         except (ValueError, RecursionError):
             return None
-        if not isinstance(schema, dict) or not isinstance(schema.get("fields"), list):
-            return None
-        return schema
 
     def logical_path(self, physical: Sequence[str]) -> str:
         """Return the dotted name of the column at a physical path (PROTOCOL.md, "Column Mapping").
@@ -129,13 +127,35 @@ class Metadata:
             if word in text:
                 break
         else:
-            return {} if holds_list(self.schema_string or "", "fields") else None
+            nested = text.count('"fields"') > 1
+            usable = (
+                self.schema is not None
+                if nested
+                else holds_objects(self.schema_string or "", "fields")
+            )
+            return {} if usable else None
         schema = self.schema
         if schema is None:
             return None
         found: dict[Trait, dict[str, None]] = {}
         _walk_struct(schema, "", found, in_collection=False)
         return {trait: tuple(columns) for trait, columns in found.items()}
+
+
+def _has_columns(struct: Mapping[str, Any]) -> bool:
+    """Return True if every column of a struct, at any depth, is an object."""
+    columns = struct.get("fields")
+    return isinstance(columns, list) and all(
+        isinstance(column, dict) and _is_whole(column.get("type")) for column in columns
+    )
+
+
+def _is_whole(kind: Any) -> bool:
+    if not isinstance(kind, dict):
+        return True
+    if kind.get("type") == "struct":
+        return _has_columns(kind)
+    return all(_is_whole(kind.get(key)) for key in ("type", "elementType", "keyType", "valueType"))
 
 
 def _physical_name(field: Any) -> Any:

@@ -135,6 +135,12 @@ def test_a_step_that_always_conflicts_is_tried_once_more_than_its_retries(
     assert (code, result["steps"][0]["attempts"]) == (5, retries + 1)
 
 
+def test_retries_below_zero_are_refused(cli: Cli, file: str, runner: FakeRunner) -> None:
+    ran = cli("apply", file, "--yes", "--retries", "-1")
+    assert (ran.code, runner.sent) == (2, 0)
+    assert "--retries -1 is out of range" in ran.err
+
+
 @pytest.mark.parametrize("option", ["--journal", "--audit"])
 def test_a_dry_run_finds_that_records_cannot_be_written(
     option: str, cli: Cli, file: str, runner: FakeRunner, tmp_path: Path

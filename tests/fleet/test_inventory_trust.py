@@ -15,8 +15,9 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from deltaproto.errors import UsageError
-from deltaproto.fleet.inventory_reader import build_scan_notices
+from deltaproto.errors import TableError, UsageError
+from deltaproto.fleet.inventory import InventoryTables
+from deltaproto.fleet.inventory_reader import build_scan_notices, require_finished
 from deltaproto.fleet.newest import NewestState
 from deltaproto.fleet.scan import new_scan_id
 from deltaproto.fleet.scan_history import PastScan, extent_of
@@ -340,6 +341,44 @@ def test_a_killed_scan_on_spark(cli: Cli, lake: Path, tmp_path: Path) -> None:
         assert not unfinished_scans(where)
     assert not unfinished_scans(where)
     assert cli(*CHECK, where).code == 0
+
+
+def test_a_scan_on_spark_that_is_killed_after_its_last_commit_is_finished(
+    cli: Cli, lake: Path, tmp_path: Path
+) -> None:
+    where = str(tmp_path / "inventory")
+    assert cli("scan", str(lake), "--inventory", where).code == 0
+    (scan,) = DeltaTable(f"{where}/scans").to_pyarrow_table().to_pylist()
+    scan_id = scan["scan_id"]
+    with (
+        pytest.raises(KeyboardInterrupt),
+        hold_spark_lock(where, scan_id, extent_of([f"file://{lake}"], (), ())),
+    ):
+        raise KeyboardInterrupt
+    assert [scan.scan_id for scan in unfinished_scans(where)] == [scan_id]
+    assert cli(*CHECK, where).code == 0
+
+
+def test_a_killed_scan_into_a_folder_of_another_machine(
+    cli: Cli, lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its mark is in the user's cache, as the folder is reached through Spark Connect only."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    there = str(tmp_path / "there")
+    extent = extent_of([f"file://{lake}"], (), ())
+    folder = InventoryTables(there, {}).staging_folder(here=False)
+    assert folder.startswith(str(tmp_path / "cache"))
+    past = PastScan("2", *[datetime(2026, 1, 2, tzinfo=UTC)] * 2, 1, 0, (f"file://{lake}",), (), ())
+    state = NewestState([past], lambda _: ())
+    require_finished(there, state, {})
+    with pytest.raises(KeyboardInterrupt), hold_spark_lock(folder, "3", extent):
+        raise KeyboardInterrupt
+    assert not Path(there).exists()
+    with pytest.raises(TableError, match=r"the newest scan, 3 of file://.*, is not finished"):
+        require_finished(there, state, {})
+    # A folder of this name here has its own marks.
+    Path(there).mkdir()
+    require_finished(there, state, {})
 
 
 def test_a_scan_of_a_parent_replaces_a_killed_one(cli: Cli, lake: Path, tmp_path: Path) -> None:

@@ -292,6 +292,29 @@ def test_a_running_scan_is_not_resumed(
     assert scanned(cli, *words[1:], "--resume")["tables"] == 3
 
 
+def test_a_scan_that_dies_before_its_first_job_is_resumed(
+    spark: SparkSession, cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sound_fleet(tmp_path / "lake", 9, 3)
+    where = str(tmp_path / "i")
+    words = ("scan", str(tmp_path / "lake"), "--inventory", where, "--engine", "spark")
+    assert scanned(cli, *words[1:])["tables"] == 3
+
+    def dies(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as cut:
+        cut.setattr("deltaproto.fleet.spark_scan.discover_tables", dies)
+        assert cli(*words).code == 130
+    check = ("check", where, "--client", "trino@476")
+    ran = cli(*check)
+    assert (ran.code, "--resume" in ran.out + ran.err) == (3, True)
+    assert scanned(cli, *words[1:], "--resume")["tables"] == 3
+    assert cli(*check).code == 0
+    ran = cli(*words, "--resume")
+    assert (ran.code, "no unfinished scan" in ran.err) == (2, True)
+
+
 def test_a_damaged_inventory(spark: SparkSession, cli: Cli, tmp_path: Path) -> None:
     lake, whole = tmp_path / "lake", tmp_path / "whole"
     sound_fleet(lake, 5, 6)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -62,6 +63,16 @@ def test_a_schema_that_cannot_be_used_is_none() -> None:
         found = Metadata(None, schema_string=text)
         assert found.schema is None
         assert found.traits is None
+    nested = {"type": "struct", "fields": [3]}
+    for damaged in (None, 3, "id", ["id"]):
+        for kind in (
+            {"type": "struct", "fields": [damaged]},
+            {"type": "array", "elementType": nested},
+        ):
+            columns = [damaged] if "fields" in kind else [{**column("s"), "type": kind}]
+            text = json.dumps({"type": "struct", "fields": columns})
+            found = Metadata(None, schema_string=text)
+            assert (found.schema, found.traits) == (None, None), text
     plain = Metadata.stored(metadata()["metaData"])
     assert plain.schema == {"type": "struct", "fields": [column("id")]}
     assert plain.traits == {}

@@ -69,6 +69,13 @@ def edited(world: World) -> Words:
     return (file,)
 
 
+@situation("The plan file has a member of the wrong type", "apply")
+def wrong_type(world: World) -> Words:
+    file = world.plan()
+    changed(file, sealed=True, steps=None)
+    return (file,)
+
+
 @situation("A statement of the plan is not the one that its step describes", "apply")
 def forged(world: World) -> Words:
     file = world.plan()

@@ -157,3 +157,8 @@ def closed(world: World) -> list[Words]:
     os.close(reading)
     table = world.table("table", protocol(3, 7, ["newThing"], ["newThing"]))
     return [(*CHECK, table, "--output", f"/dev/fd/{writing}")]
+
+
+@situation("A property has a value that Delta does not accept", "check")
+def not_accepted(world: World) -> Words:
+    return (world.table("table", **{"delta.enableDeletionVectors": "yes"}),)

@@ -173,3 +173,23 @@ def managed_saved(world: World) -> Words:
 @situation("The file is not a saved inspection", *READING)
 def no_saved(world: World) -> Words:
     return (world.file("other.json", json.dumps({"command": "scan", "schema_version": "1.0"})),)
+
+
+@situation("The log is an empty folder", *READING, "scan")
+def empty_log(world: World) -> Words:
+    (world.folder / "table" / "_delta_log").mkdir(parents=True)
+    return (str(world.folder / "table"),)
+
+
+@situation("`_delta_log` is a file", *READING, "scan")
+def log_file(world: World) -> Words:
+    (world.folder / "table").mkdir()
+    (world.folder / "table" / "_delta_log").touch()
+    return (str(world.folder / "table"),)
+
+
+@situation("A saved inspection has a member of the wrong type", *READING)
+def wrong_type(world: World) -> Words:
+    file = Path(world.saved(world.table()))
+    file.write_text(file.read_text().replace('"version": 0,', '"version": "0",'))
+    return (str(file),)

@@ -77,6 +77,13 @@ def retyped(world: World) -> Words:
     return (where,)
 
 
+@situation("The inventory has a value that no scan writes", *ALL)
+def impossible(world: World) -> Words:
+    where = world.inventory(str(world.lake()))
+    DeltaTable(f"{where}/tables").update({"min_reader_version": "-1"})
+    return (where,)
+
+
 @situation("The newest scan was stopped", *ALL)
 def stopped(world: World) -> Words:
     where = world.inventory(str(world.lake()))

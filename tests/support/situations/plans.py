@@ -121,3 +121,8 @@ def no_history(world: World) -> Words:
     log = world.log()
     log.checkpoint(3, protocol(1, 2), metadata())
     return (log.table,)
+
+
+@situation("The goal sets a property to several values", PLANS)
+def twice(world: World) -> list[Words]:
+    return [("plan-upgrade", world.table(), "--set", "a=b", "--set", "a=c")]

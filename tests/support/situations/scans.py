@@ -178,3 +178,8 @@ def gone(world: World) -> Words:
     where = world.inventory(str(world.lake()))
     shutil.rmtree(world.folder / "lake" / "a" / "one")
     return (str(world.folder / "lake"), "--inventory", where)
+
+
+@situation("The folder for the inventory is a Delta table", "scan")
+def in_a_table(world: World) -> Words:
+    return (str(world.lake()), "--inventory", world.table())
