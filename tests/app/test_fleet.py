@@ -188,3 +188,17 @@ def test_a_check_of_several_tables_has_tables_of_results(lake: Path) -> None:
     assert [row["outcome"] for row in checks.verdicts] == ["wrong", "refused"]
     assert {row["rule"] for row in checks.findings} == {"DP201", "DP202"}
     assert [row["code"] for row in checks.errors] == ["not-found"]
+
+
+@pytest.mark.spark
+def test_spark_gives_the_same_results(spark: Any, inventory: Inventory) -> None:
+    with_spark = Inventory(inventory.location, engine="spark")
+    assert list(with_spark.tables("min_reader_version = 3")) == list(
+        inventory.tables("min_reader_version = 3")
+    )
+    assert len(with_spark.features()) == len(inventory.features())
+    clients = ["trino@400"]
+    assert list(with_spark.check(clients=clients).verdicts) == list(
+        inventory.check(clients=clients).verdicts
+    )
+    assert with_spark.drift().ok
