@@ -119,6 +119,8 @@ class CheckResults(list[CheckResult], Result):
         )
 
     def _failure(self) -> DeltaprotoError | None:
+        if all(each.of_policy for each in self):
+            return ResultError(self, ExitCode.UNREADABLE, "no table was checked", "pass tables")
         failures = [error for each in self if (error := each._failure()) is not None]
         if len(failures) < 2:
             return failures[0] if failures else None
