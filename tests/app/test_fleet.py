@@ -219,6 +219,7 @@ def test_a_check_of_several_tables_has_tables_of_results(lake: Path) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 def test_spark_gives_the_same_results(spark: Any, inventory: Inventory) -> None:
     with_spark = Inventory(inventory.location, engine="spark")
     assert list(with_spark.tables("min_reader_version = 3")) == list(
