@@ -17,10 +17,11 @@ Progress and warnings go to the logger `deltaproto`.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
-
 __version__ = "0.1.0"
+
+# Every start imports this file, and `typing` would take longer than all of it. Type checkers know
+# the constant by its name.
+TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from deltaproto.app.checking import CheckResult, CheckResults, Verdict, check
@@ -90,11 +91,13 @@ else:
     }
     _MODULES = {name: module for module, names in _HOMES.items() for name in names}
 
-    def __getattr__(name: str) -> Any:
-        # Imported on first use, so that commands start without it. Type checkers see the imports
-        # above, and so report a name that does not exist.
+    def __getattr__(name: str) -> object:
+        # Imported on first use. Type checkers see the imports above, and so report a name that does
+        # not exist.
         if name not in _MODULES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        import importlib
+
         home = importlib.import_module(f"deltaproto.{_MODULES[name]}")
         value = getattr(home, "Verdict" if name == "Outcome" else name)
         globals()[name] = value

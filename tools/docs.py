@@ -28,9 +28,9 @@ from pathlib import Path
 from typing import Any
 
 from deltaproto.cli.demo_tables import RECIPES
-from deltaproto.cli.main import COMMANDS, main
+from deltaproto.cli.main import main
 from deltaproto.render.schemas import load_schema
-from tools import python_api
+from tools import command_pages, python_api
 from tools.man import manual
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -72,7 +72,9 @@ def made() -> Iterator[tuple[Path, str]]:
     """Every file that is made, and what belongs in it."""
     for path in sorted(each for name in _GUIDES for each in (DOCS / name).glob("*.md")):
         yield path, guide(path.read_text(encoding="utf-8"))
-    yield DOCS / "reference" / "commands.md", commands()
+    yield DOCS / "reference" / "commands.md", command_pages.index()
+    for name, text in command_pages.pages():
+        yield DOCS / "reference" / "commands" / f"{name}.md", text
     yield DOCS / "man" / "deltaproto.1", manual()
     yield DOCS / "reference" / "python.md", python_api.page()
     yield DOCS / "reference" / "rules.md", rules()
@@ -156,14 +158,6 @@ def _settled(text: str, folder: Path) -> str:
     return text
 
 
-def commands() -> str:
-    """The help of every command."""
-    parts = ["# Commands", "What `--help` says."]
-    for name in COMMANDS:
-        parts += [f"## deltaproto {name}", f"```text\n{printed([name, '--help'])}\n```"]
-    return "\n\n".join(parts) + "\n"
-
-
 def rules() -> str:
     """The page of every rule."""
     index = printed(["explain", "--format", "markdown"])
@@ -205,6 +199,7 @@ def run(check: bool) -> int:
         stale += 1
         print(f"{path.relative_to(DOCS)} {'is not current' if check else 'written'}")
         if not check:
+            path.parent.mkdir(exist_ok=True)
             path.write_text(text, encoding="utf-8")
     return 1 if check and stale else 0
 

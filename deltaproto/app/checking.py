@@ -119,6 +119,8 @@ class CheckResults(list[CheckResult], Result):
         )
 
     def _failure(self) -> DeltaprotoError | None:
+        if all(each.of_policy for each in self):
+            return ResultError(self, ExitCode.UNREADABLE, "no table was checked", "pass tables")
         failures = [error for each in self if (error := each._failure()) is not None]
         if len(failures) < 2:
             return failures[0] if failures else None
@@ -128,19 +130,20 @@ class CheckResults(list[CheckResult], Result):
         return ResultError(self, code, message, first.hint)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON of `check` for all tables."""
+        """Return the JSON of `check` for all tables, without its envelope."""
         import io
         import json
 
         from deltaproto.render.check_json import CheckDocument
+        from deltaproto.render.interface import envelope
 
         file = io.StringIO()
         document = CheckDocument(file)
         for checked in self:
             document.add(checked)
         document.close(())
-        found: dict[str, Any] = json.loads(file.getvalue())
-        return found
+        around = envelope("check", {}).keys()
+        return {k: v for k, v in json.loads(file.getvalue()).items() if k not in around}
 
     def _document(self) -> Document:
         from deltaproto.render.check_counts import Counts

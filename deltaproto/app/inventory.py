@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +23,9 @@ from deltaproto.errors import (
 )
 from deltaproto.fleet.drift.diff import Difference
 from deltaproto.fleet.inventory_reader import (
+    build_scan_notices,
     check_scan,
+    find_uncompared_scans,
     open_inventory_reader,
     require_finished,
     select_newest_state,
@@ -40,6 +43,7 @@ if TYPE_CHECKING:
     from deltaproto.render.document import Document
     from deltaproto.render.drift import DriftCounts
 
+_LOG = logging.getLogger("deltaproto.inventory")
 _MOST_TABLES = 50_000
 
 
@@ -51,6 +55,8 @@ class Drift(Result):
     """the earlier and the later scan, as records"""
     changes: tuple[Difference, ...]
     """the changes, by location"""
+    not_compared: tuple[str, ...] = ()
+    """scans of other roots, and stopped ones, that the comparison does not include"""
 
     @property
     def since(self) -> PastScan:
@@ -64,10 +70,10 @@ class Drift(Result):
 
     @property
     def complete(self) -> bool:
-        """True if both scans completely read the same roots."""
+        """True if both scans completely read the same roots, and no other scan is newer."""
         from deltaproto.render.drift import whole
 
-        return whole(self.pair)
+        return whole(self.pair) and not self.not_compared
 
     def rows(self) -> Rows:
         """Return one row for each change."""
@@ -95,7 +101,10 @@ class Drift(Result):
         from deltaproto.render.drift import missing
 
         if not self.complete:
-            return ResultError(self, ExitCode.UNREADABLE, "; ".join(missing(self.pair)))
+            reasons = (*missing(self.pair), *self.not_compared)
+            return ResultError(
+                self, ExitCode.UNREADABLE, "; ".join(reasons), "see `since`, `until`"
+            )
         severities = {each.severity for each in self.changes}
         if exit_code_for(severities, FailOn.ERROR) is ExitCode.OK:
             return None
@@ -217,8 +226,13 @@ class Inventory:
                     require_finished(self.location, state, self._storage)
                 except TableError as error:
                     yield unreadable_table(self.location, error)
+            found = 0
             for each in state.contributing:
-                yield from check_scan(self.location, self._reader, each, state, checker)
+                for checked in check_scan(self.location, self._reader, each, state, checker):
+                    found += 1
+                    yield checked
+            if not found:
+                yield unreadable_table(self.location, no_tables_error(self.location))
 
         return collect_checks(checker, checks())
 
@@ -245,9 +259,13 @@ class Inventory:
         later = find_scan(scans, until) if until else newest_scan(scans)
         pair = select_pair(scans, since, until) or ScanPair(later, later)
         for each in pair:
+            if not (each.tables or each.errors):
+                raise no_tables_error(f"scan {each.scan_id}")
             self._reader.require_whole(each)
+        left = find_uncompared_scans(self._reader, self.location, self._storage)
         detective = CommitAttributor(self._storage) if commits else None
-        return Drift(pair, tuple(self._reader.drift(pair, detective)))
+        changes = tuple(self._reader.drift(pair, detective))
+        return Drift(pair, changes, () if until else tuple(left))
 
     def report(
         self,
@@ -297,7 +315,10 @@ class Inventory:
         return self._reader.forget(days)
 
     def _state(self, scan: str | None) -> NewestState:
-        return select_newest_state(self._reader, scan)
+        state = select_newest_state(self._reader, scan)
+        for notice in build_scan_notices(self.location, state, datetime.now(UTC)).texts:
+            _LOG.warning("%s", notice)
+        return state
 
     def _rows(self, table: _Tables, where: str | None, scan: str | None) -> Rows:
         import pyarrow as pa

@@ -358,7 +358,7 @@ COMMAND = Command(
         ),
         Option(
             ("--write-baseline",),
-            "Save the findings to this file, for --baseline, and exit 0 in spite of them.",
+            "Write the findings to this file, for --baseline, and exit 0 in spite of them.",
             str,
             metavar="FILE",
             panel=Panel.OUTPUT,

@@ -10,14 +10,11 @@ from deltaproto.cli import options
 from deltaproto.cli.declare import Argument, Command, Option, Panel
 from deltaproto.cli.inventories import ENGINE, MAX_AGE, open_inventory, parse_max_age
 from deltaproto.cli.progress import show_waiting, warn
-from deltaproto.errors import ExitCode, TableError, no_tables_error
+from deltaproto.errors import ExitCode, no_tables_error
 from deltaproto.fleet.drift.attribution import CommitAttributor
 from deltaproto.fleet.inventory_reader import (
-    InventoryReader,
-    describe_scan,
+    find_uncompared_scans,
     old_scan_warnings,
-    require_finished,
-    select_newest_state,
 )
 from deltaproto.fleet.scan_history import (
     PastScan,
@@ -52,7 +49,7 @@ def run(values: Mapping[str, Any]) -> int:
         left = (
             []
             if values["until"]
-            else _find_uncompared_scans(inventory, values["inventory"], storage)
+            else find_uncompared_scans(inventory, values["inventory"], storage)
         )
         NOTICES.extend((*old, *left))
         changes = inventory.drift(
@@ -87,22 +84,6 @@ def _compare_with_itself(past: list[PastScan], until: str | None) -> ScanPair:
         f"{other}"
     )
     return ScanPair(first, first)
-
-
-def _find_uncompared_scans(
-    asked: InventoryReader, name: str, storage: Mapping[str, str]
-) -> list[str]:
-    """Describe newer or other scans that this comparison does not include."""
-    state = select_newest_state(asked, None)
-    notices = [
-        f"{name}: not compared: {describe_scan(scan)}; choose it with --until {scan.scan_id}"
-        for scan in state.contributing[1:]
-    ]
-    try:
-        require_finished(name, state, storage)
-    except TableError as error:
-        notices.append(error.message)
-    return notices
 
 
 COMMAND = Command(

@@ -13,7 +13,14 @@ from deltaproto.cli.declare import Command, environment_name
 from deltaproto.errors import UsageError
 
 COMMAND_LINE_ONLY = frozenset(
-    {"--yes", "--allow-irreversible", "--outside-window", "--allow-empty"}
+    {
+        "--yes",
+        "--allow-irreversible",
+        "--outside-window",
+        "--allow-empty",
+        "--write-baseline",
+        "--list-tables",
+    }
 )
 """options that lower safety, which must be passed explicitly in each run"""
 

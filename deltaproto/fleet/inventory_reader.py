@@ -296,3 +296,17 @@ def describe_scan(scan: PastScan, now: datetime | None = None) -> str:
     if now is not None:
         ended += f" ({age.format_age(now - scan.ended_at)})"
     return f"scan {scan.scan_id}, ended {ended}, of {', '.join(scan.roots)}"
+
+
+def find_uncompared_scans(asked: ScanLister, name: str, storage: Mapping[str, str]) -> list[str]:
+    """Describe newer or other scans that a comparison with the newest scan does not include."""
+    state = select_newest_state(asked, None)
+    notices = [
+        f"{name}: not compared: {describe_scan(scan)}; choose it with --until {scan.scan_id}"
+        for scan in state.contributing[1:]
+    ]
+    try:
+        require_finished(name, state, storage)
+    except TableError as error:
+        notices.append(error.message)
+    return notices

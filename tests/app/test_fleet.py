@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import deltaproto
-from deltaproto import Inventory, ResultError, UsageError, scan
+from deltaproto import Inventory, ResultError, TableError, UsageError, scan
 from deltaproto.cli.demo_tables import DEMO_TABLES, RECIPES
 from tests.conftest import Ran
 from tests.support.logs import Log, commit_info, metadata, protocol
@@ -167,6 +167,34 @@ class TestInventory:
             drift.raise_for_status()
         assert int(failed.value.exit_code) == 1
 
+    def test_drift_of_a_part_of_the_scans_is_incomplete(
+        self, cli: Cli, lake: Path, inventory: Inventory
+    ) -> None:
+        scan(lake / "orders", inventory=inventory.location)
+        drift = inventory.drift()
+        assert cli("drift", inventory.location).code == 3
+        assert (drift.ok, drift.complete, len(drift.not_compared)) == (False, False, 1)
+        only = inventory.drift(until=drift.until.scan_id)
+        assert (only.ok, only.not_compared) == (True, ())
+
+    def test_scans_of_several_roots_and_their_age_are_logged(
+        self, lake: Path, inventory: Inventory, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        scan(lake / "orders", inventory=inventory.location)
+        inventory.tables()
+        assert "tables outside the roots of the newest scan come from" in caplog.text
+
+    def test_an_empty_inventory_is_not_compliant(self, tmp_path: Path) -> None:
+        (tmp_path / "lake").mkdir()
+        empty = scan(tmp_path / "lake", inventory=tmp_path / "inventory", allow_empty=True)
+        assert empty.inventory is not None
+        checked = empty.inventory.check(clients=["trino@400"])
+        assert (checked.ok, [row["code"] for row in checked.errors]) == (False, ["no-tables"])
+        with pytest.raises(TableError, match="no tables found"):
+            empty.inventory.drift()
+        with pytest.raises(TableError, match="no tables found"):
+            empty.inventory.report()
+
     def test_report(self, inventory: Inventory, tmp_path: Path) -> None:
         text = inventory.report(tmp_path / "report.html")
         assert (tmp_path / "report.html").read_text() == text
@@ -188,3 +216,18 @@ def test_a_check_of_several_tables_has_tables_of_results(lake: Path) -> None:
     assert [row["outcome"] for row in checks.verdicts] == ["wrong", "refused"]
     assert {row["rule"] for row in checks.findings} == {"DP201", "DP202"}
     assert [row["code"] for row in checks.errors] == ["not-found"]
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_spark_gives_the_same_results(spark: Any, inventory: Inventory) -> None:
+    with_spark = Inventory(inventory.location, engine="spark")
+    assert list(with_spark.tables("min_reader_version = 3")) == list(
+        inventory.tables("min_reader_version = 3")
+    )
+    assert len(with_spark.features()) == len(inventory.features())
+    clients = ["trino@400"]
+    assert list(with_spark.check(clients=clients).verdicts) == list(
+        inventory.check(clients=clients).verdicts
+    )
+    assert with_spark.drift().ok

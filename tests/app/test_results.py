@@ -87,6 +87,13 @@ def test_the_worst_table_decides_the_exit_code_of_many(results: dict[str, Result
     assert int(bad.value.exit_code) == 3
 
 
+def test_no_table_is_not_a_pass() -> None:
+    checks = deltaproto.check([], clients=["trino@400"])
+    assert not checks.ok
+    with pytest.raises(ResultError, match="no table was checked"):
+        checks.raise_for_status()
+
+
 def test_an_incomplete_result_is_never_ok(log: Log) -> None:
     features = ["catalogManaged", "inCommitTimestamp", "vacuumProtocolCheck"]
     stored = protocol(3, 7, ["catalogManaged", "vacuumProtocolCheck"], features)

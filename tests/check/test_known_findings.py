@@ -318,6 +318,14 @@ class TestWriteBaseline:
         assert cli("check", *names, *CLIENT, *both).code == 0
         assert cli("check", *names, *CLIENT, "--baseline", file, "--fail-on", "warning").code == 0
 
+    def test_no_variable_adopts_findings(
+        self, cli: Cli, names: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("DELTAPROTO_WRITE_BASELINE", str(tmp_path / "debt.json"))
+        ran = cli("check", *names, *CLIENT)
+        assert (ran.code, "because it lowers safety" in ran.err) == (2, True)
+        assert not (tmp_path / "debt.json").exists()
+
     def test_what_makes_no_sense(self, cli: Cli, names: list[str], tmp_path: Path) -> None:
         file = tmp_path / "debt.json"
         ran = cli("check", *names, "--write-baseline", str(file))
