@@ -64,6 +64,7 @@ from deltaproto.tables.engine_errors import contain_table_errors
 
 _EVERY_VERSION = "all"
 """value of --client that selects every client"""
+_GROUPED_FORMATS = (CheckFormat.TEXT, CheckFormat.MARKDOWN)
 _SURVEY_FORMATS = (CheckFormat.TEXT, CheckFormat.JSON, CheckFormat.JSONL, CheckFormat.MARKDOWN)
 
 
@@ -96,7 +97,13 @@ def run(values: Mapping[str, Any]) -> int:
         every_version=bool(survey and values["client"]),
         show_suppressed=values["show_suppressed"],
         summary=not values["quiet"],
+        details=values["details"],
+        failing=values["failing"],
+        limit=options.require_limit(values["limit"]),
     )
+    if (style.failing or style.details) and style.format not in _GROUPED_FORMATS:
+        named = "--failing" if style.failing else "--details"
+        raise UsageError(f"{named} is for --format text and markdown", f"leave out {named}")
     codes = {ExitCode.OK}
     names = list(read_table_names(values["tables"], allow_empty=values["allow_empty"]))
     read = (*names, *values["policy"], *values["client_file"])
@@ -369,6 +376,9 @@ COMMAND = Command(
         Option(
             ("--show-suppressed",), "Also show waived findings.", bool, False, panel=Panel.OUTPUT
         ),
+        Option(("--failing",), "Show only tables that fail.", bool, False, panel=Panel.OUTPUT),
+        options.DETAILS,
+        options.LIMIT,
         options.ALLOW_EMPTY,
         options.CLIENT_FILE,
         READER,

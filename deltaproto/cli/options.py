@@ -71,12 +71,32 @@ CLIENT_FILE = Option(
 ALLOW_EMPTY = Option(
     ("--allow-empty",), "Accept a source without tables or plans.", bool, False, panel=Panel.SAFETY
 )
+DETAILS = Option(("--details",), "Show every table by itself.", bool, False, panel=Panel.OUTPUT)
+LIMIT = Option(
+    ("--limit",),
+    "Show at most N groups of tables, and N findings; 0 shows all.",
+    int,
+    20,
+    metavar="N",
+    panel=Panel.OUTPUT,
+)
 NO_COLOR = Option(("--no-color",), "Do not color text.", bool, False, panel=Panel.OUTPUT)
 NO_PROGRESS = Option(("--no-progress",), "Do not show progress.", bool, False, panel=Panel.OUTPUT)
 QUIET = Option(("--quiet", "-q"), "Print only results and errors.", bool, False, panel=Panel.OUTPUT)
 DEBUG = Option(("--debug",), "Show Spark's output and tracebacks.", bool, False, panel=Panel.OUTPUT)
 READING = (STORAGE_OPTION, SPARK_REMOTE, SPARK_CONF, NO_COLOR, NO_PROGRESS, QUIET, DEBUG)
 """the last options of every command that reads tables"""
+
+
+def require_limit(limit: int) -> int:
+    """Return the value of --limit.
+
+    Raises:
+        UsageError: if it is negative.
+    """
+    if limit < 0:
+        raise UsageError(f"--limit {limit} is negative", "use 0 to see everything")
+    return limit
 
 
 def parse_pairs(values: Sequence[str], flag: str, *, once: bool = False) -> dict[str, str]:

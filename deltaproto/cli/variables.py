@@ -32,6 +32,7 @@ COMMAND_VARIABLES: Mapping[str, Mapping[str, str]] = {
         "plan-upgrade": "DELTAPROTO_UPGRADE_PROTOCOL",
         "plan-downgrade": "DELTAPROTO_DOWNGRADE_PROTOCOL",
     },
+    "--limit": {"history": "DELTAPROTO_HISTORY_LIMIT", "check": "DELTAPROTO_CHECK_LIMIT"},
     "--engine": {
         "scan": _INVENTORY_ENGINE,
         "drift": _INVENTORY_ENGINE,

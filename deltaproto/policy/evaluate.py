@@ -35,6 +35,7 @@ from deltaproto.policy.rules import client_refused, client_unknown, client_wrong
 from deltaproto.policy.rules.gone_since_baseline import finding as gone_since_baseline
 from deltaproto.policy.rules.not_in_baseline import finding as not_in_baseline
 from deltaproto.policy.usage import PolicyUse
+from deltaproto.protocol.protocol import Protocol
 
 _CACHE_SIZE = 4096
 CLIENT_RULES = {
@@ -72,6 +73,8 @@ class TableCheck(NamedTuple):
     """True for findings about the policy itself; `table` is then the policy file"""
     usability: tuple[Usability, ...] = ()
     """the access of each client by version, if requested"""
+    protocol: Protocol | None = None
+    """None if the table could not be read"""
     fixed: int = 0
     """number of findings in the saved check that this table no longer has"""
 
@@ -206,6 +209,7 @@ class Checker:
             self._unasked(settings, matched.entries),
             found_for.decisions,
             off,
+            protocol=facts.protocol,
         )
 
     def with_finding(self, checked: TableCheck, finding: Finding) -> TableCheck:

@@ -1,17 +1,22 @@
-"""`check`'s output in each format, table by table."""
+"""`check`'s output in each format."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
+from itertools import chain, islice
 from typing import IO, TYPE_CHECKING, NamedTuple, assert_never
 
+from deltaproto.errors import ExitCode
 from deltaproto.policy.evaluate import TableCheck
-from deltaproto.policy.finding import FailOn
+from deltaproto.policy.finding import FailOn, exit_code
+from deltaproto.render.check_groups import DEFAULT_LIMIT, GROUPED_FROM
 
 if TYPE_CHECKING:
     from deltaproto.render.check_counts import Counts
+    from deltaproto.render.check_section import CheckSections
+    from deltaproto.render.document.render import BlockWriter
     from deltaproto.render.findings import Report
 
 
@@ -40,6 +45,12 @@ class Style(NamedTuple):
     """whether the results are compared with a saved check (the baseline)"""
     every_version: bool = False
     """for undeclared clients: show every version, not only the newest"""
+    details: bool = False
+    """a section for each table, however many they are"""
+    failing: bool = False
+    """only tables that fail, or could not be read"""
+    limit: int = DEFAULT_LIMIT
+    """number of groups and findings shown; 0: all"""
 
 
 def write_check(
@@ -106,7 +117,7 @@ def write_check(
 def _write_sections(
     tables: Iterable[TableCheck], file: IO[str], style: Style, notes: Iterable[str], counts: Counts
 ) -> None:
-    """Write a section for each table, then the notes, and the summary last."""
+    """Write few tables as sections and many as groups, then the notes, and the summary last."""
     from deltaproto.render.check_section import CheckSections
     from deltaproto.render.document.blocks import Bullets, Callout, Paragraph, Strong, Tone
     from deltaproto.render.document.render import UNFOLDED, BlockWriter
@@ -116,9 +127,13 @@ def _write_sections(
     sections = CheckSections(
         show_suppressed=style.show_suppressed, every_version=style.every_version
     )
-    for checked in tables:
-        counts.add(checked)
-        writer.write(sections.section(checked))
+    shown = _shown(tables, style, counts)
+    first = [] if style.details else list(islice(shown, GROUPED_FROM))
+    if style.details or len(first) < GROUPED_FROM or any(each.usability for each in first):
+        for checked in chain(first, shown):
+            writer.write(sections.section(checked))
+    else:
+        _write_groups(chain(first, shown), writer, sections, style)
     for notice in NOTICES:
         writer.write(Callout(Tone.WARNING, (notice,)))
     told = list(notes) if style.summary else []
@@ -126,6 +141,37 @@ def _write_sections(
         writer.write(Bullets([(note,) for note in told]))
     if style.summary:
         writer.write(Paragraph((Strong(counts.line()),)))
+
+
+def _write_groups(
+    tables: Iterable[TableCheck], writer: BlockWriter, sections: CheckSections, style: Style
+) -> None:
+    """Write tables in groups, and findings about the policy in their own section."""
+    from deltaproto.render.check_groups import CheckGroups
+
+    groups = CheckGroups(show_suppressed=style.show_suppressed, limit=style.limit)
+    of_policy = []
+    for checked in tables:
+        if checked.of_policy:
+            of_policy.append(checked)
+        else:
+            groups.add(checked)
+    for section in groups.sections():
+        writer.write(section)
+    for checked in of_policy:
+        writer.write(sections.section(checked))
+
+
+def _shown(tables: Iterable[TableCheck], style: Style, counts: Counts) -> Iterator[TableCheck]:
+    for checked in tables:
+        counts.add(checked)
+        if not style.failing or fails(checked, style.fail_on):
+            yield checked
+
+
+def fails(checked: TableCheck, fail_on: FailOn) -> bool:
+    """Return True if the table could not be read completely, or has findings that fail."""
+    return not checked.complete or exit_code(checked.findings, fail_on) is not ExitCode.OK
 
 
 def _reports(tables: Iterable[TableCheck], counts: Counts) -> Iterator[Report]:

@@ -46,14 +46,18 @@ class Problem(NamedTuple):
     hint: str
 
 
-def problem(report: Report) -> Problem | None:
-    """Return the reason why a report is missing or incomplete; None if it is complete."""
-    return _problem(report.error, complete=report.complete)
+def problem(error: TableError | None, *, complete: bool) -> Problem | None:
+    """Return why a result is missing or incomplete; None if it is complete."""
+    if error is not None:
+        return Problem(str(error.code), error.message, error.hint)
+    if not complete:
+        return Problem("incomplete", "the result may be incomplete", "see the table's findings")
+    return None
 
 
 def problem_block(error: TableError | None, *, complete: bool) -> FindingList | None:
     """Return a block with the reason for a missing or incomplete result, or None."""
-    found = _problem(error, complete=complete)
+    found = problem(error, complete=complete)
     if found is None:
         return None
     severity = Severity.WARNING if error is None else Severity.ERROR
@@ -91,14 +95,6 @@ def finding_block(findings: Iterable[Finding]) -> FindingList:
 def _count_more(count: int) -> FindingLine:
     text = f"and {count:,} more findings of this table; --format json has all of them"
     return FindingLine(Tone.NOTE, "note", "", text, "")
-
-
-def _problem(error: TableError | None, *, complete: bool) -> Problem | None:
-    if error is not None:
-        return Problem(str(error.code), error.message, error.hint)
-    if not complete:
-        return Problem("incomplete", "the result may be incomplete", "see the table's findings")
-    return None
 
 
 def advice(said: Finding | Problem) -> str:

@@ -27,7 +27,7 @@ def write_github(
             title = f"{finding.rule} {report.table}"
             name = "notice" if finding.known else _COMMANDS[finding.severity]
             file.write(_command(name, title, advice(finding)))
-        if (found := problem(report)) is not None:
+        if (found := problem(report.error, complete=report.complete)) is not None:
             file.write(_command("error", f"{found.code} {report.table}", advice(found)))
     if said := hidden():
         file.write(_command("notice", "findings not shown", said))

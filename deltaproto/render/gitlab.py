@@ -40,7 +40,7 @@ def _entries(reports: Iterable[Report], hidden: Callable[[], str]) -> Iterator[d
             severity = "info" if finding.known else _SEVERITIES[finding.severity]
             identity = fingerprint(report, finding)
             yield _entry(finding.rule, advice(finding), severity, report.table, identity)
-        if (found := problem(report)) is not None:
+        if (found := problem(report.error, complete=report.complete)) is not None:
             yield _entry(found.code, advice(found), _FAILED, report.table)
     if said := hidden():
         yield _entry("findings-not-shown", said, "info", "deltaproto")

@@ -85,7 +85,7 @@ class _Suite:
         for each in self._report.suppressed:
             case = self._finding_case(each.finding)
             _child(case, "skipped", advice(each.finding), message=each.reason)
-        if (found := problem(self._report)) is not None:
+        if (found := problem(self._report.error, complete=self._report.complete)) is not None:
             case = self._case("deltaproto", "answer")
             _child(case, "error", advice(found), type=found.code, message=found.message)
         if not self._cases:

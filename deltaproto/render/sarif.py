@@ -63,7 +63,7 @@ def write_sarif(
                 result["baselineState"] = "unchanged" if known else "new"
             file.write(separator + _line(result))
             separator = ",\n"
-        if (found := problem(report)) is not None:
+        if (found := problem(report.error, complete=report.complete)) is not None:
             notifications.append(_notification(report, found))
     invocation = {
         "executionSuccessful": not notifications,

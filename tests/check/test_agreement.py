@@ -124,6 +124,7 @@ def test_each_pair_alone_and_all_together(
         )
         found = ", ".join(f"{severities[word]} {word}" for word in ("error", "warning", "info"))
         line = f"{len(given_)} tables; verdicts: {judged}; findings: {found}"
+        words.append("--details")
         as_text, as_markdown = shown(folder, "text", words), shown(folder, "markdown", words)
         assert as_text[0] == as_markdown[0] == code
         assert as_text[1].endswith(f"\n{line}\n")

@@ -310,7 +310,7 @@ def _checked(tables: Iterable[str]) -> list[CheckedTable]:
 
 def rendered(format_: CheckFormat, tables: Iterable[str] = HOSTILE) -> str:
     file = io.StringIO()
-    write_check(_checked(tables), file, Style(format_), ["a note"])
+    write_check(_checked(tables), file, Style(format_, details=True), ["a note"])
     return file.getvalue()
 
 

@@ -495,7 +495,7 @@ class TestWaivers:
             ({"rule": "DP202", "table": "t"}, {OLD_TRINO}),
             ({"rule": "DP202", "table": "**/t"}, {OLD_TRINO}),
             ({"rule": "DP202", "table": "other"}, set()),
-            ({"rule": "DP202", "expires": str(TODAY)}, {OLD_TRINO}),
+            ({"rule": "DP202", "expires": str(TOMORROW)}, {OLD_TRINO}),
         ],
         ids=lambda value: str(sorted(value) if isinstance(value, set) else value),
     )

@@ -196,7 +196,7 @@ class LineWriter:
             number_of = f"{_label(table.headings[0])} " if row[0].isdecimal() else ""
             self.fold((number_of + "  ".join(filter(None, row[:lead])),), indent, codes[0])
             others = zip(table.headings[lead:], row[lead:], strict=True)
-            facts = [(name, (text,)) for name, text in others if name and text]
+            facts = [(name, (text,)) for name, text in others if text]
             self.facts(facts, indent + INDENT)
 
 

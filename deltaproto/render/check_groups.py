@@ -1,0 +1,235 @@
+"""A check of many tables, grouped: tables with the same protocol, verdicts and findings."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from deltaproto.clients.verdict import Verdict
+from deltaproto.policy.declared_verdict import DeclaredVerdict
+from deltaproto.policy.evaluate import TableCheck
+from deltaproto.policy.finding import Finding, Severity
+from deltaproto.render.document.blocks import (
+    Block,
+    FindingLine,
+    FindingList,
+    Line,
+    Paragraph,
+    Section,
+    TableBlock,
+    Tone,
+)
+from deltaproto.render.findings import SEVERITY_TONES, Problem, problem
+
+GROUPED_FROM = 6
+"""number of tables from which a check is shown in groups"""
+DEFAULT_LIMIT = 20
+"""groups, and findings, that are shown"""
+_NAMES = 3
+"""tables of a group that are named"""
+_CLIENTS = 4
+"""clients of a group that are named"""
+_MOST_MESSAGES = 5_000
+"""different findings that are remembered"""
+_RANKS = {each: rank for rank, each in enumerate(Severity)}
+_UNREAD, _FINE = -1, len(_RANKS)
+
+
+class TableGroup(NamedTuple):
+    """What the tables of a group have in common."""
+
+    rank: int
+    """-1 if unreadable or incomplete, else the place of the worst new severity"""
+    protocol: str
+    clients: str
+    """the accesses that are not ok, or that all are"""
+    findings: tuple[tuple[Severity | None, str, bool], ...]
+    """severity, rule or error code, and whether the baseline has it; worst first"""
+
+
+class _Message(NamedTuple):
+    severity: Severity | None
+    rule: str
+    known: bool
+    text: str
+
+
+class NamedCount:
+    """A number of tables, of which the first are named."""
+
+    def __init__(self, hint: str = "") -> None:
+        self.tables = 0
+        self.names: list[str] = []
+        self.hint = hint
+        """the hint for the first table; hints contain commands for one table"""
+
+    def add(self, table: str) -> None:
+        """Count one table."""
+        self.tables += 1
+        if len(self.names) < _NAMES:
+            self.names.append(table)
+
+    def shown(self, skip: int) -> str:
+        """Return the names without their first `skip` characters, and how many more there are."""
+        more = self.tables - len(self.names)
+        text = ", ".join(name[skip:] for name in self.names)
+        return f"{text} and {more:,} more" if more else text
+
+
+class CheckGroups:
+    """Groups tables as they arrive. Memory depends on the groups, not on the tables."""
+
+    def __init__(self, *, show_suppressed: bool, limit: int) -> None:
+        """`limit`: groups and findings to show; 0: all."""
+        self._show_suppressed = show_suppressed
+        self._limit = limit
+        self._groups: dict[TableGroup, NamedCount] = {}
+        self._messages: dict[_Message, NamedCount] = {}
+        self._unnamed: Counter[Severity | None] = Counter()
+        self._folder: str | None = None
+
+    def add(self, checked: TableCheck) -> None:
+        """Add one table."""
+        trouble = problem(checked.error, complete=checked.complete)
+        key = TableGroup(
+            _rank(checked, trouble),
+            "" if checked.protocol is None else str(checked.protocol),
+            _clients(checked.verdicts),
+            _rules(checked.findings, trouble),
+        )
+        self._groups.setdefault(key, NamedCount()).add(checked.table)
+        folder = checked.table[: checked.table.rfind("/") + 1]
+        self._folder = folder if self._folder is None else _shared(self._folder, folder)
+        for message, hint in self._told(checked, trouble):
+            if message in self._messages or len(self._messages) < _MOST_MESSAGES:
+                self._messages.setdefault(message, NamedCount(hint)).add(checked.table)
+            else:
+                self._unnamed[message.severity] += 1
+
+    def sections(self) -> Iterator[Section]:
+        """Yield the groups, the worst first, and each finding once."""
+        if not self._groups:
+            return
+        tables = sum(found.tables for found in self._groups.values())
+        title = f"{tables:,} tables in {len(self._groups):,} groups"
+        yield Section("groups", title, list(self._group_blocks()))
+        if blocks := list(self._finding_blocks()):
+            yield Section("findings", "Findings", blocks)
+
+    def _group_blocks(self) -> Iterator[Block]:
+        skip = len(self._folder or "")
+        groups = sorted(self._groups.items(), key=lambda each: (each[0].rank, -each[1].tables))
+        shown = groups[: self._limit or None]
+        yield _group_table(shown, skip)
+        if self._folder:
+            yield Paragraph((f"names are relative to {self._folder}",), muted=True)
+        if len(shown) < len(groups):
+            tables = sum(found.tables for _, found in groups[len(shown) :])
+            rest = f"and {tables:,} tables in {len(groups) - len(shown):,} more groups"
+            yield Paragraph((f"{rest}: --limit 0 shows all groups",))
+
+    def _told(self, checked: TableCheck, trouble: Problem | None) -> Iterator[tuple[_Message, str]]:
+        """Yield what is said of one table, with the hint."""
+        if trouble is not None:
+            severity = Severity.WARNING if checked.error is None else Severity.ERROR
+            yield _Message(severity, trouble.code, False, trouble.message), trouble.hint
+        for each in checked.findings:
+            yield _Message(each.severity, each.rule, each.known, each.message), each.hint
+        for waived in checked.suppressed if self._show_suppressed else ():
+            text = f"{waived.finding.message} ({waived.reason}, until {waived.expires})"
+            yield _Message(None, waived.finding.rule, False, text), ""
+
+    def _finding_blocks(self) -> Iterator[Block]:
+        ordered = sorted(
+            self._messages.items(),
+            key=lambda each: (each[0].known, _order(each[0].severity), -each[1].tables),
+        )
+        shown, skip = ordered[: self._limit or None], len(self._folder or "")
+        if shown:
+            yield FindingList([_finding_line(*each, skip) for each in shown])
+        left = len(ordered) - len(shown) + self._unnamed.total()
+        if left:
+            yield Paragraph((f"and {left:,} more findings: --limit 0 or --details shows them",))
+
+
+def _rank(checked: TableCheck, trouble: Problem | None) -> int:
+    if trouble is not None:
+        return _UNREAD
+    return min((_RANKS[f.severity] for f in checked.findings if not f.known), default=_FINE)
+
+
+def _rules(
+    findings: Iterable[Finding], trouble: Problem | None
+) -> tuple[tuple[Severity | None, str, bool], ...]:
+    found = {(each.severity, each.rule, each.known): None for each in findings}
+    return ((None, trouble.code, False), *found) if trouble is not None else tuple(found)
+
+
+def _clients(verdicts: Sequence[DeclaredVerdict]) -> str:
+    bad: dict[str, dict[Verdict, list[str]]] = {}
+    for each in verdicts:
+        if each.verdict.verdict is not Verdict.OK:
+            client = each.declared.label or each.verdict.named
+            accesses = bad.setdefault(client, {}).setdefault(each.verdict.verdict, [])
+            if str(each.verdict.access) not in accesses:
+                accesses.append(str(each.verdict.access))
+    if not bad:
+        return "all ok" if verdicts else ""
+    texts = [
+        f"{client}: "
+        + ", ".join(
+            f"{' and '.join(accesses)} {verdict.upper()}" for verdict, accesses in of.items()
+        )
+        for client, of in bad.items()
+    ]
+    more = len(texts) - _CLIENTS
+    return "; ".join([*texts[:_CLIENTS], *([f"{more} more clients"] if more > 0 else [])])
+
+
+def _group_table(groups: Sequence[tuple[TableGroup, NamedCount]], skip: int) -> TableBlock:
+    rows: list[list[Line]] = []
+    tones: list[Tone | None] = []
+    for group, found in groups:
+        rules = ", ".join(f"{rule} (known)" if known else rule for _, rule, known in group.findings)
+        cells = (f"{found.tables:,}", group.protocol, group.clients, rules, found.shown(skip))
+        rows.append([(cell,) if cell else () for cell in cells])
+        tones.append(_tone(group.rank))
+    headings = ("Tables", "Protocol", "Clients", "Findings", "Names")
+    return TableBlock(headings, rows, tones, below=True)
+
+
+def _tone(rank: int) -> Tone | None:
+    if rank in (_UNREAD, _RANKS[Severity.ERROR]):
+        return Tone.DANGER
+    return Tone.WARNING if rank == _RANKS[Severity.WARNING] else None
+
+
+def _finding_line(message: _Message, found: NamedCount, skip: int) -> FindingLine:
+    severity = "waived" if message.severity is None else str(message.severity)
+    first = found.names[0][skip:]
+    tables = first if found.tables == 1 else f"{found.tables:,} tables, such as {first}"
+    return FindingLine(
+        None if message.known or message.severity is None else SEVERITY_TONES[message.severity],
+        f"{severity} (known)" if message.known else severity,
+        message.rule,
+        message.text,
+        found.hint,
+        tables,
+    )
+
+
+def _order(severity: Severity | None) -> int:
+    return len(_RANKS) if severity is None else _RANKS[severity]
+
+
+def _shared(one: str, other: str) -> str:
+    """Return the folders that both begin with."""
+    if other.startswith(one):
+        return one
+    parts = []
+    for left, right in zip(one.split("/"), other.split("/"), strict=False):
+        if left != right:
+            break
+        parts.append(left)
+    return "".join(f"{part}/" for part in parts)
