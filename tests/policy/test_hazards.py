@@ -112,7 +112,7 @@ def test_a_column_id_that_is_missing_was_dropped() -> None:
 
 def test_a_schema_of_unexpected_values_shows_what_it_can() -> None:
     """Values that are not an object cannot hide the hazards of the other columns."""
-    odd = [3, {"name": "n", "type": None}, {"name": "m", "type": "long", "metadata": [1]}]
+    odd = [{"name": "n", "type": None}, {"name": "m", "type": "long", "metadata": [1]}]
     found = find_contents(mapped(*odd, column(1, ARRAY), highest=2))  # type: ignore[arg-type]
     assert found == {
         requirements.UNMAPPED_COLUMNS: ("n", "m"),

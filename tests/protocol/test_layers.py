@@ -109,7 +109,7 @@ def test_each_trait_of_a_column(
     type_: Any, metadata: dict[str, Any], trait: Trait | None, path: str
 ) -> None:
     field = {"name": "c", "type": type_, "nullable": True, "metadata": metadata}
-    schema = json.dumps({"type": "struct", "fields": [3, field]})
+    schema = json.dumps({"type": "struct", "fields": [field]})
     expected = {} if trait is None else {trait: (path,)}
     assert Metadata(None, schema_string=schema).traits == expected
 
@@ -153,8 +153,9 @@ def test_logical_names_of_mapped_columns() -> None:
     assert metadata.logical_path(["col-1", "col-2"]) == "x.y"
     assert metadata.logical_path(["z"]) == "z"
     assert metadata.logical_path(["gone", "too"]) == "gone.too"
-    odd = json.dumps({"type": "struct", "fields": [3, None, *json.loads(schema)["fields"]]})
-    assert Metadata(None, schema_string=odd).logical_path(["col-1", "col-2"]) == "x.y"
+    unusable = json.dumps({"type": "struct", "fields": [3, *json.loads(schema)["fields"]]})
+    metadata = Metadata(None, schema_string=unusable)
+    assert metadata.logical_path(["col-1", "col-2"]) == "`col-1`.`col-2`"
     assert Metadata(None).logical_path(["a", "b"]) == "a.b"
     # As Spark's DESCRIBE DETAIL writes them.
     assert Metadata(None).logical_path(["a b", "c.d", "e`f", "1"]) == "`a b`.`c.d`.`e``f`.`1`"
