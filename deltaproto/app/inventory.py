@@ -280,7 +280,7 @@ class Inventory:
         """Return a report about the fleet, and also write it to `path`.
 
         Args:
-            format: html, markdown or json.
+            format: html, markdown, json, openmetrics or csv.
             policy: the clients and rules to evaluate; None: every client of the catalog.
             most: list at most this many tables; totals cover all.
 

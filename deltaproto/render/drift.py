@@ -38,6 +38,8 @@ from deltaproto.render.interface import (
 )
 
 _SHOWN = 5
+_MOST_CULPRITS = 1000
+"""different culprits of one change that are counted"""
 _NOT_ALIKE = (
     "the two scans cover different roots: new and removed tables are unknown",
     "scan the same roots with the same --include and --exclude to see them",
@@ -55,6 +57,8 @@ class DriftCounts:
     def __init__(self) -> None:
         self.groups: Counter[_Group] = Counter()
         self.first: dict[_Group, list[Difference]] = {}
+        self.culprits: dict[_Group, Counter[str]] = {}
+        """changes by the engine and user that committed them, where the log still says so"""
         self.tables = 0
         self._last: str | None = None
 
@@ -66,9 +70,18 @@ class DriftCounts:
             first = self.first.setdefault(group, [])
             if len(first) < _SHOWN:
                 first.append(change)
+            self._blame(group, change)
             if change.location != self._last:
                 self.tables, self._last = self.tables + 1, change.location
             yield change
+
+    def _blame(self, group: _Group, change: Difference) -> None:
+        if change.culprit is not None and change.culprit.engine:
+            user = f", {change.culprit.user}" if change.culprit.user else ""
+            culprit = f"{change.culprit.engine}{user}"
+            counted = self.culprits.setdefault(group, Counter())
+            if culprit in counted or len(counted) < _MOST_CULPRITS:
+                counted[culprit] += 1
 
     def take(self, changes: Iterable[Difference]) -> None:
         """Count all changes."""
@@ -257,7 +270,10 @@ def _blocks(pair: ScanPair, counts: DriftCounts, now: datetime) -> Iterator[Bloc
         lines: list[Line] = [
             (Code(change.table), f": {_describe(change)}") for change in counts.first[group]
         ]
+        title += f": {count:,} tables" if count > 1 else ": 1 table"
         blocks: list[Block] = [Bullets(lines)]
+        if count > 1 and (culprits := counts.culprits.get(group)):
+            blocks.insert(0, Paragraph((_blamed(culprits),)))
         if count > _SHOWN:
             more = f"and {count - _SHOWN:,} more: --format jsonl lists all of them"
             blocks.append(Paragraph((more,), muted=True))
@@ -267,6 +283,13 @@ def _blocks(pair: ScanPair, counts: DriftCounts, now: datetime) -> Iterator[Bloc
 
 def _span(pair: ScanPair) -> str:
     return f"{pair.before.started_at:%Y-%m-%d %H:%M}Z to {pair.now.started_at:%Y-%m-%d %H:%M}Z"
+
+
+def _blamed(culprits: Counter[str]) -> str:
+    """Return who made most of the changes."""
+    named = [f"{culprit} ({count:,})" for culprit, count in culprits.most_common(_SHOWN)]
+    more = len(culprits) - len(named)
+    return "by " + "; ".join([*named, *([f"{more:,} others"] if more else [])])
 
 
 def _describe(change: Difference) -> str:

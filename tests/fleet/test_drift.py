@@ -20,6 +20,7 @@ from deltaproto.protocol.protocol import Protocol
 from tests.conftest import Ran
 from tests.fleet.moves import move, sound_fleet
 from tests.support.contract import documents, validate
+from tests.support.logs import Log, commit_info, metadata, protocol
 
 Cli = Callable[..., Ran]
 Entry = dict[str, Any]
@@ -265,3 +266,20 @@ def test_formats_codes_and_times(cli: Cli, tmp_path: Path) -> None:
         ]["scan_id"]
         == third
     )
+
+
+def test_who_made_most_of_a_change_is_named_first(cli: Cli, tmp_path: Path) -> None:
+    vectors = ["deletionVectors"]
+    engines = [("Databricks-Runtime/16.4", "nightly")] * 5 + [("Apache-Spark/4.2.0", None)] * 2
+    logs = [Log(tmp_path / "lake" / f"t{number}") for number in range(len(engines) + 1)]
+    for log in logs:
+        log.commit(0, commit_info(), protocol(1, 2), metadata())
+    scan(cli, tmp_path / "lake", tmp_path / "i")
+    for log, (engine, user) in zip(logs, engines, strict=False):
+        by = {"engineInfo": engine} | ({"userName": user} if user else {})
+        log.commit(1, commit_info("SET TBLPROPERTIES", **by), protocol(3, 7, vectors, vectors))
+    scan(cli, tmp_path / "lake", tmp_path / "i")
+    for format_ in ("text", "markdown"):
+        told = cli("drift", str(tmp_path / "i"), "--format", format_).out
+        assert "feature-appeared deletionVectors: 7 tables" in told
+        assert "by Databricks-Runtime/16.4, nightly (5); Apache-Spark/4.2.0 (2)" in told

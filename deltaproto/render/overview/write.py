@@ -16,6 +16,7 @@ from deltaproto.render.interface import dump_json, envelope
 from deltaproto.render.overview.chapters import document
 from deltaproto.render.overview.data import page_data
 from deltaproto.render.overview.explorer import EXPLORER
+from deltaproto.render.overview.metrics import open_metrics, table_csv
 from deltaproto.render.overview.numbers import FleetSummary, command, numbers
 
 
@@ -25,6 +26,8 @@ class ReportFormat(StrEnum):
     HTML = "html"
     MARKDOWN = "markdown"
     JSON = "json"
+    OPENMETRICS = "openmetrics"
+    CSV = "csv"
 
 
 def rendered(
@@ -36,6 +39,10 @@ def rendered(
         complete = not overview.unread and all(row.complete for row in overview.tables)
         fields = _fields(overview, counted, policy, now)
         return dump_json(envelope("report", fields, complete=complete)) + "\n"
+    if format is ReportFormat.OPENMETRICS:
+        return open_metrics(overview, counted, now)
+    if format is ReportFormat.CSV:
+        return table_csv(overview)
     listed = most if format is ReportFormat.HTML else None
     made = document(overview, counted, policy, now, listed)
     if format is ReportFormat.MARKDOWN:
