@@ -16,6 +16,7 @@ from deltaproto.errors import UsageError
 from deltaproto.policy.finding import FailOn
 from deltaproto.protocol.table_state import SparkSettings
 from deltaproto.render.interface import Format, PageFormat
+from deltaproto.render.named_tables import DEFAULT_LIMIT
 from deltaproto.tables.spark_connect import validate_remote
 
 if TYPE_CHECKING:
@@ -74,9 +75,9 @@ ALLOW_EMPTY = Option(
 DETAILS = Option(("--details",), "Show every table by itself.", bool, False, panel=Panel.OUTPUT)
 LIMIT = Option(
     ("--limit",),
-    "Show at most N groups of tables, and N findings; 0 shows all.",
+    "Show at most N groups of tables, and N findings, as text; 0 shows all.",
     int,
-    20,
+    DEFAULT_LIMIT,
     metavar="N",
     panel=Panel.OUTPUT,
 )

@@ -119,6 +119,8 @@ COMMON_OPTIONS = (
     options.CLIENT_FILE,
     DETAILED,
     SCRIPT,
+    options.DETAILS,
+    options.LIMIT,
     options.PAGE_FORMAT,
     options.OUTPUT,
     *options.READING,
@@ -175,6 +177,8 @@ def plan_tables(
             time.time(),
             color=not values["no_color"],
             script=values["script"],
+            details=values["details"],
+            limit=options.require_limit(values["limit"]),
             many=len(names) > 1 or bool(inventories) or any(map(os.path.isfile, names)),
         )
         for name, found in chain(() if first is None else (first,), inputs):

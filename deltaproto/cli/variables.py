@@ -26,13 +26,19 @@ COMMAND_LINE_ONLY = frozenset(
 
 _FAIL_ON = "--fail-on"
 _INVENTORY_ENGINE = "DELTAPROTO_INVENTORY_ENGINE"
+_GROUP_LIMIT = "DELTAPROTO_GROUP_LIMIT"
 _PLAN_ENGINE = "DELTAPROTO_PLAN_ENGINE"
 COMMAND_VARIABLES: Mapping[str, Mapping[str, str]] = {
     "--protocol": {
         "plan-upgrade": "DELTAPROTO_UPGRADE_PROTOCOL",
         "plan-downgrade": "DELTAPROTO_DOWNGRADE_PROTOCOL",
     },
-    "--limit": {"history": "DELTAPROTO_HISTORY_LIMIT", "check": "DELTAPROTO_CHECK_LIMIT"},
+    "--limit": {
+        "history": "DELTAPROTO_HISTORY_LIMIT",
+        "check": _GROUP_LIMIT,
+        "plan-upgrade": _GROUP_LIMIT,
+        "plan-downgrade": _GROUP_LIMIT,
+    },
     "--engine": {
         "scan": _INVENTORY_ENGINE,
         "drift": _INVENTORY_ENGINE,

@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING, NamedTuple, assert_never
 from deltaproto.errors import ExitCode
 from deltaproto.policy.evaluate import TableCheck
 from deltaproto.policy.finding import FailOn, exit_code
-from deltaproto.render.check_groups import DEFAULT_LIMIT, GROUPED_FROM
+from deltaproto.render.named_tables import DEFAULT_LIMIT, GROUPED_FROM
 
 if TYPE_CHECKING:
     from deltaproto.render.check_counts import Counts

@@ -21,13 +21,8 @@ from deltaproto.render.document.blocks import (
     Tone,
 )
 from deltaproto.render.findings import SEVERITY_TONES, Problem, problem
+from deltaproto.render.named_tables import NamedCount, SharedFolder
 
-GROUPED_FROM = 6
-"""number of tables from which a check is shown in groups"""
-DEFAULT_LIMIT = 20
-"""groups, and findings, that are shown"""
-_NAMES = 3
-"""tables of a group that are named"""
 _CLIENTS = 4
 """clients of a group that are named"""
 _MOST_MESSAGES = 5_000
@@ -55,28 +50,6 @@ class _Message(NamedTuple):
     text: str
 
 
-class NamedCount:
-    """A number of tables, of which the first are named."""
-
-    def __init__(self, hint: str = "") -> None:
-        self.tables = 0
-        self.names: list[str] = []
-        self.hint = hint
-        """the hint for the first table; hints contain commands for one table"""
-
-    def add(self, table: str) -> None:
-        """Count one table."""
-        self.tables += 1
-        if len(self.names) < _NAMES:
-            self.names.append(table)
-
-    def shown(self, skip: int) -> str:
-        """Return the names without their first `skip` characters, and how many more there are."""
-        more = self.tables - len(self.names)
-        text = ", ".join(name[skip:] for name in self.names)
-        return f"{text} and {more:,} more" if more else text
-
-
 class CheckGroups:
     """Groups tables as they arrive. Memory depends on the groups, not on the tables."""
 
@@ -87,7 +60,7 @@ class CheckGroups:
         self._groups: dict[TableGroup, NamedCount] = {}
         self._messages: dict[_Message, NamedCount] = {}
         self._unnamed: Counter[Severity | None] = Counter()
-        self._folder: str | None = None
+        self._folder = SharedFolder()
 
     def add(self, checked: TableCheck) -> None:
         """Add one table."""
@@ -99,8 +72,7 @@ class CheckGroups:
             _rules(checked.findings, trouble),
         )
         self._groups.setdefault(key, NamedCount()).add(checked.table)
-        folder = checked.table[: checked.table.rfind("/") + 1]
-        self._folder = folder if self._folder is None else _shared(self._folder, folder)
+        self._folder.add(checked.table)
         for message, hint in self._told(checked, trouble):
             if message in self._messages or len(self._messages) < _MOST_MESSAGES:
                 self._messages.setdefault(message, NamedCount(hint)).add(checked.table)
@@ -118,12 +90,12 @@ class CheckGroups:
             yield Section("findings", "Findings", blocks)
 
     def _group_blocks(self) -> Iterator[Block]:
-        skip = len(self._folder or "")
+        folder = str(self._folder)
         groups = sorted(self._groups.items(), key=lambda each: (each[0].rank, -each[1].tables))
         shown = groups[: self._limit or None]
-        yield _group_table(shown, skip)
-        if self._folder:
-            yield Paragraph((f"names are relative to {self._folder}",), muted=True)
+        yield _group_table(shown, len(folder))
+        if folder:
+            yield Paragraph((f"names are relative to {folder}",), muted=True)
         if len(shown) < len(groups):
             tables = sum(found.tables for _, found in groups[len(shown) :])
             rest = f"and {tables:,} tables in {len(groups) - len(shown):,} more groups"
@@ -145,7 +117,7 @@ class CheckGroups:
             self._messages.items(),
             key=lambda each: (each[0].known, _order(each[0].severity), -each[1].tables),
         )
-        shown, skip = ordered[: self._limit or None], len(self._folder or "")
+        shown, skip = ordered[: self._limit or None], len(str(self._folder))
         if shown:
             yield FindingList([_finding_line(*each, skip) for each in shown])
         left = len(ordered) - len(shown) + self._unnamed.total()
@@ -221,15 +193,3 @@ def _finding_line(message: _Message, found: NamedCount, skip: int) -> FindingLin
 
 def _order(severity: Severity | None) -> int:
     return len(_RANKS) if severity is None else _RANKS[severity]
-
-
-def _shared(one: str, other: str) -> str:
-    """Return the folders that both begin with."""
-    if other.startswith(one):
-        return one
-    parts = []
-    for left, right in zip(one.split("/"), other.split("/"), strict=False):
-        if left != right:
-            break
-        parts.append(left)
-    return "".join(f"{part}/" for part in parts)

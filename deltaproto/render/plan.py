@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from enum import StrEnum
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from deltaproto.errors import TableError
 from deltaproto.planning.plan import Plan
@@ -17,8 +17,13 @@ from deltaproto.render.interface import (
     error_fields,
     open_envelope,
 )
+from deltaproto.render.named_tables import DEFAULT_LIMIT, GROUPED_FROM
 from deltaproto.render.plan_json import plan_fields
 from deltaproto.render.plan_summary import Summary
+
+if TYPE_CHECKING:
+    from deltaproto.render.document.blocks import Section
+    from deltaproto.render.plan_groups import PlanGroups
 
 _PIPED_WIDTH = 100
 
@@ -38,6 +43,8 @@ class PlanReport:
     Args:
         now: seconds since the epoch, from which waits are counted.
         many: whether there may be several tables.
+        details: show each plan as text, however many there are.
+        limit: number of groups of plans to show as text; 0: all.
     """
 
     def __init__(
@@ -50,6 +57,8 @@ class PlanReport:
         color: bool,
         script: Script | None,
         many: bool,
+        details: bool = False,
+        limit: int = DEFAULT_LIMIT,
     ) -> None:
         self.many = many
         self._command, self._format, self._file, self._now = command, format, file, now
@@ -61,6 +70,9 @@ class PlanReport:
         self._pages = script is None and format in (PageFormat.MARKDOWN, PageFormat.HTML)
         self._plans: list[Plan] = []
         self._unplanned: list[tuple[str, TableError]] = []
+        self._details, self._limit = details, limit
+        self._first_plans: list[Plan | tuple[str, TableError]] = []
+        self._groups: PlanGroups | None = None
         self._text = None
         if script is None and format is PageFormat.TEXT:
             self._text = BlockWriter(format, file, color=color, piped_width=_PIPED_WIDTH)
@@ -74,9 +86,7 @@ class PlanReport:
 
             write_script(plan, self._file, self._now)
         elif self._text is not None:
-            from deltaproto.render.plan_section import plan_section
-
-            self._text.write(plan_section(plan, self._now))
+            self._show(plan)
         elif self._pages:
             self._plans.append(plan)
         else:
@@ -91,9 +101,7 @@ class PlanReport:
 
             self._file.write(f"-- {single_line(table)}: {single_line(error.message)}\n\n")
         elif self._text is not None:
-            from deltaproto.render.plan_section import unplanned_section
-
-            self._text.write(unplanned_section(table, error))
+            self._show((table, error))
         elif self._pages:
             self._unplanned.append((table, error))
         else:
@@ -102,6 +110,10 @@ class PlanReport:
     def close(self) -> None:
         """Write the summary and the JSON document after the last table."""
         if self._text is not None:
+            if self._groups is not None:
+                self._text.write(self._groups.section())
+            for each in self._first_plans:
+                self._text.write(self._section(each))
             if self._summary.tables > 1:
                 from deltaproto.render.plan_section import summary_blocks
 
@@ -117,6 +129,32 @@ class PlanReport:
             self._file.write(open_envelope(self._command, complete=self._complete))
             self._spool.close("plans", self._file)
             self._file.write(f',\n  "summary": {json.dumps(self._summary.fields())}\n}}\n')
+
+    def _show(self, found: Plan | tuple[str, TableError]) -> None:
+        """Write few plans one by one, once it is known that they are few, and many in groups."""
+        if self._details and self._text is not None:
+            self._text.write(self._section(found))
+            return
+        self._first_plans.append(found)
+        if self._groups is None and len(self._first_plans) < GROUPED_FROM:
+            return
+        from deltaproto.render.plan_groups import PlanGroups
+
+        if self._groups is None:
+            self._groups = PlanGroups(self._limit)
+        for each in self._first_plans:
+            if isinstance(each, Plan):
+                self._groups.add(each)
+            else:
+                self._groups.add_error(*each)
+        self._first_plans.clear()
+
+    def _section(self, found: Plan | tuple[str, TableError]) -> Section:
+        from deltaproto.render.plan_section import plan_section, unplanned_section
+
+        return (
+            plan_section(found, self._now) if isinstance(found, Plan) else unplanned_section(*found)
+        )
 
     def _page(self) -> None:
         from deltaproto.render.document.render import document_text

@@ -1,0 +1,52 @@
+"""Numbers of tables of which the first are named, for outputs that group many tables."""
+
+from __future__ import annotations
+
+GROUPED_FROM = 6
+"""number of tables from which tables are shown in groups"""
+DEFAULT_LIMIT = 20
+"""groups that are shown"""
+_NAMES = 3
+"""tables of a group that are named"""
+
+
+class NamedCount:
+    """A number of tables, of which the first are named."""
+
+    def __init__(self, hint: str = "") -> None:
+        self.tables = 0
+        self.names: list[str] = []
+        self.hint = hint
+        """the hint for the first table; hints contain commands for one table"""
+
+    def add(self, table: str) -> None:
+        """Count one table."""
+        self.tables += 1
+        if len(self.names) < _NAMES:
+            self.names.append(table)
+
+    def shown(self, skip: int) -> str:
+        """Return the names without their first `skip` characters, and how many more there are."""
+        more = self.tables - len(self.names)
+        text = ", ".join(name[skip:] for name in self.names)
+        return f"{text} and {more:,} more" if more else text
+
+
+class SharedFolder:
+    """The folder that contains all tables whose names were added."""
+
+    def __init__(self) -> None:
+        self._parts: list[str] | None = None
+
+    def add(self, table: str) -> None:
+        """Add the name of one table."""
+        parts = table[: table.rfind("/") + 1].split("/")[:-1]
+        if self._parts is None:
+            self._parts = parts
+        elif parts[: len(self._parts)] != self._parts:
+            pairs = zip(self._parts, parts, strict=False)
+            same = next((n for n, (one, other) in enumerate(pairs) if one != other), None)
+            self._parts = self._parts[: min(len(self._parts), len(parts)) if same is None else same]
+
+    def __str__(self) -> str:
+        return "".join(f"{part}/" for part in self._parts or ())
