@@ -9,8 +9,9 @@ from typing import Any
 from deltaproto.cli import options
 from deltaproto.cli.declare import Argument, Command, Option, Panel
 from deltaproto.cli.inventories import ENGINE, MAX_AGE, open_inventory, parse_max_age
+from deltaproto.cli.notify import post_message, require_hook
 from deltaproto.cli.progress import show_waiting, warn
-from deltaproto.errors import ExitCode, no_tables_error
+from deltaproto.errors import ExitCode, UsageError, no_tables_error
 from deltaproto.fleet.drift.attribution import CommitAttributor
 from deltaproto.fleet.inventory_reader import (
     find_uncompared_scans,
@@ -24,13 +25,17 @@ from deltaproto.fleet.scan_history import (
     select_pair,
 )
 from deltaproto.policy.finding import FailOn, exit_code_for
-from deltaproto.render.drift import DriftCounts, missing, whole, write_drift
+from deltaproto.redaction import Redactor
+from deltaproto.render.drift import DriftCounts, drift_message, missing, whole, write_drift
 from deltaproto.render.interface import NOTICES, Format
 
 
 def run(values: Mapping[str, Any]) -> int:
     """Compare two scans, render the changes, and return the worst exit code."""
     counts = DriftCounts()
+    hook = require_hook(values["notify"]) if values["notify"] else None
+    if values["notify_required"] and hook is None:
+        raise UsageError("--notify-required without --notify", "pass the address with --notify")
     storage = options.parse_pairs(values["storage_option"], "--storage-option")
     show = not (values["no_progress"] or values["quiet"])
     with (
@@ -61,7 +66,13 @@ def run(values: Mapping[str, Any]) -> int:
         # Lines are changes, and there may be none.
         for notice in (*old, *left, *missing(scans)):
             warn(notice)
-    if left or not whole(scans):
+    failed = None
+    if hook is not None and counts.tables:
+        message = drift_message(values["inventory"], scans, counts)
+        failed = post_message(hook, Redactor(storage)(message))
+    if failed is not None:
+        warn(f"cannot notify: {failed}")
+    if left or not whole(scans) or (failed is not None and values["notify_required"]):
         # An incomplete result is never compliant.
         return int(ExitCode.UNREADABLE)
     if old and values["fail_on"] is FailOn.WARNING:
@@ -114,6 +125,21 @@ COMMAND = Command(
             bool,
             False,
             panel=Panel.INPUT,
+        ),
+        Option(
+            ("--notify",),
+            "Write what changed to this web hook, as Slack expects it. The address is a secret: "
+            "pass it in the environment.",
+            str,
+            metavar="URL",
+            panel=Panel.OUTPUT,
+        ),
+        Option(
+            ("--notify-required",),
+            "Exit 3 if the web hook cannot be reached.",
+            bool,
+            False,
+            panel=Panel.SAFETY,
         ),
         MAX_AGE,
         options.ALLOW_EMPTY,

@@ -36,8 +36,11 @@ from deltaproto.render.interface import (
     format_timestamp,
     open_envelope,
 )
+from deltaproto.render.terminal import single_line
 
 _SHOWN = 5
+_MESSAGE_LINES = 10
+"""kinds of changes in a message"""
 _MOST_CULPRITS = 1000
 """different culprits of one change that are counted"""
 _NOT_ALIKE = (
@@ -239,6 +242,26 @@ def drift_document(pair: ScanPair, counts: DriftCounts, now: datetime) -> Docume
         (_span(pair),),
         list(_blocks(pair, counts, now)),
     )
+
+
+def drift_message(inventory: str, pair: ScanPair, counts: DriftCounts) -> str:
+    """Return what changed as a few lines of text for a chat."""
+    lines = [
+        f"deltaproto: {counts.tables:,} of {pair.now.tables:,} tables changed in {inventory}, "
+        f"{_span(pair)}"
+    ]
+    ordered = counts.ordered()
+    for group, count in ordered[:_MESSAGE_LINES]:
+        what = f"{group.kind} {group.feature}" if group.feature else str(group.kind)
+        culprits = counts.culprits.get(group)
+        blamed = f", {_blamed(culprits)}" if culprits else ""
+        first = counts.first[group][0].table
+        tables = first if count == 1 else f"{count:,} tables, such as {first}"
+        lines.append(f"- {SEVERITY[group.kind]}: {what}: {tables}{blamed}")
+    if len(ordered) > _MESSAGE_LINES:
+        lines.append(f"and {len(ordered) - _MESSAGE_LINES:,} more kinds of changes")
+    lines += [f"not complete: {each}" for each in missing(pair)]
+    return "\n".join(map(single_line, lines))
 
 
 def drift_table(counts: DriftCounts) -> TableBlock:
