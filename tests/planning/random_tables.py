@@ -23,6 +23,7 @@ ORIGINS = ("clone", "converted", "restored")
 """how a table can come about, beside CREATE TABLE"""
 RESTORE = "restore table"
 """the beginning of the one statement that Spark may refuse, as not every table goes back"""
+_VECTORS = "'delta.enableDeletionVectors'"
 AGE = "age"
 """stands among the statements where the history is made to look three days older"""
 DELTALAKE = "write with deltalake"
@@ -279,7 +280,12 @@ class _Drafting:
     def _brought_here(self) -> None:
         """The table is a clone of what was made so far, or is what it once was."""
         if self.origin == "clone":
-            self.statements = [text.replace("{t}", "{source}") for text in self.statements]
+            # Delta does not clone vectors that the clone's own properties forbid.
+            self.statements = [
+                text.replace("{t}", "{source}")
+                for text in self.statements
+                if not (_VECTORS in text and ("unset" in text or "'false'" in text))
+            ]
             self.statements.append("create table {t} shallow clone {source}")
         elif self.origin == "restored":
             self.statements.append(f"{RESTORE} {{t}} to version as of 1")
