@@ -176,11 +176,21 @@ def _refusals(delta_spark: DeltaSpark, given: PlanInput, plans: Sequence[Plan]) 
     for blocked in {(each.feature, each.error): each for each in said}.values():
         if blocked.feature is None:
             continue
-        statement = DropFeature(blocked.feature, blocked.feature == PROTECTION).sql(given.sql)
-        happened = execute(delta_spark, given.name, statement)
+        errors, path, name = {blocked.error}, given.name, given.sql
         # Delta only looks at the types once it has made the checkpoints that history needs.
         empty = {"Empty Commit"} if blocked.error == "DELTA_UNSUPPORTED_DATA_TYPES" else set()
-        if happened.error != blocked.error or {*happened.operations} - empty:
+        if blocked.feature == PROTECTION:
+            # Its removal first commits, and may have to wait before it is refused for good.
+            path, errors, empty = (
+                f"{path}-protected",
+                errors | RETENTION_WAIT_ERRORS,
+                {"Empty Commit"},
+            )
+            shutil.copytree(given.name, path, dirs_exist_ok=True)
+            name = f"delta.`{path}`"
+        statement = DropFeature(blocked.feature, blocked.feature == PROTECTION).sql(name)
+        happened = execute(delta_spark, path, statement)
+        if happened.error not in errors or {*happened.operations} - empty:
             yield (
                 f"{blocked.feature}: {happened.error} {happened.operations} instead of "
                 f"{blocked.error}"
