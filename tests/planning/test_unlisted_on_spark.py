@@ -11,6 +11,7 @@ import pytest
 
 from deltaproto.plan_inputs.from_log import load_plan_input
 from deltaproto.planning.downgrade import DowngradeRequest, plan_downgrade
+from deltaproto.planning.engine import parse_engine
 from deltaproto.planning.upgrade import plan_upgrade
 from deltaproto.planning.upgrade_request import UpgradeRequest
 from deltaproto.protocol.table_state import SparkSettings
@@ -125,3 +126,14 @@ def test_downgrades_are_blocked(tmp_path: Path, asked: dict[str, Any]) -> None:
     if "lowest" not in asked:  # Nothing of it can be dropped anyway.
         assert "invariants" in {each.feature for each in plan.blocked if each.error == MISMATCH}
         assert "TableFeatures.Invariants" in plan.blocked[-1].remedy
+
+
+@pytest.mark.parametrize(("engine", "blocked"), [("3.1.0", False), ("4.4.0", True)])
+def test_an_engine_ignores_properties_of_features_that_it_lacks(
+    tmp_path: Path, engine: str, blocked: bool
+) -> None:
+    path = write_log(tmp_path / "t", "shredding")
+    given = load_plan_input(path, {}, SparkSettings(), time.time())
+    given = given._replace(engine=parse_engine(f"delta-spark@{engine}"))
+    plan = plan_upgrade(given, UpgradeRequest(set={"team": "a"}))
+    assert (MISMATCH in {each.error for each in plan.blocked}) is blocked

@@ -27,13 +27,7 @@ def upgrade_for_properties(
     protocol: Protocol, configuration: Mapping[str, str], engine: Engine
 ) -> Protocol:
     """Return the protocol after a change of properties."""
-    # Properties do not enable features that the engine lacks, and it cannot create such columns.
-    enabled = {
-        name
-        for name in features_of_properties(configuration, protocol, engine)
-        if engine.knows(feature_catalog.feature_record(name)) is not False
-    }
-    return _enable_all(protocol, enabled, engine)
+    return _enable_all(protocol, features_of_properties(configuration, protocol, engine), engine)
 
 
 def upgrade_protocol(
@@ -67,7 +61,7 @@ def _enable_all(protocol: Protocol, names: set[str], engine: Engine) -> Protocol
 def features_of_properties(
     configuration: Mapping[str, str], protocol: Protocol, engine: Engine
 ) -> set[str]:
-    """Return the features that the properties enable."""
+    """Return the features that the properties enable; an engine ignores those that it lacks."""
     found: set[str] = set()
     for feature in feature_catalog.all_features():
         rule = feature.enablement
@@ -79,7 +73,9 @@ def features_of_properties(
         found.add("materializePartitionColumns")
     if any(key.lower().startswith(CONSTRAINT_PREFIX) for key in configuration):
         found.add("checkConstraints")
-    return found
+    return {
+        name for name in found if engine.knows(feature_catalog.feature_record(name)) is not False
+    }
 
 
 def features_of_columns(schema: Struct, protocol: Protocol) -> set[str]:
