@@ -107,12 +107,12 @@ class _Events:
         self._send(EventKind.STARTED, f"{planned.plan.table}: {step.id} {step.why}", step)
 
     def progress(self, planned: LoadedPlan, step: Step, done: int, known: int) -> None:
-        told = f"{planned.plan.table}: {step.id} finished {done} of {known} tasks"
-        self._send(EventKind.PROGRESS, told, step, done=done, known=known)
+        message = f"{planned.plan.table}: {step.id} finished {done} of {known} tasks"
+        self._send(EventKind.PROGRESS, message, step, done=done, known=known)
 
     def retries(self, planned: LoadedPlan, step: Step, winner: str, seconds: float) -> None:
-        told = f"{planned.plan.table}: {step.id} lost to {winner}, again in {seconds:.0f} s"
-        self._send(EventKind.RETRY, told, step)
+        message = f"{planned.plan.table}: {step.id} lost to {winner}, again in {seconds:.0f} s"
+        self._send(EventKind.RETRY, message, step)
 
     def waits(self, planned: LoadedPlan, step: Step, until: float) -> None:
         from deltaproto.render.plan_json import stamp
@@ -121,8 +121,8 @@ class _Events:
 
     def finished(self, planned: LoadedPlan, record: StepRecord) -> None:
         step = next((each for each in planned.plan.steps if each.id == record.id), None)
-        told = f"{planned.plan.table}: {record.id} {record.done} {record.message}".rstrip()
-        self._send(EventKind.FINISHED, told, step, record=record)
+        message = f"{planned.plan.table}: {record.id} {record.done} {record.message}".rstrip()
+        self._send(EventKind.FINISHED, message, step, record=record)
 
     def halts(self) -> None:
         self._send(EventKind.INTERRUPTED, "interrupted: no further statement is sent")

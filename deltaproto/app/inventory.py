@@ -27,6 +27,7 @@ from deltaproto.fleet.inventory_reader import (
     check_scan,
     find_uncompared_scans,
     open_inventory_reader,
+    require_current,
     require_finished,
     select_newest_state,
 )
@@ -294,10 +295,7 @@ class Inventory:
         chosen = member(ReportFormat, format, "format")
         checker = report_checker(rules, words(client_files, "client_files"), allow_empty=False)
         state = self._state(scan)
-        if scan is None:
-            require_finished(self.location, state, self._storage)
-        for each in state.contributing:
-            self._reader.require_whole(each)
+        require_current(self.location, self._reader, state, scan, self._storage)
         found = self._reader.overview(state, checker)
         if not (found.tables or found.unread):
             raise no_tables_error(self.location)

@@ -82,15 +82,15 @@ class ScanResult(Result):
         tally = self.scan.tally
         if self.errors:
             table, message, hint = tally.first_errors[0]
-            told = f"{self.errors} could not be read; {table}: {message.removeprefix(f'{table}: ')}"
-            return ResultError(self, ExitCode.UNREADABLE, told, hint)
+            text = f"{self.errors} could not be read; {table}: {message.removeprefix(f'{table}: ')}"
+            return ResultError(self, ExitCode.UNREADABLE, text, hint)
         if self.incomplete:
-            told = f"{self.incomplete} tables may have newer commits that only their catalog knows"
-            return ResultError(self, ExitCode.UNREADABLE, told)
+            text = f"{self.incomplete} tables may have newer commits that only their catalog knows"
+            return ResultError(self, ExitCode.UNREADABLE, text)
         found = tally.findings[str(Severity.ERROR)]
         if found:
-            told = f"the scan has {found} findings of severity error"
-            return ResultError(self, ExitCode.FINDINGS, told, "see `inventory.findings()`")
+            text = f"the scan has {found} findings of severity error"
+            return ResultError(self, ExitCode.FINDINGS, text, "see `inventory.findings()`")
         return None
 
     def to_dict(self) -> dict[str, Any]:

@@ -54,8 +54,8 @@ from deltaproto.policy.baseline import Baseline
 from deltaproto.policy.client_caveats import caveats_for
 from deltaproto.policy.context import TableFacts
 from deltaproto.policy.document import Policy
-from deltaproto.policy.evaluate import Checker, TableCheck, unreadable_table
-from deltaproto.policy.finding import FailOn, exit_code
+from deltaproto.policy.evaluate import Checker, TableCheck, table_exit_code, unreadable_table
+from deltaproto.policy.finding import FailOn
 from deltaproto.policy.local_catalog import load_local_catalog, load_local_policy, parse_declared
 from deltaproto.render.check import CheckFormat, Style, write_check
 from deltaproto.render.interface import NOTICES
@@ -188,11 +188,7 @@ def _collect_exit_codes(
     tables: Iterable[TableCheck], codes: set[ExitCode], fail_on: FailOn
 ) -> Iterator[TableCheck]:
     for checked in tables:
-        if checked.complete:
-            codes.add(exit_code(checked.findings, fail_on))
-        else:
-            # An incomplete result is never compliant.
-            codes.add(ExitCode.UNREADABLE)
+        codes.add(table_exit_code(checked, fail_on))
         yield checked
 
 

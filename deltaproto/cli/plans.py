@@ -18,7 +18,7 @@ from deltaproto.errors import ExitCode, TableError, UsageError, no_tables_error
 from deltaproto.fleet.inventory_reader import (
     build_scan_notices,
     old_scan_warnings,
-    require_finished,
+    require_current,
     select_newest_state,
 )
 from deltaproto.fleet.schemas import is_inventory, is_on_object_store
@@ -259,10 +259,7 @@ def _read_inventory_inputs(
     questions = LocalInventoryQueries(open_inventory_tables(name, storage))
     state = select_newest_state(questions, values["scan"])
     try:
-        if not values["scan"]:
-            require_finished(name, state, storage)
-        for scan in state.contributing:
-            questions.require_whole(scan)
+        require_current(name, questions, state, values["scan"], storage)
     except TableError as error:
         # Plan nothing: it is unknown which rows are missing or duplicated.
         yield name, error

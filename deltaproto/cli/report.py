@@ -20,7 +20,7 @@ from deltaproto.cli.progress import show_waiting, warn
 from deltaproto.errors import ExitCode, UsageError, no_tables_error
 from deltaproto.fleet.inventory_reader import (
     build_scan_notices,
-    require_finished,
+    require_current,
     select_newest_state,
 )
 from deltaproto.fleet.report_checker import report_checker
@@ -43,10 +43,7 @@ def run(values: Mapping[str, Any]) -> int:
     with show_waiting(f"reading the inventory{spark}", show=show):
         inventory = open_inventory(values["inventory"], values)
         state = select_newest_state(inventory, values["scan"])
-        if not values["scan"]:
-            require_finished(values["inventory"], state, storage)
-        for scan in state.contributing:
-            inventory.require_whole(scan)
+        require_current(values["inventory"], inventory, state, values["scan"], storage)
         found = inventory.overview(state, checker)
         if not (found.tables or found.unread or values["allow_empty"]):
             raise no_tables_error(values["inventory"])

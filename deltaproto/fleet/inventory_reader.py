@@ -191,6 +191,27 @@ def open_inventory_reader(
     return _LocalInventory(inventory)
 
 
+def require_current(
+    name: str,
+    inventory: InventoryQueries | InventoryReader,
+    state: NewestState,
+    wanted: str | None,
+    storage: Mapping[str, str],
+) -> None:
+    """Require a state that can be evaluated: nothing newer was stopped, and no row is missing.
+
+    Args:
+        wanted: the scan that an option names, which may be older; None: the newest state.
+
+    Raises:
+        TableError: see `require_finished` and `InventoryQueries.require_whole`.
+    """
+    if not wanted:
+        require_finished(name, state, storage)
+    for scan in state.contributing:
+        inventory.require_whole(scan)
+
+
 def check_scan(
     name: str, inventory: InventoryReader, scan: PastScan, state: NewestState, checker: Checker
 ) -> Iterator[TableCheck]:

@@ -14,7 +14,7 @@ from deltaproto.clients.resolve import ClientAtVersion
 from deltaproto.clients.usability import Usability, find_usability
 from deltaproto.clients.verdict import Verdict
 from deltaproto.clients.verdicts import evaluate_clients
-from deltaproto.errors import TableError, UsageError
+from deltaproto.errors import ExitCode, TableError, UsageError
 from deltaproto.policy.approvals import (
     AccessLoss,
     Approvals,
@@ -29,7 +29,14 @@ from deltaproto.policy.document import Policy, PolicyError, Position
 from deltaproto.policy.document.merging import Decision, Merged, find_matching, merge_settings
 from deltaproto.policy.document.model import Declared, PolicySettings, TableEntry, Waiver
 from deltaproto.policy.document.patterns import TableNames
-from deltaproto.policy.finding import Finding, Severity, Suppression, severity_sort_key
+from deltaproto.policy.finding import (
+    FailOn,
+    Finding,
+    Severity,
+    Suppression,
+    exit_code,
+    severity_sort_key,
+)
 from deltaproto.policy.local_catalog import DEFAULT_ACCESS
 from deltaproto.policy.rules import client_refused, client_unknown, client_wrong, run_policy_rules
 from deltaproto.policy.rules.gone_since_baseline import finding as gone_since_baseline
@@ -77,6 +84,11 @@ class TableCheck(NamedTuple):
     """None if the table could not be read"""
     fixed: int = 0
     """number of findings in the saved check that this table no longer has"""
+
+
+def table_exit_code(checked: TableCheck, fail_on: FailOn) -> ExitCode:
+    """Return the exit code of `check` for one table; an incomplete result is never compliant."""
+    return exit_code(checked.findings, fail_on) if checked.complete else ExitCode.UNREADABLE
 
 
 def unreadable_table(table: str, error: TableError) -> TableCheck:

@@ -9,8 +9,8 @@ from itertools import chain, islice
 from typing import IO, TYPE_CHECKING, NamedTuple, assert_never
 
 from deltaproto.errors import ExitCode
-from deltaproto.policy.evaluate import TableCheck
-from deltaproto.policy.finding import FailOn, exit_code
+from deltaproto.policy.evaluate import TableCheck, table_exit_code
+from deltaproto.policy.finding import FailOn
 from deltaproto.render.named_tables import DEFAULT_LIMIT, GROUPED_FROM
 
 if TYPE_CHECKING:
@@ -165,13 +165,8 @@ def _write_groups(
 def _shown(tables: Iterable[TableCheck], style: Style, counts: Counts) -> Iterator[TableCheck]:
     for checked in tables:
         counts.add(checked)
-        if not style.failing or fails(checked, style.fail_on):
+        if not style.failing or table_exit_code(checked, style.fail_on) is not ExitCode.OK:
             yield checked
-
-
-def fails(checked: TableCheck, fail_on: FailOn) -> bool:
-    """Return True if the table could not be read completely, or has findings that fail."""
-    return not checked.complete or exit_code(checked.findings, fail_on) is not ExitCode.OK
 
 
 def _reports(tables: Iterable[TableCheck], counts: Counts) -> Iterator[Report]:

@@ -21,7 +21,12 @@ from deltaproto.render.document.blocks import (
     Tone,
 )
 from deltaproto.render.findings import SEVERITY_TONES, Problem, problem
-from deltaproto.render.named_tables import NamedCount, SharedFolder
+from deltaproto.render.named_tables import (
+    NamedCount,
+    SharedFolder,
+    group_notes,
+    groups_title,
+)
 
 _CLIENTS = 4
 """clients of a group that are named"""
@@ -73,7 +78,7 @@ class CheckGroups:
         )
         self._groups.setdefault(key, NamedCount()).add(checked.table)
         self._folder.add(checked.table)
-        for message, hint in self._told(checked, trouble):
+        for message, hint in self._messages_of(checked, trouble):
             if message in self._messages or len(self._messages) < _MOST_MESSAGES:
                 self._messages.setdefault(message, NamedCount(hint)).add(checked.table)
             else:
@@ -83,25 +88,18 @@ class CheckGroups:
         """Yield the groups, the worst first, and each finding once."""
         if not self._groups:
             return
-        tables = sum(found.tables for found in self._groups.values())
-        title = f"{tables:,} tables in {len(self._groups):,} groups"
-        yield Section("groups", title, list(self._group_blocks()))
+        groups = sorted(self._groups.items(), key=lambda each: (each[0].rank, -each[1].tables))
+        counts = [found for _, found in groups]
+        shown = groups[: self._limit or None]
+        table = _group_table(shown, len(str(self._folder)))
+        notes = group_notes(counts, len(shown), self._folder)
+        yield Section("groups", groups_title(counts), [table, *notes])
         if blocks := list(self._finding_blocks()):
             yield Section("findings", "Findings", blocks)
 
-    def _group_blocks(self) -> Iterator[Block]:
-        folder = str(self._folder)
-        groups = sorted(self._groups.items(), key=lambda each: (each[0].rank, -each[1].tables))
-        shown = groups[: self._limit or None]
-        yield _group_table(shown, len(folder))
-        if folder:
-            yield Paragraph((f"names are relative to {folder}",), muted=True)
-        if len(shown) < len(groups):
-            tables = sum(found.tables for _, found in groups[len(shown) :])
-            rest = f"and {tables:,} tables in {len(groups) - len(shown):,} more groups"
-            yield Paragraph((f"{rest}: --limit 0 shows all groups",))
-
-    def _told(self, checked: TableCheck, trouble: Problem | None) -> Iterator[tuple[_Message, str]]:
+    def _messages_of(
+        self, checked: TableCheck, trouble: Problem | None
+    ) -> Iterator[tuple[_Message, str]]:
         """Yield what is said of one table, with the hint."""
         if trouble is not None:
             severity = Severity.WARNING if checked.error is None else Severity.ERROR

@@ -36,7 +36,7 @@ from deltaproto.render.interface import (
     format_timestamp,
     open_envelope,
 )
-from deltaproto.render.terminal import single_line
+from deltaproto.render.terminal import counted, single_line
 
 _SHOWN = 5
 _MESSAGE_LINES = 10
@@ -82,9 +82,9 @@ class DriftCounts:
         if change.culprit is not None and change.culprit.engine:
             user = f", {change.culprit.user}" if change.culprit.user else ""
             culprit = f"{change.culprit.engine}{user}"
-            counted = self.culprits.setdefault(group, Counter())
-            if culprit in counted or len(counted) < _MOST_CULPRITS:
-                counted[culprit] += 1
+            known = self.culprits.setdefault(group, Counter())
+            if culprit in known or len(known) < _MOST_CULPRITS:
+                known[culprit] += 1
 
     def take(self, changes: Iterable[Difference]) -> None:
         """Count all changes."""
@@ -293,7 +293,7 @@ def _blocks(pair: ScanPair, counts: DriftCounts, now: datetime) -> Iterator[Bloc
         lines: list[Line] = [
             (Code(change.table), f": {_describe(change)}") for change in counts.first[group]
         ]
-        title += f": {count:,} tables" if count > 1 else ": 1 table"
+        title += f": {counted(count, 'table')}"
         blocks: list[Block] = [Bullets(lines)]
         if count > 1 and (culprits := counts.culprits.get(group)):
             blocks.insert(0, Paragraph((_blamed(culprits),)))

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
+from deltaproto.render.document.blocks import Block, Paragraph
+
 GROUPED_FROM = 6
 """number of tables from which tables are shown in groups"""
 DEFAULT_LIMIT = 20
@@ -50,3 +54,22 @@ class SharedFolder:
 
     def __str__(self) -> str:
         return "".join(f"{part}/" for part in self._parts or ())
+
+
+def groups_title(groups: Sequence[NamedCount]) -> str:
+    """Return how many tables are in how many groups."""
+    return f"{sum(found.tables for found in groups):,} tables in {len(groups):,} groups"
+
+
+def group_notes(groups: Sequence[NamedCount], shown: int, folder: SharedFolder) -> Iterator[Block]:
+    """Yield what stands below the table of groups: the folder of the names, and what is left out.
+
+    Args:
+        shown: number of groups in the table.
+    """
+    if where := str(folder):
+        yield Paragraph((f"names are relative to {where}",), muted=True)
+    if shown < len(groups):
+        tables = sum(found.tables for found in groups[shown:])
+        rest = f"and {tables:,} tables in {len(groups) - shown:,} more groups"
+        yield Paragraph((f"{rest}: --limit 0 shows all groups",))

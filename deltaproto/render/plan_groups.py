@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from deltaproto.errors import TableError
 from deltaproto.planning.impact import is_worse
 from deltaproto.planning.plan import Plan
 from deltaproto.planning.predict.outcome import Rewrite
-from deltaproto.render.document.blocks import Block, Line, Paragraph, Section, TableBlock, Tone
-from deltaproto.render.named_tables import NamedCount, SharedFolder
+from deltaproto.render.document.blocks import Line, Paragraph, Section, TableBlock, Tone
+from deltaproto.render.named_tables import (
+    NamedCount,
+    SharedFolder,
+    group_notes,
+    groups_title,
+)
 from deltaproto.render.plan_words import size
 from deltaproto.render.terminal import counted, duration
 
@@ -74,9 +79,14 @@ class PlanGroups:
     def section(self) -> Section:
         """Return the groups: first those without a plan, then the largest."""
         groups = sorted(self._groups.items(), key=lambda each: (each[0].rank, -each[1][0].tables))
-        tables = sum(found.tables for _, (found, _) in groups)
-        title = f"{tables:,} tables in {len(groups):,} groups"
-        return Section("groups", title, list(self._blocks(groups)))
+        counts = [found for _, (found, _) in groups]
+        shown = groups[: self._limit or None]
+        blocks = [
+            _group_table(shown, len(str(self._folder))),
+            *group_notes(counts, len(shown), self._folder),
+            Paragraph(("--details shows each plan",), muted=True),
+        ]
+        return Section("groups", groups_title(counts), blocks)
 
     def _add(self, table: str, group: PlanGroup) -> tuple[NamedCount, _Rewritten]:
         self._folder.add(table)
@@ -84,27 +94,19 @@ class PlanGroups:
         found[0].add(table)
         return found
 
-    def _blocks(
-        self, groups: Sequence[tuple[PlanGroup, tuple[NamedCount, _Rewritten]]]
-    ) -> Iterator[Block]:
-        shown, folder = groups[: self._limit or None], str(self._folder)
-        rows: list[list[Line]] = []
-        for group, (found, rewritten) in shown:
-            cells = (
-                *(f"{found.tables:,}", group.protocol, group.text),
-                *(str(rewritten), group.lost, found.shown(len(folder))),
-            )
-            rows.append([(cell,) if cell else () for cell in cells])
-        headings = ("Tables", "Protocol", "Plan", "Rewrites", "Lose access", "Names")
-        tones = [_TONES.get(group.rank) for group, _ in shown]
-        yield TableBlock(headings, rows, tones, below=True)
-        if folder:
-            yield Paragraph((f"names are relative to {folder}",), muted=True)
-        if len(shown) < len(groups):
-            rest = sum(found.tables for _, (found, _) in groups[len(shown) :])
-            more = f"and {rest:,} tables in {len(groups) - len(shown):,} more groups"
-            yield Paragraph((f"{more}: --limit 0 shows all groups",))
-        yield Paragraph(("--details shows each plan",), muted=True)
+
+def _group_table(
+    groups: Sequence[tuple[PlanGroup, tuple[NamedCount, _Rewritten]]], skip: int
+) -> TableBlock:
+    rows: list[list[Line]] = []
+    for group, (found, rewritten) in groups:
+        cells = (
+            *(f"{found.tables:,}", group.protocol, group.text),
+            *(str(rewritten), group.lost, found.shown(skip)),
+        )
+        rows.append([(cell,) if cell else () for cell in cells])
+    headings = ("Tables", "Protocol", "Plan", "Rewrites", "Lose access", "Names")
+    return TableBlock(headings, rows, [_TONES.get(group.rank) for group, _ in groups], below=True)
 
 
 _TONES = {_UNREADABLE: Tone.DANGER, _BLOCKED: Tone.DANGER}
@@ -139,11 +141,11 @@ def _text(plan: Plan) -> str:
         return f"blocked: {'; '.join(reasons)}"
     if not plan.steps:
         return "nothing to do"
-    said = [
+    steps = [
         f"wait {duration(step.wait_hours)}" if step.sql is None else step.why
         for step in plan.steps
         if not step.optional
     ]
-    more = [f"{len(said) - _STEPS} more steps"] if len(said) > _STEPS else []
-    text = "; ".join([*said[:_STEPS], *more])
+    more = [f"{len(steps) - _STEPS} more steps"] if len(steps) > _STEPS else []
+    text = "; ".join([*steps[:_STEPS], *more])
     return text if plan.point_of_no_return is None else f"{text} (cannot be reverted)"

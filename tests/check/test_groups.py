@@ -12,31 +12,14 @@ import pytest
 
 from deltaproto.cli.main import main
 from tests.conftest import Ran
-from tests.fleet.fleets import make_fleet
-from tests.support.logs import Log, commit_info, metadata, protocol
+from tests.fleet.fleets import make_fleet, two_folders
 
 Cli = Callable[..., Ran]
-PLAIN = protocol(1, 2)
-VECTORS = protocol(3, 7, ["deletionVectors"], ["deletionVectors"])
-ON = metadata({"delta.enableDeletionVectors": "true"})
 CLIENTS = ("--client", "trino@400", "--client", "delta-spark@4.4.0")
 
 
-def lake(root: Path, plain: int = 30, vectors: int = 12, broken: int = 2) -> list[str]:
-    """Tables in two folders."""
-    for number in range(plain):
-        Log(root / "silver" / f"p{number:03d}").commit(0, commit_info(), PLAIN, metadata())
-    for number in range(vectors):
-        Log(root / "gold" / f"v{number:03d}").commit(0, commit_info(), VECTORS, ON)
-    for number in range(broken):
-        log = root / "gold" / f"x{number}" / "_delta_log"
-        log.mkdir(parents=True)
-        (log / f"{0:020d}.json").write_text("no JSON")
-    return sorted(str(log.parent) for log in root.rglob("_delta_log"))
-
-
 def test_equal_tables_are_one_line_and_each_finding_is_said_once(cli: Cli, tmp_path: Path) -> None:
-    tables = lake(tmp_path / "lake")
+    tables = two_folders(tmp_path / "lake", 30, 12, 2)
     ran = cli("check", *tables, *CLIENTS, "--no-color")
     lines = ran.out.splitlines()
     assert ran.code == 3
@@ -59,7 +42,7 @@ def test_equal_tables_are_one_line_and_each_finding_is_said_once(cli: Cli, tmp_p
 def test_details_shows_each_table_and_few_tables_are_shown_one_by_one(
     cli: Cli, tmp_path: Path
 ) -> None:
-    tables = lake(tmp_path / "lake", 4, 3, 0)
+    tables = two_folders(tmp_path / "lake", 4, 3, 0)
     every = cli("check", *tables, *CLIENTS, "--details").out
     assert all(f"\n{table}\n" in f"\n{every}" for table in tables)
     few = cli("check", *tables[:5], *CLIENTS).out
@@ -68,7 +51,7 @@ def test_details_shows_each_table_and_few_tables_are_shown_one_by_one(
 
 
 def test_failing_leaves_out_the_others_but_counts_them(cli: Cli, tmp_path: Path) -> None:
-    tables = lake(tmp_path / "lake", 30, 4, 1)
+    tables = two_folders(tmp_path / "lake", 30, 4, 1)
     ran = cli("check", *tables, *CLIENTS, "--failing")
     assert ran.code == 3
     assert "silver" not in ran.out
@@ -79,7 +62,7 @@ def test_failing_leaves_out_the_others_but_counts_them(cli: Cli, tmp_path: Path)
 
 
 def test_a_limit_says_what_it_leaves_out(cli: Cli, tmp_path: Path) -> None:
-    tables = lake(tmp_path / "lake")
+    tables = two_folders(tmp_path / "lake", 30, 12, 2)
     one = cli("check", *tables, *CLIENTS, "--limit", "1").out
     assert "and 42 tables in 2 more groups: --limit 0 shows all groups" in one
     assert re.search(r"and \d more findings?: --limit 0 or --details shows them", one)

@@ -9,30 +9,14 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Ran
-from tests.fleet.fleets import make_fleet
-from tests.support.logs import Log, commit_info, metadata, protocol
+from tests.fleet.fleets import make_fleet, two_folders
 
 Cli = Callable[..., Ran]
-VECTORS = ["deletionVectors"]
 GOAL = ("--enable", "deletionVectors", "--client", "trino@400")
 
 
-def lake(root: Path, plain: int, vectors: int, broken: int = 0) -> list[str]:
-    for number in range(plain):
-        Log(root / "silver" / f"p{number:03d}").commit(0, commit_info(), protocol(1, 2), metadata())
-    for number in range(vectors):
-        on = metadata({"delta.enableDeletionVectors": "true"})
-        log = Log(root / "gold" / f"v{number:03d}")
-        log.commit(0, commit_info(), protocol(3, 7, VECTORS, VECTORS), on)
-    for number in range(broken):
-        folder = root / "gold" / f"x{number}" / "_delta_log"
-        folder.mkdir(parents=True)
-        (folder / f"{0:020d}.json").write_text("no JSON")
-    return sorted(str(log.parent) for log in root.rglob("_delta_log"))
-
-
 def test_equal_plans_are_one_entry(cli: Cli, tmp_path: Path) -> None:
-    tables = lake(tmp_path / "lake", 30, 9, 2)
+    tables = two_folders(tmp_path / "lake", 30, 9, 2)
     ran = cli("plan-upgrade", *tables, *GOAL, "--no-color")
     assert ran.code == 3
     assert ran.out.startswith("41 tables in 3 groups\n")
@@ -49,7 +33,7 @@ def test_equal_plans_are_one_entry(cli: Cli, tmp_path: Path) -> None:
 
 
 def test_few_plans_and_details_are_shown_one_by_one(cli: Cli, tmp_path: Path) -> None:
-    tables = lake(tmp_path / "lake", 4, 3)
+    tables = two_folders(tmp_path / "lake", 4, 3)
     every = cli("plan-upgrade", *tables, *GOAL, "--details").out
     assert all(f"\n{table}\n" in f"\n{every}" for table in tables)
     few = cli("plan-upgrade", *tables[:5], *GOAL).out
@@ -59,7 +43,7 @@ def test_few_plans_and_details_are_shown_one_by_one(cli: Cli, tmp_path: Path) ->
 
 
 def test_a_limit_says_what_it_leaves_out(cli: Cli, tmp_path: Path) -> None:
-    tables = lake(tmp_path / "lake", 10, 3)
+    tables = two_folders(tmp_path / "lake", 10, 3)
     one = cli("plan-upgrade", *tables, *GOAL, "--limit", "1").out
     assert "and 3 tables in 1 more groups: --limit 0 shows all groups" in one
     assert "more groups" not in cli("plan-upgrade", *tables, *GOAL, "--limit", "0").out

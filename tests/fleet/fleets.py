@@ -125,3 +125,20 @@ def _damage(log: Log, chance: random.Random, *, folders: bool) -> None:
             file.mkdir()
         case _:
             file.write_text(json.dumps(["no", "action"]))
+
+
+def two_folders(root: Path, plain: int, vectors: int, broken: int = 0) -> list[str]:
+    """Make tables of three kinds, in the folders `silver` and `gold`; their paths, sorted."""
+    names = ["deletionVectors"]
+    for number in range(plain):
+        log = Log(root / "silver" / f"p{number:03d}")
+        log.commit(0, commit_info(), protocol(1, 2), metadata())
+    for number in range(vectors):
+        on = metadata({"delta.enableDeletionVectors": "true"})
+        log = Log(root / "gold" / f"v{number:03d}")
+        log.commit(0, commit_info(), protocol(3, 7, names, names), on)
+    for number in range(broken):
+        folder = root / "gold" / f"x{number}" / "_delta_log"
+        folder.mkdir(parents=True)
+        (folder / f"{0:020d}.json").write_text("no JSON")
+    return sorted(str(log.parent) for log in root.rglob("_delta_log"))

@@ -100,10 +100,9 @@ def _metric_lines(overview: Overview, counted: FleetSummary, now: datetime) -> I
         "deltaproto_verdicts",
         "Tables by client, access and verdict.",
         (
-            ({"client": client, "access": access, "verdict": str(verdict)}, of_client[verdict])
+            ({"client": client, "access": access, "verdict": verdict}, number)
             for (client, access), cell in sorted(counted.clients.items())
-            for of_client in ({Verdict(name): n for name, n in cell._asdict().items()},)
-            for verdict in Verdict
+            for verdict, number in cell._asdict().items()
         ),
     )
     compliant = "Tables that every client can use, without an error."
