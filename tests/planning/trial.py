@@ -176,21 +176,21 @@ def _refusals(delta_spark: DeltaSpark, given: PlanInput, plans: Sequence[Plan]) 
     for blocked in {(each.feature, each.error): each for each in said}.values():
         if blocked.feature is None:
             continue
-        errors, path, name = {blocked.error}, given.name, given.sql
-        # Delta only looks at the types once it has made the checkpoints that history needs.
-        empty = {"Empty Commit"} if blocked.error == "DELTA_UNSUPPORTED_DATA_TYPES" else set()
-        if blocked.feature == PROTECTION:
-            # Its removal first commits, and may have to wait before it is refused for good.
-            path, errors, empty = (
-                f"{path}-protected",
-                errors | RETENTION_WAIT_ERRORS,
-                {"Empty Commit"},
-            )
+        protects = blocked.feature == PROTECTION
+        drop = DropFeature(blocked.feature, truncate=protects)
+        # The removal of the protection may have to wait before it is refused for good.
+        errors = {blocked.error} | (RETENTION_WAIT_ERRORS if protects else set())
+        # What Delta commits before it refuses, it commits to a copy: the plan is for this table.
+        before = {commit.operation for commit in drop.outcome(given.table, given.engine).commits}
+        path, name = given.name, given.sql
+        if before or protects:
+            path = f"{path}-{blocked.feature}"
             shutil.copytree(given.name, path, dirs_exist_ok=True)
             name = f"delta.`{path}`"
-        statement = DropFeature(blocked.feature, blocked.feature == PROTECTION).sql(name)
-        happened = execute(delta_spark, path, statement)
-        if happened.error not in errors or {*happened.operations} - empty:
+        happened = execute(delta_spark, path, drop.sql(name))
+        if happened.error not in errors or {*happened.operations} - before - (
+            {"Empty Commit"} if protects else set()
+        ):
             yield (
                 f"{blocked.feature}: {happened.error} {happened.operations} instead of "
                 f"{blocked.error}"
