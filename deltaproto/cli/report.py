@@ -67,7 +67,12 @@ COMMAND = Command(
     "report",
     "Write a report about a fleet: protocols, features, clients, drift, and what to fix first.",
     run,
-    Argument("inventory", "INVENTORY", "Folder or URI of an inventory, from `scan --inventory`."),
+    Argument(
+        "inventory",
+        "INVENTORY",
+        "Folder or URI of an inventory, from `scan --inventory`.",
+        setting="inventory",
+    ),
     (
         Option(
             ("--format",),
@@ -82,6 +87,7 @@ COMMAND = Command(
             str,
             metavar="FILE",
             panel=Panel.CLIENTS,
+            setting="policy",
         ),
         options.CLIENT_FILE,
         SCAN,

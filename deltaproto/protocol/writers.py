@@ -118,7 +118,7 @@ MARKS = (
     _mark(
         *(None, "Spark of Microsoft Fabric or Azure Synapse", "engineInfo"),
         rf"Apache-Spark/{_NUMBERS}{_BUILD} Delta-Lake/(?:\d+\.){{3,}}\d+{_BUILD}",
-        "sample logs of Fabric and Synapse, which cannot be told apart",
+        "sample logs of Fabric and Synapse, which look alike",
         "Apache-Spark/3.4.3.5.3.20250511.1 Delta-Lake/2.4.0.24",
     ),
     _mark(
