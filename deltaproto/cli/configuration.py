@@ -31,12 +31,12 @@ def add_settings(command: Command, values: Mapping[str, Any]) -> Mapping[str, An
 
         settings = read_settings(path, os.environ)
         wanted = [each for each in command.options if not any(values[o] for o in each.unless)]
-        used = [option.flags[0] for option in wanted if _set_option(option, settings, merged)]
+        used = [str(option.setting) for option in wanted if _set_option(option, settings, merged)]
         argument = command.argument
         if argument is not None and not any(values[name] for name in argument.unless):
-            used[:0] = [argument.metavar] if _set_argument(argument, settings, merged) else []
+            used[:0] = [str(argument.setting)] if _set_argument(argument, settings, merged) else []
         if used and values["config"] is None and not values.get("quiet"):
-            print(f"{path} sets {', '.join(used)}", file=sys.stderr)
+            print(f"using {', '.join(used)} of {path}", file=sys.stderr)
     _require_argument(command, merged)
     return merged
 

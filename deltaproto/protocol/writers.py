@@ -251,6 +251,19 @@ def name_writer(info: Mapping[str, Any]) -> str | None:
     return str(recorded) if recorded else identify_writer(info).label
 
 
+def identify_name(name: str) -> tuple[str | None, str | None]:
+    """Return the client and version of a name that `name_writer` returned; None if unknown."""
+    for field in ("engineInfo", "clientVersion"):
+        found = identify_writer({field: name})
+        if found.client is not None:
+            return found.client, found.version
+    labeled = re.fullmatch(r"([a-z][\w-]*)@([\w.+-]+)", name, re.ASCII)
+    known = {mark.client for mark in MARKS}
+    if labeled is not None and labeled[1] in known:
+        return labeled[1], labeled[2]
+    return (name, None) if name in known else (None, None)
+
+
 _INGEST = "kafka-delta-ingest"
 _FIELDS = ("engineInfo", "clientVersion", "kernelVersion", "clusterId")
 

@@ -30,7 +30,7 @@ def test_scan_check_report_and_drift_need_no_arguments(cli: Cli, folder: Path) -
     named = (str(folder / "kept"), "--policy", str(folder / "policy.yaml"), "--format", "json")
     none = ("--config", "none")
     checked = cli("check", "--format", "json")
-    assert checked.err == "deltaproto.yaml sets TABLE..., --policy\n"
+    assert checked.err == "using inventory, policy of deltaproto.yaml\n"
     expected = cli("check", *named, *none)
     assert expected.err == ""
     assert (checked.code, checked.json["verdicts"]) == (1, expected.json["verdicts"])
@@ -57,7 +57,7 @@ def test_a_plan_that_takes_access_is_refused_without_an_option(cli: Cli, folder:
     words = ("plan-upgrade", str(table), "--enable", "v2Checkpoint", "--output", "plan.json")
     planned = cli(*words, "--format", "json")
     assert planned.code == 1
-    assert "deltaproto.yaml sets --policy" in planned.err
+    assert "using policy of deltaproto.yaml" in planned.err
     assert cli(*words, "--format", "json", "--config", "none").code == 0
     tried = cli("apply", "plan.json", "--dry-run")
     assert (tried.code, cli("apply", "plan.json", "--dry-run", "--config", "none").code) == (1, 0)
