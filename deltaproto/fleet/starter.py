@@ -3,16 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
 
-from deltaproto.clients.catalog import Catalogue
-from deltaproto.errors import UsageError
-from deltaproto.fleet.inventory_reader import InventoryReader
-from deltaproto.fleet.newest import NewestState
-from deltaproto.fleet.schemas import Inventory
-from deltaproto.protocol.writers import identify_name
+from deltaproto.fleet.seen_clients import SeenClients
 
 STARTER_INVENTORY = "_inventory"
 STARTER_POLICY = "policy.yaml"
@@ -49,72 +42,6 @@ _READERS = """\
 """
 
 
-class Writers(NamedTuple):
-    """Who made the newest commits of the tables in an inventory."""
-
-    tables: int
-    clients: Mapping[str, int]
-    """number of tables by `ID@VERSION`"""
-    without_version: Mapping[str, int]
-    """number of tables by id, for commits that do not say which version wrote them"""
-    unidentified: Mapping[str, int]
-    """number of tables by the engine's recorded name"""
-    unnamed: int
-    """number of tables whose newest commit names no writer"""
-    highest: tuple[int, int]
-    """the highest reader and the highest writer version"""
-
-
-def count_writers(inventory: InventoryReader, state: NewestState, catalogue: Catalogue) -> Writers:
-    """Count the writers of the tables in the newest state of an inventory.
-
-    Raises:
-        UsageError: when the inventory cannot be read.
-    """
-    return summarize_writers(_newest_rows(inventory, state), catalogue)
-
-
-def summarize_writers(rows: Iterable[Mapping[str, Any]], catalogue: Catalogue) -> Writers:
-    """Count the writers of rows of the inventory's `tables`."""
-    clients: Counter[str] = Counter()
-    without_version: Counter[str] = Counter()
-    unidentified: Counter[str] = Counter()
-    tables = unnamed = reader = writer = 0
-    for row in rows:
-        tables += 1
-        reader = max(reader, row["min_reader_version"])
-        writer = max(writer, row["min_writer_version"])
-        name = row["last_engine"]
-        if not name:
-            unnamed += 1
-            continue
-        client, version = identify_name(name)
-        if client is None:
-            unidentified[name] += 1
-        elif version is None or not _is_version(catalogue, client, version):
-            without_version[client] += 1
-        else:
-            clients[f"{client}@{version}"] += 1
-    highest = (reader, writer)
-    return Writers(tables, clients, without_version, unidentified, unnamed, highest)
-
-
-def _newest_rows(inventory: InventoryReader, state: NewestState) -> Iterator[Mapping[str, Any]]:
-    for scan in state.contributing:
-        for batch in inventory.batches(Inventory.TABLES, scan):
-            for row in batch.to_pylist():
-                if state.holds(scan, row["location"]):
-                    yield row
-
-
-def _is_version(catalogue: Catalogue, client: str, version: str) -> bool:
-    try:
-        catalogue.resolve(f"{client}@{version}")
-    except UsageError:
-        return False
-    return True
-
-
 def starter_settings(folder: str, roots: Sequence[str], inventory: str, policy: str) -> str:
     """Return the text of a commented `deltaproto.yaml`."""
     return _SETTINGS.format(
@@ -125,7 +52,7 @@ def starter_settings(folder: str, roots: Sequence[str], inventory: str, policy: 
     )
 
 
-def starter_policy(writers: Writers | None) -> str:
+def starter_policy(writers: SeenClients | None) -> str:
     """Return the text of a starter policy: of these writers, or without clients."""
     if writers is None or not writers.tables:
         return _NO_CLIENTS

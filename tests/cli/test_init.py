@@ -11,7 +11,8 @@ import pytest
 from deltalake import __version__ as deltalake_version
 from deltalake import write_deltalake
 
-from deltaproto.fleet.starter import starter_policy, summarize_writers
+from deltaproto.fleet.seen_clients import summarize_rows
+from deltaproto.fleet.starter import starter_policy
 from deltaproto.policy.local_catalog import load_local_catalog, load_local_policy
 from tests.conftest import Ran
 
@@ -109,7 +110,7 @@ def test_writers_are_counted_and_nobody_writes_lines_of_the_policy(tmp_path: Pat
         {"last_engine": engine, "min_reader_version": reader, "min_writer_version": writer}
         for engine, reader, writer in ROWS
     ]
-    writers = summarize_writers(rows, load_local_catalog(()))
+    writers = summarize_rows(rows, load_local_catalog(()))
     assert writers.clients == {
         "delta-spark@3.2.0": 2,
         "trino@455": 1,
@@ -128,5 +129,5 @@ def test_writers_are_counted_and_nobody_writes_lines_of_the_policy(tmp_path: Pat
 
 
 def test_an_inventory_without_tables_is_no_evidence() -> None:
-    empty = summarize_writers([], load_local_catalog(()))
+    empty = summarize_rows([], load_local_catalog(()))
     assert starter_policy(empty) == starter_policy(None)
