@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from itertools import chain
 from typing import Any
 
-from deltaproto.cli import options
+from deltaproto.cli import completion, options
 from deltaproto.cli.baselines import (
     compare_with_baseline,
     load_baseline,
@@ -343,6 +343,7 @@ COMMAND = Command(
             str,
             many=True,
             metavar="ID@VERSION",
+            words=completion.clients,
             panel=Panel.CLIENTS,
         ),
         Option(

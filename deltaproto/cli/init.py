@@ -11,8 +11,9 @@ from deltaproto.cli import options
 from deltaproto.cli.declare import Argument, Command, Option, Panel
 from deltaproto.errors import ExitCode, UsageError
 from deltaproto.fleet.inventory_reader import open_inventory_reader, select_newest_state
+from deltaproto.fleet.report_checker import count_seen_clients
 from deltaproto.fleet.schemas import is_inventory
-from deltaproto.fleet.seen_clients import SeenClients, count_seen_clients
+from deltaproto.fleet.seen_clients import SeenClients
 from deltaproto.fleet.settings_file import read_settings
 from deltaproto.fleet.starter import (
     STARTER_INVENTORY,

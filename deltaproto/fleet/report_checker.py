@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
+from deltaproto.clients.catalog import Catalogue
 from deltaproto.errors import ErrorCode, TableError
 from deltaproto.fleet.inventory_reader import InventoryReader
 from deltaproto.fleet.newest import NewestState
-from deltaproto.fleet.seen_clients import SeenClients, count_seen_clients
+from deltaproto.fleet.schemas import Inventory
+from deltaproto.fleet.seen_clients import SeenClients, summarize_rows
 from deltaproto.policy.document import Policy
 from deltaproto.policy.evaluate import Checker
 from deltaproto.policy.local_catalog import load_local_catalog, load_local_policy, parse_declared
@@ -48,3 +51,22 @@ def report_checker(
         return Checker(policy, catalogue), None
     seen = count_seen_clients(inventory, state, catalogue)
     return Checker(Policy(source=""), catalogue, asked=map(parse_declared, seen.clients)), seen
+
+
+def count_seen_clients(
+    inventory: InventoryReader, state: NewestState, catalogue: Catalogue
+) -> SeenClients:
+    """Count the writers of the tables in the newest state of an inventory.
+
+    Raises:
+        UsageError: when the inventory cannot be read.
+    """
+    return summarize_rows(_newest_rows(inventory, state), catalogue)
+
+
+def _newest_rows(inventory: InventoryReader, state: NewestState) -> Iterator[Mapping[str, Any]]:
+    for scan in state.contributing:
+        for batch in inventory.batches(Inventory.TABLES, scan):
+            for row in batch.to_pylist():
+                if state.holds(scan, row["location"]):
+                    yield row

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from deltaproto.errors import UsageError
-from deltaproto.fleet.schemas import Inventory
 from deltaproto.protocol.writers import identify_name
 
 if TYPE_CHECKING:
     from deltaproto.clients.catalog import Catalogue
-    from deltaproto.fleet.inventory_reader import InventoryReader
-    from deltaproto.fleet.newest import NewestState
 
 
 class SeenClients(NamedTuple):
@@ -35,17 +32,6 @@ class SeenClients(NamedTuple):
     def unknown(self) -> int:
         """Return the number of tables whose last writer cannot be evaluated."""
         return self.tables - sum(self.clients.values())
-
-
-def count_seen_clients(
-    inventory: InventoryReader, state: NewestState, catalogue: Catalogue
-) -> SeenClients:
-    """Count the writers of the tables in the newest state of an inventory.
-
-    Raises:
-        UsageError: when the inventory cannot be read.
-    """
-    return summarize_rows(_newest_rows(inventory, state), catalogue)
 
 
 def summarize_rows(rows: Iterable[Mapping[str, Any]], catalogue: Catalogue) -> SeenClients:
@@ -71,14 +57,6 @@ def summarize_rows(rows: Iterable[Mapping[str, Any]], catalogue: Catalogue) -> S
             clients[f"{client}@{version}"] += 1
     highest = (reader, writer)
     return SeenClients(tables, clients, without_version, unidentified, unnamed, highest)
-
-
-def _newest_rows(inventory: InventoryReader, state: NewestState) -> Iterator[Mapping[str, Any]]:
-    for scan in state.contributing:
-        for batch in inventory.batches(Inventory.TABLES, scan):
-            for row in batch.to_pylist():
-                if state.holds(scan, row["location"]):
-                    yield row
 
 
 def _is_version(catalogue: Catalogue, client: str, version: str) -> bool:
