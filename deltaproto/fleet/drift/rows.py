@@ -36,6 +36,7 @@ def drift_schema() -> pa.Schema:
             pa.field("commit_operation", text),
             pa.field("commit_engine", text),
             pa.field("commit_user", text),
+            pa.field("commit_job", text),
         ]
     )
 
@@ -58,7 +59,7 @@ def differences_batch(changes: Iterable[Difference]) -> pa.RecordBatch:
             change.version_before,
             change.version_after,
             *(
-                (None,) * 5
+                (None,) * 6
                 if commit is None
                 else (
                     commit.version,
@@ -66,6 +67,7 @@ def differences_batch(changes: Iterable[Difference]) -> pa.RecordBatch:
                     commit.operation,
                     commit.engine,
                     commit.user,
+                    commit.job,
                 )
             ),
         )
@@ -98,6 +100,7 @@ def parse_difference(row: Mapping[str, Any]) -> Difference:
             row["commit_operation"],
             row["commit_engine"],
             row["commit_user"],
+            row["commit_job"],
         ),
     )
 
