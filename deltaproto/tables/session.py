@@ -53,6 +53,8 @@ _LOCAL_CONF = {
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
 }
 _APPLICATION = "deltaproto"
+_QUICK_START = {"spark.driver.defaultJavaOptions": "-XX:TieredStopAtLevel=1"}
+"""Java without its second compiler, which pays for itself only after minutes"""
 _INTERPRETED = {
     "spark.sql.adaptive.enabled": ("false", "true"),
     "spark.sql.codegen.factoryMode": ("NO_CODEGEN", "FALLBACK"),
@@ -209,7 +211,8 @@ def _start_session(builder: Any, settings: SparkSettings) -> SparkSession:
     builder = builder.appName(_APPLICATION)
     reached = {**hadoop_conf_from_environment(settings.stores), **settings.hadoop}
     hadoop = {f"spark.hadoop.{key}": value for key, value in reached.items()}
-    for key, value in {**_LOCAL_CONF, **_temporary_warehouse(), **hadoop, **settings.conf}.items():
+    ours = {**_quick_start(), **_LOCAL_CONF, **_temporary_warehouse()}
+    for key, value in {**ours, **hadoop, **settings.conf}.items():
         builder = builder.config(key, value)
     packages = [
         *file_system_packages(reached, settings.stores),
@@ -239,6 +242,12 @@ def _start_session(builder: Any, settings: SparkSettings) -> SparkSession:
     if not settings.show_log:
         logging.getLogger().addFilter(_drop_failed_calls)
     return session
+
+
+def _quick_start() -> dict[str, str]:
+    # A Spark that someone configured may have Java options, which these would replace.
+    configured = os.environ.get("SPARK_HOME") or os.environ.get("SPARK_CONF_DIR")
+    return {} if configured else _QUICK_START
 
 
 def _drop_failed_calls(record: logging.LogRecord) -> bool:

@@ -17,7 +17,7 @@ import pytest
 from deltaproto.errors import EngineError
 from deltaproto.tables.java import main as java_main
 from deltaproto.tables.java import require_java
-from deltaproto.tables.session import explain_start_failure
+from deltaproto.tables.session import _quick_start, explain_start_failure
 from tests.support.logs import Log, metadata, protocol
 from tests.support.spark_settings import SHORT_LIVED
 
@@ -194,6 +194,39 @@ for rows in (100, 100_000, 9_999):
     expect_rows(session, rows)
     print(*(session.conf.get(key) for key in keys[:3]))
 """
+
+
+JAVA_OPTIONS = """
+from deltaproto.protocol.table_state import SparkSettings
+from deltaproto.tables.session import spark_session
+session = spark_session(SparkSettings(conf=CONF))
+runtime = session._jvm.java.lang.management.ManagementFactory.getRuntimeMXBean()
+print(*[each for each in runtime.getInputArguments() if "Tiered" in each])
+"""
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_item_17_java_starts_with_one_compiler_unless_the_user_says_otherwise() -> None:
+    two = "-XX:TieredStopAtLevel=4"
+    for conf, options in (
+        ({}, "-XX:TieredStopAtLevel=1"),
+        ({"spark.driver.extraJavaOptions": two}, f"-XX:TieredStopAtLevel=1 {two}"),
+        ({"spark.driver.defaultJavaOptions": two}, two),
+    ):
+        script = JAVA_OPTIONS.replace("CONF", repr(conf))
+        ran = subprocess.run(
+            [sys.executable, "-c", script], capture_output=True, text=True, check=True
+        )
+        assert ran.stdout.split() == options.split()
+
+
+def test_item_17_options_of_a_configured_spark_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("SPARK_HOME", "SPARK_CONF_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    assert _quick_start()
+    monkeypatch.setenv("SPARK_CONF_DIR", "/etc/spark")
+    assert _quick_start() == {}
 
 
 @pytest.mark.spark
