@@ -10,15 +10,15 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 from deltaproto.certification.adapter import Adapter, Reply, ReplyKind
-from deltaproto.certification.fixtures.case import Kit, ReferenceTable
-from deltaproto.certification.observe import ObservedVersion, observe_newest
-from deltaproto.certification.operation import AdapterRequest, build_requests, operations_for
-from deltaproto.certification.outcome import (
+from deltaproto.certification.compare import (
     classify_read,
     classify_unanswered,
     classify_write,
     why_must_fail,
 )
+from deltaproto.certification.fixtures.case import Kit, ReferenceTable
+from deltaproto.certification.observe import ObservedVersion, observe_newest
+from deltaproto.certification.operation import AdapterRequest, build_requests, operations_for
 from deltaproto.certification.verify_writes import WriteVerifier
 from deltaproto.clients.measurement import MeasuredOutcome, MeasurementCell, ResultColumn
 
