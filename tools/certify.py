@@ -25,11 +25,10 @@ from pathlib import Path
 
 from deltaproto.certification.certify import certify
 from deltaproto.certification.client import load_roster, select_client
-from deltaproto.certification.cross_check import find_contradictions
+from deltaproto.certification.cross_check import find_contradictions, known_tables
 from deltaproto.certification.entry import build_entry, find_entry_discrepancies
 from deltaproto.certification.fixtures.case import Kit, load_kit
 from deltaproto.certification.fixtures.make import make_kit
-from deltaproto.certification.published import known_tables
 from deltaproto.certification.runner import sort_cells
 from deltaproto.certification.verify_writes import SPARK, WriteVerifier
 from deltaproto.clients import measurement, version_scheme

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from deltaproto.certification.certify import certify
 from deltaproto.certification.client import ClientUnderTest, load_roster, select_client
-from deltaproto.certification.cross_check import find_contradictions
+from deltaproto.certification.cross_check import find_contradictions, known_tables
 from deltaproto.certification.entry import build_entry
 from deltaproto.certification.fixtures.case import Kit, ReferenceTable, load_kit
 from deltaproto.certification.fixtures.recipes import KIT_VERSION
 from deltaproto.certification.operation import operations_for as of_case
 from deltaproto.certification.process import ProcessLimits
-from deltaproto.certification.published import known_tables
 from deltaproto.certification.runner import CellFilter
 from deltaproto.cli import options
 from deltaproto.cli.declare import Argument, Command, Option, Panel

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 import yaml
 
+from deltaproto.certification.cross_check import known_tables
 from deltaproto.certification.fixtures.case import Kit, load_kit
 from deltaproto.certification.fixtures.make import make_kit
-from deltaproto.certification.published import known_tables
 from deltaproto.clients.catalog import Catalogue
 from deltaproto.clients.entry import parse_client
 from deltaproto.clients.measurement import measurement_from_json
