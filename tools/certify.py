@@ -23,8 +23,7 @@ from collections.abc import Iterator, Sequence
 from fnmatch import fnmatch
 from pathlib import Path
 
-from deltaproto.certification.certify import certify
-from deltaproto.certification.client import load_roster, select_client
+from deltaproto.certification.client import certify, load_roster, select_client
 from deltaproto.certification.cross_check import find_contradictions, known_tables
 from deltaproto.certification.entry import build_entry, find_entry_discrepancies
 from deltaproto.certification.fixtures.case import Kit, load_kit

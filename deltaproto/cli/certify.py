@@ -7,8 +7,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from deltaproto.certification.certify import certify
-from deltaproto.certification.client import ClientUnderTest, load_roster, select_client
+from deltaproto.certification.client import ClientUnderTest, certify, load_roster, select_client
 from deltaproto.certification.cross_check import find_contradictions, known_tables
 from deltaproto.certification.entry import build_entry
 from deltaproto.certification.fixtures.case import Kit, ReferenceTable, load_kit
