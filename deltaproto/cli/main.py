@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from deltaproto.cli.declare import Command, expand_multi_values, modernize
-from deltaproto.cli.pipes import ignore_closed_pipes
+from deltaproto.cli.output import ignore_closed_pipes
 from deltaproto.cli.redact_argv import redact_addresses
 from deltaproto.cli.signals import report_interruption
 from deltaproto.errors import DeltaprotoError, EngineError, ExitCode, UsageError

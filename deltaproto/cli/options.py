@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any
 
-from deltaproto.cli.atomic_output import TruncateOnFirstWrite
 from deltaproto.cli.declare import Option, Panel
+from deltaproto.cli.output import TruncateOnFirstWrite
 from deltaproto.cli.progress import warn
 from deltaproto.errors import UsageError
 from deltaproto.policy.finding import FailOn

@@ -13,7 +13,7 @@ from typing import IO, Any, NamedTuple, cast
 from deltaproto.cli import options
 from deltaproto.cli.apply_progress import ProgressDisplay
 from deltaproto.cli.declare import Argument, Option, Panel
-from deltaproto.cli.tolerant_output import TolerantWriter
+from deltaproto.cli.output import TolerantWriter
 from deltaproto.errors import ExitCode, UsageError
 from deltaproto.execution.append_log import STATE_FOLDER
 from deltaproto.execution.plan_file import FailedPlan, LoadedPlan, find_plan_files, read_plans
