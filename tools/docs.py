@@ -27,7 +27,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from deltaproto.cli.demo_tables import RECIPES
+from deltaproto.cli.demo import RECIPES
 from deltaproto.cli.main import main
 from deltaproto.render.schemas import load_schema
 from tools import command_pages, python_api
