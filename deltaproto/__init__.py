@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from deltaproto.app.scanning import ScanResult, scan
     from deltaproto.app.table import Table
     from deltaproto.clients.model import Access
-    from deltaproto.clients.verdict import Verdict as Outcome
+    from deltaproto.clients.model import Verdict as Outcome
     from deltaproto.errors import (
         DeltaprotoError,
         EngineError,

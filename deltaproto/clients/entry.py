@@ -21,8 +21,8 @@ from deltaproto.clients.model import (
     Path,
     ProtocolGate,
     Range,
+    Verdict,
 )
-from deltaproto.clients.verdict import Verdict
 
 _CLIENT = {"id", "name", "aliases", "versions", "ranges", "measured", "decodes_paths", "hazards"}
 _PATH = {"read", "write", "access", "known_bad", "hazards"}

@@ -13,8 +13,10 @@ from deltaproto.clients.model import (
     Confidence,
     KnownBad,
     Path,
+    PathVerdict,
     ProtocolGate,
     Range,
+    Verdict,
 )
 from deltaproto.clients.requirements import (
     APPEND_ONLY,
@@ -25,7 +27,6 @@ from deltaproto.clients.requirements import (
     TableRequirements,
     describe_hazard,
 )
-from deltaproto.clients.verdict import PathVerdict, Verdict
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature import FeatureKind, FeatureStatus
 from deltaproto.protocol.violations import READER_FEATURES_VERSION, WRITER_FEATURES_VERSION

@@ -8,8 +8,7 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from deltaproto.clients.model import Access
-from deltaproto.clients.verdict import Verdict
+from deltaproto.clients.model import Access, Verdict
 from deltaproto.inspection.json_entries import (
     WrongTypeError,
     optional_string,

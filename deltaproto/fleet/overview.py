@@ -8,8 +8,7 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 from typing import Protocol as Interface
 
-from deltaproto.clients.model import Access
-from deltaproto.clients.verdict import Verdict
+from deltaproto.clients.model import Access, Verdict
 from deltaproto.fleet.drift.diff import Difference
 from deltaproto.fleet.inventory_queries import InventoryQueries
 from deltaproto.fleet.newest import NewestState, newest_of_each_root

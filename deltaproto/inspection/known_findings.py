@@ -13,8 +13,8 @@ from collections import Counter
 from collections.abc import Collection
 from typing import Any, NamedTuple
 
+from deltaproto.clients.model import Verdict
 from deltaproto.clients.resolve import ClientReference
-from deltaproto.clients.verdict import Verdict
 from deltaproto.errors import TableError, UsageError
 from deltaproto.input_file import require_input
 from deltaproto.inspection.json_entries import JsonFile, require_string

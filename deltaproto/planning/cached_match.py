@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from deltaproto.clients.model import Access
+from deltaproto.clients.model import Access, PathVerdict
 from deltaproto.clients.requirements import TableRequirements
 from deltaproto.clients.resolve import ClientAtVersion
-from deltaproto.clients.verdict import PathVerdict
 from deltaproto.clients.verdicts import path_verdicts
 
 _CACHE_SIZE = 1 << 16

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from deltaproto.clients.model import Verdict
 from deltaproto.clients.requirements import TableRequirements
-from deltaproto.clients.verdict import Verdict
 from deltaproto.clients.verdicts import ClientVerdict
 from deltaproto.planning.cached_match import cached_verdicts
 from deltaproto.planning.plan import ClientChange

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from deltaproto.clients.model import Access
-from deltaproto.clients.verdict import Verdict
+from deltaproto.clients.model import Access, Verdict
 from deltaproto.planning.engine import Engine
 from deltaproto.planning.predict.outcome import Rewrite
 from deltaproto.planning.search.cost import Cost

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from deltaproto.clients.model import Access
-from deltaproto.clients.verdict import Verdict
+from deltaproto.clients.model import Access, Verdict
 from deltaproto.planning.advice import describe_user_statement, find_warnings, may_be_table, shorten
 from deltaproto.planning.concurrency import concurrency_change
 from deltaproto.planning.ddl.user_statement import ParsedStatement

@@ -8,11 +8,10 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any, NamedTuple
 
 from deltaproto.clients.catalog import Catalogue
-from deltaproto.clients.model import Access, Client
+from deltaproto.clients.model import Access, Client, Verdict
 from deltaproto.clients.requirements import TableRequirements
 from deltaproto.clients.resolve import ClientAtVersion
 from deltaproto.clients.usability import Usability, find_usability
-from deltaproto.clients.verdict import Verdict
 from deltaproto.clients.verdicts import evaluate_clients
 from deltaproto.errors import ExitCode, TableError, UsageError
 from deltaproto.policy.approvals import (

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from deltaproto.clients.verdict import Verdict
+from deltaproto.clients.model import Verdict
 from deltaproto.policy.declared_verdict import DeclaredVerdict
 from deltaproto.policy.evaluate import TableCheck
 from deltaproto.policy.finding import Finding, Severity

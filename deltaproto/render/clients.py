@@ -6,9 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import IO, Any
 
 from deltaproto.clients.feature_matrix import FeatureAnswer, FeatureRow, feature_rows
-from deltaproto.clients.model import Access, Client, Path, ProtocolGate, Range
+from deltaproto.clients.model import Access, Client, Path, ProtocolGate, Range, Verdict
 from deltaproto.clients.resolve import ClientAtVersion, latest_version
-from deltaproto.clients.verdict import Verdict
 from deltaproto.render.clients_json import candidate_fields, client_fields
 from deltaproto.render.document import (
     Block,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from deltaproto.clients.verdict import Verdict
+from deltaproto.clients.model import Verdict
 from deltaproto.planning.impact import is_better, is_worse
 from deltaproto.planning.plan import Plan
 

@@ -18,10 +18,10 @@ from deltaproto.clients.model import (
     Confidence,
     ProtocolGate,
     Range,
+    Verdict,
 )
 from deltaproto.clients.requirements import TableRequirements
 from deltaproto.clients.resolve import latest_version, parse_reference
-from deltaproto.clients.verdict import Verdict
 from deltaproto.clients.verdicts import evaluate_clients
 from deltaproto.errors import UsageError
 from deltaproto.protocol import feature_catalog as features

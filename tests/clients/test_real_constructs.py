@@ -17,8 +17,7 @@ import pyarrow as pa
 import pytest
 
 from deltaproto.clients.catalog import Catalogue
-from deltaproto.clients.model import Access
-from deltaproto.clients.verdict import Verdict
+from deltaproto.clients.model import Access, Verdict
 from deltaproto.policy.constructs import find_constructs
 from tests.support.failures import collect_failures
 from tests.support.logs import Log, column, commit_info, metadata, protocol, schema_string

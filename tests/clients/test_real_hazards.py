@@ -19,8 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from deltaproto.clients.catalog import Catalogue
-from deltaproto.clients.model import Access
-from deltaproto.clients.verdict import PathVerdict, Verdict
+from deltaproto.clients.model import Access, PathVerdict, Verdict
 from deltaproto.clients.verdicts import path_verdicts
 from deltaproto.inspection import Inspection, ReadRequest, inspect_table
 from deltaproto.inspection.facts import facts_from_inspection

@@ -9,9 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deltaproto.clients.catalog import Catalogue
-from deltaproto.clients.model import Access
+from deltaproto.clients.model import Access, Verdict
 from deltaproto.clients.requirements import TableRequirements
-from deltaproto.clients.verdict import Verdict
 from deltaproto.plan_inputs.client_scope import newest_clients
 from deltaproto.planning.downgrade import DowngradeRequest, plan_downgrade
 from deltaproto.planning.impact import compare_clients

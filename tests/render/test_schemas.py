@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator, ValidationError
 
-from deltaproto.clients.model import Access
-from deltaproto.clients.verdict import Verdict
+from deltaproto.clients.model import Access, Verdict
 from deltaproto.errors import ErrorCode
 from deltaproto.planning.engine import EngineName
 from deltaproto.planning.plan import StreamEffect

@@ -7,10 +7,9 @@ from typing import NamedTuple
 from typing import Protocol as Interface
 
 from deltaproto.clients import requirements
-from deltaproto.clients.model import Access
+from deltaproto.clients.model import Access, PathVerdict, Verdict
 from deltaproto.clients.requirements import TableRequirements
 from deltaproto.clients.resolve import ClientAtVersion
-from deltaproto.clients.verdict import PathVerdict, Verdict
 from deltaproto.planning.cached_match import cached_verdicts
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.protocol import Protocol

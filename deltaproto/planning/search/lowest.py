@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from deltaproto.clients.verdict import Verdict
+from deltaproto.clients.model import Verdict
 from deltaproto.planning.impact import compare_clients, is_better
 from deltaproto.planning.plan import Blocked, ClientChange
 from deltaproto.planning.request import PlanInput

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 
-from deltaproto.clients.verdict import Verdict
+from deltaproto.clients.model import Verdict
 from deltaproto.fleet.overview import Overview, TableRow
 from deltaproto.policy.finding import Severity
 from deltaproto.render.findings import encodable

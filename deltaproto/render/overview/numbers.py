@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from deltaproto.clients.verdict import Verdict
+from deltaproto.clients.model import Verdict
 from deltaproto.fleet.overview import Overview, TableRow
 from deltaproto.policy.finding import Severity
 from deltaproto.protocol import feature_catalog

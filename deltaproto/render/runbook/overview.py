@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from deltaproto.clients.verdict import Verdict
+from deltaproto.clients.model import Verdict
 from deltaproto.planning.impact import is_better, is_worse
 from deltaproto.planning.plan import Plan
 from deltaproto.planning.statement import Action
