@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from deltaproto.clients.model import Verdict
 from deltaproto.clients.requirements import TableRequirements
 from deltaproto.clients.verdicts import ClientVerdict
-from deltaproto.planning.cached_match import cached_verdicts
 from deltaproto.planning.plan import ClientChange
 from deltaproto.planning.request import PlanInput, TableClient
+from deltaproto.planning.search.goals import cached_verdicts
 
 _RANK = {verdict: rank for rank, verdict in enumerate(Verdict)}
 
