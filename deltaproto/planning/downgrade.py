@@ -9,7 +9,7 @@ from deltaproto.planning.advice import find_warnings
 from deltaproto.planning.concurrency import concurrency_change
 from deltaproto.planning.engine_support import find_engine_blockers
 from deltaproto.planning.goal_text import goal_text
-from deltaproto.planning.impact import client_changes
+from deltaproto.planning.impact import client_changes, end_state_of
 from deltaproto.planning.plan import Alternative, Blocked, Plan
 from deltaproto.planning.request import PlanInput
 from deltaproto.planning.search.copy_table import plan_copy
@@ -45,7 +45,6 @@ from deltaproto.planning.search.search import (
     find_solutions,
 )
 from deltaproto.planning.steps import build_steps
-from deltaproto.planning.usage import end_state_of
 from deltaproto.protocol.feature_catalog import CHECKPOINT_PROTECTION
 from deltaproto.protocol.protocol import Protocol
 

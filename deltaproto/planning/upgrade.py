@@ -11,7 +11,7 @@ from deltaproto.planning.ddl.user_statement import ParsedStatement
 from deltaproto.planning.enable import CannotEnable, enabling_statements
 from deltaproto.planning.engine_support import find_engine_blockers
 from deltaproto.planning.goal_text import goal_text
-from deltaproto.planning.impact import client_changes, compare_clients
+from deltaproto.planning.impact import client_changes, compare_clients, end_state_of
 from deltaproto.planning.plan import Blocked, Plan
 from deltaproto.planning.predict.consistency import READ_COPY
 from deltaproto.planning.predict.outcome import Outcome
@@ -29,7 +29,6 @@ from deltaproto.planning.search.route import PredictedStatement, predict_stateme
 from deltaproto.planning.statement import SetProperties, Statement
 from deltaproto.planning.steps import build_steps
 from deltaproto.planning.upgrade_request import UpgradeRequest, goal_fields
-from deltaproto.planning.usage import end_state_of
 from deltaproto.protocol.isolation import ISOLATION_PROPERTY as ISOLATION
 from deltaproto.protocol.isolation import IsolationLevel
 
