@@ -63,7 +63,7 @@ def plan_upgrade(
         read_script,
         validate_version_pair,
     )
-    from deltaproto.planning.upgrade_request import UpgradeRequest
+    from deltaproto.planning.request import UpgradeRequest
 
     if not (enable or set or to or isolation or cluster_by or sql):
         raise UsageError("no change requested", "pass enable, set, to, isolation, … or sql")

@@ -17,7 +17,7 @@ from deltaproto.plan_inputs.parse_goal import (
     read_script,
     split_words,
 )
-from deltaproto.planning.upgrade_request import UpgradeRequest
+from deltaproto.planning.request import UpgradeRequest
 
 _GOAL_FLAGS = ("--enable", "--set", "--protocol", "--isolation", "--cluster-by", "--sql")
 

@@ -27,7 +27,6 @@ from deltaproto.inspection.facts import facts_from_inspection
 from deltaproto.inspection.inspect import run_rules
 from deltaproto.inspection.interface import Inspection
 from deltaproto.planning.from_state import table_from_state
-from deltaproto.planning.goal_text import approvable_goal
 from deltaproto.planning.plan import Plan, Step
 from deltaproto.planning.policy_impact import (
     PolicyImpact,
@@ -35,6 +34,7 @@ from deltaproto.planning.policy_impact import (
     assess_policy_impact,
     predict_facts,
 )
+from deltaproto.planning.request import approvable_goal
 from deltaproto.policy.document import Policy
 from deltaproto.policy.document.model import Window
 from deltaproto.policy.evaluate import Checker

@@ -16,8 +16,8 @@ from deltaproto.execution.progress import table_address
 from deltaproto.plan_inputs.from_log import load_plan_input
 from deltaproto.planning.ddl.parse import parse_script
 from deltaproto.planning.plan import Plan, Step
+from deltaproto.planning.request import UpgradeRequest
 from deltaproto.planning.upgrade import plan_upgrade
-from deltaproto.planning.upgrade_request import UpgradeRequest
 
 
 class StalePlanError(DeltaprotoError):

@@ -10,7 +10,6 @@ from deltaproto.clients.model import Access
 from deltaproto.clients.resolve import ClientAtVersion, newest_version_of
 from deltaproto.errors import UsageError
 from deltaproto.planning.downgrade import DowngradeRequest, plan_downgrade
-from deltaproto.planning.goal_text import approvable_goal
 from deltaproto.planning.impact import client_changes, describe_change
 from deltaproto.planning.plan import Alternative, Blocked, ClientChange, Plan
 from deltaproto.planning.policy_impact import (
@@ -18,11 +17,10 @@ from deltaproto.planning.policy_impact import (
     assess_policy_impact,
     predict_facts,
 )
-from deltaproto.planning.request import PlanInput, TableClient
+from deltaproto.planning.request import PlanInput, TableClient, UpgradeRequest, approvable_goal
 from deltaproto.planning.search.cost import compute_cost
 from deltaproto.planning.search.goals import ClientAccess
 from deltaproto.planning.upgrade import plan_upgrade
-from deltaproto.planning.upgrade_request import UpgradeRequest
 from deltaproto.policy.document import Policy, PolicyError, settings_for
 from deltaproto.policy.evaluate import Checker
 from deltaproto.policy.local_catalog import DEFAULT_ACCESS, load_local_catalog

@@ -8,10 +8,9 @@ from typing import Any, NamedTuple
 from deltaproto.planning.advice import find_warnings
 from deltaproto.planning.concurrency import concurrency_change
 from deltaproto.planning.engine_support import find_engine_blockers
-from deltaproto.planning.goal_text import goal_text
 from deltaproto.planning.impact import client_changes, end_state_of
 from deltaproto.planning.plan import Alternative, Blocked, Plan
-from deltaproto.planning.request import PlanInput
+from deltaproto.planning.request import PlanInput, goal_text
 from deltaproto.planning.search.copy_table import plan_copy
 from deltaproto.planning.search.droppable import (
     GOAL_UNREACHABLE,

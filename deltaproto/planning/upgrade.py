@@ -10,7 +10,6 @@ from deltaproto.planning.concurrency import concurrency_change
 from deltaproto.planning.ddl.user_statement import ParsedStatement
 from deltaproto.planning.enable import CannotEnable, enabling_statements
 from deltaproto.planning.engine_support import find_engine_blockers
-from deltaproto.planning.goal_text import goal_text
 from deltaproto.planning.impact import client_changes, compare_clients, end_state_of
 from deltaproto.planning.plan import Blocked, Plan
 from deltaproto.planning.predict.consistency import READ_COPY
@@ -22,13 +21,12 @@ from deltaproto.planning.predict.table import (
     ROW_TRACKING,
     Table,
 )
-from deltaproto.planning.request import PlanInput
+from deltaproto.planning.request import PlanInput, UpgradeRequest, goal_fields, goal_text
 from deltaproto.planning.search.cost import compute_cost
 from deltaproto.planning.search.goals import EndState, requirements_after
 from deltaproto.planning.search.route import PredictedStatement, predict_statement, raise_to_pair
 from deltaproto.planning.statement import SetProperties, Statement
 from deltaproto.planning.steps import build_steps
-from deltaproto.planning.upgrade_request import UpgradeRequest, goal_fields
 from deltaproto.protocol.isolation import ISOLATION_PROPERTY as ISOLATION
 from deltaproto.protocol.isolation import IsolationLevel
 

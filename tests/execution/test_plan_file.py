@@ -19,8 +19,8 @@ from deltaproto.planning.checksum import plan_id
 from deltaproto.planning.downgrade import DowngradeRequest, plan_downgrade
 from deltaproto.planning.enable import FeatureToEnable
 from deltaproto.planning.plan import Plan
+from deltaproto.planning.request import UpgradeRequest
 from deltaproto.planning.upgrade import plan_upgrade
-from deltaproto.planning.upgrade_request import UpgradeRequest
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.render.interface import dump_json, envelope
 from deltaproto.render.plan_json import plan_fields

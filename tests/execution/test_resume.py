@@ -21,8 +21,8 @@ from deltaproto.plan_inputs.from_log import metadata_digest
 from deltaproto.planning.downgrade import DowngradeRequest, plan_downgrade
 from deltaproto.planning.enable import FeatureToEnable
 from deltaproto.planning.plan import Plan, Step
+from deltaproto.planning.request import UpgradeRequest
 from deltaproto.planning.upgrade import plan_upgrade
-from deltaproto.planning.upgrade_request import UpgradeRequest
 from deltaproto.protocol.metadata import Metadata
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.protocol.table_state import SparkSettings

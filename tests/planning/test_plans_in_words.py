@@ -22,12 +22,11 @@ from deltaproto.planning.plan import Plan, Step
 from deltaproto.planning.predict.auto_enable import features_of_columns
 from deltaproto.planning.predict.schema import Array, Atomic, Column, Struct
 from deltaproto.planning.predict.table import Table
-from deltaproto.planning.request import PlanInput, TableClient
+from deltaproto.planning.request import PlanInput, TableClient, UpgradeRequest
 from deltaproto.planning.search.cost import Files
 from deltaproto.planning.search.goals import ClientAccess
 from deltaproto.planning.search.search import HistoryChoice
 from deltaproto.planning.upgrade import plan_upgrade
-from deltaproto.planning.upgrade_request import UpgradeRequest
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.protocol import Protocol
 from tests.planning.test_classics import carrying, given
