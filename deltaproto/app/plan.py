@@ -12,8 +12,8 @@ from deltaproto.app.arguments import NONE
 from deltaproto.app.executing import ApplyEvent, ApplyResult, apply, read_plan, rehearse
 from deltaproto.app.result import Result
 from deltaproto.errors import DeltaprotoError, ExitCode, ResultError
-from deltaproto.planning.checksum import plan_id
 from deltaproto.planning.plan import Plan as _Plan
+from deltaproto.planning.plan import plan_id
 
 if TYPE_CHECKING:
     from deltaproto.render.document import Document

@@ -13,8 +13,7 @@ from deltaproto.execution.append_log import RECORD_SUFFIXES
 from deltaproto.execution.plan_members import deserialize_plan, earliest_times
 from deltaproto.input_file import open_input
 from deltaproto.inspection.json_entries import WrongTypeError, require_string
-from deltaproto.planning.checksum import CHECKSUM_FIELD, compute_checksum
-from deltaproto.planning.plan import Plan
+from deltaproto.planning.plan import CHECKSUM_FIELD, Plan, compute_checksum
 from deltaproto.redaction import Redactor, has_credentials, redact_address
 
 _COMMANDS = ("plan-upgrade", "plan-downgrade")

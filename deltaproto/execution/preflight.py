@@ -14,10 +14,9 @@ from deltaproto.execution.rebuild import find_mismatch, find_misprediction
 from deltaproto.execution.runner import EngineFacts
 from deltaproto.execution.warning import MaintenanceWindowStatus
 from deltaproto.planning.advice import is_same_table
-from deltaproto.planning.checksum import plan_id
 from deltaproto.planning.ddl.parse import parse_script
 from deltaproto.planning.engine import Engine
-from deltaproto.planning.plan import Plan, Step
+from deltaproto.planning.plan import Plan, Step, plan_id
 from deltaproto.planning.policy_impact import PolicyImpact
 from deltaproto.planning.predict.table import Table
 from deltaproto.planning.statement import Action

@@ -6,8 +6,16 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from deltaproto.planning.checksum import CHECKSUM_FIELD, compute_checksum, plan_id
-from deltaproto.planning.plan import Blocked, CellOutcome, ConcurrencyChange, Plan, Step
+from deltaproto.planning.plan import (
+    CHECKSUM_FIELD,
+    Blocked,
+    CellOutcome,
+    ConcurrencyChange,
+    Plan,
+    Step,
+    compute_checksum,
+    plan_id,
+)
 from deltaproto.planning.search.cost import Cost
 from deltaproto.render.inspection_json import isolation_fields, protocol_fields
 

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from deltaproto.errors import TableError
-from deltaproto.planning.checksum import plan_id
-from deltaproto.planning.plan import Alternative, Plan
+from deltaproto.planning.plan import Alternative, Plan, plan_id
 from deltaproto.render.document import (
     Block,
     Code,

@@ -14,7 +14,7 @@ import pytest
 
 from deltaproto.execution.audit import AuditLog
 from deltaproto.execution.recorder import RunLog
-from deltaproto.planning.checksum import CHECKSUM_FIELD, compute_checksum
+from deltaproto.planning.plan import CHECKSUM_FIELD, compute_checksum
 from tests.conftest import Ran
 from tests.support.contract import documents
 from tests.support.logs import Log, commit_info, metadata, protocol

@@ -15,10 +15,9 @@ from hypothesis import strategies as st
 
 from deltaproto.clients.catalog import Catalogue
 from deltaproto.execution.goal_limits import TableUse, find_unrelated_undo, find_unrequested_change
-from deltaproto.planning.checksum import plan_id
 from deltaproto.planning.downgrade import plan_downgrade
 from deltaproto.planning.enable import DISABLEABLE_FEATURES
-from deltaproto.planning.plan import Plan
+from deltaproto.planning.plan import Plan, plan_id
 from deltaproto.planning.request import PlanInput
 from tests.conftest import Ran
 from tests.execution.test_rebuild import forge, planned, read

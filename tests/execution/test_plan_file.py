@@ -15,10 +15,9 @@ from hypothesis import strategies as st
 
 from deltaproto.errors import UsageError
 from deltaproto.execution.plan_file import FailedPlan, LoadedPlan, find_plan_files, read_plans
-from deltaproto.planning.checksum import plan_id
 from deltaproto.planning.downgrade import DowngradeRequest, plan_downgrade
 from deltaproto.planning.enable import FeatureToEnable
-from deltaproto.planning.plan import Plan
+from deltaproto.planning.plan import Plan, plan_id
 from deltaproto.planning.request import UpgradeRequest
 from deltaproto.planning.upgrade import plan_upgrade
 from deltaproto.protocol.protocol import Protocol

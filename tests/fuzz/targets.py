@@ -26,7 +26,7 @@ from deltaproto.execution.plan_file import LoadedPlan, read_plans
 from deltaproto.inspection.inspect import run_rules
 from deltaproto.inspection.saved import read_saved
 from deltaproto.location import Location, LocationKind, locate
-from deltaproto.planning.checksum import CHECKSUM_FIELD, compute_checksum
+from deltaproto.planning.plan import CHECKSUM_FIELD, compute_checksum
 from deltaproto.policy.document import load_policy
 from deltaproto.policy.local_catalog import load_local_catalog
 from deltaproto.policy.rules import all_rules

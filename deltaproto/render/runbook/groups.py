@@ -7,8 +7,7 @@ import re
 from collections.abc import Callable
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
-from deltaproto.planning.checksum import CHECKSUM_FIELD
-from deltaproto.planning.plan import Plan
+from deltaproto.planning.plan import CHECKSUM_FIELD, Plan
 from deltaproto.render.plan_json import plan_fields
 
 TABLE = "TABLE"
