@@ -7,7 +7,7 @@ import re
 from typing import NamedTuple
 
 from deltaproto.planning.ddl.cursor import Cursor
-from deltaproto.planning.ddl.literals import is_literal
+from deltaproto.planning.ddl.types import is_literal
 from deltaproto.planning.predict.outcome import Refusal
 from deltaproto.planning.predict.schema import Array, Atomic, Map, Struct, Type, is_same_name
 
