@@ -14,8 +14,7 @@ from deltaproto.clients.requirements import TableRequirements
 from deltaproto.errors import UsageError
 from deltaproto.execution.needed_changes import VERSION_KEYS, NeededChanges
 from deltaproto.planning.ddl.parse import parse_script
-from deltaproto.planning.ddl.table_statements import ClusterByPaths
-from deltaproto.planning.ddl.user_statement import UserStatement
+from deltaproto.planning.ddl.user_statement import ClusterByPaths, UserStatement
 from deltaproto.planning.enable import (
     DISABLEABLE_FEATURES,
     DISABLING_PROPERTIES,

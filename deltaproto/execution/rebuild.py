@@ -13,8 +13,7 @@ from deltaproto.execution.goal_limits import requested_statements
 from deltaproto.location import locate
 from deltaproto.planning.advice import is_same_table
 from deltaproto.planning.ddl.parse import parse_script
-from deltaproto.planning.ddl.table_statements import AddConstraint, ClusterByPaths
-from deltaproto.planning.ddl.user_statement import UserStatement
+from deltaproto.planning.ddl.user_statement import AddConstraint, ClusterByPaths, UserStatement
 from deltaproto.planning.plan import Plan, Step
 from deltaproto.planning.predict.table import Table
 from deltaproto.planning.predict.validation import FEATURE_PREFIX

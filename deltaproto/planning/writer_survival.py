@@ -20,8 +20,7 @@ from deltaproto.conflicts.releases import (
     SPARED_RELEASES,
     SURVIVED_PROPERTIES,
 )
-from deltaproto.planning.ddl.table_statements import ClusterByPaths
-from deltaproto.planning.ddl.user_statement import UserStatement
+from deltaproto.planning.ddl.user_statement import ClusterByPaths, UserStatement
 from deltaproto.planning.predict.outcome import Outcome
 from deltaproto.planning.predict.schema import Struct, walk_columns
 from deltaproto.planning.predict.set_properties import is_protocol_property

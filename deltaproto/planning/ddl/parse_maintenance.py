@@ -9,13 +9,13 @@ import re
 
 from deltaproto.planning.ddl.cursor import Cursor
 from deltaproto.planning.ddl.maintenance import Comment, Optimize, PurgeWhere, Restore, Vacuum
-from deltaproto.planning.ddl.table_statements import UpgradeUniform
 from deltaproto.planning.ddl.user_statement import (
     NoEffect,
     NotUnderstood,
     PlannerStatement,
     RefusedStatement,
     StatementEffect,
+    UpgradeUniform,
 )
 from deltaproto.planning.predict.outcome import Refusal
 from deltaproto.planning.statement import Purge
