@@ -13,11 +13,11 @@ from deltaproto.conflicts.statement_prefix import classify_prefix
 from deltaproto.planning.ddl.cursor import Cursor, ScriptStatement, UnreadableError, split_script
 from deltaproto.planning.ddl.parse_alter import parse_alter_table
 from deltaproto.planning.ddl.parse_create import parse_create_table, parse_header
-from deltaproto.planning.ddl.parse_maintenance import (
+from deltaproto.planning.ddl.parse_rows import (
     MAINTENANCE_KEYWORDS,
     parse_maintenance_statement,
+    parse_row_statement,
 )
-from deltaproto.planning.ddl.parse_rows import parse_row_statement
 from deltaproto.planning.ddl.user_statement import (
     NoEffect,
     NotUnderstood,
