@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from deltaproto.planning.advice import find_warnings
-from deltaproto.planning.concurrency import concurrency_change
+from deltaproto.planning.conflict_impact import concurrency_change
 from deltaproto.planning.engine_support import find_engine_blockers
 from deltaproto.planning.impact import client_changes, end_state_of
 from deltaproto.planning.plan import Alternative, Blocked, Plan

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from deltaproto.clients.model import Access, Verdict
 from deltaproto.planning.advice import describe_user_statement, find_warnings, may_be_table, shorten
-from deltaproto.planning.concurrency import concurrency_change
+from deltaproto.planning.conflict_impact import concurrency_change
 from deltaproto.planning.ddl.user_statement import ParsedStatement
 from deltaproto.planning.enable import CannotEnable, enabling_statements
 from deltaproto.planning.engine_support import find_engine_blockers
