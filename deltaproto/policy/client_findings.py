@@ -8,8 +8,7 @@ from deltaproto.clients.matching import NOT_OFFERED, Verdict
 from deltaproto.clients.model import Access
 from deltaproto.policy.context import PolicyContext
 from deltaproto.policy.declared_verdict import DeclaredVerdict
-from deltaproto.policy.finding import Finding
-from deltaproto.policy.rule import Rule
+from deltaproto.policy.finding import Finding, Rule
 
 ACCESS_PHRASES = {
     Access.READ: "read",

@@ -7,8 +7,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from deltaproto.errors import TableError
-from deltaproto.policy.finding import Finding, Severity, Suppression
-from deltaproto.policy.rule import Rule
+from deltaproto.policy.finding import Finding, Rule, Severity, Suppression
 from deltaproto.render.document.blocks import FindingLine, FindingList, Tone
 
 _MOST_FINDINGS = 500

@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import IO, TYPE_CHECKING
 
 from deltaproto.errors import ExitCode
-from deltaproto.policy.finding import FailOn, Finding, exit_code
-from deltaproto.policy.rule import Rule
+from deltaproto.policy.finding import FailOn, Finding, Rule, exit_code
 from deltaproto.render.findings import Report, advice, encodable, problem
 from deltaproto.render.interface import NOTICES, escape_control_chars, neutralize_lines
 

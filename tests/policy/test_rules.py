@@ -17,8 +17,7 @@ from deltaproto.cli.main import COMMANDS
 from deltaproto.errors import EngineError, ErrorCode, TableError
 from deltaproto.inspection.compare import compare_readers
 from deltaproto.policy.context import RuleContext
-from deltaproto.policy.finding import Finding
-from deltaproto.policy.rule import Rule
+from deltaproto.policy.finding import Finding, Rule
 from deltaproto.policy.rules import all_rules, find_rule, schema_missing
 from deltaproto.protocol.metadata import Metadata
 from deltaproto.protocol.protocol import Protocol

@@ -25,8 +25,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from deltaproto.policy.context import PolicyContext
-from deltaproto.policy.finding import Finding, Severity
-from deltaproto.policy.rule import Rule
+from deltaproto.policy.finding import Finding, Rule, Severity
 from deltaproto.policy.rules.drifted import span
 from deltaproto.protocol.isolation import ISOLATION_PROPERTY, IsolationLevels
 

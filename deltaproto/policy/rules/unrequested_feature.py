@@ -29,8 +29,7 @@ import json
 from collections.abc import Iterator
 
 from deltaproto.policy.context import RuleContext
-from deltaproto.policy.finding import Finding, Severity
-from deltaproto.policy.rule import Rule
+from deltaproto.policy.finding import Finding, Rule, Severity
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.layers import FeatureState
 from deltaproto.protocol.table_state import ProtocolChange
