@@ -15,8 +15,11 @@ from deltaproto.plan_inputs.from_snapshot import input_from_row
 from deltaproto.planning.request import PlanInput
 from deltaproto.policy.context import TableFacts
 from deltaproto.policy.finding import Finding, Severity
-from deltaproto.policy.hazards import hazards_from_findings, uninspected_by_reader
-from deltaproto.policy.inconsistencies import describe_inconsistencies
+from deltaproto.policy.hazards import (
+    describe_inconsistencies,
+    hazards_from_findings,
+    uninspected_by_reader,
+)
 from deltaproto.protocol.isolation import WriterEngine
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.tables.engine_errors import contain_table_errors

@@ -6,8 +6,11 @@ from deltaproto.clients.requirements import feature_usage, table_requirements
 from deltaproto.inspection import Inspection
 from deltaproto.location import LocationKind, locate
 from deltaproto.policy.context import TableFacts
-from deltaproto.policy.hazards import hazards_from_state, uninspected_hazards
-from deltaproto.policy.inconsistencies import describe_inconsistencies
+from deltaproto.policy.hazards import (
+    describe_inconsistencies,
+    hazards_from_state,
+    uninspected_hazards,
+)
 
 
 def facts_from_inspection(inspection: Inspection) -> TableFacts:

@@ -17,7 +17,7 @@ from deltaproto.planning.plan import Fingerprint
 from deltaproto.planning.predict.properties import TRUNCATION_RETENTION, retention_hours
 from deltaproto.planning.request import PlanInput
 from deltaproto.planning.search.cost import Files
-from deltaproto.policy.inconsistencies import INCONSISTENCY_RULES
+from deltaproto.policy.hazards import INCONSISTENCY_RULES
 from deltaproto.protocol.metadata import Metadata
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.protocol.table_state import SparkSettings
