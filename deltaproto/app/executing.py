@@ -190,8 +190,8 @@ def apply(
     Raises:
         UsageError: for a file that is not a plan, was changed, or has several plans.
     """
-    from deltaproto.execution.append_log import AUDIT_FILE
     from deltaproto.execution.apply import ApplySession, apply_plans
+    from deltaproto.execution.run_log import AUDIT_FILE
     from deltaproto.execution.runner import StatementRunner
     from deltaproto.execution.waits import WaitLimits
     from deltaproto.redaction import Redactor

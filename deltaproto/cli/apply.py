@@ -22,13 +22,12 @@ from deltaproto.cli.plan_io import (
 from deltaproto.cli.progress import warn
 from deltaproto.cli.signals import handle_termination, resume_hint
 from deltaproto.errors import ExitCode, TableError, UsageError
-from deltaproto.execution.append_log import AUDIT_FILE, UNDO_SUFFIX
 from deltaproto.execution.apply import ApplySession, apply_plans, preparation_failure
 from deltaproto.execution.goal_limits import find_unrelated_undo
-from deltaproto.execution.journal import journal_path
 from deltaproto.execution.plan_file import LoadedPlan, find_plan_files, read_plans
 from deltaproto.execution.prepare import ApplyContext, PreparedPlan
 from deltaproto.execution.result import ApplyResult
+from deltaproto.execution.run_log import AUDIT_FILE, UNDO_SUFFIX, journal_path
 from deltaproto.execution.undo import StalePlanError, plan_undo
 from deltaproto.execution.waits import WaitLimits
 from deltaproto.planning.plan import Plan

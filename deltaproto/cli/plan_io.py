@@ -15,9 +15,9 @@ from deltaproto.cli import options
 from deltaproto.cli.declare import Argument, Option, Panel
 from deltaproto.cli.output import TolerantWriter
 from deltaproto.errors import ExitCode, UsageError
-from deltaproto.execution.append_log import STATE_FOLDER
 from deltaproto.execution.plan_file import FailedPlan, LoadedPlan, find_plan_files, read_plans
 from deltaproto.execution.result import ApplyResult, StepRecord
+from deltaproto.execution.run_log import STATE_FOLDER
 from deltaproto.execution.runner import StatementRunner
 from deltaproto.planning.plan import Step
 from deltaproto.protocol.table_state import SparkSettings

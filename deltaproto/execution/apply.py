@@ -9,15 +9,19 @@ from pathlib import Path
 from typing import NamedTuple
 
 from deltaproto.errors import DeltaprotoError, ExitCode, TableError
-from deltaproto.execution.append_log import find_append_obstacle
-from deltaproto.execution.audit import AuditLog
 from deltaproto.execution.executor import StepExecutor
-from deltaproto.execution.journal import Journal, JournalError, journal_path
 from deltaproto.execution.plan_file import LoadedPlan
 from deltaproto.execution.preflight import StopReason
 from deltaproto.execution.prepare import ApplyContext, PreparedPlan, prepare_plan
 from deltaproto.execution.recorder import RunLog
 from deltaproto.execution.result import ApplyResult, ApplyStatus, Observer, StepRecord, StepStatus
+from deltaproto.execution.run_log import (
+    AuditLog,
+    Journal,
+    JournalError,
+    find_append_obstacle,
+    journal_path,
+)
 from deltaproto.execution.runner import StatementRunner
 from deltaproto.execution.waits import WaitLimits
 from deltaproto.identity import current_actor

@@ -6,8 +6,6 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 
 from deltaproto.errors import ExitCode, TableError
-from deltaproto.execution.audit import AuditLog
-from deltaproto.execution.journal import Journal, SentStatement
 from deltaproto.execution.preflight import (
     StopReason,
     check_no_other_run,
@@ -19,6 +17,7 @@ from deltaproto.execution.prepare import PreparedPlan
 from deltaproto.execution.progress import Progress, is_finished, progress_from_commits
 from deltaproto.execution.recorder import RunLog
 from deltaproto.execution.result import Observer, StepRecord, StepStatus
+from deltaproto.execution.run_log import AuditLog, Journal, SentStatement
 from deltaproto.execution.runner import StatementRunner
 from deltaproto.execution.verify import (
     StatementResult,

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from deltaproto.errors import ErrorCode, ExitCode, UsageError
-from deltaproto.execution.append_log import RECORD_SUFFIXES
 from deltaproto.execution.plan_members import deserialize_plan, earliest_times
+from deltaproto.execution.run_log import RECORD_SUFFIXES
 from deltaproto.input_file import open_input
 from deltaproto.inspection.json_entries import WrongTypeError, require_string
 from deltaproto.planning.plan import CHECKSUM_FIELD, Plan, compute_checksum

@@ -9,7 +9,6 @@ from deltaproto.clients.catalog import Catalogue
 from deltaproto.errors import DeltaprotoError, EngineError, ExitCode, TableError, UsageError
 from deltaproto.execution import preflight
 from deltaproto.execution.goal_limits import TableUse
-from deltaproto.execution.journal import SentStatement, journal_path, read_journal
 from deltaproto.execution.plan_file import LoadedPlan
 from deltaproto.execution.preflight import GateResult
 from deltaproto.execution.progress import (
@@ -20,6 +19,7 @@ from deltaproto.execution.progress import (
     progress_from_commits,
     table_address,
 )
+from deltaproto.execution.run_log import SentStatement, journal_path, read_journal
 from deltaproto.execution.runner import EngineFacts, StatementRunner
 from deltaproto.execution.warning import ApplyWarning, build_warning, maintenance_windows_for
 from deltaproto.inspection.activity import Activity, recent_activity

@@ -6,11 +6,10 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from deltaproto.execution.audit import AuditLog
-from deltaproto.execution.journal import Journal, JournalError, SentStatement
 from deltaproto.execution.plan_file import LoadedPlan
 from deltaproto.execution.progress import Progress, TableWatcher
 from deltaproto.execution.result import StepRecord
+from deltaproto.execution.run_log import AuditLog, Journal, JournalError, SentStatement
 from deltaproto.execution.verify import StatementResult, VerifiedStep
 from deltaproto.planning.plan import Step
 from deltaproto.tables.log.commit_tag import commit_tag_of

@@ -10,16 +10,14 @@ from typing import NamedTuple
 
 from deltaproto.errors import DeltaprotoError, ExitCode, UsageError
 from deltaproto.execution import preflight
-from deltaproto.execution.append_log import AUDIT_FILE
-from deltaproto.execution.audit import AuditLog
 from deltaproto.execution.executor import StepExecutor
-from deltaproto.execution.journal import Journal
 from deltaproto.execution.plan_file import LoadedPlan
 from deltaproto.execution.preflight import GateResult, StopReason
 from deltaproto.execution.prepare import ApplyContext, PreparedPlan, locate_progress
 from deltaproto.execution.progress import TableWatcher, progress_from_commits, table_address
 from deltaproto.execution.result import ApplyResult, ApplyStatus, Observer, StepRecord, StepStatus
 from deltaproto.execution.retarget import retarget_plan
+from deltaproto.execution.run_log import AUDIT_FILE, AuditLog, Journal
 from deltaproto.execution.runner import StatementRunner
 from deltaproto.execution.waits import WaitLimits
 from deltaproto.execution.warning import build_warning

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from deltaproto.execution.apply import ApplySession, apply_plans
-from deltaproto.execution.journal import journal_path
 from deltaproto.execution.plan_file import LoadedPlan
 from deltaproto.execution.prepare import ApplyContext
 from deltaproto.execution.result import ApplyResult, NullObserver
+from deltaproto.execution.run_log import journal_path
 from deltaproto.execution.runner import EngineFacts
 from deltaproto.execution.verify import StatementResult
 from deltaproto.execution.waits import WaitLimits

@@ -17,10 +17,10 @@ from deltaproto.cli import apply as apply_command
 from deltaproto.cli import plan_io
 from deltaproto.cli.plan_io import ProgressDisplay
 from deltaproto.errors import ExitCode
-from deltaproto.execution.journal import journal_path, read_journal
 from deltaproto.execution.plan_file import LoadedPlan, read_plans
 from deltaproto.execution.preflight import StopReason
 from deltaproto.execution.result import ApplyResult, ApplyStatus
+from deltaproto.execution.run_log import journal_path, read_journal
 from deltaproto.execution.runner import EngineFacts
 from deltaproto.execution.verify import StatementResult
 from deltaproto.execution.waits import WaitHandler, WaitLimits

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from deltaproto.errors import ExitCode
-from deltaproto.execution.journal import journal_path, read_journal
 from deltaproto.execution.progress import Progress
 from deltaproto.execution.result import ApplyResult, ApplyStatus
+from deltaproto.execution.run_log import journal_path, read_journal
 from deltaproto.execution.verify import StatementResult, cross_check_with_delta_rs
 from deltaproto.execution.waits import wait_ends_at, wait_not_needed
 from deltaproto.planning.plan import Step
