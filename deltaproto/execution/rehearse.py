@@ -16,14 +16,16 @@ from deltaproto.execution.preflight import GateResult, StopReason
 from deltaproto.execution.prepare import ApplyContext, PreparedPlan, locate_progress
 from deltaproto.execution.progress import TableWatcher, progress_from_commits, table_address
 from deltaproto.execution.result import ApplyResult, ApplyStatus, Observer, StepRecord, StepStatus
-from deltaproto.execution.retarget import retarget_plan
 from deltaproto.execution.run_log import AUDIT_FILE, AuditLog, Journal
 from deltaproto.execution.runner import StatementRunner
 from deltaproto.execution.waits import WaitLimits
 from deltaproto.execution.warning import build_warning
-from deltaproto.location import locate
-from deltaproto.planning.plan import Fingerprint, Plan
+from deltaproto.location import Location, locate
+from deltaproto.planning.advice import is_same_table
+from deltaproto.planning.ddl.parse import parse_script
+from deltaproto.planning.plan import Fingerprint, Plan, Step
 from deltaproto.redaction import Redactor
+from deltaproto.sql.quoting import sql_table_name
 from deltaproto.tables.log.commit_tag import commit_tag_of
 from deltaproto.tables.spark_connect import is_local
 
@@ -250,3 +252,31 @@ def _find_source_change(
         if mark is not None and mark.plan == plan_id:
             return f"the source has a commit of this plan: {preflight.describe_commit(commit)}"
     return None
+
+
+def retarget_plan(plan: Plan, to: Location) -> Plan:
+    """Return the plan with every statement on the table at `to`.
+
+    Raises:
+        UsageError: for a statement that would still change another table.
+    """
+    name = sql_table_name(to)
+    steps = tuple(
+        step
+        if step.sql is None
+        else step._replace(sql=_retarget_sql(step, step.sql, plan.sql_name, name))
+        for step in plan.steps
+    )
+    return plan._replace(table=to.uri, location=to.uri, sql_name=name, steps=steps)
+
+
+def _retarget_sql(step: Step, sql: str, before: str, name: str) -> str:
+    made = sql.replace(before, name, 1)
+    # Users write names in many ways, and more than once: only parsing the statement shows them.
+    for parsed in parse_script(made):
+        if parsed.target is None or not is_same_table(parsed.target, name):
+            raise UsageError(
+                f"{step.id} cannot be rehearsed: it does not name the table as {before}",
+                "use this name for the table in the SQL, and plan again",
+            )
+    return made
