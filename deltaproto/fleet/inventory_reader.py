@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from deltaproto.fleet.drift.diff import Difference
     from deltaproto.fleet.evaluate import PolicyTally
     from deltaproto.fleet.inventory import InventoryTables
-    from deltaproto.fleet.inventory_queries import InventoryQueries
-    from deltaproto.fleet.newest import NewestState
+    from deltaproto.fleet.inventory_queries import InventoryQueries, NewestState
     from deltaproto.fleet.overview import Overview
     from deltaproto.fleet.scan_history import PastScan, ScanPair
     from deltaproto.fleet.schemas import Inventory
@@ -247,7 +246,7 @@ def select_newest_state(asked: ScanLister, wanted: str | None) -> NewestState:
     Raises:
         UsageError: when the inventory has no such scan.
     """
-    from deltaproto.fleet.newest import NewestState, newest_of_each_root
+    from deltaproto.fleet.inventory_queries import NewestState, newest_of_each_root
 
     scans = asked.scans()
     selected = [select_scan(asked, wanted)] if wanted else newest_of_each_root(scans)
