@@ -10,9 +10,8 @@ from typing import IO, Any, NamedTuple
 
 from deltaproto.clients.matching import Verdict
 from deltaproto.fleet.evaluate import PolicyTally
-from deltaproto.fleet.scan import ScanResult
+from deltaproto.fleet.scan import ScanResult, Tally
 from deltaproto.fleet.scan_history import ScanPair
-from deltaproto.fleet.summary import Tally
 from deltaproto.policy.finding import Severity, describe_hidden
 from deltaproto.render.document import (
     Block,
