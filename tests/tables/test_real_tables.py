@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from deltaproto.errors import TableError
-from deltaproto.inspection.compare import compare_readers
+from deltaproto.inspection.inspect import compare_readers
 from deltaproto.policy.context import RuleContext
 from deltaproto.protocol.metadata import Metadata
 from deltaproto.protocol.protocol import Protocol

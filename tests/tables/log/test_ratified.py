@@ -11,7 +11,7 @@ import pytest
 from obstore.store import MemoryStore
 
 from deltaproto.errors import EngineError
-from deltaproto.inspection.compare import compare_readers
+from deltaproto.inspection.inspect import compare_readers
 from deltaproto.location import locate
 from deltaproto.protocol.table_state import ReaderName
 from deltaproto.tables.log.catalog_managed import RatifiedLog, has_every_commit
