@@ -21,7 +21,7 @@ from deltaproto.planning.policy_impact import PolicyImpact
 from deltaproto.planning.predict.table import Table
 from deltaproto.planning.statement import Action
 from deltaproto.policy.document.model import Window
-from deltaproto.policy.document.openings import is_open, next_opening
+from deltaproto.policy.document.windows import is_open, next_opening
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.tables.log.commit_tag import commit_tag_of
 from deltaproto.tables.log.commits import Commit

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from deltaproto.errors import DeltaprotoError
 from deltaproto.planning.plan import StreamImpact
-from deltaproto.policy.document.openings import is_open, next_opening
+from deltaproto.policy.document.windows import is_open, next_opening
 from deltaproto.render.activity import quietest, sentences, writer_rows
 from deltaproto.render.document import (
     Block,
