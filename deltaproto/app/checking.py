@@ -146,7 +146,7 @@ class CheckResults(list[CheckResult], Result):
         return {k: v for k, v in json.loads(file.getvalue()).items() if k not in around}
 
     def _document(self) -> Document:
-        from deltaproto.render.check_counts import Counts
+        from deltaproto.render.check_json import Counts
         from deltaproto.render.check_section import CheckSections
         from deltaproto.render.document import Document
 

@@ -14,7 +14,7 @@ from deltaproto.policy.finding import FailOn
 from deltaproto.render.named_tables import DEFAULT_LIMIT, GROUPED_FROM
 
 if TYPE_CHECKING:
-    from deltaproto.render.check_counts import Counts
+    from deltaproto.render.check_json import Counts
     from deltaproto.render.check_section import CheckSections
     from deltaproto.render.document.render import BlockWriter
     from deltaproto.render.findings import Report
@@ -57,7 +57,7 @@ def write_check(
     tables: Iterable[TableCheck], file: IO[str], style: Style, notes: Iterable[str]
 ) -> None:
     """Write each table as it arrives; only counts are kept until the end."""
-    from deltaproto.render.check_counts import Counts
+    from deltaproto.render.check_json import Counts
 
     counts = Counts()
     match style.format:
