@@ -8,7 +8,7 @@ from typing import IO, Any
 from deltaproto.clients.feature_matrix import FeatureAnswer, FeatureRow, feature_rows
 from deltaproto.clients.model import Access, Client, Path, ProtocolGate, Range, Verdict
 from deltaproto.clients.resolve import ClientAtVersion, latest_version
-from deltaproto.render.clients_json import candidate_fields, client_fields
+from deltaproto.render.clients_matrix import candidate_fields, client_fields
 from deltaproto.render.document import (
     Block,
     Callout,
