@@ -93,7 +93,7 @@ def write_check(
             )
         case CheckFormat.JUNIT:
             from deltaproto.policy.rules import all_rules
-            from deltaproto.render.junit import write_junit
+            from deltaproto.render.ci_reports import write_junit
 
             write_junit(
                 _reports(tables, counts),
@@ -103,11 +103,11 @@ def write_check(
                 hidden=counts.turned_off,
             )
         case CheckFormat.GITHUB:
-            from deltaproto.render.github import write_github
+            from deltaproto.render.ci_reports import write_github
 
             write_github(_reports(tables, counts), file, hidden=counts.hidden)
         case CheckFormat.GITLAB:
-            from deltaproto.render.gitlab import write_gitlab
+            from deltaproto.render.ci_reports import write_gitlab
 
             write_gitlab(_reports(tables, counts), file, hidden=counts.hidden)
         case _:
