@@ -136,7 +136,7 @@ class Plan(Result, _Plan):
 
     def _document(self) -> Document:
         from deltaproto.render.plan_page import plan_document
-        from deltaproto.render.plan_summary import Summary
+        from deltaproto.render.plan_words import Summary
 
         summary = Summary()
         summary.add(self)

@@ -19,7 +19,7 @@ from deltaproto.render.interface import (
 )
 from deltaproto.render.named_tables import DEFAULT_LIMIT, GROUPED_FROM
 from deltaproto.render.plan_json import plan_fields
-from deltaproto.render.plan_summary import Summary
+from deltaproto.render.plan_words import Summary
 
 if TYPE_CHECKING:
     from deltaproto.render.document.blocks import Section

@@ -19,7 +19,7 @@ from deltaproto.render.document import (
 )
 from deltaproto.render.plan_json import moments
 from deltaproto.render.plan_section import plan_blocks, summary_blocks, unplanned_section
-from deltaproto.render.plan_summary import Summary
+from deltaproto.render.plan_words import Summary
 from deltaproto.render.runbook.groups import Group, kind, without_names
 from deltaproto.render.runbook.phrases import phrases
 from deltaproto.render.runbook.pyspark import script

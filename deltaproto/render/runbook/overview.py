@@ -21,7 +21,7 @@ from deltaproto.render.document import (
     TableBlock,
     Tone,
 )
-from deltaproto.render.plan_concurrency import concurrency_lines
+from deltaproto.render.plan_words import concurrency_lines
 from deltaproto.render.runbook.book import Book, RunbookEntry, codes, every, gone, names
 from deltaproto.render.runbook.gates import of_all
 from deltaproto.render.runbook.groups import Group
