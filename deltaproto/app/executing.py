@@ -289,7 +289,7 @@ def _loaded(plan: Plan | str | os.PathLike[str], folder: str) -> LoadedPlan:
 def _kept(plan: Plan, folder: str) -> str:
     """Return the file of a plan; an existing file keeps the start times of its waits."""
     from deltaproto.planning.plan import plan_id
-    from deltaproto.render.save_plan import save_plan_file
+    from deltaproto.render.plan_json import save_plan_file
 
     path = os.path.join(folder, f"{plan_id(plan)}.json")
     if not os.path.exists(path):

@@ -51,7 +51,7 @@ class Plan(Result, _Plan):
         Raises:
             UsageError: if the file cannot be written.
         """
-        from deltaproto.render.save_plan import save_plan_file
+        from deltaproto.render.plan_json import save_plan_file
 
         save_plan_file(self, os.fspath(path))
 

@@ -34,7 +34,7 @@ from deltaproto.planning.plan import Plan
 from deltaproto.policy.evaluate import Checker
 from deltaproto.policy.local_catalog import load_local_catalog, load_local_policy
 from deltaproto.redaction import Redactor
-from deltaproto.render.save_plan import save_plan_file
+from deltaproto.render.plan_json import save_plan_file
 from deltaproto.render.terminal import single_line
 
 

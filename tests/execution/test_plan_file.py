@@ -22,8 +22,7 @@ from deltaproto.planning.request import UpgradeRequest
 from deltaproto.planning.upgrade import plan_upgrade
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.render.interface import dump_json, envelope
-from deltaproto.render.plan_json import plan_fields
-from deltaproto.render.save_plan import save_plan_file
+from deltaproto.render.plan_json import plan_fields, save_plan_file
 from tests.conftest import Ran
 from tests.execution.files import changed, written
 from tests.planning.test_classics import carrying, given
