@@ -110,7 +110,7 @@ def _list_tables(request: ScanRequest, values: Mapping[str, Any]) -> int:
     from deltaproto.fleet.discovered import SkippedPlaces
     from deltaproto.fleet.discovery import discover_tables
     from deltaproto.fleet.local_engine import THREADS
-    from deltaproto.render.table_list import write_table_list
+    from deltaproto.render.scan import write_table_list
 
     options.refuse_overwrite(values["output"], (*values["list"], values["config"]))
     passed = SkippedPlaces()
