@@ -17,7 +17,7 @@ from deltaproto.render.document import (
     TableBlock,
     Tone,
 )
-from deltaproto.render.overview.explorer import query
+from deltaproto.render.overview.chart import query
 from deltaproto.render.overview.numbers import FleetSummary, VerdictCounts
 
 _MOST_FEATURES = 40

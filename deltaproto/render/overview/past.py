@@ -22,8 +22,7 @@ from deltaproto.render.document import (
     Tone,
 )
 from deltaproto.render.findings import SEVERITY_TONES
-from deltaproto.render.overview.chart import COLOURS, bars, columns
-from deltaproto.render.overview.explorer import query, versions
+from deltaproto.render.overview.chart import COLOURS, bars, columns, query, versions
 from deltaproto.render.overview.numbers import FleetSummary
 
 _MOST_FEATURES = 40

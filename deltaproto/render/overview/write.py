@@ -14,8 +14,8 @@ from deltaproto.render.document.page import PageTexts
 from deltaproto.render.inspection_json import finding_fields
 from deltaproto.render.interface import dump_json, envelope
 from deltaproto.render.overview.chapters import document
+from deltaproto.render.overview.chart import EXPLORER
 from deltaproto.render.overview.data import page_data
-from deltaproto.render.overview.explorer import EXPLORER
 from deltaproto.render.overview.metrics import open_metrics, table_csv
 from deltaproto.render.overview.numbers import FleetSummary, command, numbers
 
