@@ -27,9 +27,8 @@ from deltaproto.render.document import (
 from deltaproto.render.findings import SEVERITY_TONES
 from deltaproto.render.interface import NOTICES
 from deltaproto.render.overview.chart import bars, query, versions
-from deltaproto.render.overview.clients import clients
 from deltaproto.render.overview.numbers import Fix, FleetSummary, command
-from deltaproto.render.overview.past import drift, features
+from deltaproto.render.overview.past import clients, drift, features
 from deltaproto.render.terminal import truncate_list
 
 _MOST_UNREAD = 200
