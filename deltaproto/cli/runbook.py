@@ -67,7 +67,7 @@ def run(values: Mapping[str, Any]) -> int:
     )
     format = values["format"]
     if values["template"]:
-        from deltaproto.render.runbook.template import filled
+        from deltaproto.render.runbook.write import filled
 
         made = filled(values["template"], book, say, format)
     else:
