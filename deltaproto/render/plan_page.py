@@ -26,9 +26,8 @@ from deltaproto.render.plan_json import moments, stamp
 from deltaproto.render.plan_section import plan_blocks, summary_blocks, unplanned_section
 from deltaproto.render.plan_words import Summary, cost_text, rewrites_text, wait_text
 from deltaproto.render.runbook.groups import Group, kind, without_names
-from deltaproto.render.runbook.phrases import phrases
+from deltaproto.render.runbook.phrases import phrases, when
 from deltaproto.render.runbook.pyspark import script
-from deltaproto.render.runbook.times import when
 from deltaproto.render.terminal import counted, run_length, single_line
 from deltaproto.sql.quoting import SUBSTITUTION, has_variable
 

@@ -30,9 +30,8 @@ from deltaproto.render.runbook.book import Book, RunbookEntry, gone, known, lead
 from deltaproto.render.runbook.gates import applying, of_chapter, passed
 from deltaproto.render.runbook.groups import Group
 from deltaproto.render.runbook.overview import concurrency
-from deltaproto.render.runbook.phrases import Phrases
+from deltaproto.render.runbook.phrases import Phrases, when
 from deltaproto.render.runbook.pyspark import script
-from deltaproto.render.runbook.times import when
 from deltaproto.render.terminal import duration, run_length, single_line
 
 

@@ -8,8 +8,7 @@ from deltaproto.execution.preflight import GateResult
 from deltaproto.render.document import Block, Bullets, Callout, Code, Line, Tone
 from deltaproto.render.runbook.book import Book, RunbookEntry, names
 from deltaproto.render.runbook.groups import Group
-from deltaproto.render.runbook.phrases import Phrases
-from deltaproto.render.runbook.times import when
+from deltaproto.render.runbook.phrases import Phrases, when
 
 
 def of_all(book: Book, say: Phrases) -> Iterator[Block]:

@@ -18,6 +18,7 @@ from deltaproto.errors import UsageError
 from deltaproto.input_file import open_input
 from deltaproto.render.document import Code, Inline, Line, Strong, Tone
 from deltaproto.render.document.page import PageTexts
+from deltaproto.render.plan_json import stamp
 
 _FOLDER = Path(__file__).parent / "languages"
 _ENGLISH = "en"
@@ -151,3 +152,8 @@ def _inlines(value: Any) -> Line:
 
 def _said(value: str | int) -> str:
     return value if isinstance(value, str) else f"{value:,}"
+
+
+def when(seconds: float | None) -> str:
+    """Return a time as `YYYY-MM-DD HH:MM:SS UTC`; empty for None."""
+    return (stamp(seconds) or "").replace("T", " ").replace("Z", " UTC")

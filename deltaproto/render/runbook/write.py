@@ -20,8 +20,7 @@ from deltaproto.render.runbook.before import before
 from deltaproto.render.runbook.book import Book, RunbookEntry
 from deltaproto.render.runbook.commands import commands
 from deltaproto.render.runbook.overview import clients, summary
-from deltaproto.render.runbook.phrases import Phrases
-from deltaproto.render.runbook.times import when
+from deltaproto.render.runbook.phrases import Phrases, when
 
 if TYPE_CHECKING:
     from markupsafe import Markup
