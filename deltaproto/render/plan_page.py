@@ -27,7 +27,7 @@ from deltaproto.render.plan_section import plan_blocks, summary_blocks, unplanne
 from deltaproto.render.plan_words import Summary, cost_text, rewrites_text, wait_text
 from deltaproto.render.runbook.groups import Group, kind, without_names
 from deltaproto.render.runbook.phrases import phrases, when
-from deltaproto.render.runbook.pyspark import script
+from deltaproto.render.runbook.shell import script
 from deltaproto.render.terminal import counted, run_length, single_line
 from deltaproto.sql.quoting import SUBSTITUTION, has_variable
 

@@ -31,7 +31,7 @@ from deltaproto.render.runbook.gates import applying, of_chapter, passed
 from deltaproto.render.runbook.groups import Group
 from deltaproto.render.runbook.overview import concurrency
 from deltaproto.render.runbook.phrases import Phrases, when
-from deltaproto.render.runbook.pyspark import script
+from deltaproto.render.runbook.shell import script
 from deltaproto.render.terminal import duration, run_length, single_line
 
 
