@@ -36,8 +36,7 @@ from deltaproto.execution.waits import (
 )
 from deltaproto.identity import current_actor
 from deltaproto.planning.plan import Step
-from deltaproto.tables.log.commit_tag import CommitTag, commit_tag_of
-from deltaproto.tables.log.commits import Commit
+from deltaproto.tables.log.commits import Commit, CommitTag, commit_tag_of
 
 # Delta rounds the times that decide which history it deletes: after a refusal, retry this late.
 _RETENTION_RETRY_SECONDS = 1 * SECONDS_PER_HOUR

@@ -23,8 +23,7 @@ from deltaproto.planning.statement import Action
 from deltaproto.policy.document.model import Window
 from deltaproto.policy.document.windows import is_open, next_opening
 from deltaproto.protocol.protocol import Protocol
-from deltaproto.tables.log.commit_tag import commit_tag_of
-from deltaproto.tables.log.commits import Commit
+from deltaproto.tables.log.commits import Commit, commit_tag_of
 
 _MANUAL_ACTIONS = (Action.REWRITE, Action.SWAP)
 _UPGRADE_CLIENTS_HINT = "upgrade these clients first, or plan a change that they support"

@@ -12,8 +12,7 @@ from deltaproto.execution.result import StepRecord
 from deltaproto.execution.run_log import AuditLog, Journal, JournalError, SentStatement
 from deltaproto.execution.verify import StatementResult, VerifiedStep
 from deltaproto.planning.plan import Step
-from deltaproto.tables.log.commit_tag import commit_tag_of
-from deltaproto.tables.log.commits import Commit
+from deltaproto.tables.log.commits import Commit, commit_tag_of
 
 
 class RunLog:

@@ -26,7 +26,7 @@ from deltaproto.planning.ddl.parse import parse_script
 from deltaproto.planning.plan import Fingerprint, Plan, Step
 from deltaproto.redaction import Redactor
 from deltaproto.sql.quoting import sql_table_name
-from deltaproto.tables.log.commit_tag import commit_tag_of
+from deltaproto.tables.log.commits import commit_tag_of
 from deltaproto.tables.spark_connect import is_local
 
 _CLONE_COMMENT = "deltaproto: a clone for a rehearsal"

@@ -26,8 +26,7 @@ from deltaproto.planning.upgrade import plan_upgrade
 from deltaproto.protocol.metadata import Metadata
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.protocol.table_state import SparkSettings
-from deltaproto.tables.log.commit_tag import CommitTag, commit_tag_of
-from deltaproto.tables.log.commits import Commit
+from deltaproto.tables.log.commits import Commit, CommitTag, commit_tag_of
 from tests.planning.test_classics import carrying, given
 from tests.support.logs import Log, add, metadata, protocol
 

@@ -21,7 +21,7 @@ from deltaproto.planning.plan import Step
 from deltaproto.policy.document import Policy, Position
 from deltaproto.policy.document.model import PolicySettings, TableEntry, Window
 from deltaproto.protocol.protocol import Protocol
-from deltaproto.tables.log.commit_tag import CommitTag
+from deltaproto.tables.log.commits import CommitTag
 from tests.execution.scripted import (
     NAMES,
     NOW,
