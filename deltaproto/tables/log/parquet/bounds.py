@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import IO, Any
 
-from deltaproto.tables.log.parquet.errors import UnsupportedParquet
 from deltaproto.tables.log.parquet.footer import TailReadFile
 from deltaproto.tables.log.parquet.thrift import (
     BINARY,
@@ -12,6 +11,7 @@ from deltaproto.tables.log.parquet.thrift import (
     LIST,
     STRUCT,
     CompactReader,
+    UnsupportedParquet,
     WantedFields,
 )
 

@@ -5,7 +5,7 @@ Source: https://github.com/google/snappy/blob/main/format_description.txt
 
 from __future__ import annotations
 
-from deltaproto.tables.log.parquet.errors import UnsupportedParquet
+from deltaproto.tables.log.parquet.thrift import UnsupportedParquet
 
 UNCOMPRESSED, SNAPPY, GZIP = 0, 1, 2
 

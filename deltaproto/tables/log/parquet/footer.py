@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import IO, Any
 
-from deltaproto.tables.log.parquet.errors import UnsupportedParquet
 from deltaproto.tables.log.parquet.schema import Leaf, ParquetGroup, SchemaReader, leaves_of
 from deltaproto.tables.log.parquet.thrift import (
     BINARY,
@@ -16,6 +15,7 @@ from deltaproto.tables.log.parquet.thrift import (
     LIST,
     STRUCT,
     CompactReader,
+    UnsupportedParquet,
     WantedFields,
 )
 

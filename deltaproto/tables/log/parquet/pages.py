@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Any
 
 from deltaproto.tables.log.parquet.codecs import UNCOMPRESSED, decompress
-from deltaproto.tables.log.parquet.errors import UnsupportedParquet
 from deltaproto.tables.log.parquet.footer import ColumnChunk
 from deltaproto.tables.log.parquet.schema import (
     BOOLEAN,
@@ -18,7 +17,13 @@ from deltaproto.tables.log.parquet.schema import (
     RepeatedGroup,
     leaves_of,
 )
-from deltaproto.tables.log.parquet.thrift import BOOL, I32, CompactReader, WantedFields
+from deltaproto.tables.log.parquet.thrift import (
+    BOOL,
+    I32,
+    CompactReader,
+    UnsupportedParquet,
+    WantedFields,
+)
 from deltaproto.tables.log.parquet.values import (
     Runs,
     decode_booleans,

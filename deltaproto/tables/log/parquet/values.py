@@ -9,7 +9,6 @@ import struct
 from collections.abc import Iterator
 from typing import Any, TypeAlias
 
-from deltaproto.tables.log.parquet.errors import UnsupportedParquet
 from deltaproto.tables.log.parquet.schema import (
     BOOLEAN,
     BYTE_ARRAY,
@@ -19,6 +18,7 @@ from deltaproto.tables.log.parquet.schema import (
     INT64,
     Leaf,
 )
+from deltaproto.tables.log.parquet.thrift import UnsupportedParquet
 
 Runs: TypeAlias = list[tuple[int, int]]
 """Pairs of count and value."""
