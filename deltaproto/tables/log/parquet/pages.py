@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from deltaproto.tables.log.parquet.codecs import UNCOMPRESSED, decompress
 from deltaproto.tables.log.parquet.footer import ColumnChunk
 from deltaproto.tables.log.parquet.schema import (
     BOOLEAN,
@@ -25,11 +24,13 @@ from deltaproto.tables.log.parquet.thrift import (
     WantedFields,
 )
 from deltaproto.tables.log.parquet.values import (
+    UNCOMPRESSED,
     Runs,
     decode_booleans,
     decode_indexed,
     decode_plain,
     decode_runs,
+    decompress,
     merge_levels,
 )
 
