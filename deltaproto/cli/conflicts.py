@@ -11,14 +11,16 @@ from deltaproto.cli.declare import Argument, Command, Option, Panel
 from deltaproto.cli.progress import show_waiting
 from deltaproto.conflicts.matrix import MatrixEngine
 from deltaproto.conflicts.operation import ExceptionRecord
-from deltaproto.conflicts.parse_query import (
+from deltaproto.conflicts.query import (
+    MatrixQuery,
+    PendingStatement,
+    RowLevel,
     parse_compute,
     parse_engine,
     parse_exception,
     parse_isolation_level,
     parse_operation,
 )
-from deltaproto.conflicts.query import MatrixQuery, PendingStatement, RowLevel
 from deltaproto.conflicts.row_level import PREVIEW_SETTING, Compute
 from deltaproto.conflicts.suspects import Suspects
 from deltaproto.conflicts.table_matrix import build_conflict_report
