@@ -22,7 +22,6 @@ from deltaproto.errors import (
     no_tables_error,
 )
 from deltaproto.fleet.drift.diff import Difference
-from deltaproto.fleet.evaluate import report_checker
 from deltaproto.fleet.inventory_queries import NewestState
 from deltaproto.fleet.inventory_reader import (
     build_scan_notices,
@@ -33,6 +32,7 @@ from deltaproto.fleet.inventory_reader import (
     require_finished,
     select_newest_state,
 )
+from deltaproto.fleet.report_checker import report_checker
 from deltaproto.fleet.scan_history import PastScan, ScanPair, select_pair
 from deltaproto.fleet.schemas import Inventory as _Tables
 from deltaproto.fleet.schemas import inventory_schema, is_inventory

@@ -18,12 +18,12 @@ from deltaproto.cli.inventories import (
 )
 from deltaproto.cli.progress import show_waiting, warn
 from deltaproto.errors import ExitCode, UsageError, no_tables_error
-from deltaproto.fleet.evaluate import report_checker
 from deltaproto.fleet.inventory_reader import (
     build_scan_notices,
     require_current,
     select_newest_state,
 )
+from deltaproto.fleet.report_checker import report_checker
 from deltaproto.render.interface import NOTICES
 from deltaproto.render.overview.write import ReportFormat, rendered
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from deltaproto.errors import ErrorCode, TableError
+from deltaproto.errors import TableError
 from deltaproto.fleet.inventory_queries import InventoryQueries
 from deltaproto.fleet.read_inventory import (
     error_from_row,
@@ -17,13 +17,9 @@ from deltaproto.fleet.read_inventory import (
 )
 from deltaproto.fleet.scan_history import PastScan
 from deltaproto.inspection.inspect import run_rules
-from deltaproto.plan_inputs.client_scope import newest_clients
 from deltaproto.policy.contents import find_contents
-from deltaproto.policy.document import Policy
 from deltaproto.policy.evaluate import Checker, TableCheck, unreadable_table
 from deltaproto.policy.finding import Finding, Severity
-from deltaproto.policy.local_catalog import load_local_catalog, load_local_policy, parse_declared
-from deltaproto.policy.usage import has_requirements
 from deltaproto.protocol.feature_catalog import CATALOG_MANAGED
 from deltaproto.protocol.isolation import Isolation, RowLevelConcurrency
 from deltaproto.protocol.layers import FeatureState
@@ -225,27 +221,3 @@ class PolicyTally:
             self.rules[rule, severity] += count
         for each in other["first"]:
             self._first(*each)
-
-
-def report_checker(path: str | None, files: Sequence[str], *, allow_empty: bool) -> Checker:
-    """Return the checker of a report: of the policy, or of every client in the catalog.
-
-    Raises:
-        UsageError: for an invalid policy or client file.
-        TableError: no-tables, for a policy that requires nothing, unless `allow_empty`.
-    """
-    if path is not None:
-        policy = load_local_policy(path)
-        if not (has_requirements(policy) or allow_empty):
-            raise TableError(
-                ErrorCode.NO_TABLES,
-                f"nothing to report: {path} declares no clients and no settings",
-                "add clients, or settings under tables; pass --allow-empty to report anyway",
-            )
-        return Checker(policy, load_local_catalog(files, policy))
-    catalogue = load_local_catalog(files)
-    everybody = [
-        parse_declared(str(client.candidate.reference), client.access)
-        for client in newest_clients(catalogue)
-    ]
-    return Checker(Policy(source=""), catalogue, asked=everybody)
