@@ -12,13 +12,13 @@ from deltaproto.app.result import Result, findings_failure
 from deltaproto.app.rows import Rows
 from deltaproto.errors import DeltaprotoError, ExitCode, ResultError, TableError, UsageError
 from deltaproto.inspection.facts import facts_from_inspection
-from deltaproto.plan_inputs.parse_goal import parse_accesses
 from deltaproto.policy.declared_verdict import DeclaredVerdict
 from deltaproto.policy.document import Policy
 from deltaproto.policy.evaluate import Checker, TableCheck, unreadable_table
 from deltaproto.policy.local_catalog import (
     load_local_catalog,
     load_local_policy,
+    parse_accesses,
     parse_declared,
 )
 from deltaproto.tables.engine_errors import contain_table_errors

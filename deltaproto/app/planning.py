@@ -164,8 +164,7 @@ def _users(
     access: Sequence[str],
 ) -> ClientScope:
     from deltaproto.plan_inputs.client_scope import ClientScope
-    from deltaproto.plan_inputs.parse_goal import parse_accesses
-    from deltaproto.policy.local_catalog import DEFAULT_ACCESS, load_local_policy
+    from deltaproto.policy.local_catalog import DEFAULT_ACCESS, load_local_policy, parse_accesses
 
     rules = None if policy is None else load_local_policy(os.fspath(policy))
     does = parse_accesses(words(access, "access"), "access") or DEFAULT_ACCESS

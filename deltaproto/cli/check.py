@@ -49,14 +49,18 @@ from deltaproto.inspection import ReadRequest, Unreadable, inspect_table, uses_s
 from deltaproto.inspection.age import SavedAges
 from deltaproto.inspection.facts import facts_from_inspection
 from deltaproto.inspection.saved import read_saved
-from deltaproto.plan_inputs.parse_goal import parse_accesses
 from deltaproto.policy.baseline import Baseline
 from deltaproto.policy.client_caveats import caveats_for
 from deltaproto.policy.context import TableFacts
 from deltaproto.policy.document import Policy
 from deltaproto.policy.evaluate import Checker, TableCheck, table_exit_code, unreadable_table
 from deltaproto.policy.finding import FailOn
-from deltaproto.policy.local_catalog import load_local_catalog, load_local_policy, parse_declared
+from deltaproto.policy.local_catalog import (
+    load_local_catalog,
+    load_local_policy,
+    parse_accesses,
+    parse_declared,
+)
 from deltaproto.render.check import CheckFormat, Style, write_check
 from deltaproto.render.interface import NOTICES
 from deltaproto.render.usability import UNDECLARED

@@ -29,11 +29,11 @@ from deltaproto.plan_inputs.cache import CachingPlanner
 from deltaproto.plan_inputs.client_scope import ClientScope, Planner
 from deltaproto.plan_inputs.from_log import load_plan_input
 from deltaproto.plan_inputs.from_snapshot import input_from_saved
-from deltaproto.plan_inputs.parse_goal import parse_accesses, split_words
+from deltaproto.plan_inputs.parse_goal import split_words
 from deltaproto.planning.engine import Engine, parse_engine
 from deltaproto.planning.plan import Plan
 from deltaproto.planning.request import PlanInput
-from deltaproto.policy.local_catalog import DEFAULT_ACCESS, load_local_policy
+from deltaproto.policy.local_catalog import DEFAULT_ACCESS, load_local_policy, parse_accesses
 from deltaproto.render.plan import PlanReport, Script
 from deltaproto.render.plan_page import is_complete
 from deltaproto.tables.engine_errors import contain_table_errors

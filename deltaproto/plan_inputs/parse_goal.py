@@ -6,7 +6,6 @@ import os
 import re
 from collections.abc import Iterable
 
-from deltaproto.clients.model import Access
 from deltaproto.errors import UsageError
 from deltaproto.planning.ddl.parse import parse_script
 from deltaproto.planning.ddl.user_statement import ParsedStatement
@@ -65,23 +64,6 @@ def parse_features_to_enable(
     if columns and "clustering" not in found:
         found["clustering"] = FeatureToEnable("clustering", columns=columns)
     return tuple(sorted(found.values(), key=_requirements_sort_key))
-
-
-def parse_accesses(given: Iterable[str], flag: str) -> tuple[Access, ...]:
-    """Parse client accesses, with or without commas.
-
-    Args:
-        flag: the option name for error messages.
-
-    Raises:
-        UsageError: for an invalid access.
-    """
-    found: dict[Access, None] = {}
-    for word in (part.strip() for text in given for part in text.split(",")):
-        if word not in set(Access):
-            raise UsageError(f"{flag}: unknown access {word}", f"use one of {', '.join(Access)}")
-        found.setdefault(Access(word))
-    return tuple(found)
 
 
 def parse_version_pair(text: str | None, flag: str = "--protocol") -> tuple[int, int] | None:

@@ -12,6 +12,7 @@ from deltaproto.clients.entry import parse_client
 from deltaproto.clients.members import EntryError
 from deltaproto.clients.model import Access, Client
 from deltaproto.clients.resolve import parse_reference
+from deltaproto.errors import UsageError
 from deltaproto.policy.document import Policy, PolicyError, Position, load_policy
 from deltaproto.policy.document.clients import parse_plain
 from deltaproto.policy.document.errors import Fault
@@ -63,6 +64,23 @@ def load_local_policy(path: str) -> Policy:
     """
     rules = [rule.id for rule in all_rules()]
     return load_policy(path, rules=rules, today=datetime.datetime.now(datetime.UTC).date())
+
+
+def parse_accesses(given: Iterable[str], flag: str) -> tuple[Access, ...]:
+    """Parse client accesses, with or without commas.
+
+    Args:
+        flag: the option name for error messages.
+
+    Raises:
+        UsageError: for an invalid access.
+    """
+    found: dict[Access, None] = {}
+    for word in (part.strip() for text in given for part in text.split(",")):
+        if word not in set(Access):
+            raise UsageError(f"{flag}: unknown access {word}", f"use one of {', '.join(Access)}")
+        found.setdefault(Access(word))
+    return tuple(found)
 
 
 def parse_declared(text: str, access: tuple[Access, ...] = DEFAULT_ACCESS) -> Declared:
