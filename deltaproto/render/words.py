@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from deltaproto.clients.model import Access, Verdict
 from deltaproto.clients.usability import Usability
 from deltaproto.inspection import Inspection
-from deltaproto.inspection.least_versions import ENGINES
+from deltaproto.inspection.facts import ENGINES
 from deltaproto.protocol.feature import Feature, FeatureStatus
 from deltaproto.protocol.isolation import Isolation, WriterEngine
 from deltaproto.protocol.layers import FeatureState
