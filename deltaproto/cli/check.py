@@ -50,7 +50,7 @@ from deltaproto.inspection.age import SavedAges
 from deltaproto.inspection.facts import facts_from_inspection
 from deltaproto.inspection.saved import read_saved
 from deltaproto.policy.baseline import Baseline
-from deltaproto.policy.client_caveats import caveats_for
+from deltaproto.policy.client_findings import caveats_for
 from deltaproto.policy.context import TableFacts
 from deltaproto.policy.document import Policy
 from deltaproto.policy.evaluate import Checker, TableCheck, table_exit_code, unreadable_table
