@@ -37,8 +37,7 @@ if TYPE_CHECKING:
         history,
         inspect_table,
     )
-    from deltaproto.app.result import Result, to_dict
-    from deltaproto.app.rows import Rows
+    from deltaproto.app.result import Result, Rows, to_dict
     from deltaproto.app.scanning import ScanResult, scan
     from deltaproto.app.table import Table
     from deltaproto.clients.model import Access

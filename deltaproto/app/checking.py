@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from deltaproto.app.arguments import NONE, TableSource, table_name, table_sources, words
 from deltaproto.app.reading import inspect_table
-from deltaproto.app.result import Result, findings_failure
-from deltaproto.app.rows import Rows
+from deltaproto.app.result import Result, Rows, findings_failure
 from deltaproto.errors import DeltaprotoError, ExitCode, ResultError, TableError, UsageError
 from deltaproto.inspection.facts import facts_from_inspection
 from deltaproto.policy.declared_verdict import DeclaredVerdict

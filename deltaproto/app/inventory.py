@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from deltaproto.app.arguments import NONE, member, reach, words
 from deltaproto.app.checking import CheckResults, collect_checks, load_checker
-from deltaproto.app.result import Result
-from deltaproto.app.rows import Rows
+from deltaproto.app.result import Result, Rows
 from deltaproto.errors import (
     DeltaprotoError,
     ExitCode,
