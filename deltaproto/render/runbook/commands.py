@@ -27,9 +27,8 @@ from deltaproto.render.document import (
 from deltaproto.render.plan_page import is_plain
 from deltaproto.render.plan_words import size
 from deltaproto.render.runbook.book import Book, RunbookEntry, gone, known, leads, names
-from deltaproto.render.runbook.gates import applying, of_chapter, passed
 from deltaproto.render.runbook.groups import Group
-from deltaproto.render.runbook.overview import concurrency
+from deltaproto.render.runbook.overview import applying, concurrency, of_chapter, passed
 from deltaproto.render.runbook.phrases import Phrases, when
 from deltaproto.render.runbook.shell import script
 from deltaproto.render.terminal import duration, run_length, single_line
