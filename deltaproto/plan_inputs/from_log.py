@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 from deltaproto.errors import ErrorCode, TableError
 from deltaproto.inspection.activity import recent_releases
 from deltaproto.inspection.facts import facts_from_inspection
 from deltaproto.inspection.inspect import run_rules
 from deltaproto.inspection.interface import Inspection
-from deltaproto.location import locate
+from deltaproto.location import LocationKind, locate
 from deltaproto.planning.from_state import table_from_state, with_history
 from deltaproto.planning.plan import Fingerprint
 from deltaproto.planning.predict.properties import TRUNCATION_RETENTION, retention_hours
@@ -22,9 +23,15 @@ from deltaproto.protocol.metadata import Metadata
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.protocol.table_state import SparkSettings
 from deltaproto.sql.quoting import sql_table_name
-from deltaproto.tables.log.plan_input import survey_log
+from deltaproto.tables.log.catalog_managed import has_every_commit
+from deltaproto.tables.log.files import LogListing, build_listing
+from deltaproto.tables.log.live_files import FileCensus, census_for_metadata
+from deltaproto.tables.log.log_retention import LogAging, analyze_aging
 from deltaproto.tables.log.reader import LogReader
+from deltaproto.tables.log.snapshot import replay, require_rebuildable
+from deltaproto.tables.log.traces import Traces, find_history_traces
 from deltaproto.tables.open import open_table_log
+from deltaproto.tables.storage import LogStore, open_log
 
 _HOUR_MS = 3_600_000
 _CLOCK_SKEW_MS = 5 * 60_000
@@ -143,3 +150,51 @@ def refuse_invalid_protocol(protocol: Protocol) -> None:
             f"the protocol violates the spec: {violation.message}",
             "repair it first; `deltaproto inspect` shows what is wrong",
         )
+
+
+class LogSurvey(NamedTuple):
+    """One table's newest version, and its remaining history."""
+
+    version: int
+    protocol: Protocol
+    metadata: Metadata
+    census: FileCensus
+    traces: Traces
+    aging: LogAging
+    listing: LogListing
+
+
+def survey_table(table: str, storage_options: Mapping[str, str] | None = None) -> LogSurvey:
+    """Read the plan input of the table at a path or URI.
+
+    Raises:
+        TableError: see `ErrorCode`; not-found for a catalog name.
+    """
+    location = locate(table)
+    if location.kind is LocationKind.NAME:
+        raise TableError(
+            ErrorCode.NOT_FOUND,
+            f"{table} is neither a path that exists nor a URI",
+            "pass the table's path",
+        )
+    return survey_log(open_log(location, storage_options or {}))
+
+
+def survey_log(store: LogStore) -> LogSurvey:
+    """Read the plan input of the table whose log is in `store`; otherwise like `survey_table`."""
+    entries = store.list_dated()
+    listing = build_listing(entries)
+    version = listing.newest or 0
+    require_rebuildable(listing, version)
+    snapshot = replay(store, listing, version)
+    protocol, metadata = snapshot.protocol, snapshot.metadata
+    assert protocol is not None
+    assert metadata is not None
+    census = census_for_metadata(store, listing, version, metadata)
+    times = analyze_aging(entries, listing)
+    vectors = census.files_with_vectors > 0
+    whole = has_every_commit(store, protocol)
+    traces = find_history_traces(
+        store, listing, times, protocol, metadata, vectors=vectors, whole=whole
+    )
+    return LogSurvey(version, protocol, metadata, census, traces, times, listing)

@@ -26,6 +26,7 @@ from deltaproto.execution.plan_file import LoadedPlan, read_plans
 from deltaproto.inspection.inspect import run_rules
 from deltaproto.inspection.saved import read_saved
 from deltaproto.location import Location, LocationKind, locate
+from deltaproto.plan_inputs.from_log import survey_log
 from deltaproto.planning.plan import CHECKSUM_FIELD, compute_checksum
 from deltaproto.policy.document import load_policy
 from deltaproto.policy.local_catalog import load_local_catalog
@@ -33,7 +34,6 @@ from deltaproto.policy.rules import all_rules
 from deltaproto.protocol.table_state import TableState
 from deltaproto.render.inspection_json import table_fields
 from deltaproto.render.terminal import single_line
-from deltaproto.tables.log.plan_input import survey_log
 from deltaproto.tables.log.reader import LogReader
 from deltaproto.tables.storage import open_log
 from deltaproto.tables.storage.interface import FolderEntry, file_gone_error

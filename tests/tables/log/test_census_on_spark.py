@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from deltaproto.tables.log.plan_input import survey_table
+from deltaproto.plan_inputs.from_log import survey_table
 from tests.planning.oracle import commit, execute, newest
 from tests.recording.delta_spark import DeltaSpark, run
 from tests.support.engines import needs_delta

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
+from deltaproto.plan_inputs.from_log import LogSurvey, survey_table
 from deltaproto.planning.predict.drop_feature import drop_feature
-from deltaproto.tables.log.plan_input import LogSurvey, survey_table
 from deltaproto.tables.log.traces import needs_checkpoint_first
 from tests.planning.oracle import agree, execute, look
 from tests.recording.delta_spark import DeltaSpark, StatementError, run

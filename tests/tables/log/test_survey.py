@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deltaproto.errors import ErrorCode, TableError
+from deltaproto.plan_inputs.from_log import survey_table
 from deltaproto.protocol.metadata import Metadata
 from deltaproto.tables.log.files import LogListing, build_listing
 from deltaproto.tables.log.live_files import last_type_change, read_live_files
 from deltaproto.tables.log.log_retention import LogFile
-from deltaproto.tables.log.plan_input import survey_table
 from deltaproto.tables.storage.local import LocalLogStore
 from tests.support.logs import Log, add, column, commit_info, metadata, protocol, schema_string
 from tests.tables.log.clean_up import first_left
