@@ -18,7 +18,7 @@ from deltaproto.protocol.feature import Trace
 from deltaproto.tables.log.checkpoint import CheckpointFiles, checkpoint_paths
 from deltaproto.tables.log.files import Checkpoint, LogListing, read_actions
 from deltaproto.tables.log.parquet import UnsupportedParquet
-from deltaproto.tables.log.parquet.bounds import read_bounds
+from deltaproto.tables.log.parquet.footer import read_bounds
 from deltaproto.tables.storage.interface import LogStore
 
 MOST_COMMITS = 100
