@@ -75,15 +75,6 @@ RENAMED_VARIABLES: Mapping[str, str] = {
 }
 """current names of variables from earlier releases, which still work"""
 
-SHARED_OPTIONS: Mapping[str, str] = {
-    "--access": "what clients do with a table",
-    "--client": "clients whose access is evaluated",
-    "--detailed-exitcode": "exit with 10 while changes are pending",
-    "--format": "output format",
-    "--policy": "the policy file",
-}
-"""flags with the same meaning but different help in different commands"""
-
 
 def environment_variable(command: str, flag: str) -> str | None:
     """Return the environment variable of a command's long flag, or None if it has none."""

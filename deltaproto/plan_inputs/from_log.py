@@ -12,7 +12,7 @@ from deltaproto.inspection.activity import recent_releases
 from deltaproto.inspection.facts import facts_from_inspection
 from deltaproto.inspection.inspect import run_rules
 from deltaproto.inspection.interface import Inspection
-from deltaproto.location import LocationKind, locate
+from deltaproto.location import locate
 from deltaproto.planning.from_state import table_from_state, with_history
 from deltaproto.planning.plan import Fingerprint
 from deltaproto.planning.predict.properties import TRUNCATION_RETENTION, retention_hours
@@ -25,13 +25,13 @@ from deltaproto.protocol.table_state import SparkSettings
 from deltaproto.sql.quoting import sql_table_name
 from deltaproto.tables.log.catalog_managed import has_every_commit
 from deltaproto.tables.log.files import LogListing, build_listing
-from deltaproto.tables.log.live_files import FileCensus, census_for_metadata
+from deltaproto.tables.log.live_files import FileCensus, take_census
 from deltaproto.tables.log.log_retention import LogAging, analyze_aging
 from deltaproto.tables.log.reader import LogReader
 from deltaproto.tables.log.snapshot import replay, require_rebuildable
 from deltaproto.tables.log.traces import Traces, find_history_traces
 from deltaproto.tables.open import open_table_log
-from deltaproto.tables.storage import LogStore, open_log
+from deltaproto.tables.storage import LogStore
 
 _HOUR_MS = 3_600_000
 _CLOCK_SKEW_MS = 5 * 60_000
@@ -164,24 +164,12 @@ class LogSurvey(NamedTuple):
     listing: LogListing
 
 
-def survey_table(table: str, storage_options: Mapping[str, str] | None = None) -> LogSurvey:
-    """Read the plan input of the table at a path or URI.
+def survey_log(store: LogStore) -> LogSurvey:
+    """Read the newest version and the history of the table whose log is in `store`.
 
     Raises:
-        TableError: see `ErrorCode`; not-found for a catalog name.
+        TableError: see `ErrorCode`.
     """
-    location = locate(table)
-    if location.kind is LocationKind.NAME:
-        raise TableError(
-            ErrorCode.NOT_FOUND,
-            f"{table} is neither a path that exists nor a URI",
-            "pass the table's path",
-        )
-    return survey_log(open_log(location, storage_options or {}))
-
-
-def survey_log(store: LogStore) -> LogSurvey:
-    """Read the plan input of the table whose log is in `store`; otherwise like `survey_table`."""
     entries = store.list_dated()
     listing = build_listing(entries)
     version = listing.newest or 0
@@ -190,7 +178,7 @@ def survey_log(store: LogStore) -> LogSurvey:
     protocol, metadata = snapshot.protocol, snapshot.metadata
     assert protocol is not None
     assert metadata is not None
-    census = census_for_metadata(store, listing, version, metadata)
+    census = take_census(store, listing, version, metadata)
     times = analyze_aging(entries, listing)
     vectors = census.files_with_vectors > 0
     whole = has_every_commit(store, protocol)

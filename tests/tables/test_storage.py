@@ -12,10 +12,10 @@ import pytest
 from moto.server import ThreadedMotoServer
 
 from deltaproto.errors import ErrorCode, TableError
-from deltaproto.plan_inputs.from_log import survey_table
 from deltaproto.tables.delta_rs import DeltaRsReader
 from deltaproto.tables.log.reader import LogReader
 from tests.support.logs import Log, add, commit_info, metadata, protocol
+from tests.support.surveys import survey_table
 
 pytestmark = pytest.mark.storage
 BUCKET = "lake"

@@ -11,7 +11,7 @@ from deltaproto.protocol.metadata import Metadata
 from deltaproto.tables.log.checkpoint import CheckpointFiles, StoredFile, file_from_add, file_key
 from deltaproto.tables.log.commits import read_commits, state_from_checkpoint
 from deltaproto.tables.log.files import Checkpoint, LogListing, corrupt_error, read_actions
-from deltaproto.tables.log.snapshot import oldest_version, replay
+from deltaproto.tables.log.snapshot import oldest_version
 from deltaproto.tables.storage.interface import LogStore
 
 
@@ -151,23 +151,16 @@ class FileCensus(NamedTuple):
     bytes_before_type_change: int
 
 
-def take_census(store: LogStore, listing: LogListing, version: int) -> FileCensus:
-    """Count the files that are live at `version`.
+def take_census(
+    store: LogStore, listing: LogListing, version: int, metadata: Metadata
+) -> FileCensus:
+    """Count the files that are live at `version`, whose metadata is `metadata`.
 
     Memory grows with the number of live files, by a few hundred bytes per file.
 
     Raises:
         TableError: corrupt-log, when the log cannot rebuild the version.
     """
-    metadata = replay(store, listing, version).metadata
-    assert metadata is not None
-    return census_for_metadata(store, listing, version, metadata)
-
-
-def census_for_metadata(
-    store: LogStore, listing: LogListing, version: int, metadata: Metadata
-) -> FileCensus:
-    """Count live files like `take_census`, for a caller that already has the version's metadata."""
     changed = last_type_change(store, listing, version, metadata)
     live = _live_files_since(store, listing, version, changed)
     files = live.files.values()
