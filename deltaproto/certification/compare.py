@@ -155,10 +155,10 @@ def describe_schema_difference(case: ReferenceTable, found: Any) -> str:
     wanted = [name for name, _ in case.schema]
     if names != wanted:
         return f"columns {', '.join(map(str, names))} instead of {', '.join(wanted)}"
-    for (name, kind), (_, told) in zip(case.schema, found, strict=True):
-        family = _type_family(str(told))
+    for (name, kind), (_, read_type) in zip(case.schema, found, strict=True):
+        family = _type_family(str(read_type))
         if kind in _TYPES and family in _TYPES and family != kind:
-            return f"{name} is {told} instead of {kind}"
+            return f"{name} is {read_type} instead of {kind}"
     return ""
 
 
@@ -220,8 +220,8 @@ def _normalize_time(value: Any) -> str:
     return _MIDNIGHT.sub("", text)
 
 
-def _type_family(told: str) -> str:
-    word = told.strip().lower()
+def _type_family(name: str) -> str:
+    word = name.strip().lower()
     inner = re.fullmatch(r"(?:nullable|lowcardinality)\((.*)\)", word)
     return _FAMILY.get(inner[1] if inner else word, word)
 

@@ -125,14 +125,16 @@ class ClientRun:
                     self._ask(adapter, case, reading, each)
                     for each in build_requests(case, operation)
                 ]
-                yield self._told(classify_read(case, operation, replies))
+                yield self._report_progress(classify_read(case, operation, replies))
                 continue
             table = self._copy(source, case, operation)
             (request,) = build_requests(case, operation)
             reply = self._ask(adapter, case, table, request)
             if reply.kind is ReplyKind.NOT_OFFERED:
                 shutil.rmtree(table.parent)
-                yield self._told(MeasurementCell(case.name, operation, MeasuredOutcome.NOT_OFFERED))
+                yield self._report_progress(
+                    MeasurementCell(case.name, operation, MeasuredOutcome.NOT_OFFERED)
+                )
                 continue
             pending.append(judging.submit(self._judge, case, operation, before, table, reply))
 
@@ -149,7 +151,7 @@ class ClientRun:
             cell = self._judged(self._referee, case, operation, before, table, reply)
         finally:
             shutil.rmtree(table.parent, ignore_errors=True)
-        return self._told(cell)
+        return self._report_progress(cell)
 
     def _judged(
         self,
@@ -199,7 +201,7 @@ class ClientRun:
         shutil.copytree(source, target)
         return target
 
-    def _told(self, cell: MeasurementCell) -> MeasurementCell:
+    def _report_progress(self, cell: MeasurementCell) -> MeasurementCell:
         with self._lock:
             self._done += 1
             done = self._done

@@ -31,14 +31,14 @@ def _schema(**metadata: Any) -> str:
     return json.dumps({"type": "struct", "fields": fields})
 
 
-def _write(table: Path, commits: list[tuple[str, list[dict[str, Any]]]], **said: Any) -> None:
+def _write(table: Path, commits: list[tuple[str, list[dict[str, Any]]]], **members: Any) -> None:
     log = table / "_delta_log"
     log.mkdir(parents=True)
     for version, (operation, actions) in enumerate(commits):
         info = {
             "timestamp": _FIRST_MS + version * _HOUR_MS,
             "operation": operation,
-            "operationParameters": said.get(operation.partition(" ")[0], {}),
+            "operationParameters": members.get(operation.partition(" ")[0], {}),
             "isolationLevel": "Serializable",
             "engineInfo": _SPARK,
             "userName": "etl",

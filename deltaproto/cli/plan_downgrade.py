@@ -25,8 +25,8 @@ def run(values: Mapping[str, Any]) -> int:
     # A policy and clients of the command line are one goal: all clients named.
     kinds = {"--for-client" if flag == "--policy" else flag for flag in goals}
     if len(kinds) != 1 and kinds != {"--lowest", "--for-client"}:
-        said = "no goal" if not goals else f"{' and '.join(goals)} are different goals"
-        raise UsageError(said, _GOAL_HINT)
+        problem = "no goal" if not goals else f"{' and '.join(goals)} are different goals"
+        raise UsageError(problem, _GOAL_HINT)
     if values["include_enabled"] and not values["lowest"]:
         raise UsageError("--include-enabled requires --lowest", _GOAL_HINT)
     users = plans.build_users(values)

@@ -63,10 +63,12 @@ def open_plan_output(
         output = TolerantWriter(opened)
         file = cast(IO[str], output)
         # In JSON mode the warning still goes to standard error.
-        told = file
+        progress = file
         if values["format"] is not ApplyFormat.TEXT:
-            told = io.StringIO() if values["quiet"] else cast(IO[str], TolerantWriter(sys.stderr))
-        text = ApplyText(told, color=not values["no_color"], redact=redact)
+            progress = (
+                io.StringIO() if values["quiet"] else cast(IO[str], TolerantWriter(sys.stderr))
+            )
+        text = ApplyText(progress, color=not values["no_color"], redact=redact)
         report = ApplyReport(command, values["format"], file, redact)
         live = not (values["no_progress"] or values["quiet"])
         with ProgressDisplay(text, many=many, show=live) as display:
@@ -86,8 +88,8 @@ def load_and_report_plans(
     """
     plans, unplanned = load_plans(paths, allow_empty=allow_empty)
     for each in unplanned:
-        said = Redactor()(f"{each.path}: {each.table}: {each.message}")
-        print(f"error: {single_line(said)}", file=sys.stderr)
+        message = Redactor()(f"{each.path}: {each.table}: {each.message}")
+        print(f"error: {single_line(message)}", file=sys.stderr)
     return plans, {ExitCode.UNREADABLE if unplanned else ExitCode.OK}
 
 
@@ -175,11 +177,11 @@ class ProgressDisplay:
     def waits(self, planned: LoadedPlan, step: Step, until: float) -> None:
         """Report that the next step waits until the time `until`."""
         left = duration(max(until - time.time(), 0) / 3600)
-        said = f"{step.id} waits {left} more, until {stamp(until)}"
+        message = f"{step.id} waits {left} more, until {stamp(until)}"
         if self._lines:
-            self._line(planned, said)
+            self._line(planned, message)
         else:
-            self._set(planned, said)
+            self._set(planned, message)
 
     def finished(self, planned: LoadedPlan, record: StepRecord) -> None:
         """Print a finished step."""
@@ -190,7 +192,7 @@ class ProgressDisplay:
         """Report an interruption."""
         print("stopping: running statements finish, no new ones are sent", file=sys.stderr)
 
-    def _line(self, planned: LoadedPlan, said: str) -> None:
+    def _line(self, planned: LoadedPlan, message: str) -> None:
         """Print a line where no live display is possible, at most every ten minutes."""
         now = time.monotonic()
         with self._lock:
@@ -198,17 +200,17 @@ class ProgressDisplay:
             if last is not None and now - last < _EVERY_SECONDS:
                 return
             self._printed[planned.id] = now
-            print(single_line(f"{planned.plan.table}: {said}"), file=sys.stderr, flush=True)
+            print(single_line(f"{planned.plan.table}: {message}"), file=sys.stderr, flush=True)
 
-    def _set(self, planned: LoadedPlan, said: str | None) -> None:
+    def _set(self, planned: LoadedPlan, message: str | None) -> None:
         if not self._show:
             return
         with self._lock:
-            if said is None:
+            if message is None:
                 self._running.pop(planned.id, None)
             else:
                 since = self._running.get(planned.id, (time.monotonic(), ""))[0]
-                self._running[planned.id] = since, f"{planned.plan.table}: {said}"
+                self._running[planned.id] = since, f"{planned.plan.table}: {message}"
             self._redraw()
 
     def _redraw(self) -> None:
@@ -218,8 +220,8 @@ class ProgressDisplay:
             self._status = self._stack.enter_context(Console(stderr=True).status(""))
         now = time.monotonic()
         lines = [
-            f"{single_line(said)}, {now - since:.0f} s"
-            for since, said in list(self._running.values())[:_SHOWN]
+            f"{single_line(message)}, {now - since:.0f} s"
+            for since, message in list(self._running.values())[:_SHOWN]
         ]
         from rich.text import Text
 

@@ -137,16 +137,16 @@ def _merge_settings_file(values: Mapping[str, Any]) -> Mapping[str, Any]:
         path = SETTINGS_FILE
     if path is None:
         return values
-    told = read_settings(path, os.environ)
+    settings = read_settings(path, os.environ)
     merged = {**values, "config": path}
     if nothing:
-        merged |= {option: told.get(key, ()) for key, option in _SOURCES.items()}
-    for key in told.keys() & values.keys() - {"roots", "spark_conf"}:
+        merged |= {option: settings.get(key, ()) for key, option in _SOURCES.items()}
+    for key in settings.keys() & values.keys() - {"roots", "spark_conf"}:
         if values[key] in (None, ()):
-            merged[key] = EngineChoice(told[key]) if key == "engine" else told[key]
+            merged[key] = EngineChoice(settings[key]) if key == "engine" else settings[key]
     for key, option in (("storage_options", "storage_option"), ("spark_conf", "spark_conf")):
         # The last of equal keys wins.
-        merged[option] = (*(f"{k}={v}" for k, v in told.get(key, {}).items()), *values[option])
+        merged[option] = (*(f"{k}={v}" for k, v in settings.get(key, {}).items()), *values[option])
     return merged
 
 

@@ -157,8 +157,8 @@ def _gates_without_table(
     if not plan.steps:
         return
     if context.checker is not None:
-        said = "the result cannot be checked against the policy: the table cannot be read"
-        yield GateResult("policy", False, said, "", ExitCode.UNREADABLE)
+        message = "the result cannot be checked against the policy: the table cannot be read"
+        yield GateResult("policy", False, message, "", ExitCode.UNREADABLE)
     windows = maintenance_windows_for(context.policy, plan)
     opening = build_warning(plan, plan.steps, None, None, windows, now).window
     if opening is not None:

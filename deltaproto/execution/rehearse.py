@@ -90,9 +90,9 @@ def rehearse_plan(planned: LoadedPlan, by: RehearsalSettings) -> ApplyResult:
     try:
         result = _execute_on_clone(planned, by, folder, local, ended)
     except DeltaprotoError as error:
-        said = by.redact(error.message)
+        message = by.redact(error.message)
         result = ended._replace(
-            status=ApplyStatus.FAILED, code=error.exit_code, message=said, hint=error.hint
+            status=ApplyStatus.FAILED, code=error.exit_code, message=message, hint=error.hint
         )
     finally:
         left = _remove_clone(folder, local, by.runner())
@@ -108,8 +108,8 @@ def rehearse_plan(planned: LoadedPlan, by: RehearsalSettings) -> ApplyResult:
 def _unreadable_result(
     planned: LoadedPlan, error: DeltaprotoError, by: RehearsalSettings
 ) -> ApplyResult:
-    said = by.redact(error.message)
-    return ApplyResult(planned, ApplyStatus.UNREADABLE, error.exit_code, said, error.hint)
+    message = by.redact(error.message)
+    return ApplyResult(planned, ApplyStatus.UNREADABLE, error.exit_code, message, error.hint)
 
 
 def _execute_on_clone(
@@ -125,22 +125,22 @@ def _execute_on_clone(
         f"CREATE TABLE {on_clone.sql_name} SHALLOW CLONE {plan.sql_name}", _CLONE_COMMENT
     )
     if made.error is not None:
-        said = f"Spark cannot create a shallow clone of it: {by.redact(made.message)}"
-        return ended._replace(code=ExitCode.FAILED, status=ApplyStatus.FAILED, message=said)
+        message = f"Spark cannot create a shallow clone of it: {by.redact(made.message)}"
+        return ended._replace(code=ExitCode.FAILED, status=ApplyStatus.FAILED, message=message)
     watched = TableWatcher(on_clone, by.context.storage_options, by.context.spark)
     first = watched.look(-1).now
     if first.protocol != plan.fingerprint.protocol:
-        said = (
+        message = (
             f"the clone has {first.protocol.in_words}, but the table has "
             f"{plan.fingerprint.protocol.in_words}: the clone cannot stand in for the table"
         )
-        return ended._replace(code=ExitCode.FINDINGS, message=said)
+        return ended._replace(code=ExitCode.FINDINGS, message=message)
     on_clone = on_clone._replace(fingerprint=Fingerprint(None, first.version, first.protocol, None))
     sight = watched.look(first.version)
     stands = progress_from_commits(planned.id, on_clone, 0, frozenset(), sight, first)
-    told = build_warning(on_clone, on_clone.steps, None, None, None, by.limits.now())
+    warning = build_warning(on_clone, on_clone.steps, None, None, None, by.limits.now())
     prepared = PreparedPlan(
-        planned._replace(plan=on_clone), watched, stands, sight, None, ended.gates, told
+        planned._replace(plan=on_clone), watched, stands, sight, None, ended.gates, warning
     )
     audit = AuditLog(os.path.join(local, _RECORDS, AUDIT_FILE), by.redact)
     try:
@@ -171,15 +171,15 @@ def _rehearsal_result(
     ]
     result = ended._replace(steps=(*records, *pending))
     if stop is None:
-        said = f"all {len(done)} steps went as predicted on a clone"
-        return result._replace(status=ApplyStatus.DONE, message=said)
+        message = f"all {len(done)} steps went as predicted on a clone"
+        return result._replace(status=ApplyStatus.DONE, message=message)
     if stop.earliest is not None:
         rest = [step.id for step in plan.steps[len(done) :]]
-        said = (
+        message = (
             f"{', '.join(each.id for each in done) or 'no step'} went as predicted on a clone; "
             f"{', '.join(rest)} cannot be rehearsed: they need expired history"
         )
-        return result._replace(status=ApplyStatus.DONE, message=said)
+        return result._replace(status=ApplyStatus.DONE, message=message)
     return result._replace(
         status=ApplyStatus.FAILED, code=ExitCode.FAILED, message=stop.message, hint=stop.hint
     )

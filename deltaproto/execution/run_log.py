@@ -274,9 +274,9 @@ class AuditLog:
 
     def add(self, **members: Any) -> str | None:
         """Append one line. Return an error instead of raising it: the statement has already run."""
-        told = {**members, **current_actor()._asdict()}
+        record = {**members, **current_actor()._asdict()}
         try:
-            append(self._file, {key: self._told(value) for key, value in told.items()})
+            append(self._file, {key: self._redacted(value) for key, value in record.items()})
         except OSError as error:
             return f"the audit log {self._path} could not be written: {error.strerror}"
         return None
@@ -285,7 +285,7 @@ class AuditLog:
         """Close the file."""
         os.close(self._file)
 
-    def _told(self, value: Any) -> Any:
+    def _redacted(self, value: Any) -> Any:
         if isinstance(value, list):
-            return [self._told(each) for each in value]
+            return [self._redacted(each) for each in value]
         return self._redact(value) if isinstance(value, str) else value

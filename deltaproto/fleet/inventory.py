@@ -97,7 +97,7 @@ class InventoryTables:
             )
         except (DeltaError, OSError) as error:
             raise UsageError(
-                f"cannot write the inventory's table {name}: {self._told(error)}",
+                f"cannot write the inventory's table {name}: {self._describe_error(error)}",
                 "pass another --inventory, or repair it: it is a regular Delta table",
             ) from None
 
@@ -144,11 +144,12 @@ class InventoryTables:
             table.vacuum(dry_run=False)
         except (DeltaError, OSError) as error:
             raise UsageError(
-                f"cannot delete old scans from the inventory's table {name}: {self._told(error)}",
+                f"cannot delete old scans from the inventory's table {name}: "
+                f"{self._describe_error(error)}",
                 "run again; scans that are already deleted stay deleted",
             ) from None
 
-    def _told(self, error: BaseException) -> str:
+    def _describe_error(self, error: BaseException) -> str:
         """Return deltalake's error message in one line and without credentials."""
         from deltaproto.tables.delta_rs import find_store_refusal
 
@@ -182,7 +183,7 @@ class InventoryTables:
             return None
         except (DeltaError, OSError) as error:
             raise UsageError(
-                f"cannot read the inventory's table {name}: {self._told(error)}",
+                f"cannot read the inventory's table {name}: {self._describe_error(error)}",
                 "pass another --inventory, or repair it: it is a regular Delta table",
             ) from None
 

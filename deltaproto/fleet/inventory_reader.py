@@ -265,8 +265,8 @@ def old_scan_warnings(
     name: str, scans: Iterable[PastScan], now: datetime, max_age: int = age.DEFAULT_MAX_AGE_DAYS
 ) -> list[str]:
     """Return a warning for each scan that is old or dated in the future."""
-    said = ((scan, age.age_warning(scan.ended_at, now, max_age)) for scan in scans)
-    return [f"{name}: scan {scan.scan_id} {each}; scan again" for scan, each in said if each]
+    warnings = ((scan, age.age_warning(scan.ended_at, now, max_age)) for scan in scans)
+    return [f"{name}: scan {scan.scan_id} {each}; scan again" for scan, each in warnings if each]
 
 
 def build_scan_notices(

@@ -175,8 +175,8 @@ class _RowCollector:
         self.waived += len(checked.suppressed)
         self.off += checked.silenced
         if checked.error is not None:
-            told = str(checked.error.code), checked.error.message
-            self.unread.append(UnreadableRow(row["table"], row["location"], *told))
+            problem = str(checked.error.code), checked.error.message
+            self.unread.append(UnreadableRow(row["table"], row["location"], *problem))
             return
         verdicts = checked.verdicts
         if id(verdicts) not in self._known:
@@ -197,7 +197,7 @@ def _access_verdicts(verdicts: Iterable[DeclaredVerdict]) -> tuple[ClientAccessV
 
 
 def _build_row(
-    row: Mapping[str, Any], checked: TableCheck, said: tuple[ClientAccessVerdict, ...]
+    row: Mapping[str, Any], checked: TableCheck, verdicts: tuple[ClientAccessVerdict, ...]
 ) -> TableRow:
     return TableRow(
         row["table"],
@@ -214,7 +214,7 @@ def _build_row(
         row["last_operation"],
         row["last_engine"],
         checked.findings,
-        said,
+        verdicts,
         checked.complete,
     )
 

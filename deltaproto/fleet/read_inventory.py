@@ -180,8 +180,8 @@ def facts_from_row(row: Mapping[str, Any]) -> TableFacts:
         raise _damaged_error(f"the inventory has an impossible protocol: {error}") from None
     if lost := protocol.supported - {feature["feature"] for feature in features}:
         raise lost_features_error(lost)
-    told = sorted(row["findings"] or (), key=lambda each: int(each["number"]))
-    findings = tuple(_finding(table, each) for each in told)
+    ordered = sorted(row["findings"] or (), key=lambda each: int(each["number"]))
+    findings = tuple(_finding(table, each) for each in ordered)
     configuration = dict(row["configuration"] or ())
     return TableFacts(
         table=table,
@@ -215,8 +215,8 @@ def _damaged_error(message: str) -> TableError:
 
 
 def _finding(table: str, row: Mapping[str, Any]) -> Finding:
-    told = {name: row[name] for name in _FINDING if name != "severity"}
-    return Finding(severity=Severity(row["severity"]), table=table, **told)
+    members = {name: row[name] for name in _FINDING if name != "severity"}
+    return Finding(severity=Severity(row["severity"]), table=table, **members)
 
 
 def error_from_row(row: Mapping[str, Any]) -> TableError:

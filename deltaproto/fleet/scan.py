@@ -82,8 +82,8 @@ def run_scan(request: ScanRequest, progress: ScanProgress) -> ScanResult:
             progress(tally.tables + tally.errors.total())
         seconds = time.monotonic() - clock
         if request.inventory is not None:
-            told = scan_row(request, staging.scan_id, tally, began, seconds, engine="local")
-            request.inventory.add(told, lambda name: _unnested_rows(staging, name))
+            row = scan_row(request, staging.scan_id, tally, began, seconds, engine="local")
+            request.inventory.add(row, lambda name: _unnested_rows(staging, name))
         staging.remove()
         return ScanResult(staging.scan_id, seconds, tally, resumed, passed.notes())
 
@@ -253,8 +253,8 @@ class Tally:
         _count(self.errors, pc.struct_field(failed.column("error"), "code"))
         room = _FIRST - len(self.first_errors)
         for each in failed.slice(0, room).to_pylist():
-            told = each["error"]
-            self.first_errors.append((each["table"], told["message"], told["hint"]))
+            failure = each["error"]
+            self.first_errors.append((each["table"], failure["message"], failure["hint"]))
 
     def dumped(self) -> str:
         """Return the counts as text, for `merge` in another process."""

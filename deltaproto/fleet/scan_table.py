@@ -77,9 +77,9 @@ class TableScanner:
         return pa.concat_batches([self.look([found]) for found in tables])
 
     def _defect(self, error: Exception) -> InternalTableError:
-        said = f"internal error, {type(error).__name__}: {error}"
+        message = f"internal error, {type(error).__name__}: {error}"
         return InternalTableError(
-            Redactor(self._settings.storage_options)(said),
+            Redactor(self._settings.storage_options)(message),
             "report it; run `deltaproto inspect --debug` on this table for details",
         )
 

@@ -197,5 +197,5 @@ def _verdict_rows(checked: TableCheck) -> Iterator[tuple[Any, ...]]:
 
 def _finding_rows(checked: TableCheck) -> Iterator[tuple[Any, ...]]:
     for finding in checked.findings:
-        told = [getattr(finding, name) for name in _FINDING[2:]]
-        yield (checked.location, checked.table, *(None if v is None else str(v) for v in told))
+        values = [getattr(finding, name) for name in _FINDING[2:]]
+        yield (checked.location, checked.table, *(None if v is None else str(v) for v in values))

@@ -33,16 +33,16 @@ def with_retries(ask: Callable[[int], T], deadline: Deadline) -> T:
     Raises:
         TableError: the error of the last attempt.
     """
-    told: set[str] = set()
+    repeated: set[str] = set()
     for tried in range(_MAX_TRIES):
         try:
             return ask(tried)
         except TableError as error:
             over = tried == _MAX_TRIES - 1 or deadline.left <= 0
-            if error.code not in _TRANSIENT or over or error.message in told:
+            if error.code not in _TRANSIENT or over or error.message in repeated:
                 raise
             if error.code is _CORRUPT_IF_REPEATED:
-                told.add(error.message)
+                repeated.add(error.message)
         # Random delays: requests that failed together must not be retried together.
         time.sleep(_PAUSE_SECONDS * 2**tried * random.uniform(0.5, 1.5))  # noqa: S311
     raise AssertionError

@@ -136,9 +136,9 @@ def _write_sections(
         _write_groups(chain(first, shown), writer, sections, style)
     for notice in NOTICES:
         writer.write(Callout(Tone.WARNING, (notice,)))
-    told = list(notes) if style.summary else []
-    if told:
-        writer.write(Bullets([(note,) for note in told]))
+    remarks = list(notes) if style.summary else []
+    if remarks:
+        writer.write(Bullets([(note,) for note in remarks]))
     if style.summary:
         writer.write(Paragraph((Strong(counts.line()),)))
 

@@ -42,10 +42,10 @@ def write_junit(
         suite = _Suite(report, names, fail_on).element()
         indent(suite)
         file.write(tostring(suite, encoding="us-ascii").decode("ascii") + "\n")
-    if said := hidden():
+    if message := hidden():
         suite = Element("testsuite", name="findings not shown", tests="1")
         case = SubElement(suite, "testcase", classname="deltaproto", name="findings not shown")
-        SubElement(case, "system-out").text = said
+        SubElement(case, "system-out").text = message
         indent(suite)
         file.write(tostring(suite, encoding="us-ascii").decode("ascii") + "\n")
     if NOTICES:
@@ -182,8 +182,8 @@ def _entries(reports: Iterable[Report], hidden: Callable[[], str]) -> Iterator[d
             yield _entry(finding.rule, advice(finding), severity, report.table, identity)
         if (found := problem(report.error, complete=report.complete)) is not None:
             yield _entry(found.code, advice(found), _FAILED, report.table)
-    if said := hidden():
-        yield _entry("findings-not-shown", said, "info", "deltaproto")
+    if message := hidden():
+        yield _entry("findings-not-shown", message, "info", "deltaproto")
     for notice in NOTICES:
         yield _entry("notice", notice, "major", "deltaproto")
 
@@ -226,8 +226,8 @@ def write_github(
             file.write(_command(name, title, advice(finding)))
         if (found := problem(report.error, complete=report.complete)) is not None:
             file.write(_command("error", f"{found.code} {report.table}", advice(found)))
-    if said := hidden():
-        file.write(_command("notice", "findings not shown", said))
+    if message := hidden():
+        file.write(_command("notice", "findings not shown", message))
 
     for notice in NOTICES:
         file.write(_command("warning", "deltaproto", notice))

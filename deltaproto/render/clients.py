@@ -64,9 +64,9 @@ def _clients_document(clients: Iterable[Client]) -> Document:
     for client in clients:
         first, *rest = _row(client)
         rows.append([(Code(first),), *((cell,) for cell in rest)])
-    told = ("The oldest and newest known version of each, and what the newest accepts.",)
+    intro = ("The oldest and newest known version of each, and what the newest accepts.",)
     hint = Paragraph((Code("deltaproto clients ID"), " shows all details."))
-    return Document("Clients", told, [TableBlock(_HEADINGS, rows, spare=frozenset({_NAME})), hint])
+    return Document("Clients", intro, [TableBlock(_HEADINGS, rows, spare=frozenset({_NAME})), hint])
 
 
 def _client_document(client: Client) -> Document:

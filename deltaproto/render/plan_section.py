@@ -157,10 +157,10 @@ def _steps(plan: Plan, now: float) -> Iterator[Block]:
     from deltaproto.render.runbook.book import caution
     from deltaproto.render.runbook.phrases import phrases
 
-    said = caution(plan)
-    if said is not None:
-        tone = Tone.GOOD if said == "summary.reversible" else Tone.WARNING
-        yield Callout(tone, phrases("en").line(said))
+    warning = caution(plan)
+    if warning is not None:
+        tone = Tone.GOOD if warning == "summary.reversible" else Tone.WARNING
+        yield Callout(tone, phrases("en").line(warning))
     for step, (earliest, lost) in zip(plan.steps, moments(plan.steps, now), strict=True):
         if step.id == plan.point_of_no_return:
             yield Callout(Tone.DANGER, ("point of no return: the next step cannot be reverted",))

@@ -253,9 +253,11 @@ def to_fault(error: yaml.MarkedYAMLError, text: str) -> Fault:
             "check the indentation; quote a text that contains a colon and a space",
             where,
         )
-    said = ", ".join(part for part in (context, problem) if part)
+    message = ", ".join(part for part in (context, problem) if part)
     return Fault(
-        f"not valid YAML: {' '.join(said.split())}", "check indentation, brackets and quotes", where
+        f"not valid YAML: {' '.join(message.split())}",
+        "check indentation, brackets and quotes",
+        where,
     )
 
 

@@ -36,9 +36,9 @@ RULE = Rule("DP110", "unused-feature", Severity.INFO, since="0.1.0")
 
 
 def check(subject: RuleContext) -> Iterator[Finding]:
-    told = {state.name for state, _ in unrequested(subject)}
+    reported = {state.name for state, _ in unrequested(subject)}
     for state in unused(subject):
-        if state.name in told:
+        if state.name in reported:
             continue
         since = state.feature.drop.delta_spark
         yield RULE.finding(

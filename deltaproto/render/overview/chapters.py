@@ -68,8 +68,8 @@ def _glance(overview: Overview, numbers: FleetSummary, policy: str | None) -> It
     yield from (Callout(Tone.WARNING, (f"Warning: {notice}",)) for notice in NOTICES)
     read, unread = len(overview.tables), len(overview.unread)
     if unread:
-        told = f"{unread:,} could not be read: the report is incomplete."
-        yield Callout(Tone.DANGER, (told,))
+        text = f"{unread:,} could not be read: the report is incomplete."
+        yield Callout(Tone.DANGER, (text,))
     held = f"by the policy {policy}" if policy else "by every client in the catalog"
     if policy is None:
         yield Callout(
@@ -120,8 +120,8 @@ def _first(
         if numbers.compliant == len(overview.tables) > 0 and not overview.unread:
             yield Callout(Tone.GOOD, ("Nothing to fix: every client can use every table.",))
         else:
-            told = "Nothing is known to need a fix, but the results are incomplete."
-            yield Callout(Tone.WARNING, (told,))
+            text = "Nothing is known to need a fix, but the results are incomplete."
+            yield Callout(Tone.WARNING, (text,))
         return
     yield Paragraph(
         (
@@ -175,8 +175,8 @@ def _findings(overview: Overview, numbers: FleetSummary) -> Iterator[Block]:
 
 
 def _of_policy(overview: Overview) -> Iterator[Block]:
-    if said := describe_hidden(overview.waived, overview.off):
-        yield Paragraph((f"Not shown: {said}.",))
+    if text := describe_hidden(overview.waived, overview.off):
+        yield Paragraph((f"Not shown: {text}.",))
     if overview.of_policy:
         found = overview.of_policy
         yield TableBlock(

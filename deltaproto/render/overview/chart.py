@@ -53,10 +53,10 @@ def columns(label: str, marks: Sequence[str], series: Sequence[tuple[str, Sequen
             height = room * values[place] / most
             base -= height
             if height:
-                told = _text(f"{mark}, {name}: {values[place]:,}")
+                caption = _text(f"{mark}, {name}: {values[place]:,}")
                 parts.append(
                     f"<rect class='s{number % COLOURS}' x='{left:.1f}' y='{base:.1f}' "
-                    f"width='{wide:.1f}' height='{height:.1f}'><title>{told}</title></rect>"
+                    f"width='{wide:.1f}' height='{height:.1f}'><title>{caption}</title></rect>"
                 )
         if place % every == 0:
             middle = left + wide / 2

@@ -135,13 +135,13 @@ def _together(first: Fix, other: Fix) -> Fix:
 def _count(row: TableRow, group: str, found: FleetSummary) -> None:
     worst: dict[str, Verdict] = {}
     blocked: set[tuple[str, str]] = set()
-    for said in row.verdicts:
-        key = (said.client, str(said.access))
-        found.clients[key] = found.clients.get(key, VerdictCounts()).plus(said.verdict)
-        known = worst.get(said.client, Verdict.OK)
-        worst[said.client] = min(known, said.verdict, key=_WORST.__getitem__)
-        if said.verdict is not Verdict.OK:
-            blocked.update((said.client, feature) for feature in said.because)
+    for of_client in row.verdicts:
+        key = (of_client.client, str(of_client.access))
+        found.clients[key] = found.clients.get(key, VerdictCounts()).plus(of_client.verdict)
+        known = worst.get(of_client.client, Verdict.OK)
+        worst[of_client.client] = min(known, of_client.verdict, key=_WORST.__getitem__)
+        if of_client.verdict is not Verdict.OK:
+            blocked.update((of_client.client, feature) for feature in of_client.because)
     found.blocking.update(blocked)
     for client, verdict in worst.items():
         cell = found.by_group.get((client, group), VerdictCounts())
@@ -152,11 +152,11 @@ def _fix(place: int, row: TableRow) -> Fix:
     because: Counter[str] = Counter()
     hindered: dict[str, None] = {}
     score = sum(_GRAVITY[finding.severity] for finding in row.findings)
-    for said in row.verdicts:
-        score += _WEIGHTS[said.verdict]
-        if said.verdict is not Verdict.OK:
-            hindered[said.client] = None
-            because.update(said.because)
+    for verdict in row.verdicts:
+        score += _WEIGHTS[verdict.verdict]
+        if verdict.verdict is not Verdict.OK:
+            hindered[verdict.client] = None
+            because.update(verdict.because)
     errors = sum(finding.severity is Severity.ERROR for finding in row.findings)
     reasons = tuple(name for name, _ in because.most_common())
     rules = {f.rule for f in row.findings if f.severity is not Severity.INFO}

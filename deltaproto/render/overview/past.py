@@ -33,8 +33,8 @@ _MOST_BLOCKING = 40
 def clients(numbers: FleetSummary) -> Iterator[Block]:
     """Yield the clients, those with the most blocked tables first."""
     if not numbers.clients:
-        told = "No table was read." if numbers.protocols.total() == 0 else "No client was declared."
-        yield Paragraph((told,))
+        text = "No table was read." if numbers.protocols.total() == 0 else "No client was declared."
+        yield Paragraph((text,))
         return
     yield Paragraph(
         (
@@ -198,8 +198,8 @@ def drift(overview: Overview) -> Iterator[Block]:
     ]
     more = len(overview.changes) - len(shown)
     if more:
-        told = f"and {more:,} more: "
-        blocks.append(Paragraph((told, Code("deltaproto drift INVENTORY"), " lists all.")))
+        text = f"and {more:,} more: "
+        blocks.append(Paragraph((text, Code("deltaproto drift INVENTORY"), " lists all.")))
     yield Section("changes", title, blocks)
 
 

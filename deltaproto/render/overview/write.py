@@ -165,21 +165,21 @@ def page_data(overview: Overview, numbers: FleetSummary, most: int) -> str:
     kinds: _Numbered[tuple[Any, ...]] = _Numbered()
 
     def kind(row: TableRow) -> int:
-        told = tuple(
+        used = tuple(
             (features(escape_control_chars(name)), (2 if present else 0) + (1 if enabled else 0))
             for name, enabled, present in row.features
         )
         verdicts = tuple(
             (
-                asked((escape_control_chars(said.client), str(said.access))),
-                _LETTERS[str(said.verdict)],
-                tuple(features(escape_control_chars(name)) for name in said.because),
+                asked((escape_control_chars(verdict.client), str(verdict.access))),
+                _LETTERS[str(verdict.verdict)],
+                tuple(features(escape_control_chars(name)) for name in verdict.because),
             )
-            for said in row.verdicts
-            if str(said.verdict) != "ok"
+            for verdict in row.verdicts
+            if str(verdict.verdict) != "ok"
         )
         isolation = None if row.isolation is None else escape_control_chars(row.isolation)
-        return kinds((row.protocol, told, verdicts, isolation))
+        return kinds((row.protocol, used, verdicts, isolation))
 
     rows = []
     for row, group in zip(overview.tables[:most], numbers.groups, strict=False):

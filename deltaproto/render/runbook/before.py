@@ -136,7 +136,7 @@ def _activity(book: Book, say: Phrases) -> Iterator[Block]:
     rows: list[list[Line]] = []
     unread: dict[str, list[RunbookEntry]] = {}
     idle: list[RunbookEntry] = []
-    said: dict[str, list[RunbookEntry]] = {}
+    by_sentence: dict[str, list[RunbookEntry]] = {}
     for entry in looked:
         found = entry.activity
         if isinstance(found, DeltaprotoError):
@@ -151,13 +151,13 @@ def _activity(book: Book, say: Phrases) -> Iterator[Block]:
             idle.append(entry)
             continue
         for text in sentences(found, None):
-            said.setdefault(text, []).append(entry)
+            by_sentence.setdefault(text, []).append(entry)
     for message, entries in unread.items():
-        told = say.line("activity.none", table=names(entries, say), message=message)
-        yield Callout(Tone.WARNING, told)
+        line = say.line("activity.none", table=names(entries, say), message=message)
+        yield Callout(Tone.WARNING, line)
     if rows:
         yield TableBlock([say.text(f"head.{head}") for head in heads], rows)
-        yield Bullets([(*names(entries, say), ": ", text) for text, entries in said.items()])
+        yield Bullets([(*names(entries, say), ": ", text) for text, entries in by_sentence.items()])
     if idle:
         yield Paragraph((*names(idle, say), ": ", *say.line("activity.idle")))
 

@@ -202,10 +202,10 @@ class Book:
         """
         steps = entry.plan.steps
         first = next((n for n, step in enumerate(steps) if step.sql is not None), len(steps))
-        told = [moment for moment in entry.planned.not_before[:first] if moment is not None]
-        if not told:
+        known = [moment for moment in entry.planned.not_before[:first] if moment is not None]
+        if not known:
             return moments(steps, self.start)
-        begin = max(self.start, *told)
+        begin = max(self.start, *known)
         later = moments(steps[first:], begin)
         return [(begin, None)] * first + [
             (begin if earliest is None else earliest, lost) for earliest, lost in later

@@ -70,8 +70,8 @@ def kind(plan: Plan, facts: Any) -> str:
         way.pop("cost", None)
         for step in way["steps"]:
             step["rewrites"] = step["rewrites"]["which"]
-    told: Any = json.loads(json.dumps([fields, facts, plan.fingerprint.metadata is None]))
-    return json.dumps(_mapped(told, lambda text: without_names(text, plan, lambda n: f"\0{n}")))
+    content: Any = json.loads(json.dumps([fields, facts, plan.fingerprint.metadata is None]))
+    return json.dumps(_mapped(content, lambda text: without_names(text, plan, lambda n: f"\0{n}")))
 
 
 def without_names(text: str, plan: Plan, instead: Callable[[int], str]) -> str:

@@ -52,11 +52,11 @@ def _summary(book: Book, say: Phrases) -> Iterator[Block]:
     blocked = [entry for entry in book.entries if entry.plan.blocked]
     if blocked:
         count = say.count("tables", len(blocked))
-        said = say.line("summary.blocked", count=count, tables=names(blocked, say))
-        yield Callout(Tone.DANGER, said)
+        blocked_line = say.line("summary.blocked", count=count, tables=names(blocked, say))
+        yield Callout(Tone.DANGER, blocked_line)
     for each in book.unplanned:
-        told = say.line("summary.unplanned", table=Code(each.table), message=each.message)
-        yield Callout(Tone.DANGER, told)
+        line = say.line("summary.unplanned", table=Code(each.table), message=each.message)
+        yield Callout(Tone.DANGER, line)
     yield Paragraph(say.line("summary.intro"))
     if book.irreversible:
         yield Callout(Tone.WARNING, say.line("summary.irreversible"))
@@ -114,8 +114,8 @@ def _clients(book: Book, say: Phrases) -> Iterator[Block]:
     if not checked:
         yield Callout(Tone.WARNING, say.line("clients.none"))
     elif unasked:
-        told = say.line("clients.unasked", tables=names(unasked, say))
-        yield Callout(Tone.WARNING, told)
+        line = say.line("clients.unasked", tables=names(unasked, say))
+        yield Callout(Tone.WARNING, line)
     elif not changes:
         yield Paragraph(say.line("clients.same", count=checked))
     if blocked:
@@ -123,7 +123,7 @@ def _clients(book: Book, say: Phrases) -> Iterator[Block]:
     losing = [change for change in changes if change.worse]
     if losing:
         yield Paragraph(say.line("clients.tell"))
-        yield Checks([_told(change, say) for change in losing])
+        yield Checks([_change_line(change, say) for change in losing])
     if changes:
         heads = ("client", "access", "now", "then", "because", "tables")
         yield TableBlock(
@@ -160,7 +160,7 @@ def _changes(book: Book) -> list[_Change]:
     return sorted(found.values(), key=lambda change: (not change.worse, change.client))
 
 
-def _told(change: _Change, say: Phrases) -> Line:
+def _change_line(change: _Change, say: Phrases) -> Line:
     return say.line(
         "clients.told",
         client=_client(change, say),
@@ -195,10 +195,10 @@ def of_all(book: Book, say: Phrases) -> Iterator[Block]:
     only_flag = {gates: each for gates, each in book.refusals.items() if not each[0].blocking}
     if refused:
         count = say.count("plans", sum(map(len, refused.values())))
-        said = say.line(
+        line = say.line(
             "gates.refused", command=applying(book), count=count, start=when(book.start)
         )
-        yield Callout(Tone.DANGER, said)
+        yield Callout(Tone.DANGER, line)
         yield _listed(refused, say)
     if only_flag:
         yield Callout(Tone.WARNING, say.line("gates.flag", command=applying(book)))
@@ -213,8 +213,8 @@ def of_chapter(book: Book, group: Group[RunbookEntry], say: Phrases) -> Iterator
     if not failed:
         return
     if entry.blocking:
-        said = say.line("gates.plan", command=applying(book), start=when(book.start))
-        yield Callout(Tone.DANGER, said)
+        line = say.line("gates.plan", command=applying(book), start=when(book.start))
+        yield Callout(Tone.DANGER, line)
     else:
         yield Callout(Tone.WARNING, say.line("gates.flag", command=applying(book)))
     yield Bullets([_gate("gates.gate", gate, say) for gate in failed])

@@ -67,13 +67,13 @@ def _lines(
     for number, (step, (earliest, _)) in enumerate(zip(first.steps, times, strict=True)):
         yield f"# {step.id}: {single_line(step.why)}"
         if step.sql is None and step.action is not Action.WAIT:
-            told = say.text("pyspark.by_hand")
-            yield f"# {single_line(told)}"
+            text = say.text("pyspark.by_hand")
+            yield f"# {single_line(text)}"
             continue
         if step.sql is None:
             setting = f"{duration(step.wait_hours)}, {step.setting}"
-            told = say.text("pyspark.wait", time=stamp(earliest) or "", setting=setting)
-            yield f"# {single_line(told)}"
+            text = say.text("pyspark.wait", time=stamp(earliest) or "", setting=setting)
+            yield f"# {single_line(text)}"
             continue
         if step.optional:
             yield f"# {single_line(say.text('step.optional'))}"

@@ -237,12 +237,12 @@ def _parse_bounds(thrift: CompactReader, path: list[bytes]) -> Bounds | None:
         for chunk in _parse_chunks(thrift):
             if chunk.get(_PATH) != path:
                 continue
-            told: dict[int, Any] = chunk.get(_STATISTICS, {})
-            if told.get(_NULLS) == chunk.get(_VALUES):
+            statistics: dict[int, Any] = chunk.get(_STATISTICS, {})
+            if statistics.get(_NULLS) == chunk.get(_VALUES):
                 continue
-            if _MIN not in told or _MAX not in told:
+            if _MIN not in statistics or _MAX not in statistics:
                 return None
-            least, most = (told[each].decode("utf-8", "replace") for each in (_MIN, _MAX))
+            least, most = (statistics[each].decode("utf-8", "replace") for each in (_MIN, _MAX))
             low = least if low is None else min(low, least)
             high = most if high is None else max(high, most)
     if not groups:
