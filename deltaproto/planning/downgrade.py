@@ -69,7 +69,7 @@ class DowngradeRequest(NamedTuple):
 
 def plan_downgrade(given: PlanInput, asked: DowngradeRequest) -> Plan:
     """Return the cheapest plan with alternatives, or a plan with blockers."""
-    can = find_droppable(given.table, given.engine)
+    droppable = find_droppable(given.table, given.engine)
     task = SearchTask(
         given.table,
         _build_goal(given, asked),
@@ -77,7 +77,7 @@ def plan_downgrade(given: PlanInput, asked: DowngradeRequest) -> Plan:
         given.files,
         given.needs,
         asked.history,
-        can,
+        droppable,
     )
     kept: tuple[Blocked, ...] = ()
     others: tuple[ReachableProtocol, ...] = ()
@@ -92,7 +92,7 @@ def plan_downgrade(given: PlanInput, asked: DowngradeRequest) -> Plan:
             )
         chosen, others, kept = find_lowest_goal(
             given,
-            can,
+            droppable,
             include_enabled=asked.include_enabled,
             history=asked.history,
             needed=needed[0].choice,
@@ -119,7 +119,7 @@ def plan_downgrade(given: PlanInput, asked: DowngradeRequest) -> Plan:
         best = NO_CHANGE._replace(choice=weaker[0].choice)
         moves = weaker[0].moves
         ending = end_state_of(moves[-1].outcome.table if moves else given.table)
-        blocked = tuple(find_blockers(given, goal, ending, can)) or (GOAL_UNREACHABLE,)
+        blocked = tuple(find_blockers(given, goal, ending, droppable)) or (GOAL_UNREACHABLE,)
         if weaker[0].moves:
             alternatives.append(
                 _build_alternative(given, weaker[0], "nearest", reached.text, False)
@@ -275,7 +275,7 @@ def _alternative_kind(found: Solution) -> str:
         return "no-drops"
     if found.drops is DropMode.TRUNCATING:
         return "truncating"
-    return "fast-then-truncate" if CHECKPOINT_PROTECTION in found.choice.gone else "fast"
+    return "fast-then-truncate" if CHECKPOINT_PROTECTION in found.choice.dropped else "fast"
 
 
 def _build_alternative(
