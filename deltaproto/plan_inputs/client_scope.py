@@ -87,26 +87,26 @@ class ClientScope:
                 declared.append(TableClient(self._declared[each.text], each.access, each.label))
         return (*self._named, *declared)
 
-    def on(self, given: PlanInput) -> PlanInput:
+    def on(self, inputs: PlanInput) -> PlanInput:
         """Return a table with its clients, or with all known clients if none were named."""
-        clients = self.of(given.name, given.location) if self.any else self.everybody()
-        return given._replace(clients=clients, everybody=not self.any)
+        clients = self.of(inputs.name, inputs.location) if self.any else self.everybody()
+        return inputs._replace(clients=clients, everybody=not self.any)
 
-    def ruled(self, plan: Plan, given: PlanInput) -> PolicyCheckedPlan:
-        """Check the result of a plan for `given` against the policy, if any."""
-        if self.checker is None or given.facts is None:
+    def ruled(self, plan: Plan, inputs: PlanInput) -> PolicyCheckedPlan:
+        """Check the result of a plan for `inputs` against the policy, if any."""
+        if self.checker is None or inputs.facts is None:
             return PolicyCheckedPlan(plan)
-        self.checker.observe(self.checker.check(given.facts))
+        self.checker.observe(self.checker.check(inputs.facts))
         if not plan.steps:
             return PolicyCheckedPlan(plan)
         try:
-            after = predict_facts(given.facts, given.table, plan.steps, plan)
+            after = predict_facts(inputs.facts, inputs.table, plan.steps, plan)
         except UnpredictableError as error:
             why = f"the result cannot be checked against the policy: {error}"
             return PolicyCheckedPlan(
-                _block_plan(plan, given, [Blocked(None, why, "plan without --policy")])
+                _block_plan(plan, inputs, [Blocked(None, why, "plan without --policy")])
             )
-        found = assess_policy_impact(self.checker, given.facts, after, approvable_goal(plan))
+        found = assess_policy_impact(self.checker, inputs.facts, after, approvable_goal(plan))
         loses = "would lose" if found.violations else "loses"
         notes = [
             f"The policy's client {loses} access: {describe_change(one)}."
@@ -121,7 +121,7 @@ class ClientScope:
             for each in found.violations
         ]
         unapproved = tuple(change for change, _ in found.unapproved)
-        return PolicyCheckedPlan(_block_plan(plan, given, broken) if broken else plan, unapproved)
+        return PolicyCheckedPlan(_block_plan(plan, inputs, broken) if broken else plan, unapproved)
 
     def everybody(self) -> tuple[TableClient, ...]:
         """Every catalog client at its newest version, if none were named."""
@@ -130,13 +130,13 @@ class ClientScope:
         return self._everybody
 
 
-def _block_plan(plan: Plan, given: PlanInput, why: list[Blocked]) -> Plan:
+def _block_plan(plan: Plan, inputs: PlanInput, why: list[Blocked]) -> Plan:
     return plan._replace(
         steps=(),
         protocol_after=plan.protocol_before,
-        cost=compute_cost((), given.engine, given.files),
+        cost=compute_cost((), inputs.engine, inputs.files),
         blocked=(*plan.blocked, *why),
-        clients=client_changes(given, given.needs),
+        clients=client_changes(inputs, inputs.needs),
     )
 
 
@@ -153,23 +153,23 @@ Planner = Callable[[PlanInput], Plan]
 _READ_ONLY_HINT = "enough if the clients only read: plan with --access read"
 
 
-def upgrade_planner(asked: UpgradeRequest, keep: Collection[str] = ()) -> Planner:
+def upgrade_planner(request: UpgradeRequest, keep: Collection[str] = ()) -> Planner:
     """Return a planner for upgrades after which the `keep` clients retain their access."""
 
-    def planner(given: PlanInput) -> Plan:
-        kept = [each for each in given.clients if str(each.candidate.reference) in keep]
-        return plan_upgrade(given, asked._replace(keep=tuple(kept)))
+    def planner(inputs: PlanInput) -> Plan:
+        kept = [each for each in inputs.clients if str(each.candidate.reference) in keep]
+        return plan_upgrade(inputs, request._replace(keep=tuple(kept)))
 
     return planner
 
 
-def downgrade_planner(asked: DowngradeRequest) -> Planner:
+def downgrade_planner(request: DowngradeRequest) -> Planner:
     """Return a planner for downgrades whose goal names no client."""
-    return lambda given: plan_downgrade(given, asked)
+    return lambda given: plan_downgrade(given, request)
 
 
 def client_downgrade_planner(
-    asked: DowngradeRequest, watched: Collection[str] = (), assumed: Collection[str] = ()
+    request: DowngradeRequest, watched: Collection[str] = (), assumed: Collection[str] = ()
 ) -> Planner:
     """Return a planner for downgrades after which every client has its requested access.
 
@@ -179,10 +179,10 @@ def client_downgrade_planner(
          added as an alternative.
     """
 
-    def planner(given: PlanInput) -> Plan:
-        wanted = [c for c in given.clients if str(c.candidate.reference) not in watched]
+    def planner(inputs: PlanInput) -> Plan:
+        wanted = [c for c in inputs.clients if str(c.candidate.reference) not in watched]
         uses = tuple(ClientAccess(each.candidate, each.access or DEFAULT_ACCESS) for each in wanted)
-        plan = plan_downgrade(given, asked._replace(clients=uses))
+        plan = plan_downgrade(inputs, request._replace(clients=uses))
         if not (plan.steps or plan.blocked):
             return plan
         only = tuple(
@@ -190,7 +190,7 @@ def client_downgrade_planner(
         )
         if only == uses:
             return plan
-        less = plan_downgrade(given, asked._replace(clients=only))
+        less = plan_downgrade(inputs, request._replace(clients=only))
         if less.blocked or not less.steps or not (plan.blocked or less.cost < plan.cost):
             return plan
         other = Alternative(

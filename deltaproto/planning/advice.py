@@ -25,11 +25,11 @@ _DATABRICKS_DEFAULTS = {
 _SESSION_DEFAULT_PREFIX = "spark.databricks.delta.properties.defaults."
 
 
-def find_warnings(given: PlanInput, steps: Sequence[Step], after: Protocol) -> Iterator[str]:
+def find_warnings(inputs: PlanInput, steps: Sequence[Step], after: Protocol) -> Iterator[str]:
     """Yield warnings for these steps, most serious first."""
     if not steps:
         return
-    before = given.table.protocol
+    before = inputs.table.protocol
     lost = before.supported - after.supported
     yield from dict.fromkeys(text for step in steps for text in step.warnings)
     yield (
@@ -46,8 +46,8 @@ def find_warnings(given: PlanInput, steps: Sequence[Step], after: Protocol) -> I
     yield from _truncation_warnings(steps)
     yield from _added_feature_warnings(before, after, steps)
     for name in sorted(lost):
-        yield from reenables_itself(name, given.session)
-    if given.engine.name is EngineName.DATABRICKS:
+        yield from reenables_itself(name, inputs.session)
+    if inputs.engine.name is EngineName.DATABRICKS:
         yield (
             "Predictions for Databricks are based on its documentation; only Delta Spark was "
             "measured."

@@ -226,22 +226,22 @@ class _Seen(NamedTuple):
     identity: bool | None
 
 
-def concurrency_change(given: PlanInput, after: Table) -> ConcurrencyChange:
+def concurrency_change(inputs: PlanInput, after: Table) -> ConcurrencyChange:
     """Return isolation, row-level concurrency and conflicts before and after a plan."""
-    was = _seen(given, given.table)
-    will = was if after is given.table else _seen(given, after)
+    was = _seen(inputs, inputs.table)
+    will = was if after is inputs.table else _seen(inputs, after)
     changed = (cell for engine in MatrixEngine for cell in _changed(engine, was, will))
     return ConcurrencyChange(was.rules, will.rules, tuple(changed) if will != was else ())
 
 
-def _seen(given: PlanInput, table: Table) -> _Seen:
+def _seen(inputs: PlanInput, table: Table) -> _Seen:
     names = {_VECTORS, _IDENTITY, _CLUSTERING} & table.protocol.supported
-    enabled = {name: _enabled(given, table, name) for name in names}
+    enabled = {name: _enabled(inputs, table, name) for name in names}
     states = tuple(_state(name, enabled[name]) for name in sorted(names))
     own = row_level_concurrency(states, table.partition_columns, table.clustering)
-    rows = _by_row(own, given.engine)
+    rows = _by_row(own, inputs.engine)
     support, reason = own.databricks, own.reason
-    if support is RowLevelSupport.YES and given.engine.name is EngineName.DATABRICKS:
+    if support is RowLevelSupport.YES and inputs.engine.name is EngineName.DATABRICKS:
         support = RowLevelSupport.YES if rows.operations else RowLevelSupport.NO
         reason = f"{reason}; {rows.reason}"
     rules = ConcurrencyRules(
@@ -252,10 +252,10 @@ def _seen(given: PlanInput, table: Table) -> _Seen:
     )
 
 
-def _enabled(given: PlanInput, table: Table, name: str) -> bool | None:
+def _enabled(inputs: PlanInput, table: Table, name: str) -> bool | None:
     """Return True if the table uses a supported feature; None if unknown."""
-    seen = next((state.enabled for state in given.states if state.name == name), None)
-    if table is given.table:
+    seen = next((state.enabled for state in inputs.states if state.name == name), None)
+    if table is inputs.table:
         return seen
     rule = feature_catalog.feature_record(name).enablement
     if isinstance(rule, PropertyIs):

@@ -18,10 +18,10 @@ from deltaproto.protocol.feature import FeatureKind, PropertyIs
 _RANK = {verdict: rank for rank, verdict in enumerate(Verdict)}
 
 
-def client_changes(given: PlanInput, after: TableRequirements) -> tuple[ClientChange, ...]:
+def client_changes(inputs: PlanInput, after: TableRequirements) -> tuple[ClientChange, ...]:
     """Return the client changes that a plan reports."""
-    found = compare_clients(given.clients, given.needs, after)
-    if not given.everybody:
+    found = compare_clients(inputs.clients, inputs.needs, after)
+    if not inputs.everybody:
         return found
     return tuple(change for change in found if is_worse(change) or is_better(change))
 

@@ -91,26 +91,26 @@ class UpgradeRequest(NamedTuple):
     """clients that must keep their access"""
 
 
-def goal_fields(asked: UpgradeRequest) -> Mapping[str, Any]:
+def goal_fields(request: UpgradeRequest) -> Mapping[str, Any]:
     """Return the goal as stored in plan files."""
     goal: dict[str, Any] = {"kind": "upgrade"}
-    if asked.enable:
-        goal["enable"] = [wanted.feature for wanted in asked.enable]
-    for wanted in asked.enable:
+    if request.enable:
+        goal["enable"] = [wanted.feature for wanted in request.enable]
+    for wanted in request.enable:
         if wanted.mode is not None:
             goal["mapping_mode"] = wanted.mode
         if wanted.columns:
             goal["cluster_by"] = list(wanted.columns)
-    if asked.set:
-        goal["set"] = dict(asked.set)
-    if asked.to is not None:
-        goal["to"] = {"reader": asked.to[0], "writer": asked.to[1]}
-    if asked.isolation is not None:
-        goal["isolation"] = asked.isolation
-    if asked.statements:
-        goal["sql"] = [parsed.text for parsed in asked.statements]
-    if asked.keep:
-        goal["keep"] = [str(client.candidate.reference) for client in asked.keep]
+    if request.set:
+        goal["set"] = dict(request.set)
+    if request.to is not None:
+        goal["to"] = {"reader": request.to[0], "writer": request.to[1]}
+    if request.isolation is not None:
+        goal["isolation"] = request.isolation
+    if request.statements:
+        goal["sql"] = [parsed.text for parsed in request.statements]
+    if request.keep:
+        goal["keep"] = [str(client.candidate.reference) for client in request.keep]
     return goal
 
 

@@ -146,12 +146,12 @@ GOAL_UNREACHABLE = Blocked(
 """if no single feature or client is the cause"""
 
 
-def find_unknown_features(given: PlanInput, names: Iterable[str]) -> Iterator[Blocked]:
+def find_unknown_features(inputs: PlanInput, names: Iterable[str]) -> Iterator[Blocked]:
     """Yield unknown feature names that the table does not have."""
     for name in names:
         if (
             feature_catalog.find_feature(name) is None
-            and name not in given.table.protocol.supported
+            and name not in inputs.table.protocol.supported
         ):
             yield Blocked(
                 name,
@@ -162,7 +162,7 @@ def find_unknown_features(given: PlanInput, names: Iterable[str]) -> Iterator[Bl
 
 
 def find_blockers(
-    given: PlanInput, goal: Goal, ending: EndState, droppable: DroppableFeatures
+    inputs: PlanInput, goal: Goal, ending: EndState, droppable: DroppableFeatures
 ) -> Iterator[Blocked]:
     """Yield the blockers of the goal, feature by feature."""
     undroppable = droppable.undroppable
@@ -170,7 +170,7 @@ def find_blockers(
     for name in objections:
         if name in undroppable:
             yield undroppable[name]
-        elif name == CHECKPOINT_PROTECTION and (refusal := find_protection_refusal(given.table)):
+        elif name == CHECKPOINT_PROTECTION and (refusal := find_protection_refusal(inputs.table)):
             yield Blocked(name, refusal.message, refusal.remedy, refusal.error)
         elif name == CHECKPOINT_PROTECTION:
             yield Blocked(
@@ -179,8 +179,8 @@ def find_blockers(
                 "--history truncate",
             )
     if isinstance(goal, ClientsSupported):
-        after = requirements_after(given.needs, ending)
-        for change in compare_clients(given.clients, given.needs, after):
+        after = requirements_after(inputs.needs, ending)
+        for change in compare_clients(inputs.clients, inputs.needs, after):
             if change.after is not Verdict.OK and not set(change.because) & set(objections) & {
                 *undroppable
             }:

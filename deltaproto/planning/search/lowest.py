@@ -79,7 +79,7 @@ class LowestGoal(NamedTuple):
 
 
 def find_lowest_goal(
-    given: PlanInput,
+    inputs: PlanInput,
     droppable: DroppableFeatures,
     *,
     include_enabled: bool,
@@ -91,22 +91,26 @@ def find_lowest_goal(
     Args:
         needed: features to drop or disable for the clients of the goal, if any.
     """
-    every = {state.name: state for state in given.states}
+    every = {state.name: state for state in inputs.states}
     allowed = set(droppable.names)
     if not include_enabled:
         allowed &= find_unused(every.values())
     needed = needed or DropSelection()
     allowed |= (needed.dropped | needed.off) & set(droppable.names)
     task = SearchTask(
-        given.table, FeaturesAbsent(frozenset()), given.engine, history=history, droppable=droppable
+        inputs.table,
+        FeaturesAbsent(frozenset()),
+        inputs.engine,
+        history=history,
+        droppable=droppable,
     )
     # The clients of the goal may need a drop that raises the versions.
-    before = _evaluate_drops(given, task, needed)
+    before = _evaluate_drops(inputs, task, needed)
     found = {
         result.protocol: result
-        for dropped in dict.fromkeys(_drop_sets(given.table.protocol, frozenset(allowed), history))
+        for dropped in dict.fromkeys(_drop_sets(inputs.table.protocol, frozenset(allowed), history))
         if needed.dropped - {CHECKPOINT_PROTECTION} <= dropped
-        for result in (_evaluate_drops(given, task, DropSelection(dropped, needed.off - dropped)),)
+        for result in (_evaluate_drops(inputs, task, DropSelection(dropped, needed.off - dropped)),)
         if not is_higher(before.versions, result.versions)
     }
     found.setdefault(before.protocol, before)
@@ -120,7 +124,7 @@ def find_lowest_goal(
             more = DropSelection(best.dropped | {state.name}, needed.off - {state.name})
             kept.append(
                 _why_kept(state, droppable)
-                or _explain_kept(state.name, best, _evaluate_drops(given, task, more))
+                or _explain_kept(state.name, best, _evaluate_drops(inputs, task, more))
             )
     return LowestGoal(best, tuple(sorted(others, key=_rank)[:_MOST_OTHERS]), tuple(kept))
 
@@ -169,13 +173,15 @@ def _leaves_dependents(dropped: frozenset[str], supported: frozenset[str]) -> bo
     return any(set(feature_catalog.find_dependents(name, supported)) - dropped for name in dropped)
 
 
-def _evaluate_drops(given: PlanInput, task: SearchTask, choice: DropSelection) -> ReachableProtocol:
+def _evaluate_drops(
+    inputs: PlanInput, task: SearchTask, choice: DropSelection
+) -> ReachableProtocol:
     left = CHECKPOINT_PROTECTION not in choice.dropped
     end: EndState = predict_end_state(task, choice, left=left)
-    unchanged = end.protocol == given.table.protocol and not end.off
-    after = given.needs if unchanged else requirements_after(given.needs, end)
+    unchanged = end.protocol == inputs.table.protocol and not end.off
+    after = inputs.needs if unchanged else requirements_after(inputs.needs, end)
     return ReachableProtocol(
-        choice.dropped, end.protocol, compare_clients(given.clients, given.needs, after)
+        choice.dropped, end.protocol, compare_clients(inputs.clients, inputs.needs, after)
     )
 
 
