@@ -92,9 +92,9 @@ def _read_fault(case: ReferenceTable, operation: ResultColumn, reply: Reply, num
             assert case.past is not None
             return describe_row_difference(case, reply.answer, case.past.rows)
         case ResultColumn.FILTER:
-            asked = case.filters[number]
-            fault = describe_row_difference(case, reply.answer, asked.rows)
-            return fault and f"where {asked.column} {asked.op} {asked.value}: {fault}"
+            condition = case.filters[number]
+            fault = describe_row_difference(case, reply.answer, condition.rows)
+            return fault and f"where {condition.column} {condition.op} {condition.value}: {fault}"
     return describe_row_difference(case, reply.answer, case.rows)
 
 

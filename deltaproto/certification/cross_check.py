@@ -41,11 +41,11 @@ def known_tables(kit: Kit) -> tuple[KnownTable, ...]:
     for case in kit.cases:
         inspection = inspect_table(str(kit.table(case)), ReadRequest(look_in_files=True))
         if isinstance(inspection, Inspection):
-            asked = facts_from_inspection(inspection).needs
+            needs = facts_from_inspection(inspection).needs
             if case.folder != kit.table(case).name and case.hazard is not None:
                 # Only a copy has the name that clients see.
-                asked = asked._replace(hazards=asked.hazards | {case.hazard})
-            found.append(KnownTable(case, asked))
+                needs = needs._replace(hazards=needs.hazards | {case.hazard})
+            found.append(KnownTable(case, needs))
         else:
             # Tables with future versions, which the readers reject as well.
             found.append(

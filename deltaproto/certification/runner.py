@@ -65,8 +65,12 @@ class ClientRun:
 
     def cells(self) -> tuple[MeasurementCell, ...]:
         """Return every cell, by table and operation."""
-        plan = [(case, asked) for case in self._kit.cases if (asked := self._asked(case))]
-        self._total = sum(len(asked) for _, asked in plan)
+        plan = [
+            (case, operations)
+            for case in self._kit.cases
+            if (operations := self._requested_operations(case))
+        ]
+        self._total = sum(len(operations) for _, operations in plan)
         rest = iter(plan)
         with ThreadPoolExecutor(2, thread_name_prefix="referee") as judging:
             pending: list[Future[MeasurementCell]] = []
@@ -81,8 +85,8 @@ class ClientRun:
                     adapter.close()
                 return found
 
-            with ThreadPoolExecutor(self._workers, thread_name_prefix="client") as asking:
-                futures = [asking.submit(work) for _ in range(self._workers)]
+            with ThreadPoolExecutor(self._workers, thread_name_prefix="client") as pool:
+                futures = [pool.submit(work) for _ in range(self._workers)]
                 try:
                     cells = [cell for future in futures for cell in future.result()]
                     cells += [future.result() for future in pending]
@@ -93,7 +97,7 @@ class ClientRun:
                     raise
         return sort_cells(cells)
 
-    def _asked(self, case: ReferenceTable) -> list[ResultColumn]:
+    def _requested_operations(self, case: ReferenceTable) -> list[ResultColumn]:
         return [
             operation
             for operation in operations_for(case)
@@ -110,14 +114,14 @@ class ClientRun:
         self,
         adapter: Adapter,
         case: ReferenceTable,
-        asked: Sequence[ResultColumn],
+        operations: Sequence[ResultColumn],
         judging: ThreadPoolExecutor,
         pending: list[Future[MeasurementCell]],
     ) -> Iterator[MeasurementCell]:
         source = self._kit.table(case)
         before = observe_newest(source)
         reading = self._copy(source, case, "read")
-        for operation in asked:
+        for operation in operations:
             if self._stopped:
                 return
             if operation.reads:

@@ -173,9 +173,9 @@ class WriteVerifier:
         known = self._row_ids[case.name]
         rows = {row["id"]: row for row in case.rows}
         stayed = {row["id"] for row in rows_after(case, operation) if rows.get(row["id"]) == row}
-        moved = [n for n in sorted(stayed & ids.keys()) if ids[n] != known.get(n)]
-        if moved and operation is not ResultColumn.OVERWRITE:
-            yield f"{len(moved)} rows that were not touched have other row ids"
+        changed = [n for n in sorted(stayed & ids.keys()) if ids[n] != known.get(n)]
+        if changed and operation is not ResultColumn.OVERWRITE:
+            yield f"{len(changed)} rows that were not touched have other row ids"
 
     def _ids(self, table: Path) -> dict[int, int]:
         found = self._spark.sql(f"select id, _metadata.row_id from delta.`{table}`").collect()

@@ -52,17 +52,17 @@ def load_or_create_undo_plan(
     """
     folder = context.folder(planned.path)
     path = os.path.join(folder, f"{planned.id}{UNDO_SUFFIX}")
-    begun = _load_undo_plan(path) if os.path.exists(path) else None
-    if begun is None or not journal_path(folder, begun.id).exists():
-        begun = _save_undo_plan(plan_undo(planned, context), path, keep=keep)
-    if (why := find_unrelated_undo(begun.plan, planned.plan, planned.id)) is not None:
+    saved = _load_undo_plan(path) if os.path.exists(path) else None
+    if saved is None or not journal_path(folder, saved.id).exists():
+        saved = _save_undo_plan(plan_undo(planned, context), path, keep=keep)
+    if (why := find_unrelated_undo(saved.plan, planned.plan, planned.id)) is not None:
         raise UsageError(
             f"{path} contradicts the plan to undo: {why}",
             "move it away: it is then created again",
         )
-    for text in begun.plan.warnings:
+    for text in saved.plan.warnings:
         warn(text)
-    return begun._replace(undoes=planned)
+    return saved._replace(undoes=planned)
 
 
 def _save_undo_plan(plan: Plan, path: str, *, keep: bool) -> LoadedPlan:
@@ -131,10 +131,10 @@ def run(values: Mapping[str, Any]) -> int:
                 return None
             return _confirm_table_name(prepared.planned.plan.table)
 
-        ready, stuck = _choose_plans(plans, context, values)
-        to.report.expect([*(each.planned.id for each in stuck), *(each.id for each in ready)])
+        ready, refused = _choose_plans(plans, context, values)
+        to.report.expect([*(each.planned.id for each in refused), *(each.id for each in ready)])
         with handle_termination(), resume_hint(None if values["dry_run"] else _RESUME_HINT):
-            for applied in chain(stuck, apply_plans(ready, session, confirm, ask_all_first=asks)):
+            for applied in chain(refused, apply_plans(ready, session, confirm, ask_all_first=asks)):
                 codes.add(applied.code)
                 to.result(applied)
         options.print_policy_notices(context.checker)
@@ -151,13 +151,13 @@ def _choose_plans(
     if not values["undo"]:
         return list(plans), []
     ready: list[LoadedPlan] = []
-    stuck: list[ApplyResult] = []
+    refused: list[ApplyResult] = []
     for planned in plans:
         try:
             ready.append(load_or_create_undo_plan(planned, context, keep=not values["dry_run"]))
         except (StalePlanError, TableError) as error:
-            stuck.append(preparation_failure(planned, error))
-    return ready, stuck
+            refused.append(preparation_failure(planned, error))
+    return ready, refused
 
 
 def _confirm_table_name(table: str) -> str | None:

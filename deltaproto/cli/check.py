@@ -122,17 +122,17 @@ def _split_clients(
     values: Mapping[str, Any], catalogue: Catalogue
 ) -> tuple[tuple[str, ...], tuple[Client, ...]]:
     """Return the declared clients, and those to show in all versions: named without a version."""
-    given = tuple(dict.fromkeys(values["client"]))
-    if _EVERY_VERSION in given and len(given) > 1:
+    names = tuple(dict.fromkeys(values["client"]))
+    if _EVERY_VERSION in names and len(names) > 1:
         raise UsageError(
             f"--client {_EVERY_VERSION} excludes other clients", "leave out the other clients"
         )
     declared: list[str] = []
-    if given == (_EVERY_VERSION,) or not (given or values["policy"] or values["baseline"]):
+    if names == (_EVERY_VERSION,) or not (names or values["policy"] or values["baseline"]):
         survey = catalogue.clients()
     else:
         found = {}
-        for text in given:
+        for text in names:
             reference = parse_reference(text)
             client = catalogue.get(reference.id)
             if reference.version is None and not reference.path and client.versions != "none":
@@ -160,10 +160,10 @@ def _load_policy(values: Mapping[str, Any]) -> Policy:
     return load_local_policy(path)
 
 
-def _join_environment_path(given: tuple[str, ...]) -> tuple[str, ...]:
+def _join_environment_path(words: tuple[str, ...]) -> tuple[str, ...]:
     """Join a path with spaces that the environment variable holds, as other commands do."""
     around = os.environ.get("DELTAPROTO_POLICY", "")
-    return (around,) if tuple(around.split()) == given else given
+    return (around,) if tuple(around.split()) == words else words
 
 
 def _collect_exit_codes(

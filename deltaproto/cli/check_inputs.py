@@ -83,13 +83,13 @@ def _check_argument(
 ) -> Iterator[TableCheck]:
     storage = options.parse_pairs(values["storage_option"], "--storage-option")
     # A table on an object store is read first: its log answers what it is.
-    late = is_on_object_store(name) and not uses_spark(name, _read_request(values))
-    if values["engine"] is EngineChoice.SPARK or (not late and is_inventory(name, storage)):
+    read_first = is_on_object_store(name) and not uses_spark(name, _read_request(values))
+    if values["engine"] is EngineChoice.SPARK or (not read_first and is_inventory(name, storage)):
         yield from _check_inventory(name, values, checker, known, codes)
         return
     for found in _read_tables(name, values, known, codes, show):
         if not isinstance(found, TableFacts):
-            if late and is_inventory(name, storage, found.error):
+            if read_first and is_inventory(name, storage, found.error):
                 yield from _check_inventory(name, values, checker, known, codes)
                 return
             yield found
@@ -214,8 +214,8 @@ def compare_with_baseline(
         return
     for error in baseline.unread():
         yield unreadable_table(error.table, error)
-    gone, unchecked = baseline.left()
-    yield from map(checker.gone, gone)
+    missing, unchecked = baseline.left()
+    yield from map(checker.gone, missing)
     _notice_unchecked([each.table for each in unchecked], codes, fail_on)
 
 

@@ -164,7 +164,7 @@ def plan_tables(
     )
     codes = {ExitCode.OK}
     # SQL may contain a table version.
-    alike = CachingPlanner(planner, by_version=bool(values.get("sql")))
+    caching = CachingPlanner(planner, by_version=bool(values.get("sql")))
     session = options.spark_settings(values).conf
     with options.open_output(values["output"]) as file:
         inputs = _read_plan_inputs(names, inventories, values)
@@ -189,7 +189,7 @@ def plan_tables(
                     ready = users.on(found).executed_by(engine, session)
                     # Saved tables are many, and fall into few groups.
                     saved = alike_saved and found.fingerprint.metadata is None
-                    plan, losses = users.ruled(alike(ready) if saved else planner(ready), ready)
+                    plan, losses = users.ruled(caching(ready) if saved else planner(ready), ready)
             except TableError as error:
                 if not report.many:
                     raise
@@ -236,10 +236,10 @@ def _read_named_inputs(
 ) -> Iterator[tuple[str, PlanInput | TableError]]:
     """Yield what one argument names; add it to `inventories` if reading shows that it is one."""
     if name not in inventories:
-        late = is_on_object_store(name)
+        read_first = is_on_object_store(name)
         storage = options.parse_pairs(values["storage_option"], "--storage-option")
         for table, found in _read_table_inputs(name, values, show):
-            if late and isinstance(found, TableError) and is_inventory(name, storage, found):
+            if read_first and isinstance(found, TableError) and is_inventory(name, storage, found):
                 inventories.add(name)
                 break
             yield table, found

@@ -99,9 +99,9 @@ def modernize_variables(command: Command) -> list[str]:
 
 def find_weakened_gates(command: Command, words: Sequence[str]) -> list[str]:
     """Describe which checks of the command the environment disables."""
-    given = any(word == _FAIL_ON or word.startswith(f"{_FAIL_ON}=") for word in words)
+    on_command_line = any(word == _FAIL_ON or word.startswith(f"{_FAIL_ON}=") for word in words)
     name = environment_name(_FAIL_ON)
-    if given or os.environ.get(name) != "never":
+    if on_command_line or os.environ.get(name) != "never":
         return []
     if all(_FAIL_ON not in option.flags for option in command.options):
         return []

@@ -67,15 +67,15 @@ def client_columns(client: Client) -> list[MatrixColumn]:
 def feature_names(columns: list[MatrixColumn]) -> list[str]:
     """Return the features of the matrix rows; abandoned features come last."""
     known = [feature.name for feature in features.all_features()]
-    late = {
+    unknown = {
         f.name
         for f in features.all_features()
         if f.status in (FeatureStatus.RETIRED, FeatureStatus.TESTING)
     }
     others = sorted({name for column in columns for name in column.rows} - set(known))
     return [
-        *(name for name in known if name not in late),
-        *(name for name in known if name in late),
+        *(name for name in known if name not in unknown),
+        *(name for name in known if name in unknown),
         *others,
     ]
 

@@ -193,8 +193,8 @@ def judge_access(each: Range, path: Path, table: TableRequirements, access: Acce
     if any(judgement.verdict is Verdict.WRONG for judgement in ungated):
         found = ungated
     if not found and access is Access.DML and APPEND_ONLY in table.hazards:
-        held = tuple({"appendOnly"} & table.protocol.supported)
-        return PathVerdict(Verdict.REFUSED, held, _APPEND_ONLY)
+        append_only = tuple({"appendOnly"} & table.protocol.supported)
+        return PathVerdict(Verdict.REFUSED, append_only, _APPEND_ONLY)
     if not found:
         return _OK
     worst = min((judgement.verdict for judgement in found), key=_DECIDING.index)

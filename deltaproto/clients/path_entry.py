@@ -58,11 +58,11 @@ def parse_path(plain: Mapping[str, Any], where: str, name: str | None) -> Path:
         raise EntryError(f"{where}: neither read nor write", "add at least one of them")
     offered = ((read, Access.READ), (write, Access.APPEND))
     default = [access for gate, access in offered if gate is not None]
-    given = [
+    listed = [
         members.parse_member(Access, text, f"{where}: access")
         for text in members.read_names(plain, "access", where)
     ]
-    for access in given:
+    for access in listed:
         if (read if access in READ_ACCESSES else write) is None:
             side = "read" if access in READ_ACCESSES else "write"
             raise EntryError(f"{where}: access: {access} without {side}", f"add {side}")
@@ -70,7 +70,7 @@ def parse_path(plain: Mapping[str, Any], where: str, name: str | None) -> Path:
         name=name,
         read=read,
         write=write,
-        access=frozenset(given or default),
+        access=frozenset(listed or default),
         known_bad=tuple(
             _parse_known_bad(item, f"{where}: known_bad[{number}]")
             for number, item in enumerate(members.read_items(plain, "known_bad", where, []))
@@ -128,14 +128,14 @@ def _parse_modes(plain: Mapping[str, Any], where: str) -> dict[str, frozenset[st
 
 
 def _parse_versions(plain: Mapping[str, Any], key: str, side: str, where: str) -> frozenset[int]:
-    given = members.read_items(plain, key, where, [])
+    numbers = members.read_items(plain, key, where, [])
     known = range(1, _LEGACY[side] + 1)
-    if not all(type(number) is int and number in known for number in given):
+    if not all(type(number) is int and number in known for number in numbers):
         raise EntryError(
             f"{where}: {key} must be version numbers from 1 to {known[-1]}",
             "for example [1, 2]; higher versions list their features: use the key features",
         )
-    return frozenset(given)
+    return frozenset(numbers)
 
 
 def _parse_known_bad(plain: Any, where: str) -> KnownBad:

@@ -87,8 +87,8 @@ def find_unrequested_change(
         limits = _upgrade_limits(plan) if upgrades else _downgrade_limits(plan, use, steps)
     except UsageError as error:
         return f"a client of its goal is unknown: {error.message}"
-    asked = requested_statements(plan)
-    found = ((s, _find_excess(plan, s, limits)) for s in steps if s.sql not in asked)
+    requested = requested_statements(plan)
+    found = ((s, _find_excess(plan, s, limits)) for s in steps if s.sql not in requested)
     return next((f"{s.id} {why}, which is not part of its goal" for s, why in found if why), None)
 
 

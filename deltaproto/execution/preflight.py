@@ -242,8 +242,8 @@ def policy_gate(effect: PolicyImpact) -> GateResult:
     if not found:
         noun = "error remains" if effect.remaining == 1 else "errors remain"
         rest = f"; {effect.remaining} existing {noun}" if effect.remaining else ""
-        lost = "no other client loses" if approved else "no client loses"
-        message = f"{lost} access and no new policy violations{rest}"
+        summary = "no other client loses" if approved else "no client loses"
+        message = f"{summary} access and no new policy violations{rest}"
         if effect.unasked:
             message = "the policy does not cover this table"
         hidden = [f"findings on the result: {effect.hidden}"] if effect.hidden else []

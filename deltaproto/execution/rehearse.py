@@ -244,9 +244,9 @@ def _find_source_change(
 ) -> str | None:
     """Describe what the rehearsal changed in the source, or None; other writers are ignored."""
     after = _list_files(source)
-    lost = sorted(name for name, seen in before.items() if after.get(name) != seen)
-    if lost:
-        return f"files of the source changed or are missing: {', '.join(lost[:3])}"
+    differing = sorted(name for name, seen in before.items() if after.get(name) != seen)
+    if differing:
+        return f"files of the source changed or are missing: {', '.join(differing[:3])}"
     for commit in source.look(version).commits:
         mark = commit_tag_of(commit)
         if mark is not None and mark.plan == plan_id:

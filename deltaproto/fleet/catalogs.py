@@ -90,13 +90,13 @@ def _find_in_catalog(
 
 
 def _find_in_schema(
-    session: SparkSession, schema: list[str], *, given: bool = True
+    session: SparkSession, schema: list[str], *, requested: bool = True
 ) -> Iterator[DiscoveredTable | UnreadablePlace]:
     name = _quoted(schema)
     try:
         rows = sql_rows(session, f"SHOW TABLES IN {name}")
     except Exception as error:
-        if given and any(sign in str(error) for sign in _UNKNOWN):
+        if requested and any(sign in str(error) for sign in _UNKNOWN):
             raise UsageError(
                 f"Spark has no catalog or schema {'.'.join(map(_quote_if_needed, schema))}",
                 "see SHOW SCHEMAS; a single table is CATALOG.SCHEMA.TABLE",

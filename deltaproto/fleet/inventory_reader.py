@@ -76,17 +76,17 @@ class InventoryReader(ABC):
         from deltaproto.fleet.read_inventory import rows_query
         from deltaproto.fleet.schemas import inventory_schema
 
-        asked, schema = (
+        query, schema = (
             rows_query(self._shared, table, scan.scan_id, where),
             inventory_schema(table),
         )
         if isinstance(self._shared, LocalInventoryQueries):
-            for batch in self._shared.ask(asked, (table,)):
+            for batch in self._shared.ask(query, (table,)):
                 yield pa.RecordBatch.from_arrays(
                     [batch.column(field.name).cast(field.type) for field in schema], schema=schema
                 )
             return
-        yield pa.RecordBatch.from_pylist([*self._shared.rows(asked, (table,))], schema)
+        yield pa.RecordBatch.from_pylist([*self._shared.rows(query, (table,))], schema)
 
     @abstractmethod
     def drift(self, pair: ScanPair, detective: CommitAttributor | None) -> Iterator[Difference]:
@@ -228,7 +228,7 @@ def check_scan(
             yield each
 
 
-def select_scan(asked: ScanLister, wanted: str | None) -> PastScan:
+def select_scan(lister: ScanLister, wanted: str | None) -> PastScan:
     """Return the scan that an option names, or the newest.
 
     Raises:
@@ -236,11 +236,11 @@ def select_scan(asked: ScanLister, wanted: str | None) -> PastScan:
     """
     from deltaproto.fleet.scan_history import find_scan, newest_scan
 
-    scans = asked.scans()
+    scans = lister.scans()
     return find_scan(scans, wanted) if wanted else newest_scan(scans)
 
 
-def select_newest_state(asked: ScanLister, wanted: str | None) -> NewestState:
+def select_newest_state(lister: ScanLister, wanted: str | None) -> NewestState:
     """Return the scan that an option names, or the newest scan of each root.
 
     Raises:
@@ -248,9 +248,9 @@ def select_newest_state(asked: ScanLister, wanted: str | None) -> NewestState:
     """
     from deltaproto.fleet.inventory_queries import NewestState, newest_of_each_root
 
-    scans = asked.scans()
-    selected = [select_scan(asked, wanted)] if wanted else newest_of_each_root(scans)
-    return NewestState(selected, asked.locations)
+    scans = lister.scans()
+    selected = [select_scan(lister, wanted)] if wanted else newest_of_each_root(scans)
+    return NewestState(selected, lister.locations)
 
 
 class ScanNotices(NamedTuple):
@@ -318,9 +318,9 @@ def describe_scan(scan: PastScan, now: datetime | None = None) -> str:
     return f"scan {scan.scan_id}, ended {ended}, of {', '.join(scan.roots)}"
 
 
-def find_uncompared_scans(asked: ScanLister, name: str, storage: Mapping[str, str]) -> list[str]:
+def find_uncompared_scans(lister: ScanLister, name: str, storage: Mapping[str, str]) -> list[str]:
     """Describe newer or other scans that a comparison with the newest scan does not include."""
-    state = select_newest_state(asked, None)
+    state = select_newest_state(lister, None)
     notices = [
         f"{name}: not compared: {describe_scan(scan)}; choose it with --until {scan.scan_id}"
         for scan in state.contributing[1:]

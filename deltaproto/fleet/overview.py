@@ -252,24 +252,24 @@ def _count_versions(
     if not scans:
         return found
     wanted = ", ".join(sql_literal(scan.scan_id) for scan in scans)
-    asked = (
+    query = (
         "SELECT scan_id, min_reader_version AS reader, min_writer_version AS writer, "  # noqa: S608
         f"count(*) AS tables FROM {questions.name(Inventory.TABLES)} WHERE scan_id IN ({wanted}) "
         "GROUP BY scan_id, min_reader_version, min_writer_version"
     )
-    for row in questions.rows(asked, (Inventory.TABLES,)):
+    for row in questions.rows(query, (Inventory.TABLES,)):
         versions = (row["reader"], row["writer"])
         found.setdefault(row["scan_id"], Counter())[versions] = row["tables"]
     return found
 
 
 def _count_features(questions: InventoryQueries, scans: Sequence[PastScan]) -> Counter[str]:
-    asked = (
+    query = (
         f"SELECT feature, count(*) AS tables FROM {questions.name(Inventory.FEATURES)} "  # noqa: S608
         f"WHERE scan_id = {sql_literal(scans[0].scan_id)} GROUP BY feature"
     )
     return Counter(
-        {row["feature"]: row["tables"] for row in questions.rows(asked, (Inventory.FEATURES,))}
+        {row["feature"]: row["tables"] for row in questions.rows(query, (Inventory.FEATURES,))}
     )
 
 
@@ -312,7 +312,7 @@ class _ProtocolRows:
 
     def _read(self, scan: PastScan) -> list[tuple[str, tuple[int, int]]]:
         if scan.scan_id not in self._protocols:
-            asked = (
+            query = (
                 "SELECT location, min_reader_version AS reader, "  # noqa: S608
                 "min_writer_version AS writer "
                 f"FROM {self._questions.name(Inventory.TABLES)} "
@@ -320,6 +320,6 @@ class _ProtocolRows:
             )
             self._protocols[scan.scan_id] = [
                 (row["location"], (row["reader"], row["writer"]))
-                for row in self._questions.rows(asked, (Inventory.TABLES,))
+                for row in self._questions.rows(query, (Inventory.TABLES,))
             ]
         return self._protocols[scan.scan_id]

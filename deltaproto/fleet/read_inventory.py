@@ -137,8 +137,8 @@ def read_table_rows(
     Raises:
         UsageError: when the inventory cannot be read, or `where` is invalid.
     """
-    asked = tables_query(questions, scan.scan_id, where, more)
-    yield from questions.rows(f"{asked} ORDER BY t.location", TABLES_READ)
+    query = tables_query(questions, scan.scan_id, where, more)
+    yield from questions.rows(f"{query} ORDER BY t.location", TABLES_READ)
 
 
 def read_error_rows(questions: InventoryQueries, scan: PastScan) -> Iterator[Mapping[str, Any]]:

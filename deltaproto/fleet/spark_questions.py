@@ -81,9 +81,9 @@ class SparkInventoryQueries(InventoryQueries):
         )
         places = UnreadablePlaces(before, now, pair.alike)
         names = (Inventory.TABLES, Inventory.ERRORS, Inventory.FEATURES)
-        asked = drift_query(pair, self.quote, *map(self.name, names))
+        sql = drift_query(pair, self.quote, *map(self.name, names))
         # Sort before the logs are read: Spark's sort evaluates its input twice.
-        frame = self.ask(f"{asked} ORDER BY location" if ordered else asked)
+        frame = self.ask(f"{sql} ORDER BY location" if ordered else sql)
         return frame.mapInArrow(_drift_mapper(places, detective), columns_ddl(query.drift_schema()))
 
     def ask(self, sql: str) -> DataFrame:

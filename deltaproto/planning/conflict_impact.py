@@ -135,12 +135,12 @@ def _metadata_conflicts(
         return
     dropped = before.protocol.supported - outcome.table.protocol.supported
     raised = outcome.table.protocol.supported - before.protocol.supported
-    spared = True
+    survives = True
     for fate in predict_writer_fates(statement, before, outcome, writers):
-        spared &= fate != fate._replace(since=None, until=None)
+        survives &= fate != fate._replace(since=None, until=None)
         if (hit := describe_affected_writers(fate, writers)) is not None:
             yield StepConflict(on_spark, hit, fate.exception, fate.why, "writer")
-    if spared:
+    if survives:
         yield StepConflict(
             on_spark,
             "other metadata or protocol changes",

@@ -102,11 +102,11 @@ def plan_downgrade(inputs: PlanInput, request: DowngradeRequest) -> Plan:
         )
     goal = task.goal
     found = find_solutions(task)
-    unable = tuple(find_unknown_features(inputs, request.drop))
+    refused = tuple(find_unknown_features(inputs, request.drop))
     if not found or found[0].moves:
-        unable += tuple(find_engine_blockers(inputs))
-    if unable:
-        return _build_plan(inputs, request, goal, NO_CHANGE, (), unable, kept)
+        refused += tuple(find_engine_blockers(inputs))
+    if refused:
+        return _build_plan(inputs, request, goal, NO_CHANGE, (), refused, kept)
     blocked: tuple[Blocked, ...] = ()
     alternatives: list[Alternative] = []
     if found:

@@ -19,14 +19,14 @@ def find_engine_blockers(inputs: PlanInput) -> Iterator[Blocked]:
     protocol = inputs.table.protocol
     for name in sorted(protocol.listed):
         record = feature_catalog.feature_record(name)
-        strange = record.status in (
+        unsupported_status = record.status in (
             FeatureStatus.UNKNOWN,
             FeatureStatus.RETIRED,
             FeatureStatus.RFC,
             FeatureStatus.KERNEL,
         )
         spark = inputs.engine.name is EngineName.DELTA_SPARK
-        if inputs.engine.knows(record) is False or (spark and strange):
+        if inputs.engine.knows(record) is False or (spark and unsupported_status):
             yield Blocked(
                 name,
                 f"{inputs.engine} does not support it, so it cannot write the table",

@@ -95,10 +95,10 @@ def assess_policy_impact(
         if _finding_key(each) not in known or _is_worsened(each, today, after)
     ]
     named = {change.client for change in losses}
-    asked = (AccessLoss(each.client, each.access, each.because, goal) for each in losses)
+    accepted = (AccessLoss(each.client, each.access, each.because, goal) for each in losses)
     return PolicyImpact(
         losses,
-        checker.rulings(today.table, today.location, asked),
+        checker.rulings(today.table, today.location, accepted),
         tuple(finding for finding in new if finding.client not in named),
         len(errors) - len(new),
         before,

@@ -239,12 +239,12 @@ def _fates_of_unknown_features(added: Iterable[str], rebased: str) -> Iterator[W
 
 def _fates_of_enforcement(added: Iterable[str]) -> Iterator[WriterFate]:
     for name in sorted(added):
-        spared = SPARED_RELEASES.get(name)
-        if spared != ENFORCED_SINCE:
+        releases = SPARED_RELEASES.get(name)
+        if releases != ENFORCED_SINCE:
             yield WriterFate(
                 _PROTOCOL,
                 f"{name} is added, and the session sets {ENFORCE_ENABLEMENT_SETTING} to true",
-                spared,
+                releases,
                 ENFORCED_SINCE,
             )
 

@@ -66,7 +66,7 @@ def load_local_policy(path: str) -> Policy:
     return load_policy(path, rules=rules, today=datetime.datetime.now(datetime.UTC).date())
 
 
-def parse_accesses(given: Iterable[str], flag: str) -> tuple[Access, ...]:
+def parse_accesses(texts: Iterable[str], flag: str) -> tuple[Access, ...]:
     """Parse client accesses, with or without commas.
 
     Args:
@@ -76,7 +76,7 @@ def parse_accesses(given: Iterable[str], flag: str) -> tuple[Access, ...]:
         UsageError: for an invalid access.
     """
     found: dict[Access, None] = {}
-    for word in (part.strip() for text in given for part in text.split(",")):
+    for word in (part.strip() for text in texts for part in text.split(",")):
         if word not in set(Access):
             raise UsageError(f"{flag}: unknown access {word}", f"use one of {', '.join(Access)}")
         found.setdefault(Access(word))

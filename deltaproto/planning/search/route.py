@@ -157,8 +157,8 @@ def _refuse_unreadable(outcome: Outcome, before: Table, engine: Engine) -> Outco
 def _refuse_unknown_feature(outcome: Outcome, before: Table, engine: Engine) -> Outcome:
     """Return the outcome, or a refusal if it adds a feature that the engine lacks."""
     gained = outcome.table.protocol.supported - before.protocol.supported
-    strange = (feature_catalog.feature_record(name) for name in sorted(gained))
-    for feature in strange:
+    records = (feature_catalog.feature_record(name) for name in sorted(gained))
+    for feature in records:
         since = feature.since.delta_spark
         if engine.name is EngineName.DELTA_SPARK and engine.knows(feature) is False:
             refusal = Refusal(
@@ -231,11 +231,11 @@ def _add_drops(
     idle: list[DropFeature] = []
     last: list[DropFeature] = []
     converted: list[DropFeature] = []
-    held = _dropped_after_vectors(choice, walk.table)
+    postponed = _dropped_after_vectors(choice, walk.table)
     for drop in _drop_statements(choice, truncate=drops is DropMode.TRUNCATING):
         if drop.feature not in walk.table.protocol.supported:
             continue
-        if drop.feature in held:
+        if drop.feature in postponed:
             last.append(drop)
         elif v2_last and drop.feature == "v2Checkpoint":
             converted.append(drop)
@@ -288,12 +288,12 @@ def _dropped_after_vectors(choice: DropSelection, table: Table) -> frozenset[str
     mapped = "columnMapping" in choice.dropped and mode != "none"
     if mapped or "deletionVectors" not in choice.dropped:
         return frozenset()
-    held: frozenset[str] = frozenset()
+    names: frozenset[str] = frozenset()
     if "rowTracking" in choice.dropped and table.names_row_ids:
-        held |= {"rowTracking", "domainMetadata"}
+        names |= {"rowTracking", "domainMetadata"}
     if table.partition_columns:
-        held |= {"materializePartitionColumns"} & choice.dropped
-    return held
+        names |= {"materializePartitionColumns"} & choice.dropped
+    return names
 
 
 def _would_only_wait(drop: DropFeature, walk: _RouteBuilder) -> bool:

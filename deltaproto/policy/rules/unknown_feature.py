@@ -46,10 +46,10 @@ def check(subject: RuleContext) -> Iterator[Finding]:
         who = "readers and writers" if state.kind is FeatureKind.READER_WRITER else "writers"
         # Each search compares the name with the whole catalog.
         searched += 1
-        meant, near = (
+        suggestion, near = (
             feature_catalog.search_feature(state.name) if searched <= _MOST_SEARCHED else (None, ())
         )
-        guess = meant.name if meant else ", ".join(near)
+        guess = suggestion.name if suggestion else ", ".join(near)
         yield RULE.finding(
             subject.table,
             f"{state.name} is unknown; {who} that do not support it must refuse the table",

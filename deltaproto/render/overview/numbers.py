@@ -117,8 +117,8 @@ def numbers(overview: Overview) -> FleetSummary:
         _count(row, group, found)
         fix = _fix(place, row)
         if fix.score:
-            alike = fixes.get(fix.kind)
-            fixes[fix.kind] = fix if alike is None else _together(alike, fix)
+            known = fixes.get(fix.kind)
+            fixes[fix.kind] = fix if known is None else _together(known, fix)
         compliant += not (fix.hindered or fix.errors) and row.complete
     first = sorted(fixes.values(), key=lambda fix: (-fix.score, fix.row.table))[:_FIRST]
     return found._replace(fixes=tuple(first), compliant=compliant)
@@ -187,16 +187,16 @@ def command(fix: Fix, policy: str | None) -> str | None:
         return None
     if policy is not None:
         return shlex.join(["deltaproto", "plan-downgrade", location, "--policy", policy])
-    gone = _droppable(fix)
-    if not gone:
+    dropped = _droppable(fix)
+    if not dropped:
         return shlex.join(["deltaproto", "inspect", location])
-    drops = [word for feature in gone for word in ("--drop", feature)]
+    drops = [word for feature in dropped for word in ("--drop", feature)]
     return shlex.join(["deltaproto", "plan-downgrade", location, *drops])
 
 
 def _droppable(fix: Fix) -> list[str]:
     """Return the blocking features that Delta Spark can drop and that no other feature requires."""
-    gone = [
+    dropped = [
         name
         for name in fix.because
         if feature_catalog.feature_record(name).drop.delta_spark is not None
@@ -205,10 +205,10 @@ def _droppable(fix: Fix) -> list[str]:
     while True:
         needed = {
             each
-            for name in names - set(gone)
+            for name in names - set(dropped)
             for each in feature_catalog.with_required_features({name}) - {name}
         }
-        left = [name for name in gone if name not in needed]
-        if left == gone:
-            return gone
-        gone = left
+        left = [name for name in dropped if name not in needed]
+        if left == dropped:
+            return dropped
+        dropped = left

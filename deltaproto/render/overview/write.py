@@ -157,7 +157,7 @@ def page_data(overview: Overview, numbers: FleetSummary, most: int) -> str:
     Args:
         most: maximum number of tables; the script shows how many more were omitted.
     """
-    asked: _Numbered[tuple[str, str]] = _Numbered()
+    accesses: _Numbered[tuple[str, str]] = _Numbered()
     features: _Numbered[str] = _Numbered()
     engines: _Numbered[str] = _Numbered()
     groups: _Numbered[str] = _Numbered()
@@ -171,7 +171,7 @@ def page_data(overview: Overview, numbers: FleetSummary, most: int) -> str:
         )
         verdicts = tuple(
             (
-                asked((escape_control_chars(verdict.client), str(verdict.access))),
+                accesses((escape_control_chars(verdict.client), str(verdict.access))),
                 _LETTERS[str(verdict.verdict)],
                 tuple(features(escape_control_chars(name)) for name in verdict.because),
             )
@@ -200,7 +200,7 @@ def page_data(overview: Overview, numbers: FleetSummary, most: int) -> str:
             ]
         )
     document = {
-        "asked": [list(key) for key in asked.known],
+        "accesses": [list(key) for key in accesses.known],
         "features": list(features.known),
         "engines": list(engines.known),
         "groups": list(groups.known),

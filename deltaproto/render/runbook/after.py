@@ -80,7 +80,7 @@ def burn_in(book: Book, say: Phrases) -> Section:
             entry.plan.protocol_before != entry.plan.protocol_after for entry in book.changing
         ),
     }
-    boxes += [say.line(f"burn_in.{name}") for name, asked in later.items() if asked]
+    boxes += [say.line(f"burn_in.{name}") for name, applies in later.items() if applies]
     copied = any(entry.needs_backup for entry in book.changing)
     dropped = any(entry.dropped for entry in book.changing)
     blocks: list[Block] = [

@@ -205,7 +205,7 @@ def _ready(book: Book, say: Phrases) -> Iterator[Block]:
         "window": book.stops_writers or any(entry.windows is not None for entry in book.changing),
     }
     if any(boxes.values()):
-        yield Checks([say.line(f"ready.{box}") for box, asked in boxes.items() if asked])
+        yield Checks([say.line(f"ready.{box}") for box, applies in boxes.items() if applies])
 
 
 def backup(book: Book, say: Phrases) -> Iterator[Block]:

@@ -109,12 +109,12 @@ def clients(book: Book, say: Phrases) -> Section:
 def _clients(book: Book, say: Phrases) -> Iterator[Block]:
     checked = sum(len(entry.plan.clients) for entry in book.entries)
     changes = _changes(book)
-    unasked = [entry for entry in book.changing if not entry.plan.clients]
+    undeclared = [entry for entry in book.changing if not entry.plan.clients]
     blocked = [entry for entry in book.entries if entry.plan.blocked and entry.plan.clients]
     if not checked:
         yield Callout(Tone.WARNING, say.line("clients.none"))
-    elif unasked:
-        line = say.line("clients.unasked", tables=names(unasked, say))
+    elif undeclared:
+        line = say.line("clients.unasked", tables=names(undeclared, say))
         yield Callout(Tone.WARNING, line)
     elif not changes:
         yield Paragraph(say.line("clients.same", count=checked))

@@ -66,13 +66,13 @@ class LiveFiles:
         self._added[file.path] = file.key
 
     def _remove(self, key: str, path: str) -> None:
-        gone = self.files.pop(key, None)
-        if gone is None:
+        removed = self.files.pop(key, None)
+        if removed is None:
             return
-        self._removed[path] = gone.since
+        self._removed[path] = removed.since
         again = self._added.get(path)
         if again is not None and again in self.files:
-            self.files[again] = self.files[again]._replace(since=gone.since)
+            self.files[again] = self.files[again]._replace(since=removed.since)
 
 
 def read_live_files(

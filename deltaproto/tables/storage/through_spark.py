@@ -81,8 +81,8 @@ _ALIASES = {
 
 def hadoop_conf(options: Mapping[str, str]) -> dict[str, str]:
     """Return the equivalent Hadoop settings; options without an equivalent are skipped."""
-    given = {key.lower(): value for key, value in options.items()}
-    known = {_ALIASES.get(key, key): value for key, value in given.items()}
+    lowered = {key.lower(): value for key, value in options.items()}
+    known = {_ALIASES.get(key, key): value for key, value in lowered.items()}
     return {**dict(_s3(known)), **dict(_azure(known)), **dict(_google(known))}
 
 
