@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from deltaproto.certification.entry import Discrepancy, KnownTable, find_discrepancies
 from deltaproto.certification.fixtures.case import Kit
-from deltaproto.clients.catalog import Catalogue
+from deltaproto.clients.catalog import ClientCatalog
 from deltaproto.clients.measurement import Measurement
 from deltaproto.clients.requirements import table_requirements
 from deltaproto.clients.resolve import ClientReference
@@ -17,7 +17,7 @@ from deltaproto.protocol.protocol import Protocol
 
 
 def find_contradictions(
-    catalogue: Catalogue, measured: Measurement, tables: Iterable[KnownTable]
+    catalog: ClientCatalog, measured: Measurement, tables: Iterable[KnownTable]
 ) -> list[Discrepancy]:
     """List contradictions between documentation and measurement; empty for an undocumented client.
 
@@ -25,7 +25,7 @@ def find_contradictions(
     """
     try:
         named = str(ClientReference(measured.client, None, measured.version))
-        candidate = catalogue.resolve(named)
+        candidate = catalog.resolve(named)
     except UsageError:
         return []
     below = candidate.documented or candidate.range

@@ -23,7 +23,7 @@ from deltaproto.cli.inventories import (
     SCAN,
 )
 from deltaproto.cli.progress import warn
-from deltaproto.clients.catalog import Catalogue
+from deltaproto.clients.catalog import ClientCatalog
 from deltaproto.clients.model import Client
 from deltaproto.clients.resolve import parse_reference
 from deltaproto.errors import (
@@ -53,8 +53,8 @@ _SURVEY_FORMATS = (CheckFormat.TEXT, CheckFormat.JSON, CheckFormat.JSONL, CheckF
 def run(values: Mapping[str, Any]) -> int:
     """Check every table, render each, and return the worst exit code."""
     policy = _load_policy(values)
-    catalogue = load_local_catalog(values["client_file"], policy)
-    declared, survey = _split_clients(values, catalogue)
+    catalog = load_local_catalog(values["client_file"], policy)
+    declared, survey = _split_clients(values, catalog)
     undeclared = bool(survey) and not (declared or values["policy"] or values["baseline"])
     adopting = values["write_baseline"] is not None
     if adopting and survey:
@@ -65,7 +65,7 @@ def run(values: Mapping[str, Any]) -> int:
     baseline, saved = load_baseline(values["baseline"])
     checker = Checker(
         policy,
-        catalogue,
+        catalog,
         asked=map(parse_declared, declared),
         access=parse_accesses(values["access"], "--access"),
         baseline=baseline,
@@ -119,7 +119,7 @@ def run(values: Mapping[str, Any]) -> int:
 
 
 def _split_clients(
-    values: Mapping[str, Any], catalogue: Catalogue
+    values: Mapping[str, Any], catalog: ClientCatalog
 ) -> tuple[tuple[str, ...], tuple[Client, ...]]:
     """Return the declared clients, and those to show in all versions: named without a version."""
     names = tuple(dict.fromkeys(values["client"]))
@@ -129,12 +129,12 @@ def _split_clients(
         )
     declared: list[str] = []
     if names == (_EVERY_VERSION,) or not (names or values["policy"] or values["baseline"]):
-        survey = catalogue.clients()
+        survey = catalog.clients()
     else:
         found = {}
         for text in names:
             reference = parse_reference(text)
-            client = catalogue.get(reference.id)
+            client = catalog.get(reference.id)
             if reference.version is None and not reference.path and client.versions != "none":
                 found[client.id] = client
             else:

@@ -34,7 +34,7 @@ _SPARK_HINT = "name the version of Delta, as in delta-spark@3.3.0: " + "; ".join
 )
 
 
-class Catalogue:
+class ClientCatalog:
     """The built-in clients and a site's clients, which take precedence.
 
     Args:

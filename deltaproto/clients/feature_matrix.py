@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from deltaproto.clients import version_scheme
-from deltaproto.clients.catalog import Catalogue
+from deltaproto.clients.catalog import ClientCatalog
 from deltaproto.clients.model import (
     ANY_TABLE,
     Access,
@@ -40,11 +40,11 @@ class MatrixColumn(NamedTuple):
     """row by feature"""
 
 
-def newest_columns(catalogue: Catalogue) -> list[MatrixColumn]:
+def newest_columns(catalog: ClientCatalog) -> list[MatrixColumn]:
     """Return the newest known version of every client, sorted by name."""
     return [
         column
-        for client in catalogue.clients()
+        for client in catalog.clients()
         for column in _version_columns(client, _newest_version(client))
     ]
 

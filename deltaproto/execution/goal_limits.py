@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from deltaproto.clients.catalog import Catalogue
+from deltaproto.clients.catalog import ClientCatalog
 from deltaproto.clients.model import Access
 from deltaproto.clients.requirements import TableRequirements
 from deltaproto.errors import UsageError
@@ -48,7 +48,7 @@ class TableUse(NamedTuple):
 
     states: tuple[FeatureState, ...]
     needs: TableRequirements
-    catalog: Catalogue
+    catalog: ClientCatalog
 
 
 class _Limits(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from deltaproto.clients.catalog import Catalogue
+from deltaproto.clients.catalog import ClientCatalog
 from deltaproto.errors import DeltaprotoError, EngineError, ExitCode, TableError, UsageError
 from deltaproto.execution import preflight
 from deltaproto.execution.goal_limits import TableUse
@@ -57,7 +57,7 @@ class ApplyContext(NamedTuple):
     checker: Checker | None = None
     allow_irreversible: bool = False
     outside_window: bool = False
-    catalog: Catalogue | None = None
+    catalog: ClientCatalog | None = None
     """the clients that goals can name; None: the built-in ones"""
 
 
@@ -279,7 +279,7 @@ def _needs_use(plan: Plan, left: Sequence[Step]) -> bool:
 def _read_use(watched: TableWatcher, context: ApplyContext) -> TableUse:
     """Read how the table uses its features, as thoroughly as for a plan."""
     inspection = _inspect_table(watched, thorough=True)
-    catalog = context.catalog or Catalogue()
+    catalog = context.catalog or ClientCatalog()
     return TableUse(inspection.subject.features, facts_from_inspection(inspection).needs, catalog)
 
 

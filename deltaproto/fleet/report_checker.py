@@ -28,9 +28,9 @@ def report_checker(path: str | None, files: Sequence[str], *, allow_empty: bool)
                 "add clients, or settings under tables; pass --allow-empty to report anyway",
             )
         return Checker(policy, load_local_catalog(files, policy))
-    catalogue = load_local_catalog(files)
+    catalog = load_local_catalog(files)
     everybody = [
         parse_declared(str(client.candidate.reference), client.access)
-        for client in newest_clients(catalogue)
+        for client in newest_clients(catalog)
     ]
-    return Checker(Policy(source=""), catalogue, asked=everybody)
+    return Checker(Policy(source=""), catalog, asked=everybody)

@@ -64,9 +64,9 @@ def least_versions(inspection: Inspection) -> tuple[Usability, ...]:
 @lru_cache(maxsize=256)
 def _usability_of(needs: TableRequirements) -> tuple[Usability, ...]:
     # Loading these takes time, and only some outputs need them.
-    from deltaproto.clients.catalog import Catalogue
+    from deltaproto.clients.catalog import ClientCatalog
 
-    catalog = Catalogue()
+    catalog = ClientCatalog()
     found = (
         find_usability(catalog.get(name), (Access.READ, Access.APPEND), needs) for name in ENGINES
     )

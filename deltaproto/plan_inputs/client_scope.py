@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import NamedTuple
 
-from deltaproto.clients.catalog import Catalogue
+from deltaproto.clients.catalog import ClientCatalog
 from deltaproto.clients.model import Access
 from deltaproto.clients.resolve import ClientAtVersion, newest_version_of
 from deltaproto.errors import UsageError
@@ -54,15 +54,15 @@ class ClientScope:
         access: tuple[Access, ...] = DEFAULT_ACCESS,
     ) -> None:
         self._policy = policy
-        self._catalogue = load_local_catalog(files, policy)
+        self._catalog = load_local_catalog(files, policy)
         self._named = [
-            TableClient(self._catalogue.resolve(text), access) for text in dict.fromkeys(named)
+            TableClient(self._catalog.resolve(text), access) for text in dict.fromkeys(named)
         ]
         self._declared: dict[str, ClientAtVersion] = {}
         mistakes = []
         for declared in policy.declared() if policy is not None else ():
             try:
-                self._declared[declared.text] = self._catalogue.resolve(declared.text)
+                self._declared[declared.text] = self._catalog.resolve(declared.text)
             except UsageError as error:
                 assert policy is not None
                 mistakes.append(
@@ -71,7 +71,7 @@ class ClientScope:
         if mistakes:
             raise mistakes[0].joined(mistakes[1:])
         self._everybody: tuple[TableClient, ...] | None = None
-        self.checker = None if policy is None else Checker(policy, self._catalogue)
+        self.checker = None if policy is None else Checker(policy, self._catalog)
         """checks plans against the policy; None without a policy"""
 
     @property
@@ -126,7 +126,7 @@ class ClientScope:
     def everybody(self) -> tuple[TableClient, ...]:
         """Every catalog client at its newest version, if none were named."""
         if self._everybody is None:
-            self._everybody = tuple(newest_clients(self._catalogue))
+            self._everybody = tuple(newest_clients(self._catalog))
         return self._everybody
 
 
@@ -140,9 +140,9 @@ def _block_plan(plan: Plan, inputs: PlanInput, why: list[Blocked]) -> Plan:
     )
 
 
-def newest_clients(catalogue: Catalogue) -> Iterator[TableClient]:
+def newest_clients(catalog: ClientCatalog) -> Iterator[TableClient]:
     """Yield every client at its newest known version."""
-    for client in catalogue.clients():
+    for client in catalog.clients():
         candidate = newest_version_of(client.newest, client)
         offers = tuple(a for a in DEFAULT_ACCESS if any(path.offers(a) for path in candidate.paths))
         if offers:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from deltaproto.clients.catalog import Catalogue, shipped_client_ids
+from deltaproto.clients.catalog import ClientCatalog, shipped_client_ids
 from deltaproto.clients.entry import parse_client
 from deltaproto.clients.members import EntryError
 from deltaproto.clients.model import Access, Client
@@ -25,7 +25,7 @@ DEFAULT_ACCESS = (Access.READ, Access.APPEND)
 _FORM = "write one client (id, versions, ranges), or a list of them under `clients`"
 
 
-def load_local_catalog(files: Iterable[str], policy: Policy | None = None) -> Catalogue:
+def load_local_catalog(files: Iterable[str], policy: Policy | None = None) -> ClientCatalog:
     """Return the built-in clients, overridden by files and then by the policy.
 
     Raises:
@@ -34,7 +34,7 @@ def load_local_catalog(files: Iterable[str], policy: Policy | None = None) -> Ca
     own: dict[str, Client] = {}
     if policy is not None:
         folder = Path(policy.source).parent
-        for named in policy.catalogues:
+        for named in policy.client_files:
             _merge_clients(own, _load_clients(str(folder / named.path)))
     for file in files:
         _merge_clients(own, _load_clients(file))
@@ -53,7 +53,7 @@ def load_local_catalog(files: Iterable[str], policy: Policy | None = None) -> Ca
                 f"{client.id}: the alias {min(taken)} is the id of another client",
                 f"to override that client, declare it with the id {min(taken)}",
             )
-    return Catalogue(own.values())
+    return ClientCatalog(own.values())
 
 
 def load_local_policy(path: str) -> Policy:

@@ -325,11 +325,11 @@ def clients(document: bytes) -> object:
     """A file of a site's own clients, and each of them asked for."""
 
     def use(path: str) -> object:
-        catalogue = load_local_catalog([path])
-        for client in catalogue.clients():
+        catalog = load_local_catalog([path])
+        for client in catalog.clients():
             if client.ranges and client.newest.start is not None:
-                catalogue.resolve(f"{client.id}@{client.newest.start}")
-        return catalogue
+                catalog.resolve(f"{client.id}@{client.newest.start}")
+        return catalog
 
     return _file(use, document, ".yaml")
 

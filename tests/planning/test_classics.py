@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from deltaproto.clients.catalog import Catalogue
+from deltaproto.clients.catalog import ClientCatalog
 from deltaproto.clients.model import Access
 from deltaproto.clients.requirements import table_requirements
 from deltaproto.planning.ddl.parse import parse_script
@@ -59,7 +59,7 @@ def carrying(*names: str) -> Protocol:
 
 
 def use(client: str, *access: Access) -> ClientAccess:
-    return ClientAccess(Catalogue().resolve(client), access or (Access.READ, Access.APPEND))
+    return ClientAccess(ClientCatalog().resolve(client), access or (Access.READ, Access.APPEND))
 
 
 def actions(plan: Plan) -> list[str]:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deltaproto.clients.catalog import Catalogue
+from deltaproto.clients.catalog import ClientCatalog
 from deltaproto.clients.model import Access, Verdict
 from deltaproto.clients.requirements import TableRequirements
 from deltaproto.plan_inputs.client_scope import newest_clients
@@ -33,7 +33,7 @@ from tests.planning.test_classics import carrying, use
 from tests.planning.test_classics import given as table_of
 from tests.support.examples import examples
 
-EVERYBODY = tuple(newest_clients(Catalogue()))
+EVERYBODY = tuple(newest_clients(ClientCatalog()))
 LEGACY = {name for pair in ((2, 5), (2, 6)) for name in feature_catalog.features_implied_by(*pair)}
 
 

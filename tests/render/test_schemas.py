@@ -73,7 +73,7 @@ class TestSchemas:
         ):
             assert sorted(shown["enum"]) == sorted(declared), declared
         assert {*defs["level"]["enum"]} == {*IsolationLevel, None}
-        # A feature that is in the catalogue is not unknown.
+        # A feature that is in the catalog is not unknown.
         assert {*record["status"]["enum"]} == {*FeatureStatus} - {FeatureStatus.UNKNOWN}
 
 
