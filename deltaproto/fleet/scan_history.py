@@ -293,7 +293,7 @@ class ScanPair(NamedTuple):
     now: PastScan
 
     @property
-    def alike(self) -> bool:
+    def same_roots(self) -> bool:
         """True if both scans have the same roots and patterns."""
         return self.before.extent == self.now.extent
 

@@ -79,7 +79,7 @@ class SparkInventoryQueries(InventoryQueries):
         before, now = (
             unreadable_by_location(read_error_rows(self, scan)) for scan in (pair.before, pair.now)
         )
-        places = UnreadablePlaces(before, now, pair.alike)
+        places = UnreadablePlaces(before, now, pair.same_roots)
         names = (Inventory.TABLES, Inventory.ERRORS, Inventory.FEATURES)
         sql = drift_query(pair, self.quote, *map(self.name, names))
         # Sort before the logs are read: Spark's sort evaluates its input twice.

@@ -113,7 +113,7 @@ class UnreadablePlaces(NamedTuple):
 
     before: Mapping[str, ScannedTable]
     now: Mapping[str, ScannedTable]
-    alike: bool
+    same_roots: bool
     """True if both scans cover the same roots; otherwise added and removed tables are unknown"""
 
 
@@ -133,7 +133,7 @@ def differences_of_row(row: Mapping[str, Any], places: UnreadablePlaces) -> Tabl
     """Convert one query row."""
     location = row["location"]
     before, now = scanned_table(row, _BEFORE), scanned_table(row, _NOW)
-    if (before is None or now is None) and not places.alike:
+    if (before is None or now is None) and not places.same_roots:
         return TableDrift((), before)
     before = before or _find_unreadable_parent(location, places.before)
     now = now or _find_unreadable_parent(location, places.now)
@@ -170,7 +170,7 @@ def find_drift(
     before, now = (
         unreadable_by_location(read_error_rows(questions, scan)) for scan in (pair.before, pair.now)
     )
-    places = UnreadablePlaces(before, now, pair.alike)
+    places = UnreadablePlaces(before, now, pair.same_roots)
 
     def solved(row: Mapping[str, Any]) -> Sequence[Difference]:
         found = differences_of_row(row, places)
