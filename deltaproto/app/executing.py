@@ -166,7 +166,7 @@ def apply(
 ) -> ApplyResult:
     """Apply one plan through Spark, step by step, with checks before and after each step.
 
-    Does not ask for confirmation: the call is the consent. Review the plan first, or `warning` of
+    Does not ask for confirmation: calling it is consent. Review the plan first, or `warning` of
     a dry run. Call it again to resume; finished steps are read from the table.
 
     Args:

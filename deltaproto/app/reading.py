@@ -114,7 +114,7 @@ class Inspection(Result, _Inspection):
 
 
 class History(Result):
-    """The protocol history of one table, as far as its log shows it."""
+    """The protocol history of one table, to the extent that its log shows it."""
 
     def __init__(self, table: str, history: ProtocolHistory) -> None:
         self.table = table

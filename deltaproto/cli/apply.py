@@ -259,7 +259,7 @@ COMMAND = Command(
         ),
         Option(
             ("--detailed-exitcode",),
-            "Exit with 10 if steps are left to do.",
+            "Exit 10 if steps remain.",
             bool,
             False,
             panel=Panel.OUTPUT,

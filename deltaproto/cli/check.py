@@ -223,7 +223,7 @@ COMMAND = Command(
         ),
         Option(
             ("--write-baseline",),
-            "Write the findings to this file, for --baseline, and exit 0 in spite of them.",
+            "Write the findings to this file, for --baseline, and exit 0 despite them.",
             str,
             metavar="FILE",
             panel=Panel.OUTPUT,

@@ -39,7 +39,7 @@ def run(values: Mapping[str, Any]) -> int:
     planner = upgrade_planner(request, plans.parse_for_clients(values))
     # The statements name the tables.
     cacheable = not request.statements
-    return plans.plan_tables(values, "plan-upgrade", users, planner, alike_saved=cacheable)
+    return plans.plan_tables(values, "plan-upgrade", users, planner, cache_saved=cacheable)
 
 
 def _is_setting(word: str) -> bool:

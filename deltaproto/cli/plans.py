@@ -133,11 +133,11 @@ def plan_tables(
     users: ClientScope,
     planner: Planner,
     *,
-    alike_saved: bool = True,
+    cache_saved: bool = True,
 ) -> int:
     """Plan every table, render each, and return the worst exit code.
 
-    With `alike_saved`, saved tables that the planner cannot tell apart share one plan.
+    With `cache_saved`, saved tables with the same planner input share one plan.
     """
     names = [
         *read_table_names(values["tables"], allow_empty=values["allow_empty"]),
@@ -188,7 +188,7 @@ def plan_tables(
                 with contain_table_errors():
                     ready = users.on(found).executed_by(engine, session)
                     # Saved tables are many, and fall into few groups.
-                    saved = alike_saved and found.fingerprint.metadata is None
+                    saved = cache_saved and found.fingerprint.metadata is None
                     plan, losses = users.ruled(caching(ready) if saved else planner(ready), ready)
             except TableError as error:
                 if not report.many:

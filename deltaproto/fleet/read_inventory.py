@@ -177,7 +177,7 @@ def facts_from_row(row: Mapping[str, Any]) -> TableFacts:
     try:
         protocol = Protocol.stored({key: held for key, held in stored.items() if held is not None})
     except ValueError as error:
-        raise _damaged_error(f"the inventory has an impossible protocol: {error}") from None
+        raise _damaged_error(f"the inventory has an invalid protocol: {error}") from None
     if lost := protocol.supported - {feature["feature"] for feature in features}:
         raise lost_features_error(lost)
     ordered = sorted(row["findings"] or (), key=lambda each: int(each["number"]))

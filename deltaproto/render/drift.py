@@ -61,7 +61,7 @@ class DriftCounts:
         self.groups: Counter[_Group] = Counter()
         self.first: dict[_Group, list[Difference]] = {}
         self.culprits: dict[_Group, Counter[str]] = {}
-        """changes by the engine and user that committed them, where the log still says so"""
+        """changes by the engine and user that committed them, where the log still shows them"""
         self.tables = 0
         self._last: str | None = None
 

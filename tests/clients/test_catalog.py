@@ -281,8 +281,8 @@ class TestReferences:
         ("text", "message", "hint"),
         [
             ("trinoo@476", "unknown client trinoo", "did you mean trino"),
-            ("spark@3.3.0", "spark alone does not say", "Spark 3.3 runs 2.1 to 2.3"),
-            ("PySpark@4.0.1", "PySpark alone does not say", "Spark 4.0 runs 4.0 to 4.4"),
+            ("spark@3.3.0", "spark alone does not determine", "Spark 3.3 runs 2.1 to 2.3"),
+            ("PySpark@4.0.1", "PySpark alone does not determine", "Spark 4.0 runs 4.0 to 4.4"),
             ("databricks@14.3", "unknown client databricks", "databricks-runtime"),
             ("qqqq", "unknown client qqqq", "deltaproto clients"),
             ("trino", "trino requires a version", "trino@"),

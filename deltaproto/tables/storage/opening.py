@@ -92,7 +92,7 @@ def _read_section(path: str, name: str) -> dict[str, str]:
     except (Malformed, ValueError):
         # The parser's message repeats the line, which may be a key.
         raise _unusable_profile_error(
-            f"{path} is not a file of AWS profiles", "correct it, or move it away"
+            f"{path} is not a file of AWS profiles", "correct it, or remove it"
         ) from None
     return {key: value for key, value in parser[name].items() if value} if name in parser else {}
 
