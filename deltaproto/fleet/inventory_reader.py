@@ -128,7 +128,7 @@ class _LocalInventory(InventoryReader):
         return tally
 
     def forget(self, days: int) -> list[str]:
-        from deltaproto.fleet.retention import delete_old_scans
+        from deltaproto.fleet.inventory import delete_old_scans
 
         return delete_old_scans(self._inventory, self.scans(), days)
 
@@ -158,7 +158,7 @@ class _SparkInventory(InventoryReader):
         return self._checks(scan, checker).tally()
 
     def forget(self, days: int) -> list[str]:
-        from deltaproto.fleet.retention import delete_old_scans_with_spark
+        from deltaproto.fleet.inventory import delete_old_scans_with_spark
 
         return delete_old_scans_with_spark(self._session, self._where, self.scans(), days)
 
