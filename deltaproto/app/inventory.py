@@ -31,10 +31,10 @@ from deltaproto.fleet.inventory_reader import (
     require_finished,
     select_newest_state,
 )
-from deltaproto.fleet.report_checker import report_checker
 from deltaproto.fleet.scan_history import PastScan, ScanPair, select_pair
 from deltaproto.fleet.schemas import Inventory as _Tables
 from deltaproto.fleet.schemas import inventory_schema, is_inventory
+from deltaproto.plan_inputs.client_scope import report_checker
 from deltaproto.policy.evaluate import TableCheck, unreadable_table
 from deltaproto.policy.finding import FailOn, Severity, exit_code_for
 from deltaproto.render.overview.write import ReportFormat

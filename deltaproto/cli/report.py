@@ -23,7 +23,7 @@ from deltaproto.fleet.inventory_reader import (
     require_current,
     select_newest_state,
 )
-from deltaproto.fleet.report_checker import report_checker
+from deltaproto.plan_inputs.client_scope import report_checker
 from deltaproto.render.interface import NOTICES
 from deltaproto.render.overview.write import ReportFormat, rendered
 
