@@ -11,11 +11,12 @@ from deltaproto.certification.compare import describe_row_difference
 from deltaproto.certification.fixtures.case import ReferenceTable, Row
 from deltaproto.certification.fixtures.edit import remove_commits
 from deltaproto.certification.fixtures.make import spark_rows
-from deltaproto.certification.invariants import describe_state_changes, find_violations
 from deltaproto.certification.observe import (
     ObservedVersion,
     are_rows_untouched,
     commits_since,
+    describe_state_changes,
+    find_violations,
     observe_newest,
     read_live_rows,
 )
