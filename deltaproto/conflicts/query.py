@@ -7,14 +7,13 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from deltaproto.conflicts import delta_rs, exceptions, operation
-from deltaproto.conflicts.matrix import MatrixEngine
+from deltaproto.conflicts.matrix import Compute, MatrixEngine
 from deltaproto.conflicts.operation import (
     CHANGE_OPERATIONS,
     ExceptionName,
     ExceptionRecord,
     Operation,
 )
-from deltaproto.conflicts.row_level import Compute
 from deltaproto.errors import UsageError
 from deltaproto.protocol.databricks_runtime import Runtime, parse_runtime
 from deltaproto.protocol.isolation import DECLARABLE_LEVELS, IsolationLevel

@@ -12,9 +12,15 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from deltaproto.conflicts.delta_rs import PYTHON
-from deltaproto.conflicts.matrix import MatrixEngine, build_cells, default_level
+from deltaproto.conflicts.matrix import (
+    Compute,
+    MatrixEngine,
+    ResolvedByRow,
+    build_cells,
+    default_level,
+    resolve_by_row,
+)
 from deltaproto.conflicts.operation import UNLISTED_OPERATIONS, Cell, ExceptionName, Operation
-from deltaproto.conflicts.row_level import Compute, ResolvedByRow, resolve_by_row
 from deltaproto.planning.ddl.user_statement import UserStatement
 from deltaproto.planning.engine import Engine, EngineName
 from deltaproto.planning.plan import (
