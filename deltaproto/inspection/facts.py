@@ -7,7 +7,7 @@ from itertools import chain
 
 from deltaproto.clients.model import Access
 from deltaproto.clients.requirements import TableRequirements, feature_usage, table_requirements
-from deltaproto.clients.verdicts import Usability, find_usability
+from deltaproto.clients.usability import Usability, find_usability
 from deltaproto.inspection.interface import Inspection
 from deltaproto.location import LocationKind, locate
 from deltaproto.policy.context import TableFacts

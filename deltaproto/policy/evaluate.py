@@ -11,7 +11,8 @@ from deltaproto.clients.catalog import ClientCatalog
 from deltaproto.clients.model import Access, Client, Verdict
 from deltaproto.clients.requirements import TableRequirements
 from deltaproto.clients.resolve import ClientAtVersion
-from deltaproto.clients.verdicts import Usability, evaluate_clients, find_usability
+from deltaproto.clients.usability import Usability, find_usability
+from deltaproto.clients.verdicts import evaluate_clients
 from deltaproto.errors import ExitCode, TableError, UsageError
 from deltaproto.policy.approvals import (
     AccessLoss,

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from deltaproto.clients.model import Verdict
-from deltaproto.clients.verdicts import Usability
+from deltaproto.clients.usability import Usability
 from deltaproto.policy.context import DeclaredVerdict
 from deltaproto.policy.document.merging import LISTS, Decision
 from deltaproto.policy.evaluate import TableCheck

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from deltaproto.clients.matching import Verdict
-from deltaproto.clients.verdicts import Usability, VersionSpan
+from deltaproto.clients.usability import Usability, VersionSpan
 from deltaproto.render.terminal import truncate_list
 
 _SHOWN_BECAUSE = 4

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from deltaproto.clients.model import Access, Verdict
-from deltaproto.clients.verdicts import Usability
+from deltaproto.clients.usability import Usability
 from deltaproto.inspection import Inspection
 from deltaproto.inspection.facts import ENGINES
 from deltaproto.protocol.feature import Feature, FeatureStatus

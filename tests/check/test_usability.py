@@ -17,7 +17,8 @@ from deltaproto.clients.matching import NOT_OFFERED, Verdict
 from deltaproto.clients.model import Access, Client
 from deltaproto.clients.requirements import TableRequirements, table_requirements
 from deltaproto.clients.resolve import ClientAtVersion
-from deltaproto.clients.verdicts import evaluate_clients, find_usability, known_versions
+from deltaproto.clients.usability import find_usability, known_versions
+from deltaproto.clients.verdicts import evaluate_clients
 from tests.conftest import Ran
 from tests.protocol.strategies import NAMES, UNKNOWN, protocols
 from tests.support.contract import validate
