@@ -11,7 +11,7 @@ from deltaproto.app.reading import inspect_table
 from deltaproto.app.result import Result, Rows, findings_failure
 from deltaproto.errors import DeltaprotoError, ExitCode, ResultError, TableError, UsageError
 from deltaproto.inspection.facts import facts_from_inspection
-from deltaproto.policy.context import DeclaredVerdict
+from deltaproto.policy.declared_verdict import DeclaredVerdict
 from deltaproto.policy.document import Policy
 from deltaproto.policy.evaluate import Checker, TableCheck, unreadable_table
 from deltaproto.policy.local_catalog import (

@@ -13,7 +13,7 @@ from deltaproto.fleet.drift.diff import Difference
 from deltaproto.fleet.inventory_queries import InventoryQueries, NewestState, newest_of_each_root
 from deltaproto.fleet.scan_history import PastScan, ScanPair, sql_literal
 from deltaproto.fleet.schemas import Inventory
-from deltaproto.policy.context import DeclaredVerdict
+from deltaproto.policy.declared_verdict import DeclaredVerdict
 from deltaproto.policy.evaluate import Checker, TableCheck
 from deltaproto.policy.finding import Finding
 

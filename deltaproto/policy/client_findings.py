@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator
 
 from deltaproto.clients.matching import NOT_OFFERED, Verdict
 from deltaproto.clients.model import Access
-from deltaproto.policy.context import DeclaredVerdict, PolicyContext
+from deltaproto.policy.context import PolicyContext
+from deltaproto.policy.declared_verdict import DeclaredVerdict
 from deltaproto.policy.finding import Finding, Rule
 
 ACCESS_PHRASES = {

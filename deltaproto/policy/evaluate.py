@@ -22,7 +22,8 @@ from deltaproto.policy.approvals import (
     resolve_client,
 )
 from deltaproto.policy.baseline import Baseline
-from deltaproto.policy.context import DeclaredVerdict, PolicyContext, TableFacts
+from deltaproto.policy.context import PolicyContext, TableFacts
+from deltaproto.policy.declared_verdict import DeclaredVerdict
 from deltaproto.policy.document import Policy, PolicyError, Position
 from deltaproto.policy.document.merging import Decision, Merged, find_matching, merge_settings
 from deltaproto.policy.document.model import Declared, PolicySettings, TableEntry, Waiver

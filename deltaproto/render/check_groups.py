@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from deltaproto.clients.model import Verdict
-from deltaproto.policy.context import DeclaredVerdict
+from deltaproto.policy.declared_verdict import DeclaredVerdict
 from deltaproto.policy.evaluate import TableCheck
 from deltaproto.policy.finding import Finding, Severity
 from deltaproto.render.document.blocks import (

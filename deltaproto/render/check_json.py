@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import IO, Any, TypeVar
 
 from deltaproto.clients.matching import Verdict
-from deltaproto.policy.context import DeclaredVerdict
+from deltaproto.policy.declared_verdict import DeclaredVerdict
 from deltaproto.policy.document.merging import Decision
 from deltaproto.policy.evaluate import TableCheck
 from deltaproto.policy.finding import Finding, Severity, describe_hidden

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from deltaproto.clients.model import Verdict
 from deltaproto.clients.usability import Usability
-from deltaproto.policy.context import DeclaredVerdict
+from deltaproto.policy.declared_verdict import DeclaredVerdict
 from deltaproto.policy.document.merging import LISTS, Decision
 from deltaproto.policy.evaluate import TableCheck
 from deltaproto.policy.finding import Suppression
