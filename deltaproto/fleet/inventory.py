@@ -20,7 +20,6 @@ from deltaproto.fleet.schemas import Inventory, inventory_schema, inventory_tabl
 from deltaproto.location import Location, locate
 from deltaproto.redaction import Redactor
 from deltaproto.tables.engine_errors import first_line
-from deltaproto.tables.session import sql_rows
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -300,6 +299,8 @@ def delete_old_scans_with_spark(
     session: SparkSession, where: str, scans: list[PastScan], days: int
 ) -> list[str]:
     """Delete old scans through a Spark session; otherwise like `delete_old_scans`."""
+    from deltaproto.tables.session import sql_rows
+
     names = {name: inventory_table_sql(where.rstrip("/"), name) for name in _ORDER}
     stored: set[str] = set()
     for name in names.values():

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from deltaproto.clients.model import Access
 from deltaproto.clients.requirements import TableRequirements
 from deltaproto.clients.resolve import ClientAtVersion
 from deltaproto.planning.ddl.user_statement import ParsedStatement
-from deltaproto.planning.enable import FeatureToEnable
 from deltaproto.planning.engine import Engine
 from deltaproto.planning.plan import Fingerprint, Plan
 from deltaproto.planning.predict.table import Table
 from deltaproto.planning.search.cost import Files
-from deltaproto.planning.search.goals import FeaturesAbsent, VersionsAtMost
 from deltaproto.planning.writer_survival import Writers
 from deltaproto.policy.context import TableFacts
 from deltaproto.protocol.layers import FeatureState
 from deltaproto.protocol.protocol import Protocol
+
+if TYPE_CHECKING:
+    from deltaproto.planning.enable import FeatureToEnable
 
 
 class TableClient(NamedTuple):
@@ -120,6 +121,8 @@ def goal_text(goal: Mapping[str, Any], before: Protocol) -> str:
     Raises:
         KeyError, TypeError, ValueError: if the goal is invalid.
     """
+    from deltaproto.planning.search.goals import FeaturesAbsent, VersionsAtMost
+
     if "undo" in goal:
         return f"undo plan {goal['undo']}"
     match goal["kind"]:
