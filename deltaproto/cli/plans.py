@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import chain
 from typing import Any
@@ -145,19 +145,7 @@ def plan_tables(
     ]
     if not (values["tables"] or values["from_"]):
         raise UsageError("no table", "give a path, a URI or a catalog name, or --from INVENTORY")
-    storage = options.parse_pairs(values["storage_option"], "--storage-option")
-    of_inventories = bool(values["where"] or values["scan"] or values["fresh"])
-    # A table on an object store is read first: its log answers what it is.
-    inventories = {
-        *values["from_"],
-        *(
-            each
-            for each in names
-            if (of_inventories or not is_on_object_store(each)) and is_inventory(each, storage)
-        ),
-    }
-    if not inventories and of_inventories:
-        raise UsageError("--where, --scan and --fresh apply to inventories", "pass one with --from")
+    inventories = _find_inventories(names, values)
     engine = parse_engine(values["engine"]) if values["engine"] else Engine()
     options.refuse_overwrite(
         values["output"], (*names, values["policy"], *values.get("sql", ()), *values["client_file"])
@@ -204,6 +192,28 @@ def plan_tables(
         options.print_policy_notices(users.checker)
         report.close()
     return int(ExitCode.worst(codes))
+
+
+def _find_inventories(names: Sequence[str], values: Mapping[str, Any]) -> set[str]:
+    """Return the names that are inventories.
+
+    Raises:
+        UsageError: for options of inventories without any.
+    """
+    storage = options.parse_pairs(values["storage_option"], "--storage-option")
+    of_inventories = bool(values["where"] or values["scan"] or values["fresh"])
+    # A table on an object store is read first: its log answers what it is.
+    inventories = {
+        *values["from_"],
+        *(
+            each
+            for each in names
+            if (of_inventories or not is_on_object_store(each)) and is_inventory(each, storage)
+        ),
+    }
+    if not inventories and of_inventories:
+        raise UsageError("--where, --scan and --fresh apply to inventories", "pass one with --from")
+    return inventories
 
 
 def _exit_code(plan: Plan, detailed: bool) -> ExitCode:
