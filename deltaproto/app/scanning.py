@@ -160,35 +160,28 @@ def scan(
     if resume and where is None:
         raise UsageError("resume needs inventory", "it names the inventory of the scan to resume")
     spark = by.spark.reaching(*places, where or "")
-    request = ScanRequest(
-        DiscoverySource(
-            places,
-            tuple(words(lists, "lists")),
-            FolderSelection(tuple(words(include, "include")), tuple(words(exclude, "exclude"))),
-            where,
-            tuple(wanted),
-            partial(_find_catalog_tables, spark, tuple(wanted)),
-            allow_empty,
-        ),
-        by.storage_options,
-        None if where is None else open_inventory_tables(where, by.storage_options),
-        parallel,
-        timeout,
-        resume,
+    source = DiscoverySource(
+        places,
+        tuple(words(lists, "lists")),
+        FolderSelection(tuple(words(include, "include")), tuple(words(exclude, "exclude"))),
+        where,
+        tuple(wanted),
+        partial(_find_catalog_tables, spark, tuple(wanted)),
+        allow_empty,
     )
+    opened = None if where is None else open_inventory_tables(where, by.storage_options)
+    request = ScanRequest(source, by.storage_options, opened, parallel, timeout, resume)
     done = _run(request, spark if with_spark(engine) else None, on_progress)
     if where is None:
         return ScanResult(done, None)
-    return ScanResult(
-        done,
-        Inventory(
-            where,
-            engine=engine,
-            storage_options=by.storage_options,
-            spark_remote=spark_remote,
-            spark_conf=spark_conf,
-        ),
+    found = Inventory(
+        where,
+        engine=engine,
+        storage_options=by.storage_options,
+        spark_remote=spark_remote,
+        spark_conf=spark_conf,
     )
+    return ScanResult(done, found)
 
 
 def _find_catalog_tables(
