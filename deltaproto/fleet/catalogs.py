@@ -86,7 +86,7 @@ def _find_in_catalog(
         return
     for row in rows:
         if row[0].lower() != "information_schema":
-            yield from _find_in_schema(session, [catalog, row[0]], given=False)
+            yield from _find_in_schema(session, [catalog, row[0]], requested=False)
 
 
 def _find_in_schema(
