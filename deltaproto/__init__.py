@@ -74,7 +74,7 @@ else:
         "app.scanning": ("ScanResult", "scan"),
         "app.table": ("Table",),
         "clients.model": ("Access",),
-        "clients.verdict": ("Outcome",),
+        "clients.model": ("Outcome",),
         "errors": (
             *("DeltaprotoError", "EngineError", "ExitCode"),
             *("ResultError", "TableError", "UsageError"),

@@ -13,7 +13,6 @@ from deltaproto.conflicts import (
     Cell,
     Conflict,
     ExceptionName,
-    ExceptionRecord,
     MatrixEngine,
     Operation,
     build_cells,
@@ -23,7 +22,7 @@ from deltaproto.conflicts import (
 )
 from deltaproto.conflicts.matrix import default_level
 from deltaproto.conflicts.notes import layout_advice, matrix_notes
-from deltaproto.conflicts.operation import CHANGE_OPERATIONS
+from deltaproto.conflicts.operation import CHANGE_OPERATIONS, ExceptionRecord
 from deltaproto.protocol.isolation import DECLARABLE_LEVELS, IsolationLevel
 from tests.support.failures import each_row
 
