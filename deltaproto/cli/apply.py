@@ -208,6 +208,7 @@ COMMAND = Command(
             str,
             metavar="FILE",
             panel=Panel.CLIENTS,
+            setting="policy",
         ),
         options.CLIENT_FILE,
         Option(

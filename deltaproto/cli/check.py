@@ -185,6 +185,7 @@ COMMAND = Command(
         "Path, URI, catalog name, inventory or saved inspection (JSON); - reads names "
         "from standard input.",
         many=True,
+        setting="inventory",
     ),
     (
         Option(
@@ -194,6 +195,8 @@ COMMAND = Command(
             many=True,
             metavar="FILE",
             panel=Panel.CLIENTS,
+            setting="policy",
+            unless=("client",),
         ),
         Option(
             ("--client",),

@@ -23,6 +23,10 @@ def _option_name(flag: str) -> str:
     return flag.lstrip("-").replace("-", "_")
 
 
+NO_SETTINGS = "none"
+"""value of --config that reads no settings file"""
+
+
 class Panel(StrEnum):
     """The option groups in a command's help, in display order."""
 
@@ -50,6 +54,10 @@ class Option(NamedTuple):
     panel: Panel = Panel.INPUT
     old: str | None = None
     """spelling of the flag in earlier releases, which still works"""
+    setting: str | None = None
+    """key of the settings file with the value of a missing option"""
+    unless: tuple[str, ...] = ()
+    """names of options that stand in for this one: with them, the setting is not used"""
 
     @property
     def name(self) -> str:
@@ -70,6 +78,10 @@ class Argument(NamedTuple):
     help: str
     many: bool = False
     required: bool = True
+    setting: str | None = None
+    """key of the settings file with the value of a missing argument"""
+    unless: tuple[str, ...] = ()
+    """names of options that stand in for the argument: with them, the setting is not used"""
 
 
 class Command(NamedTuple):
@@ -84,6 +96,9 @@ class Command(NamedTuple):
     """example command lines for the help, without `deltaproto`"""
     exits: tuple[ExitCode, ...] = (ExitCode.OK, ExitCode.USAGE, ExitCode.UNREADABLE)
     """the exit codes that the command can return"""
+    sources: tuple[str, ...] = ()
+    """arguments and options that name what to work on: if one is given, the settings file is only
+    read with --config"""
 
 
 def modernize(command: Command, words: Sequence[str]) -> tuple[list[str], list[str]]:

@@ -36,6 +36,7 @@ COMMANDS = {
     "clients": "Show what clients can read and write",
     "certify": "Measure what a real client does with each feature",
     "explain": "Explain a rule, and how to fix what it finds",
+    "init": "Write a settings file and a starter policy",
     "demo": "Write example tables to try the other commands on",
 }
 """command summaries by name; a command's module is imported only when it runs"""

@@ -97,6 +97,7 @@ POLICY = Option(
     str,
     metavar="FILE",
     panel=Panel.CLIENTS,
+    setting="policy",
 )
 DETAILED = Option(
     ("--detailed-exitcode",),

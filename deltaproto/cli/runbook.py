@@ -164,6 +164,7 @@ COMMAND = Command(
             str,
             metavar="FILE",
             panel=Panel.CLIENTS,
+            setting="policy",
         ),
         options.CLIENT_FILE,
         Option(

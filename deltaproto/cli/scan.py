@@ -20,22 +20,22 @@ from deltaproto.fleet.inventory_queries import LocalInventoryQueries
 from deltaproto.fleet.scan import ScanRequest, ScanResult, run_scan
 from deltaproto.fleet.scan_history import extent_of, find_scan, select_pair
 from deltaproto.fleet.schemas import is_table
-from deltaproto.fleet.settings_file import NUMBER_LIMITS, SETTINGS_FILE, read_settings
+from deltaproto.fleet.settings_file import NUMBER_LIMITS
+from deltaproto.input_file import SETTINGS_FILE
 from deltaproto.policy.evaluate import Checker
 from deltaproto.policy.finding import FailOn, Severity, exit_code_for
 from deltaproto.policy.local_catalog import load_local_catalog, load_local_policy
 from deltaproto.render.drift import DriftCounts
 from deltaproto.render.scan import Afterwards, ScanFormat, write_scan
 
-_SOURCES = {"roots": "roots", "lists": "list", "catalogs": "catalog"}
-"""option name by key of the settings file"""
+_SOURCES = ("roots", "list", "catalog")
+"""arguments and options that name what to scan"""
 _SECONDS = 60
 _RESUME_HINT = "tables already read are kept; run the same command with --resume to continue"
 
 
 def run(values: Mapping[str, Any]) -> int:
     """Scan the roots, render the summary, and return the worst exit code."""
-    values = _merge_settings_file(values)
     if not (values["roots"] or values["list"] or values["catalog"]):
         raise UsageError(
             "nothing to scan", f"give a ROOT, a --catalog or a --list, or write {SETTINGS_FILE}"
@@ -125,31 +125,6 @@ def _list_tables(request: ScanRequest, values: Mapping[str, Any]) -> int:
     return int(ExitCode.UNREADABLE if unseen else ExitCode.OK)
 
 
-def _merge_settings_file(values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Fill in options missing on the command line from the file; the command line wins.
-
-    Options that the file may set are None or empty if not given, so an explicitly given default
-    counts as given.
-    """
-    path = values["config"]
-    nothing = not (values["roots"] or values["list"] or values["catalog"])
-    if path is None and nothing and os.path.isfile(SETTINGS_FILE):
-        path = SETTINGS_FILE
-    if path is None:
-        return values
-    settings = read_settings(path, os.environ)
-    merged = {**values, "config": path}
-    if nothing:
-        merged |= {option: settings.get(key, ()) for key, option in _SOURCES.items()}
-    for key in settings.keys() & values.keys() - {"roots", "spark_conf"}:
-        if values[key] in (None, ()):
-            merged[key] = EngineChoice(settings[key]) if key == "engine" else settings[key]
-    for key, option in (("storage_options", "storage_option"), ("spark_conf", "spark_conf")):
-        # The last of equal keys wins.
-        merged[option] = (*(f"{k}={v}" for k, v in settings.get(key, {}).items()), *values[option])
-    return merged
-
-
 def _expected_table_count(request: ScanRequest) -> int | None:
     """Return how many tables the last scan of the same roots found; None if unknown."""
     if request.inventory is None:
@@ -221,6 +196,8 @@ COMMAND = Command(
         "Folders and URIs; tables are found at any depth below them.",
         many=True,
         required=False,
+        setting="roots",
+        unless=_SOURCES,
     ),
     (
         Option(
@@ -230,6 +207,7 @@ COMMAND = Command(
             metavar="INVENTORY",
             panel=Panel.OUTPUT,
             old="--to",
+            setting="inventory",
         ),
         Option(
             ("--policy",),
@@ -237,6 +215,7 @@ COMMAND = Command(
             str,
             metavar="FILE",
             panel=Panel.CLIENTS,
+            setting="policy",
         ),
         Option(
             ("--catalog",),
@@ -245,6 +224,8 @@ COMMAND = Command(
             many=True,
             metavar="NAME",
             panel=Panel.INPUT,
+            setting="catalogs",
+            unless=_SOURCES,
         ),
         Option(
             ("--list",),
@@ -253,6 +234,8 @@ COMMAND = Command(
             many=True,
             metavar="FILE",
             panel=Panel.INPUT,
+            setting="lists",
+            unless=_SOURCES,
         ),
         Option(
             ("--include",),
@@ -261,6 +244,7 @@ COMMAND = Command(
             many=True,
             metavar="GLOB",
             panel=Panel.INPUT,
+            setting="include",
         ),
         Option(
             ("--exclude",),
@@ -269,8 +253,9 @@ COMMAND = Command(
             many=True,
             metavar="GLOB",
             panel=Panel.INPUT,
+            setting="exclude",
         ),
-        ENGINE._replace(default=None, help=f"{ENGINE.help} Default: local."),
+        ENGINE._replace(default=None, help=f"{ENGINE.help} Default: local.", setting="engine"),
         Option(
             ("--list-tables",),
             "Print the tables found, one per line, and stop: nothing is read or saved.",
@@ -284,6 +269,7 @@ COMMAND = Command(
             int,
             metavar="N",
             panel=Panel.SPARK,
+            setting="parallel",
         ),
         Option(
             ("--timeout",),
@@ -291,6 +277,7 @@ COMMAND = Command(
             int,
             metavar="SECONDS",
             panel=Panel.SAFETY,
+            setting="timeout",
         ),
         Option(
             ("--keep",),
@@ -298,14 +285,7 @@ COMMAND = Command(
             int,
             metavar="DAYS",
             panel=Panel.OUTPUT,
-        ),
-        Option(
-            ("--config",),
-            f"Read missing options from this file. Default: ./{SETTINGS_FILE} if "
-            "no tables are given.",
-            str,
-            metavar="FILE",
-            panel=Panel.INPUT,
+            setting="keep",
         ),
         options.ALLOW_EMPTY,
         Option(
@@ -330,5 +310,6 @@ COMMAND = Command(
         "scan s3://lake/gold --inventory s3://lake/_inventory",
         "scan /data --inventory /data/_inventory --policy policy.yaml",
     ),
+    sources=_SOURCES,
     exits=(ExitCode.OK, ExitCode.FINDINGS, ExitCode.USAGE, ExitCode.UNREADABLE),
 )

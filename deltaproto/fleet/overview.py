@@ -13,6 +13,7 @@ from deltaproto.fleet.drift.diff import Difference
 from deltaproto.fleet.inventory_queries import InventoryQueries, NewestState, newest_of_each_root
 from deltaproto.fleet.scan_history import PastScan, ScanPair, sql_literal
 from deltaproto.fleet.schemas import Inventory
+from deltaproto.fleet.seen_clients import SeenClients
 from deltaproto.policy.declared_verdict import DeclaredVerdict
 from deltaproto.policy.evaluate import Checker, TableCheck
 from deltaproto.policy.finding import Finding
@@ -95,6 +96,8 @@ class Overview(NamedTuple):
     """findings that the policy waives"""
     off: int = 0
     """findings of rules that the policy turns off"""
+    seen: SeenClients | None = None
+    """without a policy: the clients that are evaluated"""
 
 
 class CheckedRows(Interface):

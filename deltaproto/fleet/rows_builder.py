@@ -15,6 +15,7 @@ from deltaproto.protocol.isolation import WriterEngine
 from deltaproto.protocol.layers import FeatureState
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.protocol.table_state import TableState, UnsupportedProtocol
+from deltaproto.protocol.writers import name_writer
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -53,7 +54,7 @@ class RowsBuilder:
             sorted(metadata.configuration.items()),
             _microseconds(commit),
             _text(commit.get("operation")),
-            _text(commit.get("engineInfo")),
+            _text(name_writer(commit)),
         )
         for column, value in zip(self._own.values(), values, strict=True):
             column.append(value)

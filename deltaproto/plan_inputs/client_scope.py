@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import NamedTuple
 
 from deltaproto.clients.catalog import ClientCatalog
 from deltaproto.clients.model import Access
 from deltaproto.clients.resolve import ClientAtVersion, newest_version_of
-from deltaproto.errors import ErrorCode, TableError, UsageError
+from deltaproto.errors import UsageError
 from deltaproto.planning.downgrade import DowngradeRequest, plan_downgrade
 from deltaproto.planning.impact import client_changes, describe_change
 from deltaproto.planning.plan import Alternative, Blocked, ClientChange, Plan
@@ -26,10 +26,7 @@ from deltaproto.policy.evaluate import Checker
 from deltaproto.policy.local_catalog import (
     DEFAULT_ACCESS,
     load_local_catalog,
-    load_local_policy,
-    parse_declared,
 )
-from deltaproto.policy.usage import has_requirements
 
 
 class PolicyCheckedPlan(NamedTuple):
@@ -209,27 +206,3 @@ def client_downgrade_planner(
 
 def _read_only(use: ClientAccess) -> ClientAccess:
     return use._replace(access=(Access.READ,)) if Access.READ in use.access else use
-
-
-def report_checker(path: str | None, files: Sequence[str], *, allow_empty: bool) -> Checker:
-    """Return the checker of a report: of the policy, or of every client in the catalog.
-
-    Raises:
-        UsageError: for an invalid policy or client file.
-        TableError: no-tables, for a policy that requires nothing, unless `allow_empty`.
-    """
-    if path is not None:
-        policy = load_local_policy(path)
-        if not (has_requirements(policy) or allow_empty):
-            raise TableError(
-                ErrorCode.NO_TABLES,
-                f"nothing to report: {path} declares no clients and no settings",
-                "add clients, or settings under tables; pass --allow-empty to report anyway",
-            )
-        return Checker(policy, load_local_catalog(files, policy))
-    catalog = load_local_catalog(files)
-    everybody = [
-        parse_declared(str(client.candidate.reference), client.access)
-        for client in newest_clients(catalog)
-    ]
-    return Checker(Policy(source=""), catalog, asked=everybody)

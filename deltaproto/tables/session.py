@@ -43,6 +43,12 @@ _LOCAL_CONF = {
     # Otherwise a table named victim${x} would be read and changed as victim.
     SUBSTITUTION: "false",
     "spark.databricks.delta.snapshotPartitions": "2",
+    # Each table is used for a short time, then another one. Delta would keep 10,000 of them in
+    # memory, at one to two megabytes each, and Spark the plans of its last 1,000 queries.
+    "spark.databricks.delta.delta.log.cacheSize": "64",
+    "spark.sql.ui.retainedExecutions": "16",
+    "spark.ui.retainedJobs": "16",
+    "spark.ui.retainedStages": "16",
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
 }

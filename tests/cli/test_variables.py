@@ -30,6 +30,7 @@ SHARED_OPTIONS: Mapping[str, str] = {
     "--client": "clients whose access is evaluated",
     "--detailed-exitcode": "exit with 10 while changes are pending",
     "--format": "output format",
+    "--inventory": "the inventory",
     "--policy": "the policy file",
 }
 """flags with the same meaning but different help in different commands"""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -203,6 +204,20 @@ def test_item_17_plans_for_few_rows_are_interpreted_and_for_many_compiled() -> N
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     few, many = "false NO_CODEGEN false", "true FALLBACK false"
     assert ran.stdout.splitlines() == [few, many, few]
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_a_session_does_not_keep_every_table_in_memory(spark: SparkSession, tmp_path: Path) -> None:
+    """Delta's cache would otherwise fill the driver after a thousand tables."""
+    spark.sql(f"create table delta.`{tmp_path / 'first'}` (id bigint) using delta")
+    delta: Any = spark._jvm.org.apache.spark.sql.delta  # type: ignore[union-attr]
+    delta_log = getattr(getattr(delta, "DeltaLog$"), "MODULE$")
+    for number in range(200):
+        copy = shutil.copytree(tmp_path / "first", tmp_path / f"copy{number}")
+        opened = delta_log.forTable(spark._jsparkSession, str(copy))
+        assert opened.unsafeVolatileSnapshot().version() == 0
+    assert 0 < delta_log.cacheSize() <= 64
 
 
 def test_other_failures_are_left_to_the_caller() -> None:

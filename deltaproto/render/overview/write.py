@@ -75,6 +75,7 @@ def _fields(
             for each in overview.sources
         ],
         "policy": policy,
+        "unknown_writers": None if overview.seen is None else overview.seen.unknown,
         "tables": len(overview.tables),
         "errors": len(overview.unread),
         "compliant": counted.compliant,

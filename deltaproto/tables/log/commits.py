@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from deltaproto.errors import TableError
 from deltaproto.protocol.metadata import Metadata
 from deltaproto.protocol.protocol import Protocol
+from deltaproto.protocol.writers import name_writer
 from deltaproto.tables.log.checkpoint import checkpoint_actions
 from deltaproto.tables.log.files import LogListing, commit_info, read_actions
 from deltaproto.tables.log.snapshot import Snapshot
@@ -37,9 +38,8 @@ class Commit(NamedTuple):
 
     @property
     def engine(self) -> str | None:
-        """The engine that wrote the commit, by the name it recorded."""
-        engine = self.info.get("engineInfo") or self.info.get("clientVersion")
-        return None if engine is None else str(engine)
+        """The engine that wrote the commit: the name it recorded, or `ID@VERSION` of a client."""
+        return name_writer(self.info)
 
     @property
     def user(self) -> str | None:
