@@ -39,7 +39,7 @@ class Plan(Result, _Plan):
 
     def to_sql(self) -> str:
         """Return the statements, with everything else as comments."""
-        from deltaproto.render.plan_page import write_script
+        from deltaproto.render.plan_script import write_script
 
         file = io.StringIO()
         write_script(self, file, time.time())

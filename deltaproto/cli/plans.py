@@ -35,7 +35,7 @@ from deltaproto.planning.plan import Plan
 from deltaproto.planning.request import PlanInput
 from deltaproto.policy.local_catalog import DEFAULT_ACCESS, load_local_policy, parse_accesses
 from deltaproto.render.plan import PlanReport, Script
-from deltaproto.render.plan_page import is_complete
+from deltaproto.render.plan_script import is_complete
 from deltaproto.tables.engine_errors import contain_table_errors
 
 TABLES = Argument(

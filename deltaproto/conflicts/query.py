@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
-from deltaproto.conflicts import delta_rs, exceptions, operation
+from deltaproto.conflicts import delta_rs, operation
 from deltaproto.conflicts.matrix import Compute, MatrixEngine
 from deltaproto.conflicts.operation import (
     CHANGE_OPERATIONS,
@@ -240,7 +240,9 @@ def parse_exception(text: str | None, flag: str) -> ExceptionRecord | None:
     """Parse an exception's name; None for None. Raises UsageError for an unknown one."""
     if text is None:
         return None
-    found, near = exceptions.find_exception(text)
+    from deltaproto.conflicts.exceptions import find_exception
+
+    found, near = find_exception(text)
     if found is None and text.rpartition(".")[2] == delta_rs.PYTHON.rpartition(".")[2]:
         raise UsageError(
             f"{flag}: deltalake raises {text} for every conflict",

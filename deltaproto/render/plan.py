@@ -90,7 +90,7 @@ class PlanReport:
         self._complete = self._complete and plan.complete
         self._summary.add(plan)
         if self._script is not None:
-            from deltaproto.render.plan_page import write_script
+            from deltaproto.render.plan_script import write_script
 
             write_script(plan, self._file, self._now)
         elif self._text is not None:

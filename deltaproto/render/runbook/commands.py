@@ -24,7 +24,7 @@ from deltaproto.render.document import (
     TableBlock,
     Tone,
 )
-from deltaproto.render.plan_page import is_plain
+from deltaproto.render.plan_script import is_plain
 from deltaproto.render.plan_words import size
 from deltaproto.render.runbook.book import Book, RunbookEntry, gone, known, leads, names
 from deltaproto.render.runbook.groups import Group
