@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any
 
@@ -199,6 +199,7 @@ def _option_parameter(command: Command, option: Option) -> inspect.Parameter:
         envvar=environment_variable(command.name, option.flags[0]),
         help=option.help,
         metavar=option.metavar,
+        autocompletion=_complete_from(option.words),
     )
     return inspect.Parameter(
         option.name,
@@ -206,6 +207,18 @@ def _option_parameter(command: Command, option: Option) -> inspect.Parameter:
         default=option.default,
         annotation=Annotated[declared, info],
     )
+
+
+def _complete_from(
+    words: Callable[[], Iterable[str]] | None,
+) -> Callable[[str], list[str]] | None:
+    if words is None:
+        return None
+
+    def complete(incomplete: str) -> list[str]:
+        return [word for word in words() if word.startswith(incomplete)]
+
+    return complete
 
 
 def _argument_parameter(command: Command) -> inspect.Parameter:
@@ -216,7 +229,11 @@ def _argument_parameter(command: Command) -> inspect.Parameter:
     required = argument.required and argument.setting is None
     if not required:
         declared = declared | None
-    info = typer.Argument(metavar=argument.metavar, help=argument.help)
+    info = typer.Argument(
+        metavar=argument.metavar,
+        help=argument.help,
+        autocompletion=_complete_from(argument.words),
+    )
     return inspect.Parameter(
         argument.name,
         inspect.Parameter.KEYWORD_ONLY,

@@ -15,7 +15,7 @@ from deltaproto.certification.fixtures.recipes import KIT_VERSION
 from deltaproto.certification.operation import operations_for as of_case
 from deltaproto.certification.process import ProcessLimits
 from deltaproto.certification.runner import CellFilter
-from deltaproto.cli import options
+from deltaproto.cli import completion, options
 from deltaproto.cli.declare import Argument, Command, Option, Panel
 from deltaproto.cli.progress import show_rate, show_waiting
 from deltaproto.clients.catalog import load_shipped_client, shipped_client_ids
@@ -228,6 +228,7 @@ COMMAND = Command(
         "[CLIENT]",
         "ID@VERSION or ID/PATH@VERSION; with --adapter or --command: any name.",
         required=False,
+        words=completion.clients,
     ),
     (
         Option(

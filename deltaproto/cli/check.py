@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Any
 
-from deltaproto.cli import options
+from deltaproto.cli import completion, options
 from deltaproto.cli.check_inputs import (
     check_tables,
     compare_with_baseline,
@@ -205,6 +205,7 @@ COMMAND = Command(
             str,
             many=True,
             metavar="ID@VERSION",
+            words=completion.clients,
             panel=Panel.CLIENTS,
         ),
         Option(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from deltaproto.cli import options
+from deltaproto.cli import completion, options
 from deltaproto.cli.declare import Argument, Command, Option, Panel
 from deltaproto.clients.catalog import ClientCatalog
 from deltaproto.clients.feature_matrix import MatrixColumn, client_columns, newest_columns
@@ -71,6 +71,7 @@ COMMAND = Command(
         "[ID[@VERSION]]",
         "One client, or one of its versions. Default: all clients.",
         required=False,
+        words=completion.client_ids,
     ),
     (
         Option(

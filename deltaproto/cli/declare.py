@@ -7,7 +7,7 @@ Typer (`app`) builds the parser, help and completion from these declarations.
 from __future__ import annotations
 
 import keyword
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -52,6 +52,8 @@ class Option(NamedTuple):
     follows: Callable[[str], bool] | None = None
     """decides if the word after a value is another value; None: repeat the flag for each value"""
     panel: Panel = Panel.INPUT
+    words: Callable[[], Iterable[str]] | None = None
+    """the values that the shell completes; None: those of an enumeration, or file names"""
     old: str | None = None
     """spelling of the flag in earlier releases, which still works"""
     setting: str | None = None
@@ -78,6 +80,8 @@ class Argument(NamedTuple):
     help: str
     many: bool = False
     required: bool = True
+    words: Callable[[], Iterable[str]] | None = None
+    """the values that the shell completes"""
     setting: str | None = None
     """key of the settings file with the value of a missing argument"""
     unless: tuple[str, ...] = ()

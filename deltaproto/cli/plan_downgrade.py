@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from deltaproto.cli import plans
+from deltaproto.cli import completion, plans
 from deltaproto.cli.declare import Command, Option, Panel
 from deltaproto.errors import ExitCode, UsageError
 from deltaproto.plan_inputs.client_scope import client_downgrade_planner, downgrade_planner
@@ -90,6 +90,7 @@ COMMAND = Command(
             many=True,
             metavar="FEATURE...",
             follows=is_feature,
+            words=completion.features,
             panel=Panel.GOAL,
         ),
         Option(
@@ -99,6 +100,7 @@ COMMAND = Command(
             many=True,
             metavar="ID@VERSION...",
             follows=is_client,
+            words=completion.clients,
             panel=Panel.GOAL,
         ),
         Option(

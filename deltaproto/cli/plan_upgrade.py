@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from deltaproto.cli import options, plans
+from deltaproto.cli import completion, options, plans
 from deltaproto.cli.declare import Command, Option, Panel
 from deltaproto.cli.plan_downgrade import is_client, is_feature
 from deltaproto.errors import ExitCode, UsageError
@@ -64,6 +64,7 @@ COMMAND = Command(
             many=True,
             metavar="FEATURE...",
             follows=_is_feature_or_setting,
+            words=completion.features,
             panel=Panel.GOAL,
         ),
         Option(
@@ -73,6 +74,7 @@ COMMAND = Command(
             many=True,
             metavar="PROPERTY=VALUE...",
             follows=_is_setting,
+            words=completion.properties,
             panel=Panel.GOAL,
         ),
         Option(
@@ -113,6 +115,7 @@ COMMAND = Command(
             many=True,
             metavar="ID@VERSION...",
             follows=is_client,
+            words=completion.clients,
             panel=Panel.CLIENTS,
         ),
         plans.ACCESS,

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from itertools import chain
 from typing import Any
 
-from deltaproto.cli import options
+from deltaproto.cli import completion, options
 from deltaproto.cli.declare import Argument, Option, Panel
 from deltaproto.cli.inspect import read_table_names
 from deltaproto.cli.inventories import MAX_AGE, SCAN, parse_max_age
@@ -81,6 +81,7 @@ CLIENT = Option(
     str,
     many=True,
     metavar="ID@VERSION",
+    words=completion.clients,
     panel=Panel.CLIENTS,
 )
 ACCESS = Option(

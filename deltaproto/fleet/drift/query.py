@@ -206,6 +206,7 @@ def drift_schema() -> pa.Schema:
             pa.field("commit_operation", text),
             pa.field("commit_engine", text),
             pa.field("commit_user", text),
+            pa.field("commit_job", text),
         ]
     )
 
@@ -228,7 +229,7 @@ def differences_batch(changes: Iterable[Difference]) -> pa.RecordBatch:
             change.version_before,
             change.version_after,
             *(
-                (None,) * 5
+                (None,) * 6
                 if commit is None
                 else (
                     commit.version,
@@ -236,6 +237,7 @@ def differences_batch(changes: Iterable[Difference]) -> pa.RecordBatch:
                     commit.operation,
                     commit.engine,
                     commit.user,
+                    commit.job,
                 )
             ),
         )
@@ -268,6 +270,7 @@ def parse_difference(row: Mapping[str, Any]) -> Difference:
             row["commit_operation"],
             row["commit_engine"],
             row["commit_user"],
+            row["commit_job"],
         ),
     )
 
