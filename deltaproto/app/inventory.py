@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from deltaproto.app.arguments import NONE, member, reach, words
 from deltaproto.app.checking import CheckResults, collect_checks, load_checker
-from deltaproto.app.result import Result
-from deltaproto.app.rows import Rows
+from deltaproto.app.result import Result, Rows
 from deltaproto.errors import (
     DeltaprotoError,
     ExitCode,
@@ -22,6 +21,7 @@ from deltaproto.errors import (
     no_tables_error,
 )
 from deltaproto.fleet.drift.diff import Difference
+from deltaproto.fleet.inventory_queries import NewestState
 from deltaproto.fleet.inventory_reader import (
     build_scan_notices,
     check_scan,
@@ -31,7 +31,6 @@ from deltaproto.fleet.inventory_reader import (
     require_finished,
     select_newest_state,
 )
-from deltaproto.fleet.newest import NewestState
 from deltaproto.fleet.report_checker import load_report_policy, report_checker
 from deltaproto.fleet.scan_history import PastScan, ScanPair, select_pair
 from deltaproto.fleet.schemas import Inventory as _Tables

@@ -19,8 +19,8 @@ def clients() -> Iterator[str]:
     from deltaproto.plan_inputs.client_scope import newest_clients
     from deltaproto.policy.local_catalog import load_local_catalog
 
-    catalogue = load_local_catalog(())
-    return (str(client.candidate.reference) for client in newest_clients(catalogue))
+    catalog = load_local_catalog(())
+    return (str(client.candidate.reference) for client in newest_clients(catalog))
 
 
 def client_ids() -> Iterator[str]:

@@ -136,10 +136,3 @@ def expand_multi_values(command: Command, words: Sequence[str]) -> list[str]:
         while rest and not rest[0].startswith("-") and follows(rest[0]):
             found += [flag, rest.pop(0)]
     return found
-
-
-def allowed_values(option: Option) -> tuple[str, ...]:
-    """Return the values of an enumeration option; empty for other types."""
-    if issubclass(option.type, StrEnum):
-        return tuple(member.value for member in option.type)
-    return ()

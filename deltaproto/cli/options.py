@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any
 
-from deltaproto.cli.atomic_output import TruncateOnFirstWrite
 from deltaproto.cli.declare import NO_SETTINGS, Option, Panel
+from deltaproto.cli.output import TruncateOnFirstWrite
 from deltaproto.cli.progress import warn
 from deltaproto.errors import UsageError
 from deltaproto.input_file import SETTINGS_FILE

@@ -110,7 +110,7 @@ def _list_tables(request: ScanRequest, values: Mapping[str, Any]) -> int:
     from deltaproto.fleet.discovered import SkippedPlaces
     from deltaproto.fleet.discovery import discover_tables
     from deltaproto.fleet.local_engine import THREADS
-    from deltaproto.render.table_list import write_table_list
+    from deltaproto.render.scan import write_table_list
 
     options.refuse_overwrite(values["output"], (*values["list"], values["config"]))
     passed = SkippedPlaces()
@@ -132,8 +132,10 @@ def _expected_table_count(request: ScanRequest) -> int | None:
     chosen = request.source.selection
     extent = extent_of(request.source.named(), chosen.include, chosen.exclude)
     with suppress(DeltaprotoError):
-        alike = [s for s in LocalInventoryQueries(request.inventory).scans() if s.extent == extent]
-        return alike[-1].tables + alike[-1].errors if alike else None
+        same_extent = [
+            s for s in LocalInventoryQueries(request.inventory).scans() if s.extent == extent
+        ]
+        return same_extent[-1].tables + same_extent[-1].errors if same_extent else None
     return None
 
 
@@ -160,17 +162,17 @@ def _process_finished_scan(
 ) -> Afterwards:
     if not values["inventory"]:
         return Afterwards()
-    asked = open_inventory(values["inventory"], values)
-    scans = asked.scans()
+    opened = open_inventory(values["inventory"], values)
+    scans = opened.scans()
     newest = find_scan(scans, done.scan_id)
-    after = Afterwards(None if checker is None else asked.counted(newest, checker))
+    after = Afterwards(None if checker is None else opened.counted(newest, checker))
     both = select_pair(scans, None, done.scan_id)
     if both is not None:
         counts = DriftCounts()
-        counts.take(asked.drift(both, None))
+        counts.take(opened.drift(both, None))
         after = after._replace(pair=both, drift=counts)
     # Delete old scans last: the earlier scan may be one of them.
-    forgotten = asked.forget(values["keep"]) if values["keep"] else []
+    forgotten = opened.forget(values["keep"]) if values["keep"] else []
     return after._replace(forgotten=forgotten)
 
 

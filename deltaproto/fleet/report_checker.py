@@ -1,14 +1,14 @@
-"""The clients and rules of a fleet report."""
+"""The clients and rules of a fleet report: of its policy, or of the clients that wrote last."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from deltaproto.clients.catalog import Catalogue
+from deltaproto.clients.catalog import ClientCatalog
 from deltaproto.errors import ErrorCode, TableError
+from deltaproto.fleet.inventory_queries import NewestState
 from deltaproto.fleet.inventory_reader import InventoryReader
-from deltaproto.fleet.newest import NewestState
 from deltaproto.fleet.schemas import Inventory
 from deltaproto.fleet.seen_clients import SeenClients, summarize_rows
 from deltaproto.policy.document import Policy
@@ -46,22 +46,22 @@ def report_checker(
     Raises:
         UsageError: for an invalid client file, or an inventory that cannot be read.
     """
-    catalogue = load_local_catalog(files, policy)
+    catalog = load_local_catalog(files, policy)
     if policy is not None:
-        return Checker(policy, catalogue), None
-    seen = count_seen_clients(inventory, state, catalogue)
-    return Checker(Policy(source=""), catalogue, asked=map(parse_declared, seen.clients)), seen
+        return Checker(policy, catalog), None
+    seen = count_seen_clients(inventory, state, catalog)
+    return Checker(Policy(source=""), catalog, asked=map(parse_declared, seen.clients)), seen
 
 
 def count_seen_clients(
-    inventory: InventoryReader, state: NewestState, catalogue: Catalogue
+    inventory: InventoryReader, state: NewestState, catalog: ClientCatalog
 ) -> SeenClients:
     """Count the writers of the tables in the newest state of an inventory.
 
     Raises:
         UsageError: when the inventory cannot be read.
     """
-    return summarize_rows(_newest_rows(inventory, state), catalogue)
+    return summarize_rows(_newest_rows(inventory, state), catalog)
 
 
 def _newest_rows(inventory: InventoryReader, state: NewestState) -> Iterator[Mapping[str, Any]]:

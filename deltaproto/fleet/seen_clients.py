@@ -10,7 +10,7 @@ from deltaproto.errors import UsageError
 from deltaproto.protocol.writers import identify_name
 
 if TYPE_CHECKING:
-    from deltaproto.clients.catalog import Catalogue
+    from deltaproto.clients.catalog import ClientCatalog
 
 
 class SeenClients(NamedTuple):
@@ -34,7 +34,7 @@ class SeenClients(NamedTuple):
         return self.tables - sum(self.clients.values())
 
 
-def summarize_rows(rows: Iterable[Mapping[str, Any]], catalogue: Catalogue) -> SeenClients:
+def summarize_rows(rows: Iterable[Mapping[str, Any]], catalog: ClientCatalog) -> SeenClients:
     """Count the writers of rows of the inventory's `tables`."""
     clients: Counter[str] = Counter()
     without_version: Counter[str] = Counter()
@@ -51,7 +51,7 @@ def summarize_rows(rows: Iterable[Mapping[str, Any]], catalogue: Catalogue) -> S
         client, version = identify_name(name)
         if client is None:
             unidentified[name] += 1
-        elif version is None or not _is_version(catalogue, client, version):
+        elif version is None or not _is_version(catalog, client, version):
             without_version[client] += 1
         else:
             clients[f"{client}@{version}"] += 1
@@ -59,9 +59,9 @@ def summarize_rows(rows: Iterable[Mapping[str, Any]], catalogue: Catalogue) -> S
     return SeenClients(tables, clients, without_version, unidentified, unnamed, highest)
 
 
-def _is_version(catalogue: Catalogue, client: str, version: str) -> bool:
+def _is_version(catalog: ClientCatalog, client: str, version: str) -> bool:
     try:
-        catalogue.resolve(f"{client}@{version}")
+        catalog.resolve(f"{client}@{version}")
     except UsageError:
         return False
     return True

@@ -61,7 +61,7 @@ class DriftCounts:
         self.groups: Counter[_Group] = Counter()
         self.first: dict[_Group, list[Difference]] = {}
         self.culprits: dict[_Group, Counter[str]] = {}
-        """changes by the engine, user and job that committed them, where the log still says so"""
+        """changes by the engine, user and job that committed them, if the log still shows them"""
         self.tables = 0
         self._last: str | None = None
 
@@ -139,12 +139,12 @@ def write_drift(
 
 def whole(pair: ScanPair) -> bool:
     """Return True if both scans completely read the same roots."""
-    return pair.alike and not any(_unknown(scan) for scan in pair)
+    return pair.same_roots and not any(_unknown(scan) for scan in pair)
 
 
 def missing(pair: ScanPair) -> Iterator[str]:
     """Yield one sentence for each reason why changes may be missing."""
-    if not pair.alike:
+    if not pair.same_roots:
         yield "; ".join(_NOT_ALIKE)
     for which, scan in (("earlier", pair.before), ("later", pair.now)):
         if unknown := _unknown(scan):
@@ -175,7 +175,7 @@ def drift_fields(pair: ScanPair, counts: DriftCounts, now: datetime) -> dict[str
     """Return the scans and the counts as JSON; the changes come after them."""
     return {
         **_scans(pair, now),
-        "same_roots": pair.alike,
+        "same_roots": pair.same_roots,
         "changed_tables": counts.tables,
         "counts": counts_fields(counts),
     }

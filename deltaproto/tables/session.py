@@ -145,15 +145,15 @@ def without_substitution(session: SparkSession) -> Iterator[None]:
             "this Spark session replaces ${…} in statements, and would use a different name",
             f"set {SUBSTITUTION}=false where the session is created, or rename the table",
         )
-    gone = False
+    disconnected = False
     try:
         yield
     except Exception as error:
         # A disconnected session takes half a minute to fail, and there is nothing to restore.
-        gone = is_connection_lost(spark_message(error))
+        disconnected = is_connection_lost(spark_message(error))
         raise
     finally:
-        if not gone:
+        if not disconnected:
             with contextlib.suppress(Exception):
                 session.conf.set(SUBSTITUTION, str(before))
 

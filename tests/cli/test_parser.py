@@ -19,14 +19,13 @@ from deltaproto.cli.declare import (
     Command,
     Option,
     Panel,
-    allowed_values,
     modernize,
 )
 from deltaproto.cli.variables import COMMAND_LINE_ONLY, RENAMED_VARIABLES, environment_variable
 from deltaproto.errors import UsageError
 from tests.conftest import Ran
 from tests.support.failures import collect_failures
-from tests.support.parsed import parsed, recording
+from tests.support.parsed import allowed_values, parsed, recording
 
 Cli = Callable[..., Ran]
 entry = importlib.import_module("deltaproto.cli.main")

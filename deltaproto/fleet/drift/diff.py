@@ -181,7 +181,7 @@ def find_differences(
 ) -> Iterator[Difference]:
     """Yield every difference between two scans of a table; None means a scan without the table."""
 
-    def told(
+    def difference(
         kind: ChangeKind, old: object = None, new: object = None, feature: str | None = None
     ) -> Difference:
         return Difference(
@@ -197,29 +197,29 @@ def find_differences(
 
     match before, now:
         case ScannedTable(protocol=Protocol()), None:
-            yield told(ChangeKind.TABLE_GONE, before.protocol)
+            yield difference(ChangeKind.TABLE_GONE, before.protocol)
         case None, ScannedTable(protocol=Protocol()):
-            yield told(ChangeKind.TABLE_NEW, None, now.protocol)
+            yield difference(ChangeKind.TABLE_NEW, None, now.protocol)
         case _, ScannedTable(protocol=None):
             if before is None or before.code != now.code:
-                yield told(
+                yield difference(
                     ChangeKind.UNREADABLE, before and (before.protocol or before.error), now.error
                 )
         case ScannedTable(protocol=None), ScannedTable():
-            yield told(ChangeKind.READABLE, before.error, now.protocol)
+            yield difference(ChangeKind.READABLE, before.error, now.protocol)
         case ScannedTable(protocol=Protocol() as old), ScannedTable(protocol=Protocol() as new):
             if before.id != now.id:
-                yield told(ChangeKind.TABLE_REPLACED, before.id, now.id)
+                yield difference(ChangeKind.TABLE_REPLACED, before.id, now.id)
             for kind, name in protocol_differences(old, new):
                 if kind is ChangeKind.FEATURE_APPEARED and _is_implied(name, new, now.usage):
                     kind = ChangeKind.FEATURE_IMPLIED
-                yield told(kind, old, new, name)
+                yield difference(kind, old, new, name)
             unused = {each[1:] for each in before.usage if each.startswith("-")}
             for name in sorted(unused & old.supported & new.supported):
                 if f"+{name}" in now.usage:
-                    yield told(ChangeKind.FEATURE_ENABLED, "not in use", "in use", name)
-            if said := before.levels.differ(now.levels):
-                yield told(ChangeKind.ISOLATION_CHANGED, *said)
+                    yield difference(ChangeKind.FEATURE_ENABLED, "not in use", "in use", name)
+            if levels := before.levels.differ(now.levels):
+                yield difference(ChangeKind.ISOLATION_CHANGED, *levels)
 
 
 def _is_implied(name: str | None, protocol: Protocol, usage: tuple[str, ...]) -> bool:

@@ -28,8 +28,7 @@ from collections.abc import Iterable, Iterator
 
 from deltaproto.errors import TableError
 from deltaproto.policy.context import PolicyContext, TableFacts
-from deltaproto.policy.finding import Finding, Severity
-from deltaproto.policy.rule import Rule
+from deltaproto.policy.finding import Finding, Rule, Severity
 from deltaproto.protocol.table_state import ProtocolChange
 from deltaproto.protocol.writers import name_writer
 

@@ -32,8 +32,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from deltaproto.policy.context import RuleContext
-from deltaproto.policy.finding import Finding, Severity
-from deltaproto.policy.rule import Rule
+from deltaproto.policy.finding import Finding, Rule, Severity
 from deltaproto.protocol.writers import name_writer
 
 RULE = Rule("DP105", "implied-features-lost", Severity.WARNING, since="0.1.0")

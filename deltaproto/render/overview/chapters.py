@@ -27,11 +27,9 @@ from deltaproto.render.document import (
 )
 from deltaproto.render.findings import SEVERITY_TONES
 from deltaproto.render.interface import NOTICES
-from deltaproto.render.overview.chart import bars
-from deltaproto.render.overview.clients import clients
-from deltaproto.render.overview.explorer import query, versions
+from deltaproto.render.overview.chart import bars, query, versions
 from deltaproto.render.overview.numbers import Fix, FleetSummary, command
-from deltaproto.render.overview.past import drift, features
+from deltaproto.render.overview.past import clients, drift, features
 from deltaproto.render.terminal import truncate_list
 
 _MOST_UNREAD = 200
@@ -144,8 +142,8 @@ def _first(
             every = "Nothing to fix: every checked client can use every table."
             yield Callout(Tone.GOOD, (every,))
         else:
-            told = "Nothing is known to need a fix, but the results are incomplete."
-            yield Callout(Tone.WARNING, (told,))
+            text = "Nothing is known to need a fix, but the results are incomplete."
+            yield Callout(Tone.WARNING, (text,))
         return
     yield Paragraph(
         (
@@ -199,8 +197,8 @@ def _findings(overview: Overview, numbers: FleetSummary) -> Iterator[Block]:
 
 
 def _of_policy(overview: Overview) -> Iterator[Block]:
-    if said := describe_hidden(overview.waived, overview.off):
-        yield Paragraph((f"Not shown: {said}.",))
+    if text := describe_hidden(overview.waived, overview.off):
+        yield Paragraph((f"Not shown: {text}.",))
     if overview.of_policy:
         found = overview.of_policy
         yield TableBlock(

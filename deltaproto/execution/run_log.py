@@ -1,21 +1,80 @@
-"""The journal of one plan: started and finished steps, one line each, flushed before continuing.
-
-It makes resuming fast and documents what happened; the table itself stays the authority.
-"""
+"""The files that record a run: the journal of each plan, and the audit log."""
 
 from __future__ import annotations
 
+import errno
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from deltaproto.errors import DeltaprotoError, ExitCode, UsageError
-from deltaproto.execution import append_log
 from deltaproto.execution.progress import Baseline
+from deltaproto.identity import current_actor
 from deltaproto.protocol.protocol import Protocol
+
+STATE_FOLDER = ".deltaproto"
+"""folder of journals and undo plans, next to the plan files"""
+JOURNAL_SUFFIX, AUDIT_FILE, UNDO_SUFFIX = ".journal.jsonl", "audit.jsonl", ".undo.json"
+RECORD_SUFFIXES = (JOURNAL_SUFFIX, AUDIT_FILE, UNDO_SUFFIX)
+"""file name endings in that folder"""
+
+
+def find_append_obstacle(path: Path) -> str | None:
+    """Return why nothing can be appended to the file at `path`, or None. Creates nothing."""
+    try:
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        place = path
+        while not os.path.lexists(place):
+            place = place.parent
+        if place != path and not place.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
+    except OSError as error:
+        return error.strerror
+    wanted = os.W_OK if place == path else os.W_OK | os.X_OK
+    return None if os.access(place, wanted) else os.strerror(errno.EACCES)
+
+
+def open_for_append(path: Path, mode: int) -> int:
+    """Open the file for appending; a line truncated by a crash is terminated.
+
+    Raises:
+        OSError: when the file cannot be written.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    cut_off = _ends_mid_line(path)
+    file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, mode)
+    if cut_off:
+        os.write(file, b"\n")
+    return file
+
+
+def _ends_mid_line(path: Path) -> bool:
+    if not path.is_file():
+        return False
+    try:
+        with path.open("rb") as file:
+            file.seek(-1, os.SEEK_END)
+            return file.read() != b"\n"
+    except OSError:
+        # The file is empty, or it is writable but not readable.
+        return False
+
+
+def append(file: int, members: Mapping[str, Any]) -> None:
+    """Append one line with a single write, as several processes may append to one file.
+
+    Raises:
+        OSError: when the disk is full or fails.
+    """
+    line = (json.dumps(members) + "\n").encode()
+    if os.write(file, line) < len(line):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    os.fsync(file)
+
 
 _MODE = 0o600
 
@@ -72,7 +131,7 @@ class Journal:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._lock = _acquire_lock(self.path, plan_id)
-            self._file = append_log.open_for_append(self.path, _MODE)
+            self._file = open_for_append(self.path, _MODE)
         except OSError as error:
             raise UsageError(
                 f"cannot write the journal {self.path}: {error.strerror}",
@@ -94,7 +153,7 @@ class Journal:
         """
         line = {"event": event, "at": at, "plan": self._plan_id, **members}
         try:
-            append_log.append(self._file, line)
+            append(self._file, line)
         except OSError as error:
             raise JournalError(
                 f"cannot write the journal {self.path}: {error.strerror}",
@@ -105,7 +164,7 @@ class Journal:
 
 def journal_path(folder: str, plan_id: str) -> Path:
     """Return the path of a plan's journal."""
-    return Path(folder) / f"{plan_id}{append_log.JOURNAL_SUFFIX}"
+    return Path(folder) / f"{plan_id}{JOURNAL_SUFFIX}"
 
 
 def read_journal(path: Path, plan_id: str) -> JournalState:
@@ -191,3 +250,42 @@ def _acquire_lock(path: Path, plan_id: str) -> Any:
             "wait until it has finished; nothing was changed by this run",
         ) from None
     return lock
+
+
+_AUDIT_MODE = 0o640
+
+
+class AuditLog:
+    """Appends one line per statement, without credentials.
+
+    Raises:
+        UsageError: when the file cannot be written.
+    """
+
+    def __init__(self, path: str, redact: Callable[[str], str]) -> None:
+        self._path, self._redact = path, redact
+        try:
+            self._file = open_for_append(Path(path), _AUDIT_MODE)
+        except OSError as error:
+            raise UsageError(
+                f"cannot write the audit log {path}: {error.strerror}",
+                "pass a writable file with --audit; nothing was changed",
+            ) from None
+
+    def add(self, **members: Any) -> str | None:
+        """Append one line. Return an error instead of raising it: the statement has already run."""
+        record = {**members, **current_actor()._asdict()}
+        try:
+            append(self._file, {key: self._redacted(value) for key, value in record.items()})
+        except OSError as error:
+            return f"the audit log {self._path} could not be written: {error.strerror}"
+        return None
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self._file)
+
+    def _redacted(self, value: Any) -> Any:
+        if isinstance(value, list):
+            return [self._redacted(each) for each in value]
+        return self._redact(value) if isinstance(value, str) else value

@@ -1,19 +1,20 @@
-"""Findings as JUnit XML, for the test reports of CI servers."""
+"""Findings for CI systems: JUnit XML, GitLab's code quality report, and GitHub's annotations."""
 
 from __future__ import annotations
 
+import hashlib
 import re
-from collections.abc import Callable, Iterable, Sequence
-from typing import IO, TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import IO, TYPE_CHECKING, Any
 
 from deltaproto.errors import ExitCode
-from deltaproto.policy.finding import FailOn, Finding, exit_code
-from deltaproto.policy.rule import Rule
-from deltaproto.render.findings import Report, advice, encodable, problem
-from deltaproto.render.interface import NOTICES, escape_control_chars, neutralize_lines
+from deltaproto.policy.finding import FailOn, Finding, Rule, Severity, exit_code
+from deltaproto.render.findings import Report, advice, encodable, fingerprint, problem
+from deltaproto.render.interface import NOTICES, dump_json, escape_control_chars, neutralize_lines
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
+
 
 _NO_XML = re.compile("[\ufffe\uffff]")
 
@@ -41,10 +42,10 @@ def write_junit(
         suite = _Suite(report, names, fail_on).element()
         indent(suite)
         file.write(tostring(suite, encoding="us-ascii").decode("ascii") + "\n")
-    if said := hidden():
+    if message := hidden():
         suite = Element("testsuite", name="findings not shown", tests="1")
         case = SubElement(suite, "testcase", classname="deltaproto", name="findings not shown")
-        SubElement(case, "system-out").text = said
+        SubElement(case, "system-out").text = message
         indent(suite)
         file.write(tostring(suite, encoding="us-ascii").decode("ascii") + "\n")
     if NOTICES:
@@ -147,3 +148,100 @@ def _line(text: str) -> str:
 def _text(text: str) -> str:
     """Return `text` with only the characters of XML 1.0 (section 2.2)."""
     return _NO_XML.sub("\ufffd", encodable(escape_control_chars(text)))
+
+
+_SEVERITIES = {Severity.ERROR: "critical", Severity.WARNING: "major", Severity.INFO: "info"}
+_FAILED = "blocker"
+
+
+def write_gitlab(
+    reports: Iterable[Report], file: IO[str], *, hidden: Callable[[], str] = str
+) -> None:
+    """Write one JSON array with an entry for each finding and for each table without a result.
+
+    Suppressed findings have no entry; `hidden` returns the closing line with their number. The
+    severities are critical, major and info for errors, warnings and infos, info for findings in the
+    baseline, and blocker for unreadable tables. Fingerprints equal those of SARIF, so they are
+    stable from run to run.
+
+    Source: docs.gitlab.com, "Code quality report format".
+    """
+    file.write("[")
+    separator = "\n"
+    for entry in _entries(reports, hidden):
+        file.write(separator + dump_json(entry, indent=None))
+        separator = ",\n"
+    file.write("\n]\n")
+
+
+def _entries(reports: Iterable[Report], hidden: Callable[[], str]) -> Iterator[dict[str, Any]]:
+    for report in reports:
+        for finding in report.findings:
+            severity = "info" if finding.known else _SEVERITIES[finding.severity]
+            identity = fingerprint(report, finding)
+            yield _entry(finding.rule, advice(finding), severity, report.table, identity)
+        if (found := problem(report.error, complete=report.complete)) is not None:
+            yield _entry(found.code, advice(found), _FAILED, report.table)
+    if message := hidden():
+        yield _entry("findings-not-shown", message, "info", "deltaproto")
+    for notice in NOTICES:
+        yield _entry("notice", notice, "major", "deltaproto")
+
+
+def _entry(
+    name: str, text: str, severity: str, path: str, identity: str | None = None
+) -> dict[str, Any]:
+    path = encodable(escape_control_chars(path))
+    if identity is None:
+        identity = hashlib.sha256(
+            "\0".join((name, path, text)).encode(errors="replace")
+        ).hexdigest()
+    return {
+        "description": encodable(escape_control_chars(text)),
+        "check_name": encodable(escape_control_chars(name)),
+        "fingerprint": identity,
+        "severity": severity,
+        # A table has no lines, but GitLab requires one.
+        "location": {"path": path, "lines": {"begin": 1}},
+    }
+
+
+_COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
+
+
+def write_github(
+    reports: Iterable[Report], file: IO[str], *, hidden: Callable[[], str] = str
+) -> None:
+    """Write a line for each finding, and an error for each table with an incomplete result.
+
+    Findings in the baseline are notices. Suppressed findings have no line. All others have one,
+    although GitHub shows at most ten errors, ten warnings and ten notices per step; the log
+    has the rest. `hidden` returns the closing line with the number of findings that the policy
+    waives or turns off.
+    """
+    for report in reports:
+        for finding in report.findings:
+            title = f"{finding.rule} {report.table}"
+            name = "notice" if finding.known else _COMMANDS[finding.severity]
+            file.write(_command(name, title, advice(finding)))
+        if (found := problem(report.error, complete=report.complete)) is not None:
+            file.write(_command("error", f"{found.code} {report.table}", advice(found)))
+    if message := hidden():
+        file.write(_command("notice", "findings not shown", message))
+
+    for notice in NOTICES:
+        file.write(_command("warning", "deltaproto", notice))
+
+
+def _command(name: str, title: str, message: str) -> str:
+    return f"::{name} title={_property(title)}::{_data(message)}\n"
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")
+
+
+def _data(text: str) -> str:
+    # The escapes of actions/toolkit, packages/core/src/command.ts; the percent sign is first.
+    escaped = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return encodable(escape_control_chars(escaped))

@@ -1,4 +1,4 @@
-"""The JSON of the catalogues: `features` and `explain`."""
+"""The JSON of the catalogs: `features` and `explain`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.support.failures import each_row
 Cli = Callable[..., Ran]
 
 
-class TestCatalogues:
+class TestCatalogs:
     def test_features(self, cli: Cli) -> None:
         (document,) = documents(cli("features", "--format", "json"), "features")
         shown = [feature["name"] for feature in document["features"]]
@@ -28,7 +28,7 @@ class TestCatalogues:
         assert [f for line in lines for f in line["features"]] == whole["features"]
 
     @each_row("feature", feature_catalog.all_features(), ids=lambda f: f.name)
-    def test_one_feature_is_its_record_of_the_catalogue(self, cli: Cli, feature: Any) -> None:
+    def test_one_feature_is_its_record_of_the_catalog(self, cli: Cli, feature: Any) -> None:
         (document,) = documents(cli("features", feature.name, "--format", "json"), "features")
         (shown,) = document["features"]
         assert shown["name"] == feature.name

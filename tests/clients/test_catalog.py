@@ -1,4 +1,4 @@
-"""The shipped catalogue, and references to its clients."""
+"""The shipped catalog, and references to its clients."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deltaproto.clients import version_scheme
-from deltaproto.clients.catalog import Catalogue, load_shipped_client, shipped_client_ids
+from deltaproto.clients.catalog import ClientCatalog, load_shipped_client, shipped_client_ids
 from deltaproto.clients.model import (
     ANY_TABLE,
     ANY_UNKNOWN_FEATURE,
@@ -18,10 +18,10 @@ from deltaproto.clients.model import (
     Confidence,
     ProtocolGate,
     Range,
+    Verdict,
 )
 from deltaproto.clients.requirements import TableRequirements
 from deltaproto.clients.resolve import latest_version, parse_reference
-from deltaproto.clients.verdict import Verdict
 from deltaproto.clients.verdicts import evaluate_clients
 from deltaproto.errors import UsageError
 from deltaproto.protocol import feature_catalog as features
@@ -96,7 +96,7 @@ def named(gate: ProtocolGate) -> set[str]:
 class TestShipped:
     def test_the_clients_are_these(self) -> None:
         assert list(shipped_client_ids()) == IDS
-        assert [each.id for each in Catalogue().clients()] == IDS
+        assert [each.id for each in ClientCatalog().clients()] == IDS
 
     @each_row("name", IDS)
     def test_an_entry_has_the_id_of_its_file(self, name: str) -> None:
@@ -110,7 +110,7 @@ class TestShipped:
     def test_the_newest_known_version_belongs_to_its_range(self, made: Client) -> None:
         for each in made.ranges:
             if (version := latest_version(each, made)) is not None:
-                found = Catalogue().resolve(f"{made.id}@{version}")
+                found = ClientCatalog().resolve(f"{made.id}@{version}")
                 assert (found.documented or found.range) == each, version
 
     @each_row(
@@ -141,7 +141,7 @@ class TestShipped:
         ],
     )
     def test_new_versions_are_known_and_betas_are_not(self, name: str, known: bool) -> None:
-        found = Catalogue().resolve(name)
+        found = ClientCatalog().resolve(name)
         assert (found.range is not None) is known
         if found.range is not None:
             assert found.range.confidence in (Confidence.DOCUMENTED, Confidence.INFERRED)
@@ -150,14 +150,14 @@ class TestShipped:
 
     def test_a_version_with_updates_has_a_date_from_which_something_is_new(self) -> None:
         before, after = (
-            Catalogue().resolve(f"databricks-runtime@18+{day}").range
+            ClientCatalog().resolve(f"databricks-runtime@18+{day}").range
             for day in ("2026-08-31", "2026-09-01")
         )
         assert before is not None
         assert after is not None
         assert before != after
         assert "RESTORE and CLONE" in after.note
-        assert Catalogue().resolve("databricks-runtime@18 LTS").range == before
+        assert ClientCatalog().resolve("databricks-runtime@18 LTS").range == before
 
     @each_row(
         ("name", "used", "verdict"),
@@ -179,11 +179,11 @@ class TestShipped:
     )
     def test_verdicts_of_the_new_entries(self, name: str, used: str, verdict: Verdict) -> None:
         needs = TableRequirements(Protocol.carrying({used}), frozenset({used}), frozenset())
-        (found,) = evaluate_clients(Catalogue().resolve(name), [Access.READ], needs)
+        (found,) = evaluate_clients(ClientCatalog().resolve(name), [Access.READ], needs)
         assert found.verdict is verdict, found.reason
 
     @each_row("made", CLIENTS, ids=lambda made: made.id)
-    def test_every_feature_is_one_of_the_catalogue(self, made: Client) -> None:
+    def test_every_feature_is_one_of_the_catalog(self, made: Client) -> None:
         for each in (*made.ranges, *made.measured):
             mentioned = {name for _, gate in gates(each) for name in named(gate)}
             mentioned |= {n for path in each.paths for bad in path.known_bad for n in bad.features}
@@ -230,14 +230,14 @@ class TestShipped:
     def test_every_range_is_found_by_its_first_version(self, made: Client) -> None:
         for each in made.ranges:
             if each.start is not None:
-                found = Catalogue().resolve(f"{made.id}@{each.start}")
+                found = ClientCatalog().resolve(f"{made.id}@{each.start}")
                 assert (found.documented or found.range) == each
 
     @each_row("made", CLIENTS, ids=lambda made: made.id)
     def test_an_alias_means_the_client(self, made: Client) -> None:
         for alias in made.aliases:
-            assert Catalogue().get(alias.upper()).id == made.id
-            assert Catalogue().get(parse_reference(f"{alias}@1").id).id == made.id
+            assert ClientCatalog().get(alias.upper()).id == made.id
+            assert ClientCatalog().get(parse_reference(f"{alias}@1").id).id == made.id
 
 
 class TestReferences:
@@ -266,23 +266,23 @@ class TestReferences:
         ],
     )
     def test_what_a_reference_means(self, text: str, said: str, start: str | None) -> None:
-        found = Catalogue().resolve(text)
+        found = ClientCatalog().resolve(text)
         assert str(found.reference) == said
         assert found.range is not None
         assert (found.documented or found.range).start == start
 
     def test_without_a_path_all_of_them_are_meant(self) -> None:
-        found = Catalogue().resolve("deltalake@1.6.3")
+        found = ClientCatalog().resolve("deltalake@1.6.3")
         assert [path.name for path in found.paths] == ["engine", "pyarrow"]
-        (one,) = Catalogue().resolve("deltalake/pyarrow@1.6.3").paths
+        (one,) = ClientCatalog().resolve("deltalake/pyarrow@1.6.3").paths
         assert one.name == "pyarrow"
 
     @pytest.mark.parametrize(
         ("text", "message", "hint"),
         [
             ("trinoo@476", "unknown client trinoo", "did you mean trino"),
-            ("spark@3.3.0", "spark alone does not say", "Spark 3.3 runs 2.1 to 2.3"),
-            ("PySpark@4.0.1", "PySpark alone does not say", "Spark 4.0 runs 4.0 to 4.4"),
+            ("spark@3.3.0", "spark alone does not determine", "Spark 3.3 runs 2.1 to 2.3"),
+            ("PySpark@4.0.1", "PySpark alone does not determine", "Spark 4.0 runs 4.0 to 4.4"),
             ("databricks@14.3", "unknown client databricks", "databricks-runtime"),
             ("qqqq", "unknown client qqqq", "deltaproto clients"),
             ("trino", "trino requires a version", "trino@"),
@@ -298,7 +298,7 @@ class TestReferences:
         self, text: str, message: str, hint: str
     ) -> None:
         with pytest.raises(UsageError) as refused:
-            Catalogue().resolve(text)
+            ClientCatalog().resolve(text)
         assert message in refused.value.message
         assert hint in refused.value.hint
 
@@ -312,7 +312,7 @@ class TestReferences:
     @given(st.text(st.sampled_from("trino@/ 476\n\0") | st.characters(), max_size=30))
     def test_any_text_is_a_client_or_a_usage_error(self, text: str) -> None:
         try:
-            found = Catalogue().resolve(text)
+            found = ClientCatalog().resolve(text)
         except UsageError:
             return
         assert found.client in CLIENTS
@@ -331,7 +331,7 @@ class TestVersions:
         "version", ["0.9", "2.0", "2.0.7", "3.0", "9", "2.0rc1", "2.1b1", "1.2a1"]
     )
     def test_what_was_not_looked_at_is_not_known(self, version: str) -> None:
-        found = Catalogue([self.GAPS]).resolve(f"made@{version}")
+        found = ClientCatalog([self.GAPS]).resolve(f"made@{version}")
         assert found.range is None
         assert found.paths == ()
         known = "(known: from 1.0 up to before 2.0, from 2.1 up to before 3.0)"
@@ -345,12 +345,12 @@ class TestVersions:
         [("1.0", "1.0"), ("1.1.9", "1.0"), ("1.2", "1.2.0"), ("1.3rc1", "1.2.0"), ("2.1", "2.1")],
     )
     def test_from_is_inside_and_before_is_not(self, version: str, start: str) -> None:
-        found = Catalogue([self.GAPS]).resolve(f"made@{version}").range
+        found = ClientCatalog([self.GAPS]).resolve(f"made@{version}").range
         assert found is not None
         assert found.start == start
 
     def test_a_path_of_an_unknown_version_is_kept(self) -> None:
-        assert Catalogue().resolve("deltalake/pyarrow@0.1").reference.path == "pyarrow"
+        assert ClientCatalog().resolve("deltalake/pyarrow@0.1").reference.path == "pyarrow"
 
     @each_row("made", CLIENTS, ids=lambda made: made.id)
     def test_a_pre_release_of_the_unknown_next_version_is_unknown(self, made: Client) -> None:
@@ -358,21 +358,21 @@ class TestVersions:
         if made.versions != "dotted" or end is None:
             assert end is None or version_scheme.parse_version(made.versions, end) is not None
             return
-        assert Catalogue().resolve(f"{made.id}@{end}rc1").range is None
-        assert Catalogue().resolve(f"{made.id}@{end}").range is None
+        assert ClientCatalog().resolve(f"{made.id}@{end}rc1").range is None
+        assert ClientCatalog().resolve(f"{made.id}@{end}").range is None
 
 
 class TestSites:
     def test_a_sites_client_comes_first(self) -> None:
         own = client([{"evidence": PROOF, "from": "1", **GATE}], "number", aliases=["house"])
-        site = Catalogue([own._replace(id="trino")])
+        site = ClientCatalog([own._replace(id="trino")])
         assert site.get("TRINO").aliases == ("house",)
         assert site.get("house").id == "trino"
         assert list(site.ids()) == IDS
-        assert Catalogue().get("trino").aliases != ("house",)
+        assert ClientCatalog().get("trino").aliases != ("house",)
 
     def test_a_new_client_joins(self) -> None:
-        site = Catalogue([client([GATE], "none")])
+        site = ClientCatalog([client([GATE], "none")])
         assert site.ids() == tuple(sorted([*IDS, "made"]))
         assert site.resolve("made").paths[0].read is not None
 
@@ -380,7 +380,7 @@ class TestSites:
         upper = client([GATE], "none")._replace(id="Trino")
         other = client([GATE], "none", aliases=["trino"])
         for own in (upper, other):
-            site = Catalogue([own])
+            site = ClientCatalog([own])
             assert site.get("trino") == own
             assert sorted(site.ids()) == sorted([own.id, *(n for n in IDS if n != "trino")])
             assert len(site.clients()) == len(IDS)
