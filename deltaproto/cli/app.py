@@ -175,7 +175,7 @@ def _build_callback(command: Command, parsed: list[Callable[[], int]]) -> Callab
 
 
 def _run(command: Command, values: Mapping[str, Any]) -> int:
-    configured = values.get("config") is not None or os.path.isfile(SETTINGS_FILE)
+    configured = values.get("config") is not None or os.path.lexists(SETTINGS_FILE)
     if configured or _needs_argument(command, values):
         from deltaproto.cli.configuration import add_settings
 

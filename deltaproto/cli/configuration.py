@@ -47,7 +47,7 @@ def _find_file(command: Command, values: Mapping[str, Any]) -> str | None:
     named: str | None = values["config"]
     if named is not None:
         return None if named == NO_SETTINGS else named
-    if any(values[name] for name in command.sources) or not os.path.isfile(SETTINGS_FILE):
+    if any(values[name] for name in command.sources) or not os.path.lexists(SETTINGS_FILE):
         return None
     return SETTINGS_FILE
 

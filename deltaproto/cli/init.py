@@ -14,7 +14,7 @@ from deltaproto.fleet.inventory_reader import open_inventory_reader, select_newe
 from deltaproto.fleet.report_checker import count_seen_clients
 from deltaproto.fleet.schemas import is_inventory
 from deltaproto.fleet.seen_clients import SeenClients
-from deltaproto.fleet.settings_file import read_settings
+from deltaproto.fleet.settings_file import parse_settings, read_settings
 from deltaproto.fleet.starter import (
     STARTER_INVENTORY,
     STARTER_POLICY,
@@ -56,6 +56,8 @@ def _write_settings(values: Mapping[str, Any]) -> str:
         locate(root)
     inventory = values["inventory"] or STARTER_INVENTORY
     text = starter_settings(os.getcwd(), roots, inventory, values["policy"] or STARTER_POLICY)
+    # A name that the file cannot hold is refused before anything is written.
+    parse_settings(text, SETTINGS_FILE, os.environ)
     _write(SETTINGS_FILE, text)
     return f"wrote {SETTINGS_FILE}"
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from deltaproto.policy.document import PolicyError, reader, source
@@ -43,9 +43,20 @@ def read_settings(path: str, environment: Mapping[str, str]) -> dict[str, Any]:
     Raises:
         PolicyError: naming the invalid place in the file.
     """
+    return _parse(lambda: source.parse_file(path), path, environment)
+
+
+def parse_settings(text: str, path: str, environment: Mapping[str, str]) -> dict[str, Any]:
+    """Return what `read_settings` would return for a file at `path` with this text."""
+    return _parse(lambda: source.parse_text(text), path, environment)
+
+
+def _parse(
+    document: Callable[[], Node], path: str, environment: Mapping[str, str]
+) -> dict[str, Any]:
     folder = os.path.dirname(os.path.abspath(path))
     try:
-        nodes = reader.read_fields(source.parse_file(path), (*_KEYS, _SCAN))
+        nodes = reader.read_fields(document(), (*_KEYS, _SCAN))
         below = reader.read_fields(nodes.pop(_SCAN), _KEYS) if _SCAN in nodes else {}
         for key, node in below.items():
             if key in nodes:

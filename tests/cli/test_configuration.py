@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -103,3 +104,22 @@ def test_a_mistake_in_the_file_stops_every_command(
         assert refused.code == 2, words
         assert cause in refused.err
     assert cli("features").code == 0
+
+
+@pytest.mark.parametrize("kind", ["folder", "dangling link", "pipe"])
+def test_a_settings_file_that_cannot_be_read_is_not_passed_over(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """Its policy would be left out silently."""
+    monkeypatch.chdir(tmp_path)
+    sound_fleet(tmp_path / "lake", 1, 1)
+    file = Path("deltaproto.yaml")
+    if kind == "folder":
+        file.mkdir()
+    elif kind == "pipe":
+        os.mkfifo(file)
+    else:
+        file.symlink_to("moved/deltaproto.yaml")
+    refused = cli("check", "lake/area 0/t000", "--client", "trino@476")
+    assert refused.code == 2
+    assert refused.err.startswith("error: deltaproto.yaml: ")

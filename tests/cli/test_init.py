@@ -86,6 +86,13 @@ def test_an_address_with_a_secret_is_refused(cli: Cli) -> None:
     assert not Path("deltaproto.yaml").exists()
 
 
+def test_a_root_that_yaml_cannot_hold_leaves_no_file(cli: Cli) -> None:
+    refused = cli("init", "lake\n- more: true")
+    assert refused.code == 2
+    assert "control characters" in refused.err
+    assert not Path("deltaproto.yaml").exists()
+
+
 def test_a_folder_that_cannot_be_written(cli: Cli) -> None:
     Path("deltaproto.yaml").symlink_to("nowhere/deltaproto.yaml")
     ran = cli("init")
