@@ -12,7 +12,7 @@ from deltaproto.execution.plan_file import LoadedPlan
 from deltaproto.execution.result import StepRecord
 from deltaproto.planning.plan import Step
 from deltaproto.render.apply import ApplyText
-from deltaproto.render.plan_json import stamp
+from deltaproto.render.interface import stamp
 from deltaproto.render.terminal import duration, single_line
 
 _SHOWN = 12

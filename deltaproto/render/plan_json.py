@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -10,6 +9,7 @@ from deltaproto.planning.checksum import CHECKSUM_FIELD, compute_checksum, plan_
 from deltaproto.planning.plan import Blocked, CellOutcome, ConcurrencyChange, Plan, Step
 from deltaproto.planning.search.cost import Cost
 from deltaproto.render.inspection_json import isolation_fields, protocol_fields
+from deltaproto.render.interface import stamp
 
 _HOUR = 3600
 
@@ -115,13 +115,6 @@ def moments(steps: Iterable[Step], now: float) -> list[tuple[float | None, float
         over = at + step.wait_hours * _HOUR
         found.append((over if waited else None, lost))
     return found
-
-
-def stamp(seconds: float | None) -> str | None:
-    """Return a time as RFC 3339, in UTC."""
-    if seconds is None:
-        return None
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
 
 
 def _gained(plan: Plan) -> list[str]:

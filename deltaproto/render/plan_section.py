@@ -27,8 +27,9 @@ from deltaproto.render.document.blocks import (
     listed,
 )
 from deltaproto.render.findings import problem_block
+from deltaproto.render.interface import stamp
 from deltaproto.render.plan_concurrency import concurrency_lines
-from deltaproto.render.plan_json import moments, stamp
+from deltaproto.render.plan_json import moments
 from deltaproto.render.plan_summary import Summary
 from deltaproto.render.plan_words import affected, cost_text, rewrites_text, wait_text
 from deltaproto.render.terminal import counted, duration, run_length, truncate_list

@@ -17,7 +17,8 @@ from deltaproto.render.document import Code, Document, Line, Paragraph, Section
 from deltaproto.render.document.html import blocks_html
 from deltaproto.render.document.markdown import blocks_markdown, escape
 from deltaproto.render.document.page import page, text
-from deltaproto.render.plan_json import plan_fields, stamp
+from deltaproto.render.interface import stamp
+from deltaproto.render.plan_json import plan_fields
 from deltaproto.render.runbook.book import Book, RunbookEntry
 from deltaproto.render.runbook.phrases import Phrases
 from deltaproto.render.runbook.write import RunbookFormat, runbook

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from deltaproto.render.plan_json import stamp
+from deltaproto.render.interface import stamp
 
 
 def when(seconds: float | None) -> str:
