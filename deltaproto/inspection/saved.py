@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from deltaproto.clients.requirements import is_hazard, is_used, table_requirements
@@ -22,6 +23,7 @@ from deltaproto.policy.finding import Finding, Severity
 from deltaproto.policy.hazards import EVERY_LAYOUT, hazards_from_findings
 from deltaproto.policy.inconsistencies import describe_inconsistencies
 from deltaproto.protocol.protocol import Protocol
+from deltaproto.protocol.stored_secrets import hide_in_json
 from deltaproto.redaction import redact_address, redact_addresses_in
 
 _KNOWN_SHAPE = "1"
@@ -77,14 +79,19 @@ def saved_entries(path: str, ages: SavedAges | None = None) -> Iterator[Any]:
 def _without_credentials(entry: Any) -> Any:
     # A file of an older release, or an edited one, may contain signed addresses.
     if isinstance(entry, dict):
-        for name in ("table", "location"):
-            if isinstance(entry.get(name), str):
-                entry[name] = redact_address(entry[name])
-        error = entry.get("error")
-        if isinstance(error, dict):
-            for name, text in error.items():
-                error[name] = redact_addresses_in(text) if isinstance(text, str) else text
+        own = {
+            name: redact_address(entry[name])
+            for name in ("table", "location")
+            if isinstance(entry.get(name), str)
+        }
+        return {**hide_in_json(entry, _without_signed_address), **own}
     return entry
+
+
+# Most texts are in every table.
+@lru_cache(maxsize=8192)
+def _without_signed_address(text: str) -> str:
+    return redact_addresses_in(text)
 
 
 class _Parts(NamedTuple):

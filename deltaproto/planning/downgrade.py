@@ -44,7 +44,7 @@ from deltaproto.planning.search.search import (
     find_nearest_goal,
     find_solutions,
 )
-from deltaproto.planning.steps import build_steps
+from deltaproto.planning.steps import block_secrets, build_steps
 from deltaproto.planning.usage import end_state_of
 from deltaproto.protocol.feature_catalog import CHECKPOINT_PROTECTION
 from deltaproto.protocol.protocol import Protocol
@@ -156,7 +156,7 @@ def _build_plan(
     after = made[-1].protocol_after if made else given.table.protocol
     left = best.moves[-1].outcome.table if made else given.table
     ending = end_state_of(left) if made else EndState(after)
-    return Plan(
+    plan = Plan(
         command="plan-downgrade",
         table=given.name,
         location=given.location,
@@ -179,6 +179,7 @@ def _build_plan(
         complete=given.complete,
         concurrency=concurrency_change(given, left),
     )
+    return block_secrets(plan)
 
 
 def _build_copy_plan(
@@ -191,7 +192,7 @@ def _build_copy_plan(
     """Return the plan to copy the table."""
     plan = _build_plan(given, asked, goal, NO_CHANGE, alternatives, (), ())
     after = requirements_after(given.needs, EndState(copy.protocol_after))
-    return plan._replace(
+    plan = plan._replace(
         protocol_after=copy.protocol_after,
         steps=copy.steps,
         cost=copy.cost,
@@ -199,6 +200,7 @@ def _build_copy_plan(
         warnings=(*given.warnings, _COPY),
         concurrency=concurrency_change(given, given.table._replace(protocol=copy.protocol_after)),
     )
+    return block_secrets(plan)
 
 
 def _goal_fields(asked: DowngradeRequest) -> Mapping[str, Any]:

@@ -10,6 +10,7 @@ from typing import IO, Any, NamedTuple
 
 from deltaproto.errors import ErrorCode, TableError
 from deltaproto.protocol.decoding import decode_json, decode_members
+from deltaproto.protocol.stored_secrets import hide_in_commit_info
 from deltaproto.tables.storage.interface import STAGED_COMMITS, FolderEntry
 
 _VERSION_DIGITS = 20
@@ -216,9 +217,12 @@ def read_lines(name: str, file: IO[bytes]) -> Iterator[bytes]:
 
 
 def commit_info(actions: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the first commitInfo among the actions; empty if the writer recorded none."""
+    """Return the first commitInfo among the actions, without credentials in its names.
+
+    Empty if the writer recorded none.
+    """
     infos = (action.get("commitInfo") for action in actions)
-    return next((info for info in infos if isinstance(info, dict)), {})
+    return hide_in_commit_info(next((info for info in infos if isinstance(info, dict)), {}))
 
 
 def parse_object(
