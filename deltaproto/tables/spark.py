@@ -17,8 +17,8 @@ from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature import FeatureKind, Trace
 from deltaproto.protocol.metadata import Metadata
 from deltaproto.protocol.protocol import Protocol
-from deltaproto.protocol.table_state import ReaderName, SparkSettings, TableState
 from deltaproto.protocol.stored_secrets import hide_in_name
+from deltaproto.protocol.table_state import ReaderName, SparkSettings, TableState
 from deltaproto.redaction import Redactor
 from deltaproto.sql.quoting import sql_table_name
 from deltaproto.tables.engine_errors import first_line, is_connection_lost, spark_message

@@ -1,4 +1,4 @@
-"""No output, inventory, plan or journal holds a credential that somebody stored in a table's log."""
+"""No output, inventory or plan holds a credential that somebody stored in a table's log."""
 
 from __future__ import annotations
 
