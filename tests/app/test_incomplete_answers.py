@@ -1,4 +1,4 @@
-"""Every situation of docs/incomplete-answers.md, from Python: what the command reports is not ok."""
+"""Each situation of docs/incomplete-answers.md in Python: ok where a command exits with 0."""
 
 from __future__ import annotations
 
