@@ -10,7 +10,12 @@ from typing import Any
 
 from deltaproto.protocol.decoding import decode_json, holds_objects
 from deltaproto.protocol.feature import Trait
-from deltaproto.protocol.stored_secrets import hide_in_name, hide_in_property, hide_in_schema
+from deltaproto.protocol.stored_secrets import (
+    hide_in_column,
+    hide_in_name,
+    hide_in_property,
+    hide_in_schema,
+)
 
 # Without any of these substrings, no column shows a trait; an escape may hide one.
 _TRAIT_MARKERS = (
@@ -50,7 +55,7 @@ class Metadata:
         self.id = id and hide_in_name(id)
         self.name = name and hide_in_name(name)
         self.schema_string = schema_string and hide_in_schema(schema_string)
-        self.partition_columns = tuple(map(hide_in_name, partition_columns))
+        self.partition_columns = tuple(map(hide_in_column, partition_columns))
         self.configuration: Mapping[str, str | None] = dict(
             map(hide_in_property, configuration.keys(), configuration.values())
         )

@@ -31,13 +31,19 @@ _NESTED_IN_COMMITS = ("job", "notebook")
 
 
 def hide_in_name(text: str) -> str:
-    """Return a name without credentials: of a feature, column, user, or another short text."""
+    """Return a name without credentials: of a feature, user, or another short text."""
     if text.isalnum() and len(text) <= _LONGEST_SKIPPED:
         return text
     # Most are the ids of tables, which would fill the cache.
     if len(text) == _UUID_LENGTH and text.count("-") == 4 and text.replace("-", "").isalnum():
         return text
     return _without(text)
+
+
+@lru_cache(maxsize=4096)
+def hide_in_column(name: str) -> str:
+    """Return a column's name without credentials, as `hide_in_schema` does."""
+    return redact_addresses_in(name)
 
 
 @lru_cache(maxsize=8192)
