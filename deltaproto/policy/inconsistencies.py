@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from deltaproto.policy.finding import Finding
 
-INCONSISTENCY_RULES = ("DP103", "DP115", "DP130", "DP131", "DP132", "DP133")
+INCONSISTENCY_RULES = ("DP103", "DP115", "DP130", "DP131", "DP132", "DP133", "DP135")
 """rules whose findings mean that clients may see a different table than this reader"""
 _RULES = (*INCONSISTENCY_RULES, "DP150")
 """plus the rule on values that some engines cannot parse and others ignore"""

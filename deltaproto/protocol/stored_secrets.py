@@ -55,7 +55,9 @@ def hide_in_property(key: str, value: str | None) -> tuple[str, str | None]:
     # A constraint's expression may compare a column named like a secret.
     if key.lower().startswith(_DELTA):
         return name, redact_addresses_in(value)
-    return name, HIDDEN if is_secret_property(key) else redact_text(value)
+    # Spark has hidden the values of some; comparisons know its form.
+    hides = is_secret_property(key) and value.strip("*") != "(redacted)"
+    return name, HIDDEN if hides else redact_text(value)
 
 
 def hide_in_schema(text: str) -> str:

@@ -22,7 +22,7 @@ from tests.conftest import Ran
 from tests.support.contract import validate
 from tests.support.failures import collect_failures
 from tests.support.hostile import KINDS, make_hostile
-from tests.support.logs import Log, column, commit_info, metadata, protocol, schema_string
+from tests.support.logs import Log, add, column, commit_info, metadata, protocol, schema_string
 
 Cli = Callable[..., Ran]
 # Damage that takes nothing from the answer: what is damaged is not needed, or says nothing of it.
@@ -312,3 +312,15 @@ def test_versions_may_be_longer_than_python_converts(cli: Cli, log: Log) -> None
     for command, pair in (("plan-downgrade", f"1,{DIGITS}"), ("plan-upgrade", f"{DIGITS},7")):
         ran = cli(command, log.table, "--protocol", pair)
         assert (ran.code, "is not a pair of versions" in ran.err) == (2, True)
+
+
+def test_deletion_vectors_without_their_feature(cli: Cli, log: Log) -> None:
+    """delta-rs returns the deleted rows of such a table, Delta Spark 4.4.0 does not."""
+    vector = {"storageType": "u", "pathOrInlineDv": "x", "sizeInBytes": 1, "cardinality": 1}
+    log.commit(0, commit_info(), protocol(1, 2), metadata(), add("a", deletionVector=vector))
+    inspected = cli("inspect", log.table, "--look-in-files", "--format", "json")
+    (finding,) = inspected.json["tables"][0]["findings"]
+    assert (finding["rule"], finding["feature"]) == ("DP103", "deletionVectors")
+    assert "return deleted rows" in finding["message"]
+    planned = cli("plan-upgrade", log.table, "--enable", "appendOnly", "--set", "a=b")
+    assert "data files have deletion vectors" in planned.out

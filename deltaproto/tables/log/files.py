@@ -17,6 +17,10 @@ _VERSION_DIGITS = 20
 _PART_DIGITS = 10
 
 
+# Delta Spark takes these for commits and checkpoints, and then looks for names of 20 digits.
+_MISNAMED = re.compile(r"[0-9]+\.(?:json|checkpoint\.(?:[0-9]+\.[0-9]+\.)?parquet)")
+
+
 class Checkpoint(NamedTuple):
     """A checkpoint with all of its parts, in order."""
 
@@ -38,6 +42,8 @@ class LogListing:
         self.checksums: dict[int, str] = {}
         self.checkpoints: dict[int, list[Checkpoint]] = {}
         self.empty_checkpoints: list[str] = []
+        self.misnamed: list[str] = []
+        """commits and checkpoints whose version does not have 20 digits"""
         self.staged_commits = False
 
     @property
@@ -74,6 +80,8 @@ def build_listing(entries: Iterable[FolderEntry]) -> LogListing:
         # Inlined version of `_number`, which saves a function call per name.
         if not (rest and digits.isdigit() and digits.isascii()):
             listing.staged_commits |= name == STAGED_COMMITS
+            if _MISNAMED.fullmatch(name) is not None:
+                listing.misnamed.append(name)
         elif rest == ".json":
             listing.commits[int(digits)] = name
         elif rest == ".crc":
@@ -83,6 +91,8 @@ def build_listing(entries: Iterable[FolderEntry]) -> LogListing:
                 listing.empty_checkpoints.append(name)
             else:
                 _sort_checkpoint(listing, parts, int(digits), rest.split(".")[2:], name)
+        elif _MISNAMED.fullmatch(name) is not None:
+            listing.misnamed.append(name)
     for (version, total), found in parts.items():
         # A single file name may declare ten billion parts.
         if len(found) == total and min(found) == 1 and max(found) == total:

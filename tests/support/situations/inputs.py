@@ -93,6 +93,14 @@ def checkpoint(world: World) -> Words:
     return (log.table,)
 
 
+@situation("A log file has another number of digits in its name", *READING, "scan")
+def misnamed(world: World) -> Words:
+    log = world.log()
+    log.commit(0, commit_info(), protocol(1, 2), metadata())
+    (log.folder / "1.json").write_text("{}")
+    return (log.table,)
+
+
 @situation("The table has a feature that deltaproto does not know", "check", "scan")
 def feature(world: World) -> Words:
     return (world.table("table", protocol(3, 7, ["newThing"], ["newThing"])),)
