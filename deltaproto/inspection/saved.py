@@ -51,7 +51,9 @@ def saved_entries(path: str, ages: SavedAges | None = None) -> Iterator[Any]:
     with require_input(path) as file:
         document, parts, endless = JsonFile(file, path, "tables"), None, False
         for entries in document.objects():
+            whole = True
             for entry in entries:
+                whole &= isinstance(entry, dict) and entry.get("complete") is True
                 if "schema_version" in document.members:
                     _check_shape(document.members, path)
                 if document.members.get("command", "inspect") != "inspect":
@@ -60,6 +62,13 @@ def saved_entries(path: str, ages: SavedAges | None = None) -> Iterator[Any]:
                     ages.read(document.members.get("generated_at"))
                 yield _without_credentials(entry)
             _check_document(document, path)
+            if whole and document.members.get("complete") is False:
+                raise TableError(
+                    ErrorCode.NOT_FOUND,
+                    f"{path} was not complete when it was saved, and every table in it is: tables "
+                    "that could not be read are missing",
+                    _SAVE,
+                )
             if ages is not None:
                 ages.read(document.members.get("generated_at"))
             endless = endless or _is_before_parts(document)
@@ -172,7 +181,7 @@ def read_entry(entry: Any, path: str) -> TableFacts | SavedError:
                 require_string(hint),
             )
         protocol = Protocol.stored({k: v for k, v in entry["protocol"].items() if v is not None})
-        _check_features(entry["features"])
+        _check_features(entry["features"], protocol)
         usage = {
             f["name"]: is_used(f["name"], f["enabled"], f["present"]) for f in entry["features"]
         }
@@ -211,9 +220,12 @@ def read_entry(entry: Any, path: str) -> TableFacts | SavedError:
         raise malformed_error(path, error) from None
 
 
-def _check_features(features: Iterable[Mapping[str, Any]]) -> None:
-    """Check the members of features that checks and plans read."""
+def _check_features(features: Iterable[Mapping[str, Any]], protocol: Protocol) -> None:
+    """Check the members of features that checks and plans read, and that no other is supported."""
     for feature in features:
+        supported = feature.get("listed") is True or feature.get("implied") is True
+        if supported and feature["name"] not in protocol.supported:
+            raise ValueError("a feature is supported that the protocol lacks")
         require_string(feature["name"])
         for key in ("enabled", "present"):
             if feature[key] is not None:

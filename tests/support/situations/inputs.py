@@ -146,6 +146,13 @@ def unmarked(world: World) -> Words:
     return (str(file),)
 
 
+@situation("Tables that could not be read were removed from a saved inspection", *READING)
+def removed(world: World) -> Words:
+    file = world.saved(world.table(), world.corrupt("corrupt"))
+    tables = json.loads(Path(file).read_text())["tables"]
+    return (world.edited(file, tables=[each for each in tables if "error" not in each]),)
+
+
 @situation("A saved inspection was made with `--version`", *READING)
 def older(world: World) -> Words:
     log = world.log()
