@@ -17,7 +17,6 @@ from deltaproto.planning.ddl.parse import parse_script
 from deltaproto.planning.ddl.table_statements import AddConstraint, ClusterByPaths
 from deltaproto.planning.ddl.user_statement import UserStatement
 from deltaproto.planning.plan import Plan, Step
-from deltaproto.planning.predict.drop_feature import WAIT_ERROR
 from deltaproto.planning.predict.outcome import Outcome
 from deltaproto.planning.predict.table import Table
 from deltaproto.planning.predict.validation import FEATURE_PREFIX
@@ -188,9 +187,9 @@ def _find_step_mismatch(plan: Plan, step: Step, asked: frozenset[str] | None) ->
     if isinstance(statement, UserStatement):
         return _find_unrequested_statement(statement, step.sql, asked)
     if isinstance(statement, DropFeature) and statement.truncate:
-        waits = step.protocol_after == step.protocol_before and step.expects == WAIT_ERROR
+        stays = step.protocol_after == step.protocol_before
         ends = any(each.truncates and each.feature == step.feature for each in plan.steps)
-        if not (step.truncates or (waits and ends)):
+        if not (step.truncates or (stays and ends)):
             return "it deletes history, which the plan does not say"
     return _find_feature_mismatch(statement, step)
 
