@@ -42,7 +42,7 @@ def quote_if_needed(name: str) -> str:
 
 
 class Metadata:
-    """One metaData action, without credentials. `schema_string` is None if it is missing."""
+    """One metaData action, without credentials."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class Metadata:
     ) -> None:
         self.id = id and hide_in_name(id)
         self.name = name and hide_in_name(name)
-        self.schema_string = schema_string and hide_in_schema(schema_string)
+        self._stored_schema = schema_string
         self.partition_columns = tuple(map(hide_in_column, partition_columns))
         self.configuration: Mapping[str, str | None] = dict(
             map(hide_in_property, configuration.keys(), configuration.values())
@@ -96,6 +96,12 @@ class Metadata:
             partition_columns=tuple(partitions),
             configuration={key: _text(value) for key, value in configuration.items()},
         )
+
+    @cached_property
+    def schema_string(self) -> str | None:
+        """The schema as stored, without credentials; None if it is missing."""
+        # Only read when needed: a checkpoint may repeat a long one many times.
+        return self._stored_schema and hide_in_schema(self._stored_schema)
 
     def property(self, key: str) -> str | None:
         """Return a table property's value; keys are case-sensitive, as in Delta."""

@@ -17,7 +17,8 @@ _DELTA = "delta."
 _LONGEST_SKIPPED = 19
 """this many letters and digits are too few for a key"""
 _UUID_LENGTH = 36
-_LONGEST_CACHED = 1 << 15
+_LONGEST_CACHED = 1000
+_LONGEST_CACHED_SCHEMA = 1 << 15
 _SHOWN_IN_COMMITS = (
     "operation",
     "engineInfo",
@@ -37,18 +38,21 @@ def hide_in_name(text: str) -> str:
     # Most are the ids of tables, which would fill the cache.
     if len(text) == _UUID_LENGTH and text.count("-") == 4 and text.replace("-", "").isalnum():
         return text
-    return _without(text)
+    return _without(text) if len(text) <= _LONGEST_CACHED else redact_text(text)
 
 
-@lru_cache(maxsize=4096)
 def hide_in_column(name: str) -> str:
     """Return a column's name without credentials, as `hide_in_schema` does."""
-    return redact_addresses_in(name)
+    return _without_in_column(name) if len(name) <= _LONGEST_CACHED else redact_addresses_in(name)
 
 
-@lru_cache(maxsize=8192)
 def hide_in_property(key: str, value: str | None) -> tuple[str, str | None]:
     """Return a property and its value without credentials; Delta's own have no secret values."""
+    short = value is None or len(value) <= _LONGEST_CACHED
+    return _without_in_property(key, value) if short else _read_property(key, value)
+
+
+def _read_property(key: str, value: str | None) -> tuple[str, str | None]:
     name = hide_in_name(key)
     if not value:
         return name, value
@@ -62,7 +66,7 @@ def hide_in_property(key: str, value: str | None) -> tuple[str, str | None]:
 
 def hide_in_schema(text: str) -> str:
     """Return a schemaString without credentials in names, defaults, comments and expressions."""
-    return _without_in_schema(text) if len(text) <= _LONGEST_CACHED else _read_schema(text)
+    return _without_in_schema(text) if len(text) <= _LONGEST_CACHED_SCHEMA else _read_schema(text)
 
 
 def _read_schema(text: str) -> str:
@@ -111,6 +115,8 @@ def _each(value: Any, hide: Callable[[str], str]) -> Any:
 
 
 _without_in_schema = lru_cache(maxsize=512)(_read_schema)
+_without_in_property = lru_cache(maxsize=8192)(_read_property)
+_without_in_column = lru_cache(maxsize=4096)(redact_addresses_in)
 
 
 @lru_cache(maxsize=4096)
