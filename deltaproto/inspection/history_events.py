@@ -14,8 +14,7 @@ from deltaproto.protocol.metadata import Metadata
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.protocol.stored_secrets import hide_in_json, hide_in_name
 from deltaproto.redaction import redact_text
-from deltaproto.tables.log.commit_tag import CommitTag, commit_tag_of
-from deltaproto.tables.log.commits import Commit, LogState
+from deltaproto.tables.log.commits import Commit, CommitTag, LogState, commit_tag_of
 
 _CREATES = ("CREATE", "REPLACE", "CONVERT")
 _COPIES = ("CLONE", "RESTORE")

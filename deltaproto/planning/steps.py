@@ -6,13 +6,13 @@ from collections.abc import Iterable, Sequence
 
 from deltaproto.planning.conflict_impact import find_step_conflicts, predict_stream_impacts
 from deltaproto.planning.engine import Engine
-from deltaproto.planning.goal_text import goal_text
 from deltaproto.planning.plan import Blocked, Plan, Rewrites, Step
 from deltaproto.planning.predict.outcome import REMOVE_MAPPING, Outcome, Rewrite
 from deltaproto.planning.predict.properties import TRUNCATION_RETENTION, retention_hours
 from deltaproto.planning.predict.set_properties import is_protocol_property
 from deltaproto.planning.predict.table import MAPPING_MODE, Table
 from deltaproto.planning.predict.validation import FEATURE_PREFIX
+from deltaproto.planning.request import goal_text
 from deltaproto.planning.search.cost import Files, deletes_history, permanent_losses
 from deltaproto.planning.search.route import PredictedStatement
 from deltaproto.planning.statement import (
@@ -35,7 +35,7 @@ from deltaproto.sql.quoting import quote_identifier
 from deltaproto.sql.tokens import is_enclosed
 
 _UNKNOWN_VALUE = (
-    "the value from before holds a credential, which plans do not store: only who knows it can "
+    "the value from before holds a credential, which plans do not store: only someone who knows it can "
     "restore it"
 )
 NOT_STORED = Blocked(
@@ -235,10 +235,15 @@ def _restore_properties(
 
 def _sort_droppable(gained: Iterable[str], engine: Engine) -> list[str]:
     """Return the features that can be dropped again, dependents first."""
-    can = [name for name in sorted(gained) if engine.drops(feature_catalog.feature_record(name))]
+    droppable = [
+        name for name in sorted(gained) if engine.drops(feature_catalog.feature_record(name))
+    ]
     return sorted(
-        can,
-        key=lambda n: (any(n in feature_catalog.with_required_features({o}) - {o} for o in can), n),
+        droppable,
+        key=lambda n: (
+            any(n in feature_catalog.with_required_features({o}) - {o} for o in droppable),
+            n,
+        ),
     )
 
 

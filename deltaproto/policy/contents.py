@@ -64,8 +64,8 @@ def _were_dropped(metadata: Metadata) -> bool:
     highest = parse_whole(metadata.configuration.get(_HIGHEST) or "")
     if highest is None:
         return False
-    given = _ids(metadata.schema)
-    return any(number not in given for number in range(1, min(highest, _MOST) + 1))
+    ids = _ids(metadata.schema)
+    return any(number not in ids for number in range(1, min(highest, _MOST) + 1))
 
 
 @lru_cache(maxsize=4096)

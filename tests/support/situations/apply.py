@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from deltaproto.execution.journal import journal_path
+from deltaproto.execution.run_log import journal_path
 from deltaproto.execution.runner import EngineFacts, StatementRunner
 from deltaproto.execution.verify import StatementResult
 from deltaproto.planning.engine import EngineName
