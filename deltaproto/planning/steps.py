@@ -35,8 +35,8 @@ from deltaproto.sql.quoting import quote_identifier
 from deltaproto.sql.tokens import is_enclosed
 
 _UNKNOWN_VALUE = (
-    "the value from before holds a credential, which plans do not store: only someone who knows it can "
-    "restore it"
+    "the value from before holds a credential, which plans do not store: only someone who knows it "
+    "can restore it"
 )
 NOT_STORED = Blocked(
     None,
