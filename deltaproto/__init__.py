@@ -26,7 +26,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from deltaproto.app.checking import CheckResult, CheckResults, Verdict, check
     from deltaproto.app.executing import ApplyEvent, ApplyResult, EventKind, apply, rehearse
-    from deltaproto.app.inventory import Drift, Inventory
+    from deltaproto.app.inventory import Drift, Inventory, Report
     from deltaproto.app.plan import Plan
     from deltaproto.app.planning import plan_downgrade, plan_upgrade
     from deltaproto.app.reading import (
@@ -62,7 +62,7 @@ else:
     _HOMES = {
         "app.checking": ("CheckResult", "CheckResults", "Verdict", "check"),
         "app.executing": ("ApplyEvent", "ApplyResult", "EventKind", "apply", "rehearse"),
-        "app.inventory": ("Drift", "Inventory"),
+        "app.inventory": ("Drift", "Inventory", "Report"),
         "app.plan": ("Plan",),
         "app.planning": ("plan_downgrade", "plan_upgrade"),
         "app.reading": (
@@ -128,6 +128,7 @@ __all__ = [
     "PastScan",
     "Plan",
     "Protocol",
+    "Report",
     "Result",
     "ResultError",
     "Rows",

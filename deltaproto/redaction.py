@@ -63,11 +63,13 @@ _IN_ADDRESSES = (
     # query parameters of signed URLs
     (_SIGNED, rf"\1{HIDDEN}"),
 )
-_PATTERNS = (
-    (r"(?i)\b(bearer|basic)\s+[a-z0-9._~+/=-]{8,}", rf"\1 {HIDDEN}"),
+_KEYS_ALONE = (
     (r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b", HIDDEN),
     (r"\bdapi[0-9a-f]{32}(?:-\d+)?\b", HIDDEN),
     (r"\beyJ[A-Za-z0-9_-]{8,4000}\.[A-Za-z0-9_-]{8,4000}\.[A-Za-z0-9_-]*", HIDDEN),
+)
+_PATTERNS = (
+    (r"(?i)\b(bearer|basic)\s+[a-z0-9._~+/=-]{8,}", rf"\1 {HIDDEN}"),
     # key = value, in SQL, JSON or a list of options
     (
         (
@@ -89,8 +91,20 @@ _BROKEN_ADDRESS = (
     r"\b[A-Za-z][\w+.-]{1,30}:[/\\]{2}[^\s'\"`*]*(?:[\t\r\n]+[^\s'\"`*]+){1,20}(?![^\s'\"`])"
 )
 """an address with line breaks in it, and nothing in it redacted"""
-_ADDRESS_SIGNS = ("=", "@", "%", "&", "\\", "jdbc:")
-"""no address has credentials without one of these"""
+_SIGNS = ("=", "@", "%", "&", "\\", "jdbc:", "akia", "asia", "dapi", "eyj")
+"""no address has credentials without one of these, and no key is without one"""
+# Compiling the patterns takes longer than reading a small table, and every commit names an engine.
+_TEXT_SIGNS = (
+    *("=", "%", "&", "\\", "jdbc:", "akia", "asia", "dapi", "eyj", "bearer", "basic"),
+    *("key", "secret", "token", "passw", "credential", "sig", "sas"),
+)
+_ENDINGS = (
+    r"(?:secret|passw(?:or)?d|pwd|passphrase|token|credentials?|"
+    r"(?:access|account|api|private|secret|shared)[._-]?key|\b(?:sas|sig|signature))"
+)
+"""how the names of table properties end whose values are secrets"""
+_PROPERTY_IN_SQL = rf"(?is)\bTBLPROPERTIES\s*\(.*?{_ENDINGS}['\"`]?\s*=\s*['\"]"
+_HIDDEN_IN_SQL = r"(?:[=:'\"]|//|3D)\*\*\*(?!\*)"
 _ENCODING_SIGNS = "%&\\\t\r\n"
 _LOCAL = ("file:", "delta.`file:")
 _SHORTEST = 4
@@ -117,18 +131,42 @@ class Redactor:
     def _redact(self, text: str) -> str:
         for secret in self._secrets:
             text = text.replace(secret, HIDDEN)
-        text = _redact_addresses(text)
-        for pattern, replacement in _PATTERNS:
-            text = re.sub(pattern, replacement, text)
-        return text
+        return _redact_all(text)
 
 
 def redact_addresses_in(text: str) -> str:
-    """Return a text, such as SQL, with the credentials removed from addresses in it."""
+    """Return a text, such as SQL, without credentials in addresses, and without access keys."""
     lower = text.lower()
-    if text.isascii() and not any(sign in lower for sign in _ADDRESS_SIGNS):
+    if text.isascii() and not any(sign in lower for sign in _SIGNS):
         return text
     return _redact_encoded(text, _redact_addresses)
+
+
+def redact_text(text: str) -> str:
+    """Return a text of a log without anything that looks like a credential."""
+    lower = text.lower()
+    address = ":" in lower and ("/" in lower or "@" in lower)
+    if text.isascii() and not address and not any(sign in lower for sign in _TEXT_SIGNS):
+        return text
+    return _redact_encoded(text, _redact_all)
+
+
+def holds_credentials(sql: str) -> bool:
+    """Return True if a statement has a credential in it, or one that was hidden."""
+    hidden = re.search(_HIDDEN_IN_SQL, sql) or re.search(_PROPERTY_IN_SQL, sql)
+    return hidden is not None or redact_addresses_in(sql) != sql
+
+
+def is_secret_property(key: str) -> bool:
+    """Return True if a table property of this name has a secret value."""
+    return re.search(rf"(?i){_ENDINGS}$", key) is not None
+
+
+def _redact_all(text: str) -> str:
+    text = _redact_addresses(text)
+    for pattern, replacement in _PATTERNS:
+        text = re.sub(pattern, replacement, text)
+    return text
 
 
 def _redact_encoded(text: str, redact: Callable[[str], str]) -> str:
@@ -157,7 +195,7 @@ def _joined(address: str, redact: Callable[[str], str]) -> str:
 
 
 def _redact_addresses(text: str) -> str:
-    for pattern, replacement in _IN_ADDRESSES:
+    for pattern, replacement in (*_IN_ADDRESSES, *_KEYS_ALONE):
         text = re.sub(pattern, replacement, text)
     return (
         re.sub(_ENCODED_ADDRESS, lambda found: redact_address(found[0]), text)

@@ -25,7 +25,7 @@ GROUPS = {
     "Objects": ("Table", "Plan", "Inventory"),
     "Results": (
         *("Result", "Inspection", "CheckResult", "CheckResults", "History", "ConflictReport"),
-        *("ApplyResult", "ScanResult", "Drift", "Rows"),
+        *("ApplyResult", "ScanResult", "Drift", "Report", "Rows"),
     ),
     "Records": (
         *("Protocol", "FeatureState", "Finding", "Verdict", "Event", "Step", "Blocked"),

@@ -115,7 +115,7 @@ class _Events:
         self._send(EventKind.RETRY, message, step)
 
     def waits(self, planned: LoadedPlan, step: Step, until: float) -> None:
-        from deltaproto.render.plan_json import stamp
+        from deltaproto.render.interface import stamp
 
         self._send(EventKind.WAITING, f"{planned.plan.table}: {step.id} until {stamp(until)}", step)
 

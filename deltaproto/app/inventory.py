@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from deltaproto.app.arguments import NONE, member, reach, words
 from deltaproto.app.checking import CheckResults, collect_checks, load_checker
@@ -45,6 +45,36 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger("deltaproto.inventory")
 _MOST_TABLES = 50_000
+
+
+class Report(str):
+    """A report as text."""
+
+    errors: int
+    """the number of tables and places that the scan could not read"""
+    incomplete: int
+    """the number of tables that may have newer commits, which only their catalog knows"""
+
+    @property
+    def ok(self) -> bool:
+        """True if the report covers every table completely: the command would exit with 0."""
+        return not (self.errors or self.incomplete)
+
+    def raise_for_status(self) -> Self:
+        """Return the report itself if it is ok.
+
+        Raises:
+            ResultError: when the report is incomplete.
+        """
+        if self.ok:
+            return self
+        raise ResultError(
+            self,
+            ExitCode.UNREADABLE,
+            f"the report is incomplete: {self.errors} tables or places could not be read, and "
+            f"{self.incomplete} tables may have newer commits that only their catalog knows",
+            "see `Inventory.errors()`, and scan again",
+        )
 
 
 @dataclass(frozen=True, repr=False)
@@ -276,8 +306,8 @@ class Inventory:
         client_files: Sequence[str] = (),
         scan: str | None = None,
         most: int = _MOST_TABLES,
-    ) -> str:
-        """Return a report about the fleet, and also write it to `path`.
+    ) -> Report:
+        """Return a report about the fleet as text, and also write it to `path`.
 
         Args:
             format: html, markdown, json, openmetrics or csv.
@@ -301,7 +331,9 @@ class Inventory:
         found = self._reader.overview(state, checker)._replace(seen=seen)
         if not (found.tables or found.unread):
             raise no_tables_error(self.location)
-        text = rendered(found, rules, chosen, most, datetime.now(UTC))
+        text = Report(rendered(found, rules, chosen, most, datetime.now(UTC)))
+        text.errors = len(found.unread)
+        text.incomplete = sum(not row.complete for row in found.tables)
         if path is not None:
             try:
                 with open(path, "w", encoding="utf-8") as file:

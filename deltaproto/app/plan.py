@@ -119,13 +119,13 @@ class Plan(Result, _Plan):
         )
 
     def _failure(self) -> DeltaprotoError | None:
+        if not self.complete:
+            message = f"{self.table}: the table was not fully visible, so predictions may be wrong"
+            return ResultError(self, ExitCode.UNREADABLE, message, "see `warnings`")
         if self.blocked:
             first = self.blocked[0]
             message = f"{self.table}: the plan is blocked: {first.reason}"
             return ResultError(self, ExitCode.FINDINGS, message, first.remedy)
-        if not self.complete:
-            message = f"{self.table}: the table was not fully visible, so predictions may be wrong"
-            return ResultError(self, ExitCode.UNREADABLE, message, "see `warnings`")
         return None
 
     def to_dict(self) -> dict[str, Any]:

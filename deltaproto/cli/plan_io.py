@@ -23,7 +23,7 @@ from deltaproto.planning.plan import Step
 from deltaproto.protocol.table_state import SparkSettings
 from deltaproto.redaction import Redactor
 from deltaproto.render.apply import ApplyFormat, ApplyReport, ApplyText
-from deltaproto.render.plan_json import stamp
+from deltaproto.render.interface import stamp
 from deltaproto.render.terminal import duration, single_line
 
 PLANS = Argument(

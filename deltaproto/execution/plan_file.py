@@ -14,6 +14,7 @@ from deltaproto.execution.run_log import RECORD_SUFFIXES
 from deltaproto.input_file import open_input
 from deltaproto.inspection.json_entries import WrongTypeError, require_string
 from deltaproto.planning.plan import CHECKSUM_FIELD, Plan, compute_checksum
+from deltaproto.protocol.stored_secrets import hide_in_json
 from deltaproto.redaction import Redactor, has_credentials, redact_address
 
 _COMMANDS = ("plan-upgrade", "plan-downgrade")
@@ -173,6 +174,11 @@ def _load_plan(entry: Any, document: Mapping[str, Any], path: str) -> LoadedPlan
             raise UsageError(
                 f"{path}: the address in a plan contains credentials",
                 "plan again with an address without them; keep this file secret, or delete it",
+            )
+        if hide_in_json(entry) != entry:
+            raise UsageError(
+                f"{path}: the plan contains a credential",
+                "plan again with this deltaproto; keep this file secret, or delete it",
             )
         plan_id = require_string(entry["plan_id"])
         # The id becomes part of file names.

@@ -35,12 +35,11 @@ from deltaproto.planning.predict.outcome import Rewrite
 from deltaproto.planning.request import goal_text
 from deltaproto.planning.search.cost import Cost
 from deltaproto.planning.statement import Action
+from deltaproto.protocol.intervals import MOST_HOURS
 from deltaproto.protocol.isolation import Isolation, IsolationLevel, RowLevelSupport, WriterEngine
 from deltaproto.protocol.protocol import Protocol
 
 _Member = TypeVar("_Member")
-_MOST_HOURS = 1e7
-"""later times cannot be computed or written as dates"""
 
 
 def deserialize_plan(entry: Mapping[str, Any], command: str) -> Plan:
@@ -209,7 +208,7 @@ def _optional_number(value: Any) -> int | None:
 
 def _parse_hours(value: Any) -> float:
     hours = float(value) if type(value) in (int, float) else -1.0
-    if not 0 <= hours < _MOST_HOURS:
+    if not 0 <= hours <= MOST_HOURS:
         raise WrongTypeError(f"{json.dumps(value):.40} is not a number of hours")
     return hours
 

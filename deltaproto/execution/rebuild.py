@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterator
+from itertools import dropwhile
 
 from deltaproto.execution.goal_limits import requested_statements
 from deltaproto.location import locate
@@ -15,9 +16,10 @@ from deltaproto.planning.advice import is_same_table
 from deltaproto.planning.ddl.parse import parse_script
 from deltaproto.planning.ddl.user_statement import AddConstraint, ClusterByPaths, UserStatement
 from deltaproto.planning.plan import Plan, Step
+from deltaproto.planning.predict.outcome import Outcome
 from deltaproto.planning.predict.table import Table
 from deltaproto.planning.predict.validation import FEATURE_PREFIX
-from deltaproto.planning.search.cost import Files
+from deltaproto.planning.search.cost import Files, permanent_losses
 from deltaproto.planning.search.route import PredictedStatement, predict_statement
 from deltaproto.planning.statement import (
     Action,
@@ -55,7 +57,7 @@ def find_misprediction(plan: Plan, table: Table) -> str | None:
     moves: list[PredictedStatement] = []
     for step in plan.steps:
         if step.action in _HISTORY_DEPENDENT_ACTIONS or step.sql is None:
-            return None
+            return _find_untold_loss(plan, table)
         (parsed,) = parse_script(step.sql)
         statement = _to_planner_statement(parsed.statement, step)
         outcome = predict_statement(statement, table, plan.engine)
@@ -73,6 +75,33 @@ def find_misprediction(plan: Plan, table: Table) -> str | None:
             if getattr(predicted, member) != getattr(step, member):
                 return f"{step.id}: {member} does not match its statement"
     return None
+
+
+def _find_untold_loss(plan: Plan, table: Table) -> str | None:
+    """Describe the first drop that loses more than the plan says, as far as `table` shows it.
+
+    Args:
+        table: its state before the first step that depends on files or history. What a drop loses
+            depends on properties and domains only, which later steps have as predicted.
+    """
+    steps = iter(plan.steps)
+    for step in dropwhile(lambda each: each.action not in _HISTORY_DEPENDENT_ACTIONS, steps):
+        if step.sql is None:
+            continue
+        (parsed,) = parse_script(step.sql)
+        statement = _to_planner_statement(parsed.statement, step)
+        outcome = predict_statement(statement, table, plan.engine)
+        if isinstance(statement, UserStatement) or not _goes_on(outcome):
+            return None
+        losses = permanent_losses(statement, table, outcome, plan.engine)
+        if isinstance(statement, DropFeature) and not {*losses} <= {*step.losses}:
+            return f"{step.id}: losses does not match its statement"
+        table = outcome.table
+    return None
+
+
+def _goes_on(outcome: Outcome) -> bool:
+    return outcome.refusal is None or outcome.refusal.retry
 
 
 def _find_mismatches(plan: Plan) -> Iterator[str]:
@@ -156,6 +185,11 @@ def _find_step_mismatch(plan: Plan, step: Step, requested: frozenset[str] | None
         return "its statement does not match its action"
     if isinstance(statement, UserStatement):
         return _find_unrequested_statement(statement, step.sql, requested)
+    if isinstance(statement, DropFeature) and statement.truncate:
+        stays = step.protocol_after == step.protocol_before
+        ends = any(each.truncates and each.feature == step.feature for each in plan.steps)
+        if not (step.truncates or (stays and ends)):
+            return "it deletes history, which the plan does not say"
     return _find_feature_mismatch(statement, step)
 
 

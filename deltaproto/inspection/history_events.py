@@ -12,7 +12,8 @@ from deltaproto.protocol.isolation import ISOLATION_PROPERTY
 from deltaproto.protocol.layers import enabled_features
 from deltaproto.protocol.metadata import Metadata
 from deltaproto.protocol.protocol import Protocol
-from deltaproto.redaction import redact_addresses_in
+from deltaproto.protocol.stored_secrets import hide_in_json, hide_in_name
+from deltaproto.redaction import redact_text
 from deltaproto.tables.log.commits import Commit, CommitTag, LogState, commit_tag_of
 
 _CREATES = ("CREATE", "REPLACE", "CONVERT")
@@ -215,10 +216,9 @@ def _parameters(info: Mapping[str, Any]) -> Mapping[str, Any]:
     parameters = info.get("operationParameters")
     if not isinstance(parameters, dict):
         return {}
-    # The source of a clone may be a signed address.
+    # The source of a clone may be a signed address, and a property a password.
     return {
-        key: redact_addresses_in(value) if isinstance(value, str) else value
-        for key, value in parameters.items()
+        hide_in_name(key): hide_in_json(value, redact_text) for key, value in parameters.items()
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from deltaproto.clients.requirements import is_hazard, is_used, table_requirements
@@ -21,6 +22,7 @@ from deltaproto.policy.context import TableFacts
 from deltaproto.policy.finding import Finding, Severity
 from deltaproto.policy.hazards import EVERY_LAYOUT, describe_inconsistencies, hazards_from_findings
 from deltaproto.protocol.protocol import Protocol
+from deltaproto.protocol.stored_secrets import hide_in_json
 from deltaproto.redaction import redact_address, redact_addresses_in
 
 _KNOWN_SHAPE = "1"
@@ -48,7 +50,9 @@ def saved_entries(path: str, ages: SavedAges | None = None) -> Iterator[Any]:
     with require_input(path) as file:
         document, parts, endless = JsonFile(file, path, "tables"), None, False
         for entries in document.objects():
+            whole = True
             for entry in entries:
+                whole &= isinstance(entry, dict) and entry.get("complete") is True
                 if "schema_version" in document.members:
                     _check_shape(document.members, path)
                 if document.members.get("command", "inspect") != "inspect":
@@ -57,6 +61,13 @@ def saved_entries(path: str, ages: SavedAges | None = None) -> Iterator[Any]:
                     ages.read(document.members.get("generated_at"))
                 yield _without_credentials(entry)
             _check_document(document, path)
+            if whole and document.members.get("complete") is False:
+                raise TableError(
+                    ErrorCode.NOT_FOUND,
+                    f"{path} was not complete when it was saved, and every table in it is: tables "
+                    "that could not be read are missing",
+                    _SAVE,
+                )
             if ages is not None:
                 ages.read(document.members.get("generated_at"))
             endless = endless or _is_before_parts(document)
@@ -76,14 +87,19 @@ def saved_entries(path: str, ages: SavedAges | None = None) -> Iterator[Any]:
 def _without_credentials(entry: Any) -> Any:
     # A file of an older release, or an edited one, may contain signed addresses.
     if isinstance(entry, dict):
-        for name in ("table", "location"):
-            if isinstance(entry.get(name), str):
-                entry[name] = redact_address(entry[name])
-        error = entry.get("error")
-        if isinstance(error, dict):
-            for name, text in error.items():
-                error[name] = redact_addresses_in(text) if isinstance(text, str) else text
+        own = {
+            name: redact_address(entry[name])
+            for name in ("table", "location")
+            if isinstance(entry.get(name), str)
+        }
+        return {**hide_in_json(entry, _without_signed_address), **own}
     return entry
+
+
+# Most texts are in every table.
+@lru_cache(maxsize=8192)
+def _without_signed_address(text: str) -> str:
+    return redact_addresses_in(text)
 
 
 class _Parts(NamedTuple):
@@ -164,7 +180,7 @@ def read_entry(entry: Any, path: str) -> TableFacts | SavedError:
                 require_string(hint),
             )
         protocol = Protocol.stored({k: v for k, v in entry["protocol"].items() if v is not None})
-        _check_features(entry["features"])
+        _check_features(entry["features"], protocol)
         usage = {
             f["name"]: is_used(f["name"], f["enabled"], f["present"]) for f in entry["features"]
         }
@@ -203,9 +219,12 @@ def read_entry(entry: Any, path: str) -> TableFacts | SavedError:
         raise malformed_error(path, error) from None
 
 
-def _check_features(features: Iterable[Mapping[str, Any]]) -> None:
-    """Check the members of features that checks and plans read."""
+def _check_features(features: Iterable[Mapping[str, Any]], protocol: Protocol) -> None:
+    """Check the members of features that checks and plans read, and that no other is supported."""
     for feature in features:
+        supported = feature.get("listed") is True or feature.get("implied") is True
+        if supported and feature["name"] not in protocol.supported:
+            raise ValueError("a feature is supported that the protocol lacks")
         require_string(feature["name"])
         for key in ("enabled", "present"):
             if feature[key] is not None:

@@ -74,7 +74,7 @@ def parse_version_pair(text: str | None, flag: str = "--protocol") -> tuple[int,
     """
     if text is None:
         return None
-    match = re.fullmatch(r"\s*\(?\s*(\d+)\s*,\s*(\d+)\s*\)?\s*", text)
+    match = re.fullmatch(r"\s*\(?\s*(\d{1,9})\s*,\s*(\d{1,9})\s*\)?\s*", text)
     if match is None:
         raise UsageError(f"{flag} {text} is not a pair of versions", f"for example {flag} 1,2")
     return validate_version_pair(int(match[1]), int(match[2]))

@@ -43,7 +43,7 @@ from deltaproto.planning.search.search import (
     find_nearest_goal,
     find_solutions,
 )
-from deltaproto.planning.steps import build_steps
+from deltaproto.planning.steps import block_secrets, build_steps
 from deltaproto.protocol.feature_catalog import CHECKPOINT_PROTECTION
 from deltaproto.protocol.protocol import Protocol
 
@@ -154,7 +154,7 @@ def _build_plan(
     after = made[-1].protocol_after if made else inputs.table.protocol
     left = best.moves[-1].outcome.table if made else inputs.table
     ending = end_state_of(left) if made else EndState(after)
-    return Plan(
+    plan = Plan(
         command="plan-downgrade",
         table=inputs.name,
         location=inputs.location,
@@ -177,6 +177,7 @@ def _build_plan(
         complete=inputs.complete,
         concurrency=concurrency_change(inputs, left),
     )
+    return block_secrets(plan)
 
 
 def _build_copy_plan(
@@ -189,7 +190,7 @@ def _build_copy_plan(
     """Return the plan to copy the table."""
     plan = _build_plan(inputs, request, goal, NO_CHANGE, alternatives, (), ())
     after = requirements_after(inputs.needs, EndState(copy.protocol_after))
-    return plan._replace(
+    plan = plan._replace(
         protocol_after=copy.protocol_after,
         steps=copy.steps,
         cost=copy.cost,
@@ -197,6 +198,7 @@ def _build_copy_plan(
         warnings=(*inputs.warnings, _COPY),
         concurrency=concurrency_change(inputs, inputs.table._replace(protocol=copy.protocol_after)),
     )
+    return block_secrets(plan)
 
 
 def _goal_fields(request: DowngradeRequest) -> Mapping[str, Any]:

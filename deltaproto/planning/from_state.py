@@ -15,6 +15,7 @@ from deltaproto.planning.predict.table import (
     Table,
     checkpoint_interval,
 )
+from deltaproto.protocol.decoding import parse_whole
 from deltaproto.protocol.feature import Trace
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.protocol.table_state import TableState
@@ -96,10 +97,10 @@ def may_have_stray_columns(
     row_ids = any(configuration.get(name) for name in ROW_ID_COLUMNS) and not tracking
     if "changeDataFeed" in protocol.supported or row_ids:
         return None
-    highest = configuration.get(MAX_COLUMN_ID) or ""
-    if (configuration.get(MAPPING_MODE) or "none").lower() == "none" or not highest.isdecimal():
+    highest = parse_whole(configuration.get(MAX_COLUMN_ID) or "")
+    if (configuration.get(MAPPING_MODE) or "none").lower() == "none" or highest is None:
         return False
-    return None if int(highest) > sum(1 for _ in _column_names(schema or {})) else False
+    return None if highest > sum(1 for _ in _column_names(schema or {})) else False
 
 
 def _column_names(type_: Any, path: str = "") -> Iterator[str]:

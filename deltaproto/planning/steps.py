@@ -6,12 +6,13 @@ from collections.abc import Iterable, Sequence
 
 from deltaproto.planning.conflict_impact import find_step_conflicts, predict_stream_impacts
 from deltaproto.planning.engine import Engine
-from deltaproto.planning.plan import Rewrites, Step
+from deltaproto.planning.plan import Blocked, Plan, Rewrites, Step
 from deltaproto.planning.predict.outcome import REMOVE_MAPPING, Outcome, Rewrite
 from deltaproto.planning.predict.properties import TRUNCATION_RETENTION, retention_hours
 from deltaproto.planning.predict.set_properties import is_protocol_property
 from deltaproto.planning.predict.table import MAPPING_MODE, Table
 from deltaproto.planning.predict.validation import FEATURE_PREFIX
+from deltaproto.planning.request import goal_text
 from deltaproto.planning.search.cost import Files, deletes_history, permanent_losses
 from deltaproto.planning.search.route import PredictedStatement
 from deltaproto.planning.statement import (
@@ -28,8 +29,20 @@ from deltaproto.planning.writer_survival import UNKNOWN_WRITERS, Writers
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature import PropertyIs
 from deltaproto.protocol.feature_catalog import CHECKPOINT_PROTECTION
+from deltaproto.protocol.stored_secrets import hide_in_json, hide_in_property
+from deltaproto.redaction import holds_credentials
 from deltaproto.sql.quoting import quote_identifier
 from deltaproto.sql.tokens import is_enclosed
+
+_UNKNOWN_VALUE = (
+    "the value from before holds a credential, which plans do not store: only someone who knows it "
+    "can restore it"
+)
+NOT_STORED = Blocked(
+    None,
+    "a statement would contain a credential (or *** in its place), and plans are stored and shown",
+    "execute this change yourself, and store the credential outside of the table",
+)
 
 
 def build_steps(
@@ -50,6 +63,8 @@ def build_steps(
         )
         truncates = isinstance(statement, DropFeature) and deletes_history(statement, outcome)
         count, size = files.rewritten(outcome.rewrites)
+        undo = build_undo_sql(move, moves[0].before, engine, table)
+        secret = undo is not None and holds_credentials(undo)
         made.append(
             Step(
                 id=f"s{len(made) + 1}",
@@ -71,8 +86,11 @@ def build_steps(
                 setting=statement.setting if isinstance(statement, Wait) else None,
                 clashes=tuple(find_step_conflicts(statement, before, outcome, writers)),
                 streams=tuple(predict_stream_impacts(statement, before, outcome)),
-                losses=permanent_losses(statement, before, outcome, engine),
-                undo=build_undo_sql(move, moves[0].before, engine, table),
+                losses=(
+                    *permanent_losses(statement, before, outcome, engine),
+                    *((_UNKNOWN_VALUE,) if secret else ()),
+                ),
+                undo=None if secret else undo,
                 warnings=outcome.warnings,
                 optional=repeats or wait_only_maybe,
             )
@@ -80,6 +98,25 @@ def build_steps(
         if isinstance(statement, DropFeature) and outcome.refusal is not None:
             pending.add((statement.feature, outcome.refusal.sure))
     return tuple(made)
+
+
+def block_secrets(plan: Plan) -> Plan:
+    """Return the plan, blocked if one of its statements would contain a credential."""
+    alternatives = tuple(each for each in plan.alternatives if not _have_secrets(each.steps))
+    if _have_secrets(plan.steps):
+        plan = plan._replace(
+            blocked=(*plan.blocked, NOT_STORED), steps=(), protocol_after=plan.protocol_before
+        )
+    if NOT_STORED in plan.blocked:
+        goal = hide_in_json({**plan.goal})
+        if "set" in goal:
+            goal["set"] = dict(hide_in_property(*item) for item in goal["set"].items())
+        plan = plan._replace(goal=goal, goal_text=goal_text(goal, plan.protocol_before))
+    return plan._replace(alternatives=alternatives)
+
+
+def _have_secrets(steps: Iterable[Step]) -> bool:
+    return any(step.sql is not None and holds_credentials(step.sql) for step in steps)
 
 
 def _describe_purpose(move: PredictedStatement) -> str:

@@ -26,9 +26,11 @@ from deltaproto.planning.search.cost import compute_cost
 from deltaproto.planning.search.goals import EndState, requirements_after
 from deltaproto.planning.search.route import PredictedStatement, predict_statement, raise_to_pair
 from deltaproto.planning.statement import SetProperties, Statement
-from deltaproto.planning.steps import build_steps
+from deltaproto.planning.steps import NOT_STORED, block_secrets, build_steps
+from deltaproto.protocol.decoding import parse_whole
 from deltaproto.protocol.isolation import ISOLATION_PROPERTY as ISOLATION
 from deltaproto.protocol.isolation import IsolationLevel
+from deltaproto.redaction import holds_credentials
 
 _LEVELS: dict[str, str] = {
     IsolationLevel.SERIALIZABLE: "Under Serializable, blind appends can also conflict.",
@@ -72,7 +74,7 @@ def plan_upgrade(inputs: PlanInput, request: UpgradeRequest) -> Plan:
         for step, move in zip(made, moves, strict=True)
     )
     after = made[-1].protocol_after if made else inputs.table.protocol
-    return Plan(
+    plan = Plan(
         command="plan-upgrade",
         table=inputs.name,
         location=inputs.location,
@@ -95,6 +97,7 @@ def plan_upgrade(inputs: PlanInput, request: UpgradeRequest) -> Plan:
         complete=inputs.complete,
         concurrency=concurrency_change(inputs, walk.table if made else inputs.table),
     )
+    return block_secrets(plan)
 
 
 class _PlanBuilder:
@@ -111,7 +114,7 @@ class _PlanBuilder:
 
     def own(self, parsed: ParsedStatement, table: str) -> None:
         """Add a user's SQL statement, unless it commits nothing."""
-        if self.blocked:
+        if self.blocked or self._is_secret(parsed.text):
             return
         outcome = predict_statement(parsed.statement, self.table, self._engine)
         refusal = outcome.refusal
@@ -136,7 +139,7 @@ class _PlanBuilder:
         With `together`, properties are set in one statement if the result is the same: each
         metadata commit is another conflict for other writers.
         """
-        if self.blocked:
+        if self.blocked or self._is_secret(statement.sql("t") or ""):
             return
         outcome = predict_statement(statement, self.table, self._engine)
         refusal = outcome.refusal
@@ -151,6 +154,13 @@ class _PlanBuilder:
         self.table = outcome.table
         if together:
             self._join()
+
+    def _is_secret(self, sql: str) -> bool:
+        """Block a statement with a credential: the table's own one is hidden as well."""
+        if not holds_credentials(sql):
+            return False
+        self.blocked.append(NOT_STORED)
+        return True
 
     def _join(self) -> None:
         if len(self.moves) < 2:
@@ -176,11 +186,10 @@ class _PlanBuilder:
             MIN_WRITER_VERSION: before.min_writer_version,
         }
         self.go(SetProperties(properties))
-        lower = (
-            properties.get(key, "").isdecimal() and int(properties[key]) < version
+        if any(
+            (wanted := parse_whole(properties.get(key, ""))) is not None and wanted < version
             for key, version in now.items()
-        )
-        if any(lower):
+        ):
             self.notes.append(_NEVER_LOWER)
 
     def raised(self, pair: tuple[int, int]) -> None:

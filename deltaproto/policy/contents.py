@@ -14,6 +14,7 @@ from typing import Any
 
 from deltaproto.clients import requirements
 from deltaproto.policy.constructs import find_constructs
+from deltaproto.protocol.decoding import parse_whole
 from deltaproto.protocol.metadata import Metadata
 
 Columns = tuple[str, ...]
@@ -60,11 +61,11 @@ def find_contents(metadata: Metadata) -> Contents:
 
 def _were_dropped(metadata: Metadata) -> bool:
     """Return True if the schema lacks an assigned column id: files keep dropped columns."""
-    highest = metadata.configuration.get(_HIGHEST) or ""
-    if not highest.isdecimal():
+    highest = parse_whole(metadata.configuration.get(_HIGHEST) or "")
+    if highest is None:
         return False
     ids = _ids(metadata.schema)
-    return any(number not in ids for number in range(1, min(int(highest), _MOST) + 1))
+    return any(number not in ids for number in range(1, min(highest, _MOST) + 1))
 
 
 @lru_cache(maxsize=4096)
@@ -153,8 +154,10 @@ def _unusual_type(kind: str) -> str | None:
         return None
     decimal = _DECIMAL.fullmatch(kind)
     if decimal is not None:
-        precision, scale = int(decimal[1]), int(decimal[2])
-        return None if 1 <= precision <= 38 and scale <= precision else "decimal out of range"
+        precision, scale = parse_whole(decimal[1]), parse_whole(decimal[2])
+        if precision is None or scale is None or not 1 <= precision <= 38 or scale > precision:
+            return "decimal out of range"
+        return None
     return _PARAMETERS.sub("", kind).strip() or "without a name"
 
 

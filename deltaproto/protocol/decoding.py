@@ -8,6 +8,9 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
+# Python refuses to convert longer ones.
+_MOST_DIGITS = 4000
+
 
 def decode_json(text: bytes | str) -> Any:
     """Decode JSON; bytes are UTF-8.
@@ -25,6 +28,12 @@ def decode_json(text: bytes | str) -> Any:
         except (ValueError, RecursionError):
             pass
     return json.loads(text if isinstance(text, str) else text.decode("utf-8"))
+
+
+def parse_whole(text: str) -> int | None:
+    """Return a stored whole number as Java parses it, of any size up to 4,000 digits; else None."""
+    digits = text[1:] if text.startswith(("+", "-")) else text
+    return int(text) if digits.isdecimal() and len(digits) <= _MOST_DIGITS else None
 
 
 def decode_members(text: bytes, names: tuple[str, ...]) -> Any:

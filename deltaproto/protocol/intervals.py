@@ -29,6 +29,10 @@ _PART = re.compile(
 _INTERVAL = re.compile(rf"(?:interval\s+)?({_PART.pattern}(?:\s+{_PART.pattern})*)")
 
 
+MOST_HOURS = _LONG / _HOUR
+"""upper limit of an interval's length in Delta"""
+
+
 class Interval(NamedTuple):
     """A calendar interval as Spark parses it."""
 

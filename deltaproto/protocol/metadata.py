@@ -10,6 +10,12 @@ from typing import Any
 
 from deltaproto.protocol.decoding import decode_json, holds_objects
 from deltaproto.protocol.feature import Trait
+from deltaproto.protocol.stored_secrets import (
+    hide_in_column,
+    hide_in_name,
+    hide_in_property,
+    hide_in_schema,
+)
 
 # Without any of these substrings, no column shows a trait; an escape may hide one.
 _TRAIT_MARKERS = (
@@ -36,7 +42,7 @@ def quote_if_needed(name: str) -> str:
 
 
 class Metadata:
-    """One metaData action. `schema_string` is None if it is missing."""
+    """One metaData action, without credentials."""
 
     def __init__(
         self,
@@ -46,11 +52,13 @@ class Metadata:
         partition_columns: tuple[str, ...] = (),
         configuration: Mapping[str, str | None] = MappingProxyType({}),
     ) -> None:
-        self.id = id
-        self.name = name
-        self.schema_string = schema_string
-        self.partition_columns = partition_columns
-        self.configuration = configuration
+        self.id = id and hide_in_name(id)
+        self.name = name and hide_in_name(name)
+        self._stored_schema = schema_string
+        self.partition_columns = tuple(map(hide_in_column, partition_columns))
+        self.configuration: Mapping[str, str | None] = dict(
+            map(hide_in_property, configuration.keys(), configuration.values())
+        )
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Metadata):
@@ -88,6 +96,12 @@ class Metadata:
             partition_columns=tuple(partitions),
             configuration={key: _text(value) for key, value in configuration.items()},
         )
+
+    @cached_property
+    def schema_string(self) -> str | None:
+        """The schema as stored, without credentials; None if it is missing."""
+        # Only read when needed: a checkpoint may repeat a long one many times.
+        return self._stored_schema and hide_in_schema(self._stored_schema)
 
     def property(self, key: str) -> str | None:
         """Return a table property's value; keys are case-sensitive, as in Delta."""

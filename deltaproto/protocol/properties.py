@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from deltaproto.protocol import compatibility_mode
+from deltaproto.protocol.decoding import parse_whole
 from deltaproto.protocol.intervals import parse_interval
 
 PREFIXES = ("delta.feature.", "delta.constraints.", "delta.universalformat.config.")
@@ -19,8 +20,6 @@ FORMATS = compatibility_mode.FORMATS
 STATISTICS_COLUMNS_PROPERTY = "delta.dataSkippingStatsColumns"
 INDEXED_COLUMNS_PROPERTY = "delta.dataSkippingNumIndexedCols"
 _INT, _LONG = 2**31, 2**63
-# Java accepts every Unicode decimal digit, and so does `int`.
-_WHOLE = re.compile(r"[+-]?\d{1,4000}")
 _REDIRECTS = ("ENABLE-REDIRECT-IN-PROGRESS", "REDIRECT-READY", "DROP-REDIRECT-IN-PROGRESS")
 _RELEASE = re.compile(r"([0-9]{1,9})\.([0-9]{1,9})\.([0-9]{1,9})(?:[-+].*)?")
 # Valid starts of a column list in Spark's parser, which ignores whatever follows.
@@ -64,9 +63,12 @@ def parse_formats(text: str) -> list[str]:
 
 def _number(least: int, beyond: int) -> ValueKind:
     wanted = f"an integer of at least {least}" if least > -beyond else "an integer"
-    return ValueKind(
-        wanted, lambda text: bool(_WHOLE.fullmatch(text)) and least <= int(text) < beyond
-    )
+
+    def takes(text: str) -> bool:
+        number = parse_whole(text)
+        return number is not None and least <= number < beyond
+
+    return ValueKind(wanted, takes)
 
 
 def _is_interval(text: str) -> bool:

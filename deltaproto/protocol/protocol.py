@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature import FeatureKind
+from deltaproto.protocol.stored_secrets import hide_in_name
 from deltaproto.protocol.violations import (
     READER_FEATURES_VERSION,
     WRITER_FEATURES_VERSION,
@@ -282,7 +283,7 @@ def _names(action: Mapping[str, Any], key: str) -> frozenset[str] | None:
         raise ValueError(
             f"{key} has a name of {longest} characters; the longest accepted is {_LONGEST_NAME}"
         )
-    return names
+    return frozenset(map(hide_in_name, names))
 
 
 def show_value(value: object) -> str:

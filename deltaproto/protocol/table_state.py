@@ -38,6 +38,7 @@ class NoteKind(StrEnum):
     CHECKSUM_CONTRADICTS = "checksum-contradicts"
     SEVERAL_PROTOCOLS = "several-protocols"
     NO_COMMIT_FILES = "no-commit-files"
+    MISNAMED_FILES = "misnamed-files"
     STAGED_COMMITS = "staged-commits"
 
 

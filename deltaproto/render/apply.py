@@ -26,8 +26,7 @@ from deltaproto.render.apply_section import (
 from deltaproto.render.document.blocks import Block
 from deltaproto.render.document.render import BlockWriter
 from deltaproto.render.inspection_json import protocol_fields
-from deltaproto.render.interface import JsonArraySpool, dump_json, envelope, open_envelope
-from deltaproto.render.plan_json import stamp
+from deltaproto.render.interface import JsonArraySpool, dump_json, envelope, open_envelope, stamp
 
 _PIPED_WIDTH = 100
 _WHOLE = (ApplyStatus.DONE, ApplyStatus.NOTHING, ApplyStatus.READY, ApplyStatus.WAITING)

@@ -25,7 +25,7 @@ from deltaproto.render.document import (
     Tone,
 )
 from deltaproto.render.inspection import activity_blocks
-from deltaproto.render.plan_json import stamp
+from deltaproto.render.interface import stamp
 from deltaproto.render.plan_words import affected, rewrites_text
 from deltaproto.render.terminal import duration, run_length
 

@@ -39,6 +39,9 @@ NEUTRALIZED_COMMAND = ("##", "#\\u0023")
 _BYTES = 4 << 20
 _COPIED = 1 << 18
 _ENTRY = ",\n    "
+_FIRST_SECOND, _LAST_SECOND = -62_135_596_800, 253_402_300_799
+"""what RFC 3339 can express: the years 1 to 9999"""
+_STAMP_LENGTH = len("0001-01-01T00:00:00Z")
 
 
 class Format(StrEnum):
@@ -111,13 +114,24 @@ def error_fields(error: DeltaprotoError) -> dict[str, Any]:
 
 
 def format_timestamp(milliseconds: int | None) -> str | None:
-    """Return a log timestamp as RFC 3339 in UTC, to the second; None for None."""
-    if milliseconds is None:
+    """Return a log timestamp as RFC 3339 in UTC, to the second.
+
+    Returns None for None, and for times outside the years 1 to 9999.
+    """
+    seconds = None if milliseconds is None else milliseconds // 1000
+    return None if seconds is None or seconds != _representable(seconds) else stamp(seconds)
+
+
+def stamp(seconds: float | None) -> str | None:
+    """Return a time as RFC 3339 in UTC: the nearest that it can express; None for None."""
+    if seconds is None:
         return None
-    try:
-        return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(milliseconds / 1000))
-    except (OverflowError, ValueError, OSError):
-        return None
+    text = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(_representable(seconds)))
+    return text.zfill(_STAMP_LENGTH)
+
+
+def _representable(seconds: float) -> float:
+    return min(max(seconds, _FIRST_SECOND), _LAST_SECOND)
 
 
 class JsonArraySpool:

@@ -21,7 +21,7 @@ from deltaproto.planning.plan import (
 )
 from deltaproto.planning.search.cost import Cost
 from deltaproto.render.inspection_json import isolation_fields, protocol_fields
-from deltaproto.render.interface import dump_json, envelope
+from deltaproto.render.interface import dump_json, envelope, stamp
 
 _HOUR = 3600
 
@@ -127,13 +127,6 @@ def moments(steps: Iterable[Step], now: float) -> list[tuple[float | None, float
         over = at + step.wait_hours * _HOUR
         found.append((over if waited else None, lost))
     return found
-
-
-def stamp(seconds: float | None) -> str | None:
-    """Return a time as RFC 3339, in UTC."""
-    if seconds is None:
-        return None
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
 
 
 def _gained(plan: Plan) -> list[str]:

@@ -9,8 +9,8 @@ from deltaproto.planning.impact import is_better, is_worse
 from deltaproto.planning.plan import Plan, Step, plan_id
 from deltaproto.planning.predict.outcome import Rewrite
 from deltaproto.planning.statement import Action
-from deltaproto.render.interface import escape_control_chars
-from deltaproto.render.plan_json import moments, stamp
+from deltaproto.render.interface import escape_control_chars, stamp
+from deltaproto.render.plan_json import moments
 from deltaproto.render.plan_words import cost_text, rewrites_text, wait_text
 from deltaproto.render.terminal import run_length, single_line
 from deltaproto.sql.quoting import SUBSTITUTION, has_variable

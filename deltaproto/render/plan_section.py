@@ -27,7 +27,8 @@ from deltaproto.render.document.blocks import (
     listed,
 )
 from deltaproto.render.findings import problem_block
-from deltaproto.render.plan_json import moments, stamp
+from deltaproto.render.interface import stamp
+from deltaproto.render.plan_json import moments
 from deltaproto.render.plan_words import (
     Summary,
     affected,

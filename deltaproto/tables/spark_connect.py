@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 CONNECT_SECONDS = 10
-CONNECT_GONE_SECONDS = 30
+CONNECT_GONE_SECONDS = 10
 
 
 def connect_session(sql: Any, settings: SparkSettings) -> SparkSession:

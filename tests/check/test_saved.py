@@ -107,6 +107,7 @@ def test_tables_that_were_read_by_name_are_reached_by_name(
     protocol_ = protocol(3, 7, ["catalogManaged", "vacuumProtocolCheck"], managed)
     document = json.loads(Path(save(make("t", protocol_))).read_text())
     (entry,) = document["tables"]
+    document["complete"] = True
     entry |= {"table": "main.sales.orders", "complete": True}
     found = {}
     for reader in ("spark", "log"):
@@ -233,6 +234,9 @@ WRONG: dict[str, Any] = {
     "traces that are a list": document({**ENTRY, "features": [{**FEATURE, "present": []}]}),
     "a feature whose name is a number": document({**ENTRY, "features": [{**FEATURE, "name": 5}]}),
     "a requirement in a list": document({**ENTRY, "features": [{**FEATURE, "required_by": [[1]]}]}),
+    "a feature that the protocol lacks": document(
+        {**ENTRY, "features": [{**FEATURE, "name": "deletionVectors", "listed": True}]}
+    ),
     "a finding of no severity": document({**ENTRY, "findings": [{**FINDING, "severity": "bad"}]}),
     "a finding without a message": document({**ENTRY, "findings": [{**FINDING, "message": 7}]}),
     "an error of no kind": document({"table": "t", "error": {**ERROR, "code": "\x1b[0m"}}),

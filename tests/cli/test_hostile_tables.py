@@ -22,7 +22,7 @@ from tests.conftest import Ran
 from tests.support.contract import validate
 from tests.support.failures import collect_failures
 from tests.support.hostile import KINDS, make_hostile
-from tests.support.logs import Log, commit_info, metadata, protocol
+from tests.support.logs import Log, add, column, commit_info, metadata, protocol, schema_string
 
 Cli = Callable[..., Ran]
 # Damage that takes nothing from the answer: what is damaged is not needed, or says nothing of it.
@@ -265,3 +265,62 @@ def test_a_scan_with_a_missing_value_is_damaged(column: str) -> None:
     assert PastScan.of(row).scan_id == "s"
     with pytest.raises(TableError, match=f"the inventory has null as {column} of scan s"):
         PastScan.of({**row, column: None})
+
+
+DIGITS = "9" * 5000
+LONG_NUMBERS = {
+    "decimal": ({}, f"decimal({DIGITS},2)"),
+    "scale": ({}, f"decimal(10,{DIGITS})"),
+    "varchar": ({}, f"varchar({DIGITS})"),
+    **{
+        f"{key} {name}": ({key: value}, "long")
+        for key in (
+            "delta.columnMapping.maxColumnId",
+            "delta.dataSkippingNumIndexedCols",
+            "delta.checkpointInterval",
+            "delta.requireCheckpointProtectionBeforeVersion",
+            "delta.inCommitTimestampEnablementVersion",
+        )
+        for name, value in (("long", DIGITS), ("signs", "--5"), ("negative", f"-{DIGITS}"))
+    },
+}
+
+
+@pytest.mark.parametrize("kind", LONG_NUMBERS)
+def test_a_number_may_be_longer_than_python_converts(cli: Cli, log: Log, kind: str) -> None:
+    configuration, type_ = LONG_NUMBERS[kind]
+    mapped = {"delta.columnMapping.mode": "name", **configuration}
+    schema = schema_string(column("id"), column("d", type_))
+    log.commit(0, commit_info(), protocol(2, 5), metadata(mapped, schema))
+    change = "alter table t alter column d type decimal(12,3)"
+    for words in (
+        ("inspect", log.table),
+        ("check", log.table, "--client", "daft@0.7.26"),
+        ("plan-downgrade", log.table, "--lowest", "--include-enabled"),
+        ("plan-upgrade", log.table, "--set", f"delta.minReaderVersion={DIGITS}"),
+        ("plan-upgrade", log.table, "--sql", change),
+        ("plan-upgrade", log.table, "--sql", change.replace("12", DIGITS)),
+        ("plan-upgrade", log.table, "--enable", "typeWidening"),
+    ):
+        ran = cli(*words)
+        assert "internal error" not in ran.out + ran.err, words
+        assert ran.code in (0, 1), words
+
+
+def test_versions_may_be_longer_than_python_converts(cli: Cli, log: Log) -> None:
+    log.commit(0, commit_info(), protocol(2, 5), metadata())
+    for command, pair in (("plan-downgrade", f"1,{DIGITS}"), ("plan-upgrade", f"{DIGITS},7")):
+        ran = cli(command, log.table, "--protocol", pair)
+        assert (ran.code, "is not a pair of versions" in ran.err) == (2, True)
+
+
+def test_deletion_vectors_without_their_feature(cli: Cli, log: Log) -> None:
+    """delta-rs returns the deleted rows of such a table, Delta Spark 4.4.0 does not."""
+    vector = {"storageType": "u", "pathOrInlineDv": "x", "sizeInBytes": 1, "cardinality": 1}
+    log.commit(0, commit_info(), protocol(1, 2), metadata(), add("a", deletionVector=vector))
+    inspected = cli("inspect", log.table, "--look-in-files", "--format", "json")
+    (finding,) = inspected.json["tables"][0]["findings"]
+    assert (finding["rule"], finding["feature"]) == ("DP103", "deletionVectors")
+    assert "return deleted rows" in finding["message"]
+    planned = cli("plan-upgrade", log.table, "--enable", "appendOnly", "--set", "a=b")
+    assert "data files have deletion vectors" in planned.out

@@ -26,6 +26,7 @@ from deltaproto.render.plan_json import plan_fields, save_plan_file
 from tests.conftest import Ran
 from tests.execution.files import changed, written
 from tests.planning.test_classics import carrying, given
+from tests.support.logs import Log, commit_info, metadata, protocol
 
 NOW = 1_800_000_000.0
 PLANS = [
@@ -240,3 +241,36 @@ def test_a_plan_of_before_the_seal_is_to_be_made_again(tmp_path: Path) -> None:
     path.write_text(json.dumps(document))
     with pytest.raises(UsageError, match="has no checksum"):
         read_plans(str(path))
+
+
+@pytest.mark.parametrize(
+    ("interval", "hours", "ends"),
+    [
+        ("interval 1000000 weeks", 168e6, "9999-12-31T23:59:59Z"),
+        ("interval 9223372036854775807 microseconds", 2**63 / 3.6e9, "9999-12-31T23:59:59Z"),
+        ("interval 2147483647 days", 298651767.69569, "9999-12-31T23:59:59Z"),
+        ("interval 0 hours", 0, None),
+        ("interval -2147483648 days", 0, None),
+    ],
+)
+def test_a_plan_can_be_read_whatever_the_table_retains(
+    interval: str,
+    hours: float,
+    ends: str | None,
+    log: Log,
+    cli: Callable[..., Ran],
+    tmp_path: Path,
+) -> None:
+    keys = ("delta.dropFeatureTruncateHistory.retentionDuration", "delta.logRetentionDuration")
+    stored = {"delta.enableDeletionVectors": "true", **dict.fromkeys(keys, interval)}
+    vectors = ["deletionVectors"]
+    log.commit(0, commit_info(), protocol(3, 7, vectors, vectors), metadata(stored))
+    path = str(tmp_path / "p.json")
+    words = ("--drop", *vectors, "--history", "truncate", "--format", "json", "-o", path)
+    planned = cli("plan-downgrade", log.table, *words)
+    assert planned.code == 0, planned
+    (wait,) = (step for step in _read(path).plan.steps if step.sql is None)
+    assert wait.wait_hours == pytest.approx(hours)
+    (told,) = (step for step in json.loads(Path(path).read_text())["steps"] if not step["sql"])
+    assert told["not_before"] == ends
+    assert cli("runbook", path).code == 0

@@ -170,6 +170,8 @@ def test_every_statement_that_plans_are_made_of_is_rebuilt(
     sql = statement.sql(plan.sql_name)
     assert sql is not None
     changed = only._replace(action=statement.action, sql=sql, feature=statement.feature)
+    if isinstance(statement, DropFeature):
+        changed = changed._replace(truncates=statement.truncate)
     assert find_mismatch(plan._replace(steps=(changed,))) is None
     assert find_mismatch(plan._replace(steps=(changed._replace(sql=f"{sql} "),))) is not None
 
@@ -245,6 +247,52 @@ def test_a_plan_that_does_more_than_its_goal_is_refused(
     file = planned(cli, table, *words)
     forge(file, lambda document: document["goal"].clear() or document["goal"].update(goal, text=""))
     assert said in (find_unrequested_change(read(file)) or "")
+
+
+def quiet(document: dict[str, Any]) -> None:
+    """Let no step of a plan lose anything."""
+    for each in document["steps"]:
+        each.update(history_lost_before=None, retention_hours=None, losses=[], reversible=True)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--drop", "deletionVectors", "--history", "truncate"), "it deletes history, which the"),
+        (("--drop", "rowTracking"), "losses does not match its statement"),
+        (("--drop", "deletionVectors", "rowTracking"), "losses does not match its statement"),
+        (("--drop", "columnMapping"), "losses does not match its statement"),
+        (("--lowest", "--include-enabled", "--history", "truncate"), "it deletes history, which"),
+    ],
+    ids=str,
+)
+def test_a_drop_that_loses_more_than_its_plan_says_is_refused(
+    words: tuple[str, ...], said: str, cli: Cli, log: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise `apply` needs no --allow-irreversible for it."""
+    monkeypatch.setitem(sys.modules, "pyspark", None)
+    stored = protocol(
+        3,
+        7,
+        ["deletionVectors", "columnMapping"],
+        ["deletionVectors", "columnMapping", "rowTracking", "domainMetadata"],
+    )
+    enabled = {
+        "delta.enableDeletionVectors": "true",
+        "delta.enableRowTracking": "true",
+        "delta.columnMapping.mode": "id",
+        "delta.rowTracking.materializedRowIdColumnName": "a",
+        "delta.rowTracking.materializedRowCommitVersionColumnName": "b",
+    }
+    log.commit(0, commit_info("CREATE TABLE"), stored, metadata(enabled))
+    file = planned(cli, log, *words)
+    ran = cli("apply", str(file), "--yes", "--format", "json")
+    gates = {gate["name"]: gate["passed"] for gate in ran.json["results"][0]["gates"]}
+    assert (gates.get("plan", True), gates["irreversible"]) == (True, False)
+    forge(file, quiet)
+    ran = cli("apply", str(file), "--yes", "--format", "json")
+    gates = {gate["name"]: gate["message"] for gate in ran.json["results"][0]["gates"]}
+    assert said in gates["plan"]
 
 
 def test_a_plan_that_drops_another_feature_than_its_goal_is_refused(cli: Cli, log: Log) -> None:

@@ -105,3 +105,8 @@ def test_without_truncation_history_goes_as_the_log_does(left: dict[str, float])
     )
     (found, *_) = find_solutions(task)
     assert [m.statement.hours for m in found.moves if isinstance(m.statement, Wait)] == [720]
+
+
+@pytest.mark.parametrize("interval", ["interval -1 day", "-5 weeks", "interval 110000000 days"])
+def test_what_only_other_engines_store_retains_nothing(interval: str) -> None:
+    assert interval_hours(interval) == 0

@@ -101,6 +101,17 @@ def only_a_checkpoint(log: Log) -> None:
     log.checkpoint(3, protocol(1, 2), metadata())
 
 
+def misnamed(*names: str) -> Callable[[Log], object]:
+    """A commit, and other files with these names."""
+
+    def build(log: Log) -> None:
+        log.commit(0, protocol(1, 2), metadata())
+        for name in names:
+            (log.folder / name).write_text(json.dumps(protocol(1, 7, None, ["appendOnly"])))
+
+    return build
+
+
 def checksum(**fields: Any) -> Callable[[Log], object]:
     """A commit of transaction `a` in (1,2) with a checksum that has these fields."""
 
@@ -525,6 +536,12 @@ CASES: tuple[Case, ...] = (
     case("one-protocol-twice", protocol(1, 2), protocol(1, 2), metadata()),
     # DP133 no-commit-files
     Case("checkpoint-alone", only_a_checkpoint, frozenset({("DP133", None)})),
+    # DP135 misnamed-log-file
+    Case("21-digits", misnamed("0" * 20 + "1.json"), frozenset({("DP135", None)})),
+    Case("19-digits", misnamed("0" * 18 + "1.json"), frozenset({("DP135", None)})),
+    Case("one-digit", misnamed("1.json"), frozenset({("DP135", None)})),
+    Case("short-checkpoint", misnamed("7.checkpoint.parquet"), frozenset({("DP135", None)})),
+    Case("no-commits", misnamed("1.json.tmp", "1.crc", "a1.json", "1.JSON"), frozenset()),
     # DP134 byte-order-mark
     Case("marked", marked(1), frozenset({("DP134", None)})),
     Case("marked-before-the-checkpoint", marked(0), frozenset()),

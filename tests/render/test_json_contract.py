@@ -336,3 +336,22 @@ class TestComplete:
         assert document["complete"] is False
         assert document["tables"][0]["complete"] is False
         assert "DP112" in {f["rule"] for f in document["tables"][0]["findings"]}
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "shown"),
+    [
+        (0, "1970-01-01T00:00:00Z"),
+        (253_402_300_799_999, "9999-12-31T23:59:59Z"),
+        (253_402_300_800_000, None),
+        (-62_135_596_800_000, "0001-01-01T00:00:00Z"),
+        (-62_135_596_800_001, None),
+        (10**400, None),
+    ],
+)
+def test_times_of_commits_are_rfc_3339_or_unknown(
+    cli: Cli, log: Log, milliseconds: int, shown: str | None
+) -> None:
+    log.commit(0, commit_info(timestamp=milliseconds), protocol(1, 2), metadata())
+    (event,) = cli("history", log.table, "--format", "json").json["events"]
+    assert event["timestamp"] == shown

@@ -39,9 +39,12 @@ def retention_hours(configuration: Mapping[str, str], key: str) -> float:
 
 
 def interval_hours(interval: str) -> float:
-    """Convert a Delta interval (`interval 1 day 12 hours`) to hours; 24 if unreadable."""
+    """Convert a Delta interval (`interval 1 day 12 hours`) to hours; 24 if unreadable.
+
+    A negative interval, which only other engines store, retains nothing: 0.
+    """
     parsed = parse_interval(interval)
-    return _FALLBACK_HOURS if parsed is None or parsed.months else parsed.hours
+    return _FALLBACK_HOURS if parsed is None or parsed.months else max(0.0, parsed.hours)
 
 
 _RESERVED = ("location", "provider", "owner", "external")

@@ -24,6 +24,7 @@ from deltaproto.planning.predict.schema import (
     is_same_name,
 )
 from deltaproto.planning.predict.table import Table
+from deltaproto.protocol.decoding import parse_whole
 from deltaproto.protocol.metadata import quote_if_needed
 from deltaproto.protocol.properties import (
     INDEXED_COLUMNS_PROPERTY,
@@ -235,8 +236,8 @@ def statistics_columns(table: Table) -> frozenset[Path]:
     if STATISTICS_COLUMNS_PROPERTY in table.configuration:
         chosen = [path for path in leaves if any(_is_within(path, name) for name in named)]
     else:
-        stored = table.configuration.get(INDEXED_COLUMNS_PROPERTY, "")
-        limit = int(stored) if stored.lstrip("+-").isdecimal() else _INDEXED
+        stored = parse_whole(table.configuration.get(INDEXED_COLUMNS_PROPERTY, ""))
+        limit = _INDEXED if stored is None else stored
         chosen = leaves if limit < 0 else leaves[:limit]
     return frozenset(path for path in chosen if is_eligible(_type(schema, path)))
 

@@ -15,7 +15,7 @@ _NUMERIC = (*_INTEGRAL, "float", "double")
 # Decimals that fit every value of an integer type, and decimals that fit Parquet's integers.
 _DIGITS = {"byte": 3, "short": 5, "integer": 10, "long": 20}
 _STORED = {"byte": 10, "short": 10, "integer": 10, "long": 20}
-_NUMBERED = re.compile(r"(decimal|char|varchar)\((\d+)(?:,\s*(-?\d+))?\)")
+_NUMBERED = re.compile(r"(decimal|char|varchar)\((\d{1,9})(?:,\s*(-?\d{1,9}))?\)")
 
 
 def is_string_type(name: str) -> bool:

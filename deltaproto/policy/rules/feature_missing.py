@@ -4,7 +4,8 @@
 Compares the table with the feature catalog: a TIMESTAMP_NTZ column needs `timestampNtz`, a
 generated column `generatedColumns`, `delta.enableDeletionVectors=true` needs `deletionVectors`,
 widened types need `typeWidening`, and so on. A preview feature also satisfies the need for its
-successor.
+successor. Where the data files of the table were searched (`inspect --look-in-files`, plans), files
+with deletion vectors need `deletionVectors`.
 
 ## Why it breaks
 Clients rely on the protocol to list the required features. If a feature is missing, some read
@@ -47,6 +48,7 @@ from deltaproto.protocol.feature import (
     Feature,
     FeatureStatus,
     SchemaHas,
+    Trace,
     Trait,
 )
 from deltaproto.protocol.layers import evaluate_enablement
@@ -72,6 +74,16 @@ def check(subject: RuleContext) -> Iterator[Finding]:
                 feature=feature.name,
                 evidence=shown,
             )
+    vectors = subject.state.traces.get(Trace.DELETION_VECTORS) is True
+    if vectors and "deletionVectors" not in subject.protocol.supported:
+        yield RULE.finding(
+            subject.table,
+            "data files have deletion vectors, and the protocol does not support deletionVectors: "
+            "readers that follow the protocol return deleted rows",
+            "add the feature again, or rewrite the table with a client that shows the right rows",
+            feature="deletionVectors",
+            evidence=str(Trace.DELETION_VECTORS),
+        )
 
 
 @cache

@@ -18,7 +18,7 @@ from deltaproto.errors import UsageError
 from deltaproto.input_file import open_input
 from deltaproto.render.document import Code, Inline, Line, Strong, Tone
 from deltaproto.render.document.page import PageTexts
-from deltaproto.render.plan_json import stamp
+from deltaproto.render.interface import stamp
 
 _FOLDER = Path(__file__).parent / "languages"
 _ENGLISH = "en"

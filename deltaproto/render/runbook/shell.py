@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from deltaproto.planning.plan import Plan
 from deltaproto.planning.statement import Action
-from deltaproto.render.plan_json import stamp
+from deltaproto.render.interface import stamp
 from deltaproto.render.runbook.phrases import Phrases
 from deltaproto.render.terminal import duration, single_line
 from deltaproto.sql.quoting import SUBSTITUTION, has_variable

@@ -14,7 +14,8 @@ from deltaproto.render.document.html import blocks_html
 from deltaproto.render.document.markdown import blocks_markdown, escape
 from deltaproto.render.document.page import page, text
 from deltaproto.render.document.render import document_text
-from deltaproto.render.plan_json import plan_fields, stamp
+from deltaproto.render.interface import stamp
+from deltaproto.render.plan_json import plan_fields
 from deltaproto.render.runbook.after import burn_in, restart, sign_off, undo, verification
 from deltaproto.render.runbook.before import before
 from deltaproto.render.runbook.book import Book, RunbookEntry

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from deltaproto.errors import TableError
 from deltaproto.protocol.metadata import Metadata
 from deltaproto.protocol.protocol import Protocol
+from deltaproto.protocol.stored_secrets import hide_in_name
 from deltaproto.protocol.writers import name_writer
 from deltaproto.tables.log.checkpoint import checkpoint_actions
 from deltaproto.tables.log.files import LogListing, commit_info, read_actions
@@ -94,7 +95,7 @@ def _read_commit(store: LogStore, name: str, version: int) -> Commit:
     except TableError as problem:
         return Commit(version, {}, None, None, problem=problem)
     transactions = tuple(
-        (str(txn.get("appId")), txn["version"])
+        (hide_in_name(str(txn.get("appId"))), txn["version"])
         for action in kept
         if isinstance(txn := action.get("txn"), dict) and isinstance(txn.get("version"), int)
     )

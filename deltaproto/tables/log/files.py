@@ -10,10 +10,15 @@ from typing import IO, Any, NamedTuple
 
 from deltaproto.errors import ErrorCode, TableError
 from deltaproto.protocol.decoding import decode_json, decode_members
+from deltaproto.protocol.stored_secrets import hide_in_commit_info
 from deltaproto.tables.storage.interface import STAGED_COMMITS, FolderEntry
 
 _VERSION_DIGITS = 20
 _PART_DIGITS = 10
+
+
+# Delta Spark takes these for commits and checkpoints, and then looks for names of 20 digits.
+_MISNAMED = re.compile(r"[0-9]+\.(?:json|checkpoint\.(?:[0-9]+\.[0-9]+\.)?parquet)")
 
 
 class Checkpoint(NamedTuple):
@@ -37,6 +42,8 @@ class LogListing:
         self.checksums: dict[int, str] = {}
         self.checkpoints: dict[int, list[Checkpoint]] = {}
         self.empty_checkpoints: list[str] = []
+        self.misnamed: list[str] = []
+        """commits and checkpoints whose version does not have 20 digits"""
         self.staged_commits = False
 
     @property
@@ -73,6 +80,8 @@ def build_listing(entries: Iterable[FolderEntry]) -> LogListing:
         # Inlined version of `_number`, which saves a function call per name.
         if not (rest and digits.isdigit() and digits.isascii()):
             listing.staged_commits |= name == STAGED_COMMITS
+            if _MISNAMED.fullmatch(name) is not None:
+                listing.misnamed.append(name)
         elif rest == ".json":
             listing.commits[int(digits)] = name
         elif rest == ".crc":
@@ -82,6 +91,8 @@ def build_listing(entries: Iterable[FolderEntry]) -> LogListing:
                 listing.empty_checkpoints.append(name)
             else:
                 _sort_checkpoint(listing, parts, int(digits), rest.split(".")[2:], name)
+        elif _MISNAMED.fullmatch(name) is not None:
+            listing.misnamed.append(name)
     for (version, total), found in parts.items():
         # A single file name may declare ten billion parts.
         if len(found) == total and min(found) == 1 and max(found) == total:
@@ -216,9 +227,12 @@ def read_lines(name: str, file: IO[bytes]) -> Iterator[bytes]:
 
 
 def commit_info(actions: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the first commitInfo among the actions; empty if the writer recorded none."""
+    """Return the first commitInfo among the actions, without credentials in its names.
+
+    Empty if the writer recorded none.
+    """
     infos = (action.get("commitInfo") for action in actions)
-    return next((info for info in infos if isinstance(info, dict)), {})
+    return hide_in_commit_info(next((info for info in infos if isinstance(info, dict)), {}))
 
 
 def parse_object(

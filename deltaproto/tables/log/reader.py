@@ -216,6 +216,16 @@ def _listing_notes(listing: LogListing, snapshot: Snapshot) -> tuple[Note, ...]:
                 "Spark does not",
             )
         )
+    if listing.misnamed:
+        name, *others = sorted(listing.misnamed)
+        more = f", and those of {len(others)} more files" if others else ""
+        notes.append(
+            Note(
+                NoteKind.MISNAMED_FILES,
+                f"the version in the name of {name} does not have 20 digits{more}: delta-rs "
+                "ignores it, Delta Spark cannot read the table",
+            )
+        )
     for name in sorted(listing.empty_checkpoints):
         notes.append(Note(NoteKind.CHECKPOINT_UNREADABLE, f"{name} has 0 bytes and is ignored"))
     # Delta Spark creates the folder for every table; only a catalog's commits matter.

@@ -10,6 +10,7 @@ from deltaproto.errors import ErrorCode, TableError
 from deltaproto.protocol.feature_catalog import CATALOG_MANAGED
 from deltaproto.protocol.metadata import Metadata
 from deltaproto.protocol.protocol import Protocol, show_value
+from deltaproto.protocol.stored_secrets import hide_in_name, hide_in_schema
 from deltaproto.protocol.table_state import Note, NoteKind
 from deltaproto.tables.log.files import (
     Checkpoint,
@@ -115,7 +116,9 @@ def parse_domain_action(name: str, action: Any) -> tuple[str, str | None]:
     domain, text = fields.get("domain"), fields.get("configuration")
     if not isinstance(domain, str):
         raise corrupt_error(name, None, "a domainMetadata action without a domain")
-    return domain, None if fields.get("removed") is True else str(text or "")
+    # The configuration of a domain is JSON, like a schema.
+    stored = None if fields.get("removed") is True else hide_in_schema(str(text or ""))
+    return hide_in_name(domain), stored
 
 
 def _require_mapping(action: Any) -> Mapping[str, Any]:

@@ -8,9 +8,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from deltaproto.cli import apply as apply_command
 from deltaproto.execution.run_log import journal_path
-from deltaproto.execution.runner import EngineFacts
+from deltaproto.execution.runner import EngineFacts, StatementRunner
 from deltaproto.execution.verify import StatementResult
 from deltaproto.planning.engine import EngineName
 from tests.execution.files import changed
@@ -36,7 +35,7 @@ class FakeRunner:
 def ready(world: World, plan: str, **facts: Any) -> str:
     """The plan, with an engine that would execute it."""
     runner = FakeRunner(DELTA_SPARK._replace(**facts))
-    world.patch.setattr(apply_command, "lazy_runner", lambda _: lambda: runner)
+    world.patch.setattr(StatementRunner, "started", lambda _: runner)
     return plan
 
 

@@ -93,6 +93,14 @@ def checkpoint(world: World) -> Words:
     return (log.table,)
 
 
+@situation("A log file has another number of digits in its name", *READING, "scan")
+def misnamed(world: World) -> Words:
+    log = world.log()
+    log.commit(0, commit_info(), protocol(1, 2), metadata())
+    (log.folder / "1.json").write_text("{}")
+    return (log.table,)
+
+
 @situation("The table has a feature that deltaproto does not know", "check", "scan")
 def feature(world: World) -> Words:
     return (world.table("table", protocol(3, 7, ["newThing"], ["newThing"])),)
@@ -136,6 +144,13 @@ def unmarked(world: World) -> Words:
         line["schema_version"] = "1.0"
     file.write_text("".join(json.dumps(line) + "\n" for line in lines))
     return (str(file),)
+
+
+@situation("Tables that could not be read were removed from a saved inspection", *READING)
+def removed(world: World) -> Words:
+    file = world.saved(world.table(), world.corrupt("corrupt"))
+    tables = json.loads(Path(file).read_text())["tables"]
+    return (world.edited(file, tables=[each for each in tables if "error" not in each]),)
 
 
 @situation("A saved inspection was made with `--version`", *READING)
