@@ -19,12 +19,13 @@ from deltaproto.execution.preflight import GateResult, StopReason
 from deltaproto.execution.prepare import ApplyContext, PreparedPlan, locate_progress
 from deltaproto.execution.progress import TableWatcher, progress_from_commits, table_address
 from deltaproto.execution.result import ApplyResult, ApplyStatus, Observer, StepRecord, StepStatus
-from deltaproto.execution.retarget import retarget_plan
+from deltaproto.execution.retarget import retarget_plan, without_features
 from deltaproto.execution.runner import StatementRunner
 from deltaproto.execution.waits import WaitLimits
 from deltaproto.execution.warning import build_warning
 from deltaproto.location import locate
 from deltaproto.planning.plan import Fingerprint, Plan
+from deltaproto.protocol.feature_catalog import CATALOG_MANAGED
 from deltaproto.redaction import Redactor
 from deltaproto.tables.log.commit_tag import commit_tag_of
 from deltaproto.tables.spark_connect import is_local
@@ -129,7 +130,9 @@ def _execute_on_clone(
         return ended._replace(code=ExitCode.FAILED, status=ApplyStatus.FAILED, message=said)
     watched = TableWatcher(on_clone, by.context.storage_options, by.context.spark)
     first = watched.look(-1).now
-    if first.protocol != plan.fingerprint.protocol:
+    # Delta Spark's clone of a catalog-managed table commits to its own log.
+    on_clone = without_features(on_clone, CATALOG_MANAGED - first.protocol.supported)
+    if first.protocol != on_clone.protocol_before:
         said = (
             f"the clone has {first.protocol.in_words}, but the table has "
             f"{plan.fingerprint.protocol.in_words}: the clone cannot stand in for the table"

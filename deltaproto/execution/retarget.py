@@ -7,6 +7,7 @@ from deltaproto.location import Location
 from deltaproto.planning.advice import is_same_table
 from deltaproto.planning.ddl.parse import parse_script
 from deltaproto.planning.plan import Plan, Step
+from deltaproto.protocol.protocol import Protocol
 from deltaproto.sql.quoting import sql_table_name
 
 
@@ -24,6 +25,28 @@ def retarget_plan(plan: Plan, to: Location) -> Plan:
         for step in plan.steps
     )
     return plan._replace(table=to.uri, location=to.uri, sql_name=name, steps=steps)
+
+
+def without_features(plan: Plan, names: frozenset[str]) -> Plan:
+    """Return the plan for a copy of its table that does not have these features."""
+
+    def without(protocol: Protocol) -> Protocol:
+        for name in sorted(names & protocol.supported):
+            protocol = protocol.without_feature(name)
+        return protocol
+
+    steps = tuple(
+        step._replace(
+            protocol_before=without(step.protocol_before),
+            protocol_after=without(step.protocol_after),
+        )
+        for step in plan.steps
+    )
+    return plan._replace(
+        protocol_before=without(plan.protocol_before),
+        protocol_after=without(plan.protocol_after),
+        steps=steps,
+    )
 
 
 def _retarget_sql(step: Step, sql: str, before: str, name: str) -> str:
