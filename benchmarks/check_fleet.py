@@ -23,13 +23,13 @@ PEER = """
 import json, sys
 from collections import Counter
 from deltaproto.inspection.saved import read_entry
-from deltaproto.clients.catalog import Catalogue
+from deltaproto.clients.catalog import ClientCatalog
 from deltaproto.clients.verdicts import client_verdicts
 from deltaproto.policy.document import load_policy
 from deltaproto.policy.rules import all_rules
 import datetime
 policy = load_policy(sys.argv[2], rules=[r.id for r in all_rules()], today=datetime.date.today())
-known = Catalogue()
+known = ClientCatalog()
 clients = [(known.resolve(each.text), each.access) for each in policy.declared()]
 with open(sys.argv[1], "rb") as file:
     tables = json.loads(file.read())["tables"]

@@ -144,8 +144,7 @@ def _compared(
 ) -> Iterator[str]:
     """Use every client in every way, and yield each `ok` that is none."""
     from deltaproto.clients.catalog import Catalogue
-    from deltaproto.clients.model import Access
-    from deltaproto.clients.verdict import Verdict
+    from deltaproto.clients.model import Access, Verdict
     from deltaproto.clients.verdicts import path_verdicts
     from deltaproto.inspection import Inspection, ReadRequest, inspect_table
     from deltaproto.inspection.facts import facts_from_inspection

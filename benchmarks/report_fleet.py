@@ -14,7 +14,7 @@ from benchmarks.page import Figure, Section, row
 from benchmarks.pairs import Cost, in_turns, seconds
 from benchmarks.scale import FleetScale
 from deltaproto.cli.main import main as deltaproto
-from deltaproto.clients.catalog import Catalogue
+from deltaproto.clients.catalog import ClientCatalog
 from deltaproto.plan_inputs.client_scope import newest_clients
 from tests.browser.chromium import SWITCHES, chromium
 
@@ -63,7 +63,7 @@ def measured(folder: Path, scale: FleetScale) -> Section:
         _timed("scan", str(folder / "reported"), "--inventory", inventory, "-q")
     clients = [
         word
-        for client in newest_clients(Catalogue())
+        for client in newest_clients(ClientCatalog())
         for word in ("--client", str(client.candidate.reference))
     ]
     costs = in_turns(

@@ -37,12 +37,11 @@ if TYPE_CHECKING:
         history,
         inspect_table,
     )
-    from deltaproto.app.result import Result, to_dict
-    from deltaproto.app.rows import Rows
+    from deltaproto.app.result import Result, Rows, to_dict
     from deltaproto.app.scanning import ScanResult, scan
     from deltaproto.app.table import Table
     from deltaproto.clients.model import Access
-    from deltaproto.clients.verdict import Verdict as Outcome
+    from deltaproto.clients.model import Verdict as Outcome
     from deltaproto.errors import (
         DeltaprotoError,
         EngineError,
@@ -70,12 +69,10 @@ else:
             *("ConflictReport", "History", "Inspection"),
             *("find_conflicts", "history", "inspect_table"),
         ),
-        "app.result": ("Result", "to_dict"),
-        "app.rows": ("Rows",),
+        "app.result": ("Result", "Rows", "to_dict"),
         "app.scanning": ("ScanResult", "scan"),
         "app.table": ("Table",),
-        "clients.model": ("Access",),
-        "clients.verdict": ("Outcome",),
+        "clients.model": ("Access", "Outcome"),
         "errors": (
             *("DeltaprotoError", "EngineError", "ExitCode"),
             *("ResultError", "TableError", "UsageError"),

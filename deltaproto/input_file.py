@@ -10,6 +10,8 @@ from typing import IO
 
 from deltaproto.errors import UsageError
 
+SETTINGS_FILE = "deltaproto.yaml"
+"""settings of a folder, for the commands that run in it"""
 _INHERITED = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")
 """where a shell passes a pipe, as in `--policy <(command)`"""
 

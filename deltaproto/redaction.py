@@ -263,10 +263,10 @@ def _nested_secrets(value: str) -> Iterator[str]:
 
     if value.lstrip().startswith("{"):
         try:
-            held = json.loads(value)
+            decoded = json.loads(value)
         except ValueError:
             return
-        for name, part in held.items():
+        for name, part in decoded.items():
             if isinstance(part, str) and re.search(_KEY, name):
                 yield part
                 yield from (line for line in part.splitlines() if "-----" not in line)

@@ -211,3 +211,14 @@ def test_heavy_modules_are_imported_where_they_are_used() -> None:
             names = imported(node) if isinstance(node, ast.Import | ast.ImportFrom) else ()
             wrong += [f"{module} imports {n}" for n in names if n.partition(".")[0] in HEAVY]
     assert wrong == []
+
+
+def test_functions_fit_on_a_page() -> None:
+    long = [
+        f"{module}.{node.name} has {lines} lines"
+        for module, tree in TREES.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef)
+        and (lines := (node.end_lineno or 0) - node.lineno + 1) > 75
+    ]
+    assert long == []

@@ -7,7 +7,7 @@
     python -m tools.certify --added               only tables that a stored measurement lacks
     python -m tools.certify --derive              no measuring: entries and documents only
 
-Writes a file for each client, path and version to `deltaproto/clients/measured/`, the catalogue
+Writes a file for each client, path and version to `deltaproto/clients/measured/`, the catalog
 entries that follow from them to `measured/entries/`, and `docs/reference/measured.md`.
 `--survey FILE` compares with a survey of documents, in `measured-and-documented.md`.
 """
@@ -23,17 +23,15 @@ from collections.abc import Iterator, Sequence
 from fnmatch import fnmatch
 from pathlib import Path
 
-from deltaproto.certification.certify import certify
-from deltaproto.certification.client import load_roster, select_client
-from deltaproto.certification.cross_check import find_contradictions
+from deltaproto.certification.client import certify, load_roster, select_client
+from deltaproto.certification.cross_check import find_contradictions, known_tables
 from deltaproto.certification.entry import build_entry, find_entry_discrepancies
 from deltaproto.certification.fixtures.case import Kit, load_kit
 from deltaproto.certification.fixtures.make import make_kit
-from deltaproto.certification.published import known_tables
 from deltaproto.certification.runner import sort_cells
 from deltaproto.certification.verify_writes import SPARK, WriteVerifier
 from deltaproto.clients import measurement, version_scheme
-from deltaproto.clients.catalog import Catalogue, load_shipped_client
+from deltaproto.clients.catalog import ClientCatalog, load_shipped_client
 from deltaproto.clients.measurement import Measurement
 from deltaproto.errors import DeltaprotoError
 from deltaproto.protocol.table_state import SparkSettings
@@ -155,9 +153,9 @@ def derive(kit: Kit, survey: Path | None = None) -> None:
         for each, plain in zip(ordered, entries, strict=True):
             left[each.name] = find_entry_discrepancies(plain, each, tables)
     load_shipped_client.cache_clear()
-    catalogue = Catalogue()
+    catalog = ClientCatalog()
     differences = {
-        each.name: find_contradictions(catalogue, each, tables)
+        each.name: find_contradictions(catalog, each, tables)
         for group in found.values()
         for each in group
     }

@@ -2,7 +2,7 @@
 
 `python -m tools.docs` writes it, `--check` says what is not current. In a guide,
 
-    <!-- tables: orders=vectors -->       makes tables by recipes of `cli/demo_tables.py`
+    <!-- tables: orders=vectors -->       makes tables by recipes of `cli/demo.py`
     <!-- file: policy.yaml -->            keeps the block that follows as a file
     <!-- run: deltaproto inspect orders -->   runs a command; the blocks that follow are the
                                           command, as it is copied, and its output
@@ -27,7 +27,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from deltaproto.cli.demo_tables import RECIPES
+from deltaproto.cli.demo import RECIPES
 from deltaproto.cli.main import main
 from deltaproto.render.schemas import load_schema
 from tools import command_pages, python_api

@@ -51,7 +51,7 @@ def _kits(measured: Sequence[Measurement]) -> str:
 def measured_document(
     measured: Sequence[Measurement], differences: Differences, left: Differences
 ) -> str:
-    """What was measured, and where ranges of the catalogue or the entries say otherwise."""
+    """What was measured, and where ranges of the catalog or the entries say otherwise."""
     clients = len({each.client for each in measured})
     rows: list[Sequence[Line]] = [
         (
@@ -78,7 +78,7 @@ def measured_document(
         TableBlock(("Client", "Calls itself", "On", *(str(each) for each in _SHOWN)), rows),
         Section(
             "ranges",
-            "Where the catalogue's ranges say otherwise",
+            "Where the catalog's ranges say otherwise",
             [
                 Paragraph(
                     (
@@ -94,7 +94,7 @@ def measured_document(
         ),
         Section(
             "entries",
-            "What catalogue entries cannot say",
+            "What catalog entries cannot say",
             [
                 Paragraph(
                     (

@@ -80,15 +80,15 @@ def reach(
     return Reach(storage, spark_settings(spark_remote, spark_conf, storage))
 
 
-def words(given: Sequence[str], name: str) -> list[str]:
+def words(texts: Sequence[str], name: str) -> list[str]:
     """Require a list of strings.
 
     Raises:
         UsageError: for a single string, which Python would iterate letter by letter.
     """
-    if isinstance(given, str):
-        raise UsageError(f"{name} is a single string", f"pass a list: {name}=[{given!r}]")
-    return list(given)
+    if isinstance(texts, str):
+        raise UsageError(f"{name} is a single string", f"pass a list: {name}=[{texts!r}]")
+    return list(texts)
 
 
 def member(choices: type[_Choice], text: str, name: str) -> _Choice:

@@ -8,17 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 from deltaproto.app.arguments import NONE, TableSource, table_name, table_sources, words
 from deltaproto.app.reading import inspect_table
-from deltaproto.app.result import Result, findings_failure
-from deltaproto.app.rows import Rows
+from deltaproto.app.result import Result, Rows, findings_failure
 from deltaproto.errors import DeltaprotoError, ExitCode, ResultError, TableError, UsageError
 from deltaproto.inspection.facts import facts_from_inspection
-from deltaproto.plan_inputs.parse_goal import parse_accesses
 from deltaproto.policy.declared_verdict import DeclaredVerdict
 from deltaproto.policy.document import Policy
 from deltaproto.policy.evaluate import Checker, TableCheck, unreadable_table
 from deltaproto.policy.local_catalog import (
     load_local_catalog,
     load_local_policy,
+    parse_accesses,
     parse_declared,
 )
 from deltaproto.tables.engine_errors import contain_table_errors
@@ -146,7 +145,7 @@ class CheckResults(list[CheckResult], Result):
         return {k: v for k, v in json.loads(file.getvalue()).items() if k not in around}
 
     def _document(self) -> Document:
-        from deltaproto.render.check_counts import Counts
+        from deltaproto.render.check_json import Counts
         from deltaproto.render.check_section import CheckSections
         from deltaproto.render.document import Document
 

@@ -166,7 +166,7 @@ def apply(
 ) -> ApplyResult:
     """Apply one plan through Spark, step by step, with checks before and after each step.
 
-    Does not ask for confirmation: the call is the consent. Review the plan first, or `warning` of
+    Does not ask for confirmation: calling it is consent. Review the plan first, or `warning` of
     a dry run. Call it again to resume; finished steps are read from the table.
 
     Args:
@@ -190,8 +190,8 @@ def apply(
     Raises:
         UsageError: for a file that is not a plan, was changed, or has several plans.
     """
-    from deltaproto.execution.append_log import AUDIT_FILE
     from deltaproto.execution.apply import ApplySession, apply_plans
+    from deltaproto.execution.run_log import AUDIT_FILE
     from deltaproto.execution.runner import StatementRunner
     from deltaproto.execution.waits import WaitLimits
     from deltaproto.redaction import Redactor
@@ -288,8 +288,8 @@ def _loaded(plan: Plan | str | os.PathLike[str], folder: str) -> LoadedPlan:
 
 def _kept(plan: Plan, folder: str) -> str:
     """Return the file of a plan; an existing file keeps the start times of its waits."""
-    from deltaproto.planning.checksum import plan_id
-    from deltaproto.render.save_plan import save_plan_file
+    from deltaproto.planning.plan import plan_id
+    from deltaproto.render.plan_json import save_plan_file
 
     path = os.path.join(folder, f"{plan_id(plan)}.json")
     if not os.path.exists(path):

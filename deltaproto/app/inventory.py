@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from deltaproto.app.arguments import NONE, member, reach, words
 from deltaproto.app.checking import CheckResults, collect_checks, load_checker
-from deltaproto.app.result import Result
-from deltaproto.app.rows import Rows
+from deltaproto.app.result import Result, Rows
 from deltaproto.errors import (
     DeltaprotoError,
     ExitCode,
@@ -22,6 +21,7 @@ from deltaproto.errors import (
     no_tables_error,
 )
 from deltaproto.fleet.drift.diff import Difference
+from deltaproto.fleet.inventory_queries import NewestState
 from deltaproto.fleet.inventory_reader import (
     build_scan_notices,
     check_scan,
@@ -31,8 +31,7 @@ from deltaproto.fleet.inventory_reader import (
     require_finished,
     select_newest_state,
 )
-from deltaproto.fleet.newest import NewestState
-from deltaproto.fleet.report_checker import report_checker
+from deltaproto.fleet.report_checker import load_report_policy, report_checker
 from deltaproto.fleet.scan_history import PastScan, ScanPair, select_pair
 from deltaproto.fleet.schemas import Inventory as _Tables
 from deltaproto.fleet.schemas import inventory_schema, is_inventory
@@ -282,7 +281,8 @@ class Inventory:
 
         Args:
             format: html, markdown, json, openmetrics or csv.
-            policy: the clients and rules to evaluate; None: every client of the catalog.
+            policy: the clients and rules to evaluate; None: the clients that made the newest
+                commits.
             most: list at most this many tables; totals cover all.
 
         Raises:
@@ -293,10 +293,12 @@ class Inventory:
 
         rules = None if policy is None else os.fspath(policy)
         chosen = member(ReportFormat, format, "format")
-        checker = report_checker(rules, words(client_files, "client_files"), allow_empty=False)
+        loaded = load_report_policy(rules, allow_empty=False)
+        files = words(client_files, "client_files")
         state = self._state(scan)
         require_current(self.location, self._reader, state, scan, self._storage)
-        found = self._reader.overview(state, checker)
+        checker, seen = report_checker(loaded, files, self._reader, state)
+        found = self._reader.overview(state, checker)._replace(seen=seen)
         if not (found.tables or found.unread):
             raise no_tables_error(self.location)
         text = rendered(found, rules, chosen, most, datetime.now(UTC))

@@ -12,8 +12,8 @@ from deltaproto.app.arguments import NONE
 from deltaproto.app.executing import ApplyEvent, ApplyResult, apply, read_plan, rehearse
 from deltaproto.app.result import Result
 from deltaproto.errors import DeltaprotoError, ExitCode, ResultError
-from deltaproto.planning.checksum import plan_id
 from deltaproto.planning.plan import Plan as _Plan
+from deltaproto.planning.plan import plan_id
 
 if TYPE_CHECKING:
     from deltaproto.render.document import Document
@@ -51,7 +51,7 @@ class Plan(Result, _Plan):
         Raises:
             UsageError: if the file cannot be written.
         """
-        from deltaproto.render.save_plan import save_plan_file
+        from deltaproto.render.plan_json import save_plan_file
 
         save_plan_file(self, os.fspath(path))
 
@@ -136,7 +136,7 @@ class Plan(Result, _Plan):
 
     def _document(self) -> Document:
         from deltaproto.render.plan_page import plan_document
-        from deltaproto.render.plan_summary import Summary
+        from deltaproto.render.plan_words import Summary
 
         summary = Summary()
         summary.add(self)

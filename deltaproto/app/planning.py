@@ -63,11 +63,11 @@ def plan_upgrade(
         read_script,
         validate_version_pair,
     )
-    from deltaproto.planning.upgrade_request import UpgradeRequest
+    from deltaproto.planning.request import UpgradeRequest
 
     if not (enable or set or to or isolation or cluster_by or sql):
         raise UsageError("no change requested", "pass enable, set, to, isolation, … or sql")
-    asked = UpgradeRequest(
+    request = UpgradeRequest(
         enable=parse_features_to_enable(
             words(enable, "enable"), tuple(words(cluster_by, "cluster_by")), "enable"
         ),
@@ -79,7 +79,7 @@ def plan_upgrade(
     keep = words(for_clients, "for_clients")
     users = _users(policy, (*client_files, *catalogue), (*keep, *words(clients, "clients")), access)
     by = reach(table, storage_options, spark_remote, spark_conf)
-    return _planned(table, upgrade_planner(asked, keep), users, engine, by)
+    return _planned(table, upgrade_planner(request, keep), users, engine, by)
 
 
 def plan_downgrade(
@@ -138,7 +138,7 @@ def plan_downgrade(
         raise UsageError("not one goal", "pass one of lowest, drop, to, or for_clients and policy")
     if include_enabled and not lowest:
         raise UsageError("include_enabled requires lowest")
-    asked = DowngradeRequest(
+    request = DowngradeRequest(
         lowest=lowest,
         include_enabled=include_enabled,
         drop=parse_feature_names(words(drop, "drop"), "drop"),
@@ -150,7 +150,9 @@ def plan_downgrade(
     wanted = words(for_clients, "for_clients")
     assumed = () if access else wanted
     planner = (
-        client_downgrade_planner(asked, watched, assumed) if by_client else downgrade_planner(asked)
+        client_downgrade_planner(request, watched, assumed)
+        if by_client
+        else downgrade_planner(request)
     )
     users = _users(policy, (*client_files, *catalogue), (*wanted, *watched), access)
     by = reach(table, storage_options, spark_remote, spark_conf)
@@ -164,8 +166,7 @@ def _users(
     access: Sequence[str],
 ) -> ClientScope:
     from deltaproto.plan_inputs.client_scope import ClientScope
-    from deltaproto.plan_inputs.parse_goal import parse_accesses
-    from deltaproto.policy.local_catalog import DEFAULT_ACCESS, load_local_policy
+    from deltaproto.policy.local_catalog import DEFAULT_ACCESS, load_local_policy, parse_accesses
 
     rules = None if policy is None else load_local_policy(os.fspath(policy))
     does = parse_accesses(words(access, "access"), "access") or DEFAULT_ACCESS
@@ -181,5 +182,5 @@ def _planned(
 
     executed_by = Engine() if engine is None else parse_engine(engine)
     found = load_plan_input(table_name(table), dict(by.storage_options), by.spark, time.time())
-    given = users.on(found).executed_by(executed_by, by.spark.conf)
-    return Plan._make(users.ruled(planner(given), given).plan)
+    inputs = users.on(found).executed_by(executed_by, by.spark.conf)
+    return Plan._make(users.ruled(planner(inputs), inputs).plan)

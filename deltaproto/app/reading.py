@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 from deltaproto.app.arguments import NONE, TableSource, member, reach, table_name
 from deltaproto.app.result import Result, findings_failure
-from deltaproto.conflicts.parse_query import (
+from deltaproto.conflicts.query import (
+    MatrixQuery,
+    PendingStatement,
+    RowLevel,
     parse_compute,
     parse_engine,
     parse_exception,
     parse_isolation_level,
     parse_operation,
 )
-from deltaproto.conflicts.query import MatrixQuery, PendingStatement, RowLevel
 from deltaproto.conflicts.table_matrix import ConflictReport as _ConflictReport
 from deltaproto.conflicts.table_matrix import build_conflict_report
 from deltaproto.errors import DeltaprotoError, ExitCode, ResultError, TableError, UsageError
@@ -112,7 +114,7 @@ class Inspection(Result, _Inspection):
 
 
 class History(Result):
-    """The protocol history of one table, as far as its log shows it."""
+    """The protocol history of one table, to the extent that its log shows it."""
 
     def __init__(self, table: str, history: ProtocolHistory) -> None:
         self.table = table

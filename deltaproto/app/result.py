@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self, overload
 
 from deltaproto.errors import DeltaprotoError, ExitCode, ResultError
 from deltaproto.policy.finding import FailOn, Finding, exit_code
@@ -85,3 +85,81 @@ def to_dict(value: Result) -> dict[str, Any]:
     if not isinstance(value, Result):
         raise TypeError(f"{type(value).__name__} is not a result of this package")
     return value.to_dict()
+
+
+_SHOWN = 20
+
+
+class Rows(Sequence[Mapping[str, Any]]):
+    """A table of results. Every library that reads Arrow accepts it as it is.
+
+    `polars.DataFrame(rows)`, `pyarrow.table(rows)` and, in DuckDB, `FROM rows` need no conversion.
+    """
+
+    def __init__(self, table: Any) -> None:
+        self._table = table
+
+    @classmethod
+    def of(cls, rows: Iterable[Mapping[str, Any]], columns: Mapping[str, Any]) -> Rows:
+        """Make a table of rows.
+
+        Args:
+            columns: the Arrow type of each column.
+        """
+        import pyarrow as pa
+
+        return cls(pa.Table.from_pylist([dict(row) for row in rows], pa.schema(columns.items())))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(self._table.column_names)
+
+    def to_arrow(self) -> Any:
+        """Return a `pyarrow.Table`."""
+        return self._table
+
+    def to_pandas(self) -> Any:
+        """Return a `pandas.DataFrame`; pandas must be installed."""
+        return self._table.to_pandas()
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self._table.__arrow_c_stream__(requested_schema)
+
+    def __len__(self) -> int:
+        return int(self._table.num_rows)
+
+    @overload
+    def __getitem__(self, index: int) -> Mapping[str, Any]: ...
+    @overload
+    def __getitem__(self, index: slice) -> Rows: ...
+    def __getitem__(self, index: int | slice) -> Mapping[str, Any] | Rows:
+        if isinstance(index, slice):
+            return Rows(self._table.take(list(range(len(self))[index])))
+        row: Mapping[str, Any] = self._table.slice(range(len(self))[index], 1).to_pylist()[0]
+        return row
+
+    def __iter__(self) -> Iterator[Mapping[str, Any]]:
+        for batch in self._table.to_batches():
+            yield from batch.to_pylist()
+
+    def __repr__(self) -> str:
+        return f"<Rows: {len(self)} rows of {', '.join(self.columns)}>"
+
+    def _document(self) -> Document:
+        from deltaproto.render.document import Document, TableBlock
+
+        cells = [[(_shown(value),) for value in row.values()] for row in self[:_SHOWN]]
+        count = f"{len(self):,} rows" + (f", first {_SHOWN}" if len(self) > _SHOWN else "")
+        return Document("", (count,), [TableBlock(self.columns, cells)])
+
+    def _repr_html_(self) -> str:
+        from deltaproto.render.document.html import fragment_html
+
+        return fragment_html(self._document())
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    return "" if value is None else str(value)

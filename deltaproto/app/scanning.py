@@ -6,6 +6,7 @@ import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from deltaproto.app.arguments import NONE, reach, words
@@ -23,6 +24,7 @@ from deltaproto.fleet.inventory import open_inventory_tables
 from deltaproto.fleet.scan import ScanRequest, run_scan
 from deltaproto.fleet.scan import ScanResult as _ScanResult
 from deltaproto.policy.finding import Severity
+from deltaproto.protocol.table_state import SparkSettings
 
 if TYPE_CHECKING:
     from deltaproto.render.document import Document
@@ -158,53 +160,56 @@ def scan(
     if resume and where is None:
         raise UsageError("resume needs inventory", "it names the inventory of the scan to resume")
     spark = by.spark.reaching(*places, where or "")
-
-    def catalog_tables() -> Iterator[DiscoveredTable | UnreadablePlace]:
-        if wanted:
-            from deltaproto.fleet.catalogs import find_catalog_tables
-            from deltaproto.tables.session import spark_session
-
-            yield from find_catalog_tables(spark_session(spark), tuple(wanted))
-
-    request = ScanRequest(
-        DiscoverySource(
-            places,
-            tuple(words(lists, "lists")),
-            FolderSelection(tuple(words(include, "include")), tuple(words(exclude, "exclude"))),
-            where,
-            tuple(wanted),
-            catalog_tables,
-            allow_empty,
-        ),
-        by.storage_options,
-        None if where is None else open_inventory_tables(where, by.storage_options),
-        parallel,
-        timeout,
-        resume,
+    source = DiscoverySource(
+        places,
+        tuple(words(lists, "lists")),
+        FolderSelection(tuple(words(include, "include")), tuple(words(exclude, "exclude"))),
+        where,
+        tuple(wanted),
+        partial(_find_catalog_tables, spark, tuple(wanted)),
+        allow_empty,
     )
+    opened = None if where is None else open_inventory_tables(where, by.storage_options)
+    request = ScanRequest(source, by.storage_options, opened, parallel, timeout, resume)
+    done = _run(request, spark if with_spark(engine) else None, on_progress)
+    if where is None:
+        return ScanResult(done, None)
+    found = Inventory(
+        where,
+        engine=engine,
+        storage_options=by.storage_options,
+        spark_remote=spark_remote,
+        spark_conf=spark_conf,
+    )
+    return ScanResult(done, found)
+
+
+def _find_catalog_tables(
+    spark: SparkSettings, catalogs: tuple[str, ...]
+) -> Iterator[DiscoveredTable | UnreadablePlace]:
+    if catalogs:
+        from deltaproto.fleet.catalogs import find_catalog_tables
+        from deltaproto.tables.session import spark_session
+
+        yield from find_catalog_tables(spark_session(spark), catalogs)
+
+
+def _run(
+    request: ScanRequest, spark: SparkSettings | None, on_progress: Callable[[int], object] | None
+) -> _ScanResult:
+    """Scan with Spark, or locally if `spark` is None, and log the outcome."""
 
     def progress(read: int) -> None:
         if on_progress is not None:
             on_progress(read)
 
-    if with_spark(engine):
+    if spark is None:
+        done = run_scan(request, progress)
+    else:
         from deltaproto.fleet.spark_scan import scan_with_spark
 
         done = scan_with_spark(request, spark, progress)
-    else:
-        done = run_scan(request, progress)
     for note in done.notes:
         _LOG.warning("%s", note)
     _LOG.info("scan %s: %d tables in %.1f s", done.scan_id, done.tally.tables, done.seconds)
-    if where is None:
-        return ScanResult(done, None)
-    return ScanResult(
-        done,
-        Inventory(
-            where,
-            engine=engine,
-            storage_options=by.storage_options,
-            spark_remote=spark_remote,
-            spark_conf=spark_conf,
-        ),
-    )
+    return done

@@ -101,7 +101,7 @@ class ServedAdapter:
         except ProcessStopped as stopped:
             raise EngineError(
                 f"the client fails to start: {stopped.detail}",
-                _last_line(stopped.said) or "the adapter reports no reason",
+                _last_line(stopped.error_output) or "the adapter reports no reason",
             ) from None
 
     def lacks(self, function: str) -> bool:
@@ -152,13 +152,13 @@ class ServedAdapter:
             if not found["ready"]:
                 process.kill()
                 raise ProcessStopped(
-                    ProcessEnd.DIED, _describe_failure(found["failed"]), process.said
+                    ProcessEnd.DIED, _describe_failure(found["failed"]), process.error_output
                 )
             self.release, self.python = found["release"], found["python"]
             self.offers = frozenset(found["offers"])
         except _NO_KNOWN_FORM:
             process.kill()
-            raise ProcessStopped(ProcessEnd.DIED, _INVALID_RESPONSE, process.said) from None
+            raise ProcessStopped(ProcessEnd.DIED, _INVALID_RESPONSE, process.error_output) from None
         self._process = process
         return process
 
@@ -208,7 +208,9 @@ class CommandAdapter:
         if code == self._NO_SUCH_OPERATION:
             return Reply(ReplyKind.NOT_OFFERED)
         if code:
-            return Reply(ReplyKind.FAILED, message=_last_line(process.said) or f"exit code {code}")
+            return Reply(
+                ReplyKind.FAILED, message=_last_line(process.error_output) or f"exit code {code}"
+            )
         return _parse_printed(request.function, [line for line in lines if line.strip()])
 
     def close(self) -> None:
@@ -245,8 +247,8 @@ def _parse_reply(found: Mapping[str, Any]) -> Reply:
 
 def _reply_for_stopped(stopped: ProcessStopped) -> Reply:
     kind = ReplyKind.TIMED_OUT if stopped.why is ProcessEnd.TIMED_OUT else ReplyKind.CRASHED
-    said = _last_line(stopped.said) if stopped.why is ProcessEnd.DIED else ""
-    return Reply(kind, message=f"{stopped.detail}: {said}" if said else stopped.detail)
+    last_line = _last_line(stopped.error_output) if stopped.why is ProcessEnd.DIED else ""
+    return Reply(kind, message=f"{stopped.detail}: {last_line}" if last_line else stopped.detail)
 
 
 def _describe_failure(failed: Mapping[str, Any]) -> str:

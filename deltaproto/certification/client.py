@@ -1,11 +1,8 @@
-"""The measured client, its adapter and its environment.
-
-The roster lists the adapters in the package. A custom adapter is a Python file with a script block
-(PEP 723), whose dependencies are installed.
-"""
+"""Certifies one client: its adapter, its environment and its measurement."""
 
 from __future__ import annotations
 
+import datetime
 import hashlib
 import json
 import os
@@ -13,12 +10,22 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
+import time
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from deltaproto import __version__
+from deltaproto.certification.adapter import Adapter, CommandAdapter, ServedAdapter
+from deltaproto.certification.fixtures.case import Kit
+from deltaproto.certification.process import ProcessLimits
+from deltaproto.certification.runner import CellFilter, ClientRun
+from deltaproto.certification.scrub import scrub_error
+from deltaproto.certification.verify_writes import WriteVerifier
+from deltaproto.clients.measurement import Measurement
 from deltaproto.clients.resolve import ClientReference, parse_reference
 from deltaproto.errors import EngineError, UsageError
 
@@ -211,3 +218,75 @@ def _run(command: Sequence[str], problem: str) -> None:
         lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
         errors = [line for line in lines if line.lower().startswith("error")] or lines
         raise EngineError(problem, (errors or ["no reason was reported"])[0])
+
+
+def certify(
+    subject: ClientUnderTest,
+    kit: Kit,
+    referee: WriteVerifier | None,
+    cache: Path,
+    *,
+    command: str | None = None,
+    limits: ProcessLimits = ProcessLimits(),
+    wanted: CellFilter = lambda _case, _operation: True,
+    progress: Callable[[int, int], None] | None = None,
+) -> Measurement:
+    """Measure a client on the reference tables.
+
+    Args:
+        cache: folder for client environments.
+        command: program to call instead of a Python adapter.
+
+    Raises:
+        EngineError: when its environment cannot be created, or it fails to start.
+    """
+    python = create_environment(() if command else subject.requires, cache)
+    needed = {name: os.environ[name] for name in subject.needs if name in os.environ}
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="certify-") as made:
+        folder = Path(made)
+        home = folder / "home"
+        home.mkdir()
+        seen: list[ServedAdapter | CommandAdapter] = []
+
+        def start() -> Adapter:
+            adapter: ServedAdapter | CommandAdapter
+            if command is not None:
+                adapter = CommandAdapter(command, Path.cwd(), limits)
+            else:
+                adapter = ServedAdapter(python, subject.file, home, limits, needed)
+                adapter.start()
+            seen.append(adapter)
+            return adapter
+
+        tables = folder / "tables"
+        tables.mkdir()
+        runner = ClientRun(
+            kit,
+            start,
+            referee,
+            tables,
+            workers=subject.workers,
+            wanted=wanted,
+            progress=progress,
+        )
+        cells = runner.cells()
+    folders = (folder, kit.folder, python.parent.parent, *map(Path, needed.values()), Path.home())
+    reference = subject.reference
+    return Measurement(
+        client=reference.id,
+        path=reference.path,
+        version=reference.version,
+        release=seen[0].release,
+        kit_version=kit.version,
+        kit_digest=kit.digest,
+        date=datetime.datetime.now(datetime.UTC).date().isoformat(),
+        tool=f"deltaproto {__version__}",
+        python=seen[0].python,
+        packages=list_installed(python) if subject.requires and not command else (),
+        processors=len(os.sched_getaffinity(0))
+        if hasattr(os, "sched_getaffinity")
+        else os.cpu_count() or 1,
+        seconds=round(time.monotonic() - began, 1),
+        cells=tuple(cell._replace(why=scrub_error(cell.why, folders)) for cell in cells),
+    )

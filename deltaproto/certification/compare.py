@@ -1,4 +1,4 @@
-"""Compares a client's results with the contents of the reference tables."""
+"""Compares a client's results with a reference table, and classifies each operation's outcome."""
 
 from __future__ import annotations
 
@@ -9,8 +9,94 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
+from deltaproto.certification.adapter import Reply, ReplyKind
 from deltaproto.certification.fixtures.case import ReferenceTable, Row, sort_by_id
 from deltaproto.certification.fixtures.recipe import ANY
+from deltaproto.clients.measurement import MeasuredOutcome, MeasurementCell, ResultColumn
+
+_REMOVING = (ResultColumn.DELETE, ResultColumn.UPDATE, ResultColumn.MERGE, ResultColumn.OVERWRITE)
+_UNKNOWABLE = "answered, though the protocol asks for something that nobody knows"
+_WRITTEN = "wrote, though the protocol asks for something that nobody knows"
+
+
+def classify_read(
+    case: ReferenceTable, operation: ResultColumn, replies: Sequence[Reply]
+) -> MeasurementCell:
+    """Classify a read; the first wrong reply decides."""
+    for number, reply in enumerate(replies):
+        cell = classify_unanswered(case, operation, reply)
+        if cell is not None:
+            return cell
+        if "read" in case.must_refuse:
+            return MeasurementCell(case.name, operation, MeasuredOutcome.WRONG, _UNKNOWABLE)
+        if fault := _read_fault(case, operation, reply, number):
+            return MeasurementCell(case.name, operation, MeasuredOutcome.WRONG, fault)
+    return MeasurementCell(case.name, operation, MeasuredOutcome.RIGHT)
+
+
+def classify_write(
+    case: ReferenceTable, operation: ResultColumn, faults: Sequence[str]
+) -> MeasurementCell:
+    """Classify a write that the client reports as successful.
+
+    Args:
+        faults: problems found in the table.
+    """
+    if "write" in case.must_refuse:
+        return MeasurementCell(case.name, operation, MeasuredOutcome.WRONG, _WRITTEN)
+    if taken := why_must_fail(case, operation):
+        return MeasurementCell(case.name, operation, MeasuredOutcome.WRONG, taken)
+    if faults:
+        return MeasurementCell(case.name, operation, MeasuredOutcome.WRONG, "; ".join(faults))
+    return MeasurementCell(case.name, operation, MeasuredOutcome.RIGHT)
+
+
+def classify_unanswered(
+    case: ReferenceTable, operation: ResultColumn, reply: Reply
+) -> MeasurementCell | None:
+    """Classify a request that the client did not execute; None if it did."""
+    match reply.kind:
+        case ReplyKind.ANSWERED:
+            return None
+        case ReplyKind.FAILED:
+            # Failing is right where the operation must fail.
+            right = why_must_fail(case, operation)
+            outcome = MeasuredOutcome.RIGHT if right else MeasuredOutcome.REFUSED
+        case ReplyKind.NOT_OFFERED:
+            outcome = MeasuredOutcome.NOT_OFFERED
+        case ReplyKind.CRASHED:
+            outcome = MeasuredOutcome.CRASHED
+        case ReplyKind.TIMED_OUT:
+            outcome = MeasuredOutcome.TIMED_OUT
+    return MeasurementCell(case.name, operation, outcome, reply.message)
+
+
+def why_must_fail(case: ReferenceTable, operation: ResultColumn) -> str:
+    """Return why this must not succeed on this table; empty if it may."""
+    if operation is ResultColumn.APPEND_VIOLATING:
+        return "it took a row that the table forbids"
+    if case.append_only and operation in _REMOVING:
+        return "it removed rows of a table that is append-only"
+    return ""
+
+
+def _read_fault(case: ReferenceTable, operation: ResultColumn, reply: Reply, number: int) -> str:
+    match operation:
+        case ResultColumn.COUNT:
+            return describe_number_difference(reply.answer, len(case.rows))
+        case ResultColumn.TOTAL:
+            return describe_number_difference(reply.answer, case.total)
+        case ResultColumn.SCHEMA:
+            return describe_schema_difference(case, reply.answer)
+        case ResultColumn.TIME_TRAVEL:
+            assert case.past is not None
+            return describe_row_difference(case, reply.answer, case.past.rows)
+        case ResultColumn.FILTER:
+            condition = case.filters[number]
+            fault = describe_row_difference(case, reply.answer, condition.rows)
+            return fault and f"where {condition.column} {condition.op} {condition.value}: {fault}"
+    return describe_row_difference(case, reply.answer, case.rows)
+
 
 _MIDNIGHT = re.compile(r"[T ]00:00:00(\.0+)?$")
 _ZONE = re.compile(r"(Z|\+00:00|[+]0000)$")
@@ -69,10 +155,10 @@ def describe_schema_difference(case: ReferenceTable, found: Any) -> str:
     wanted = [name for name, _ in case.schema]
     if names != wanted:
         return f"columns {', '.join(map(str, names))} instead of {', '.join(wanted)}"
-    for (name, kind), (_, told) in zip(case.schema, found, strict=True):
-        family = _type_family(str(told))
+    for (name, kind), (_, read_type) in zip(case.schema, found, strict=True):
+        family = _type_family(str(read_type))
         if kind in _TYPES and family in _TYPES and family != kind:
-            return f"{name} is {told} instead of {kind}"
+            return f"{name} is {read_type} instead of {kind}"
     return ""
 
 
@@ -134,8 +220,8 @@ def _normalize_time(value: Any) -> str:
     return _MIDNIGHT.sub("", text)
 
 
-def _type_family(told: str) -> str:
-    word = told.strip().lower()
+def _type_family(name: str) -> str:
+    word = name.strip().lower()
     inner = re.fullmatch(r"(?:nullable|lowcardinality)\((.*)\)", word)
     return _FAMILY.get(inner[1] if inner else word, word)
 

@@ -225,10 +225,10 @@ def find_discrepancies(
     known = {table.case.name: table for table in tables}
     found = collect_outcomes(measured.cells)
     return [
-        Discrepancy(case, access, said, was.outcome, was.why)
+        Discrepancy(case, access, verdict, was.outcome, was.why)
         for (case, access), was in found.items()
         if (_FIRST, access) in found
-        and (said := judge_access(each, path, known[case].needs, access).verdict)
+        and (verdict := judge_access(each, path, known[case].needs, access).verdict)
         not in _agreeing_verdicts(known[case].case, access, was.outcome)
     ]
 
@@ -273,14 +273,18 @@ def _known_bad(
         case = known[name].case
         if case.hazard is not None:
             continue
-        said = _verdict(each, _protocol_requirements(known[name].needs), access)
+        verdict = _verdict(each, _protocol_requirements(known[name].needs), access)
         feature = case.feature or (_EVERY if case.name == _PLAIN else None)
-        if feature is None or was.outcome is MeasuredOutcome.RIGHT or said in _AGREES[was.outcome]:
+        if (
+            feature is None
+            or was.outcome is MeasuredOutcome.RIGHT
+            or verdict in _AGREES[was.outcome]
+        ):
             continue
         if access not in each.paths[0].access:
             continue
         # A refusal by the gates takes precedence, unless the entry revokes it.
-        ungated = said is Verdict.REFUSED
+        ungated = verdict is Verdict.REFUSED
         where = _applies_to(case, known[name].needs) if case.feature else AppliesTo.SUPPORTED.value
         fails = was.outcome is MeasuredOutcome.REFUSED
         item = items.setdefault(
@@ -345,5 +349,5 @@ def _measured_with(measured: Measurement) -> str:
     own = {f"{measured.client}=={measured.version}"}
     others = [package for package in measured.packages if package not in own]
     wanted = ("deltalake", "pyarrow", "pyspark", "pandas")
-    told = [each for each in others if each.split("==")[0] in wanted]
-    return ", ".join([f"Python {measured.python}", *told])
+    shown = [each for each in others if each.split("==")[0] in wanted]
+    return ", ".join([f"Python {measured.python}", *shown])

@@ -62,13 +62,13 @@ def _gate(
         empty: the table with empty lists.
         unknown: tables with an unknown feature and an unknown version.
     """
-    strange, future = map(passes, unknown)
-    if strange and future:
+    accepts_unknown, accepts_future = map(passes, unknown)
+    if accepts_unknown and accepts_future:
         return {"unchecked": "all", "features": names}
     gate: dict[str, Any] = {"legacy": _accepted_versions(passes, pairs)}
     if names or passes(empty):
         gate["features"] = names
-    if strange:
+    if accepts_unknown:
         gate["unchecked"] = [ANY_UNKNOWN_FEATURE]
     return gate
 

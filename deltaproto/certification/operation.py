@@ -59,13 +59,15 @@ def build_requests(case: ReferenceTable, operation: ResultColumn) -> Iterator[Ad
         case ResultColumn.TOTAL:
             yield AdapterRequest("total", {"column": "id"})
         case ResultColumn.APPEND | ResultColumn.OVERWRITE:
-            yield AdapterRequest(operation.value, {"rows": _given(case, rows_to_append(case))})
+            yield AdapterRequest(
+                operation.value, {"rows": _written_values(case, rows_to_append(case))}
+            )
         case ResultColumn.APPEND_OMITTING:
             yield AdapterRequest(
-                "append", {"rows": _given(case, [row_with_omissions(case)], case.omitted)}
+                "append", {"rows": _written_values(case, [row_with_omissions(case)], case.omitted)}
             )
         case ResultColumn.APPEND_VIOLATING:
-            yield AdapterRequest("append", {"rows": _given(case, [violating_row(case)])})
+            yield AdapterRequest("append", {"rows": _written_values(case, [violating_row(case)])})
         case ResultColumn.DELETE:
             yield AdapterRequest("delete", {"where": _where("id", "=", DELETED_ID)})
         case ResultColumn.UPDATE:
@@ -73,7 +75,7 @@ def build_requests(case: ReferenceTable, operation: ResultColumn) -> Iterator[Ad
             yield AdapterRequest("update", {**changed, "value": CHANGED})
         case ResultColumn.MERGE:
             yield AdapterRequest(
-                "merge", {"rows": _given(case, rows_to_merge(case)), "column": "id"}
+                "merge", {"rows": _written_values(case, rows_to_merge(case)), "column": "id"}
             )
         case ResultColumn.CONFIGURE:
             yield AdapterRequest(
@@ -154,7 +156,7 @@ def _row(case: ReferenceTable, number: int, word: str) -> dict[str, Any]:
     return row
 
 
-def _given(
+def _written_values(
     case: ReferenceTable, rows: list[dict[str, Any]], without: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
     left_out = {case.unwritten, *(without or ())}

@@ -45,11 +45,11 @@ class ProcessEnd(StrEnum):
 
 
 class ProcessStopped(Exception):
-    """The error of a process that has ended; `said` is the end of its standard error."""
+    """The error of a process that has ended; `error_output` is the end of its standard error."""
 
-    def __init__(self, why: ProcessEnd, detail: str, said: str = "") -> None:
+    def __init__(self, why: ProcessEnd, detail: str, error_output: str = "") -> None:
         super().__init__(detail)
-        self.why, self.detail, self.said = why, detail, said
+        self.why, self.detail, self.error_output = why, detail, error_output
 
 
 class Process:
@@ -117,7 +117,7 @@ class Process:
                 if time.monotonic() >= until:
                     self.kill()
                     raise ProcessStopped(
-                        ProcessEnd.TIMED_OUT, f"no answer within {seconds:g} s", self.said
+                        ProcessEnd.TIMED_OUT, f"no answer within {seconds:g} s", self.error_output
                     ) from None
 
     def ended(self, seconds: float) -> int:
@@ -127,7 +127,7 @@ class Process:
         except subprocess.TimeoutExpired:
             self.kill()
             raise ProcessStopped(
-                ProcessEnd.TIMED_OUT, f"did not end within {seconds:g} s", self.said
+                ProcessEnd.TIMED_OUT, f"did not end within {seconds:g} s", self.error_output
             ) from None
 
     def forget_output(self) -> None:
@@ -136,7 +136,7 @@ class Process:
             self._printed = 0
 
     @property
-    def said(self) -> str:
+    def error_output(self) -> str:
         """Return the end of its standard error."""
         with self._lock:
             return self._tail.decode("utf-8", "replace").strip()
@@ -147,15 +147,15 @@ class Process:
             code = self._process.wait(5)
         except subprocess.TimeoutExpired:
             self.kill()
-            return ProcessStopped(ProcessEnd.DIED, "it closed its output", self.said)
+            return ProcessStopped(ProcessEnd.DIED, "it closed its output", self.error_output)
         for reader in self._readers:
             reader.join(1)
         if code < 0:
             with contextlib.suppress(ValueError):
                 return ProcessStopped(
-                    ProcessEnd.DIED, f"killed by {signal.Signals(-code).name}", self.said
+                    ProcessEnd.DIED, f"killed by {signal.Signals(-code).name}", self.error_output
                 )
-        return ProcessStopped(ProcessEnd.DIED, f"ended with exit code {code}", self.said)
+        return ProcessStopped(ProcessEnd.DIED, f"ended with exit code {code}", self.error_output)
 
     def kill(self) -> None:
         """Kill it and all processes that it started."""
@@ -175,13 +175,13 @@ class Process:
             raise ProcessStopped(
                 ProcessEnd.FLOODED,
                 f"printed more than {self._limits.output // 1024**2} MiB",
-                self.said,
+                self.error_output,
             )
         if _resident_bytes(self._process.pid) > self._limits.memory:
             self.kill()
             most = self._limits.memory // 1024**2
             raise ProcessStopped(
-                ProcessEnd.MEMORY, f"took more than {most:,} MiB of memory", self.said
+                ProcessEnd.MEMORY, f"took more than {most:,} MiB of memory", self.error_output
             )
 
     def _read_lines(self, stream: BufferedReader) -> None:

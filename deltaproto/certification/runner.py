@@ -10,15 +10,15 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 from deltaproto.certification.adapter import Adapter, Reply, ReplyKind
-from deltaproto.certification.fixtures.case import Kit, ReferenceTable
-from deltaproto.certification.observe import ObservedVersion, observe_newest
-from deltaproto.certification.operation import AdapterRequest, build_requests, operations_for
-from deltaproto.certification.outcome import (
+from deltaproto.certification.compare import (
     classify_read,
     classify_unanswered,
     classify_write,
     why_must_fail,
 )
+from deltaproto.certification.fixtures.case import Kit, ReferenceTable
+from deltaproto.certification.observe import ObservedVersion, observe_newest
+from deltaproto.certification.operation import AdapterRequest, build_requests, operations_for
 from deltaproto.certification.verify_writes import WriteVerifier
 from deltaproto.clients.measurement import MeasuredOutcome, MeasurementCell, ResultColumn
 
@@ -65,8 +65,12 @@ class ClientRun:
 
     def cells(self) -> tuple[MeasurementCell, ...]:
         """Return every cell, by table and operation."""
-        plan = [(case, asked) for case in self._kit.cases if (asked := self._asked(case))]
-        self._total = sum(len(asked) for _, asked in plan)
+        plan = [
+            (case, operations)
+            for case in self._kit.cases
+            if (operations := self._requested_operations(case))
+        ]
+        self._total = sum(len(operations) for _, operations in plan)
         rest = iter(plan)
         with ThreadPoolExecutor(2, thread_name_prefix="referee") as judging:
             pending: list[Future[MeasurementCell]] = []
@@ -81,8 +85,8 @@ class ClientRun:
                     adapter.close()
                 return found
 
-            with ThreadPoolExecutor(self._workers, thread_name_prefix="client") as asking:
-                futures = [asking.submit(work) for _ in range(self._workers)]
+            with ThreadPoolExecutor(self._workers, thread_name_prefix="client") as pool:
+                futures = [pool.submit(work) for _ in range(self._workers)]
                 try:
                     cells = [cell for future in futures for cell in future.result()]
                     cells += [future.result() for future in pending]
@@ -93,7 +97,7 @@ class ClientRun:
                     raise
         return sort_cells(cells)
 
-    def _asked(self, case: ReferenceTable) -> list[ResultColumn]:
+    def _requested_operations(self, case: ReferenceTable) -> list[ResultColumn]:
         return [
             operation
             for operation in operations_for(case)
@@ -110,14 +114,14 @@ class ClientRun:
         self,
         adapter: Adapter,
         case: ReferenceTable,
-        asked: Sequence[ResultColumn],
+        operations: Sequence[ResultColumn],
         judging: ThreadPoolExecutor,
         pending: list[Future[MeasurementCell]],
     ) -> Iterator[MeasurementCell]:
         source = self._kit.table(case)
         before = observe_newest(source)
         reading = self._copy(source, case, "read")
-        for operation in asked:
+        for operation in operations:
             if self._stopped:
                 return
             if operation.reads:
@@ -125,14 +129,16 @@ class ClientRun:
                     self._ask(adapter, case, reading, each)
                     for each in build_requests(case, operation)
                 ]
-                yield self._told(classify_read(case, operation, replies))
+                yield self._report_progress(classify_read(case, operation, replies))
                 continue
             table = self._copy(source, case, operation)
             (request,) = build_requests(case, operation)
             reply = self._ask(adapter, case, table, request)
             if reply.kind is ReplyKind.NOT_OFFERED:
                 shutil.rmtree(table.parent)
-                yield self._told(MeasurementCell(case.name, operation, MeasuredOutcome.NOT_OFFERED))
+                yield self._report_progress(
+                    MeasurementCell(case.name, operation, MeasuredOutcome.NOT_OFFERED)
+                )
                 continue
             pending.append(judging.submit(self._judge, case, operation, before, table, reply))
 
@@ -149,7 +155,7 @@ class ClientRun:
             cell = self._judged(self._referee, case, operation, before, table, reply)
         finally:
             shutil.rmtree(table.parent, ignore_errors=True)
-        return self._told(cell)
+        return self._report_progress(cell)
 
     def _judged(
         self,
@@ -199,7 +205,7 @@ class ClientRun:
         shutil.copytree(source, target)
         return target
 
-    def _told(self, cell: MeasurementCell) -> MeasurementCell:
+    def _report_progress(self, cell: MeasurementCell) -> MeasurementCell:
         with self._lock:
             self._done += 1
             done = self._done

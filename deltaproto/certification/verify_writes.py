@@ -11,11 +11,12 @@ from deltaproto.certification.compare import describe_row_difference
 from deltaproto.certification.fixtures.case import ReferenceTable, Row
 from deltaproto.certification.fixtures.edit import remove_commits
 from deltaproto.certification.fixtures.make import spark_rows
-from deltaproto.certification.invariants import describe_state_changes, find_violations
 from deltaproto.certification.observe import (
     ObservedVersion,
     are_rows_untouched,
     commits_since,
+    describe_state_changes,
+    find_violations,
     observe_newest,
     read_live_rows,
 )
@@ -173,9 +174,9 @@ class WriteVerifier:
         known = self._row_ids[case.name]
         rows = {row["id"]: row for row in case.rows}
         stayed = {row["id"] for row in rows_after(case, operation) if rows.get(row["id"]) == row}
-        moved = [n for n in sorted(stayed & ids.keys()) if ids[n] != known.get(n)]
-        if moved and operation is not ResultColumn.OVERWRITE:
-            yield f"{len(moved)} rows that were not touched have other row ids"
+        changed = [n for n in sorted(stayed & ids.keys()) if ids[n] != known.get(n)]
+        if changed and operation is not ResultColumn.OVERWRITE:
+            yield f"{len(changed)} rows that were not touched have other row ids"
 
     def _ids(self, table: Path) -> dict[int, int]:
         found = self._spark.sql(f"select id, _metadata.row_id from delta.`{table}`").collect()

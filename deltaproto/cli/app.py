@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any
 
@@ -15,6 +15,7 @@ from deltaproto import __version__
 from deltaproto.cli.declare import Command, Option, Panel
 from deltaproto.cli.variables import environment_variable
 from deltaproto.errors import ExitCode, UsageError
+from deltaproto.input_file import SETTINGS_FILE
 
 EXIT_CODE_MEANINGS = {
     ExitCode.OK: "done",
@@ -162,7 +163,7 @@ def _build_callback(command: Command, parsed: list[Callable[[], int]]) -> Callab
         argument = command.argument
         if argument is not None and argument.many:
             values[argument.name] = tuple(values[argument.name] or ())
-        parsed.append(partial(command.run, values))
+        parsed.append(partial(_run, command, values))
 
     parameters = [_option_parameter(command, option) for option in command.options]
     if command.argument is not None:
@@ -171,6 +172,20 @@ def _build_callback(command: Command, parsed: list[Callable[[], int]]) -> Callab
     function.__annotations__ = {p.name: p.annotation for p in parameters}
     function.__name__ = command.name
     return function
+
+
+def _run(command: Command, values: Mapping[str, Any]) -> int:
+    configured = values.get("config") is not None or os.path.lexists(SETTINGS_FILE)
+    if configured or _needs_argument(command, values):
+        from deltaproto.cli.configuration import add_settings
+
+        values = add_settings(command, values)
+    return command.run(values)
+
+
+def _needs_argument(command: Command, values: Mapping[str, Any]) -> bool:
+    argument = command.argument
+    return argument is not None and values[argument.name] in (None, ())
 
 
 def _option_parameter(command: Command, option: Option) -> inspect.Parameter:
@@ -184,6 +199,7 @@ def _option_parameter(command: Command, option: Option) -> inspect.Parameter:
         envvar=environment_variable(command.name, option.flags[0]),
         help=option.help,
         metavar=option.metavar,
+        autocompletion=_complete_from(option.words),
     )
     return inspect.Parameter(
         option.name,
@@ -193,16 +209,34 @@ def _option_parameter(command: Command, option: Option) -> inspect.Parameter:
     )
 
 
+def _complete_from(
+    words: Callable[[], Iterable[str]] | None,
+) -> Callable[[str], list[str]] | None:
+    if words is None:
+        return None
+
+    def complete(incomplete: str) -> list[str]:
+        return [word for word in words() if word.startswith(incomplete)]
+
+    return complete
+
+
 def _argument_parameter(command: Command) -> inspect.Parameter:
     argument = command.argument
     assert argument is not None
     declared: Any = list[str] if argument.many else str
-    if not argument.required:
+    # What the settings file can set is required when it has been read.
+    required = argument.required and argument.setting is None
+    if not required:
         declared = declared | None
-    info = typer.Argument(metavar=argument.metavar, help=argument.help)
+    info = typer.Argument(
+        metavar=argument.metavar,
+        help=argument.help,
+        autocompletion=_complete_from(argument.words),
+    )
     return inspect.Parameter(
         argument.name,
         inspect.Parameter.KEYWORD_ONLY,
-        default=inspect.Parameter.empty if argument.required else None,
+        default=inspect.Parameter.empty if required else None,
         annotation=Annotated[declared, info],
     )

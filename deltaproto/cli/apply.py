@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any
@@ -18,20 +19,64 @@ from deltaproto.cli.plan_io import (
     load_and_report_plans,
     open_plan_output,
 )
+from deltaproto.cli.progress import warn
 from deltaproto.cli.signals import handle_termination, resume_hint
-from deltaproto.cli.undo_plan import load_or_create_undo_plan
 from deltaproto.errors import ExitCode, TableError, UsageError
-from deltaproto.execution.append_log import AUDIT_FILE
 from deltaproto.execution.apply import ApplySession, apply_plans, preparation_failure
-from deltaproto.execution.plan_file import LoadedPlan, find_plan_files
+from deltaproto.execution.goal_limits import find_unrelated_undo
+from deltaproto.execution.plan_file import LoadedPlan, find_plan_files, read_plans
 from deltaproto.execution.prepare import ApplyContext, PreparedPlan
 from deltaproto.execution.result import ApplyResult
-from deltaproto.execution.undo import StalePlanError
+from deltaproto.execution.run_log import AUDIT_FILE, UNDO_SUFFIX, journal_path
+from deltaproto.execution.undo import StalePlanError, plan_undo
 from deltaproto.execution.waits import WaitLimits
+from deltaproto.planning.plan import Plan
 from deltaproto.policy.evaluate import Checker
 from deltaproto.policy.local_catalog import load_local_catalog, load_local_policy
 from deltaproto.redaction import Redactor
+from deltaproto.render.plan_json import save_plan_file
 from deltaproto.render.terminal import single_line
+
+
+def load_or_create_undo_plan(
+    planned: LoadedPlan, context: ApplyContext, *, keep: bool
+) -> LoadedPlan:
+    """Return the undo plan; reuses a previously generated one if it was already started.
+
+    Without `keep`, nothing is written to disk.
+
+    Raises:
+        StalePlanError: when another writer has changed the table since.
+        TableError: when the table cannot be read.
+        UsageError: when the plan cannot be saved because the disk is full.
+    """
+    folder = context.folder(planned.path)
+    path = os.path.join(folder, f"{planned.id}{UNDO_SUFFIX}")
+    saved = _load_undo_plan(path) if os.path.exists(path) else None
+    if saved is None or not journal_path(folder, saved.id).exists():
+        saved = _save_undo_plan(plan_undo(planned, context), path, keep=keep)
+    if (why := find_unrelated_undo(saved.plan, planned.plan, planned.id)) is not None:
+        raise UsageError(
+            f"{path} contradicts the plan to undo: {why}",
+            "move it away: it is then created again",
+        )
+    for text in saved.plan.warnings:
+        warn(text)
+    return saved._replace(undoes=planned)
+
+
+def _save_undo_plan(plan: Plan, path: str, *, keep: bool) -> LoadedPlan:
+    if not keep:
+        with tempfile.TemporaryDirectory() as scratch:
+            return _save_undo_plan(plan, os.path.join(scratch, os.path.basename(path)), keep=True)
+    save_plan_file(plan, path)
+    return _load_undo_plan(path)
+
+
+def _load_undo_plan(path: str) -> LoadedPlan:
+    (found,) = (each for each in read_plans(path) if isinstance(each, LoadedPlan))
+    return found
+
 
 _MAX_RETRIES = 1000
 _MAX_PARALLEL = 64
@@ -86,10 +131,10 @@ def run(values: Mapping[str, Any]) -> int:
                 return None
             return _confirm_table_name(prepared.planned.plan.table)
 
-        ready, stuck = _choose_plans(plans, context, values)
-        to.report.expect([*(each.planned.id for each in stuck), *(each.id for each in ready)])
+        ready, refused = _choose_plans(plans, context, values)
+        to.report.expect([*(each.planned.id for each in refused), *(each.id for each in ready)])
         with handle_termination(), resume_hint(None if values["dry_run"] else _RESUME_HINT):
-            for applied in chain(stuck, apply_plans(ready, session, confirm, ask_all_first=asks)):
+            for applied in chain(refused, apply_plans(ready, session, confirm, ask_all_first=asks)):
                 codes.add(applied.code)
                 to.result(applied)
         options.print_policy_notices(context.checker)
@@ -106,13 +151,13 @@ def _choose_plans(
     if not values["undo"]:
         return list(plans), []
     ready: list[LoadedPlan] = []
-    stuck: list[ApplyResult] = []
+    refused: list[ApplyResult] = []
     for planned in plans:
         try:
             ready.append(load_or_create_undo_plan(planned, context, keep=not values["dry_run"]))
         except (StalePlanError, TableError) as error:
-            stuck.append(preparation_failure(planned, error))
-    return ready, stuck
+            refused.append(preparation_failure(planned, error))
+    return ready, refused
 
 
 def _confirm_table_name(table: str) -> str | None:
@@ -163,6 +208,7 @@ COMMAND = Command(
             str,
             metavar="FILE",
             panel=Panel.CLIENTS,
+            setting="policy",
         ),
         options.CLIENT_FILE,
         Option(
@@ -214,7 +260,7 @@ COMMAND = Command(
         ),
         Option(
             ("--detailed-exitcode",),
-            "Exit with 10 if steps are left to do.",
+            "Exit 10 if steps remain.",
             bool,
             False,
             panel=Panel.OUTPUT,

@@ -7,17 +7,15 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from deltaproto.certification.certify import certify
-from deltaproto.certification.client import ClientUnderTest, load_roster, select_client
-from deltaproto.certification.cross_check import find_contradictions
+from deltaproto.certification.client import ClientUnderTest, certify, load_roster, select_client
+from deltaproto.certification.cross_check import find_contradictions, known_tables
 from deltaproto.certification.entry import build_entry
 from deltaproto.certification.fixtures.case import Kit, ReferenceTable, load_kit
 from deltaproto.certification.fixtures.recipes import KIT_VERSION
 from deltaproto.certification.operation import operations_for as of_case
 from deltaproto.certification.process import ProcessLimits
-from deltaproto.certification.published import known_tables
 from deltaproto.certification.runner import CellFilter
-from deltaproto.cli import options
+from deltaproto.cli import completion, options
 from deltaproto.cli.declare import Argument, Command, Option, Panel
 from deltaproto.cli.progress import show_rate, show_waiting
 from deltaproto.clients.catalog import load_shipped_client, shipped_client_ids
@@ -54,8 +52,8 @@ def run(values: Mapping[str, Any]) -> int:
     operations = _select_operations(values["operation"])
     kit = _open_kit(values, show=show)
     wanted = _build_filter(kit, values["only"], operations)
-    asked = any(wanted(case, each) for case in kit.cases for each in of_case(case))
-    if not asked and not values["allow_empty"]:
+    is_requested = any(wanted(case, each) for case in kit.cases for each in of_case(case))
+    if not is_requested and not values["allow_empty"]:
         raise _nothing_to_measure_error(
             "no reference table of the kit has one of the requested operations"
         )
@@ -202,13 +200,13 @@ def _format_entry(measured: Measurement, plain: Mapping[str, Any]) -> str:
 
 
 def _command_arguments(values: Mapping[str, Any]) -> tuple[str, ...]:
-    given = [values["client"]]
+    arguments = [values["client"]]
     for flag in ("adapter", "command", "kit"):
         if values[flag] is not None:
-            given += [f"--{flag}", values[flag]]
+            arguments += [f"--{flag}", values[flag]]
     if values["make_kit"] is not None:
-        given += ["--kit", values["make_kit"]]
-    return tuple(given)
+        arguments += ["--kit", values["make_kit"]]
+    return tuple(arguments)
 
 
 def _exit_code(measured: Measurement, fail_on: FailOn) -> ExitCode:
@@ -230,6 +228,7 @@ COMMAND = Command(
         "[CLIENT]",
         "ID@VERSION or ID/PATH@VERSION; with --adapter or --command: any name.",
         required=False,
+        words=completion.clients,
     ),
     (
         Option(

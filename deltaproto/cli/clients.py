@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from deltaproto.cli import options
+from deltaproto.cli import completion, options
 from deltaproto.cli.declare import Argument, Command, Option, Panel
-from deltaproto.clients.catalog import Catalogue
+from deltaproto.clients.catalog import ClientCatalog
 from deltaproto.clients.feature_matrix import MatrixColumn, client_columns, newest_columns
 from deltaproto.clients.resolve import parse_reference
 from deltaproto.errors import ExitCode, UsageError
@@ -20,13 +20,11 @@ from deltaproto.render.interface import Format, PageFormat
 def run(values: Mapping[str, Any]) -> int:
     """Render the catalog, one client, or one client version with its matrix."""
     options.refuse_overwrite(values["output"], values["client_file"])
-    catalogue = load_local_catalog(values["client_file"])
+    catalog = load_local_catalog(values["client_file"])
     page, color = values["format"], not values["no_color"]
     named = values["client"]
     if values["matrix"]:
-        columns = (
-            newest_columns(catalogue) if named is None else _columns_of_client(catalogue, named)
-        )
+        columns = newest_columns(catalog) if named is None else _columns_of_client(catalog, named)
         with options.open_output(values["output"]) as file:
             write_matrix(columns, page, file, color=color)
         return int(ExitCode.OK)
@@ -34,28 +32,28 @@ def run(values: Mapping[str, Any]) -> int:
         raise UsageError("--format html shows the matrix only", "add --matrix")
     format_ = Format(page.value)
     if named is None:
-        chosen = catalogue.clients()
+        chosen = catalog.clients()
         with options.open_output(values["output"]) as file:
             write_clients(chosen, format_, file, color=color)
         return int(ExitCode.OK)
     reference = parse_reference(named)
-    client = catalogue.get(reference.id)
+    client = catalog.get(reference.id)
     if reference.version is None and reference.path is None and client.versions != "none":
         with options.open_output(values["output"]) as file:
             write_client(client, format_, file, color=color)
         return int(ExitCode.OK)
-    candidate = catalogue.resolve(named)
+    candidate = catalog.resolve(named)
     with options.open_output(values["output"]) as file:
         write_candidate(candidate, format_, file, color=color)
     return int(ExitCode.OK)
 
 
-def _columns_of_client(catalogue: Catalogue, named: str) -> list[MatrixColumn]:
+def _columns_of_client(catalog: ClientCatalog, named: str) -> list[MatrixColumn]:
     reference = parse_reference(named)
-    client = catalogue.get(reference.id)
+    client = catalog.get(reference.id)
     found = client_columns(client)
     if reference.version is not None:
-        catalogue.resolve(named)
+        catalog.resolve(named)
         found = [c for c in found if c.reference.version == reference.version]
     if reference.path is not None:
         found = [c for c in found if c.path.name == reference.path]
@@ -73,6 +71,7 @@ COMMAND = Command(
         "[ID[@VERSION]]",
         "One client, or one of its versions. Default: all clients.",
         required=False,
+        words=completion.client_ids,
     ),
     (
         Option(

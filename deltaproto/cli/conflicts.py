@@ -9,17 +9,18 @@ from typing import Any
 from deltaproto.cli import options
 from deltaproto.cli.declare import Argument, Command, Option, Panel
 from deltaproto.cli.progress import show_waiting
-from deltaproto.conflicts.matrix import MatrixEngine
+from deltaproto.conflicts.matrix import PREVIEW_SETTING, Compute, MatrixEngine
 from deltaproto.conflicts.operation import ExceptionRecord
-from deltaproto.conflicts.parse_query import (
+from deltaproto.conflicts.query import (
+    MatrixQuery,
+    PendingStatement,
+    RowLevel,
     parse_compute,
     parse_engine,
     parse_exception,
     parse_isolation_level,
     parse_operation,
 )
-from deltaproto.conflicts.query import MatrixQuery, PendingStatement, RowLevel
-from deltaproto.conflicts.row_level import PREVIEW_SETTING, Compute
 from deltaproto.conflicts.suspects import Suspects
 from deltaproto.conflicts.table_matrix import build_conflict_report
 from deltaproto.errors import ExitCode, UsageError

@@ -7,7 +7,7 @@ Typer (`app`) builds the parser, help and completion from these declarations.
 from __future__ import annotations
 
 import keyword
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -21,6 +21,10 @@ def environment_name(flag: str) -> str:
 
 def _option_name(flag: str) -> str:
     return flag.lstrip("-").replace("-", "_")
+
+
+NO_SETTINGS = "none"
+"""value of --config that reads no settings file"""
 
 
 class Panel(StrEnum):
@@ -48,8 +52,14 @@ class Option(NamedTuple):
     follows: Callable[[str], bool] | None = None
     """decides if the word after a value is another value; None: repeat the flag for each value"""
     panel: Panel = Panel.INPUT
+    words: Callable[[], Iterable[str]] | None = None
+    """the values that the shell completes; None: those of an enumeration, or file names"""
     old: str | None = None
     """spelling of the flag in earlier releases, which still works"""
+    setting: str | None = None
+    """key of the settings file with the value of a missing option"""
+    unless: tuple[str, ...] = ()
+    """names of options that stand in for this one: with them, the setting is not used"""
 
     @property
     def name(self) -> str:
@@ -70,6 +80,12 @@ class Argument(NamedTuple):
     help: str
     many: bool = False
     required: bool = True
+    words: Callable[[], Iterable[str]] | None = None
+    """the values that the shell completes"""
+    setting: str | None = None
+    """key of the settings file with the value of a missing argument"""
+    unless: tuple[str, ...] = ()
+    """names of options that stand in for the argument: with them, the setting is not used"""
 
 
 class Command(NamedTuple):
@@ -84,6 +100,9 @@ class Command(NamedTuple):
     """example command lines for the help, without `deltaproto`"""
     exits: tuple[ExitCode, ...] = (ExitCode.OK, ExitCode.USAGE, ExitCode.UNREADABLE)
     """the exit codes that the command can return"""
+    sources: tuple[str, ...] = ()
+    """arguments and options that name what to work on: if one is given, the settings file is only
+    read with --config"""
 
 
 def modernize(command: Command, words: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -117,10 +136,3 @@ def expand_multi_values(command: Command, words: Sequence[str]) -> list[str]:
         while rest and not rest[0].startswith("-") and follows(rest[0]):
             found += [flag, rest.pop(0)]
     return found
-
-
-def allowed_values(option: Option) -> tuple[str, ...]:
-    """Return the values of an enumeration option; empty for other types."""
-    if issubclass(option.type, StrEnum):
-        return tuple(member.value for member in option.type)
-    return ()

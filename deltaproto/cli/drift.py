@@ -102,7 +102,12 @@ COMMAND = Command(
     "Show what changed between two scans (features, protocols, isolation levels, "
     "tables), and which commit did it.",
     run,
-    Argument("inventory", "INVENTORY", "Folder or URI of an inventory, from `scan --inventory`."),
+    Argument(
+        "inventory",
+        "INVENTORY",
+        "Folder or URI of an inventory, from `scan --inventory`.",
+        setting="inventory",
+    ),
     (
         Option(
             ("--since",),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from deltaproto.cli import options
+from deltaproto.cli import completion, options
 from deltaproto.cli.declare import Argument, Command
 from deltaproto.errors import ExitCode, UsageError
 from deltaproto.policy.rules import all_rules, find_rule
@@ -38,7 +38,13 @@ COMMAND = Command(
     "explain",
     "Explain a rule: what it finds, what breaks, and how to fix it.",
     run,
-    Argument("rule", "[RULE]", "Id or name of a rule. Default: list all rules.", required=False),
+    Argument(
+        "rule",
+        "[RULE]",
+        "Id or name of a rule. Default: list all rules.",
+        required=False,
+        words=completion.rules,
+    ),
     (options.FORMAT, options.OUTPUT, options.NO_COLOR, options.DEBUG),
     examples=(
         "explain DP102",

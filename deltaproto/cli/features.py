@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from deltaproto.cli import options
+from deltaproto.cli import completion, options
 from deltaproto.cli.declare import Argument, Command
 from deltaproto.errors import ExitCode, UsageError
 from deltaproto.protocol import feature_catalog
@@ -39,7 +39,13 @@ COMMAND = Command(
     "features",
     "Show the catalog of table features, or everything about one feature.",
     run,
-    Argument("name", "[NAME]", "One feature. Default: all features.", required=False),
+    Argument(
+        "name",
+        "[NAME]",
+        "One feature. Default: all features.",
+        required=False,
+        words=completion.features,
+    ),
     (options.FORMAT, options.OUTPUT, options.NO_COLOR, options.DEBUG),
     examples=(
         "features",

@@ -58,13 +58,13 @@ def _exit_code(result: Inspection | Unreadable, fail_on: FailOn) -> ExitCode:
     return exit_code(result.findings, fail_on)
 
 
-def read_table_names(given: Iterable[str], *, allow_empty: bool) -> Iterator[str]:
+def read_table_names(names: Iterable[str], *, allow_empty: bool) -> Iterator[str]:
     """Yield the tables of the command line; `-` stands for the lines of standard input.
 
     Raises:
         TableError: when standard input is empty, unless `allow_empty`.
     """
-    for table in given:
+    for table in names:
         if table != "-":
             yield table
             continue

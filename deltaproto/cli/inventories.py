@@ -55,12 +55,12 @@ def parse_max_age(values: Mapping[str, Any]) -> int:
     Raises:
         UsageError: for a negative number, or more than a hundred years.
     """
-    given: int | None = values["max_age"]
-    if given is None:
+    days: int | None = values["max_age"]
+    if days is None:
         return age.DEFAULT_MAX_AGE_DAYS
-    if not 0 <= given <= _MAX_DAYS:
-        raise UsageError(f"--max-age {given} is out of range", f"give 0 to {_MAX_DAYS} days")
-    return given
+    if not 0 <= days <= _MAX_DAYS:
+        raise UsageError(f"--max-age {days} is out of range", f"give 0 to {_MAX_DAYS} days")
+    return days
 
 
 def open_inventory(name: str, values: Mapping[str, Any]) -> InventoryReader:

@@ -6,15 +6,18 @@ import importlib
 import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from deltaproto.cli.declare import Command, expand_multi_values, modernize
-from deltaproto.cli.pipes import ignore_closed_pipes
-from deltaproto.cli.redact_argv import redact_addresses
+from deltaproto.cli.declare import Command, environment_name, expand_multi_values, modernize
+from deltaproto.cli.output import ignore_closed_pipes
 from deltaproto.cli.signals import report_interruption
 from deltaproto.errors import DeltaprotoError, EngineError, ExitCode, UsageError
+
+if TYPE_CHECKING:
+    from deltaproto.redaction import Redactor
+
 
 COMMANDS = {
     "inspect": "Show protocols, features, isolation levels and findings",
@@ -33,6 +36,7 @@ COMMANDS = {
     "clients": "Show what clients can read and write",
     "certify": "Measure what a real client does with each feature",
     "explain": "Explain a rule, and how to fix what it finds",
+    "init": "Write a settings file and a starter policy",
     "demo": "Write example tables to try the other commands on",
 }
 """command summaries by name; a command's module is imported only when it runs"""
@@ -120,8 +124,6 @@ def _apply_environment(command: Command, words: Sequence[str]) -> list[str]:
 def _print_traceback(words: Sequence[str], *raised: Any) -> None:
     import traceback
 
-    from deltaproto.cli.redact_argv import build_redactor
-
     sys.stderr.write(build_redactor(words)("".join(traceback.format_exception(*raised))))
 
 
@@ -161,8 +163,6 @@ def _is_directory_missing() -> bool:
 
 def report_error(error: DeltaprotoError, words: Sequence[str]) -> int:
     """Print an error to standard error, and in JSON modes also as JSON."""
-    from deltaproto.cli.redact_argv import build_redactor
-
     redact = build_redactor(words)
     error.message, error.hint = redact(error.message), redact(error.hint)
     if _wants_json(words):
@@ -187,3 +187,50 @@ def _wants_json(words: Sequence[str]) -> bool:
         elif word == "--format" and position + 1 < len(words):
             chosen = words[position + 1]
     return chosen in ("json", "jsonl")
+
+
+_PAIRS = ("--storage-option", "--spark-conf")
+_REMOTE = "--spark-remote"
+
+
+def redact_addresses(words: Sequence[str]) -> list[str]:
+    """Remove credentials from the table addresses in `words`; addresses are shown and stored."""
+    from deltaproto.redaction import may_have_credentials, redact_address, redact_addresses_in
+
+    if not any(map(may_have_credentials, words)):
+        return list(words)
+
+    def shown(before: str, word: str) -> str:
+        flag, equals, value = word.partition("=")
+        if flag.startswith("-") and equals:
+            return (
+                word if flag in secret else f"{flag}={redact_addresses_in(redact_address(value))}"
+            )
+        return word if before in secret else redact_addresses_in(redact_address(word))
+
+    secret = (*_PAIRS, _REMOTE)
+    return [shown(before, word) for before, word in zip(("", *words), words, strict=False)]
+
+
+def build_redactor(words: Sequence[str]) -> Redactor:
+    """Return a redactor for secrets in the words, option variables and cloud variables."""
+    from deltaproto.redaction import Redactor
+
+    known: dict[str, str] = {}
+    for value in _find_secrets(words):
+        name, _, rest = value.partition("=")
+        known[name] = rest
+    return Redactor(known)
+
+
+def _find_secrets(words: Sequence[str]) -> Iterator[str]:
+    for position, word in enumerate(words):
+        flag, equals, rest = word.partition("=")
+        value = rest if equals else "".join(words[position + 1 : position + 2])
+        if flag in _PAIRS:
+            yield value
+        if flag == _REMOTE:
+            yield from value.split(";")
+    for flag in _PAIRS:
+        yield from os.environ.get(environment_name(flag), "").split()
+    yield from os.environ.get(environment_name(_REMOTE), "").split(";")

@@ -9,10 +9,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any
 
-from deltaproto.cli.atomic_output import TruncateOnFirstWrite
-from deltaproto.cli.declare import Option, Panel
+from deltaproto.cli.declare import NO_SETTINGS, Option, Panel
+from deltaproto.cli.output import TruncateOnFirstWrite
 from deltaproto.cli.progress import warn
 from deltaproto.errors import UsageError
+from deltaproto.input_file import SETTINGS_FILE
 from deltaproto.policy.finding import FailOn
 from deltaproto.protocol.table_state import SparkSettings
 from deltaproto.render.interface import Format, PageFormat
@@ -44,6 +45,7 @@ STORAGE_OPTION = Option(
     many=True,
     metavar="K=V",
     panel=Panel.INPUT,
+    setting="storage_options",
 )
 SPARK_REMOTE = Option(
     ("--spark-remote",),
@@ -59,6 +61,14 @@ SPARK_CONF = Option(
     many=True,
     metavar="K=V",
     panel=Panel.SPARK,
+    setting="spark_conf",
+)
+CONFIG = Option(
+    ("--config",),
+    f"Read missing options from this file; {NO_SETTINGS} reads none. Default: ./{SETTINGS_FILE}.",
+    str,
+    metavar="FILE",
+    panel=Panel.INPUT,
 )
 CLIENT_FILE = Option(
     ("--client-file",),
@@ -85,7 +95,10 @@ NO_COLOR = Option(("--no-color",), "Do not color text.", bool, False, panel=Pane
 NO_PROGRESS = Option(("--no-progress",), "Do not show progress.", bool, False, panel=Panel.OUTPUT)
 QUIET = Option(("--quiet", "-q"), "Print only results and errors.", bool, False, panel=Panel.OUTPUT)
 DEBUG = Option(("--debug",), "Show Spark's output and tracebacks.", bool, False, panel=Panel.OUTPUT)
-READING = (STORAGE_OPTION, SPARK_REMOTE, SPARK_CONF, NO_COLOR, NO_PROGRESS, QUIET, DEBUG)
+READING = (
+    *(STORAGE_OPTION, CONFIG, SPARK_REMOTE, SPARK_CONF),
+    *(NO_COLOR, NO_PROGRESS, QUIET, DEBUG),
+)
 """the last options of every command that reads tables"""
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from deltaproto.cli import plans
+from deltaproto.cli import completion, plans
 from deltaproto.cli.declare import Command, Option, Panel
 from deltaproto.errors import ExitCode, UsageError
 from deltaproto.plan_inputs.client_scope import client_downgrade_planner, downgrade_planner
@@ -25,12 +25,12 @@ def run(values: Mapping[str, Any]) -> int:
     # A policy and clients of the command line are one goal: all clients named.
     kinds = {"--for-client" if flag == "--policy" else flag for flag in goals}
     if len(kinds) != 1 and kinds != {"--lowest", "--for-client"}:
-        said = "no goal" if not goals else f"{' and '.join(goals)} are different goals"
-        raise UsageError(said, _GOAL_HINT)
+        problem = "no goal" if not goals else f"{' and '.join(goals)} are different goals"
+        raise UsageError(problem, _GOAL_HINT)
     if values["include_enabled"] and not values["lowest"]:
         raise UsageError("--include-enabled requires --lowest", _GOAL_HINT)
     users = plans.build_users(values)
-    asked = DowngradeRequest(
+    request = DowngradeRequest(
         lowest=values["lowest"],
         include_enabled=values["include_enabled"],
         drop=parse_feature_names(values["drop"], "--drop"),
@@ -41,9 +41,9 @@ def run(values: Mapping[str, Any]) -> int:
     by_client = "--for-client" in kinds
     assumed = () if values["access"] else plans.parse_for_clients(values)
     planner = (
-        client_downgrade_planner(asked, values["client"], assumed)
+        client_downgrade_planner(request, values["client"], assumed)
         if by_client
-        else downgrade_planner(asked)
+        else downgrade_planner(request)
     )
     return plans.plan_tables(values, "plan-downgrade", users, planner)
 
@@ -90,6 +90,7 @@ COMMAND = Command(
             many=True,
             metavar="FEATURE...",
             follows=is_feature,
+            words=completion.features,
             panel=Panel.GOAL,
         ),
         Option(
@@ -99,6 +100,7 @@ COMMAND = Command(
             many=True,
             metavar="ID@VERSION...",
             follows=is_client,
+            words=completion.clients,
             panel=Panel.GOAL,
         ),
         Option(

@@ -6,23 +6,25 @@ import io
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import IO, Any, NamedTuple, cast
+from contextlib import ExitStack, contextmanager
+from typing import IO, Any, NamedTuple, Self, cast
 
 from deltaproto.cli import options
-from deltaproto.cli.apply_progress import ProgressDisplay
 from deltaproto.cli.declare import Argument, Option, Panel
-from deltaproto.cli.tolerant_output import TolerantWriter
+from deltaproto.cli.output import TolerantWriter
 from deltaproto.errors import ExitCode, UsageError
-from deltaproto.execution.append_log import STATE_FOLDER
 from deltaproto.execution.plan_file import FailedPlan, LoadedPlan, find_plan_files, read_plans
-from deltaproto.execution.result import ApplyResult
+from deltaproto.execution.result import ApplyResult, StepRecord
+from deltaproto.execution.run_log import STATE_FOLDER
 from deltaproto.execution.runner import StatementRunner
+from deltaproto.planning.plan import Step
 from deltaproto.protocol.table_state import SparkSettings
 from deltaproto.redaction import Redactor
 from deltaproto.render.apply import ApplyFormat, ApplyReport, ApplyText
-from deltaproto.render.terminal import single_line
+from deltaproto.render.plan_json import stamp
+from deltaproto.render.terminal import duration, single_line
 
 PLANS = Argument(
     "plans",
@@ -61,10 +63,12 @@ def open_plan_output(
         output = TolerantWriter(opened)
         file = cast(IO[str], output)
         # In JSON mode the warning still goes to standard error.
-        told = file
+        progress = file
         if values["format"] is not ApplyFormat.TEXT:
-            told = io.StringIO() if values["quiet"] else cast(IO[str], TolerantWriter(sys.stderr))
-        text = ApplyText(told, color=not values["no_color"], redact=redact)
+            progress = (
+                io.StringIO() if values["quiet"] else cast(IO[str], TolerantWriter(sys.stderr))
+            )
+        text = ApplyText(progress, color=not values["no_color"], redact=redact)
         report = ApplyReport(command, values["format"], file, redact)
         live = not (values["no_progress"] or values["quiet"])
         with ProgressDisplay(text, many=many, show=live) as display:
@@ -84,8 +88,8 @@ def load_and_report_plans(
     """
     plans, unplanned = load_plans(paths, allow_empty=allow_empty)
     for each in unplanned:
-        said = Redactor()(f"{each.path}: {each.table}: {each.message}")
-        print(f"error: {single_line(said)}", file=sys.stderr)
+        message = Redactor()(f"{each.path}: {each.table}: {each.message}")
+        print(f"error: {single_line(message)}", file=sys.stderr)
     return plans, {ExitCode.UNREADABLE if unplanned else ExitCode.OK}
 
 
@@ -133,3 +137,92 @@ def lazy_runner(spark: SparkSettings) -> Callable[[], StatementRunner]:
             return made[0]
 
     return get
+
+
+_SHOWN = 12
+_EVERY_SECONDS = 600.0
+
+
+class ProgressDisplay:
+    """Shows running steps on standard error if it is a terminal."""
+
+    def __init__(self, text: ApplyText, *, many: bool, show: bool) -> None:
+        self._text, self._many = text, many
+        self._show = show and sys.stderr.isatty()
+        self._lines = show and not self._show
+        self._printed: dict[str, float] = {}
+        self._running: dict[str, tuple[float, str]] = {}
+        self._lock = threading.Lock()
+        self._status: Any = None
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def began(self, planned: LoadedPlan, step: Step) -> None:
+        """Handle the start of a step's statement."""
+        self._set(planned, f"{step.id} {step.action}")
+
+    def progress(self, planned: LoadedPlan, step: Step, done: int, known: int) -> None:
+        """Update how many of the step's engine tasks are finished."""
+        self._set(planned, f"{step.id} {step.action}, {done} of {known} tasks")
+
+    def retries(self, planned: LoadedPlan, step: Step, winner: str, seconds: float) -> None:
+        """Report that a concurrent writer won and the step is retried."""
+        self._text.retries(planned, step, winner, seconds)
+
+    def waits(self, planned: LoadedPlan, step: Step, until: float) -> None:
+        """Report that the next step waits until the time `until`."""
+        left = duration(max(until - time.time(), 0) / 3600)
+        message = f"{step.id} waits {left} more, until {stamp(until)}"
+        if self._lines:
+            self._line(planned, message)
+        else:
+            self._set(planned, message)
+
+    def finished(self, planned: LoadedPlan, record: StepRecord) -> None:
+        """Print a finished step."""
+        self._set(planned, None)
+        self._text.finished(planned, record, many=self._many)
+
+    def halts(self) -> None:
+        """Report an interruption."""
+        print("stopping: running statements finish, no new ones are sent", file=sys.stderr)
+
+    def _line(self, planned: LoadedPlan, message: str) -> None:
+        """Print a line where no live display is possible, at most every ten minutes."""
+        now = time.monotonic()
+        with self._lock:
+            last = self._printed.get(planned.id)
+            if last is not None and now - last < _EVERY_SECONDS:
+                return
+            self._printed[planned.id] = now
+            print(single_line(f"{planned.plan.table}: {message}"), file=sys.stderr, flush=True)
+
+    def _set(self, planned: LoadedPlan, message: str | None) -> None:
+        if not self._show:
+            return
+        with self._lock:
+            if message is None:
+                self._running.pop(planned.id, None)
+            else:
+                since = self._running.get(planned.id, (time.monotonic(), ""))[0]
+                self._running[planned.id] = since, f"{planned.plan.table}: {message}"
+            self._redraw()
+
+    def _redraw(self) -> None:
+        if self._status is None:
+            from rich.console import Console
+
+            self._status = self._stack.enter_context(Console(stderr=True).status(""))
+        now = time.monotonic()
+        lines = [
+            f"{single_line(message)}, {now - since:.0f} s"
+            for since, message in list(self._running.values())[:_SHOWN]
+        ]
+        from rich.text import Text
+
+        self._status.update(Text("\n".join(lines)))

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from deltaproto.cli import options, plans
+from deltaproto.cli import completion, options, plans
 from deltaproto.cli.declare import Command, Option, Panel
 from deltaproto.cli.plan_downgrade import is_client, is_feature
 from deltaproto.errors import ExitCode, UsageError
@@ -17,7 +17,7 @@ from deltaproto.plan_inputs.parse_goal import (
     read_script,
     split_words,
 )
-from deltaproto.planning.upgrade_request import UpgradeRequest
+from deltaproto.planning.request import UpgradeRequest
 
 _GOAL_FLAGS = ("--enable", "--set", "--protocol", "--isolation", "--cluster-by", "--sql")
 
@@ -27,7 +27,7 @@ def run(values: Mapping[str, Any]) -> int:
     if not any(values[flag.lstrip("-").replace("-", "_")] for flag in _GOAL_FLAGS):
         raise UsageError("no change requested", f"one of {', '.join(_GOAL_FLAGS)}")
     users = plans.build_users(values)
-    asked = UpgradeRequest(
+    request = UpgradeRequest(
         enable=parse_features_to_enable(
             values["enable"], tuple(split_words(values["cluster_by"])), "--enable"
         ),
@@ -36,10 +36,10 @@ def run(values: Mapping[str, Any]) -> int:
         isolation=values["isolation"],
         statements=tuple(parsed for text in values["sql"] for parsed in read_script(text)),
     )
-    planner = upgrade_planner(asked, plans.parse_for_clients(values))
+    planner = upgrade_planner(request, plans.parse_for_clients(values))
     # The statements name the tables.
-    alike = not asked.statements
-    return plans.plan_tables(values, "plan-upgrade", users, planner, alike_saved=alike)
+    cacheable = not request.statements
+    return plans.plan_tables(values, "plan-upgrade", users, planner, cache_saved=cacheable)
 
 
 def _is_setting(word: str) -> bool:
@@ -64,6 +64,7 @@ COMMAND = Command(
             many=True,
             metavar="FEATURE...",
             follows=_is_feature_or_setting,
+            words=completion.features,
             panel=Panel.GOAL,
         ),
         Option(
@@ -73,6 +74,7 @@ COMMAND = Command(
             many=True,
             metavar="PROPERTY=VALUE...",
             follows=_is_setting,
+            words=completion.properties,
             panel=Panel.GOAL,
         ),
         Option(
@@ -113,6 +115,7 @@ COMMAND = Command(
             many=True,
             metavar="ID@VERSION...",
             follows=is_client,
+            words=completion.clients,
             panel=Panel.CLIENTS,
         ),
         plans.ACCESS,

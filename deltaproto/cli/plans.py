@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import chain
 from typing import Any
 
-from deltaproto.cli import options
+from deltaproto.cli import completion, options
 from deltaproto.cli.declare import Argument, Option, Panel
 from deltaproto.cli.inspect import read_table_names
 from deltaproto.cli.inventories import MAX_AGE, SCAN, parse_max_age
@@ -29,11 +29,11 @@ from deltaproto.plan_inputs.cache import CachingPlanner
 from deltaproto.plan_inputs.client_scope import ClientScope, Planner
 from deltaproto.plan_inputs.from_log import load_plan_input
 from deltaproto.plan_inputs.from_snapshot import input_from_saved
-from deltaproto.plan_inputs.parse_goal import parse_accesses, split_words
+from deltaproto.plan_inputs.parse_goal import split_words
 from deltaproto.planning.engine import Engine, parse_engine
 from deltaproto.planning.plan import Plan
 from deltaproto.planning.request import PlanInput
-from deltaproto.policy.local_catalog import DEFAULT_ACCESS, load_local_policy
+from deltaproto.policy.local_catalog import DEFAULT_ACCESS, load_local_policy, parse_accesses
 from deltaproto.render.plan import PlanReport, Script
 from deltaproto.render.plan_script import is_complete
 from deltaproto.tables.engine_errors import contain_table_errors
@@ -81,6 +81,7 @@ CLIENT = Option(
     str,
     many=True,
     metavar="ID@VERSION",
+    words=completion.clients,
     panel=Panel.CLIENTS,
 )
 ACCESS = Option(
@@ -97,6 +98,7 @@ POLICY = Option(
     str,
     metavar="FILE",
     panel=Panel.CLIENTS,
+    setting="policy",
 )
 DETAILED = Option(
     ("--detailed-exitcode",),
@@ -133,11 +135,11 @@ def plan_tables(
     users: ClientScope,
     planner: Planner,
     *,
-    alike_saved: bool = True,
+    cache_saved: bool = True,
 ) -> int:
     """Plan every table, render each, and return the worst exit code.
 
-    With `alike_saved`, saved tables that the planner cannot tell apart share one plan.
+    With `cache_saved`, saved tables with the same planner input share one plan.
     """
     names = [
         *read_table_names(values["tables"], allow_empty=values["allow_empty"]),
@@ -145,26 +147,14 @@ def plan_tables(
     ]
     if not (values["tables"] or values["from_"]):
         raise UsageError("no table", "give a path, a URI or a catalog name, or --from INVENTORY")
-    storage = options.parse_pairs(values["storage_option"], "--storage-option")
-    of_inventories = bool(values["where"] or values["scan"] or values["fresh"])
-    # A table on an object store is read first: its log answers what it is.
-    inventories = {
-        *values["from_"],
-        *(
-            each
-            for each in names
-            if (of_inventories or not is_on_object_store(each)) and is_inventory(each, storage)
-        ),
-    }
-    if not inventories and of_inventories:
-        raise UsageError("--where, --scan and --fresh apply to inventories", "pass one with --from")
+    inventories = _find_inventories(names, values)
     engine = parse_engine(values["engine"]) if values["engine"] else Engine()
     options.refuse_overwrite(
         values["output"], (*names, values["policy"], *values.get("sql", ()), *values["client_file"])
     )
     codes = {ExitCode.OK}
     # SQL may contain a table version.
-    alike = CachingPlanner(planner, by_version=bool(values.get("sql")))
+    caching = CachingPlanner(planner, by_version=bool(values.get("sql")))
     session = options.spark_settings(values).conf
     with options.open_output(values["output"]) as file:
         inputs = _read_plan_inputs(names, inventories, values)
@@ -188,8 +178,8 @@ def plan_tables(
                 with contain_table_errors():
                     ready = users.on(found).executed_by(engine, session)
                     # Saved tables are many, and fall into few groups.
-                    saved = alike_saved and found.fingerprint.metadata is None
-                    plan, losses = users.ruled(alike(ready) if saved else planner(ready), ready)
+                    saved = cache_saved and found.fingerprint.metadata is None
+                    plan, losses = users.ruled(caching(ready) if saved else planner(ready), ready)
             except TableError as error:
                 if not report.many:
                     raise
@@ -204,6 +194,28 @@ def plan_tables(
         options.print_policy_notices(users.checker)
         report.close()
     return int(ExitCode.worst(codes))
+
+
+def _find_inventories(names: Sequence[str], values: Mapping[str, Any]) -> set[str]:
+    """Return the names that are inventories.
+
+    Raises:
+        UsageError: for options of inventories without any.
+    """
+    storage = options.parse_pairs(values["storage_option"], "--storage-option")
+    of_inventories = bool(values["where"] or values["scan"] or values["fresh"])
+    # A table on an object store is read first: its log answers what it is.
+    inventories = {
+        *values["from_"],
+        *(
+            each
+            for each in names
+            if (of_inventories or not is_on_object_store(each)) and is_inventory(each, storage)
+        ),
+    }
+    if not inventories and of_inventories:
+        raise UsageError("--where, --scan and --fresh apply to inventories", "pass one with --from")
+    return inventories
 
 
 def _exit_code(plan: Plan, detailed: bool) -> ExitCode:
@@ -236,10 +248,10 @@ def _read_named_inputs(
 ) -> Iterator[tuple[str, PlanInput | TableError]]:
     """Yield what one argument names; add it to `inventories` if reading shows that it is one."""
     if name not in inventories:
-        late = is_on_object_store(name)
+        read_first = is_on_object_store(name)
         storage = options.parse_pairs(values["storage_option"], "--storage-option")
         for table, found in _read_table_inputs(name, values, show):
-            if late and isinstance(found, TableError) and is_inventory(name, storage, found):
+            if read_first and isinstance(found, TableError) and is_inventory(name, storage, found):
                 inventories.add(name)
                 break
             yield table, found

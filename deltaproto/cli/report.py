@@ -23,7 +23,7 @@ from deltaproto.fleet.inventory_reader import (
     require_current,
     select_newest_state,
 )
-from deltaproto.fleet.report_checker import report_checker
+from deltaproto.fleet.report_checker import load_report_policy, report_checker
 from deltaproto.render.interface import NOTICES
 from deltaproto.render.overview.write import ReportFormat, rendered
 
@@ -37,14 +37,15 @@ def run(values: Mapping[str, Any]) -> int:
     storage = options.parse_pairs(values["storage_option"], "--storage-option")
     policy = values["policy"]
     options.refuse_overwrite(values["output"], (policy, *values["client_file"]))
-    checker = report_checker(policy, values["client_file"], allow_empty=values["allow_empty"])
+    rules = load_report_policy(policy, allow_empty=values["allow_empty"])
     show = not (values["no_progress"] or values["quiet"])
     spark = " with Spark" if values["engine"] is EngineChoice.SPARK else ""
     with show_waiting(f"reading the inventory{spark}", show=show):
         inventory = open_inventory(values["inventory"], values)
         state = select_newest_state(inventory, values["scan"])
         require_current(values["inventory"], inventory, state, values["scan"], storage)
-        found = inventory.overview(state, checker)
+        checker, seen = report_checker(rules, values["client_file"], inventory, state)
+        found = inventory.overview(state, checker)._replace(seen=seen)
         if not (found.tables or found.unread or values["allow_empty"]):
             raise no_tables_error(values["inventory"])
         now = datetime.now(UTC)
@@ -67,7 +68,12 @@ COMMAND = Command(
     "report",
     "Write a report about a fleet: protocols, features, clients, drift, and what to fix first.",
     run,
-    Argument("inventory", "INVENTORY", "Folder or URI of an inventory, from `scan --inventory`."),
+    Argument(
+        "inventory",
+        "INVENTORY",
+        "Folder or URI of an inventory, from `scan --inventory`.",
+        setting="inventory",
+    ),
     (
         Option(
             ("--format",),
@@ -78,10 +84,12 @@ COMMAND = Command(
         ),
         Option(
             ("--policy",),
-            "Evaluate the clients and rules of this policy. Default: every client of the catalog.",
+            "Evaluate the clients and rules of this policy. Default: the clients that made the "
+            "newest commits.",
             str,
             metavar="FILE",
             panel=Panel.CLIENTS,
+            setting="policy",
         ),
         options.CLIENT_FILE,
         SCAN,

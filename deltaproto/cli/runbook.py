@@ -67,7 +67,7 @@ def run(values: Mapping[str, Any]) -> int:
     )
     format = values["format"]
     if values["template"]:
-        from deltaproto.render.runbook.template import filled
+        from deltaproto.render.runbook.write import filled
 
         made = filled(values["template"], book, say, format)
     else:
@@ -97,10 +97,10 @@ def _build_entries(
     spark = options.spark_settings(values)
 
     redact = Redactor(storage, spark.conf)
-    catalogue = load_local_catalog(values["client_file"], policy)
+    catalog = load_local_catalog(values["client_file"], policy)
     day = datetime.fromtimestamp(start, UTC).date()
-    checker = None if policy is None else Checker(policy, catalogue, today=day)
-    context = ApplyContext(storage, spark, default_journal_dir, policy, checker, catalog=catalogue)
+    checker = None if policy is None else Checker(policy, catalog, today=day)
+    context = ApplyContext(storage, spark, default_journal_dir, policy, checker, catalog=catalog)
 
     def activity(planned: LoadedPlan) -> Activity | DeltaprotoError | None:
         if values["no_activity"] or not planned.plan.changes:
@@ -164,6 +164,7 @@ COMMAND = Command(
             str,
             metavar="FILE",
             panel=Panel.CLIENTS,
+            setting="policy",
         ),
         options.CLIENT_FILE,
         Option(

@@ -20,22 +20,22 @@ from deltaproto.fleet.inventory_queries import LocalInventoryQueries
 from deltaproto.fleet.scan import ScanRequest, ScanResult, run_scan
 from deltaproto.fleet.scan_history import extent_of, find_scan, select_pair
 from deltaproto.fleet.schemas import is_table
-from deltaproto.fleet.settings_file import NUMBER_LIMITS, SETTINGS_FILE, read_settings
+from deltaproto.fleet.settings_file import NUMBER_LIMITS
+from deltaproto.input_file import SETTINGS_FILE
 from deltaproto.policy.evaluate import Checker
 from deltaproto.policy.finding import FailOn, Severity, exit_code_for
 from deltaproto.policy.local_catalog import load_local_catalog, load_local_policy
 from deltaproto.render.drift import DriftCounts
 from deltaproto.render.scan import Afterwards, ScanFormat, write_scan
 
-_SOURCES = {"roots": "roots", "lists": "list", "catalogs": "catalog"}
-"""option name by key of the settings file"""
+_SOURCES = ("roots", "list", "catalog")
+"""arguments and options that name what to scan"""
 _SECONDS = 60
 _RESUME_HINT = "tables already read are kept; run the same command with --resume to continue"
 
 
 def run(values: Mapping[str, Any]) -> int:
     """Scan the roots, render the summary, and return the worst exit code."""
-    values = _merge_settings_file(values)
     if not (values["roots"] or values["list"] or values["catalog"]):
         raise UsageError(
             "nothing to scan", f"give a ROOT, a --catalog or a --list, or write {SETTINGS_FILE}"
@@ -110,7 +110,7 @@ def _list_tables(request: ScanRequest, values: Mapping[str, Any]) -> int:
     from deltaproto.fleet.discovered import SkippedPlaces
     from deltaproto.fleet.discovery import discover_tables
     from deltaproto.fleet.local_engine import THREADS
-    from deltaproto.render.table_list import write_table_list
+    from deltaproto.render.scan import write_table_list
 
     options.refuse_overwrite(values["output"], (*values["list"], values["config"]))
     passed = SkippedPlaces()
@@ -125,31 +125,6 @@ def _list_tables(request: ScanRequest, values: Mapping[str, Any]) -> int:
     return int(ExitCode.UNREADABLE if unseen else ExitCode.OK)
 
 
-def _merge_settings_file(values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Fill in options missing on the command line from the file; the command line wins.
-
-    Options that the file may set are None or empty if not given, so an explicitly given default
-    counts as given.
-    """
-    path = values["config"]
-    nothing = not (values["roots"] or values["list"] or values["catalog"])
-    if path is None and nothing and os.path.isfile(SETTINGS_FILE):
-        path = SETTINGS_FILE
-    if path is None:
-        return values
-    told = read_settings(path, os.environ)
-    merged = {**values, "config": path}
-    if nothing:
-        merged |= {option: told.get(key, ()) for key, option in _SOURCES.items()}
-    for key in told.keys() & values.keys() - {"roots", "spark_conf"}:
-        if values[key] in (None, ()):
-            merged[key] = EngineChoice(told[key]) if key == "engine" else told[key]
-    for key, option in (("storage_options", "storage_option"), ("spark_conf", "spark_conf")):
-        # The last of equal keys wins.
-        merged[option] = (*(f"{k}={v}" for k, v in told.get(key, {}).items()), *values[option])
-    return merged
-
-
 def _expected_table_count(request: ScanRequest) -> int | None:
     """Return how many tables the last scan of the same roots found; None if unknown."""
     if request.inventory is None:
@@ -157,8 +132,10 @@ def _expected_table_count(request: ScanRequest) -> int | None:
     chosen = request.source.selection
     extent = extent_of(request.source.named(), chosen.include, chosen.exclude)
     with suppress(DeltaprotoError):
-        alike = [s for s in LocalInventoryQueries(request.inventory).scans() if s.extent == extent]
-        return alike[-1].tables + alike[-1].errors if alike else None
+        same_extent = [
+            s for s in LocalInventoryQueries(request.inventory).scans() if s.extent == extent
+        ]
+        return same_extent[-1].tables + same_extent[-1].errors if same_extent else None
     return None
 
 
@@ -185,17 +162,17 @@ def _process_finished_scan(
 ) -> Afterwards:
     if not values["inventory"]:
         return Afterwards()
-    asked = open_inventory(values["inventory"], values)
-    scans = asked.scans()
+    opened = open_inventory(values["inventory"], values)
+    scans = opened.scans()
     newest = find_scan(scans, done.scan_id)
-    after = Afterwards(None if checker is None else asked.counted(newest, checker))
+    after = Afterwards(None if checker is None else opened.counted(newest, checker))
     both = select_pair(scans, None, done.scan_id)
     if both is not None:
         counts = DriftCounts()
-        counts.take(asked.drift(both, None))
+        counts.take(opened.drift(both, None))
         after = after._replace(pair=both, drift=counts)
     # Delete old scans last: the earlier scan may be one of them.
-    forgotten = asked.forget(values["keep"]) if values["keep"] else []
+    forgotten = opened.forget(values["keep"]) if values["keep"] else []
     return after._replace(forgotten=forgotten)
 
 
@@ -219,6 +196,8 @@ COMMAND = Command(
         "Folders and URIs; tables are found at any depth below them.",
         many=True,
         required=False,
+        setting="roots",
+        unless=_SOURCES,
     ),
     (
         Option(
@@ -228,6 +207,7 @@ COMMAND = Command(
             metavar="INVENTORY",
             panel=Panel.OUTPUT,
             old="--to",
+            setting="inventory",
         ),
         Option(
             ("--policy",),
@@ -235,6 +215,7 @@ COMMAND = Command(
             str,
             metavar="FILE",
             panel=Panel.CLIENTS,
+            setting="policy",
         ),
         Option(
             ("--catalog",),
@@ -243,6 +224,8 @@ COMMAND = Command(
             many=True,
             metavar="NAME",
             panel=Panel.INPUT,
+            setting="catalogs",
+            unless=_SOURCES,
         ),
         Option(
             ("--list",),
@@ -251,6 +234,8 @@ COMMAND = Command(
             many=True,
             metavar="FILE",
             panel=Panel.INPUT,
+            setting="lists",
+            unless=_SOURCES,
         ),
         Option(
             ("--include",),
@@ -259,6 +244,7 @@ COMMAND = Command(
             many=True,
             metavar="GLOB",
             panel=Panel.INPUT,
+            setting="include",
         ),
         Option(
             ("--exclude",),
@@ -267,8 +253,9 @@ COMMAND = Command(
             many=True,
             metavar="GLOB",
             panel=Panel.INPUT,
+            setting="exclude",
         ),
-        ENGINE._replace(default=None, help=f"{ENGINE.help} Default: local."),
+        ENGINE._replace(default=None, help=f"{ENGINE.help} Default: local.", setting="engine"),
         Option(
             ("--list-tables",),
             "Print the tables found, one per line, and stop: nothing is read or saved.",
@@ -282,6 +269,7 @@ COMMAND = Command(
             int,
             metavar="N",
             panel=Panel.SPARK,
+            setting="parallel",
         ),
         Option(
             ("--timeout",),
@@ -289,6 +277,7 @@ COMMAND = Command(
             int,
             metavar="SECONDS",
             panel=Panel.SAFETY,
+            setting="timeout",
         ),
         Option(
             ("--keep",),
@@ -296,14 +285,7 @@ COMMAND = Command(
             int,
             metavar="DAYS",
             panel=Panel.OUTPUT,
-        ),
-        Option(
-            ("--config",),
-            f"Read missing options from this file. Default: ./{SETTINGS_FILE} if "
-            "no tables are given.",
-            str,
-            metavar="FILE",
-            panel=Panel.INPUT,
+            setting="keep",
         ),
         options.ALLOW_EMPTY,
         Option(
@@ -328,5 +310,6 @@ COMMAND = Command(
         "scan s3://lake/gold --inventory s3://lake/_inventory",
         "scan /data --inventory /data/_inventory --policy policy.yaml",
     ),
+    sources=_SOURCES,
     exits=(ExitCode.OK, ExitCode.FINDINGS, ExitCode.USAGE, ExitCode.UNREADABLE),
 )

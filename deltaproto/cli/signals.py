@@ -72,9 +72,11 @@ def report_interruption(error: BaseException) -> int:
     Args:
         error: a `KeyboardInterrupt`, or the exception that typer raised for one.
     """
-    told = error if isinstance(error, KeyboardInterrupt) else error.__context__
-    hints = told.args if isinstance(told, KeyboardInterrupt) else ()
-    by = f" by {told.number.name}" if isinstance(told, Terminated) else ""
+    interruption = error if isinstance(error, KeyboardInterrupt) else error.__context__
+    hints = interruption.args if isinstance(interruption, KeyboardInterrupt) else ()
+    by = f" by {interruption.number.name}" if isinstance(interruption, Terminated) else ""
     lines = (f"interrupted{by}", *(f"hint: {hint}" for hint in hints if hint))
     print(*lines, sep="\n", file=sys.stderr)
-    return 128 + told.number if isinstance(told, Terminated) else INTERRUPTED_EXIT_CODE
+    return (
+        128 + interruption.number if isinstance(interruption, Terminated) else INTERRUPTED_EXIT_CODE
+    )

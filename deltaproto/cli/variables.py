@@ -75,15 +75,6 @@ RENAMED_VARIABLES: Mapping[str, str] = {
 }
 """current names of variables from earlier releases, which still work"""
 
-SHARED_OPTIONS: Mapping[str, str] = {
-    "--access": "what clients do with a table",
-    "--client": "clients whose access is evaluated",
-    "--detailed-exitcode": "exit with 10 while changes are pending",
-    "--format": "output format",
-    "--policy": "the policy file",
-}
-"""flags with the same meaning but different help in different commands"""
-
 
 def environment_variable(command: str, flag: str) -> str | None:
     """Return the environment variable of a command's long flag, or None if it has none."""
@@ -108,9 +99,9 @@ def modernize_variables(command: Command) -> list[str]:
 
 def find_weakened_gates(command: Command, words: Sequence[str]) -> list[str]:
     """Describe which checks of the command the environment disables."""
-    given = any(word == _FAIL_ON or word.startswith(f"{_FAIL_ON}=") for word in words)
+    on_command_line = any(word == _FAIL_ON or word.startswith(f"{_FAIL_ON}=") for word in words)
     name = environment_name(_FAIL_ON)
-    if given or os.environ.get(name) != "never":
+    if on_command_line or os.environ.get(name) != "never":
         return []
     if all(_FAIL_ON not in option.flags for option in command.options):
         return []

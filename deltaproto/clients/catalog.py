@@ -34,7 +34,7 @@ _SPARK_HINT = "name the version of Delta, as in delta-spark@3.3.0: " + "; ".join
 )
 
 
-class Catalogue:
+class ClientCatalog:
     """The built-in clients and a site's clients, which take precedence.
 
     Args:
@@ -72,7 +72,7 @@ class Catalogue:
         if wanted in aliases:
             return load_shipped_client(aliases[wanted])
         if wanted in _SPARK_NAMES:
-            raise UsageError(f"{name} alone does not say what it supports", _SPARK_HINT)
+            raise UsageError(f"{name} alone does not determine what is supported", _SPARK_HINT)
         import difflib
 
         near = difflib.get_close_matches(wanted, [*self.ids(), *aliases], n=3, cutoff=0.5)

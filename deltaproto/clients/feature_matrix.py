@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from deltaproto.clients import version_scheme
-from deltaproto.clients.catalog import Catalogue
+from deltaproto.clients.catalog import ClientCatalog
 from deltaproto.clients.model import (
     ANY_TABLE,
     Access,
@@ -40,11 +40,11 @@ class MatrixColumn(NamedTuple):
     """row by feature"""
 
 
-def newest_columns(catalogue: Catalogue) -> list[MatrixColumn]:
+def newest_columns(catalog: ClientCatalog) -> list[MatrixColumn]:
     """Return the newest known version of every client, sorted by name."""
     return [
         column
-        for client in catalogue.clients()
+        for client in catalog.clients()
         for column in _version_columns(client, _newest_version(client))
     ]
 
@@ -67,15 +67,15 @@ def client_columns(client: Client) -> list[MatrixColumn]:
 def feature_names(columns: list[MatrixColumn]) -> list[str]:
     """Return the features of the matrix rows; abandoned features come last."""
     known = [feature.name for feature in features.all_features()]
-    late = {
+    unknown = {
         f.name
         for f in features.all_features()
         if f.status in (FeatureStatus.RETIRED, FeatureStatus.TESTING)
     }
     others = sorted({name for column in columns for name in column.rows} - set(known))
     return [
-        *(name for name in known if name not in late),
-        *(name for name in known if name in late),
+        *(name for name in known if name not in unknown),
+        *(name for name in known if name in unknown),
         *others,
     ]
 

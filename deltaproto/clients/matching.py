@@ -13,8 +13,10 @@ from deltaproto.clients.model import (
     Confidence,
     KnownBad,
     Path,
+    PathVerdict,
     ProtocolGate,
     Range,
+    Verdict,
 )
 from deltaproto.clients.requirements import (
     APPEND_ONLY,
@@ -25,7 +27,6 @@ from deltaproto.clients.requirements import (
     TableRequirements,
     describe_hazard,
 )
-from deltaproto.clients.verdict import PathVerdict, Verdict
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature import FeatureKind, FeatureStatus
 from deltaproto.protocol.violations import READER_FEATURES_VERSION, WRITER_FEATURES_VERSION
@@ -192,8 +193,8 @@ def judge_access(each: Range, path: Path, table: TableRequirements, access: Acce
     if any(judgement.verdict is Verdict.WRONG for judgement in ungated):
         found = ungated
     if not found and access is Access.DML and APPEND_ONLY in table.hazards:
-        held = tuple({"appendOnly"} & table.protocol.supported)
-        return PathVerdict(Verdict.REFUSED, held, _APPEND_ONLY)
+        append_only = tuple({"appendOnly"} & table.protocol.supported)
+        return PathVerdict(Verdict.REFUSED, append_only, _APPEND_ONLY)
     if not found:
         return _OK
     worst = min((judgement.verdict for judgement in found), key=_DECIDING.index)

@@ -13,7 +13,6 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from deltaproto.clients.requirements import wider_hazards
-from deltaproto.clients.verdict import Verdict
 
 ANY_UNKNOWN_FEATURE = "*"
 ANY_TABLE = "every table"
@@ -183,3 +182,27 @@ class Client(NamedTuple):
     def newest(self) -> Range:
         """Return the range of the newest versions."""
         return (self.ranges or self.measured)[-1]
+
+
+class Verdict(StrEnum):
+    """What happens when the client tries, worst first."""
+
+    WRONG = "wrong"
+    """it may read wrong rows, lose data or break guarantees"""
+    UNKNOWN = "unknown"
+    """unknown, so not relied on"""
+    REFUSED = "refused"
+    """it fails safely"""
+    OK = "ok"
+    """it works"""
+
+
+class PathVerdict(NamedTuple):
+    """The verdict on one client path, with the deciding features and a reason.
+
+    While verdicts are collected, `{}` in a reason is a placeholder for the features.
+    """
+
+    verdict: Verdict
+    because: tuple[str, ...] = ()
+    reason: str = ""

@@ -125,9 +125,9 @@ _INTERVALS = {
 
 
 def wider_hazards(hazard: str) -> Iterator[str]:
-    """Yield the hazard, then those that say how clients handle it if it was not measured itself.
+    """Yield the hazard, then those whose measurements apply if it was not measured itself.
 
-    Intervals of the same kind are stored alike, and clients that know one know every other.
+    Intervals of the same kind are stored the same way: a client that supports one supports all.
     """
     yield hazard
     if hazard in _INTERVALS:

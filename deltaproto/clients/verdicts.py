@@ -84,8 +84,8 @@ def _documented_for_catalog(
         path.name: path._replace(known_bad=(*path.known_bad, *known_bad.get(path.name, ())))
         for path in documented.paths
     }
-    meant = tuple(paths.get(path.name, path) for path in candidate.paths)
-    return candidate._replace(range=documented, paths=meant, documented=None)
+    matching = tuple(paths.get(path.name, path) for path in candidate.paths)
+    return candidate._replace(range=documented, paths=matching, documented=None)
 
 
 def _offering(paths: tuple[Path, ...], access: Access) -> tuple[Path, ...]:

@@ -8,14 +8,6 @@ delta-spark 4.4.0. It is directional: the winner is never affected. It compares 
 
 from __future__ import annotations
 
-from deltaproto.conflicts.delta_spark_changes import (
-    CHECKER,
-    COMPACTION,
-    METADATA,
-    PROTOCOL,
-    against_metadata,
-    against_protocol,
-)
 from deltaproto.conflicts.operation import (
     APPEND_OPERATIONS,
     RETRY_ADVICE,
@@ -26,6 +18,14 @@ from deltaproto.conflicts.operation import (
     Conflict,
     ExceptionName,
     Operation,
+)
+from deltaproto.conflicts.releases import (
+    CHECKER,
+    COMPACTION,
+    METADATA,
+    PROTOCOL,
+    against_metadata,
+    against_protocol,
 )
 from deltaproto.protocol.isolation import IsolationLevel
 

@@ -221,11 +221,6 @@ RECORDS: tuple[ExceptionRecord, ...] = (
 _BY_NAME = {record.name: record for record in RECORDS}
 
 
-def exception_record(name: ExceptionName) -> ExceptionRecord:
-    """Return what is known about one exception."""
-    return _BY_NAME[name]
-
-
 def find_exception(text: str) -> tuple[ExceptionRecord | None, tuple[str, ...]]:
     """Find an exception by name, or return the nearest names.
 

@@ -130,8 +130,8 @@ def find_operation(text: str) -> tuple[Operation | None, tuple[str, ...]]:
     import difflib
 
     near = difflib.get_close_matches(wanted, [*named, *_ALIASES], n=3, cutoff=0.5)
-    meant = dict.fromkeys(str(named.get(name) or _ALIASES[name]) for name in near)
-    return None, tuple(meant)
+    suggestions = dict.fromkeys(str(named.get(name) or _ALIASES[name]) for name in near)
+    return None, tuple(suggestions)
 
 
 class Conflict(StrEnum):

@@ -5,7 +5,14 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from deltaproto.conflicts.delta_rs import NEWEST, Release, parse_release
-from deltaproto.conflicts.matrix import MatrixEngine, build_cells, default_level
+from deltaproto.conflicts.matrix import (
+    Compute,
+    MatrixEngine,
+    ResolvedByRow,
+    build_cells,
+    default_level,
+    resolve_by_row,
+)
 from deltaproto.conflicts.notes import layout_advice, matrix_notes
 from deltaproto.conflicts.operation import UNLISTED_OPERATIONS, Cell, Operation
 from deltaproto.conflicts.query import (
@@ -16,7 +23,6 @@ from deltaproto.conflicts.query import (
     missing_predicates,
     why_predicate_needed,
 )
-from deltaproto.conflicts.row_level import Compute, ResolvedByRow, resolve_by_row
 from deltaproto.conflicts.suspects import Suspects
 from deltaproto.errors import UsageError
 from deltaproto.inspection.interface import Inspection

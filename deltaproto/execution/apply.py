@@ -9,15 +9,19 @@ from pathlib import Path
 from typing import NamedTuple
 
 from deltaproto.errors import DeltaprotoError, ExitCode, TableError
-from deltaproto.execution.append_log import find_append_obstacle
-from deltaproto.execution.audit import AuditLog
 from deltaproto.execution.executor import StepExecutor
-from deltaproto.execution.journal import Journal, JournalError, journal_path
 from deltaproto.execution.plan_file import LoadedPlan
 from deltaproto.execution.preflight import StopReason
 from deltaproto.execution.prepare import ApplyContext, PreparedPlan, prepare_plan
 from deltaproto.execution.recorder import RunLog
 from deltaproto.execution.result import ApplyResult, ApplyStatus, Observer, StepRecord, StepStatus
+from deltaproto.execution.run_log import (
+    AuditLog,
+    Journal,
+    JournalError,
+    find_append_obstacle,
+    journal_path,
+)
 from deltaproto.execution.runner import StatementRunner
 from deltaproto.execution.waits import WaitLimits
 from deltaproto.identity import current_actor
@@ -76,10 +80,10 @@ def apply_plans(
             if len(plans) < 2:
                 raise
             # A bug that affects one plan must not hide the results of the others.
-            said = f"internal error, {type(error).__name__}: {session.redact(str(error))}"
+            message = f"internal error, {type(error).__name__}: {session.redact(str(error))}"
             planned = each if isinstance(each, LoadedPlan) else each.planned
             return ApplyResult(
-                planned, ApplyStatus.UNREADABLE, ExitCode.UNREADABLE, said, _REPORT_BUG_HINT
+                planned, ApplyStatus.UNREADABLE, ExitCode.UNREADABLE, message, _REPORT_BUG_HINT
             )
 
     if session.parallel < 2 or len(plans) < 2:
@@ -121,13 +125,13 @@ def _prepare_and_confirm(
         )
         for name, path in places:
             if (why := find_append_obstacle(path)) is not None:
-                said = f"cannot write the {name} {path}: {why}"
+                message = f"cannot write the {name} {path}: {why}"
                 return _result_before_steps(
-                    prepared, ApplyStatus.REFUSED, ExitCode.USAGE, said, _WRITABLE_PATH_HINT
+                    prepared, ApplyStatus.REFUSED, ExitCode.USAGE, message, _WRITABLE_PATH_HINT
                 )
         count = len(prepared.left)
-        said = f"every gate passed; {count} step{'s' * (count != 1)} would be executed"
-        return _result_before_steps(prepared, ApplyStatus.READY, ExitCode.CHANGES, said)
+        message = f"every gate passed; {count} step{'s' * (count != 1)} would be executed"
+        return _result_before_steps(prepared, ApplyStatus.READY, ExitCode.CHANGES, message)
     if unconfirmed is not None:
         hint = "type the table's name, or pass --yes"
         return _result_before_steps(
@@ -185,9 +189,9 @@ def _execute_prepared(prepared: PreparedPlan, session: ApplySession) -> ApplyRes
         if stepping is None or not stepping.executed:
             raise
         # A bug must not hide that part of the plan may be applied.
-        said = f"internal error, {type(error).__name__}: {session.redact(str(error))}"
+        message = f"internal error, {type(error).__name__}: {session.redact(str(error))}"
         return _result_after_steps(
-            prepared, stepping, StopReason(ExitCode.FAILED, said, _RESUME_HINT), None
+            prepared, stepping, StopReason(ExitCode.FAILED, message, _RESUME_HINT), None
         )
     finally:
         audit.close()
@@ -201,9 +205,9 @@ def _complete_audit_log(
     finished = _already_done_result(prepared)
     if ledger.unaudited is None:
         return finished
-    said = f"every step was completed earlier, and {ledger.unaudited}"
+    message = f"every step was completed earlier, and {ledger.unaudited}"
     return finished._replace(
-        status=ApplyStatus.FAILED, code=ExitCode.FAILED, message=said, hint=_RESUME_HINT
+        status=ApplyStatus.FAILED, code=ExitCode.FAILED, message=message, hint=_RESUME_HINT
     )
 
 
@@ -247,19 +251,19 @@ def _result_after_steps(
 
 
 def _pending_records(prepared: PreparedPlan, records: Sequence[StepRecord]) -> Iterator[StepRecord]:
-    told = {record.id for record in records}
+    recorded = {record.id for record in records}
     for step in prepared.planned.plan.steps:
-        if step.id not in told:
+        if step.id not in recorded:
             yield StepRecord(step.id, StepStatus.PENDING)
 
 
 def _already_done_result(prepared: PreparedPlan) -> ApplyResult:
     steps = prepared.planned.plan.steps
     if not steps:
-        said = "nothing to do: the table already meets the goal"
-        return _result_before_steps(prepared, ApplyStatus.NOTHING, ExitCode.OK, said)
-    said = "every step was completed earlier, and the table is as predicted"
-    return _result_before_steps(prepared, ApplyStatus.DONE, ExitCode.OK, said)
+        message = "nothing to do: the table already meets the goal"
+        return _result_before_steps(prepared, ApplyStatus.NOTHING, ExitCode.OK, message)
+    message = "every step was completed earlier, and the table is as predicted"
+    return _result_before_steps(prepared, ApplyStatus.DONE, ExitCode.OK, message)
 
 
 def _result_before_steps(

@@ -6,8 +6,6 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 
 from deltaproto.errors import ExitCode, TableError
-from deltaproto.execution.audit import AuditLog
-from deltaproto.execution.journal import Journal, SentStatement
 from deltaproto.execution.preflight import (
     StopReason,
     check_no_other_run,
@@ -19,6 +17,7 @@ from deltaproto.execution.prepare import PreparedPlan
 from deltaproto.execution.progress import Progress, is_finished, progress_from_commits
 from deltaproto.execution.recorder import RunLog
 from deltaproto.execution.result import Observer, StepRecord, StepStatus
+from deltaproto.execution.run_log import AuditLog, Journal, SentStatement
 from deltaproto.execution.runner import StatementRunner
 from deltaproto.execution.verify import (
     StatementResult,
@@ -37,8 +36,7 @@ from deltaproto.execution.waits import (
 )
 from deltaproto.identity import current_actor
 from deltaproto.planning.plan import Step
-from deltaproto.tables.log.commit_tag import CommitTag, commit_tag_of
-from deltaproto.tables.log.commits import Commit
+from deltaproto.tables.log.commits import Commit, CommitTag, commit_tag_of
 
 # Delta rounds the times that decide which history it deletes: after a refusal, retry this late.
 _RETENTION_RETRY_SECONDS = 1 * SECONDS_PER_HOUR

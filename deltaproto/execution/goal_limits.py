@@ -8,14 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from deltaproto.clients.catalog import Catalogue
+from deltaproto.clients.catalog import ClientCatalog
 from deltaproto.clients.model import Access
 from deltaproto.clients.requirements import TableRequirements
 from deltaproto.errors import UsageError
 from deltaproto.execution.needed_changes import VERSION_KEYS, NeededChanges
 from deltaproto.planning.ddl.parse import parse_script
-from deltaproto.planning.ddl.table_statements import ClusterByPaths
-from deltaproto.planning.ddl.user_statement import UserStatement
+from deltaproto.planning.ddl.user_statement import ClusterByPaths, UserStatement
 from deltaproto.planning.enable import (
     DISABLEABLE_FEATURES,
     DISABLING_PROPERTIES,
@@ -49,7 +48,7 @@ class TableUse(NamedTuple):
 
     states: tuple[FeatureState, ...]
     needs: TableRequirements
-    catalog: Catalogue
+    catalog: ClientCatalog
 
 
 class _Limits(NamedTuple):
@@ -88,8 +87,8 @@ def find_unrequested_change(
         limits = _upgrade_limits(plan) if upgrades else _downgrade_limits(plan, use, steps)
     except UsageError as error:
         return f"a client of its goal is unknown: {error.message}"
-    asked = requested_statements(plan)
-    found = ((s, _find_excess(plan, s, limits)) for s in steps if s.sql not in asked)
+    requested = requested_statements(plan)
+    found = ((s, _find_excess(plan, s, limits)) for s in steps if s.sql not in requested)
     return next((f"{s.id} {why}, which is not part of its goal" for s, why in found if why), None)
 
 

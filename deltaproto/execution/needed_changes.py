@@ -31,7 +31,7 @@ class NeededChanges:
         before = steps[0].protocol_before if steps else plan.protocol_after
         self._supported = before.supported
         self._task = SearchTask(
-            Table(before), VersionsAtMost(3, 7), plan.engine, can=DroppableFeatures((), {})
+            Table(before), VersionsAtMost(3, 7), plan.engine, droppable=DroppableFeatures((), {})
         )
         self._leaves_protection = any(map(_is_fast_protected_drop, steps))
         self._choice = DropSelection(
@@ -42,15 +42,15 @@ class NeededChanges:
 
     def drops(self, goal: Goal | None) -> set[str]:
         """Return the features that must be dropped; all that are, if the goal is unknown."""
-        gone = self._choice.gone
+        dropped = self._choice.dropped
         if goal is None:
-            return set(gone)
+            return set(dropped)
         found: set[str] = set()
         if not goal.reached(self._predict(self._choice)):
             return found
-        for name in gone:
-            kept = gone - feature_catalog.with_required_features({name})
-            if not self._reached(goal, name, self._choice._replace(gone=kept)):
+        for name in dropped:
+            kept = dropped - feature_catalog.with_required_features({name})
+            if not self._reached(goal, name, self._choice._replace(dropped=kept)):
                 found.add(name)
         return found
 
@@ -84,7 +84,7 @@ class NeededChanges:
         return goal.reached(self._predict(choice))
 
     def _predict(self, choice: DropSelection) -> EndState:
-        left = self._leaves_protection and CHECKPOINT_PROTECTION not in choice.gone
+        left = self._leaves_protection and CHECKPOINT_PROTECTION not in choice.dropped
         return predict_end_state(self._task, choice, left=left)
 
 

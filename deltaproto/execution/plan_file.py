@@ -9,12 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from deltaproto.errors import ErrorCode, ExitCode, UsageError
-from deltaproto.execution.append_log import RECORD_SUFFIXES
 from deltaproto.execution.plan_members import deserialize_plan, earliest_times
+from deltaproto.execution.run_log import RECORD_SUFFIXES
 from deltaproto.input_file import open_input
 from deltaproto.inspection.json_entries import WrongTypeError, require_string
-from deltaproto.planning.checksum import CHECKSUM_FIELD, compute_checksum
-from deltaproto.planning.plan import Plan
+from deltaproto.planning.plan import CHECKSUM_FIELD, Plan, compute_checksum
 from deltaproto.redaction import Redactor, has_credentials, redact_address
 
 _COMMANDS = ("plan-upgrade", "plan-downgrade")
@@ -140,9 +139,9 @@ def _check_envelope(document: Any, path: str) -> None:
         raise _invalid_plan_error(path, "it is not a JSON object")
     version = document.get("schema_version")
     if not isinstance(version, str) or document.get("command") not in _COMMANDS:
-        said = document.get("command")
+        named = document.get("command")
         raise _invalid_plan_error(
-            path, f"it is the output of {said}" if isinstance(said, str) else ""
+            path, f"it is the output of {named}" if isinstance(named, str) else ""
         )
     if version.partition(".")[0] != "1":
         raise UsageError(
@@ -184,8 +183,8 @@ def _load_plan(entry: Any, document: Mapping[str, Any], path: str) -> LoadedPlan
         raise _invalid_plan_error(path, f"it lacks {error}") from None
     except (TypeError, ValueError, AttributeError, OverflowError) as error:
         # Python's message names its own types.
-        said = str(error) if isinstance(error, WrongTypeError) else ""
-        raise _invalid_plan_error(path, said or _WRONG_MEMBER) from None
+        detail = str(error) if isinstance(error, WrongTypeError) else ""
+        raise _invalid_plan_error(path, detail or _WRONG_MEMBER) from None
 
 
 def _invalid_plan_error(path: str, why: str) -> UsageError:

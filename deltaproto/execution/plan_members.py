@@ -8,8 +8,7 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from deltaproto.clients.model import Access
-from deltaproto.clients.verdict import Verdict
+from deltaproto.clients.model import Access, Verdict
 from deltaproto.inspection.json_entries import (
     WrongTypeError,
     optional_string,
@@ -17,7 +16,6 @@ from deltaproto.inspection.json_entries import (
     require_type,
 )
 from deltaproto.planning.engine import Engine, EngineName
-from deltaproto.planning.goal_text import goal_text
 from deltaproto.planning.plan import (
     Blocked,
     CellOutcome,
@@ -34,6 +32,7 @@ from deltaproto.planning.plan import (
     StreamImpact,
 )
 from deltaproto.planning.predict.outcome import Rewrite
+from deltaproto.planning.request import goal_text
 from deltaproto.planning.search.cost import Cost
 from deltaproto.planning.statement import Action
 from deltaproto.protocol.isolation import Isolation, IsolationLevel, RowLevelSupport, WriterEngine

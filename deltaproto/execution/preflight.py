@@ -14,18 +14,16 @@ from deltaproto.execution.rebuild import find_mismatch, find_misprediction
 from deltaproto.execution.runner import EngineFacts
 from deltaproto.execution.warning import MaintenanceWindowStatus
 from deltaproto.planning.advice import is_same_table
-from deltaproto.planning.checksum import plan_id
 from deltaproto.planning.ddl.parse import parse_script
 from deltaproto.planning.engine import Engine
-from deltaproto.planning.plan import Plan, Step
+from deltaproto.planning.plan import Plan, Step, plan_id
 from deltaproto.planning.policy_impact import PolicyImpact
 from deltaproto.planning.predict.table import Table
 from deltaproto.planning.statement import Action
 from deltaproto.policy.document.model import Window
-from deltaproto.policy.document.openings import is_open, next_opening
+from deltaproto.policy.document.windows import is_open, next_opening
 from deltaproto.protocol.protocol import Protocol
-from deltaproto.tables.log.commit_tag import commit_tag_of
-from deltaproto.tables.log.commits import Commit
+from deltaproto.tables.log.commits import Commit, commit_tag_of
 
 _MANUAL_ACTIONS = (Action.REWRITE, Action.SWAP)
 _UPGRADE_CLIENTS_HINT = "upgrade these clients first, or plan a change that they support"
@@ -173,23 +171,23 @@ def fingerprint_gate(
     again = _REPLAN_HINT if started else "plan again"
     wanted = plan.fingerprint.table_id
     if wanted is not None and sight.table_id != wanted:
-        said = f"this is a different table: its id is {sight.table_id}, but was {wanted}"
-        return GateResult("fingerprint", False, said, again, code)
+        message = f"this is a different table: its id is {sight.table_id}, but was {wanted}"
+        return GateResult("fingerprint", False, message, again, code)
     if sight.now.version < plan.fingerprint.version:
-        said = (
+        message = (
             f"the table is at version {sight.now.version}, but was at {plan.fingerprint.version} "
             "when it was planned: it was replaced or rolled back"
         )
-        return GateResult("fingerprint", False, said, again, code)
+        return GateResult("fingerprint", False, message, again, code)
     if stands.foreign is not None:
-        said = f"{stands.foreign.what} changed since: {describe_commit(stands.foreign.commit)}"
-        return GateResult("fingerprint", False, said, again, code)
+        message = f"{stands.foreign.what} changed since: {describe_commit(stands.foreign.commit)}"
+        return GateResult("fingerprint", False, message, again, code)
     expected = expected_protocol(plan, stands)
     if stands.point.protocol != expected and not stands.partial:
-        said = (
+        message = (
             f"the protocol is {stands.point.protocol.in_words}, but should be {expected.in_words}"
         )
-        return GateResult("fingerprint", False, said, again, code)
+        return GateResult("fingerprint", False, message, again, code)
     count = len(sight.commits)
     return GateResult(
         "fingerprint",
@@ -244,8 +242,8 @@ def policy_gate(effect: PolicyImpact) -> GateResult:
     if not found:
         noun = "error remains" if effect.remaining == 1 else "errors remain"
         rest = f"; {effect.remaining} existing {noun}" if effect.remaining else ""
-        lost = "no other client loses" if approved else "no client loses"
-        message = f"{lost} access and no new policy violations{rest}"
+        summary = "no other client loses" if approved else "no client loses"
+        message = f"{summary} access and no new policy violations{rest}"
         if effect.unasked:
             message = "the policy does not cover this table"
         hidden = [f"findings on the result: {effect.hidden}"] if effect.hidden else []
@@ -307,8 +305,8 @@ def irreversible_gate(left: Iterable[Step], allowed: bool) -> GateResult:
 
 
 def _irreversible_losses(steps: Iterable[Step]) -> Iterator[str]:
-    told_ = [loss for step in steps for loss in step.losses]
-    yield from dict.fromkeys(told_)
+    losses = [loss for step in steps for loss in step.losses]
+    yield from dict.fromkeys(losses)
     if any(step.truncates for step in steps):
         yield "history is deleted"
 
@@ -352,11 +350,11 @@ def check_unchanged(plan: Plan, step: Step, stands: Progress, code: ExitCode) ->
         )
     expected = expected_protocol(plan, stands)
     if stands.point.protocol != expected and not stands.partial:
-        said = (
+        message = (
             f"before {step.id} the protocol is {stands.point.protocol.in_words}, but should be "
             f"{expected.in_words}"
         )
-        return StopReason(code, said, _REPLAN_HINT)
+        return StopReason(code, message, _REPLAN_HINT)
     return None
 
 
@@ -368,8 +366,8 @@ def check_no_other_run(
         for commit in commits:
             mark = commit_tag_of(commit)
             if mark is not None and mark.run != run and commit.version > since:
-                said = f"another run is executing this plan: {describe_commit(commit)}"
-                return StopReason(code, said, "let it finish, then run the same command again")
+                message = f"another run is executing this plan: {describe_commit(commit)}"
+                return StopReason(code, message, "let it finish, then run the same command again")
     return None
 
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from deltaproto.clients.catalog import Catalogue
+from deltaproto.clients.catalog import ClientCatalog
 from deltaproto.errors import DeltaprotoError, EngineError, ExitCode, TableError, UsageError
 from deltaproto.execution import preflight
 from deltaproto.execution.goal_limits import TableUse
-from deltaproto.execution.journal import SentStatement, journal_path, read_journal
 from deltaproto.execution.plan_file import LoadedPlan
 from deltaproto.execution.preflight import GateResult
 from deltaproto.execution.progress import (
@@ -20,6 +19,7 @@ from deltaproto.execution.progress import (
     progress_from_commits,
     table_address,
 )
+from deltaproto.execution.run_log import SentStatement, journal_path, read_journal
 from deltaproto.execution.runner import EngineFacts, StatementRunner
 from deltaproto.execution.warning import ApplyWarning, build_warning, maintenance_windows_for
 from deltaproto.inspection.activity import Activity, recent_activity
@@ -27,7 +27,6 @@ from deltaproto.inspection.facts import facts_from_inspection
 from deltaproto.inspection.inspect import run_rules
 from deltaproto.inspection.interface import Inspection
 from deltaproto.planning.from_state import table_from_state
-from deltaproto.planning.goal_text import approvable_goal
 from deltaproto.planning.plan import Plan, Step
 from deltaproto.planning.policy_impact import (
     PolicyImpact,
@@ -35,6 +34,7 @@ from deltaproto.planning.policy_impact import (
     assess_policy_impact,
     predict_facts,
 )
+from deltaproto.planning.request import approvable_goal
 from deltaproto.policy.document import Policy
 from deltaproto.policy.document.model import Window
 from deltaproto.policy.evaluate import Checker
@@ -57,7 +57,7 @@ class ApplyContext(NamedTuple):
     checker: Checker | None = None
     allow_irreversible: bool = False
     outside_window: bool = False
-    catalog: Catalogue | None = None
+    catalog: ClientCatalog | None = None
     """the clients that goals can name; None: the built-in ones"""
 
 
@@ -157,8 +157,8 @@ def _gates_without_table(
     if not plan.steps:
         return
     if context.checker is not None:
-        said = "the result cannot be checked against the policy: the table cannot be read"
-        yield GateResult("policy", False, said, "", ExitCode.UNREADABLE)
+        message = "the result cannot be checked against the policy: the table cannot be read"
+        yield GateResult("policy", False, message, "", ExitCode.UNREADABLE)
     windows = maintenance_windows_for(context.policy, plan)
     opening = build_warning(plan, plan.steps, None, None, windows, now).window
     if opening is not None:
@@ -279,7 +279,7 @@ def _needs_use(plan: Plan, left: Sequence[Step]) -> bool:
 def _read_use(watched: TableWatcher, context: ApplyContext) -> TableUse:
     """Read how the table uses its features, as thoroughly as for a plan."""
     inspection = _inspect_table(watched, thorough=True)
-    catalog = context.catalog or Catalogue()
+    catalog = context.catalog or ClientCatalog()
     return TableUse(inspection.subject.features, facts_from_inspection(inspection).needs, catalog)
 
 

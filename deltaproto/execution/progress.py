@@ -11,8 +11,7 @@ from deltaproto.planning.plan import Plan, Step
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.protocol.table_state import SparkSettings
 from deltaproto.tables.log.catalog_managed import has_every_commit
-from deltaproto.tables.log.commit_tag import commit_tag_of
-from deltaproto.tables.log.commits import Commit, read_commits
+from deltaproto.tables.log.commits import Commit, commit_tag_of, read_commits
 from deltaproto.tables.log.files import build_listing
 from deltaproto.tables.log.reader import LogReader
 from deltaproto.tables.open import OpenedLog, open_table_log

@@ -13,8 +13,7 @@ from deltaproto.execution.goal_limits import requested_statements
 from deltaproto.location import locate
 from deltaproto.planning.advice import is_same_table
 from deltaproto.planning.ddl.parse import parse_script
-from deltaproto.planning.ddl.table_statements import AddConstraint, ClusterByPaths
-from deltaproto.planning.ddl.user_statement import UserStatement
+from deltaproto.planning.ddl.user_statement import AddConstraint, ClusterByPaths, UserStatement
 from deltaproto.planning.plan import Plan, Step
 from deltaproto.planning.predict.table import Table
 from deltaproto.planning.predict.validation import FEATURE_PREFIX
@@ -86,14 +85,14 @@ def _find_mismatches(plan: Plan) -> Iterator[str]:
     protocol = plan.fingerprint.protocol
     if plan.protocol_before != protocol:
         yield "protocol_before differs from the protocol of the fingerprint"
-    asked = None if "undo" in plan.goal else requested_statements(plan)
+    requested = None if "undo" in plan.goal else requested_statements(plan)
     for number, step in enumerate(plan.steps, 1):
         if step.id != f"s{number}":
             yield f"step {number} has the id {step.id} instead of s{number}"
         if step.protocol_before != protocol:
             yield f"{step.id} does not start with the protocol after the previous step"
         protocol = step.protocol_after
-        if (why := _find_step_mismatch(plan, step, asked)) is not None:
+        if (why := _find_step_mismatch(plan, step, requested)) is not None:
             yield f"{step.id}: {why}"
         elif not _is_undo(plan, step):
             yield f"{step.id}: undo does not match its statement"
@@ -136,7 +135,7 @@ def _normalize_path(path: str) -> str:
     return posixpath.normpath(path).removesuffix("/_delta_log")
 
 
-def _find_step_mismatch(plan: Plan, step: Step, asked: frozenset[str] | None) -> str | None:
+def _find_step_mismatch(plan: Plan, step: Step, requested: frozenset[str] | None) -> str | None:
     if (step.action is Action.WAIT) != (step.sql is None):
         return f"{step.action} {'has a' if step.sql is not None else 'lacks its'} statement"
     if step.sql is None:
@@ -156,7 +155,7 @@ def _find_step_mismatch(plan: Plan, step: Step, asked: frozenset[str] | None) ->
     if statement.sql(plan.sql_name) != step.sql:
         return "its statement does not match its action"
     if isinstance(statement, UserStatement):
-        return _find_unrequested_statement(statement, step.sql, asked)
+        return _find_unrequested_statement(statement, step.sql, requested)
     return _find_feature_mismatch(statement, step)
 
 
@@ -208,12 +207,12 @@ def _to_planner_statement(statement: Statement, step: Step) -> Statement:
 
 
 def _find_unrequested_statement(
-    statement: UserStatement, sql: str, asked: frozenset[str] | None
+    statement: UserStatement, sql: str, requested: frozenset[str] | None
 ) -> str | None:
-    if asked is None:
+    if requested is None:
         restores = isinstance(statement.effect, AddConstraint | ClusterByPaths)
         return None if restores else "an undo plan has no such statement"
-    return None if sql in asked else "its statement is not part of the goal"
+    return None if sql in requested else "its statement is not part of the goal"
 
 
 def _find_feature_mismatch(statement: Statement, step: Step) -> str | None:

@@ -6,15 +6,13 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from deltaproto.execution.audit import AuditLog
-from deltaproto.execution.journal import Journal, JournalError, SentStatement
 from deltaproto.execution.plan_file import LoadedPlan
 from deltaproto.execution.progress import Progress, TableWatcher
 from deltaproto.execution.result import StepRecord
+from deltaproto.execution.run_log import AuditLog, Journal, JournalError, SentStatement
 from deltaproto.execution.verify import StatementResult, VerifiedStep
 from deltaproto.planning.plan import Step
-from deltaproto.tables.log.commit_tag import commit_tag_of
-from deltaproto.tables.log.commits import Commit
+from deltaproto.tables.log.commits import Commit, commit_tag_of
 
 
 class RunLog:
@@ -126,19 +124,19 @@ class RunLog:
         """Record a statement whose effect could not be determined."""
         self._audited(step, before, now, version_after=None, outcome="unseen", message=message)
 
-    def _audited(self, step: Step, before: int, now: float, **told: Any) -> bool:
+    def _audited(self, step: Step, before: int, now: float, **members: Any) -> bool:
         plan = self._planned.plan
         problem = self._audit.add(
             at=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now)),
             plan=self._planned.id,
-            run=told.pop("run", self._run),
+            run=members.pop("run", self._run),
             table=plan.table,
             location=plan.location,
             step=step.id,
             sql=step.sql,
             version_before=before,
             **({"approvals": list(self._approvals)} if self._approvals else {}),
-            **told,
+            **members,
         )
         self.unaudited = problem
         if problem is not None:

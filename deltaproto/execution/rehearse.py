@@ -10,24 +10,25 @@ from typing import NamedTuple
 
 from deltaproto.errors import DeltaprotoError, ExitCode, UsageError
 from deltaproto.execution import preflight
-from deltaproto.execution.append_log import AUDIT_FILE
-from deltaproto.execution.audit import AuditLog
 from deltaproto.execution.executor import StepExecutor
-from deltaproto.execution.journal import Journal
 from deltaproto.execution.plan_file import LoadedPlan
 from deltaproto.execution.preflight import GateResult, StopReason
 from deltaproto.execution.prepare import ApplyContext, PreparedPlan, locate_progress
 from deltaproto.execution.progress import TableWatcher, progress_from_commits, table_address
 from deltaproto.execution.result import ApplyResult, ApplyStatus, Observer, StepRecord, StepStatus
-from deltaproto.execution.retarget import retarget_plan, without_features
+from deltaproto.execution.run_log import AUDIT_FILE, AuditLog, Journal
 from deltaproto.execution.runner import StatementRunner
 from deltaproto.execution.waits import WaitLimits
 from deltaproto.execution.warning import build_warning
-from deltaproto.location import locate
-from deltaproto.planning.plan import Fingerprint, Plan
+from deltaproto.location import Location, locate
+from deltaproto.planning.advice import is_same_table
+from deltaproto.planning.ddl.parse import parse_script
+from deltaproto.planning.plan import Fingerprint, Plan, Step
 from deltaproto.protocol.feature_catalog import CATALOG_MANAGED
+from deltaproto.protocol.protocol import Protocol
 from deltaproto.redaction import Redactor
-from deltaproto.tables.log.commit_tag import commit_tag_of
+from deltaproto.sql.quoting import sql_table_name
+from deltaproto.tables.log.commits import commit_tag_of
 from deltaproto.tables.spark_connect import is_local
 
 _CLONE_COMMENT = "deltaproto: a clone for a rehearsal"
@@ -91,9 +92,9 @@ def rehearse_plan(planned: LoadedPlan, by: RehearsalSettings) -> ApplyResult:
     try:
         result = _execute_on_clone(planned, by, folder, local, ended)
     except DeltaprotoError as error:
-        said = by.redact(error.message)
+        message = by.redact(error.message)
         result = ended._replace(
-            status=ApplyStatus.FAILED, code=error.exit_code, message=said, hint=error.hint
+            status=ApplyStatus.FAILED, code=error.exit_code, message=message, hint=error.hint
         )
     finally:
         left = _remove_clone(folder, local, by.runner())
@@ -109,8 +110,8 @@ def rehearse_plan(planned: LoadedPlan, by: RehearsalSettings) -> ApplyResult:
 def _unreadable_result(
     planned: LoadedPlan, error: DeltaprotoError, by: RehearsalSettings
 ) -> ApplyResult:
-    said = by.redact(error.message)
-    return ApplyResult(planned, ApplyStatus.UNREADABLE, error.exit_code, said, error.hint)
+    message = by.redact(error.message)
+    return ApplyResult(planned, ApplyStatus.UNREADABLE, error.exit_code, message, error.hint)
 
 
 def _execute_on_clone(
@@ -126,24 +127,24 @@ def _execute_on_clone(
         f"CREATE TABLE {on_clone.sql_name} SHALLOW CLONE {plan.sql_name}", _CLONE_COMMENT
     )
     if made.error is not None:
-        said = f"Spark cannot create a shallow clone of it: {by.redact(made.message)}"
-        return ended._replace(code=ExitCode.FAILED, status=ApplyStatus.FAILED, message=said)
+        message = f"Spark cannot create a shallow clone of it: {by.redact(made.message)}"
+        return ended._replace(code=ExitCode.FAILED, status=ApplyStatus.FAILED, message=message)
     watched = TableWatcher(on_clone, by.context.storage_options, by.context.spark)
     first = watched.look(-1).now
     # Delta Spark's clone of a catalog-managed table commits to its own log.
     on_clone = without_features(on_clone, CATALOG_MANAGED - first.protocol.supported)
     if first.protocol != on_clone.protocol_before:
-        said = (
+        message = (
             f"the clone has {first.protocol.in_words}, but the table has "
             f"{plan.fingerprint.protocol.in_words}: the clone cannot stand in for the table"
         )
-        return ended._replace(code=ExitCode.FINDINGS, message=said)
+        return ended._replace(code=ExitCode.FINDINGS, message=message)
     on_clone = on_clone._replace(fingerprint=Fingerprint(None, first.version, first.protocol, None))
     sight = watched.look(first.version)
     stands = progress_from_commits(planned.id, on_clone, 0, frozenset(), sight, first)
-    told = build_warning(on_clone, on_clone.steps, None, None, None, by.limits.now())
+    warning = build_warning(on_clone, on_clone.steps, None, None, None, by.limits.now())
     prepared = PreparedPlan(
-        planned._replace(plan=on_clone), watched, stands, sight, None, ended.gates, told
+        planned._replace(plan=on_clone), watched, stands, sight, None, ended.gates, warning
     )
     audit = AuditLog(os.path.join(local, _RECORDS, AUDIT_FILE), by.redact)
     try:
@@ -174,15 +175,15 @@ def _rehearsal_result(
     ]
     result = ended._replace(steps=(*records, *pending))
     if stop is None:
-        said = f"all {len(done)} steps went as predicted on a clone"
-        return result._replace(status=ApplyStatus.DONE, message=said)
+        message = f"all {len(done)} steps went as predicted on a clone"
+        return result._replace(status=ApplyStatus.DONE, message=message)
     if stop.earliest is not None:
         rest = [step.id for step in plan.steps[len(done) :]]
-        said = (
+        message = (
             f"{', '.join(each.id for each in done) or 'no step'} went as predicted on a clone; "
             f"{', '.join(rest)} cannot be rehearsed: they need expired history"
         )
-        return result._replace(status=ApplyStatus.DONE, message=said)
+        return result._replace(status=ApplyStatus.DONE, message=message)
     return result._replace(
         status=ApplyStatus.FAILED, code=ExitCode.FAILED, message=stop.message, hint=stop.hint
     )
@@ -247,11 +248,61 @@ def _find_source_change(
 ) -> str | None:
     """Describe what the rehearsal changed in the source, or None; other writers are ignored."""
     after = _list_files(source)
-    lost = sorted(name for name, seen in before.items() if after.get(name) != seen)
-    if lost:
-        return f"files of the source changed or are missing: {', '.join(lost[:3])}"
+    differing = sorted(name for name, seen in before.items() if after.get(name) != seen)
+    if differing:
+        return f"files of the source changed or are missing: {', '.join(differing[:3])}"
     for commit in source.look(version).commits:
         mark = commit_tag_of(commit)
         if mark is not None and mark.plan == plan_id:
             return f"the source has a commit of this plan: {preflight.describe_commit(commit)}"
     return None
+
+
+def retarget_plan(plan: Plan, to: Location) -> Plan:
+    """Return the plan with every statement on the table at `to`.
+
+    Raises:
+        UsageError: for a statement that would still change another table.
+    """
+    name = sql_table_name(to)
+    steps = tuple(
+        step
+        if step.sql is None
+        else step._replace(sql=_retarget_sql(step, step.sql, plan.sql_name, name))
+        for step in plan.steps
+    )
+    return plan._replace(table=to.uri, location=to.uri, sql_name=name, steps=steps)
+
+
+def without_features(plan: Plan, names: frozenset[str]) -> Plan:
+    """Return the plan for a copy of its table that does not have these features."""
+
+    def without(protocol: Protocol) -> Protocol:
+        for name in sorted(names & protocol.supported):
+            protocol = protocol.without_feature(name)
+        return protocol
+
+    steps = tuple(
+        step._replace(
+            protocol_before=without(step.protocol_before),
+            protocol_after=without(step.protocol_after),
+        )
+        for step in plan.steps
+    )
+    return plan._replace(
+        protocol_before=without(plan.protocol_before),
+        protocol_after=without(plan.protocol_after),
+        steps=steps,
+    )
+
+
+def _retarget_sql(step: Step, sql: str, before: str, name: str) -> str:
+    made = sql.replace(before, name, 1)
+    # Users write names in many ways, and more than once: only parsing the statement shows them.
+    for parsed in parse_script(made):
+        if parsed.target is None or not is_same_table(parsed.target, name):
+            raise UsageError(
+                f"{step.id} cannot be rehearsed: it does not name the table as {before}",
+                "use this name for the table in the SQL, and plan again",
+            )
+    return made

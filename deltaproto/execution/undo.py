@@ -16,8 +16,8 @@ from deltaproto.execution.progress import table_address
 from deltaproto.plan_inputs.from_log import load_plan_input
 from deltaproto.planning.ddl.parse import parse_script
 from deltaproto.planning.plan import Plan, Step
+from deltaproto.planning.request import UpgradeRequest
 from deltaproto.planning.upgrade import plan_upgrade
-from deltaproto.planning.upgrade_request import UpgradeRequest
 
 
 class StalePlanError(DeltaprotoError):
@@ -47,15 +47,15 @@ def plan_undo(planned: LoadedPlan, context: ApplyContext, now: float | None = No
         raise StalePlanError(gate.message, "plan the rollback from the current state: plan-upgrade")
     done = plan.steps[: stands.done]
     script = ";\n".join(step.undo for step in reversed(done) if step.undo is not None)
-    given = load_plan_input(
+    inputs = load_plan_input(
         table_address(plan),
         context.storage_options,
         context.spark,
         time.time() if now is None else now,
     )
-    given = given._replace(name=plan.table, sql=plan.sql_name, engine=plan.engine)
+    inputs = inputs._replace(name=plan.table, sql=plan.sql_name, engine=plan.engine)
     back = plan_upgrade(
-        given, UpgradeRequest(statements=tuple(parse_script(script)) if script else ())
+        inputs, UpgradeRequest(statements=tuple(parse_script(script)) if script else ())
     )
     return back._replace(
         goal={"kind": "upgrade", "undo": planned.id},

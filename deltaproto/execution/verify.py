@@ -143,14 +143,14 @@ def verify_step(
     elif answer.error in RETENTION_WAIT_ERRORS and step.expects not in RETENTION_WAIT_ERRORS:
         return VerifiedStep(StepVerdict.WAIT, answer.message)
     elif not _is_expected_error(step.expects, answer.error):
-        said = "it succeeded" if answer.error is None else answer.message
-        return VerifiedStep(StepVerdict.REFUSED, said)
+        message = "it succeeded" if answer.error is None else answer.message
+        return VerifiedStep(StepVerdict.REFUSED, message)
     if now != wanted:
         return VerifiedStep(StepVerdict.UNEXPECTED, _describe_protocol_difference(wanted, now))
     if step.commits[0] and not operations and not resumed:
         predicted = ", ".join(step.operations)
-        said = f"the table has no commit of {step.id}; predicted: {predicted}"
-        return VerifiedStep(StepVerdict.UNEXPECTED, said)
+        message = f"the table has no commit of {step.id}; predicted: {predicted}"
+        return VerifiedStep(StepVerdict.UNEXPECTED, message)
     return VerifiedStep(
         StepVerdict.AS_PREDICTED, remarks=tuple(_describe_commit_count(step, operations))
     )
@@ -176,8 +176,8 @@ def _describe_protocol_difference(wanted: Protocol, now: Protocol) -> str:
     less = sorted(wanted.supported - now.supported)
     parts = [f"{', '.join(more)} should not be there"] if more else []
     parts += [f"{', '.join(less)} should be there"] if less else []
-    told = "; ".join(parts) or "the same features"
-    return f"{told}: the protocol is {now} and should be {wanted}"
+    difference = "; ".join(parts) or "the same features"
+    return f"{difference}: the protocol is {now} and should be {wanted}"
 
 
 def cross_check_with_delta_rs(

@@ -20,8 +20,8 @@ from deltaproto.planning.plan import Plan, Step, StepConflict, StreamImpact
 from deltaproto.policy.approvals import AccessLoss, Approvals, LossRuling
 from deltaproto.policy.document import Policy, settings_for
 from deltaproto.policy.document.model import Window
-from deltaproto.policy.document.openings import is_open, next_opening
 from deltaproto.policy.document.patterns import TableNames
+from deltaproto.policy.document.windows import is_open, next_opening
 
 _S3 = ("s3", "s3a", "s3n")
 _LOG_STORES = ("spark.delta.logStore.{}.impl", "spark.delta.logStore.class")

@@ -86,17 +86,17 @@ def _find_in_catalog(
         return
     for row in rows:
         if row[0].lower() != "information_schema":
-            yield from _find_in_schema(session, [catalog, row[0]], given=False)
+            yield from _find_in_schema(session, [catalog, row[0]], requested=False)
 
 
 def _find_in_schema(
-    session: SparkSession, schema: list[str], *, given: bool = True
+    session: SparkSession, schema: list[str], *, requested: bool = True
 ) -> Iterator[DiscoveredTable | UnreadablePlace]:
     name = _quoted(schema)
     try:
         rows = sql_rows(session, f"SHOW TABLES IN {name}")
     except Exception as error:
-        if given and any(sign in str(error) for sign in _UNKNOWN):
+        if requested and any(sign in str(error) for sign in _UNKNOWN):
             raise UsageError(
                 f"Spark has no catalog or schema {'.'.join(map(_quote_if_needed, schema))}",
                 "see SHOW SCHEMAS; a single table is CATALOG.SCHEMA.TABLE",
@@ -105,10 +105,10 @@ def _find_in_schema(
         return
     # Temporary views are shown in every schema.
     listed = [row["tableName"] for row in rows if not row["isTemporary"]]
-    told = _show_table_extended(session, name)
+    described = _show_table_extended(session, name)
     for table in listed:
-        if table in told:
-            yield from _discovered_tables([*schema, table], told[table])
+        if table in described:
+            yield from _discovered_tables([*schema, table], described[table])
         else:
             yield from _describe_table(session, schema, table)
 
@@ -156,18 +156,21 @@ def _describe_table(
 
 
 def _discovered_tables(
-    parts: list[str], told: Mapping[str, str]
+    parts: list[str], described: Mapping[str, str]
 ) -> Iterator[DiscoveredTable | UnreadablePlace]:
-    if told.get("Provider", "").lower() != "delta" or "VIEW" in told.get("Type", "").upper():
+    if (
+        described.get("Provider", "").lower() != "delta"
+        or "VIEW" in described.get("Type", "").upper()
+    ):
         return
     name = ".".join(map(_quote_if_needed, parts))
-    location = told.get("Location", "")
+    location = described.get("Location", "")
     if location:
         yield DiscoveredTable(name, location)
     else:
-        said = f"Spark does not show the location of {name}"
+        message = f"Spark does not show the location of {name}"
         hint = f"`deltaproto inspect {name}` reads it through Spark"
-        yield UnreadablePlace(name, TableError(ErrorCode.NOT_FOUND, said, hint))
+        yield UnreadablePlace(name, TableError(ErrorCode.NOT_FOUND, message, hint))
 
 
 def _permission_error(error: Exception) -> TableError:

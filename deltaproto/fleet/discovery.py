@@ -147,9 +147,9 @@ def _read_table_list(path: str) -> Iterator[DiscoveredTable | UnreadablePlace]:
             yield UnreadablePlace(redact_address(line), error)
             continue
         if location.kind is LocationKind.NAME:
-            said = f"{line} is neither a path that exists nor a URI"
+            message = f"{line} is neither a path that exists nor a URI"
             hint = "put the table's path or URI in the list"
-            yield UnreadablePlace(line, TableError(ErrorCode.NOT_FOUND, said, hint))
+            yield UnreadablePlace(line, TableError(ErrorCode.NOT_FOUND, message, hint))
         else:
             yield DiscoveredTable(line, _real_location(location))
 

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from deltaproto.fleet.drift.diff import Difference
     from deltaproto.fleet.evaluate import PolicyTally
     from deltaproto.fleet.inventory import InventoryTables
-    from deltaproto.fleet.inventory_queries import InventoryQueries
-    from deltaproto.fleet.newest import NewestState
+    from deltaproto.fleet.inventory_queries import InventoryQueries, NewestState
     from deltaproto.fleet.overview import Overview
     from deltaproto.fleet.scan_history import PastScan, ScanPair
     from deltaproto.fleet.schemas import Inventory
@@ -77,17 +76,17 @@ class InventoryReader(ABC):
         from deltaproto.fleet.read_inventory import rows_query
         from deltaproto.fleet.schemas import inventory_schema
 
-        asked, schema = (
+        query, schema = (
             rows_query(self._shared, table, scan.scan_id, where),
             inventory_schema(table),
         )
         if isinstance(self._shared, LocalInventoryQueries):
-            for batch in self._shared.ask(asked, (table,)):
+            for batch in self._shared.ask(query, (table,)):
                 yield pa.RecordBatch.from_arrays(
                     [batch.column(field.name).cast(field.type) for field in schema], schema=schema
                 )
             return
-        yield pa.RecordBatch.from_pylist([*self._shared.rows(asked, (table,))], schema)
+        yield pa.RecordBatch.from_pylist([*self._shared.rows(query, (table,))], schema)
 
     @abstractmethod
     def drift(self, pair: ScanPair, detective: CommitAttributor | None) -> Iterator[Difference]:
@@ -129,7 +128,7 @@ class _LocalInventory(InventoryReader):
         return tally
 
     def forget(self, days: int) -> list[str]:
-        from deltaproto.fleet.retention import delete_old_scans
+        from deltaproto.fleet.inventory import delete_old_scans
 
         return delete_old_scans(self._inventory, self.scans(), days)
 
@@ -159,7 +158,7 @@ class _SparkInventory(InventoryReader):
         return self._checks(scan, checker).tally()
 
     def forget(self, days: int) -> list[str]:
-        from deltaproto.fleet.retention import delete_old_scans_with_spark
+        from deltaproto.fleet.inventory import delete_old_scans_with_spark
 
         return delete_old_scans_with_spark(self._session, self._where, self.scans(), days)
 
@@ -229,7 +228,7 @@ def check_scan(
             yield each
 
 
-def select_scan(asked: ScanLister, wanted: str | None) -> PastScan:
+def select_scan(lister: ScanLister, wanted: str | None) -> PastScan:
     """Return the scan that an option names, or the newest.
 
     Raises:
@@ -237,21 +236,21 @@ def select_scan(asked: ScanLister, wanted: str | None) -> PastScan:
     """
     from deltaproto.fleet.scan_history import find_scan, newest_scan
 
-    scans = asked.scans()
+    scans = lister.scans()
     return find_scan(scans, wanted) if wanted else newest_scan(scans)
 
 
-def select_newest_state(asked: ScanLister, wanted: str | None) -> NewestState:
+def select_newest_state(lister: ScanLister, wanted: str | None) -> NewestState:
     """Return the scan that an option names, or the newest scan of each root.
 
     Raises:
         UsageError: when the inventory has no such scan.
     """
-    from deltaproto.fleet.newest import NewestState, newest_of_each_root
+    from deltaproto.fleet.inventory_queries import NewestState, newest_of_each_root
 
-    scans = asked.scans()
-    selected = [select_scan(asked, wanted)] if wanted else newest_of_each_root(scans)
-    return NewestState(selected, asked.locations)
+    scans = lister.scans()
+    selected = [select_scan(lister, wanted)] if wanted else newest_of_each_root(scans)
+    return NewestState(selected, lister.locations)
 
 
 class ScanNotices(NamedTuple):
@@ -266,8 +265,8 @@ def old_scan_warnings(
     name: str, scans: Iterable[PastScan], now: datetime, max_age: int = age.DEFAULT_MAX_AGE_DAYS
 ) -> list[str]:
     """Return a warning for each scan that is old or dated in the future."""
-    said = ((scan, age.age_warning(scan.ended_at, now, max_age)) for scan in scans)
-    return [f"{name}: scan {scan.scan_id} {each}; scan again" for scan, each in said if each]
+    warnings = ((scan, age.age_warning(scan.ended_at, now, max_age)) for scan in scans)
+    return [f"{name}: scan {scan.scan_id} {each}; scan again" for scan, each in warnings if each]
 
 
 def build_scan_notices(
@@ -319,9 +318,9 @@ def describe_scan(scan: PastScan, now: datetime | None = None) -> str:
     return f"scan {scan.scan_id}, ended {ended}, of {', '.join(scan.roots)}"
 
 
-def find_uncompared_scans(asked: ScanLister, name: str, storage: Mapping[str, str]) -> list[str]:
+def find_uncompared_scans(lister: ScanLister, name: str, storage: Mapping[str, str]) -> list[str]:
     """Describe newer or other scans that a comparison with the newest scan does not include."""
-    state = select_newest_state(asked, None)
+    state = select_newest_state(lister, None)
     notices = [
         f"{name}: not compared: {describe_scan(scan)}; choose it with --until {scan.scan_id}"
         for scan in state.contributing[1:]

@@ -123,8 +123,8 @@ def _read_in_halves(
         yield from _read_in_halves(tables[:middle], settings)
         yield from _read_in_halves(tables[middle:], settings)
         return
-    said = "the worker process was killed (out of memory?)"
-    error = InternalTableError(said, "read it alone: deltaproto inspect")
+    message = "the worker process was killed (out of memory?)"
+    error = InternalTableError(message, "read it alone: deltaproto inspect")
     yield failed_row(settings.scan_id, tables[0], error)
 
 

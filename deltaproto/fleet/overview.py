@@ -8,13 +8,12 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 from typing import Protocol as Interface
 
-from deltaproto.clients.model import Access
-from deltaproto.clients.verdict import Verdict
+from deltaproto.clients.model import Access, Verdict
 from deltaproto.fleet.drift.diff import Difference
-from deltaproto.fleet.inventory_queries import InventoryQueries
-from deltaproto.fleet.newest import NewestState, newest_of_each_root
+from deltaproto.fleet.inventory_queries import InventoryQueries, NewestState, newest_of_each_root
 from deltaproto.fleet.scan_history import PastScan, ScanPair, sql_literal
 from deltaproto.fleet.schemas import Inventory
+from deltaproto.fleet.seen_clients import SeenClients
 from deltaproto.policy.declared_verdict import DeclaredVerdict
 from deltaproto.policy.evaluate import Checker, TableCheck
 from deltaproto.policy.finding import Finding
@@ -97,6 +96,8 @@ class Overview(NamedTuple):
     """findings that the policy waives"""
     off: int = 0
     """findings of rules that the policy turns off"""
+    seen: SeenClients | None = None
+    """without a policy: the clients that are evaluated"""
 
 
 class CheckedRows(Interface):
@@ -177,8 +178,8 @@ class _RowCollector:
         self.waived += len(checked.suppressed)
         self.off += checked.silenced
         if checked.error is not None:
-            told = str(checked.error.code), checked.error.message
-            self.unread.append(UnreadableRow(row["table"], row["location"], *told))
+            problem = str(checked.error.code), checked.error.message
+            self.unread.append(UnreadableRow(row["table"], row["location"], *problem))
             return
         verdicts = checked.verdicts
         if id(verdicts) not in self._known:
@@ -199,7 +200,7 @@ def _access_verdicts(verdicts: Iterable[DeclaredVerdict]) -> tuple[ClientAccessV
 
 
 def _build_row(
-    row: Mapping[str, Any], checked: TableCheck, said: tuple[ClientAccessVerdict, ...]
+    row: Mapping[str, Any], checked: TableCheck, verdicts: tuple[ClientAccessVerdict, ...]
 ) -> TableRow:
     return TableRow(
         row["table"],
@@ -216,7 +217,7 @@ def _build_row(
         row["last_operation"],
         row["last_engine"],
         checked.findings,
-        said,
+        verdicts,
         checked.complete,
     )
 
@@ -254,24 +255,24 @@ def _count_versions(
     if not scans:
         return found
     wanted = ", ".join(sql_literal(scan.scan_id) for scan in scans)
-    asked = (
+    query = (
         "SELECT scan_id, min_reader_version AS reader, min_writer_version AS writer, "  # noqa: S608
         f"count(*) AS tables FROM {questions.name(Inventory.TABLES)} WHERE scan_id IN ({wanted}) "
         "GROUP BY scan_id, min_reader_version, min_writer_version"
     )
-    for row in questions.rows(asked, (Inventory.TABLES,)):
+    for row in questions.rows(query, (Inventory.TABLES,)):
         versions = (row["reader"], row["writer"])
         found.setdefault(row["scan_id"], Counter())[versions] = row["tables"]
     return found
 
 
 def _count_features(questions: InventoryQueries, scans: Sequence[PastScan]) -> Counter[str]:
-    asked = (
+    query = (
         f"SELECT feature, count(*) AS tables FROM {questions.name(Inventory.FEATURES)} "  # noqa: S608
         f"WHERE scan_id = {sql_literal(scans[0].scan_id)} GROUP BY feature"
     )
     return Counter(
-        {row["feature"]: row["tables"] for row in questions.rows(asked, (Inventory.FEATURES,))}
+        {row["feature"]: row["tables"] for row in questions.rows(query, (Inventory.FEATURES,))}
     )
 
 
@@ -314,7 +315,7 @@ class _ProtocolRows:
 
     def _read(self, scan: PastScan) -> list[tuple[str, tuple[int, int]]]:
         if scan.scan_id not in self._protocols:
-            asked = (
+            query = (
                 "SELECT location, min_reader_version AS reader, "  # noqa: S608
                 "min_writer_version AS writer "
                 f"FROM {self._questions.name(Inventory.TABLES)} "
@@ -322,6 +323,6 @@ class _ProtocolRows:
             )
             self._protocols[scan.scan_id] = [
                 (row["location"], (row["reader"], row["writer"]))
-                for row in self._questions.rows(asked, (Inventory.TABLES,))
+                for row in self._questions.rows(query, (Inventory.TABLES,))
             ]
         return self._protocols[scan.scan_id]

@@ -15,8 +15,11 @@ from deltaproto.plan_inputs.from_snapshot import input_from_row
 from deltaproto.planning.request import PlanInput
 from deltaproto.policy.context import TableFacts
 from deltaproto.policy.finding import Finding, Severity
-from deltaproto.policy.hazards import hazards_from_findings, uninspected_by_reader
-from deltaproto.policy.inconsistencies import describe_inconsistencies
+from deltaproto.policy.hazards import (
+    describe_inconsistencies,
+    hazards_from_findings,
+    uninspected_by_reader,
+)
 from deltaproto.protocol.isolation import WriterEngine
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.tables.engine_errors import contain_table_errors
@@ -134,8 +137,8 @@ def read_table_rows(
     Raises:
         UsageError: when the inventory cannot be read, or `where` is invalid.
     """
-    asked = tables_query(questions, scan.scan_id, where, more)
-    yield from questions.rows(f"{asked} ORDER BY t.location", TABLES_READ)
+    query = tables_query(questions, scan.scan_id, where, more)
+    yield from questions.rows(f"{query} ORDER BY t.location", TABLES_READ)
 
 
 def read_error_rows(questions: InventoryQueries, scan: PastScan) -> Iterator[Mapping[str, Any]]:
@@ -174,11 +177,11 @@ def facts_from_row(row: Mapping[str, Any]) -> TableFacts:
     try:
         protocol = Protocol.stored({key: held for key, held in stored.items() if held is not None})
     except ValueError as error:
-        raise _damaged_error(f"the inventory has an impossible protocol: {error}") from None
+        raise _damaged_error(f"the inventory has an invalid protocol: {error}") from None
     if lost := protocol.supported - {feature["feature"] for feature in features}:
         raise lost_features_error(lost)
-    told = sorted(row["findings"] or (), key=lambda each: int(each["number"]))
-    findings = tuple(_finding(table, each) for each in told)
+    ordered = sorted(row["findings"] or (), key=lambda each: int(each["number"]))
+    findings = tuple(_finding(table, each) for each in ordered)
     configuration = dict(row["configuration"] or ())
     return TableFacts(
         table=table,
@@ -214,8 +217,8 @@ def _damaged_error(message: str) -> TableError:
 
 
 def _finding(table: str, row: Mapping[str, Any]) -> Finding:
-    told = {name: row[name] for name in _FINDING if name != "severity"}
-    return Finding(severity=Severity(row["severity"]), table=table, **told)
+    members = {name: row[name] for name in _FINDING if name != "severity"}
+    return Finding(severity=Severity(row["severity"]), table=table, **members)
 
 
 def error_from_row(row: Mapping[str, Any]) -> TableError:

@@ -1,36 +1,72 @@
-"""The clients and rules of a fleet report."""
+"""The clients and rules of a fleet report: of its policy, or of the clients that wrote last."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
+from deltaproto.clients.catalog import ClientCatalog
 from deltaproto.errors import ErrorCode, TableError
-from deltaproto.plan_inputs.client_scope import newest_clients
+from deltaproto.fleet.inventory_queries import NewestState
+from deltaproto.fleet.inventory_reader import InventoryReader
+from deltaproto.fleet.schemas import Inventory
+from deltaproto.fleet.seen_clients import SeenClients, summarize_rows
 from deltaproto.policy.document import Policy
 from deltaproto.policy.evaluate import Checker
 from deltaproto.policy.local_catalog import load_local_catalog, load_local_policy, parse_declared
 from deltaproto.policy.usage import has_requirements
 
 
-def report_checker(path: str | None, files: Sequence[str], *, allow_empty: bool) -> Checker:
-    """Return the checker of a report: of the policy, or of every client in the catalog.
+def load_report_policy(path: str | None, *, allow_empty: bool) -> Policy | None:
+    """Return the policy of a report.
 
     Raises:
-        UsageError: for an invalid policy or client file.
+        UsageError: for an invalid policy.
         TableError: no-tables, for a policy that requires nothing, unless `allow_empty`.
     """
-    if path is not None:
-        policy = load_local_policy(path)
-        if not (has_requirements(policy) or allow_empty):
-            raise TableError(
-                ErrorCode.NO_TABLES,
-                f"nothing to report: {path} declares no clients and no settings",
-                "add clients, or settings under tables; pass --allow-empty to report anyway",
-            )
-        return Checker(policy, load_local_catalog(files, policy))
-    catalogue = load_local_catalog(files)
-    everybody = [
-        parse_declared(str(client.candidate.reference), client.access)
-        for client in newest_clients(catalogue)
-    ]
-    return Checker(Policy(source=""), catalogue, asked=everybody)
+    if path is None:
+        return None
+    policy = load_local_policy(path)
+    if not (has_requirements(policy) or allow_empty):
+        raise TableError(
+            ErrorCode.NO_TABLES,
+            f"nothing to report: {path} declares no clients and no settings",
+            "add clients, or settings under tables; pass --allow-empty to report anyway",
+        )
+    return policy
+
+
+def report_checker(
+    policy: Policy | None, files: Sequence[str], inventory: InventoryReader, state: NewestState
+) -> tuple[Checker, SeenClients | None]:
+    """Return the checker of a report: of the policy, or of the clients that its tables name.
+
+    Those are the clients that made the newest commit of a table, also returned.
+
+    Raises:
+        UsageError: for an invalid client file, or an inventory that cannot be read.
+    """
+    catalog = load_local_catalog(files, policy)
+    if policy is not None:
+        return Checker(policy, catalog), None
+    seen = count_seen_clients(inventory, state, catalog)
+    return Checker(Policy(source=""), catalog, asked=map(parse_declared, seen.clients)), seen
+
+
+def count_seen_clients(
+    inventory: InventoryReader, state: NewestState, catalog: ClientCatalog
+) -> SeenClients:
+    """Count the writers of the tables in the newest state of an inventory.
+
+    Raises:
+        UsageError: when the inventory cannot be read.
+    """
+    return summarize_rows(_newest_rows(inventory, state), catalog)
+
+
+def _newest_rows(inventory: InventoryReader, state: NewestState) -> Iterator[Mapping[str, Any]]:
+    for scan in state.contributing:
+        for batch in inventory.batches(Inventory.TABLES, scan):
+            for row in batch.to_pylist():
+                if state.holds(scan, row["location"]):
+                    yield row

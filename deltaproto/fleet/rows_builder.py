@@ -15,6 +15,7 @@ from deltaproto.protocol.isolation import WriterEngine
 from deltaproto.protocol.layers import FeatureState
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.protocol.table_state import TableState, UnsupportedProtocol
+from deltaproto.protocol.writers import name_writer
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -53,7 +54,7 @@ class RowsBuilder:
             sorted(metadata.configuration.items()),
             _microseconds(commit),
             _text(commit.get("operation")),
-            _text(commit.get("engineInfo")),
+            _text(name_writer(commit)),
         )
         for column, value in zip(self._own.values(), values, strict=True):
             column.append(value)
@@ -66,14 +67,14 @@ class RowsBuilder:
             column.append(None)
         self._own["location"][-1], self._own["table"][-1] = location, table
         self._rows.append(0)
-        told: dict[str, Any] = {
+        row: dict[str, Any] = {
             "code": str(error.code),
             "message": error.message,
             "hint": error.hint,
         }
         if isinstance(error, UnsupportedProtocol):
-            told |= {"version": error.version, **_protocol_columns(error.protocol)}
-        self._errors.append(told)
+            row |= {"version": error.version, **_protocol_columns(error.protocol)}
+        self._errors.append(row)
 
     def batch(self) -> pa.RecordBatch:
         """Return all rows, with the columns of `staged_schema`."""
@@ -92,16 +93,18 @@ class RowsBuilder:
             elif field.name in ("features", "findings"):
                 arrays.append(self._list(field).take(rows))
             else:
-                told = [kind.get(field.name) for kind in self._kinds]
-                arrays.append(arrow_array(told, field.type).take(rows))
+                values = [kind.get(field.name) for kind in self._kinds]
+                arrays.append(arrow_array(values, field.type).take(rows))
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
     def _list(self, field: pa.Field) -> pa.Array:
         import pyarrow as pa
 
-        columns, told = list(field.type.value_type), [kind[field.name] for kind in self._kinds]
-        inner = [arrow_array([v for each in told for v in each[c.name]], c.type) for c in columns]
-        lengths = [len(each[columns[0].name]) for each in told]
+        columns, members = list(field.type.value_type), [kind[field.name] for kind in self._kinds]
+        inner = [
+            arrow_array([v for each in members for v in each[c.name]], c.type) for c in columns
+        ]
+        lengths = [len(each[columns[0].name]) for each in members]
         ends = pa.array([0, *accumulate(lengths)], pa.int32())
         values = pa.StructArray.from_arrays(inner, fields=columns)
         return pa.ListArray.from_arrays(ends, values, type=field.type)

@@ -293,7 +293,7 @@ class ScanPair(NamedTuple):
     now: PastScan
 
     @property
-    def alike(self) -> bool:
+    def same_roots(self) -> bool:
         """True if both scans have the same roots and patterns."""
         return self.before.extent == self.now.extent
 
@@ -304,7 +304,7 @@ def select_pair(scans: list[PastScan], before: str | None, now: str | None) -> S
     None: the newer scan is the first of its roots and patterns.
 
     Raises:
-        UsageError: when the inventory has no scan, or not the one that was asked for.
+        UsageError: when the inventory has no scan, or not the requested one.
     """
     newer = find_scan(scans, now) if now else newest_scan(scans)
     if before is not None:

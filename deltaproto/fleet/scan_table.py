@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import signal
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from types import FrameType
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from deltaproto.errors import DeltaprotoError, ExitCode, TableError
 from deltaproto.fleet.discovered import DiscoveredTable
 from deltaproto.fleet.evaluate import SharedEvaluation, TableEvaluator
 from deltaproto.fleet.rows_builder import RowsBuilder
-from deltaproto.fleet.time_limit import TimeLimit
 from deltaproto.fleet.workers import with_retries
 from deltaproto.location import Location, location_at
 from deltaproto.protocol.table_state import TableState
 from deltaproto.redaction import Redactor
 from deltaproto.tables.log.reader import LogReader
 from deltaproto.tables.storage import open_log
-from deltaproto.tables.storage.interface import Deadline, limit_reads
+from deltaproto.tables.storage.interface import Deadline, limit_reads, timed_out_error
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -75,9 +77,9 @@ class TableScanner:
         return pa.concat_batches([self.look([found]) for found in tables])
 
     def _defect(self, error: Exception) -> InternalTableError:
-        said = f"internal error, {type(error).__name__}: {error}"
+        message = f"internal error, {type(error).__name__}: {error}"
         return InternalTableError(
-            Redactor(self._settings.storage_options)(said),
+            Redactor(self._settings.storage_options)(message),
             "report it; run `deltaproto inspect --debug` on this table for details",
         )
 
@@ -105,3 +107,64 @@ class TableScanner:
             return self._reader.read_from(location, limit_reads(store, deadline))
 
         return with_retries(read, deadline)
+
+
+T = TypeVar("T")
+
+
+class _AlarmInterrupt(BaseException):
+    """Not an `Exception`, so that handlers of damaged files do not catch it."""
+
+
+class TimeLimit:
+    """Limits the duration of each call of `within`, between `__enter__` and `__exit__`.
+
+    Only the main thread can be interrupted. In other threads, and on systems without interval
+    timers, `works` is False and there is no limit. Uses one timer, and no thread or process.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._running = self._rang = False
+        self._before: Any = None
+        self.works = False
+
+    def __enter__(self) -> TimeLimit:
+        main = threading.current_thread() is threading.main_thread()
+        self.works = hasattr(signal, "setitimer") and main
+        if self.works:
+            self._before = signal.signal(signal.SIGALRM, self._ring)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.works:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, self._before)
+            self.works = False
+
+    def within(self, work: Callable[[], T]) -> T:
+        """Return the result of `work`.
+
+        Raises:
+            TableError: timeout, when it takes too long.
+        """
+        if not self.works:
+            return work()
+        self._running, self._rang = True, False
+        try:
+            signal.setitimer(signal.ITIMER_REAL, self._seconds)
+            return work()
+        except BaseException:
+            # A library that calls back into Python may wrap the interruption in its own exception.
+            if self._rang:
+                raise timed_out_error(self._seconds) from None
+            raise
+        finally:
+            # In this order: a signal in between must not interrupt the next table.
+            self._running = False
+            signal.setitimer(signal.ITIMER_REAL, 0)
+
+    def _ring(self, number: int, frame: FrameType | None) -> None:
+        if self._running:
+            self._rang = True
+            raise _AlarmInterrupt

@@ -1,29 +1,28 @@
-"""`deltaproto.yaml`: options of a scan that are missing on the command line.
+"""`deltaproto.yaml`: options that are missing on the command line.
 
-    scan:
-      roots: [s3://lake/gold, ./local]
-      catalogs: [main]
-      inventory: s3://lake/_inventory
-      policy: policy.yaml
-      storage_options:
-        AWS_REGION: eu-west-1
-        AWS_SECRET_ACCESS_KEY: ${LAKE_SECRET}
+    roots: [s3://lake/gold, ./local]
+    catalogs: [main]
+    inventory: s3://lake/_inventory
+    policy: policy.yaml
+    storage_options:
+      AWS_REGION: eu-west-1
+      AWS_SECRET_ACCESS_KEY: ${LAKE_SECRET}
 
-Paths are relative to the file; `${NAME}` in storage options is an environment variable.
+Paths are relative to the file; `${NAME}` in storage options is an environment variable. Earlier
+releases had all of it below `scan:`, which still works.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from deltaproto.policy.document import PolicyError, reader, source
 from deltaproto.policy.document.errors import Fault
 from deltaproto.policy.document.source import Node, Scalar
 
-SETTINGS_FILE = "deltaproto.yaml"
 _PATHS = ("roots", "lists")
 _LISTS = (*_PATHS, "catalogs", "include", "exclude")
 _RENAMED_KEYS = {"to": "inventory"}
@@ -33,23 +32,41 @@ _ENGINES = ("local", "spark")
 NUMBER_LIMITS = {"parallel": 512, "timeout": 86_400, "keep": 100_000}
 """upper limits; parallel is a count, timeout in seconds, keep in days"""
 _FIELDS = (*_LISTS, *_PATH, "engine", *NUMBER_LIMITS, "storage_options", "spark_conf")
+_KEYS = (*_FIELDS, *_RENAMED_KEYS)
+_SCAN = "scan"
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
 
 
 def read_settings(path: str, environment: Mapping[str, str]) -> dict[str, Any]:
-    """Return the keys that the file sets, with their values: strings, numbers, lists, mappings.
+    """Return the keys that the file sets, with their values: strings, numbers, tuples, mappings.
 
     Raises:
         PolicyError: naming the invalid place in the file.
     """
+    return _parse(lambda: source.parse_file(path), path, environment)
+
+
+def parse_settings(text: str, path: str, environment: Mapping[str, str]) -> dict[str, Any]:
+    """Return what `read_settings` would return for a file at `path` with this text."""
+    return _parse(lambda: source.parse_text(text), path, environment)
+
+
+def _parse(
+    document: Callable[[], Node], path: str, environment: Mapping[str, str]
+) -> dict[str, Any]:
     folder = os.path.dirname(os.path.abspath(path))
     try:
-        root = reader.read_fields(source.parse_file(path), ("scan",), ("scan",))
-        values = reader.read_fields(root["scan"], (*_FIELDS, *_RENAMED_KEYS))
-        values = {_RENAMED_KEYS.get(key, key): node for key, node in values.items()}
+        nodes = reader.read_fields(document(), (*_KEYS, _SCAN))
+        below = reader.read_fields(nodes.pop(_SCAN), _KEYS) if _SCAN in nodes else {}
+        for key, node in below.items():
+            if key in nodes:
+                raise Fault(
+                    f"{key} is set twice", f"keep one of them, without {_SCAN}:", node.position
+                )
+        values = {_RENAMED_KEYS.get(key, key): node for key, node in {**nodes, **below}.items()}
         return {key: _parse_value(key, node, folder, environment) for key, node in values.items()}
     except Fault as fault:
-        hint = "start it with scan:" if fault.problem == source.EMPTY_FILE else fault.hint
+        hint = "start it with roots:" if fault.problem == source.EMPTY_FILE else fault.hint
         raise PolicyError(path, fault.position, fault.problem, hint) from None
 
 

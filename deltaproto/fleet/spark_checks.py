@@ -105,8 +105,8 @@ class SparkChecks:
     def _over(
         self, work: Callable[[Batches], Batches], columns: pa.Schema, more: Iterable[str] = ()
     ) -> DataFrame:
-        asked = tables_query(self._questions, self._scan.scan_id, more=more)
-        return self._questions.ask(asked).mapInArrow(work, columns_ddl(columns))
+        query = tables_query(self._questions, self._scan.scan_id, more=more)
+        return self._questions.ask(query).mapInArrow(work, columns_ddl(columns))
 
 
 def _check_batch(checker: Checker, batch: pa.RecordBatch) -> Iterator[TableCheck]:
@@ -197,5 +197,5 @@ def _verdict_rows(checked: TableCheck) -> Iterator[tuple[Any, ...]]:
 
 def _finding_rows(checked: TableCheck) -> Iterator[tuple[Any, ...]]:
     for finding in checked.findings:
-        told = [getattr(finding, name) for name in _FINDING[2:]]
-        yield (checked.location, checked.table, *(None if v is None else str(v) for v in told))
+        values = [getattr(finding, name) for name in _FINDING[2:]]
+        yield (checked.location, checked.table, *(None if v is None else str(v) for v in values))

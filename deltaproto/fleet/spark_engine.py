@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from deltaproto.errors import UsageError
 from deltaproto.fleet.discovered import DiscoveredTable
+from deltaproto.fleet.scan import Tally
 from deltaproto.fleet.scan_table import ReadSettings, TableScanner
 from deltaproto.fleet.schemas import (
     KEYS,
@@ -29,7 +30,6 @@ from deltaproto.fleet.schemas import (
     staged_schema,
 )
 from deltaproto.fleet.staging import SPARK_STAGING_FOLDER, is_running
-from deltaproto.fleet.summary import Tally
 from deltaproto.redaction import Redactor
 from deltaproto.sql.quoting import quote_identifier
 from deltaproto.tables.engine_errors import first_line

@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from deltaproto.fleet.drift import rows
+from deltaproto.fleet.drift import query
 from deltaproto.fleet.drift.attribution import CommitAttributor
 from deltaproto.fleet.drift.diff import Difference
 from deltaproto.fleet.drift.query import (
@@ -79,12 +79,12 @@ class SparkInventoryQueries(InventoryQueries):
         before, now = (
             unreadable_by_location(read_error_rows(self, scan)) for scan in (pair.before, pair.now)
         )
-        places = UnreadablePlaces(before, now, pair.alike)
+        places = UnreadablePlaces(before, now, pair.same_roots)
         names = (Inventory.TABLES, Inventory.ERRORS, Inventory.FEATURES)
-        asked = drift_query(pair, self.quote, *map(self.name, names))
+        sql = drift_query(pair, self.quote, *map(self.name, names))
         # Sort before the logs are read: Spark's sort evaluates its input twice.
-        frame = self.ask(f"{asked} ORDER BY location" if ordered else asked)
-        return frame.mapInArrow(_drift_mapper(places, detective), columns_ddl(rows.drift_schema()))
+        frame = self.ask(f"{sql} ORDER BY location" if ordered else sql)
+        return frame.mapInArrow(_drift_mapper(places, detective), columns_ddl(query.drift_schema()))
 
     def ask(self, sql: str) -> DataFrame:
         """Return the result of a query."""
@@ -114,7 +114,7 @@ class SparkInventoryQueries(InventoryQueries):
 def read_differences(frame: DataFrame) -> Iterator[Difference]:
     """Yield the rows of a frame of changes, one partition in memory at a time."""
     for row in frame.toLocalIterator(prefetchPartitions=True):
-        yield rows.parse_difference(_to_mapping(row))
+        yield query.parse_difference(_to_mapping(row))
 
 
 def _to_mapping(row: Row) -> dict[str, Any]:
@@ -134,6 +134,6 @@ def _drift_mapper(
             for row in batch.to_pylist():
                 each = differences_of_row(row, places)
                 found += detective.solve(*each) if detective and each.changes else each.changes
-            yield rows.differences_batch(found)
+            yield query.differences_batch(found)
 
     return drifted

@@ -33,16 +33,16 @@ def with_retries(ask: Callable[[int], T], deadline: Deadline) -> T:
     Raises:
         TableError: the error of the last attempt.
     """
-    told: set[str] = set()
+    repeated: set[str] = set()
     for tried in range(_MAX_TRIES):
         try:
             return ask(tried)
         except TableError as error:
             over = tried == _MAX_TRIES - 1 or deadline.left <= 0
-            if error.code not in _TRANSIENT or over or error.message in told:
+            if error.code not in _TRANSIENT or over or error.message in repeated:
                 raise
             if error.code is _CORRUPT_IF_REPEATED:
-                told.add(error.message)
+                repeated.add(error.message)
         # Random delays: requests that failed together must not be retried together.
         time.sleep(_PAUSE_SECONDS * 2**tried * random.uniform(0.5, 1.5))  # noqa: S311
     raise AssertionError
@@ -66,7 +66,7 @@ class WorkerPool:
         begin: called once in each process, with `given`.
     """
 
-    def __init__(self, count: int, begin: Begin, given: Any) -> None:
+    def __init__(self, count: int, begin: Begin, argument: Any) -> None:
         context = _start_context()
         self.lost = False
         """whether a process died"""
@@ -80,7 +80,7 @@ class WorkerPool:
                 # A forked child inherits our pipe ends, which would hide our exit from the others.
                 inherited = self._ends if context.get_start_method() == "fork" else ()
                 process = context.Process(
-                    target=_serve, args=(theirs, inherited, begin, given), daemon=True
+                    target=_serve, args=(theirs, inherited, begin, argument), daemon=True
                 )
                 process.start()
                 theirs.close()
@@ -89,8 +89,8 @@ class WorkerPool:
         self.pool = ThreadPoolExecutor(count, thread_name_prefix="worker")
         """threads that each wait for one result"""
 
-    def ask(self, given: Any) -> bytes:
-        """Process `given` in an idle worker.
+    def ask(self, argument: Any) -> bytes:
+        """Process `argument` in an idle worker.
 
         Raises:
             WorkerDied: when the process dies before it returns.
@@ -98,7 +98,7 @@ class WorkerPool:
         """
         pipe = self._idle.get()
         try:
-            pipe.send(given)
+            pipe.send(argument)
             raised = pipe.recv()
             answer = b"" if raised is not None else pipe.recv_bytes()
         except (EOFError, OSError):
@@ -127,16 +127,16 @@ class WorkerPool:
         self.close()
 
 
-def _serve(pipe: Connection, inherited: Sequence[Connection], begin: Begin, given: Any) -> None:
+def _serve(pipe: Connection, inherited: Sequence[Connection], begin: Begin, argument: Any) -> None:
     for end in inherited:
         end.close()
-    work = begin(given)
+    work = begin(argument)
     # EOF means the parent exited.
     with suppress(EOFError, ConnectionError):
         while True:
-            asked = pipe.recv()
+            request = pipe.recv()
             try:
-                answer = work(asked)
+                answer = work(request)
             except Exception as error:
                 pipe.send(error)
                 continue

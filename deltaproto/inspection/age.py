@@ -49,7 +49,7 @@ class SavedAges:
     def __init__(self, path: str, now: datetime, max_age: int = DEFAULT_MAX_AGE_DAYS) -> None:
         self._path, self._now, self._max_age = path, now, max_age
         self._read: Any = self
-        self._told: list[str] = []
+        self._new_notices: list[str] = []
         self._known: set[str] = set()
         self.made: datetime | None = None
         """time of the part that was read last; None: unknown"""
@@ -64,18 +64,18 @@ class SavedAges:
         self.made = _parse_time(generated_at)
         if self.made is None:
             self.notice = f"{self._path}: the age of this saved inspection is unknown"
-        elif said := age_warning(self.made, self._now, self._max_age):
-            self.notice = f"{self._path}: this inspection {said}; inspect the tables again"
+        elif warning := age_warning(self.made, self._now, self._max_age):
+            self.notice = f"{self._path}: this inspection {warning}; inspect the tables again"
         else:
             self.notice = None
         if self.notice and self.notice not in self._known:
             self._known.add(self.notice)
-            self._told.append(self.notice)
+            self._new_notices.append(self.notice)
 
     def new(self) -> list[str]:
         """Return the notices since the last call, each once."""
-        told, self._told = self._told, []
-        return told
+        notices, self._new_notices = self._new_notices, []
+        return notices
 
 
 def _parse_time(text: Any) -> datetime | None:

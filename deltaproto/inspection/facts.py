@@ -1,13 +1,21 @@
-"""Table facts from a live inspection."""
+"""Facts from a live inspection, and the lowest engine versions that can use the table."""
 
 from __future__ import annotations
 
-from deltaproto.clients.requirements import feature_usage, table_requirements
-from deltaproto.inspection import Inspection
+from functools import lru_cache
+from itertools import chain
+
+from deltaproto.clients.model import Access
+from deltaproto.clients.requirements import TableRequirements, feature_usage, table_requirements
+from deltaproto.clients.usability import Usability, find_usability
+from deltaproto.inspection.interface import Inspection
 from deltaproto.location import LocationKind, locate
 from deltaproto.policy.context import TableFacts
-from deltaproto.policy.hazards import hazards_from_state, uninspected_hazards
-from deltaproto.policy.inconsistencies import describe_inconsistencies
+from deltaproto.policy.hazards import (
+    describe_inconsistencies,
+    hazards_from_state,
+    uninspected_hazards,
+)
 
 
 def facts_from_inspection(inspection: Inspection) -> TableFacts:
@@ -38,3 +46,28 @@ def facts_from_inspection(inspection: Inspection) -> TableFacts:
         changes=state.changes,
         id=state.metadata.id,
     )
+
+
+ENGINES = {
+    "databricks-runtime": "Databricks Runtime",
+    "delta-spark": "Delta Spark",
+    "delta-rs": "delta-rs",
+}
+"""the clients shown, by id, with their usual names"""
+
+
+def least_versions(inspection: Inspection) -> tuple[Usability, ...]:
+    """Return what each engine can do with the table, and the first version that can."""
+    return _usability_of(facts_from_inspection(inspection).needs)
+
+
+@lru_cache(maxsize=256)
+def _usability_of(needs: TableRequirements) -> tuple[Usability, ...]:
+    # Loading these takes time, and only some outputs need them.
+    from deltaproto.clients.catalog import ClientCatalog
+
+    catalog = ClientCatalog()
+    found = (
+        find_usability(catalog.get(name), (Access.READ, Access.APPEND), needs) for name in ENGINES
+    )
+    return tuple(chain.from_iterable(found))

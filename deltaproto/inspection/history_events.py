@@ -13,8 +13,7 @@ from deltaproto.protocol.layers import enabled_features
 from deltaproto.protocol.metadata import Metadata
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.redaction import redact_addresses_in
-from deltaproto.tables.log.commit_tag import CommitTag, commit_tag_of
-from deltaproto.tables.log.commits import Commit, LogState
+from deltaproto.tables.log.commits import Commit, CommitTag, LogState, commit_tag_of
 
 _CREATES = ("CREATE", "REPLACE", "CONVERT")
 _COPIES = ("CLONE", "RESTORE")

@@ -13,8 +13,8 @@ from collections import Counter
 from collections.abc import Collection
 from typing import Any, NamedTuple
 
+from deltaproto.clients.model import Verdict
 from deltaproto.clients.resolve import ClientReference
-from deltaproto.clients.verdict import Verdict
 from deltaproto.errors import TableError, UsageError
 from deltaproto.input_file import require_input
 from deltaproto.inspection.json_entries import JsonFile, require_string
@@ -289,8 +289,8 @@ def _count_fixed(checked: TableCheck, saved: _SavedTable) -> int:
     now = {*checked.findings, *(each.finding for each in checked.suppressed)}
     subjects = {_stable_subject(_subject(each)) for each in now}
     judged = {each.verdict.named for each in checked.verdicts}
-    gone = [each for each in saved.findings if _stable_subject(each) not in subjects]
-    return sum(each[0] not in _ON_CLIENTS or each[1] in judged for each in gone)
+    fixed = [each for each in saved.findings if _stable_subject(each) not in subjects]
+    return sum(each[0] not in _ON_CLIENTS or each[1] in judged for each in fixed)
 
 
 def _subject(finding: Finding) -> _Subject:

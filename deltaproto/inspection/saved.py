@@ -19,8 +19,7 @@ from deltaproto.inspection.json_entries import (
 from deltaproto.location import LocationKind, locate
 from deltaproto.policy.context import TableFacts
 from deltaproto.policy.finding import Finding, Severity
-from deltaproto.policy.hazards import EVERY_LAYOUT, hazards_from_findings
-from deltaproto.policy.inconsistencies import describe_inconsistencies
+from deltaproto.policy.hazards import EVERY_LAYOUT, describe_inconsistencies, hazards_from_findings
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.redaction import redact_address, redact_addresses_in
 

@@ -23,45 +23,45 @@ class CachingPlanner:
         self._planner, self._by_version = planner, by_version
         self._known: dict[Hashable, Plan] = {}
 
-    def __call__(self, given: PlanInput) -> Plan:
+    def __call__(self, inputs: PlanInput) -> Plan:
         """Return the plan for one table."""
-        key = _cache_key(given, by_version=self._by_version)
+        key = _cache_key(inputs, by_version=self._by_version)
         plan = self._known.get(key)
         if plan is None:
             if len(self._known) >= _CACHE_SIZE:
                 self._known.clear()
             plan = self._known[key] = self._planner(
-                given._replace(name="", location="", sql=_TABLE_PLACEHOLDER)
+                inputs._replace(name="", location="", sql=_TABLE_PLACEHOLDER)
             )
         return plan._replace(
-            table=given.name,
-            location=given.location,
-            sql_name=given.sql,
-            fingerprint=given.fingerprint,
-            steps=_with_table_name(plan.steps, given.sql),
+            table=inputs.name,
+            location=inputs.location,
+            sql_name=inputs.sql,
+            fingerprint=inputs.fingerprint,
+            steps=_with_table_name(plan.steps, inputs.sql),
             alternatives=tuple(
-                each._replace(steps=_with_table_name(each.steps, given.sql))
+                each._replace(steps=_with_table_name(each.steps, inputs.sql))
                 for each in plan.alternatives
             ),
         )
 
 
-def _cache_key(given: PlanInput, *, by_version: bool) -> Hashable:
-    table = given.table
+def _cache_key(inputs: PlanInput, *, by_version: bool) -> Hashable:
+    table = inputs.table
     return (
-        given.fingerprint.version if by_version else None,
+        inputs.fingerprint.version if by_version else None,
         table.protocol,
         *(value for value in table[1:] if not isinstance(value, Mapping)),
         *sorted(table.configuration.items()),
         *sorted(table.left.items()),
-        given.needs,
-        given.files,
-        given.complete,
-        given.releases,
-        given.warnings,
-        tuple(id(client.candidate) for client in given.clients),
-        tuple(client[1:] for client in given.clients),
-        tuple((s.name, s.enabled, s.present, s.required_by, s.evidence) for s in given.states),
+        inputs.needs,
+        inputs.files,
+        inputs.complete,
+        inputs.releases,
+        inputs.warnings,
+        tuple(id(client.candidate) for client in inputs.clients),
+        tuple(client[1:] for client in inputs.clients),
+        tuple((s.name, s.enabled, s.present, s.required_by, s.evidence) for s in inputs.states),
     )
 
 

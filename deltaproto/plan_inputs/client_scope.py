@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import NamedTuple
 
-from deltaproto.clients.catalog import Catalogue
+from deltaproto.clients.catalog import ClientCatalog
 from deltaproto.clients.model import Access
 from deltaproto.clients.resolve import ClientAtVersion, newest_version_of
 from deltaproto.errors import UsageError
 from deltaproto.planning.downgrade import DowngradeRequest, plan_downgrade
-from deltaproto.planning.goal_text import approvable_goal
 from deltaproto.planning.impact import client_changes, describe_change
 from deltaproto.planning.plan import Alternative, Blocked, ClientChange, Plan
 from deltaproto.planning.policy_impact import (
@@ -18,14 +17,16 @@ from deltaproto.planning.policy_impact import (
     assess_policy_impact,
     predict_facts,
 )
-from deltaproto.planning.request import PlanInput, TableClient
+from deltaproto.planning.request import PlanInput, TableClient, UpgradeRequest, approvable_goal
 from deltaproto.planning.search.cost import compute_cost
 from deltaproto.planning.search.goals import ClientAccess
 from deltaproto.planning.upgrade import plan_upgrade
-from deltaproto.planning.upgrade_request import UpgradeRequest
 from deltaproto.policy.document import Policy, PolicyError, settings_for
 from deltaproto.policy.evaluate import Checker
-from deltaproto.policy.local_catalog import DEFAULT_ACCESS, load_local_catalog
+from deltaproto.policy.local_catalog import (
+    DEFAULT_ACCESS,
+    load_local_catalog,
+)
 
 
 class PolicyCheckedPlan(NamedTuple):
@@ -56,15 +57,15 @@ class ClientScope:
         access: tuple[Access, ...] = DEFAULT_ACCESS,
     ) -> None:
         self._policy = policy
-        self._catalogue = load_local_catalog(files, policy)
+        self._catalog = load_local_catalog(files, policy)
         self._named = [
-            TableClient(self._catalogue.resolve(text), access) for text in dict.fromkeys(named)
+            TableClient(self._catalog.resolve(text), access) for text in dict.fromkeys(named)
         ]
         self._declared: dict[str, ClientAtVersion] = {}
         mistakes = []
         for declared in policy.declared() if policy is not None else ():
             try:
-                self._declared[declared.text] = self._catalogue.resolve(declared.text)
+                self._declared[declared.text] = self._catalog.resolve(declared.text)
             except UsageError as error:
                 assert policy is not None
                 mistakes.append(
@@ -73,7 +74,7 @@ class ClientScope:
         if mistakes:
             raise mistakes[0].joined(mistakes[1:])
         self._everybody: tuple[TableClient, ...] | None = None
-        self.checker = None if policy is None else Checker(policy, self._catalogue)
+        self.checker = None if policy is None else Checker(policy, self._catalog)
         """checks plans against the policy; None without a policy"""
 
     @property
@@ -89,26 +90,26 @@ class ClientScope:
                 declared.append(TableClient(self._declared[each.text], each.access, each.label))
         return (*self._named, *declared)
 
-    def on(self, given: PlanInput) -> PlanInput:
+    def on(self, inputs: PlanInput) -> PlanInput:
         """Return a table with its clients, or with all known clients if none were named."""
-        clients = self.of(given.name, given.location) if self.any else self.everybody()
-        return given._replace(clients=clients, everybody=not self.any)
+        clients = self.of(inputs.name, inputs.location) if self.any else self.everybody()
+        return inputs._replace(clients=clients, everybody=not self.any)
 
-    def ruled(self, plan: Plan, given: PlanInput) -> PolicyCheckedPlan:
-        """Check the result of a plan for `given` against the policy, if any."""
-        if self.checker is None or given.facts is None:
+    def ruled(self, plan: Plan, inputs: PlanInput) -> PolicyCheckedPlan:
+        """Check the result of a plan for `inputs` against the policy, if any."""
+        if self.checker is None or inputs.facts is None:
             return PolicyCheckedPlan(plan)
-        self.checker.observe(self.checker.check(given.facts))
+        self.checker.observe(self.checker.check(inputs.facts))
         if not plan.steps:
             return PolicyCheckedPlan(plan)
         try:
-            after = predict_facts(given.facts, given.table, plan.steps, plan)
+            after = predict_facts(inputs.facts, inputs.table, plan.steps, plan)
         except UnpredictableError as error:
             why = f"the result cannot be checked against the policy: {error}"
             return PolicyCheckedPlan(
-                _block_plan(plan, given, [Blocked(None, why, "plan without --policy")])
+                _block_plan(plan, inputs, [Blocked(None, why, "plan without --policy")])
             )
-        found = assess_policy_impact(self.checker, given.facts, after, approvable_goal(plan))
+        found = assess_policy_impact(self.checker, inputs.facts, after, approvable_goal(plan))
         loses = "would lose" if found.violations else "loses"
         notes = [
             f"The policy's client {loses} access: {describe_change(one)}."
@@ -123,28 +124,28 @@ class ClientScope:
             for each in found.violations
         ]
         unapproved = tuple(change for change, _ in found.unapproved)
-        return PolicyCheckedPlan(_block_plan(plan, given, broken) if broken else plan, unapproved)
+        return PolicyCheckedPlan(_block_plan(plan, inputs, broken) if broken else plan, unapproved)
 
     def everybody(self) -> tuple[TableClient, ...]:
         """Every catalog client at its newest version, if none were named."""
         if self._everybody is None:
-            self._everybody = tuple(newest_clients(self._catalogue))
+            self._everybody = tuple(newest_clients(self._catalog))
         return self._everybody
 
 
-def _block_plan(plan: Plan, given: PlanInput, why: list[Blocked]) -> Plan:
+def _block_plan(plan: Plan, inputs: PlanInput, why: list[Blocked]) -> Plan:
     return plan._replace(
         steps=(),
         protocol_after=plan.protocol_before,
-        cost=compute_cost((), given.engine, given.files),
+        cost=compute_cost((), inputs.engine, inputs.files),
         blocked=(*plan.blocked, *why),
-        clients=client_changes(given, given.needs),
+        clients=client_changes(inputs, inputs.needs),
     )
 
 
-def newest_clients(catalogue: Catalogue) -> Iterator[TableClient]:
+def newest_clients(catalog: ClientCatalog) -> Iterator[TableClient]:
     """Yield every client at its newest known version."""
-    for client in catalogue.clients():
+    for client in catalog.clients():
         candidate = newest_version_of(client.newest, client)
         offers = tuple(a for a in DEFAULT_ACCESS if any(path.offers(a) for path in candidate.paths))
         if offers:
@@ -155,23 +156,23 @@ Planner = Callable[[PlanInput], Plan]
 _READ_ONLY_HINT = "enough if the clients only read: plan with --access read"
 
 
-def upgrade_planner(asked: UpgradeRequest, keep: Collection[str] = ()) -> Planner:
+def upgrade_planner(request: UpgradeRequest, keep: Collection[str] = ()) -> Planner:
     """Return a planner for upgrades after which the `keep` clients retain their access."""
 
-    def planner(given: PlanInput) -> Plan:
-        kept = [each for each in given.clients if str(each.candidate.reference) in keep]
-        return plan_upgrade(given, asked._replace(keep=tuple(kept)))
+    def planner(inputs: PlanInput) -> Plan:
+        kept = [each for each in inputs.clients if str(each.candidate.reference) in keep]
+        return plan_upgrade(inputs, request._replace(keep=tuple(kept)))
 
     return planner
 
 
-def downgrade_planner(asked: DowngradeRequest) -> Planner:
+def downgrade_planner(request: DowngradeRequest) -> Planner:
     """Return a planner for downgrades whose goal names no client."""
-    return lambda given: plan_downgrade(given, asked)
+    return lambda given: plan_downgrade(given, request)
 
 
 def client_downgrade_planner(
-    asked: DowngradeRequest, watched: Collection[str] = (), assumed: Collection[str] = ()
+    request: DowngradeRequest, watched: Collection[str] = (), assumed: Collection[str] = ()
 ) -> Planner:
     """Return a planner for downgrades after which every client has its requested access.
 
@@ -181,10 +182,10 @@ def client_downgrade_planner(
          added as an alternative.
     """
 
-    def planner(given: PlanInput) -> Plan:
-        wanted = [c for c in given.clients if str(c.candidate.reference) not in watched]
+    def planner(inputs: PlanInput) -> Plan:
+        wanted = [c for c in inputs.clients if str(c.candidate.reference) not in watched]
         uses = tuple(ClientAccess(each.candidate, each.access or DEFAULT_ACCESS) for each in wanted)
-        plan = plan_downgrade(given, asked._replace(clients=uses))
+        plan = plan_downgrade(inputs, request._replace(clients=uses))
         if not (plan.steps or plan.blocked):
             return plan
         only = tuple(
@@ -192,7 +193,7 @@ def client_downgrade_planner(
         )
         if only == uses:
             return plan
-        less = plan_downgrade(given, asked._replace(clients=only))
+        less = plan_downgrade(inputs, request._replace(clients=only))
         if less.blocked or not less.steps or not (plan.blocked or less.cost < plan.cost):
             return plan
         other = Alternative(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 from deltaproto.errors import ErrorCode, TableError
 from deltaproto.inspection.activity import recent_releases
@@ -17,14 +18,20 @@ from deltaproto.planning.plan import Fingerprint
 from deltaproto.planning.predict.properties import TRUNCATION_RETENTION, retention_hours
 from deltaproto.planning.request import PlanInput
 from deltaproto.planning.search.cost import Files
-from deltaproto.policy.inconsistencies import INCONSISTENCY_RULES
+from deltaproto.policy.hazards import INCONSISTENCY_RULES
 from deltaproto.protocol.metadata import Metadata
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.protocol.table_state import SparkSettings
 from deltaproto.sql.quoting import sql_table_name
-from deltaproto.tables.log.plan_input import survey_log
+from deltaproto.tables.log.catalog_managed import has_every_commit
+from deltaproto.tables.log.files import LogListing, build_listing
+from deltaproto.tables.log.live_files import FileCensus, take_census
+from deltaproto.tables.log.log_retention import LogAging, analyze_aging
 from deltaproto.tables.log.reader import LogReader
+from deltaproto.tables.log.snapshot import replay, require_rebuildable
+from deltaproto.tables.log.traces import Traces, find_history_traces
 from deltaproto.tables.open import open_table_log
+from deltaproto.tables.storage import LogStore
 
 _HOUR_MS = 3_600_000
 _CLOCK_SKEW_MS = 5 * 60_000
@@ -143,3 +150,39 @@ def refuse_invalid_protocol(protocol: Protocol) -> None:
             f"the protocol violates the spec: {violation.message}",
             "repair it first; `deltaproto inspect` shows what is wrong",
         )
+
+
+class LogSurvey(NamedTuple):
+    """One table's newest version, and its remaining history."""
+
+    version: int
+    protocol: Protocol
+    metadata: Metadata
+    census: FileCensus
+    traces: Traces
+    aging: LogAging
+    listing: LogListing
+
+
+def survey_log(store: LogStore) -> LogSurvey:
+    """Read the newest version and the history of the table whose log is in `store`.
+
+    Raises:
+        TableError: see `ErrorCode`.
+    """
+    entries = store.list_dated()
+    listing = build_listing(entries)
+    version = listing.newest or 0
+    require_rebuildable(listing, version)
+    snapshot = replay(store, listing, version)
+    protocol, metadata = snapshot.protocol, snapshot.metadata
+    assert protocol is not None
+    assert metadata is not None
+    census = take_census(store, listing, version, metadata)
+    times = analyze_aging(entries, listing)
+    vectors = census.files_with_vectors > 0
+    whole = has_every_commit(store, protocol)
+    traces = find_history_traces(
+        store, listing, times, protocol, metadata, vectors=vectors, whole=whole
+    )
+    return LogSurvey(version, protocol, metadata, census, traces, times, listing)

@@ -16,7 +16,7 @@ from deltaproto.planning.plan import Fingerprint
 from deltaproto.planning.predict.table import Table
 from deltaproto.planning.request import PlanInput
 from deltaproto.policy.context import TableFacts
-from deltaproto.policy.inconsistencies import INCONSISTENCY_RULES
+from deltaproto.policy.hazards import INCONSISTENCY_RULES
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature import FeatureKind
 from deltaproto.protocol.layers import FeatureState

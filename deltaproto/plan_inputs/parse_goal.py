@@ -6,7 +6,6 @@ import os
 import re
 from collections.abc import Iterable
 
-from deltaproto.clients.model import Access
 from deltaproto.errors import UsageError
 from deltaproto.planning.ddl.parse import parse_script
 from deltaproto.planning.ddl.user_statement import ParsedStatement
@@ -19,7 +18,7 @@ def split_words(texts: Iterable[str]) -> list[str]:
     return [word for text in texts for part in text.split(",") if (word := part.strip())]
 
 
-def parse_feature_names(given: Iterable[str], flag: str) -> tuple[str, ...]:
+def parse_feature_names(names: Iterable[str], flag: str) -> tuple[str, ...]:
     """Parse feature names (case-insensitive), with or without commas.
 
     Unknown names are accepted unchanged, because a log can contain them.
@@ -31,7 +30,7 @@ def parse_feature_names(given: Iterable[str], flag: str) -> tuple[str, ...]:
         UsageError: for a name that looks like a typo.
     """
     found: dict[str, None] = {}
-    for word in split_words(given):
+    for word in split_words(names):
         record, near = feature_catalog.search_feature(word)
         if record is None and near:
             raise UsageError(f"{flag}: unknown feature {word}", f"did you mean {near[0]}?")
@@ -40,7 +39,7 @@ def parse_feature_names(given: Iterable[str], flag: str) -> tuple[str, ...]:
 
 
 def parse_features_to_enable(
-    given: Iterable[str], columns: tuple[str, ...], flag: str
+    texts: Iterable[str], columns: tuple[str, ...], flag: str
 ) -> tuple[FeatureToEnable, ...]:
     """Parse features to enable, such as `columnMapping=name`, requirements first.
 
@@ -52,7 +51,7 @@ def parse_features_to_enable(
         UsageError: for a name that looks like a typo, or an invalid mode.
     """
     found: dict[str, FeatureToEnable] = {}
-    for word in split_words(given):
+    for word in split_words(texts):
         name, equals, mode = word.partition("=")
         (feature,) = parse_feature_names([name], flag) or (name,)
         if equals and (feature != "columnMapping" or mode.lower() not in ("name", "id")):
@@ -65,23 +64,6 @@ def parse_features_to_enable(
     if columns and "clustering" not in found:
         found["clustering"] = FeatureToEnable("clustering", columns=columns)
     return tuple(sorted(found.values(), key=_requirements_sort_key))
-
-
-def parse_accesses(given: Iterable[str], flag: str) -> tuple[Access, ...]:
-    """Parse client accesses, with or without commas.
-
-    Args:
-        flag: the option name for error messages.
-
-    Raises:
-        UsageError: for an invalid access.
-    """
-    found: dict[Access, None] = {}
-    for word in (part.strip() for text in given for part in text.split(",")):
-        if word not in set(Access):
-            raise UsageError(f"{flag}: unknown access {word}", f"use one of {', '.join(Access)}")
-        found.setdefault(Access(word))
-    return tuple(found)
 
 
 def parse_version_pair(text: str | None, flag: str = "--protocol") -> tuple[int, int] | None:

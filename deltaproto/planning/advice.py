@@ -25,11 +25,11 @@ _DATABRICKS_DEFAULTS = {
 _SESSION_DEFAULT_PREFIX = "spark.databricks.delta.properties.defaults."
 
 
-def find_warnings(given: PlanInput, steps: Sequence[Step], after: Protocol) -> Iterator[str]:
+def find_warnings(inputs: PlanInput, steps: Sequence[Step], after: Protocol) -> Iterator[str]:
     """Yield warnings for these steps, most serious first."""
     if not steps:
         return
-    before = given.table.protocol
+    before = inputs.table.protocol
     lost = before.supported - after.supported
     yield from dict.fromkeys(text for step in steps for text in step.warnings)
     yield (
@@ -46,8 +46,8 @@ def find_warnings(given: PlanInput, steps: Sequence[Step], after: Protocol) -> I
     yield from _truncation_warnings(steps)
     yield from _added_feature_warnings(before, after, steps)
     for name in sorted(lost):
-        yield from reenables_itself(name, given.session)
-    if given.engine.name is EngineName.DATABRICKS:
+        yield from reenables_itself(name, inputs.session)
+    if inputs.engine.name is EngineName.DATABRICKS:
         yield (
             "Predictions for Databricks are based on its documentation; only Delta Spark was "
             "measured."
@@ -71,17 +71,17 @@ def _added_feature_warnings(
             "checkpointProtection is added to the protocol: writers that do not support it are "
             "blocked until it is dropped with TRUNCATE HISTORY."
         )
-    asked = sorted(gained - {CHECKPOINT_PROTECTION})
-    if asked:
+    requested = sorted(gained - {CHECKPOINT_PROTECTION})
+    if requested:
         yield (
-            f"{', '.join(asked)} {'stays' if len(asked) == 1 else 'stay'} in the protocol until "
-            "dropped. Disabling the property does not remove a feature. Upgrade clients first, and "
-            "test clients other than Databricks and Delta Spark."
+            f"{', '.join(requested)} {'stays' if len(requested) == 1 else 'stay'} in the protocol "
+            "until dropped. Disabling the property does not remove a feature. Upgrade clients "
+            "first, and test clients other than Databricks and Delta Spark."
         )
     readers = after.min_reader_version > before.min_reader_version
-    if asked and (readers or not (after.reader_features or set()) <= before.supported):
+    if requested and (readers or not (after.reader_features or set()) <= before.supported):
         yield "Adds reader features: clients that don't support them can no longer read the table."
-    if asked and after.uses_table_features and not before.uses_table_features:
+    if requested and after.uses_table_features and not before.uses_table_features:
         yield (
             f"Feature lists replace the version numbers {before}: only the listed features are "
             "supported, and clients that check only version numbers are blocked."

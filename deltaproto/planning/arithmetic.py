@@ -48,10 +48,10 @@ def raise_versions(protocol: Protocol, pair: tuple[int, int], engine: Engine) ->
     reader, writer = pair
     if engine.normalises:
         lists = frozenset[str]()
-        asked = Protocol(
+        target = Protocol(
             reader, writer, lists if reader == 3 else None, lists if writer == 7 else None
         )
-        return protocol.merge(asked)
+        return protocol.merge(target)
     reader = max(reader, protocol.min_reader_version)
     writer = max(writer, protocol.min_writer_version)
     if writer < 7:

@@ -8,15 +8,34 @@ write conflicts": every metadata change fails every concurrent write.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
+from typing import NamedTuple
 
 from deltaproto.conflicts.delta_rs import PYTHON
-from deltaproto.conflicts.operation import ExceptionName
+from deltaproto.conflicts.matrix import (
+    Compute,
+    MatrixEngine,
+    ResolvedByRow,
+    build_cells,
+    default_level,
+    resolve_by_row,
+)
+from deltaproto.conflicts.operation import UNLISTED_OPERATIONS, Cell, ExceptionName, Operation
 from deltaproto.planning.ddl.user_statement import UserStatement
-from deltaproto.planning.engine import EngineName
-from deltaproto.planning.plan import StepConflict, StreamEffect, StreamImpact
+from deltaproto.planning.engine import Engine, EngineName
+from deltaproto.planning.plan import (
+    CellOutcome,
+    ChangedCell,
+    ConcurrencyChange,
+    ConcurrencyRules,
+    StepConflict,
+    StreamEffect,
+    StreamImpact,
+)
 from deltaproto.planning.predict.outcome import REMOVE_MAPPING, Outcome
 from deltaproto.planning.predict.schema import walk_columns
 from deltaproto.planning.predict.table import Table
+from deltaproto.planning.request import PlanInput
 from deltaproto.planning.statement import DropFeature, Statement, Wait
 from deltaproto.planning.writer_survival import (
     EVERY_WRITE,
@@ -27,7 +46,21 @@ from deltaproto.planning.writer_survival import (
     only_changes_clustering,
     predict_writer_fates,
 )
+from deltaproto.protocol import feature_catalog
+from deltaproto.protocol.databricks_runtime import parse_runtime
+from deltaproto.protocol.feature import PropertyIs
+from deltaproto.protocol.isolation import (
+    DECLARABLE_LEVELS,
+    ISOLATION_PROPERTY,
+    IsolationLevel,
+    RowLevelConcurrency,
+    RowLevelSupport,
+    WriterEngine,
+    evaluate_isolation,
+    row_level_concurrency,
+)
 from deltaproto.protocol.isolation import WriterEngine as Writer
+from deltaproto.protocol.layers import FeatureState
 
 _DELTA_RS = str(Writer.DELTA_RS)
 _COMMIT_FAILED_ERROR = PYTHON.rpartition(".")[2]
@@ -108,12 +141,12 @@ def _metadata_conflicts(
         return
     dropped = before.protocol.supported - outcome.table.protocol.supported
     raised = outcome.table.protocol.supported - before.protocol.supported
-    spared = True
+    survives = True
     for fate in predict_writer_fates(statement, before, outcome, writers):
-        spared &= fate != fate._replace(since=None, until=None)
+        survives &= fate != fate._replace(since=None, until=None)
         if (hit := describe_affected_writers(fate, writers)) is not None:
             yield StepConflict(on_spark, hit, fate.exception, fate.why, "writer")
-    if spared:
+    if survives:
         yield StepConflict(
             on_spark,
             "other metadata or protocol changes",
@@ -184,3 +217,104 @@ def _impact_without_schema_log(statement: Statement, before: Table, after: Table
             reads, StreamEffect.RESTART, "it stops once: DELTA_SCHEMA_CHANGED_WITH_VERSION"
         )
     return StreamImpact(reads, StreamEffect.CONTINUES, "the stream is not affected")
+
+
+_VECTORS, _IDENTITY, _CLUSTERING = "deletionVectors", "identityColumns", "clustering"
+_NONE: frozenset[Operation] = frozenset()
+
+
+class _Seen(NamedTuple):
+    """The facts that determine the conflicts of one table."""
+
+    rules: ConcurrencyRules
+    by_row: frozenset[Operation]
+    vectors: bool | None
+    identity: bool | None
+
+
+def concurrency_change(inputs: PlanInput, after: Table) -> ConcurrencyChange:
+    """Return isolation, row-level concurrency and conflicts before and after a plan."""
+    was = _seen(inputs, inputs.table)
+    will = was if after is inputs.table else _seen(inputs, after)
+    changed = (cell for engine in MatrixEngine for cell in _changed(engine, was, will))
+    return ConcurrencyChange(was.rules, will.rules, tuple(changed) if will != was else ())
+
+
+def _seen(inputs: PlanInput, table: Table) -> _Seen:
+    names = {_VECTORS, _IDENTITY, _CLUSTERING} & table.protocol.supported
+    enabled = {name: _enabled(inputs, table, name) for name in names}
+    states = tuple(_state(name, enabled[name]) for name in sorted(names))
+    own = row_level_concurrency(states, table.partition_columns, table.clustering)
+    rows = _by_row(own, inputs.engine)
+    support, reason = own.databricks, own.reason
+    if support is RowLevelSupport.YES and inputs.engine.name is EngineName.DATABRICKS:
+        support = RowLevelSupport.YES if rows.operations else RowLevelSupport.NO
+        reason = f"{reason}; {rows.reason}"
+    rules = ConcurrencyRules(
+        evaluate_isolation(table.configuration.get(ISOLATION_PROPERTY)), support, reason
+    )
+    return _Seen(
+        rules, rows.operations, enabled.get(_VECTORS, False), enabled.get(_IDENTITY, False)
+    )
+
+
+def _enabled(inputs: PlanInput, table: Table, name: str) -> bool | None:
+    """Return True if the table uses a supported feature; None if unknown."""
+    seen = next((state.enabled for state in inputs.states if state.name == name), None)
+    if table is inputs.table:
+        return seen
+    rule = feature_catalog.feature_record(name).enablement
+    if isinstance(rule, PropertyIs):
+        return rule.holds(table.configuration.get(rule.key_in(table.configuration)))
+    if name == _IDENTITY and table.schema is not None:
+        return any(column.identity for _, column in walk_columns(table.schema))
+    return seen
+
+
+def _state(name: str, enabled: bool | None) -> FeatureState:
+    feature = feature_catalog.feature_record(name)
+    return FeatureState(feature, feature.kind, False, False, enabled, None, (), "")
+
+
+def _by_row(own: RowLevelConcurrency, engine: Engine) -> ResolvedByRow:
+    """Return the operations compared by row on the plan's engine, or else on any newer runtime."""
+    if own.databricks is not RowLevelSupport.YES:
+        return ResolvedByRow(_NONE, own.reason)
+    named = parse_runtime(engine.version) if engine.name is EngineName.DATABRICKS else None
+    # Do not assume row-level concurrency if it depends on unknown clustering.
+    return resolve_by_row(bool(own.liquid), Compute(None if named is None else named.runtime))
+
+
+def _changed(engine: MatrixEngine, was: _Seen, will: _Seen) -> Iterator[ChangedCell]:
+    for before, after in zip(_cells(engine, was), _cells(engine, will), strict=True):
+        one, other = _outcome(before), _outcome(after)
+        if one != other:
+            names = str(engine), str(before.operation), str(before.against)
+            yield ChangedCell(*names, one, other)
+
+
+def _outcome(cell: Cell) -> CellOutcome:
+    return CellOutcome(str(cell.conflict), tuple(map(str, cell.exceptions)), cell.when)
+
+
+def _cells(engine: MatrixEngine, seen: _Seen) -> tuple[Cell, ...]:
+    effective = seen.rules.isolation.effective[WriterEngine(engine)]
+    # Like `conflicts`, use the default level for a level that no table may declare.
+    level = effective if effective in DECLARABLE_LEVELS else default_level(engine)
+    assert level is not None
+    if engine is not MatrixEngine.DATABRICKS:
+        return _matrix(engine, level, _NONE, None, seen.identity)
+    return _matrix(engine, level, seen.by_row, seen.vectors, seen.identity)
+
+
+@lru_cache(maxsize=256)
+def _matrix(
+    engine: MatrixEngine,
+    level: IsolationLevel,
+    rows: frozenset[Operation],
+    vectors: bool | None,
+    identity: bool | None,
+) -> tuple[Cell, ...]:
+    """Return the documented pairs."""
+    every = build_cells(engine, level, by_row=rows, deletion_vectors=vectors, identity=identity)
+    return tuple(cell for cell in every if not {cell.operation, cell.against} & UNLISTED_OPERATIONS)

@@ -6,12 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from deltaproto.planning.advice import find_warnings
-from deltaproto.planning.concurrency import concurrency_change
+from deltaproto.planning.conflict_impact import concurrency_change
 from deltaproto.planning.engine_support import find_engine_blockers
-from deltaproto.planning.goal_text import goal_text
-from deltaproto.planning.impact import client_changes
+from deltaproto.planning.impact import client_changes, end_state_of
 from deltaproto.planning.plan import Alternative, Blocked, Plan
-from deltaproto.planning.request import PlanInput
+from deltaproto.planning.request import PlanInput, goal_text
 from deltaproto.planning.search.copy_table import plan_copy
 from deltaproto.planning.search.droppable import (
     GOAL_UNREACHABLE,
@@ -45,7 +44,6 @@ from deltaproto.planning.search.search import (
     find_solutions,
 )
 from deltaproto.planning.steps import build_steps
-from deltaproto.planning.usage import end_state_of
 from deltaproto.protocol.feature_catalog import CHECKPOINT_PROTECTION
 from deltaproto.protocol.protocol import Protocol
 
@@ -69,162 +67,162 @@ class DowngradeRequest(NamedTuple):
     """copy into a new table if drops do not reach the goal"""
 
 
-def plan_downgrade(given: PlanInput, asked: DowngradeRequest) -> Plan:
+def plan_downgrade(inputs: PlanInput, request: DowngradeRequest) -> Plan:
     """Return the cheapest plan with alternatives, or a plan with blockers."""
-    can = find_droppable(given.table, given.engine)
+    droppable = find_droppable(inputs.table, inputs.engine)
     task = SearchTask(
-        given.table,
-        _build_goal(given, asked),
-        given.engine,
-        given.files,
-        given.needs,
-        asked.history,
-        can,
+        inputs.table,
+        _build_goal(inputs, request),
+        inputs.engine,
+        inputs.files,
+        inputs.needs,
+        request.history,
+        droppable,
     )
     kept: tuple[Blocked, ...] = ()
     others: tuple[ReachableProtocol, ...] = ()
-    if asked.lowest:
-        needed = find_solutions(task) if asked.clients else [NO_CHANGE]
+    if request.lowest:
+        needed = find_solutions(task) if request.clients else [NO_CHANGE]
         if not needed:
             # The clients stay blocked whatever else is dropped.
-            plan = plan_downgrade(given, asked._replace(lowest=False))
+            plan = plan_downgrade(inputs, request._replace(lowest=False))
             return plan._replace(
-                goal=_goal_fields(asked),
-                goal_text=goal_text(_goal_fields(asked), plan.protocol_before),
+                goal=_goal_fields(request),
+                goal_text=goal_text(_goal_fields(request), plan.protocol_before),
             )
         chosen, others, kept = find_lowest_goal(
-            given,
-            can,
-            include_enabled=asked.include_enabled,
-            history=asked.history,
+            inputs,
+            droppable,
+            include_enabled=request.include_enabled,
+            history=request.history,
             needed=needed[0].choice,
         )
         task = task._replace(
-            goal=BothGoals(chosen.goal, task.goal) if asked.clients else chosen.goal
+            goal=BothGoals(chosen.goal, task.goal) if request.clients else chosen.goal
         )
     goal = task.goal
     found = find_solutions(task)
-    unable = tuple(find_unknown_features(given, asked.drop))
+    refused = tuple(find_unknown_features(inputs, request.drop))
     if not found or found[0].moves:
-        unable += tuple(find_engine_blockers(given))
-    if unable:
-        return _build_plan(given, asked, goal, NO_CHANGE, (), unable, kept)
+        refused += tuple(find_engine_blockers(inputs))
+    if refused:
+        return _build_plan(inputs, request, goal, NO_CHANGE, (), refused, kept)
     blocked: tuple[Blocked, ...] = ()
     alternatives: list[Alternative] = []
     if found:
         best, *rest = found
         if best.moves:
-            alternatives += _find_alternatives(given, best, rest)
-        alternatives += _find_incomparable(task, given, best, others)
+            alternatives += _find_alternatives(inputs, best, rest)
+        alternatives += _find_incomparable(task, inputs, best, others)
     else:
         reached, weaker = find_nearest_goal(task)
         best = NO_CHANGE._replace(choice=weaker[0].choice)
         moves = weaker[0].moves
-        ending = end_state_of(moves[-1].outcome.table if moves else given.table)
-        blocked = tuple(find_blockers(given, goal, ending, can)) or (GOAL_UNREACHABLE,)
+        ending = end_state_of(moves[-1].outcome.table if moves else inputs.table)
+        blocked = tuple(find_blockers(inputs, goal, ending, droppable)) or (GOAL_UNREACHABLE,)
         if weaker[0].moves:
             alternatives.append(
-                _build_alternative(given, weaker[0], "nearest", reached.text, False)
+                _build_alternative(inputs, weaker[0], "nearest", reached.text, False)
             )
-        copy = plan_copy(given, goal)
-        if copy is not None and asked.rewrite:
-            return _build_copy_plan(given, asked, goal, copy, tuple(alternatives))
+        copy = plan_copy(inputs, goal)
+        if copy is not None and request.rewrite:
+            return _build_copy_plan(inputs, request, goal, copy, tuple(alternatives))
         if copy is not None:
             alternatives.append(copy)
-    return _build_plan(given, asked, goal, best, tuple(alternatives), blocked, kept)
+    return _build_plan(inputs, request, goal, best, tuple(alternatives), blocked, kept)
 
 
-def _build_goal(given: PlanInput, asked: DowngradeRequest) -> Goal:
+def _build_goal(inputs: PlanInput, request: DowngradeRequest) -> Goal:
     """Build the requested goal, except for the lowest protocol."""
-    if asked.drop:
-        return FeaturesAbsent(frozenset(asked.drop) & given.table.protocol.supported)
-    if asked.to is not None:
-        return VersionsAtMost(*asked.to)
-    return ClientsSupported(asked.clients, given.needs)
+    if request.drop:
+        return FeaturesAbsent(frozenset(request.drop) & inputs.table.protocol.supported)
+    if request.to is not None:
+        return VersionsAtMost(*request.to)
+    return ClientsSupported(request.clients, inputs.needs)
 
 
 def _build_plan(
-    given: PlanInput,
-    asked: DowngradeRequest,
+    inputs: PlanInput,
+    request: DowngradeRequest,
     goal: Goal,
     best: Solution,
     alternatives: tuple[Alternative, ...],
     blocked: tuple[Blocked, ...],
     kept: tuple[Blocked, ...],
 ) -> Plan:
-    made = build_steps(best.moves, given.engine, given.files, given.sql, given.writers)
-    after = made[-1].protocol_after if made else given.table.protocol
-    left = best.moves[-1].outcome.table if made else given.table
+    made = build_steps(best.moves, inputs.engine, inputs.files, inputs.sql, inputs.writers)
+    after = made[-1].protocol_after if made else inputs.table.protocol
+    left = best.moves[-1].outcome.table if made else inputs.table
     ending = end_state_of(left) if made else EndState(after)
     return Plan(
         command="plan-downgrade",
-        table=given.name,
-        location=given.location,
-        sql_name=given.sql,
-        goal=_goal_fields(asked),
-        goal_text=goal_text(_goal_fields(asked), given.table.protocol),
-        engine=given.engine,
-        fingerprint=given.fingerprint,
-        protocol_before=given.table.protocol,
+        table=inputs.name,
+        location=inputs.location,
+        sql_name=inputs.sql,
+        goal=_goal_fields(request),
+        goal_text=goal_text(_goal_fields(request), inputs.table.protocol),
+        engine=inputs.engine,
+        fingerprint=inputs.fingerprint,
+        protocol_before=inputs.table.protocol,
         protocol_after=after,
         steps=made,
         cost=best.cost,
         blocked=blocked,
         alternatives=alternatives,
         kept=kept,
-        warnings=(*given.warnings, *find_warnings(given, made, after)),
+        warnings=(*inputs.warnings, *find_warnings(inputs, made, after)),
         clients=client_changes(
-            given, requirements_after(given.needs, ending) if made else given.needs
+            inputs, requirements_after(inputs.needs, ending) if made else inputs.needs
         ),
-        complete=given.complete,
-        concurrency=concurrency_change(given, left),
+        complete=inputs.complete,
+        concurrency=concurrency_change(inputs, left),
     )
 
 
 def _build_copy_plan(
-    given: PlanInput,
-    asked: DowngradeRequest,
+    inputs: PlanInput,
+    request: DowngradeRequest,
     goal: Goal,
     copy: Alternative,
     alternatives: tuple[Alternative, ...],
 ) -> Plan:
     """Return the plan to copy the table."""
-    plan = _build_plan(given, asked, goal, NO_CHANGE, alternatives, (), ())
-    after = requirements_after(given.needs, EndState(copy.protocol_after))
+    plan = _build_plan(inputs, request, goal, NO_CHANGE, alternatives, (), ())
+    after = requirements_after(inputs.needs, EndState(copy.protocol_after))
     return plan._replace(
         protocol_after=copy.protocol_after,
         steps=copy.steps,
         cost=copy.cost,
-        clients=client_changes(given, after),
-        warnings=(*given.warnings, _COPY),
-        concurrency=concurrency_change(given, given.table._replace(protocol=copy.protocol_after)),
+        clients=client_changes(inputs, after),
+        warnings=(*inputs.warnings, _COPY),
+        concurrency=concurrency_change(inputs, inputs.table._replace(protocol=copy.protocol_after)),
     )
 
 
-def _goal_fields(asked: DowngradeRequest) -> Mapping[str, Any]:
+def _goal_fields(request: DowngradeRequest) -> Mapping[str, Any]:
     named = [
         {"client": str(use.candidate.reference), "access": [str(a) for a in use.access]}
-        for use in asked.clients
+        for use in request.clients
     ]
-    if asked.lowest:
-        goal: dict[str, Any] = {"kind": "lowest", "include_enabled": asked.include_enabled}
+    if request.lowest:
+        goal: dict[str, Any] = {"kind": "lowest", "include_enabled": request.include_enabled}
         if named:
             goal["clients"] = named
-    elif asked.drop:
-        goal = {"kind": "drop", "features": list(asked.drop)}
-    elif asked.to is not None:
-        goal = {"kind": "to", "reader": asked.to[0], "writer": asked.to[1]}
+    elif request.drop:
+        goal = {"kind": "drop", "features": list(request.drop)}
+    elif request.to is not None:
+        goal = {"kind": "to", "reader": request.to[0], "writer": request.to[1]}
     else:
         goal = {"kind": "for-client", "clients": named}
     return {
         **goal,
-        "history": None if asked.history is None else str(asked.history),
-        "rewrite": asked.rewrite,
+        "history": None if request.history is None else str(request.history),
+        "rewrite": request.rewrite,
     }
 
 
 def _find_alternatives(
-    given: PlanInput, best: Solution, others: Iterable[Solution]
+    inputs: PlanInput, best: Solution, others: Iterable[Solution]
 ) -> Iterator[Alternative]:
     """Yield the cheapest solution of each other kind that is better in some way."""
     seen = {_alternative_kind(best)}
@@ -240,20 +238,20 @@ def _find_alternatives(
         idle = kind == "fill-gaps" and _end_protocol(other).min_writer_version >= lowest
         if kind not in seen and not idle:
             seen.add(kind)
-            yield _build_alternative(given, other, kind, _ALTERNATIVE_TEXTS[kind], True)
+            yield _build_alternative(inputs, other, kind, _ALTERNATIVE_TEXTS[kind], True)
 
 
 def _find_incomparable(
-    task: SearchTask, given: PlanInput, best: Solution, others: Iterable[ReachableProtocol]
+    task: SearchTask, inputs: PlanInput, best: Solution, others: Iterable[ReachableProtocol]
 ) -> Iterator[Alternative]:
     """Yield other results, none of which is lower for all clients than the plan's."""
-    chosen = _end_protocol(best) if best.moves else given.table.protocol
+    chosen = _end_protocol(best) if best.moves else inputs.table.protocol
     for result in others:
         found = find_solutions(task._replace(goal=result.goal))
         if found and found[0].moves and (end := _end_protocol(found[0])) != chosen:
             lower = is_higher(protocol_versions(end), protocol_versions(chosen))
             name = "lower-versions" if lower else "other-clients"
-            yield _build_alternative(given, found[0], name, result.in_words, not result.losers)
+            yield _build_alternative(inputs, found[0], name, result.in_words, not result.losers)
 
 
 _ALTERNATIVE_TEXTS = {
@@ -277,11 +275,11 @@ def _alternative_kind(found: Solution) -> str:
         return "no-drops"
     if found.drops is DropMode.TRUNCATING:
         return "truncating"
-    return "fast-then-truncate" if CHECKPOINT_PROTECTION in found.choice.gone else "fast"
+    return "fast-then-truncate" if CHECKPOINT_PROTECTION in found.choice.dropped else "fast"
 
 
 def _build_alternative(
-    given: PlanInput, found: Solution, name: str, text: str, reaches_goal: bool
+    inputs: PlanInput, found: Solution, name: str, text: str, reaches_goal: bool
 ) -> Alternative:
-    made = build_steps(found.moves, given.engine, given.files, given.sql, given.writers)
+    made = build_steps(found.moves, inputs.engine, inputs.files, inputs.sql, inputs.writers)
     return Alternative(name, text, reaches_goal, made[-1].protocol_after, found.cost, made)

@@ -14,35 +14,35 @@ from deltaproto.protocol.feature import FeatureStatus
 from deltaproto.protocol.feature_catalog import CATALOG_MANAGED
 
 
-def find_engine_blockers(given: PlanInput) -> Iterator[Blocked]:
+def find_engine_blockers(inputs: PlanInput) -> Iterator[Blocked]:
     """Yield blockers that prevent the engine from writing the table."""
-    protocol = given.table.protocol
+    protocol = inputs.table.protocol
     for name in sorted(protocol.listed):
         record = feature_catalog.feature_record(name)
-        strange = record.status in (
+        unsupported_status = record.status in (
             FeatureStatus.UNKNOWN,
             FeatureStatus.RETIRED,
             FeatureStatus.RFC,
             FeatureStatus.KERNEL,
         )
-        spark = given.engine.name is EngineName.DELTA_SPARK
-        if given.engine.knows(record) is False or (spark and strange):
+        spark = inputs.engine.name is EngineName.DELTA_SPARK
+        if inputs.engine.knows(record) is False or (spark and unsupported_status):
             yield Blocked(
                 name,
-                f"{given.engine} does not support it, so it cannot write the table",
-                given.engine.instead(record),
+                f"{inputs.engine} does not support it, so it cannot write the table",
+                inputs.engine.instead(record),
                 "DELTA_UNSUPPORTED_FEATURES_FOR_WRITE",
             )
-    for name in _unlisted_features(given.table, given.engine):
+    for name in _unlisted_features(inputs.table, inputs.engine):
         yield Blocked(
             name,
             "the table uses it, but the protocol does not list it, so "
-            f"{given.engine} refuses every statement, even SELECT",
+            f"{inputs.engine} refuses every statement, even SELECT",
             feature_catalog.add_unlisted(name),
             "DELTA_FEATURES_PROTOCOL_METADATA_MISMATCH",
         )
     managed = sorted(CATALOG_MANAGED & protocol.supported)
-    if managed and not given.needs.by_name:
+    if managed and not inputs.needs.by_name:
         yield Blocked(
             managed[0],
             "the catalog manages its commits, so the table cannot be changed by path",

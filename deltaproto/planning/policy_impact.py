@@ -11,12 +11,11 @@ from typing import NamedTuple
 
 from deltaproto.planning.ddl.parse import parse_script
 from deltaproto.planning.engine import Engine
-from deltaproto.planning.impact import describe_change, find_losses
+from deltaproto.planning.impact import describe_change, end_state_of, find_losses
 from deltaproto.planning.plan import ClientChange, Plan, Step
 from deltaproto.planning.predict.table import Table
 from deltaproto.planning.search.goals import EndState, requirements_after
 from deltaproto.planning.search.route import predict_statement
-from deltaproto.planning.usage import end_state_of
 from deltaproto.policy.approvals import AccessLoss, LossRuling
 from deltaproto.policy.context import TableFacts
 from deltaproto.policy.evaluate import Checker, TableCheck
@@ -96,10 +95,10 @@ def assess_policy_impact(
         if _finding_key(each) not in known or _is_worsened(each, today, after)
     ]
     named = {change.client for change in losses}
-    asked = (AccessLoss(each.client, each.access, each.because, goal) for each in losses)
+    accepted = (AccessLoss(each.client, each.access, each.because, goal) for each in losses)
     return PolicyImpact(
         losses,
-        checker.rulings(today.table, today.location, asked),
+        checker.rulings(today.table, today.location, accepted),
         tuple(finding for finding in new if finding.client not in named),
         len(errors) - len(new),
         before,

@@ -1,21 +1,26 @@
-"""Planner input: the observed table and its clients."""
+"""Planner input: the observed table, its clients, and what is requested."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from deltaproto.clients.model import Access
 from deltaproto.clients.requirements import TableRequirements
 from deltaproto.clients.resolve import ClientAtVersion
+from deltaproto.planning.ddl.user_statement import ParsedStatement
 from deltaproto.planning.engine import Engine
-from deltaproto.planning.plan import Fingerprint
+from deltaproto.planning.plan import Fingerprint, Plan
 from deltaproto.planning.predict.table import Table
 from deltaproto.planning.search.cost import Files
 from deltaproto.planning.writer_survival import Writers
 from deltaproto.policy.context import TableFacts
 from deltaproto.protocol.layers import FeatureState
+from deltaproto.protocol.protocol import Protocol
+
+if TYPE_CHECKING:
+    from deltaproto.planning.enable import FeatureToEnable
 
 
 class TableClient(NamedTuple):
@@ -72,3 +77,95 @@ class PlanInput(NamedTuple):
                 "same way.",
             )
         return self._replace(engine=engine, session=session, warnings=warnings)
+
+
+class UpgradeRequest(NamedTuple):
+    """The request; its parts are executed in this order."""
+
+    enable: tuple[FeatureToEnable, ...] = ()
+    set: Mapping[str, str] = MappingProxyType({})
+    to: tuple[int, int] | None = None
+    isolation: str | None = None
+    statements: tuple[ParsedStatement, ...] = ()
+    """of the user's SQL"""
+    keep: tuple[TableClient, ...] = ()
+    """clients that must keep their access"""
+
+
+def goal_fields(request: UpgradeRequest) -> Mapping[str, Any]:
+    """Return the goal as stored in plan files."""
+    goal: dict[str, Any] = {"kind": "upgrade"}
+    if request.enable:
+        goal["enable"] = [wanted.feature for wanted in request.enable]
+    for wanted in request.enable:
+        if wanted.mode is not None:
+            goal["mapping_mode"] = wanted.mode
+        if wanted.columns:
+            goal["cluster_by"] = list(wanted.columns)
+    if request.set:
+        goal["set"] = dict(request.set)
+    if request.to is not None:
+        goal["to"] = {"reader": request.to[0], "writer": request.to[1]}
+    if request.isolation is not None:
+        goal["isolation"] = request.isolation
+    if request.statements:
+        goal["sql"] = [parsed.text for parsed in request.statements]
+    if request.keep:
+        goal["keep"] = [str(client.candidate.reference) for client in request.keep]
+    return goal
+
+
+def goal_text(goal: Mapping[str, Any], before: Protocol) -> str:
+    """Describe the goal of a plan for a table with the protocol `before`.
+
+    Raises:
+        KeyError, TypeError, ValueError: if the goal is invalid.
+    """
+    from deltaproto.planning.search.goals import FeaturesAbsent, VersionsAtMost
+
+    if "undo" in goal:
+        return f"undo plan {goal['undo']}"
+    match goal["kind"]:
+        case "upgrade":
+            return "; ".join(_upgrade(goal))
+        case "drop":
+            return FeaturesAbsent(frozenset(goal["features"]) & before.supported).text
+        case "to":
+            return VersionsAtMost(int(goal["reader"]), int(goal["writer"])).text
+        case "for-client":
+            return _clients(goal)
+        case "lowest":
+            what = "is in use, too" if goal["include_enabled"] else "nothing uses"
+            text = f"the lowest protocol: drop what {what}"
+            return f"{text}; {_clients(goal)}" if goal.get("clients") else text
+    raise ValueError(f"{goal['kind']!r} is not a goal")
+
+
+def approvable_goal(plan: Plan) -> str:
+    """Return the goal as an approval must name it: user-written SQL statements are part of it."""
+    statements = plan.goal.get("sql")
+    return f"{plan.goal_text}: {'; '.join(statements)}" if statements else plan.goal_text
+
+
+def _upgrade(goal: Mapping[str, Any]) -> Iterator[str]:
+    if enabled := goal.get("enable"):
+        modes = {"columnMapping": goal.get("mapping_mode")}
+        yield f"enable {', '.join(f'{n} {modes[n]}' if modes.get(n) else n for n in enabled)}"
+    if columns := goal.get("cluster_by"):
+        yield f"cluster by {', '.join(columns)}"
+    if properties := goal.get("set"):
+        yield f"set {', '.join(f'{key}={value}' for key, value in properties.items())}"
+    if goal.get("isolation") is not None:
+        yield f"isolation level {goal['isolation']}"
+    if (versions := goal.get("to")) is not None:
+        reader, writer = int(versions["reader"]), int(versions["writer"])
+        yield f"reader version {reader} and writer version {writer} at least"
+    if count := len(goal.get("sql") or ()):
+        yield f"{count} SQL statement{'s' if count > 1 else ''}"
+    if kept := goal.get("keep"):
+        yield f"{', '.join(kept)} keep working"
+
+
+def _clients(goal: Mapping[str, Any]) -> str:
+    uses = goal["clients"]
+    return "; ".join(f"{use['client']} can {' and '.join(use['access'])}" for use in uses)

@@ -198,10 +198,15 @@ def _restore_properties(
 
 def _sort_droppable(gained: Iterable[str], engine: Engine) -> list[str]:
     """Return the features that can be dropped again, dependents first."""
-    can = [name for name in sorted(gained) if engine.drops(feature_catalog.feature_record(name))]
+    droppable = [
+        name for name in sorted(gained) if engine.drops(feature_catalog.feature_record(name))
+    ]
     return sorted(
-        can,
-        key=lambda n: (any(n in feature_catalog.with_required_features({o}) - {o} for o in can), n),
+        droppable,
+        key=lambda n: (
+            any(n in feature_catalog.with_required_features({o}) - {o} for o in droppable),
+            n,
+        ),
     )
 
 

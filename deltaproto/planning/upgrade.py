@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from deltaproto.clients.model import Access
-from deltaproto.clients.verdict import Verdict
+from deltaproto.clients.model import Access, Verdict
 from deltaproto.planning.advice import describe_user_statement, find_warnings, may_be_table, shorten
-from deltaproto.planning.concurrency import concurrency_change
+from deltaproto.planning.conflict_impact import concurrency_change
 from deltaproto.planning.ddl.user_statement import ParsedStatement
 from deltaproto.planning.enable import CannotEnable, enabling_statements
 from deltaproto.planning.engine_support import find_engine_blockers
-from deltaproto.planning.goal_text import goal_text
-from deltaproto.planning.impact import client_changes, compare_clients
+from deltaproto.planning.impact import client_changes, compare_clients, end_state_of
 from deltaproto.planning.plan import Blocked, Plan
 from deltaproto.planning.predict.consistency import READ_COPY
 from deltaproto.planning.predict.outcome import Outcome
@@ -23,14 +21,12 @@ from deltaproto.planning.predict.table import (
     ROW_TRACKING,
     Table,
 )
-from deltaproto.planning.request import PlanInput
+from deltaproto.planning.request import PlanInput, UpgradeRequest, goal_fields, goal_text
 from deltaproto.planning.search.cost import compute_cost
 from deltaproto.planning.search.goals import EndState, requirements_after
 from deltaproto.planning.search.route import PredictedStatement, predict_statement, raise_to_pair
 from deltaproto.planning.statement import SetProperties, Statement
 from deltaproto.planning.steps import build_steps
-from deltaproto.planning.upgrade_request import UpgradeRequest, goal_fields
-from deltaproto.planning.usage import end_state_of
 from deltaproto.protocol.isolation import ISOLATION_PROPERTY as ISOLATION
 from deltaproto.protocol.isolation import IsolationLevel
 
@@ -45,68 +41,68 @@ _NEVER_LOWER = (
 )
 
 
-def plan_upgrade(given: PlanInput, asked: UpgradeRequest) -> Plan:
+def plan_upgrade(inputs: PlanInput, request: UpgradeRequest) -> Plan:
     """Return a plan of predicted statements, blocked if the engine would refuse one."""
-    walk = _PlanBuilder(given)
-    for wanted in asked.enable:
-        found = enabling_statements(wanted, walk.table, given.engine)
+    walk = _PlanBuilder(inputs)
+    for wanted in request.enable:
+        found = enabling_statements(wanted, walk.table, inputs.engine)
         if isinstance(found, CannotEnable):
             walk.blocked.append(Blocked(*found))
             continue
         for statement in found:
             walk.go(statement, together=True)
-    if asked.set:
-        walk.set(normalize_properties(asked.set))
-    if asked.to is not None:
-        walk.raised(asked.to)
-    if asked.isolation is not None:
-        walk.isolated(asked.isolation)
-    for parsed in asked.statements:
-        walk.own(parsed, given.sql)
+    if request.set:
+        walk.set(normalize_properties(request.set))
+    if request.to is not None:
+        walk.raised(request.to)
+    if request.isolation is not None:
+        walk.isolated(request.isolation)
+    for parsed in request.statements:
+        walk.own(parsed, inputs.sql)
     ending = end_state_of(walk.table)
-    walk.blocked += _lost_access(given, asked, ending)
+    walk.blocked += _lost_access(inputs, request, ending)
     if walk.moves:
-        walk.blocked += find_engine_blockers(given)
+        walk.blocked += find_engine_blockers(inputs)
     moves = [] if walk.blocked else walk.moves
-    made = build_steps(moves, given.engine, given.files, given.sql, given.writers)
+    made = build_steps(moves, inputs.engine, inputs.files, inputs.sql, inputs.writers)
     made = tuple(
         step._replace(why=describe_user_statement(walk.parsed_by_id[id(move.statement)], step))
         if id(move.statement) in walk.parsed_by_id
         else step
         for step, move in zip(made, moves, strict=True)
     )
-    after = made[-1].protocol_after if made else given.table.protocol
+    after = made[-1].protocol_after if made else inputs.table.protocol
     return Plan(
         command="plan-upgrade",
-        table=given.name,
-        location=given.location,
-        sql_name=given.sql,
-        goal=goal_fields(asked),
-        goal_text=goal_text(goal_fields(asked), given.table.protocol),
-        engine=given.engine,
-        fingerprint=given.fingerprint,
-        protocol_before=given.table.protocol,
+        table=inputs.name,
+        location=inputs.location,
+        sql_name=inputs.sql,
+        goal=goal_fields(request),
+        goal_text=goal_text(goal_fields(request), inputs.table.protocol),
+        engine=inputs.engine,
+        fingerprint=inputs.fingerprint,
+        protocol_before=inputs.table.protocol,
         protocol_after=after,
         steps=made,
-        cost=compute_cost(moves, given.engine, given.files),
+        cost=compute_cost(moves, inputs.engine, inputs.files),
         blocked=tuple(walk.blocked),
         alternatives=(),
         kept=(),
-        warnings=(*given.warnings, *walk.notes, *find_warnings(given, made, after)),
+        warnings=(*inputs.warnings, *walk.notes, *find_warnings(inputs, made, after)),
         clients=client_changes(
-            given, requirements_after(given.needs, ending) if made else given.needs
+            inputs, requirements_after(inputs.needs, ending) if made else inputs.needs
         ),
-        complete=given.complete,
-        concurrency=concurrency_change(given, walk.table if made else given.table),
+        complete=inputs.complete,
+        concurrency=concurrency_change(inputs, walk.table if made else inputs.table),
     )
 
 
 class _PlanBuilder:
     """Predicts statements one after the other, up to the first refusal."""
 
-    def __init__(self, given: PlanInput) -> None:
-        self._engine = given.engine
-        self.table = given.table._replace(version=given.fingerprint.version)
+    def __init__(self, inputs: PlanInput) -> None:
+        self._engine = inputs.engine
+        self.table = inputs.table._replace(version=inputs.fingerprint.version)
         self.moves: list[PredictedStatement] = []
         self.blocked: list[Blocked] = []
         self.notes: list[str] = []
@@ -235,9 +231,11 @@ def _remedy(access: Access) -> str:
     return f"{remedy}; {READ_COPY}" if access is Access.READ else remedy
 
 
-def _lost_access(given: PlanInput, asked: UpgradeRequest, ending: EndState) -> Iterator[Blocked]:
+def _lost_access(inputs: PlanInput, request: UpgradeRequest, ending: EndState) -> Iterator[Blocked]:
     """Yield a blocker for each protected client that loses access."""
-    for change in compare_clients(asked.keep, given.needs, requirements_after(given.needs, ending)):
+    for change in compare_clients(
+        request.keep, inputs.needs, requirements_after(inputs.needs, ending)
+    ):
         if change.after is not Verdict.OK:
             also = " (it already cannot)" if change.before is change.after else ""
             yield Blocked(

@@ -20,8 +20,7 @@ from deltaproto.conflicts.releases import (
     SPARED_RELEASES,
     SURVIVED_PROPERTIES,
 )
-from deltaproto.planning.ddl.table_statements import ClusterByPaths
-from deltaproto.planning.ddl.user_statement import UserStatement
+from deltaproto.planning.ddl.user_statement import ClusterByPaths, UserStatement
 from deltaproto.planning.predict.outcome import Outcome
 from deltaproto.planning.predict.schema import Struct, walk_columns
 from deltaproto.planning.predict.set_properties import is_protocol_property
@@ -240,12 +239,12 @@ def _fates_of_unknown_features(added: Iterable[str], rebased: str) -> Iterator[W
 
 def _fates_of_enforcement(added: Iterable[str]) -> Iterator[WriterFate]:
     for name in sorted(added):
-        spared = SPARED_RELEASES.get(name)
-        if spared != ENFORCED_SINCE:
+        releases = SPARED_RELEASES.get(name)
+        if releases != ENFORCED_SINCE:
             yield WriterFate(
                 _PROTOCOL,
                 f"{name} is added, and the session sets {ENFORCE_ENABLEMENT_SETTING} to true",
-                spared,
+                releases,
                 ENFORCED_SINCE,
             )
 

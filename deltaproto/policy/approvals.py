@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from deltaproto.clients import version_scheme
-from deltaproto.clients.catalog import Catalogue
+from deltaproto.clients.catalog import ClientCatalog
 from deltaproto.clients.model import Access, Client
 from deltaproto.clients.resolve import ClientReference, parse_reference
 from deltaproto.errors import UsageError
@@ -67,12 +67,12 @@ class Approvals:
         PolicyError: if an approval names a client that is not in the catalog.
     """
 
-    def __init__(self, policy: Policy, catalogue: Catalogue) -> None:
+    def __init__(self, policy: Policy, catalog: ClientCatalog) -> None:
         self._source = policy.source
         self._all: list[tuple[Approval, ResolvedClient]] = []
         for approval in policy.approvals:
             try:
-                self._all.append((approval, resolve_client(catalogue, approval.client)))
+                self._all.append((approval, resolve_client(catalog, approval.client)))
             except UsageError as error:
                 raise PolicyError(
                     policy.source, approval.position, error.message, error.hint
@@ -176,11 +176,11 @@ class ResolvedClient(NamedTuple):
         return version and (version_scheme.parse_version(self.client.versions, version) or version)
 
 
-def resolve_client(catalogue: Catalogue, text: str) -> ResolvedClient:
+def resolve_client(catalog: ClientCatalog, text: str) -> ResolvedClient:
     """Return the client that `text` names.
 
     Raises:
         UsageError: if the client is not in the catalog.
     """
     reference = parse_reference(text)
-    return ResolvedClient(catalogue.get(reference.id), reference)
+    return ResolvedClient(catalog.get(reference.id), reference)

@@ -61,13 +61,13 @@ class Baseline:
 
     def left(self) -> tuple[list[TableFacts], list[TableFacts]]:
         """Return the saved tables that no longer exist, and those that were not checked."""
-        gone: list[TableFacts] = []
+        missing: list[TableFacts] = []
         unchecked: list[TableFacts] = []
         for where, each in self._by_place.items():
             if where not in self._met:
                 exists = not where.startswith("/") or os.path.lexists(f"{where}/_delta_log")
-                (unchecked if exists else gone).append(each)
-        return gone, unchecked
+                (unchecked if exists else missing).append(each)
+        return missing, unchecked
 
     def unmatched(self) -> TableError | None:
         """Return an error if the baseline contains none of the checked tables."""
@@ -98,6 +98,6 @@ def relative_name(table: str) -> str:
 
 
 def _index_unique(named: Iterable[tuple[str, TableFacts]]) -> dict[str, TableFacts]:
-    given = list(named)
-    counts = Counter(name for name, _ in given)
-    return {name: facts for name, facts in given if counts[name] == 1}
+    pairs = list(named)
+    counts = Counter(name for name, _ in pairs)
+    return {name: facts for name, facts in pairs if counts[name] == 1}

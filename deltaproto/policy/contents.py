@@ -63,8 +63,8 @@ def _were_dropped(metadata: Metadata) -> bool:
     highest = metadata.configuration.get(_HIGHEST) or ""
     if not highest.isdecimal():
         return False
-    given = _ids(metadata.schema)
-    return any(number not in given for number in range(1, min(int(highest), _MOST) + 1))
+    ids = _ids(metadata.schema)
+    return any(number not in ids for number in range(1, min(int(highest), _MOST) + 1))
 
 
 @lru_cache(maxsize=4096)

@@ -7,12 +7,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, NamedTuple
 
-from deltaproto.clients.catalog import Catalogue
-from deltaproto.clients.model import Access, Client
+from deltaproto.clients.catalog import ClientCatalog
+from deltaproto.clients.model import Access, Client, Verdict
 from deltaproto.clients.requirements import TableRequirements
 from deltaproto.clients.resolve import ClientAtVersion
 from deltaproto.clients.usability import Usability, find_usability
-from deltaproto.clients.verdict import Verdict
 from deltaproto.clients.verdicts import evaluate_clients
 from deltaproto.errors import ExitCode, TableError, UsageError
 from deltaproto.policy.approvals import (
@@ -114,7 +113,7 @@ class Checker:
     def __init__(
         self,
         policy: Policy,
-        catalogue: Catalogue,
+        catalog: ClientCatalog,
         *,
         asked: Iterable[Declared] = (),
         access: tuple[Access, ...] = (),
@@ -128,15 +127,15 @@ class Checker:
         self._baseline = baseline
         self._candidates: dict[str, ClientAtVersion] = {}
         for declared in self._asked:
-            self._candidates[declared.text] = catalogue.resolve(declared.text)
+            self._candidates[declared.text] = catalog.resolve(declared.text)
         with _collect_errors() as mistakes:
             for declared in policy.declared():
                 with mistakes(), _with_position(policy, declared.position):
-                    self._candidates[declared.text] = catalogue.resolve(declared.text)
+                    self._candidates[declared.text] = catalog.resolve(declared.text)
             self._waived: list[_ResolvedWaiver] = []
             for waiver in policy.waivers:
                 with mistakes():
-                    self._waived.append(_resolve_waiver(catalogue, policy, waiver))
+                    self._waived.append(_resolve_waiver(catalog, policy, waiver))
         self._known: dict[
             tuple[TableRequirements, tuple[Declared, ...]], tuple[DeclaredVerdict, ...]
         ] = {}
@@ -146,7 +145,7 @@ class Checker:
         self._today = today or datetime.datetime.now(datetime.UTC).date()
         self.use = PolicyUse(policy, self._today)
         """which parts of the policy the checked tables used"""
-        self.approvals = Approvals(policy, catalogue)
+        self.approvals = Approvals(policy, catalog)
         """the policy's approvals, for the checks of a plan"""
 
     def __getstate__(self) -> dict[str, Any]:
@@ -402,11 +401,11 @@ class _ResolvedWaiver(NamedTuple):
         return self.client is None or self.client.names(named)
 
 
-def _resolve_waiver(catalogue: Catalogue, policy: Policy, waiver: Waiver) -> _ResolvedWaiver:
+def _resolve_waiver(catalog: ClientCatalog, policy: Policy, waiver: Waiver) -> _ResolvedWaiver:
     if waiver.client is None:
         return _ResolvedWaiver(waiver, None)
     with _with_position(policy, waiver.position):
-        return _ResolvedWaiver(waiver, resolve_client(catalogue, waiver.client))
+        return _ResolvedWaiver(waiver, resolve_client(catalog, waiver.client))
 
 
 def _apply_severities(

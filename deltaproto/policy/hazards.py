@@ -114,3 +114,21 @@ def uninspected_by_reader(reader: str, configuration: Mapping[str, str | None]) 
 
 def _is_enabled(configuration: Mapping[str, str | None], key: str) -> bool:
     return (configuration.get(key) or "").strip().lower() == "true"
+
+
+INCONSISTENCY_RULES = ("DP103", "DP115", "DP130", "DP131", "DP132", "DP133")
+"""rules whose findings mean that clients may see a different table than this reader"""
+_INCONSISTENT = (*INCONSISTENCY_RULES, "DP150")
+"""plus the rule on values that some engines cannot parse and others ignore"""
+
+
+def describe_inconsistencies(
+    findings: Iterable[Finding], configuration: Mapping[str, str | None]
+) -> Iterator[str]:
+    """Yield a sentence for each inconsistency."""
+    for finding in findings:
+        if finding.rule in _INCONSISTENT:
+            yield f"{finding.message} ({finding.rule}): clients handle this differently"
+    for key, value in configuration.items():
+        if value is None:
+            yield f"the property {key} is stored without a value, and some clients fail on that"

@@ -7,11 +7,12 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from deltaproto.clients.catalog import Catalogue, shipped_client_ids
+from deltaproto.clients.catalog import ClientCatalog, shipped_client_ids
 from deltaproto.clients.entry import parse_client
 from deltaproto.clients.members import EntryError
 from deltaproto.clients.model import Access, Client
 from deltaproto.clients.resolve import parse_reference
+from deltaproto.errors import UsageError
 from deltaproto.policy.document import Policy, PolicyError, Position, load_policy
 from deltaproto.policy.document.clients import parse_plain
 from deltaproto.policy.document.errors import Fault
@@ -24,7 +25,7 @@ DEFAULT_ACCESS = (Access.READ, Access.APPEND)
 _FORM = "write one client (id, versions, ranges), or a list of them under `clients`"
 
 
-def load_local_catalog(files: Iterable[str], policy: Policy | None = None) -> Catalogue:
+def load_local_catalog(files: Iterable[str], policy: Policy | None = None) -> ClientCatalog:
     """Return the built-in clients, overridden by files and then by the policy.
 
     Raises:
@@ -33,7 +34,7 @@ def load_local_catalog(files: Iterable[str], policy: Policy | None = None) -> Ca
     own: dict[str, Client] = {}
     if policy is not None:
         folder = Path(policy.source).parent
-        for named in policy.catalogues:
+        for named in policy.client_files:
             _merge_clients(own, _load_clients(str(folder / named.path)))
     for file in files:
         _merge_clients(own, _load_clients(file))
@@ -52,7 +53,7 @@ def load_local_catalog(files: Iterable[str], policy: Policy | None = None) -> Ca
                 f"{client.id}: the alias {min(taken)} is the id of another client",
                 f"to override that client, declare it with the id {min(taken)}",
             )
-    return Catalogue(own.values())
+    return ClientCatalog(own.values())
 
 
 def load_local_policy(path: str) -> Policy:
@@ -63,6 +64,23 @@ def load_local_policy(path: str) -> Policy:
     """
     rules = [rule.id for rule in all_rules()]
     return load_policy(path, rules=rules, today=datetime.datetime.now(datetime.UTC).date())
+
+
+def parse_accesses(texts: Iterable[str], flag: str) -> tuple[Access, ...]:
+    """Parse client accesses, with or without commas.
+
+    Args:
+        flag: the option name for error messages.
+
+    Raises:
+        UsageError: for an invalid access.
+    """
+    found: dict[Access, None] = {}
+    for word in (part.strip() for text in texts for part in text.split(",")):
+        if word not in set(Access):
+            raise UsageError(f"{flag}: unknown access {word}", f"use one of {', '.join(Access)}")
+        found.setdefault(Access(word))
+    return tuple(found)
 
 
 def parse_declared(text: str, access: tuple[Access, ...] = DEFAULT_ACCESS) -> Declared:

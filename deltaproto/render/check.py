@@ -14,7 +14,7 @@ from deltaproto.policy.finding import FailOn
 from deltaproto.render.named_tables import DEFAULT_LIMIT, GROUPED_FROM
 
 if TYPE_CHECKING:
-    from deltaproto.render.check_counts import Counts
+    from deltaproto.render.check_json import Counts
     from deltaproto.render.check_section import CheckSections
     from deltaproto.render.document.render import BlockWriter
     from deltaproto.render.findings import Report
@@ -57,7 +57,7 @@ def write_check(
     tables: Iterable[TableCheck], file: IO[str], style: Style, notes: Iterable[str]
 ) -> None:
     """Write each table as it arrives; only counts are kept until the end."""
-    from deltaproto.render.check_counts import Counts
+    from deltaproto.render.check_json import Counts
 
     counts = Counts()
     match style.format:
@@ -93,7 +93,7 @@ def write_check(
             )
         case CheckFormat.JUNIT:
             from deltaproto.policy.rules import all_rules
-            from deltaproto.render.junit import write_junit
+            from deltaproto.render.ci_reports import write_junit
 
             write_junit(
                 _reports(tables, counts),
@@ -103,11 +103,11 @@ def write_check(
                 hidden=counts.turned_off,
             )
         case CheckFormat.GITHUB:
-            from deltaproto.render.github import write_github
+            from deltaproto.render.ci_reports import write_github
 
             write_github(_reports(tables, counts), file, hidden=counts.hidden)
         case CheckFormat.GITLAB:
-            from deltaproto.render.gitlab import write_gitlab
+            from deltaproto.render.ci_reports import write_gitlab
 
             write_gitlab(_reports(tables, counts), file, hidden=counts.hidden)
         case _:
@@ -136,9 +136,9 @@ def _write_sections(
         _write_groups(chain(first, shown), writer, sections, style)
     for notice in NOTICES:
         writer.write(Callout(Tone.WARNING, (notice,)))
-    told = list(notes) if style.summary else []
-    if told:
-        writer.write(Bullets([(note,) for note in told]))
+    remarks = list(notes) if style.summary else []
+    if remarks:
+        writer.write(Bullets([(note,) for note in remarks]))
     if style.summary:
         writer.write(Paragraph((Strong(counts.line()),)))
 

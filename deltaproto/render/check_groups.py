@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from deltaproto.clients.verdict import Verdict
+from deltaproto.clients.model import Verdict
 from deltaproto.policy.declared_verdict import DeclaredVerdict
 from deltaproto.policy.evaluate import TableCheck
 from deltaproto.policy.finding import Finding, Severity
@@ -100,7 +100,7 @@ class CheckGroups:
     def _messages_of(
         self, checked: TableCheck, trouble: Problem | None
     ) -> Iterator[tuple[_Message, str]]:
-        """Yield what is said of one table, with the hint."""
+        """Yield the error, findings and verdicts of one table, each with its hint."""
         if trouble is not None:
             severity = Severity.WARNING if checked.error is None else Severity.ERROR
             yield _Message(severity, trouble.code, False, trouble.message), trouble.hint

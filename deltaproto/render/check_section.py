@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
+from deltaproto.clients.model import Verdict
 from deltaproto.clients.usability import Usability
-from deltaproto.clients.verdict import Verdict
 from deltaproto.policy.declared_verdict import DeclaredVerdict
 from deltaproto.policy.document.merging import LISTS, Decision
 from deltaproto.policy.evaluate import TableCheck

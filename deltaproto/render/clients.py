@@ -6,10 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import IO, Any
 
 from deltaproto.clients.feature_matrix import FeatureAnswer, FeatureRow, feature_rows
-from deltaproto.clients.model import Access, Client, Path, ProtocolGate, Range
+from deltaproto.clients.model import Access, Client, Path, ProtocolGate, Range, Verdict
 from deltaproto.clients.resolve import ClientAtVersion, latest_version
-from deltaproto.clients.verdict import Verdict
-from deltaproto.render.clients_json import candidate_fields, client_fields
+from deltaproto.render.clients_matrix import candidate_fields, client_fields
 from deltaproto.render.document import (
     Block,
     Callout,
@@ -65,9 +64,9 @@ def _clients_document(clients: Iterable[Client]) -> Document:
     for client in clients:
         first, *rest = _row(client)
         rows.append([(Code(first),), *((cell,) for cell in rest)])
-    told = ("The oldest and newest known version of each, and what the newest accepts.",)
+    intro = ("The oldest and newest known version of each, and what the newest accepts.",)
     hint = Paragraph((Code("deltaproto clients ID"), " shows all details."))
-    return Document("Clients", told, [TableBlock(_HEADINGS, rows, spare=frozenset({_NAME})), hint])
+    return Document("Clients", intro, [TableBlock(_HEADINGS, rows, spare=frozenset({_NAME})), hint])
 
 
 def _client_document(client: Client) -> Document:

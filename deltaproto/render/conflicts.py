@@ -75,10 +75,10 @@ def _blocks(answer: ConflictReport) -> Iterator[Block]:
         yield _exception_section(answer.question.exception)
         if suspects := _suspect_lines(answer):
             yield Section("suspects", "Suspects", [Bullets([(line,) for line in suspects])])
-    asked = bool(answer.cells) or answer.question.statement is None
-    if asked and (len(answer.cells) > 1 or not _is_explained(answer)):
+    has_cells = bool(answer.cells) or answer.question.statement is None
+    if has_cells and (len(answer.cells) > 1 or not _is_explained(answer)):
         yield Section("matrix", "Matrix", list(_matrix_blocks(answer)))
-    if asked and _is_explained(answer):
+    if has_cells and _is_explained(answer):
         yield from _cell_sections(answer)
     for anchor, title, lines in (
         ("advice", "For this table", answer.advice),
@@ -227,8 +227,8 @@ def _rows_and_columns(answer: ConflictReport) -> tuple[list[Operation], list[Ope
     )
 
 
-def _shown(operation: Operation, asked: Operation | None) -> bool:
-    return operation is asked or (asked is None and operation not in UNLISTED_OPERATIONS)
+def _shown(operation: Operation, requested: Operation | None) -> bool:
+    return operation is requested or (requested is None and operation not in UNLISTED_OPERATIONS)
 
 
 def _cell_facts(answer: ConflictReport, cell: Cell) -> list[tuple[str, str]]:
@@ -240,10 +240,10 @@ def _cell_facts(answer: ConflictReport, cell: Cell) -> list[tuple[str, str]]:
 
 def _meanings(answer: ConflictReport) -> list[tuple[str, str]]:
     """Return the definitions of the requested operations."""
-    asked = dict.fromkeys((answer.question.operation, answer.question.against))
+    requested = dict.fromkeys((answer.question.operation, answer.question.against))
     return [
         (str(operation), OPERATION_MEANINGS[operation])
-        for operation in asked
+        for operation in requested
         if operation is not None
     ]
 

@@ -61,7 +61,7 @@ class DriftCounts:
         self.groups: Counter[_Group] = Counter()
         self.first: dict[_Group, list[Difference]] = {}
         self.culprits: dict[_Group, Counter[str]] = {}
-        """changes by the engine and user that committed them, where the log still says so"""
+        """changes by the engine, user and job that committed them, if the log still shows them"""
         self.tables = 0
         self._last: str | None = None
 
@@ -80,8 +80,9 @@ class DriftCounts:
 
     def _blame(self, group: _Group, change: Difference) -> None:
         if change.culprit is not None and change.culprit.engine:
-            user = f", {change.culprit.user}" if change.culprit.user else ""
-            culprit = f"{change.culprit.engine}{user}"
+            commit = change.culprit
+            job = f"job {commit.job}" if commit.job else None
+            culprit = ", ".join(filter(None, (commit.engine, commit.user, job)))
             known = self.culprits.setdefault(group, Counter())
             if culprit in known or len(known) < _MOST_CULPRITS:
                 known[culprit] += 1
@@ -138,12 +139,12 @@ def write_drift(
 
 def whole(pair: ScanPair) -> bool:
     """Return True if both scans completely read the same roots."""
-    return pair.alike and not any(_unknown(scan) for scan in pair)
+    return pair.same_roots and not any(_unknown(scan) for scan in pair)
 
 
 def missing(pair: ScanPair) -> Iterator[str]:
     """Yield one sentence for each reason why changes may be missing."""
-    if not pair.alike:
+    if not pair.same_roots:
         yield "; ".join(_NOT_ALIKE)
     for which, scan in (("earlier", pair.before), ("later", pair.now)):
         if unknown := _unknown(scan):
@@ -174,7 +175,7 @@ def drift_fields(pair: ScanPair, counts: DriftCounts, now: datetime) -> dict[str
     """Return the scans and the counts as JSON; the changes come after them."""
     return {
         **_scans(pair, now),
-        "same_roots": pair.alike,
+        "same_roots": pair.same_roots,
         "changed_tables": counts.tables,
         "counts": counts_fields(counts),
     }
@@ -229,6 +230,7 @@ def change_fields(change: Difference) -> dict[str, Any]:
             "operation": commit.operation,
             "engine": commit.engine,
             "user": commit.user,
+            "job": commit.job,
         },
     }
 
@@ -333,5 +335,6 @@ def _describe(change: Difference) -> str:
         origin = [f"commit {commit.version}", format_timestamp(commit.timestamp)]
         origin += [None if commit.operation == "unknown" else commit.operation, commit.engine]
         origin.append(f"by {commit.user}" if commit.user else None)
+        origin.append(f"job {commit.job}" if commit.job else None)
         parts.append(", ".join(filter(None, origin)))
     return "; ".join(parts)

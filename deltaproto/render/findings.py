@@ -7,8 +7,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from deltaproto.errors import TableError
-from deltaproto.policy.finding import Finding, Severity, Suppression
-from deltaproto.policy.rule import Rule
+from deltaproto.policy.finding import Finding, Rule, Severity, Suppression
 from deltaproto.render.document.blocks import FindingLine, FindingList, Tone
 
 _MOST_FINDINGS = 500
@@ -97,10 +96,14 @@ def _count_more(count: int) -> FindingLine:
     return FindingLine(Tone.NOTE, "note", "", text, "")
 
 
-def advice(said: Finding | Problem) -> str:
+def advice(problem: Finding | Problem) -> str:
     """Return the message, marked if it is in the baseline, with the hint on a separate line."""
-    message = f"known: {said.message}" if isinstance(said, Finding) and said.known else said.message
-    return f"{message}\nHint: {said.hint}" if said.hint else message
+    message = (
+        f"known: {problem.message}"
+        if isinstance(problem, Finding) and problem.known
+        else problem.message
+    )
+    return f"{message}\nHint: {problem.hint}" if problem.hint else message
 
 
 def fingerprint(report: Report, finding: Finding) -> str:

@@ -44,8 +44,8 @@ def write_history(
 def history_document(table: str, history: ProtocolHistory) -> Document:
     """Return the events of a table's history as a document, newest first."""
     count = len(history.events)
-    told = f"{counted(count, 'commit')} that changed protocol or use"
-    return Document(table, (told,), list(_blocks(history)))
+    summary = f"{counted(count, 'commit')} that changed protocol or use"
+    return Document(table, (summary,), list(_blocks(history)))
 
 
 def _blocks(history: ProtocolHistory) -> Iterator[Block]:
@@ -102,17 +102,17 @@ def _protocols(event: Event) -> str:
 
 def _changes(event: Event) -> list[str]:
     """Return the changes of an event, each with a mark: + supported, - dropped, on, off."""
-    told = [f"+{name}" for name in event.features_added]
-    told += [f"-{name}" for name in event.features_removed]
+    changes = [f"+{name}" for name in event.features_added]
+    changes += [f"-{name}" for name in event.features_removed]
     on = [name for name in event.enabled if name not in event.features_added]
     off = [name for name in event.disabled if name not in event.features_removed]
-    told += [f"{name} on" for name in on] + [f"{name} off" for name in off]
-    told += [f"+constraint {name}" for name in event.constraints_added]
-    told += [f"-constraint {name}" for name in event.constraints_removed]
+    changes += [f"{name} on" for name in on] + [f"{name} off" for name in off]
+    changes += [f"+constraint {name}" for name in event.constraints_added]
+    changes += [f"-constraint {name}" for name in event.constraints_removed]
     if event.isolation_before != event.isolation_after:
         levels = (event.isolation_before or "not set", event.isolation_after or "not set")
-        told.append(f"isolation {levels[0]} -> {levels[1]}")
-    return told
+        changes.append(f"isolation {levels[0]} -> {levels[1]}")
+    return changes
 
 
 def _remarks(history: ProtocolHistory) -> list[str]:

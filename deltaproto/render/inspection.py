@@ -9,7 +9,7 @@ from deltaproto.clients.model import Access
 from deltaproto.errors import TableError
 from deltaproto.inspection import Inspection, Unreadable
 from deltaproto.inspection.activity import Activity
-from deltaproto.inspection.least_versions import least_versions
+from deltaproto.inspection.facts import least_versions
 from deltaproto.policy.finding import Severity
 from deltaproto.protocol.feature import FeatureKind
 from deltaproto.protocol.layers import FeatureState, explain_versions

@@ -7,7 +7,7 @@ from typing import Any
 
 from deltaproto.errors import TableError
 from deltaproto.inspection import Inspection, Unreadable
-from deltaproto.inspection.least_versions import least_versions
+from deltaproto.inspection.facts import least_versions
 from deltaproto.policy.finding import Finding
 from deltaproto.policy.hazards import hazards_from_state, uninspected_hazards
 from deltaproto.protocol.feature import DropBehavior

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from deltaproto.render.document.blocks import Block, Paragraph
+from deltaproto.render.terminal import counted
 
 GROUPED_FROM = 6
 """number of tables from which tables are shown in groups"""
@@ -58,7 +59,7 @@ class SharedFolder:
 
 def groups_title(groups: Sequence[NamedCount]) -> str:
     """Return how many tables are in how many groups."""
-    return f"{sum(found.tables for found in groups):,} tables in {len(groups):,} groups"
+    return f"{sum(found.tables for found in groups):,} tables in {counted(len(groups), 'group')}"
 
 
 def group_notes(groups: Sequence[NamedCount], shown: int, folder: SharedFolder) -> Iterator[Block]:
@@ -71,5 +72,5 @@ def group_notes(groups: Sequence[NamedCount], shown: int, folder: SharedFolder) 
         yield Paragraph((f"names are relative to {where}",), muted=True)
     if shown < len(groups):
         tables = sum(found.tables for found in groups[shown:])
-        rest = f"and {tables:,} tables in {len(groups) - shown:,} more groups"
+        rest = f"and {counted(tables, 'table')} in {counted(len(groups) - shown, 'more group')}"
         yield Paragraph((f"{rest}: --limit 0 shows all groups",))

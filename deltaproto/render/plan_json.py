@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
-from deltaproto.planning.checksum import CHECKSUM_FIELD, compute_checksum, plan_id
-from deltaproto.planning.plan import Blocked, CellOutcome, ConcurrencyChange, Plan, Step
+from deltaproto.errors import UsageError
+from deltaproto.planning.plan import (
+    CHECKSUM_FIELD,
+    Blocked,
+    CellOutcome,
+    ConcurrencyChange,
+    Plan,
+    Step,
+    compute_checksum,
+    plan_id,
+)
 from deltaproto.planning.search.cost import Cost
 from deltaproto.render.inspection_json import isolation_fields, protocol_fields
+from deltaproto.render.interface import dump_json, envelope
 
 _HOUR = 3600
 
@@ -196,3 +208,29 @@ def _step(step: Step, earliest: float | None, lost: float | None) -> Mapping[str
         "undo": step.undo,
         "warnings": list(step.warnings),
     }
+
+
+def save_plan_file(plan: Plan, path: str) -> None:
+    """Write a plan atomically, in the format of the planning commands; waits count from now.
+
+    Raises:
+        UsageError: if it cannot be written.
+    """
+    fields = plan_fields(plan, time.time())
+    text = dump_json(envelope(plan.command, fields, complete=plan.complete)) + "\n"
+    aside = f"{path}.{os.getpid()}.tmp"
+    try:
+        os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+        try:
+            with open(aside, "w", encoding="utf-8") as file:
+                file.write(text)
+            os.replace(aside, path)
+        except OSError:
+            with suppress(OSError):
+                os.remove(aside)
+            raise
+    except OSError as error:
+        raise UsageError(
+            f"cannot write {path}: {error.strerror}",
+            "choose another folder for the journal; nothing was changed",
+        ) from None

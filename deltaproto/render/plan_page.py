@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from deltaproto.errors import TableError
-from deltaproto.planning.checksum import plan_id
-from deltaproto.planning.plan import Alternative, Plan
+from deltaproto.planning.plan import Alternative, Plan, plan_id
 from deltaproto.render.document import (
     Block,
     Code,
@@ -20,11 +19,10 @@ from deltaproto.render.document import (
 )
 from deltaproto.render.plan_json import moments
 from deltaproto.render.plan_section import plan_blocks, summary_blocks, unplanned_section
-from deltaproto.render.plan_summary import Summary
+from deltaproto.render.plan_words import Summary
 from deltaproto.render.runbook.groups import Group, kind, without_names
-from deltaproto.render.runbook.phrases import phrases
-from deltaproto.render.runbook.pyspark import script
-from deltaproto.render.runbook.times import when
+from deltaproto.render.runbook.phrases import phrases, when
+from deltaproto.render.runbook.shell import script
 from deltaproto.render.terminal import counted
 
 _TABLE = "<table>"

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from typing import IO
 
-from deltaproto.planning.checksum import plan_id
 from deltaproto.planning.impact import is_better, is_worse
-from deltaproto.planning.plan import Plan, Step
+from deltaproto.planning.plan import Plan, Step, plan_id
 from deltaproto.planning.predict.outcome import Rewrite
 from deltaproto.planning.statement import Action
 from deltaproto.render.interface import escape_control_chars

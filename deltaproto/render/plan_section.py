@@ -27,10 +27,15 @@ from deltaproto.render.document.blocks import (
     listed,
 )
 from deltaproto.render.findings import problem_block
-from deltaproto.render.plan_concurrency import concurrency_lines
 from deltaproto.render.plan_json import moments, stamp
-from deltaproto.render.plan_summary import Summary
-from deltaproto.render.plan_words import affected, cost_text, rewrites_text, wait_text
+from deltaproto.render.plan_words import (
+    Summary,
+    affected,
+    concurrency_lines,
+    cost_text,
+    rewrites_text,
+    wait_text,
+)
 from deltaproto.render.terminal import counted, duration, run_length, truncate_list
 
 _SHOWN_SAME = 8
@@ -152,10 +157,10 @@ def _steps(plan: Plan, now: float) -> Iterator[Block]:
     from deltaproto.render.runbook.book import caution
     from deltaproto.render.runbook.phrases import phrases
 
-    said = caution(plan)
-    if said is not None:
-        tone = Tone.GOOD if said == "summary.reversible" else Tone.WARNING
-        yield Callout(tone, phrases("en").line(said))
+    warning = caution(plan)
+    if warning is not None:
+        tone = Tone.GOOD if warning == "summary.reversible" else Tone.WARNING
+        yield Callout(tone, phrases("en").line(warning))
     for step, (earliest, lost) in zip(plan.steps, moments(plan.steps, now), strict=True):
         if step.id == plan.point_of_no_return:
             yield Callout(Tone.DANGER, ("point of no return: the next step cannot be reverted",))

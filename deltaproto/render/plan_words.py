@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
-from deltaproto.planning.plan import Step, StreamEffect
+from deltaproto.clients.model import Verdict
+from deltaproto.planning.impact import is_better, is_worse
+from deltaproto.planning.plan import ChangedCell, ConcurrencyChange, Plan, Step, StreamEffect
 from deltaproto.planning.predict.outcome import Rewrite
 from deltaproto.planning.search.cost import Cost
+from deltaproto.render import words
 from deltaproto.render.terminal import counted, duration
 
 _WHICH = {
@@ -114,3 +119,110 @@ def _gathered(where: dict[str, list[str]]) -> str:
     for exception, steps in where.items():
         by_steps.setdefault(", ".join(dict.fromkeys(steps)), []).append(exception)
     return "; ".join(f"{' and '.join(names)} in {steps}" for steps, names in by_steps.items())
+
+
+class Summary:
+    """The totals over plans."""
+
+    def __init__(self) -> None:
+        self.tables = self.with_steps = self.nothing_to_do = self.blocked = self.unreadable = 0
+        self.waits = 0
+        """plans that wait for retention periods"""
+        self.longest_wait_hours = 0.0
+        self.irreversible = 0
+        """plans with a point of no return"""
+        self.rewriting = 0
+        """plans that rewrite data files"""
+        self.truncating = 0
+        """plans that delete history"""
+        self.commits = 0
+        """commits of all plans together, at most"""
+        self.reasons: Counter[tuple[str, str]] = Counter()
+        """number of tables by feature (may be empty) and reason why the plan is blocked"""
+        self.gained: Counter[tuple[str, str]] = Counter()
+        """number of tables that become usable, by client and access"""
+        self.lost: Counter[tuple[str, str]] = Counter()
+
+    def add(self, plan: Plan) -> None:
+        """Add one plan."""
+        self.tables += 1
+        self.with_steps += bool(plan.steps)
+        self.blocked += bool(plan.blocked)
+        self.nothing_to_do += not plan.steps and not plan.blocked
+        self.waits += plan.cost.waits > 0
+        hours = sum(step.wait_hours for step in plan.steps)
+        self.longest_wait_hours = max(self.longest_wait_hours, hours)
+        self.irreversible += plan.point_of_no_return is not None
+        self.rewriting += any(str(step.rewrites.which) != "none" for step in plan.steps)
+        self.truncating += any(step.truncates for step in plan.steps)
+        self.commits += plan.cost.commits
+        self.reasons.update({(each.feature or "", each.reason) for each in plan.blocked})
+        changed = [change for change in plan.clients if Verdict.OK in (change.before, change.after)]
+        self.gained.update((c.client, str(c.access)) for c in changed if is_better(c))
+        self.lost.update((c.client, str(c.access)) for c in changed if is_worse(c))
+
+    def add_unreadable(self) -> None:
+        """Add one table that could not be planned."""
+        self.tables += 1
+        self.unreadable += 1
+
+    def fields(self) -> dict[str, Any]:
+        """Return the totals as JSON."""
+        return {
+            "tables": self.tables,
+            "with_steps": self.with_steps,
+            "nothing_to_do": self.nothing_to_do,
+            "blocked": self.blocked,
+            "unreadable": self.unreadable,
+            "waits": self.waits,
+            "longest_wait_hours": self.longest_wait_hours,
+            "irreversible": self.irreversible,
+            "rewriting": self.rewriting,
+            "truncating": self.truncating,
+            "commits": self.commits,
+            "clients_gained": _uses(self.gained),
+            "clients_lost": _uses(self.lost),
+            "blocked_because": [
+                {"feature": feature or None, "reason": reason, "tables": count}
+                for (feature, reason), count in sorted(
+                    self.reasons.items(), key=lambda each: (-each[1], *each[0])
+                )
+            ],
+        }
+
+
+def _uses(counter: Counter[tuple[str, str]]) -> list[dict[str, Any]]:
+    return [
+        {"client": client, "access": access, "tables": count}
+        for (client, access), count in sorted(counter.items())
+    ]
+
+
+def concurrency_lines(change: ConcurrencyChange) -> Iterator[tuple[str, str]]:
+    """Yield label and text of the isolation level, row-level concurrency and changed conflicts."""
+    before, after = change.before, change.after
+    levels = words.isolation(after.isolation)
+    if before.isolation != after.isolation:
+        levels = f"{words.isolation(before.isolation)} -> {levels}"
+    yield "isolation", levels
+    rows = f"{after.row_level} on Databricks: {after.reason}"
+    if before.row_level is not after.row_level:
+        rows = f"{before.row_level} -> {rows}"
+    yield "row-level", rows
+    for (engine, how), pairs in _group_cells(change.cells).items():
+        changed = (f"{one} with {', '.join(others)}" for one, others in pairs.items())
+        yield engine, f"{how}: {'; '.join(changed)}"
+
+
+def _group_cells(cells: tuple[ChangedCell, ...]) -> dict[tuple[str, str], dict[str, list[str]]]:
+    """Group cells by engine and change; a pair that changes in both directions appears once."""
+    found: dict[tuple[str, str], dict[str, list[str]]] = {}
+    for cell in cells:
+        how = f"conflict {cell.before.conflict} -> {cell.after.conflict}"
+        if cell.before.conflict == cell.after.conflict:
+            sentence, *_ = cell.after.when.split(". ")
+            how = f"conflict still {cell.after.conflict} ({sentence.rstrip('.')})"
+        pairs = found.setdefault((cell.engine, how), {})
+        if cell.operation not in pairs.get(cell.against, ()):
+            pairs.setdefault(cell.operation, []).append(cell.against)
+    return found

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import IO, Any, assert_never
 
-from deltaproto.policy.rule import Rule
+from deltaproto.policy.finding import Rule
 from deltaproto.render.document import (
     Block,
     Bullets,

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import textwrap
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import IO, Any, NamedTuple
 
 from deltaproto.clients.matching import Verdict
+from deltaproto.fleet.discovered import DiscoveredTable, UnreadablePlace
 from deltaproto.fleet.evaluate import PolicyTally
-from deltaproto.fleet.scan import ScanResult
+from deltaproto.fleet.scan import ScanResult, Tally
 from deltaproto.fleet.scan_history import ScanPair
-from deltaproto.fleet.summary import Tally
 from deltaproto.policy.finding import Severity, describe_hidden
 from deltaproto.render.document import (
     Block,
@@ -31,8 +32,15 @@ from deltaproto.render.document import (
 from deltaproto.render.document.render import UNFOLDED, write_document
 from deltaproto.render.drift import DriftCounts, counts_fields, drift_table
 from deltaproto.render.findings import SEVERITY_TONES
-from deltaproto.render.interface import NOTICES, dump_json, envelope
-from deltaproto.render.terminal import counted
+from deltaproto.render.interface import (
+    NOTICES,
+    JsonArraySpool,
+    dump_json,
+    envelope,
+    error_fields,
+    open_envelope,
+)
+from deltaproto.render.terminal import counted, single_line
 
 _BAR = 30
 _MOST_FEATURES = 25
@@ -293,3 +301,24 @@ def _drift(pair: ScanPair, counts: DriftCounts) -> Section:
         return Section("drift", title, [Paragraph(("nothing changed",))])
     hint = Paragraph((Code("deltaproto drift"), " lists the tables"), muted=True)
     return Section("drift", title, [drift_table(counts), hint])
+
+
+def write_table_list(
+    found: Iterable[DiscoveredTable | UnreadablePlace], format_: ScanFormat, file: IO[str]
+) -> list[UnreadablePlace]:
+    """Write each table on a line, or as JSON. Return the places that could not be searched."""
+    tables, errors, unseen = JsonArraySpool(), JsonArraySpool(), list[UnreadablePlace]()
+    for each in found:
+        if isinstance(each, UnreadablePlace):
+            unseen.append(each)
+            errors.add(json.dumps({"place": each.place, "error": error_fields(each.error)}))
+        elif format_ is ScanFormat.TEXT:
+            file.write(f"{single_line(each.table)}\n")
+        else:
+            tables.add(json.dumps({"table": each.table, "location": each.uri}))
+    if format_ is ScanFormat.JSON:
+        file.write(open_envelope("scan", complete=not unseen))
+        tables.close("listed", file)
+        errors.close("errors", file)
+        file.write("\n}\n")
+    return unseen

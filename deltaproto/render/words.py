@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from deltaproto.clients.model import Access
+from deltaproto.clients.model import Access, Verdict
 from deltaproto.clients.usability import Usability
-from deltaproto.clients.verdict import Verdict
 from deltaproto.inspection import Inspection
-from deltaproto.inspection.least_versions import ENGINES
+from deltaproto.inspection.facts import ENGINES
 from deltaproto.protocol.feature import Feature, FeatureStatus
 from deltaproto.protocol.isolation import Isolation, WriterEngine
 from deltaproto.protocol.layers import FeatureState

@@ -43,10 +43,18 @@ _LOCAL_CONF = {
     # Otherwise a table named victim${x} would be read and changed as victim.
     SUBSTITUTION: "false",
     "spark.databricks.delta.snapshotPartitions": "2",
+    # Each table is used for a short time, then another one. Delta would keep 10,000 of them in
+    # memory, at one to two megabytes each, and Spark the plans of its last 1,000 queries.
+    "spark.databricks.delta.delta.log.cacheSize": "64",
+    "spark.sql.ui.retainedExecutions": "16",
+    "spark.ui.retainedJobs": "16",
+    "spark.ui.retainedStages": "16",
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
 }
 _APPLICATION = "deltaproto"
+_QUICK_START = {"spark.driver.defaultJavaOptions": "-XX:TieredStopAtLevel=1"}
+"""Java without its second compiler, which pays for itself only after minutes"""
 _INTERPRETED = {
     "spark.sql.adaptive.enabled": ("false", "true"),
     "spark.sql.codegen.factoryMode": ("NO_CODEGEN", "FALLBACK"),
@@ -137,15 +145,15 @@ def without_substitution(session: SparkSession) -> Iterator[None]:
             "this Spark session replaces ${…} in statements, and would use a different name",
             f"set {SUBSTITUTION}=false where the session is created, or rename the table",
         )
-    gone = False
+    disconnected = False
     try:
         yield
     except Exception as error:
         # A disconnected session takes half a minute to fail, and there is nothing to restore.
-        gone = is_connection_lost(spark_message(error))
+        disconnected = is_connection_lost(spark_message(error))
         raise
     finally:
-        if not gone:
+        if not disconnected:
             with contextlib.suppress(Exception):
                 session.conf.set(SUBSTITUTION, str(before))
 
@@ -203,7 +211,8 @@ def _start_session(builder: Any, settings: SparkSettings) -> SparkSession:
     builder = builder.appName(_APPLICATION)
     reached = {**hadoop_conf_from_environment(settings.stores), **settings.hadoop}
     hadoop = {f"spark.hadoop.{key}": value for key, value in reached.items()}
-    for key, value in {**_LOCAL_CONF, **_temporary_warehouse(), **hadoop, **settings.conf}.items():
+    ours = {**_quick_start(), **_LOCAL_CONF, **_temporary_warehouse()}
+    for key, value in {**ours, **hadoop, **settings.conf}.items():
         builder = builder.config(key, value)
     packages = [
         *file_system_packages(reached, settings.stores),
@@ -233,6 +242,12 @@ def _start_session(builder: Any, settings: SparkSettings) -> SparkSession:
     if not settings.show_log:
         logging.getLogger().addFilter(_drop_failed_calls)
     return session
+
+
+def _quick_start() -> dict[str, str]:
+    # A Spark that someone configured may have Java options, which these would replace.
+    configured = os.environ.get("SPARK_HOME") or os.environ.get("SPARK_CONF_DIR")
+    return {} if configured else _QUICK_START
 
 
 def _drop_failed_calls(record: logging.LogRecord) -> bool:

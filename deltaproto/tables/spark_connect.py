@@ -200,8 +200,8 @@ def parse_remote(url: str) -> ConnectServer:
             "the Spark Connect URL has something else than /;key=value;key=value after its port",
             f"{_EXAMPLE}; in values, write %3D for = and %3B for ;",
         )
-    given = dict(pair.split("=") for pair in rest.split(";")[1:])
-    token = "token" in given
+    parameters = dict(pair.split("=") for pair in rest.split(";")[1:])
+    token = "token" in parameters
     # Spark's client sends an unencrypted token only to this host name.
-    tls = given.get("use_ssl", "").lower() == "true" or (token and named[1] != "localhost")
+    tls = parameters.get("use_ssl", "").lower() == "true" or (token and named[1] != "localhost")
     return ConnectServer(named[1], port, tls, token)

@@ -14,7 +14,7 @@ import pytest
 
 import deltaproto
 from deltaproto import Inventory, ResultError, TableError, UsageError, scan
-from deltaproto.cli.demo_tables import DEMO_TABLES, RECIPES
+from deltaproto.cli.demo import DEMO_TABLES, RECIPES
 from tests.conftest import Ran
 from tests.support.logs import Log, commit_info, metadata, protocol
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import deltaproto
-from deltaproto.cli.demo_tables import DEMO_TABLES, RECIPES
+from deltaproto.cli.demo import DEMO_TABLES, RECIPES
 
 PAGE = Path(__file__).parents[2] / "docs" / "manual" / "python.md"
 BLOCKS = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)

@@ -19,7 +19,7 @@ import pytest
 
 import deltaproto
 from deltaproto import DeltaprotoError, Outcome, Result, ResultError, Table, TableError
-from deltaproto.cli.demo_tables import DEMO_TABLES, RECIPES
+from deltaproto.cli.demo import DEMO_TABLES, RECIPES
 from tests.support.logs import Log, commit_info, metadata, protocol
 from tools import python_api
 

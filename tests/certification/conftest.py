@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from deltaproto.certification.certify import certify
-from deltaproto.certification.client import ClientUnderTest
+from deltaproto.certification.client import ClientUnderTest, certify
 from deltaproto.certification.fixtures.case import Kit
 from deltaproto.certification.fixtures.make import make_kit
 from deltaproto.certification.process import ProcessLimits

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 import yaml
 
+from deltaproto.certification.cross_check import known_tables
 from deltaproto.certification.fixtures.case import Kit, load_kit
 from deltaproto.certification.fixtures.make import make_kit
-from deltaproto.certification.published import known_tables
-from deltaproto.clients.catalog import Catalogue
+from deltaproto.clients.catalog import ClientCatalog
 from deltaproto.clients.entry import parse_client
 from deltaproto.clients.measurement import measurement_from_json
 from deltaproto.errors import EngineError, UsageError
@@ -88,7 +88,7 @@ def test_results_and_entry_are_written(
     measured = measurement_from_json(results.read_text(), "results")
     assert measured.kit_digest == kit.digest
     plain = yaml.safe_load(entry.read_text())
-    candidate = Catalogue([parse_client(plain, "entry")]).resolve("ignores_vectors@1.2.3")
+    candidate = ClientCatalog([parse_client(plain, "entry")]).resolve("ignores_vectors@1.2.3")
     assert candidate.range is not None
     policy = tmp_path / "policy.yaml"
     policy.write_text(

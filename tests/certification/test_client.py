@@ -46,7 +46,7 @@ def test_every_name_of_the_roster_stands_for_something_installable(name: str) ->
 
 
 @pytest.mark.parametrize("each", load_roster(), ids=str)
-def test_adapters_define_operations_and_the_client_is_in_the_catalogue(each: object) -> None:
+def test_adapters_define_operations_and_the_client_is_in_the_catalog(each: object) -> None:
     entry = next(known for known in load_roster() if known is each)
     tree = ast.parse(entry.file.read_text(encoding="utf-8"))
     names = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}

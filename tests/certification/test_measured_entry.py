@@ -1,4 +1,4 @@
-"""Catalogue entries that follow from measurements."""
+"""ClientCatalog entries that follow from measurements."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from deltaproto.certification.invariants import find_violations
+from deltaproto.certification.observe import find_violations
 from deltaproto.clients.measurement import ResultColumn
 from tests.certification.made import seen
 

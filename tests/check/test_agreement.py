@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deltaproto.cli.main import main
-from deltaproto.clients.catalog import Catalogue
+from deltaproto.clients.catalog import ClientCatalog
 from deltaproto.clients.model import Access
 from deltaproto.clients.verdicts import evaluate_clients
 from deltaproto.inspection import Inspection, ReadRequest, inspect_table
@@ -25,7 +25,7 @@ from tests.support.logs import Log, add, metadata, protocol
 
 REFERENCES = [
     client.id if client.versions == "none" else f"{client.id}@{each.start}"
-    for client in Catalogue().clients()
+    for client in ClientCatalog().clients()
     for each in client.ranges
     if client.versions == "none" or each.start is not None
 ]
@@ -86,7 +86,7 @@ def alone(table: str, asked: list[str], wanted: list[Access]) -> list[dict[str, 
         }
         for name in asked
         for verdict in evaluate_clients(
-            Catalogue().resolve(name), wanted, facts_from_inspection(found).needs
+            ClientCatalog().resolve(name), wanted, facts_from_inspection(found).needs
         )
     ]
 

@@ -18,7 +18,7 @@ import pytest
 import xmlschema
 from jsonschema import Draft7Validator
 
-from deltaproto.clients.catalog import Catalogue
+from deltaproto.clients.catalog import ClientCatalog
 from deltaproto.clients.model import Access
 from deltaproto.clients.requirements import TableRequirements
 from deltaproto.clients.resolve import parse_reference
@@ -301,7 +301,7 @@ def _checked(tables: Iterable[str]) -> list[CheckedTable]:
         declared(OLD, Access.READ, Access.APPEND),
         declared("deltalake@1.6.6", Access.READ)._replace(label="a|b\x1b`"),
     ]
-    checker = Checker(Policy(""), Catalogue(), asked=asked)
+    checker = Checker(Policy(""), ClientCatalog(), asked=asked)
     return [
         checker.check(TableFacts(table, f"file:///{n}", 0, needs, {}, {}, (), complete=True))
         for n, table in enumerate(tables)

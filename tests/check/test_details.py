@@ -52,7 +52,7 @@ def test_a_client_that_streams_is_a_stream(
     assert [finding["rule"] for finding in found if finding["rule"] == "DP210"] == rules
 
 
-def test_an_empty_catalogue_file_is_told_what_belongs_there(
+def test_an_empty_catalog_file_is_told_what_belongs_there(
     cli: Cli, write: Callable[..., str]
 ) -> None:
     ran = cli("clients", "--client-file", write("", "own.yaml"))

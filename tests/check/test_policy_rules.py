@@ -598,7 +598,7 @@ class TestMistakes:
         assert first.startswith(f"error: {file}:{place}: ")
         assert said in first
 
-    def test_a_catalogue_that_is_not_there(
+    def test_a_catalog_that_is_not_there(
         self, make: Callable[..., str], cli: Cli, policy: Policy
     ) -> None:
         file = policy("catalogues: [nowhere.yaml]\n")

@@ -12,7 +12,7 @@ from deltalake import write_deltalake
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deltaproto.clients.catalog import Catalogue
+from deltaproto.clients.catalog import ClientCatalog
 from deltaproto.clients.matching import NOT_OFFERED, Verdict
 from deltaproto.clients.model import Access, Client
 from deltaproto.clients.requirements import TableRequirements, table_requirements
@@ -27,7 +27,7 @@ from tests.support.logs import protocol
 
 Cli = Callable[..., Ran]
 Make = Callable[..., str]
-CLIENTS = Catalogue().clients()
+CLIENTS = ClientCatalog().clients()
 VECTORS = protocol(3, 7, ["deletionVectors"], ["appendOnly", "deletionVectors", "invariants"])
 
 
@@ -48,7 +48,7 @@ def verdicts(
 ) -> dict[str | None, Verdict]:
     """What a declared client of that version gets on each path that offers the access."""
     reference = str(candidate.reference._replace(path=None))
-    found = evaluate_clients(Catalogue().resolve(reference), (access,), table)
+    found = evaluate_clients(ClientCatalog().resolve(reference), (access,), table)
     return {each.path: each.verdict for each in found if not each.reason.startswith(NOT_OFFERED)}
 
 

@@ -213,7 +213,7 @@ class TestOutput:
     @pytest.mark.parametrize(
         "words", [["features"], ["features", "clustering"], ["explain"], ["explain", "DP101"]]
     )
-    def test_the_catalogues_too(self, cli: Cli, tmp_path: Path, words: list[str]) -> None:
+    def test_the_catalogs_too(self, cli: Cli, tmp_path: Path, words: list[str]) -> None:
         file = tmp_path / "out"
         assert cli(*words, "--output", str(file)).out == ""
         assert file.read_text() == cli(*words).out

@@ -16,6 +16,15 @@ TYPED = {
     "inspect --rea": "--reader",
     "inspect --reader de": "delta-rs",
     "plan-downgrade --hist": "--history",
+    "plan-upgrade t --enable deletionV": "deletionVectors",
+    "plan-downgrade t --drop columnM": "columnMapping",
+    "check t --client tri": "trino@483",
+    "plan-upgrade t --for-client deltal": "deltalake@1.6.6",
+    "plan-upgrade t --set delta.enableChangeData": "delta.enableChangeDataFeed=",
+    "explain DP10": "DP102",
+    "explain client-ref": "client-refused",
+    "features clus": "clustering",
+    "clients tri": "trino",
 }
 
 

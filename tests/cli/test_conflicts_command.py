@@ -9,8 +9,8 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from deltaproto.conflicts import ExceptionName, MatrixEngine, Operation
+from deltaproto.conflicts.matrix import PREVIEW_SETTING
 from deltaproto.conflicts.operation import LISTED_OPERATIONS
-from deltaproto.conflicts.row_level import PREVIEW_SETTING
 from deltaproto.render.schemas import load_schema
 from tests.conftest import Ran
 from tests.support.contract import documents

@@ -24,8 +24,7 @@ from deltaproto.clients.measurement import (
     MeasurementCell,
     ResultColumn,
 )
-from deltaproto.clients.model import Access
-from deltaproto.clients.verdict import Verdict
+from deltaproto.clients.model import Access, Verdict
 from deltaproto.render.certification import Certified, write_certified
 from deltaproto.render.interface import PageFormat
 from tests.certification.made import case

@@ -15,17 +15,17 @@ from hypothesis import strategies as st
 
 from deltaproto.cli import app
 from deltaproto.cli.declare import (
+    NO_SETTINGS,
     Command,
     Option,
     Panel,
-    allowed_values,
     modernize,
 )
 from deltaproto.cli.variables import COMMAND_LINE_ONLY, RENAMED_VARIABLES, environment_variable
 from deltaproto.errors import UsageError
 from tests.conftest import Ran
 from tests.support.failures import collect_failures
-from tests.support.parsed import parsed, recording
+from tests.support.parsed import allowed_values, parsed, recording
 
 Cli = Callable[..., Ran]
 entry = importlib.import_module("deltaproto.cli.main")
@@ -49,6 +49,8 @@ def sample(option: Option) -> str:
     """A value that is not the default."""
     if option.type is int:
         return "3"
+    if option.flags[0] == "--config":
+        return NO_SETTINGS
     return next((c for c in allowed_values(option) if c != option.default), "key=value")
 
 
@@ -73,6 +75,8 @@ def spelled(draw: st.DrawFn, option: Option) -> tuple[list[str], Any]:
     flag = draw(st.sampled_from(option.flags))
     if option.type is bool:
         return [flag], True
+    if option.flags[0] == "--config":
+        return [flag, NO_SETTINGS], NO_SETTINGS
     value: Any
     if option.type is int:
         value = draw(st.integers(0, 10**30))

@@ -45,7 +45,7 @@ def test_few_plans_and_details_are_shown_one_by_one(cli: Cli, tmp_path: Path) ->
 def test_a_limit_says_what_it_leaves_out(cli: Cli, tmp_path: Path) -> None:
     tables = two_folders(tmp_path / "lake", 10, 3)
     one = cli("plan-upgrade", *tables, *GOAL, "--limit", "1").out
-    assert "and 3 tables in 1 more groups: --limit 0 shows all groups" in one
+    assert "and 3 tables in 1 more group: --limit 0 shows all groups" in one
     assert "more groups" not in cli("plan-upgrade", *tables, *GOAL, "--limit", "0").out
     ran = cli("plan-upgrade", *tables, *GOAL, "--limit", "-2")
     assert (ran.code, "--limit -2 is negative" in ran.err) == (2, True)

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from deltaproto.clients.model import Access
-from deltaproto.clients.verdict import Verdict
+from deltaproto.clients.model import Access, Verdict
 from deltaproto.clients.verdicts import ClientVerdict
 from deltaproto.planning.impact import describe_change, find_losses
 from tests.conftest import Ran

@@ -67,7 +67,7 @@ RUNTIMES = {
 
 
 @pytest.fixture
-def catalogue(cli: Cli) -> dict[str, dict[str, Any]]:
+def catalog(cli: Cli) -> dict[str, dict[str, Any]]:
     features = cli("features", "--format", "json").json["features"]
     return {feature["name"]: feature for feature in features}
 
@@ -118,11 +118,11 @@ class TestShow:
 
     @pytest.mark.parametrize("row", VERSIONS, ids=lambda row: row.name)
     def test_item_3_kind_and_versions_of_each_feature(
-        self, cli: Cli, catalogue: dict[str, dict[str, Any]], row: Row
+        self, cli: Cli, catalog: dict[str, dict[str, Any]], row: Row
     ) -> None:
         markdown = cli("features", "--format", "markdown").out
         for name in row.features:
-            feature = catalogue[name]
+            feature = catalog[name]
             assert feature["kind"] == row.kind
             assert feature["min_writer_version"] == row.writer
             assert feature["min_reader_version"] == row.reader
@@ -134,11 +134,11 @@ class TestShow:
 
     @pytest.mark.parametrize("row", DISPUTED, ids=lambda row: row.name)
     def test_item_3_where_the_page_and_the_specification_differ_both_are_shown(
-        self, cli: Cli, catalogue: dict[str, dict[str, Any]], row: Row
+        self, cli: Cli, catalog: dict[str, dict[str, Any]], row: Row
     ) -> None:
         (name,) = row.features
-        assert catalogue[name]["min_writer_version"] == row.writer
-        (dispute,) = catalogue[name]["disputes"]
+        assert catalog[name]["min_writer_version"] == row.writer
+        (dispute,) = catalog[name]["disputes"]
         assert dispute["oss"].startswith("writer-only")
         assert "reader and writer, reader version 3 and writer version 7" in dispute["databricks"]
         assert dispute["applies"]
@@ -146,9 +146,9 @@ class TestShow:
 
     @pytest.mark.parametrize(("name", "runtime"), RUNTIMES.items())
     def test_item_4_the_minimum_runtime_of_full_support(
-        self, cli: Cli, catalogue: dict[str, dict[str, Any]], name: str, runtime: str
+        self, cli: Cli, catalog: dict[str, dict[str, Any]], name: str, runtime: str
     ) -> None:
-        assert catalogue[name]["since"]["databricks"] == runtime
+        assert catalog[name]["since"]["databricks"] == runtime
         assert f" {runtime}" in cli("features", name).out
         (row,) = [
             text
@@ -310,10 +310,10 @@ class TestCheck:
 
     @pytest.mark.parametrize("name", UNIFORM.features)
     def test_item_21_uniform_needs_column_mapping(
-        self, cli: Cli, log: Log, catalogue: dict[str, dict[str, Any]], name: str
+        self, cli: Cli, log: Log, catalog: dict[str, dict[str, Any]], name: str
     ) -> None:
         assert ("enabled", "columnMapping") in {
-            (need["need"], need["feature"]) for need in catalogue[name]["requires"]
+            (need["need"], need["feature"]) for need in catalog[name]["requires"]
         }
         text, table = inspect(cli, log, protocol(1, 7, None, [name]), uniform(name, mapping=False))
         (finding,) = [f for f in table["findings"] if f["rule"] == "DP104"]

@@ -267,7 +267,7 @@ class TestWidth:
         assert narrow == process(*words, env=environment()).stdout
         assert len(wide.splitlines()) < len(narrow.splitlines())
 
-    def test_the_catalogue_fits_80_columns_in_whole_words(self, usual: str) -> None:
+    def test_the_catalog_fits_80_columns_in_whole_words(self, usual: str) -> None:
         assert max(map(len, usual.splitlines())) <= 80
         assert re.search(r"^ +deletionVectors +everyone +3,7 ", usual, re.MULTILINE)
         assert re.search(r"^ +columnMappingUsageTracking +writers ", usual, re.MULTILINE)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from deltaproto.planning.checksum import CHECKSUM_FIELD, compute_checksum
+from deltaproto.planning.plan import CHECKSUM_FIELD, compute_checksum
 from tests.conftest import Ran
 from tests.support.failures import collect_failures
 from tests.support.logs import Log, metadata, protocol

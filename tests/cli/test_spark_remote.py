@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
-from deltaproto.cli.declare import Command, allowed_values
+from deltaproto.cli.declare import Command
 from deltaproto.cli.main import COMMANDS, load_command
 from deltaproto.cli.options import SPARK_REMOTE
 from tests.conftest import Ran
@@ -21,6 +21,7 @@ from tests.support.command_lines import ran
 from tests.support.connect_server import TOKEN, Answer, ConnectServer
 from tests.support.engines import RUNNING, needs_delta
 from tests.support.logs import Log, metadata, protocol
+from tests.support.parsed import allowed_values
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -5,25 +5,35 @@ from __future__ import annotations
 import importlib
 import json
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
 
-from deltaproto.cli.declare import Option, allowed_values, environment_name
+from deltaproto.cli.declare import Option, environment_name
 from deltaproto.cli.variables import (
     COMMAND_LINE_ONLY,
     COMMAND_VARIABLES,
-    SHARED_OPTIONS,
     environment_variable,
 )
 from tests.conftest import Ran
 from tests.support.logs import Log, commit_info, metadata, protocol
+from tests.support.parsed import allowed_values
 
 Cli = Callable[..., Ran]
 entry = importlib.import_module("deltaproto.cli.main")
 COMMANDS = [entry.load_command(name) for name in entry.COMMANDS]
 NOTICE = "DELTAPROTO_FAIL_ON=never is set in the environment"
+
+SHARED_OPTIONS: Mapping[str, str] = {
+    "--access": "what clients do with a table",
+    "--client": "clients whose access is evaluated",
+    "--detailed-exitcode": "exit with 10 while changes are pending",
+    "--format": "output format",
+    "--inventory": "the inventory",
+    "--policy": "the policy file",
+}
+"""flags with the same meaning but different help in different commands"""
 
 
 def meaning(option: Option) -> object:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from deltaproto.clients.catalog import Catalogue
+from deltaproto.clients.catalog import ClientCatalog
 from deltaproto.clients.entry import parse_client
 from deltaproto.clients.matching import PathVerdict, judge_access
 from deltaproto.clients.model import Access, Client, Confidence, Path, ProtocolGate, Range
@@ -88,4 +88,4 @@ def client(ranges: list[Mapping[str, Any]], versions: str = "dotted", **more: An
 
 
 def candidate(made: Client, version: str) -> ClientAtVersion:
-    return Catalogue([made]).resolve(f"{made.id}{version}")
+    return ClientCatalog([made]).resolve(f"{made.id}{version}")

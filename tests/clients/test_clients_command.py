@@ -54,7 +54,7 @@ def shown(ran: Ran) -> list[dict[str, Any]]:
     return [client for document in documents(ran, "clients") for client in document["clients"]]
 
 
-class TestCatalogue:
+class TestCatalog:
     def test_all_clients_in_every_format(self, cli: Cli) -> None:
         ids = list(shipped_client_ids())
         assert [client["id"] for client in shown(cli("clients", "--format", "json"))] == ids
@@ -162,7 +162,7 @@ class TestMistakes:
 
 
 class TestSites:
-    def test_a_file_extends_the_catalogue(self, cli: Cli, ours: Callable[[str], str]) -> None:
+    def test_a_file_extends_the_catalog(self, cli: Cli, ours: Callable[[str], str]) -> None:
         file = ours(OURS)
         found = shown(cli("clients", "--client-file", file, "--format", "json"))
         assert {client["id"] for client in found} == {*shipped_client_ids(), "house-engine"}
@@ -171,7 +171,7 @@ class TestSites:
         rows = {row["feature"]: row["read"] for row in client["matrix"]}
         assert (rows["deletionVectors"], rows["timestampNtz"]) == ("yes", "no")
 
-    def test_a_file_overrides_the_catalogue(self, cli: Cli, ours: Callable[[str], str]) -> None:
+    def test_a_file_overrides_the_catalog(self, cli: Cli, ours: Callable[[str], str]) -> None:
         words = ("clients", "trino", "--format", "json")
         (client,) = shown(cli(*words, "--client-file", ours(OURS_TRINO)))
         assert client["name"] == "Our build of Trino"

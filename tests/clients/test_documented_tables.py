@@ -1,4 +1,4 @@
-"""The platform's two tables, typed in by hand, against the catalogues of features and clients."""
+"""The platform's two tables, typed in by hand, against the catalogs of features and clients."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import pytest
 
-from deltaproto.clients.catalog import Catalogue
+from deltaproto.clients.catalog import ClientCatalog
 from deltaproto.clients.feature_matrix import FeatureAnswer, feature_rows
 from deltaproto.clients.matching import PathVerdict, Verdict, judge_access
 from deltaproto.clients.model import Access
@@ -79,7 +79,7 @@ NOT_OK = {Verdict.REFUSED, Verdict.UNKNOWN}
 
 def on(runtime: str, wanted: Protocol, access: Access) -> PathVerdict | None:
     """What a runtime does with a table that uses all of its features; None: not known."""
-    found = Catalogue().resolve(f"databricks-runtime@{runtime}")
+    found = ClientCatalog().resolve(f"databricks-runtime@{runtime}")
     if found.range is None:
         return None
     (path,) = found.paths
@@ -204,10 +204,10 @@ def test_the_matrix_of_a_runtime_never_says_yes_against_the_page() -> None:
         ("12.2 LTS", {"clustering", "collations"}),
         ("15.4 LTS", {"collations", "collations-preview"}),
     ):
-        (path,) = Catalogue().resolve(f"databricks-runtime@{runtime}").paths
+        (path,) = ClientCatalog().resolve(f"databricks-runtime@{runtime}").paths
         answers = {row.feature: row.read for row in feature_rows(path)}
         assert {answers[name] for name in features} == {FeatureAnswer.UNKNOWN}, runtime
-    (path,) = Catalogue().resolve("databricks-runtime@16.1").paths
+    (path,) = ClientCatalog().resolve("databricks-runtime@16.1").paths
     assert {row.read for row in feature_rows(path) if row.feature in DISPUTED} == {
         FeatureAnswer.YES
     }

@@ -1,4 +1,4 @@
-"""Entries of the catalogue: what each form means, and what each mistake is told."""
+"""Entries of the catalog: what each form means, and what each mistake is told."""
 
 from __future__ import annotations
 

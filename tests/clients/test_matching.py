@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deltaproto.clients.catalog import Catalogue
+from deltaproto.clients.catalog import ClientCatalog
 from deltaproto.clients.feature_matrix import FeatureAnswer, feature_rows
 from deltaproto.clients.matching import PathVerdict, Verdict, judge_access
 from deltaproto.clients.model import Access, Confidence, Handling, KnownBad, Path, ProtocolGate
@@ -727,12 +727,14 @@ class TestHazards:
             listed, {"deletionVectors": True}, {}, hazards=["escaped-paths"]
         )
         for _, found in path_verdicts(
-            Catalogue().resolve(f"polars@{version}"), Access.READ, needed
+            ClientCatalog().resolve(f"polars@{version}"), Access.READ, needed
         ):
             assert found.verdict is Verdict.WRONG
             assert found.because == ("deletionVectors",)
         plain = table_requirements(listed, {"deletionVectors": True}, {})
-        for _, found in path_verdicts(Catalogue().resolve(f"polars@{version}"), Access.READ, plain):
+        for _, found in path_verdicts(
+            ClientCatalog().resolve(f"polars@{version}"), Access.READ, plain
+        ):
             assert found.verdict is Verdict.OK
 
     @pytest.mark.parametrize("version", ["0.7.16", "0.7.26"])
@@ -745,7 +747,7 @@ class TestHazards:
         mode = {"delta.columnMapping.mode": "name"}
         for words, expected in (([hazard], verdict), ([], Verdict.OK)):
             needed = table_requirements(mapped, {"columnMapping": True}, mode, hazards=words)
-            candidate = Catalogue().resolve(f"daft@{version}")
+            candidate = ClientCatalog().resolve(f"daft@{version}")
             ((_, found),) = path_verdicts(candidate, Access.READ, needed)
             assert found.verdict is expected
 

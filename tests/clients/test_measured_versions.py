@@ -12,7 +12,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deltaproto.clients.catalog import Catalogue, load_shipped_client
+from deltaproto.clients.catalog import ClientCatalog, load_shipped_client
 from deltaproto.clients.entry import parse_client
 from deltaproto.clients.feature_matrix import FeatureAnswer, client_columns, newest_columns
 from deltaproto.clients.matching import Verdict
@@ -52,11 +52,11 @@ def entry(client: str, version: str | None, *paths: str | None, **more: Any) -> 
     return {"id": client, "versions": "dotted" if version else "none", "measured": items, **more}
 
 
-def catalogue(plain: dict[str, Any]) -> Catalogue:
-    return Catalogue([parse_client(plain, "made")])
+def catalog(plain: dict[str, Any]) -> ClientCatalog:
+    return ClientCatalog([parse_client(plain, "made")])
 
 
-def verdicts(found: Catalogue, name: str) -> dict[str | None, Verdict]:
+def verdicts(found: ClientCatalog, name: str) -> dict[str | None, Verdict]:
     said = evaluate_clients(found.resolve(name), [Access.READ], table(VECTORS))
     return {each.path: each.verdict for each in said}
 
@@ -64,8 +64,8 @@ def verdicts(found: Catalogue, name: str) -> dict[str | None, Verdict]:
 def test_a_measured_version_goes_before_its_range() -> None:
     newest = load_shipped_client("duckdb").ranges[-1].start
     assert newest is not None
-    own = catalogue(entry("duckdb", newest))
-    assert verdicts(Catalogue(), f"duckdb@{newest}") == {None: Verdict.OK}
+    own = catalog(entry("duckdb", newest))
+    assert verdicts(ClientCatalog(), f"duckdb@{newest}") == {None: Verdict.OK}
     assert verdicts(own, f"duckdb@{newest}") == {None: Verdict.REFUSED}
     candidate = own.resolve(f"duckdb@{newest}")
     assert candidate.range is not None
@@ -77,21 +77,21 @@ def test_a_measured_version_goes_before_its_range() -> None:
 
 
 def test_a_version_is_the_same_however_it_is_written() -> None:
-    own = catalogue(entry("polars", "9.0"))
+    own = catalog(entry("polars", "9.0"))
     assert own.resolve("polars@9.0.0").range == own.resolve("polars@v9").range
 
 
 def test_paths_that_were_not_measured_stay_as_they_are() -> None:
-    own = catalogue(entry("deltalake", "1.6.2", "pyarrow"))
-    before, after = verdicts(Catalogue(), "deltalake@1.6.2"), verdicts(own, "deltalake@1.6.2")
+    own = catalog(entry("deltalake", "1.6.2", "pyarrow"))
+    before, after = verdicts(ClientCatalog(), "deltalake@1.6.2"), verdicts(own, "deltalake@1.6.2")
     assert before["engine"] is after["engine"] is Verdict.OK
     assert after["pyarrow"] is Verdict.REFUSED
 
 
 def test_a_side_that_was_not_measured_is_as_it_was() -> None:
-    own = catalogue(entry("duckdb", "1.5.5"))
+    own = catalog(entry("duckdb", "1.5.5"))
     (path,) = own.resolve("duckdb@1.5.5").paths
-    (before,) = Catalogue().resolve("duckdb@1.5.5").paths
+    (before,) = ClientCatalog().resolve("duckdb@1.5.5").paths
     documented = load_shipped_client("duckdb").ranges[-1].paths[0]
     assert path.read is not None
     assert path.read.legacy == {1}
@@ -101,7 +101,7 @@ def test_a_side_that_was_not_measured_is_as_it_was() -> None:
 
 
 def test_remedies_look_past_a_measured_version() -> None:
-    own = catalogue(entry("deltalake", "1.2.0", "engine"))
+    own = catalog(entry("deltalake", "1.2.0", "engine"))
     said = next(
         each
         for each in evaluate_clients(
@@ -115,7 +115,7 @@ def test_remedies_look_past_a_measured_version() -> None:
 
 
 def test_a_client_that_was_measured_only_is_known_in_those_versions() -> None:
-    own = catalogue(entry("mine", "2.1"))
+    own = catalog(entry("mine", "2.1"))
     assert own.resolve("mine@2.1").range is not None
     other = own.resolve("mine@2.2")
     assert other.range is None
@@ -126,7 +126,7 @@ def test_a_client_that_was_measured_only_is_known_in_those_versions() -> None:
 
 
 def test_a_service_without_versions() -> None:
-    own = catalogue(entry("service", None))
+    own = catalog(entry("service", None))
     assert own.resolve("service").range is not None
 
 
@@ -229,9 +229,9 @@ def test_a_file_that_holds_no_measurement(text: str) -> None:
 
 
 def test_the_matrix_has_every_client_and_marks_what_was_measured() -> None:
-    found = newest_columns(Catalogue())
-    assert {column.reference.id for column in found} == set(Catalogue().ids())
-    own = catalogue(entry("duckdb", "99.0"))
+    found = newest_columns(ClientCatalog())
+    assert {column.reference.id for column in found} == set(ClientCatalog().ids())
+    own = catalog(entry("duckdb", "99.0"))
     (newest,) = (c for c in newest_columns(own) if c.reference.id == "duckdb")
     assert (newest.reference.version, newest.measured) == ("99.0", True)
     row = newest.rows["deletionVectors"]
@@ -253,7 +253,7 @@ def test_the_matrix_tells_of_what_goes_wrong() -> None:
         {**bad, "features": ["variantType"], "fails": True, "where": "used"},
         {**bad, "features": ["appendOnly"], "fails": True, "where": "supported"},
     ]
-    own = catalogue(plain)
+    own = catalog(plain)
     (column,) = client_columns(own.get("mine"))
     assert column.rows["deletionVectors"].read is FeatureAnswer.WRONG
     assert column.rows["variantType"].read is FeatureAnswer.UNUSED
@@ -271,7 +271,7 @@ def test_the_matrix_in_each_format(cli: Any, format_: str) -> None:
         assert name in ran.out
     if "json" in format_:
         document = json.loads(ran.out)
-        assert {cell["client"] for cell in document["matrix"]} == set(Catalogue().ids())
+        assert {cell["client"] for cell in document["matrix"]} == set(ClientCatalog().ids())
     else:
         assert "measured" in ran.out
 
@@ -293,7 +293,7 @@ def test_measurements_by_path_do_not_count_for_a_table_reached_by_name(
     version: str, by_name: Verdict
 ) -> None:
     managed = Protocol.carrying({"catalogManaged"})
-    found = Catalogue([load_shipped_client("delta-spark")]).resolve(f"delta-spark@{version}")
+    found = ClientCatalog([load_shipped_client("delta-spark")]).resolve(f"delta-spark@{version}")
     for named, verdict in ((True, by_name), (False, Verdict.REFUSED)):
         said = evaluate_clients(
             found, [Access.READ], table_requirements(managed, {}, {}, by_name=named)

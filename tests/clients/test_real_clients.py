@@ -1,4 +1,4 @@
-"""The catalogue against the installed clients: what `check` says is what happens.
+"""The catalog against the installed clients: what `check` says is what happens.
 
 Every legacy pair, every feature alone and with what it requires, on hand-made tables; and every
 table that Spark makes with a feature in use. An `ok` that fails is the worst mistake there is.
@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from deltaproto.clients.catalog import Catalogue
+from deltaproto.clients.catalog import ClientCatalog
 from deltaproto.clients.matching import PathVerdict, Verdict, judge_access
 from deltaproto.clients.model import Access
 from deltaproto.clients.requirements import TableRequirements
@@ -64,7 +64,7 @@ def asked(table: str) -> TableRequirements:
 
 
 def verdict(name: str, needs: TableRequirements, access: Access) -> PathVerdict:
-    candidate = Catalogue().resolve(name)
+    candidate = ClientCatalog().resolve(name)
     assert candidate.range is not None, candidate.unknown
     (path,) = candidate.paths
     return judge_access(candidate.range, path, needs, access)

@@ -16,9 +16,8 @@ import deltalake
 import pyarrow as pa
 import pytest
 
-from deltaproto.clients.catalog import Catalogue
-from deltaproto.clients.model import Access
-from deltaproto.clients.verdict import Verdict
+from deltaproto.clients.catalog import ClientCatalog
+from deltaproto.clients.model import Access, Verdict
 from deltaproto.policy.constructs import find_constructs
 from tests.support.failures import collect_failures
 from tests.support.logs import Log, column, commit_info, metadata, protocol, schema_string
@@ -97,7 +96,7 @@ def outcome(expression: str, folder: Path) -> Verdict:
 
 @pytest.mark.slow
 def test_the_catalog_says_what_deltalake_makes_of_each_construct(tmp_path: Path) -> None:
-    candidate = Catalogue().resolve(f"deltalake/engine@{version('deltalake')}")
+    candidate = ClientCatalog().resolve(f"deltalake/engine@{version('deltalake')}")
     (path,) = candidate.paths
     with collect_failures() as failures:
         for number, expression in enumerate(EXPRESSIONS):

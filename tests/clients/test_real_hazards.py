@@ -18,9 +18,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from deltaproto.clients.catalog import Catalogue
-from deltaproto.clients.model import Access
-from deltaproto.clients.verdict import PathVerdict, Verdict
+from deltaproto.clients.catalog import ClientCatalog
+from deltaproto.clients.model import Access, PathVerdict, Verdict
 from deltaproto.clients.verdicts import path_verdicts
 from deltaproto.inspection import Inspection, ReadRequest, inspect_table
 from deltaproto.inspection.facts import facts_from_inspection
@@ -168,7 +167,7 @@ def judged(table: str) -> Iterator[tuple[str, Access, Use, list[int], PathVerdic
     assert isinstance(inspection, Inspection)
     needs = facts_from_inspection(inspection).needs
     for name, access, use, right in USES:
-        ((_, said),) = path_verdicts(Catalogue().resolve(name), access, needs)
+        ((_, said),) = path_verdicts(ClientCatalog().resolve(name), access, needs)
         yield name, access, use, right, said
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deltaproto.clients.catalog import Catalogue
+from deltaproto.clients.catalog import ClientCatalog
 from deltaproto.clients.entry import parse_client
 from deltaproto.clients.matching import Verdict
 from deltaproto.clients.model import Access, Client
@@ -25,7 +25,9 @@ from tests.clients.made import candidate, client, protocol, table
 READ, APPEND = Access.READ, Access.APPEND
 VECTORS = "deletionVectors"
 EVERY_WRITER = [1, 2, 3, 4, 5, 6]
-MEASURED = [c.id for c in Catalogue().clients() if c.measured and c.ranges and c.ranges[0].start]
+MEASURED = [
+    c.id for c in ClientCatalog().clients() if c.measured and c.ranges and c.ranges[0].start
+]
 
 
 def one(
@@ -90,7 +92,7 @@ class TestRaising:
         assert remedy.text == "upgrade the client to made@8.4 (works since 2)"
 
     def test_trino_is_upgraded_to_its_newest_known_version(self) -> None:
-        found = Catalogue().resolve("trino@420")
+        found = ClientCatalog().resolve("trino@420")
         (verdict,) = evaluate_clients(found, [READ], table(LISTED, used=[VECTORS]))
         remedy = of_kind(verdict, "raise-client")
         assert remedy is not None
@@ -122,18 +124,18 @@ class TestRaising:
 
     @pytest.mark.parametrize("name", MEASURED)
     def test_whoever_follows_the_advice_passes(self, name: str) -> None:
-        """Of the package's own catalogue, on a table that uses one feature."""
-        catalogue = Catalogue()
+        """Of the package's own catalog, on a table that uses one feature."""
+        catalog = ClientCatalog()
         for feature in all_features():
             needs = table(Protocol.carrying({feature.name}), used=[feature.name])
             # Readers need not know a writer feature.
             asked = [APPEND] if feature.kind is FeatureKind.WRITER else [READ, APPEND]
-            for each in catalogue.get(name).ranges[:-1]:
-                found = catalogue.resolve(f"{name}@{each.start}")
+            for each in catalog.get(name).ranges[:-1]:
+                found = catalog.resolve(f"{name}@{each.start}")
                 for verdict in evaluate_clients(found, asked, needs):
                     raised = of_kind(verdict, "raise-client")
                     if raised is not None:
-                        after = catalogue.resolve(raised.client or "")
+                        after = catalog.resolve(raised.client or "")
                         (then,) = evaluate_clients(after, [verdict.access], needs)
                         assert then.verdict is Verdict.OK, (feature.name, verdict.named, raised)
 

@@ -7,8 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from deltaproto.planning.checksum import CHECKSUM_FIELD, compute_checksum
-from deltaproto.planning.plan import Plan
+from deltaproto.planning.plan import CHECKSUM_FIELD, Plan, compute_checksum
 from deltaproto.render.interface import dump_json, envelope
 from deltaproto.render.plan_json import plan_fields
 

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from deltaproto.execution.apply import ApplySession, apply_plans
-from deltaproto.execution.journal import journal_path
 from deltaproto.execution.plan_file import LoadedPlan
 from deltaproto.execution.prepare import ApplyContext
-from deltaproto.execution.result import ApplyResult, NullObserver
+from deltaproto.execution.result import ApplyResult
+from deltaproto.execution.run_log import journal_path
 from deltaproto.execution.runner import EngineFacts
 from deltaproto.execution.verify import StatementResult
 from deltaproto.execution.waits import WaitLimits
@@ -75,6 +75,13 @@ def as_planned(engine: ScriptedEngine, step: Step, mark: str) -> StatementResult
     return StatementResult(step.expects, step.expects or "")
 
 
+class SilentObserver:
+    """Ignores all events."""
+
+    def __getattr__(self, event: str) -> Callable[..., None]:
+        return lambda *_: None
+
+
 class Clock:
     """Time that passes only while somebody sleeps."""
 
@@ -116,7 +123,7 @@ class Bench:
             lambda: self.engine,  # type: ignore[arg-type, return-value]
             lambda _: audit or str(self.folder / "audit.jsonl"),
             Redactor({"token": "s3cret-of-mine"}),
-            NullObserver(),  # type: ignore[arg-type]
+            SilentObserver(),  # type: ignore[arg-type]
             limits,
             parallel=parallel,
         )

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from deltaproto.errors import ErrorCode, TableError
-from deltaproto.execution import journal as journals
-from deltaproto.execution.journal import Journal
+from deltaproto.execution import run_log as journals
 from deltaproto.execution.progress import TableObservation, TableWatcher
+from deltaproto.execution.run_log import Journal
 from deltaproto.execution.runner import StatementRunner
 from deltaproto.execution.verify import StatementResult
 from deltaproto.tables.log.reader import LogReader

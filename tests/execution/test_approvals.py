@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from deltaproto.execution.audit import AuditLog
 from deltaproto.execution.recorder import RunLog
-from deltaproto.planning.checksum import CHECKSUM_FIELD, compute_checksum
+from deltaproto.execution.run_log import AuditLog
+from deltaproto.planning.plan import CHECKSUM_FIELD, compute_checksum
 from tests.conftest import Ran
 from tests.support.contract import documents
 from tests.support.logs import Log, commit_info, metadata, protocol

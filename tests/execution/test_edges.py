@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 
 from deltaproto.cli import apply as apply_command
-from deltaproto.cli import apply_progress
-from deltaproto.cli.apply_progress import ProgressDisplay
+from deltaproto.cli import plan_io
+from deltaproto.cli.plan_io import ProgressDisplay
 from deltaproto.errors import ExitCode
-from deltaproto.execution.journal import journal_path, read_journal
 from deltaproto.execution.plan_file import LoadedPlan, read_plans
 from deltaproto.execution.preflight import StopReason
 from deltaproto.execution.result import ApplyResult, ApplyStatus
+from deltaproto.execution.run_log import journal_path, read_journal
 from deltaproto.execution.runner import EngineFacts
 from deltaproto.execution.verify import StatementResult
 from deltaproto.execution.waits import WaitHandler, WaitLimits
@@ -316,7 +316,7 @@ class TestWaiting:
         times = [0.0, 1.0, 599.0, 601.0]
         clock = iter(times)
         fake = SimpleNamespace(monotonic=lambda: next(clock), time=lambda: 0.0)
-        monkeypatch.setattr(apply_progress, "time", fake)
+        monkeypatch.setattr(plan_io, "time", fake)
         capsys.readouterr()
         with ProgressDisplay(None, many=False, show=True) as display:  # type: ignore[arg-type]
             for _ in times:

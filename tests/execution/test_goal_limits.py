@@ -13,12 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deltaproto.clients.catalog import Catalogue
+from deltaproto.clients.catalog import ClientCatalog
 from deltaproto.execution.goal_limits import TableUse, find_unrelated_undo, find_unrequested_change
-from deltaproto.planning.checksum import plan_id
 from deltaproto.planning.downgrade import plan_downgrade
 from deltaproto.planning.enable import DISABLEABLE_FEATURES
-from deltaproto.planning.plan import Plan
+from deltaproto.planning.plan import Plan, plan_id
 from deltaproto.planning.request import PlanInput
 from tests.conftest import Ran
 from tests.execution.test_rebuild import forge, planned, read
@@ -41,7 +40,7 @@ def test_honest_downgrades_stay_within_their_goals(table: PlanInput, seed: int) 
     needs = needs._replace(used=needs.used - off, unused=needs.unused | off)
     table = table._replace(needs=needs)
     plan = plan_downgrade(table, random_goal(Random(seed), table.table.protocol.supported))
-    use = TableUse(table.states, table.needs, Catalogue())
+    use = TableUse(table.states, table.needs, ClientCatalog())
     assert find_unrequested_change(plan, use) is None
     assert find_unrequested_change(plan) is None
 

@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 
 from deltaproto.errors import ExitCode, UsageError
-from deltaproto.execution.audit import AuditLog
-from deltaproto.execution.journal import (
+from deltaproto.execution.progress import Baseline
+from deltaproto.execution.run_log import (
+    AuditLog,
     Journal,
     JournalError,
     PlanLockedError,
     journal_path,
     read_journal,
 )
-from deltaproto.execution.progress import Baseline
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.redaction import HIDDEN, Redactor
 

@@ -10,7 +10,7 @@ import pytest
 
 from deltaproto.errors import UsageError
 from deltaproto.execution.plan_file import LoadedPlan, read_plans
-from deltaproto.execution.retarget import retarget_plan
+from deltaproto.execution.rehearse import retarget_plan
 from deltaproto.location import locate
 from deltaproto.planning.plan import Plan
 from tests.conftest import Ran

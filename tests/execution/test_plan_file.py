@@ -15,16 +15,14 @@ from hypothesis import strategies as st
 
 from deltaproto.errors import UsageError
 from deltaproto.execution.plan_file import FailedPlan, LoadedPlan, find_plan_files, read_plans
-from deltaproto.planning.checksum import plan_id
 from deltaproto.planning.downgrade import DowngradeRequest, plan_downgrade
 from deltaproto.planning.enable import FeatureToEnable
-from deltaproto.planning.plan import Plan
+from deltaproto.planning.plan import Plan, plan_id
+from deltaproto.planning.request import UpgradeRequest
 from deltaproto.planning.upgrade import plan_upgrade
-from deltaproto.planning.upgrade_request import UpgradeRequest
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.render.interface import dump_json, envelope
-from deltaproto.render.plan_json import plan_fields
-from deltaproto.render.save_plan import save_plan_file
+from deltaproto.render.plan_json import plan_fields, save_plan_file
 from tests.conftest import Ran
 from tests.execution.files import changed, written
 from tests.planning.test_classics import carrying, given

@@ -12,13 +12,12 @@ import pytest
 
 from deltaproto.errors import UsageError
 from deltaproto.execution.goal_limits import find_unrequested_change
-from deltaproto.execution.journal import Journal
 from deltaproto.execution.plan_file import read_plans
 from deltaproto.execution.rebuild import _can_undo, find_mismatch
+from deltaproto.execution.run_log import Journal
 from deltaproto.execution.verify import StatementResult, StepVerdict, verify_step
-from deltaproto.planning.checksum import CHECKSUM_FIELD, compute_checksum
 from deltaproto.planning.ddl.parse import parse_script
-from deltaproto.planning.plan import Plan
+from deltaproto.planning.plan import CHECKSUM_FIELD, Plan, compute_checksum
 from deltaproto.planning.statement import (
     ClusterBy,
     DropConstraint,

@@ -21,13 +21,12 @@ from deltaproto.plan_inputs.from_log import metadata_digest
 from deltaproto.planning.downgrade import DowngradeRequest, plan_downgrade
 from deltaproto.planning.enable import FeatureToEnable
 from deltaproto.planning.plan import Plan, Step
+from deltaproto.planning.request import UpgradeRequest
 from deltaproto.planning.upgrade import plan_upgrade
-from deltaproto.planning.upgrade_request import UpgradeRequest
 from deltaproto.protocol.metadata import Metadata
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.protocol.table_state import SparkSettings
-from deltaproto.tables.log.commit_tag import CommitTag, commit_tag_of
-from deltaproto.tables.log.commits import Commit
+from deltaproto.tables.log.commits import Commit, CommitTag, commit_tag_of
 from tests.planning.test_classics import carrying, given
 from tests.support.logs import Log, add, metadata, protocol
 

@@ -12,16 +12,16 @@ from typing import Any
 import pytest
 
 from deltaproto.errors import ExitCode
-from deltaproto.execution.journal import journal_path, read_journal
 from deltaproto.execution.progress import Progress
 from deltaproto.execution.result import ApplyResult, ApplyStatus
+from deltaproto.execution.run_log import journal_path, read_journal
 from deltaproto.execution.verify import StatementResult, cross_check_with_delta_rs
 from deltaproto.execution.waits import wait_ends_at, wait_not_needed
 from deltaproto.planning.plan import Step
 from deltaproto.policy.document import Policy, Position
 from deltaproto.policy.document.model import PolicySettings, TableEntry, Window
 from deltaproto.protocol.protocol import Protocol
-from deltaproto.tables.log.commit_tag import CommitTag
+from deltaproto.tables.log.commits import CommitTag
 from tests.execution.scripted import (
     NAMES,
     NOW,

@@ -13,7 +13,7 @@ import pytest
 from deltaproto.errors import ExitCode, UsageError
 from deltaproto.execution.prepare import ApplyContext
 from deltaproto.execution.rehearse import RehearsalSettings, rehearse_plan
-from deltaproto.execution.result import ApplyResult, ApplyStatus, NullObserver
+from deltaproto.execution.result import ApplyResult, ApplyStatus
 from deltaproto.execution.undo import StalePlanError, plan_undo
 from deltaproto.execution.verify import StatementResult
 from deltaproto.execution.waits import WaitLimits
@@ -21,7 +21,7 @@ from deltaproto.planning.plan import Step
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.protocol.table_state import SparkSettings
 from deltaproto.redaction import Redactor
-from tests.execution.scripted import ON, VECTORS, Bench, ScriptedEngine
+from tests.execution.scripted import ON, VECTORS, Bench, ScriptedEngine, SilentObserver
 from tests.support.logs import Log, add, commit_info, metadata
 
 CLONE = re.compile(r"CREATE TABLE delta\.`(.*)` SHALLOW CLONE (.*)")
@@ -62,7 +62,7 @@ def rehearse(bench: Bench, engine: CloningEngine, scratch: str | None = None) ->
     settings = RehearsalSettings(
         context,
         lambda: engine,  # type: ignore[arg-type, return-value]
-        NullObserver(),  # type: ignore[arg-type]
+        SilentObserver(),  # type: ignore[arg-type]
         WaitLimits(now=lambda: bench.clock.now, sleep=bench.clock.sleep),
         Redactor(),
         scratch,

@@ -12,8 +12,7 @@ import pytest
 
 from deltaproto.errors import ErrorCode, TableError
 from deltaproto.fleet.discovered import DiscoveredTable
-from deltaproto.fleet.scan_table import ReadSettings, TableScanner
-from deltaproto.fleet.time_limit import TimeLimit
+from deltaproto.fleet.scan_table import ReadSettings, TableScanner, TimeLimit
 from deltaproto.location import Location
 from deltaproto.protocol.table_state import TableState
 from deltaproto.tables.log.reader import LogReader

@@ -64,7 +64,11 @@ def expected(before: dict[str, Entry], now: dict[str, Entry]) -> set[tuple[str, 
             if old["id"] != new["id"]:
                 found.add((table, "table-replaced", None))
             had, has = supported(old), supported(new)
-            found |= {(table, "feature-appeared", name) for name in has - had}
+            listed = {f["name"] for f in new["features"] if f["listed"]}
+            unused_now = {f["name"] for f in new["features"] if in_use(f) is False}
+            implied = (has - had - listed) & unused_now
+            found |= {(table, "feature-appeared", name) for name in has - had - implied}
+            found |= {(table, "feature-implied", name) for name in implied}
             found |= {(table, "feature-disappeared", name) for name in had - has}
             for version in ("minReaderVersion", "minWriterVersion"):
                 was, is_ = old["protocol"][version], new["protocol"][version]
@@ -283,3 +287,32 @@ def test_who_made_most_of_a_change_is_named_first(cli: Cli, tmp_path: Path) -> N
         told = cli("drift", str(tmp_path / "i"), "--format", format_).out
         assert "feature-appeared deletionVectors: 7 tables" in told
         assert "by Databricks-Runtime/16.4, nightly (5); Apache-Spark/4.2.0 (2)" in told
+
+
+def test_features_that_only_new_versions_imply_are_no_errors(cli: Cli, tmp_path: Path) -> None:
+    """The raised versions are the error; a feature that they imply is one only if it is used."""
+    lake, inventory = tmp_path / "lake", tmp_path / "i"
+    logs = {name: Log(lake / name) for name in ("unused", "used")}
+    for log in logs.values():
+        log.commit(0, protocol(1, 2), metadata())
+    scan(cli, lake, inventory)
+    job = {"job": {"jobId": "7", "jobName": "nightly_load"}, "userName": "etl"}
+    info = {"commitInfo": {"timestamp": 1, "operation": "SET TBLPROPERTIES", **job}}
+    logs["unused"].commit(1, info, protocol(1, 4))
+    feed = {"delta.enableChangeDataFeed": "true"}
+    logs["used"].commit(1, info, protocol(1, 4), metadata(feed))
+    scan(cli, lake, inventory)
+    ran = cli("drift", str(inventory), "--format", "json")
+    validate("drift", ran.json)
+    assert ran.code == 1
+    found = {
+        (Path(each["table"]).name, each["feature"]): (each["change"], each["severity"])
+        for each in ran.json["changes"]
+    }
+    appeared, implied = ("feature-appeared", "error"), ("feature-implied", "info")
+    assert found["used", "changeDataFeed"] == appeared
+    assert found["unused", "changeDataFeed"] == implied
+    assert found["used", "generatedColumns"] == found["unused", "generatedColumns"] == implied
+    assert found["unused", None] == found["used", None] == ("protocol-raised", "error")
+    assert {each["commit"]["job"] for each in ran.json["changes"]} == {"nightly_load"}
+    assert "by etl, job nightly_load" in " ".join(cli("drift", str(inventory)).out.split())

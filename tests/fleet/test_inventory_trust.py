@@ -17,8 +17,8 @@ from deltalake import DeltaTable, write_deltalake
 
 from deltaproto.errors import TableError, UsageError
 from deltaproto.fleet.inventory import InventoryTables
+from deltaproto.fleet.inventory_queries import NewestState
 from deltaproto.fleet.inventory_reader import build_scan_notices, require_finished
-from deltaproto.fleet.newest import NewestState
 from deltaproto.fleet.scan import new_scan_id
 from deltaproto.fleet.scan_history import PastScan, extent_of
 from deltaproto.fleet.staging import (

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from deltaproto.cli.demo_tables import DEMO_TABLES, RECIPES
+from deltaproto.cli.demo import DEMO_TABLES, RECIPES
 from tests.conftest import Ran
 from tests.support.contract import validate
 

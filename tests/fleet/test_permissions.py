@@ -12,7 +12,7 @@ import pytest
 from moto.server import ThreadedMotoServer
 from werkzeug.serving import WSGIRequestHandler
 
-from deltaproto.cli.demo_tables import DEMO_TABLES, RECIPES
+from deltaproto.cli.demo import DEMO_TABLES, RECIPES
 from tests.conftest import Ran
 
 pytestmark = pytest.mark.storage

@@ -42,8 +42,8 @@ def test_checks_and_the_use_of_a_policy(table: Inspection, policy: Path) -> None
 
 
 def test_who_can_use_a_table(table: Inspection) -> None:
-    catalogue = load_local_catalog(())
-    checker = Checker(Policy(source=""), catalogue, survey=catalogue.clients())
+    catalog = load_local_catalog(())
+    checker = Checker(Policy(source=""), catalog, survey=catalog.clients())
     checked = checker.check(facts_from_inspection(table))
     assert checked.usability
     assert pickle.loads(pickle.dumps(checked)) == checked

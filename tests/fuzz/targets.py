@@ -26,14 +26,14 @@ from deltaproto.execution.plan_file import LoadedPlan, read_plans
 from deltaproto.inspection.inspect import run_rules
 from deltaproto.inspection.saved import read_saved
 from deltaproto.location import Location, LocationKind, locate
-from deltaproto.planning.checksum import CHECKSUM_FIELD, compute_checksum
+from deltaproto.plan_inputs.from_log import survey_log
+from deltaproto.planning.plan import CHECKSUM_FIELD, compute_checksum
 from deltaproto.policy.document import load_policy
 from deltaproto.policy.local_catalog import load_local_catalog
 from deltaproto.policy.rules import all_rules
 from deltaproto.protocol.table_state import TableState
 from deltaproto.render.inspection_json import table_fields
 from deltaproto.render.terminal import single_line
-from deltaproto.tables.log.plan_input import survey_log
 from deltaproto.tables.log.reader import LogReader
 from deltaproto.tables.storage import open_log
 from deltaproto.tables.storage.interface import FolderEntry, file_gone_error
@@ -325,11 +325,11 @@ def clients(document: bytes) -> object:
     """A file of a site's own clients, and each of them asked for."""
 
     def use(path: str) -> object:
-        catalogue = load_local_catalog([path])
-        for client in catalogue.clients():
+        catalog = load_local_catalog([path])
+        for client in catalog.clients():
             if client.ranges and client.newest.start is not None:
-                catalogue.resolve(f"{client.id}@{client.newest.start}")
-        return catalogue
+                catalog.resolve(f"{client.id}@{client.newest.start}")
+        return catalog
 
     return _file(use, document, ".yaml")
 

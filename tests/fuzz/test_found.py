@@ -17,7 +17,7 @@ from deltaproto.inspection.age import SavedAges
 from deltaproto.inspection.saved import saved_entries
 from deltaproto.location import locate
 from deltaproto.plan_inputs.from_snapshot import input_from_saved
-from deltaproto.planning.checksum import CHECKSUM_FIELD, compute_checksum
+from deltaproto.planning.plan import CHECKSUM_FIELD, compute_checksum
 from tests.conftest import Ran
 from tests.fuzz.targets import TARGETS, options
 

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from deltaproto.inspection.history import read_history
 from deltaproto.inspection.history_events import cause_of
 from deltaproto.protocol.metadata import Metadata
-from deltaproto.tables.log.commit_tag import CommitTag
-from deltaproto.tables.log.commits import LogState
+from deltaproto.tables.log.commits import CommitTag, LogState
 from deltaproto.tables.log.files import build_listing
 from deltaproto.tables.log.reader import LogReader
 from deltaproto.tables.storage.local import LocalLogStore

@@ -9,6 +9,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from deltaproto.planning.enable import DISABLEABLE_FEATURES, disabling_statements
+from deltaproto.planning.impact import end_state_of
 from deltaproto.planning.predict.table import Table
 from deltaproto.planning.search.cost import Cost, compute_cost
 from deltaproto.planning.search.goals import EndState
@@ -20,7 +21,6 @@ from deltaproto.planning.statement import (
     Statement,
     Wait,
 )
-from deltaproto.planning.usage import end_state_of
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature_catalog import CHECKPOINT_PROTECTION
 

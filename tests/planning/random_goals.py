@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from deltaproto.clients.catalog import Catalogue
+from deltaproto.clients.catalog import ClientCatalog
 from deltaproto.clients.model import Access
 from deltaproto.plan_inputs.client_scope import newest_clients
 from deltaproto.planning.downgrade import DowngradeRequest
@@ -59,13 +59,15 @@ def random_goal(random: Random, supported: frozenset[str]) -> DowngradeRequest:
 
 def random_clients(random: Random) -> tuple[TableClient, ...]:
     """A few clients that use the table."""
-    known = random.sample(list(newest_clients(Catalogue())), 5)
-    old = (Catalogue().resolve(text) for text in random.sample(_OLD, 3))
+    known = random.sample(list(newest_clients(ClientCatalog())), 5)
+    old = (ClientCatalog().resolve(text) for text in random.sample(_OLD, 3))
     return (*known, *(TableClient(candidate, (Access.READ, Access.APPEND)) for candidate in old))
 
 
 def _use(random: Random) -> ClientAccess:
     access = random.choice(((Access.READ,), (Access.READ, Access.APPEND), (Access.APPEND,)))
     if random.random() < 0.7:
-        return ClientAccess(Catalogue().resolve(random.choice(_OLD)), access)
-    return ClientAccess(random.choice(list(newest_clients(Catalogue()))).candidate, (Access.READ,))
+        return ClientAccess(ClientCatalog().resolve(random.choice(_OLD)), access)
+    return ClientAccess(
+        random.choice(list(newest_clients(ClientCatalog()))).candidate, (Access.READ,)
+    )

@@ -12,7 +12,7 @@ def test_a_dependent_comes_before_column_names() -> None:
     # Delta looks for dependents first; whoever renames the columns is refused again.
     protocol = Protocol.carrying({"columnMapping", "icebergCompatV1"})
     table = Table(protocol, {MAPPING_MODE: "name"}, unmappable=("odd name",))
-    stuck = find_droppable(table, Engine()).stuck["columnMapping"]
+    stuck = find_droppable(table, Engine()).undroppable["columnMapping"]
     assert stuck.error == "DELTA_FEATURE_DROP_DEPENDENT_FEATURE"
     assert "icebergCompatV1" in stuck.reason
 
@@ -21,5 +21,5 @@ def test_without_a_dependent_the_column_names_are_what_stands_in_the_way() -> No
     table = Table(
         Protocol.carrying({"columnMapping"}), {MAPPING_MODE: "name"}, unmappable=("odd name",)
     )
-    stuck = find_droppable(table, Engine()).stuck["columnMapping"]
+    stuck = find_droppable(table, Engine()).undroppable["columnMapping"]
     assert stuck.error == "DELTA_INVALID_COLUMN_NAMES_WHEN_REMOVING_COLUMN_MAPPING"

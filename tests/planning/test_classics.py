@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from deltaproto.clients.catalog import Catalogue
+from deltaproto.clients.catalog import ClientCatalog
 from deltaproto.clients.model import Access
 from deltaproto.clients.requirements import table_requirements
 from deltaproto.planning.ddl.parse import parse_script
@@ -18,11 +18,10 @@ from deltaproto.planning.enable import FeatureToEnable, disabling_statements
 from deltaproto.planning.engine import parse_engine
 from deltaproto.planning.plan import Fingerprint, Plan
 from deltaproto.planning.predict.schema import Atomic, Column, Struct
-from deltaproto.planning.request import PlanInput
+from deltaproto.planning.request import PlanInput, UpgradeRequest
 from deltaproto.planning.search.goals import ClientAccess
 from deltaproto.planning.search.search import HistoryChoice
 from deltaproto.planning.upgrade import plan_upgrade
-from deltaproto.planning.upgrade_request import UpgradeRequest
 from deltaproto.protocol.feature_catalog import all_features
 from deltaproto.protocol.layers import feature_states
 from deltaproto.protocol.metadata import Metadata
@@ -60,7 +59,7 @@ def carrying(*names: str) -> Protocol:
 
 
 def use(client: str, *access: Access) -> ClientAccess:
-    return ClientAccess(Catalogue().resolve(client), access or (Access.READ, Access.APPEND))
+    return ClientAccess(ClientCatalog().resolve(client), access or (Access.READ, Access.APPEND))
 
 
 def actions(plan: Plan) -> list[str]:

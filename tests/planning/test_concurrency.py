@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from deltaproto.execution.plan_members import deserialize_plan
+from deltaproto.planning.request import UpgradeRequest
 from deltaproto.planning.upgrade import plan_upgrade
-from deltaproto.planning.upgrade_request import UpgradeRequest
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.render.plan_json import plan_fields
 from tests.conftest import Ran

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deltaproto.planning.ddl.literals import is_literal
+from deltaproto.planning.ddl.types import is_literal
 from deltaproto.planning.predict.schema import Array, Atomic
 from tests.support.failures import each_row
 

@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deltaproto.clients.catalog import Catalogue
-from deltaproto.clients.model import Access
+from deltaproto.clients.catalog import ClientCatalog
+from deltaproto.clients.model import Access, Verdict
 from deltaproto.clients.requirements import TableRequirements
-from deltaproto.clients.verdict import Verdict
 from deltaproto.plan_inputs.client_scope import newest_clients
 from deltaproto.planning.downgrade import DowngradeRequest, plan_downgrade
 from deltaproto.planning.impact import compare_clients
@@ -34,7 +33,7 @@ from tests.planning.test_classics import carrying, use
 from tests.planning.test_classics import given as table_of
 from tests.support.examples import examples
 
-EVERYBODY = tuple(newest_clients(Catalogue()))
+EVERYBODY = tuple(newest_clients(ClientCatalog()))
 LEGACY = {name for pair in ((2, 5), (2, 6)) for name in feature_catalog.features_implied_by(*pair)}
 
 
@@ -216,24 +215,25 @@ def tables(draw: st.DrawFn) -> PlanInput:
 
 def assert_nothing_is_lower(table: PlanInput, history: HistoryChoice | None) -> None:
     """Try every set of drops: none is lower and keeps as many clients, or keeps more of them."""
-    can = find_droppable(table.table, table.engine)
-    best = find_lowest_goal(table, can, include_enabled=False, history=history).best
+    droppable = find_droppable(table.table, table.engine)
+    best = find_lowest_goal(table, droppable, include_enabled=False, history=history).best
     assert not best.losers
-    allowed = find_unused(table.states) & {*can.goes}
+    allowed = find_unused(table.states) & {*droppable.names}
     residue = frozenset() if history is HistoryChoice.KEEP else {CHECKPOINT_PROTECTION}
     task = SearchTask(
-        table.table, FeaturesAbsent(frozenset()), table.engine, history=history, can=can
+        table.table, FeaturesAbsent(frozenset()), table.engine, history=history, droppable=droppable
     )
     protocol = table.table.protocol
     worked = working(table, table.needs)
     sizes = range(len(allowed) + 1)
     for some in chain.from_iterable(combinations(sorted(allowed), size) for size in sizes):
-        gone = frozenset(some)
+        dropped = frozenset(some)
         if any(
-            set(feature_catalog.find_dependents(name, protocol.supported)) - gone for name in gone
+            set(feature_catalog.find_dependents(name, protocol.supported)) - dropped
+            for name in dropped
         ):
             continue
-        end = predict_end_state(task, DropSelection(gone | residue), left=not residue)
+        end = predict_end_state(task, DropSelection(dropped | residue), left=not residue)
         works = working(table, requirements_after(table.needs, end))
         lower = below(end.protocol, best.protocol) and not below(best.protocol, end.protocol)
         assert not (lower and works >= best.working), (some, end.protocol, best)
@@ -276,8 +276,8 @@ def test_no_set_of_drops_of_500_tables_is_lower(
 def test_the_plan_ends_at_the_lowest_protocol(
     table: PlanInput, history: HistoryChoice | None
 ) -> None:
-    can = find_droppable(table.table, table.engine)
-    best = find_lowest_goal(table, can, include_enabled=False, history=history).best
+    droppable = find_droppable(table.table, table.engine)
+    best = find_lowest_goal(table, droppable, include_enabled=False, history=history).best
     plan = plan_downgrade(table, DowngradeRequest(lowest=True, history=history))
     if not plan.blocked:
         assert plan.protocol_after == best.protocol

@@ -71,7 +71,7 @@ def test_dropping_deletion_vectors_is_left_half_done() -> None:
 
 
 def test_a_plan_does_not_begin_what_cannot_be_finished() -> None:
-    assert "deletionVectors" in find_droppable(MANAGED, Engine()).stuck
+    assert "deletionVectors" in find_droppable(MANAGED, Engine()).undroppable
     table = given(MANAGED.protocol)
     table = table._replace(table=MANAGED, needs=table.needs._replace(by_name=True))
     plan = plan_downgrade(table, DowngradeRequest(drop=("deletionVectors",)))

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from deltaproto.clients.catalog import Catalogue
+from deltaproto.clients.catalog import ClientCatalog
 from deltaproto.clients.model import Access
 from deltaproto.planning.ddl.parse import parse_script
 from deltaproto.planning.downgrade import DowngradeRequest, plan_downgrade
@@ -22,12 +22,11 @@ from deltaproto.planning.plan import Plan, Step
 from deltaproto.planning.predict.auto_enable import features_of_columns
 from deltaproto.planning.predict.schema import Array, Atomic, Column, Struct
 from deltaproto.planning.predict.table import Table
-from deltaproto.planning.request import PlanInput, TableClient
+from deltaproto.planning.request import PlanInput, TableClient, UpgradeRequest
 from deltaproto.planning.search.cost import Files
 from deltaproto.planning.search.goals import ClientAccess
 from deltaproto.planning.search.search import HistoryChoice
 from deltaproto.planning.upgrade import plan_upgrade
-from deltaproto.planning.upgrade_request import UpgradeRequest
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.protocol import Protocol
 from tests.planning.test_classics import carrying, given
@@ -98,12 +97,12 @@ def table(
 
 
 def use(client: str, *access: Access) -> ClientAccess:
-    return ClientAccess(Catalogue().resolve(client), access or (Access.READ, Access.APPEND))
+    return ClientAccess(ClientCatalog().resolve(client), access or (Access.READ, Access.APPEND))
 
 
 def using(case: PlanInput, *access: Access) -> PlanInput:
     """With clients that use it."""
-    resolved = (Catalogue().resolve(name) for name in CLIENTS)
+    resolved = (ClientCatalog().resolve(name) for name in CLIENTS)
     clients = tuple(
         TableClient(each, access or (Access.READ, Access.DML), "etl") for each in resolved
     )
@@ -290,7 +289,7 @@ def cases() -> dict[str, Case]:
             asked = DowngradeRequest(drop=(name,))
             downgrades[f"{engine.replace('@', '-')}-{name}"] = table(name, engine=engine), asked
     plain = using(given(Protocol(1, 2), schema=COLUMNS)._replace(files=FILES))
-    keep = tuple(TableClient(Catalogue().resolve(c), (Access.READ,)) for c in CLIENTS)
+    keep = tuple(TableClient(ClientCatalog().resolve(c), (Access.READ,)) for c in CLIENTS)
     upgrades = {
         "to-1-4": (plain, UpgradeRequest(to=(1, 4))),
         "to-2-5": (plain, UpgradeRequest(to=(2, 5))),

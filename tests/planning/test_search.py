@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from deltaproto.clients.requirements import table_requirements
 from deltaproto.planning.downgrade import DowngradeRequest, plan_downgrade
 from deltaproto.planning.engine import Engine, EngineName
+from deltaproto.planning.impact import end_state_of
 from deltaproto.planning.plan import Fingerprint
 from deltaproto.planning.predict.table import Table
 from deltaproto.planning.request import PlanInput
@@ -25,7 +26,6 @@ from deltaproto.planning.search.search import (
     is_reachable,
 )
 from deltaproto.planning.statement import DropFeature, SetProperties, Wait
-from deltaproto.planning.usage import end_state_of
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature_catalog import CHECKPOINT_PROTECTION
 from deltaproto.protocol.protocol import Protocol

@@ -55,7 +55,7 @@ def test_row_tracking_leaves_columns_behind() -> None:
 
 def test_vectors_go_before_row_tracking_which_would_have_files_rewritten() -> None:
     choice = DropSelection(frozenset({"rowTracking", "deletionVectors", "domainMetadata"}))
-    table = plain({*choice.gone}, {**TRACKED, **VECTORS})
+    table = plain({*choice.dropped}, {**TRACKED, **VECTORS})
     for drops in DropMode:
         moves = build_route(table, choice, Engine(), drops)
         dropped = [m.statement.feature for m in moves if isinstance(m.statement, DropFeature)]
@@ -65,7 +65,7 @@ def test_vectors_go_before_row_tracking_which_would_have_files_rewritten() -> No
 
 def test_mapping_goes_after_row_tracking_and_leaves_nothing_behind() -> None:
     choice = DropSelection(frozenset({"rowTracking", "deletionVectors", "columnMapping"}))
-    table = plain({*choice.gone}, {**TRACKED, **VECTORS, MAPPING_MODE: "name"})
+    table = plain({*choice.dropped}, {**TRACKED, **VECTORS, MAPPING_MODE: "name"})
     moves = build_route(table, choice, Engine(), DropMode.FAST)
     dropped = [m.statement.feature for m in moves if isinstance(m.statement, DropFeature)]
     assert dropped == ["rowTracking", "columnMapping", "deletionVectors"]

@@ -12,8 +12,8 @@ import pytest
 from deltaproto.plan_inputs.from_log import load_plan_input
 from deltaproto.planning.downgrade import DowngradeRequest, plan_downgrade
 from deltaproto.planning.engine import parse_engine
+from deltaproto.planning.request import UpgradeRequest
 from deltaproto.planning.upgrade import plan_upgrade
-from deltaproto.planning.upgrade_request import UpgradeRequest
 from deltaproto.protocol.table_state import SparkSettings
 from tests.planning.oracle import execute
 from tests.recording.delta_spark import DeltaSpark

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 
 from deltaproto.planning.downgrade import DowngradeRequest, plan_downgrade
+from deltaproto.planning.request import UpgradeRequest
 from deltaproto.planning.upgrade import plan_upgrade
-from deltaproto.planning.upgrade_request import UpgradeRequest
 from tests.planning.oracle import execute
 from tests.planning.test_nested_not_null_on_spark import (
     array,

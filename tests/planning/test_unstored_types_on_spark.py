@@ -107,7 +107,7 @@ def test_spark_refuses_drops_beside_such_a_type(delta_spark: DeltaSpark, tmp_pat
     path = str(tmp_path / "t")
     table = beside_an_interval(delta_spark, path, ENABLED)
     given = planned(path)
-    stuck = find_droppable(given.table, RUNNING).stuck
+    stuck = find_droppable(given.table, RUNNING).undroppable
     assert {*DROPPED} <= {*stuck}
     for statement in (
         *(f"alter table {table} drop feature {name}" for name in DROPPED),

@@ -7,8 +7,8 @@ from deltaproto.planning.ddl.maintenance import HISTORY_MAY_BE_MISSING
 from deltaproto.planning.ddl.parse import parse_script
 from deltaproto.planning.engine import Engine, parse_engine
 from deltaproto.planning.predict.table import Table
+from deltaproto.planning.request import UpgradeRequest
 from deltaproto.planning.upgrade import plan_upgrade
-from deltaproto.planning.upgrade_request import UpgradeRequest
 from deltaproto.protocol.protocol import Protocol
 from tests.planning.test_search import planned_for
 from tests.support.failures import each_row

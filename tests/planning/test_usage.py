@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from deltaproto.planning.impact import end_state_of
 from deltaproto.planning.predict.table import Table
-from deltaproto.planning.usage import end_state_of
 from deltaproto.protocol.protocol import Protocol
 
 

@@ -10,10 +10,9 @@ from random import Random
 from deltaproto.plan_inputs.from_log import load_plan_input
 from deltaproto.planning.enable import FeatureToEnable
 from deltaproto.planning.plan import Plan
-from deltaproto.planning.request import PlanInput
+from deltaproto.planning.request import PlanInput, UpgradeRequest
 from deltaproto.planning.statement import SetProperties
 from deltaproto.planning.upgrade import plan_upgrade
-from deltaproto.planning.upgrade_request import UpgradeRequest
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.table_state import SparkSettings
 from tests.planning.oracle import execute

@@ -6,7 +6,7 @@ import datetime
 
 import pytest
 
-from deltaproto.clients.catalog import Catalogue
+from deltaproto.clients.catalog import ClientCatalog
 from deltaproto.clients.model import Access
 from deltaproto.policy.approvals import AccessLoss, Approvals, LossRuling
 from deltaproto.policy.document import Policy, PolicyError, Position
@@ -34,7 +34,7 @@ PAIR = LOSS._replace(features=("deletionVectors", "columnMapping"))
 
 def ruled(loss: AccessLoss, *approvals: Approval) -> LossRuling:
     policy = Policy("p.yaml", approvals=approvals)
-    return Approvals(policy, Catalogue()).rule(TABLE, loss, TODAY)
+    return Approvals(policy, ClientCatalog()).rule(TABLE, loss, TODAY)
 
 
 @pytest.mark.parametrize(

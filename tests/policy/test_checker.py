@@ -69,8 +69,8 @@ def policy(tmp_path: Path) -> str:
 
 def _new(policy: str) -> Checker:
     loaded = load_local_policy(policy)
-    catalogue = load_local_catalog((), loaded)
-    return Checker(loaded, catalogue, survey=catalogue.clients())
+    catalog = load_local_catalog((), loaded)
+    return Checker(loaded, catalog, survey=catalog.clients())
 
 
 def _rules(checked: TableCheck) -> set[tuple[str, str | None]]:

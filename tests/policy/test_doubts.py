@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from deltaproto.policy.finding import Finding, Severity
-from deltaproto.policy.inconsistencies import describe_inconsistencies
+from deltaproto.policy.hazards import describe_inconsistencies
 
 
 def test_a_property_without_a_value_is_one() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from deltaproto.policy.document.errors import Position
 from deltaproto.policy.document.model import Window
-from deltaproto.policy.document.openings import is_open, next_opening
+from deltaproto.policy.document.windows import is_open, next_opening
 
 
 def window(days: list[int], start: str, end: str, timezone: str = "UTC") -> Window:

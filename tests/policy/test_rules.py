@@ -15,10 +15,9 @@ from deltalake import DeltaTable, TableFeatures, write_deltalake
 import deltaproto.policy.rules as rules_package
 from deltaproto.cli.main import COMMANDS
 from deltaproto.errors import EngineError, ErrorCode, TableError
-from deltaproto.inspection.compare import compare_readers
+from deltaproto.inspection.inspect import compare_readers
 from deltaproto.policy.context import RuleContext
-from deltaproto.policy.finding import Finding
-from deltaproto.policy.rule import Rule
+from deltaproto.policy.finding import Finding, Rule
 from deltaproto.policy.rules import all_rules, find_rule, schema_missing
 from deltaproto.protocol.metadata import Metadata
 from deltaproto.protocol.protocol import Protocol

@@ -79,7 +79,7 @@ def sample(draws: st.SearchStrategy[Any], count: int) -> list[Any]:
     raise AssertionError(f"only {len(collected)} different values in 20 rounds")
 
 
-def test_the_catalogue_knows_what_delta_registers(delta: Any) -> None:
+def test_the_catalog_knows_what_delta_registers(delta: Any) -> None:
     registered: dict[str, Any] = {}
     iterator = delta.TableFeature.allSupportedFeaturesMap().valuesIterator()
     while iterator.hasNext():

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deltaproto.conflicts import Conflict, MatrixEngine, build_cells
-from deltaproto.conflicts.row_level import Compute, resolve_by_row
+from deltaproto.conflicts.matrix import Compute, resolve_by_row
 from deltaproto.protocol.databricks_runtime import RELEASE_DATES, Runtime, parse_runtime
 from deltaproto.protocol.isolation import DECLARABLE_LEVELS
 

@@ -22,7 +22,7 @@ from deltaproto.conflicts import (
 )
 from deltaproto.conflicts.matrix import default_level
 from deltaproto.conflicts.notes import layout_advice, matrix_notes
-from deltaproto.conflicts.operation import CHANGE_OPERATIONS
+from deltaproto.conflicts.operation import CHANGE_OPERATIONS, ExceptionRecord
 from deltaproto.protocol.isolation import DECLARABLE_LEVELS, IsolationLevel
 from tests.support.failures import each_row
 
@@ -378,10 +378,14 @@ class TestDeltaSpark:
             assert "delta-rs#3665" in last
 
 
+def record_of(name: ExceptionName) -> ExceptionRecord:
+    return next(record for record in exceptions.RECORDS if record.name is name)
+
+
 class TestExceptions:
     @pytest.mark.parametrize("name", ExceptionName)
     def test_item_68_each_has_causes_and_remedies(self, name: ExceptionName) -> None:
-        record = exceptions.exception_record(name)
+        record = record_of(name)
         assert record.causes
         for cause in record.causes:
             assert all(cause)
@@ -389,7 +393,7 @@ class TestExceptions:
         assert ("databricks" in record.engines) == (name is not ExceptionName.WRITE)
 
     def test_items_28_and_69_the_three_causes_of_a_changed_protocol(self) -> None:
-        upgrade, replace, empty = exceptions.exception_record(ExceptionName.PROTOCOL).causes
+        upgrade, replace, empty = record_of(ExceptionName.PROTOCOL).causes
         assert (upgrade.name, replace.name, empty.name) == (
             "upgrade",
             "concurrent create or replace",
@@ -399,17 +403,17 @@ class TestExceptions:
         assert "create the table" in empty.avoid
 
     def test_item_70_an_append_is_avoided_with_disjoint_predicates(self) -> None:
-        first = exceptions.exception_record(ExceptionName.APPEND).causes[0]
+        first = record_of(ExceptionName.APPEND).causes[0]
         assert "explicit, disjoint predicates" in first.avoid
         assert "literal" in first.avoid
 
     def test_item_54_a_write_that_updates_the_schema(self) -> None:
-        causes = exceptions.exception_record(ExceptionName.METADATA).causes
+        causes = record_of(ExceptionName.METADATA).causes
         assert any(cause.name == "a write that updates the schema" for cause in causes)
 
     @pytest.mark.parametrize("name", ExceptionName)
     def test_names_are_found_in_any_spelling(self, name: ExceptionName) -> None:
-        record = exceptions.exception_record(name)
+        record = record_of(name)
         short = name.removesuffix("Exception")
         for text in (
             str(name),

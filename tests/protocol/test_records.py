@@ -1,4 +1,4 @@
-"""The records of the catalogue among themselves, and the reasons that are told from them."""
+"""The records of the catalog among themselves, and the reasons that are told from them."""
 
 from __future__ import annotations
 

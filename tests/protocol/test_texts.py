@@ -10,6 +10,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from deltaproto.conflicts import Cell, MatrixEngine, build_cells
 from deltaproto.conflicts.classify import classify
+from deltaproto.conflicts.matrix import Compute, resolve_by_row
 from deltaproto.conflicts.notes import layout_advice, matrix_notes
 from deltaproto.conflicts.operation import CHANGE_OPERATIONS, Operation
 from deltaproto.conflicts.query import (
@@ -18,7 +19,6 @@ from deltaproto.conflicts.query import (
     missing_predicates,
     why_predicate_needed,
 )
-from deltaproto.conflicts.row_level import Compute, resolve_by_row
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.databricks_runtime import Runtime
 from deltaproto.protocol.feature import Trace

@@ -5,8 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from deltaproto.errors import ErrorCode, TableError
-from deltaproto.policy.finding import Finding, Severity, Suppression
-from deltaproto.policy.rule import Rule
+from deltaproto.policy.finding import Finding, Rule, Severity, Suppression
 from deltaproto.policy.rules import all_rules, find_rule
 from deltaproto.render.findings import Report, RulePage
 

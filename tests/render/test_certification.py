@@ -16,8 +16,7 @@ from deltaproto.clients.measurement import (
     MeasurementCell,
     ResultColumn,
 )
-from deltaproto.clients.model import Access
-from deltaproto.clients.verdict import Verdict
+from deltaproto.clients.model import Access, Verdict
 from deltaproto.render.certification import MEANINGS, Certified, write_certified
 from deltaproto.render.interface import PageFormat
 from deltaproto.render.schemas import load_schema

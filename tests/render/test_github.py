@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deltaproto.policy.finding import Severity
+from deltaproto.render.ci_reports import write_github
 from deltaproto.render.findings import Report
-from deltaproto.render.github import write_github
 from tests.render.strategies import CLEAN, MISSING, ORDERS, PARTIAL, finding, reports
 
 

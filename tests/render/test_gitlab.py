@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deltaproto.policy.finding import Severity
+from deltaproto.render.ci_reports import write_gitlab
 from deltaproto.render.findings import Report, fingerprint, problem
-from deltaproto.render.gitlab import write_gitlab
 from tests.render.strategies import CLEAN, MISSING, ORDERS, PARTIAL, finding, reports
 
 SEVERITIES = {"info", "minor", "major", "critical", "blocker"}

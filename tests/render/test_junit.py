@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from deltaproto.errors import ExitCode
 from deltaproto.policy.finding import FailOn, Severity, exit_code
+from deltaproto.render.ci_reports import write_junit
 from deltaproto.render.findings import Report
-from deltaproto.render.junit import write_junit
 from tests.render.strategies import CLEAN, MISSING, ORDERS, PARTIAL, RULES, finding, reports
 
 SCHEMA = xmlschema.XMLSchema(Path(__file__).parent / "schemas" / "junit-10.xsd")

@@ -14,7 +14,7 @@ from types import SimpleNamespace
 import pytest
 from markdown_it import MarkdownIt
 
-from deltaproto.cli.undo_plan import load_or_create_undo_plan
+from deltaproto.cli.apply import load_or_create_undo_plan
 from deltaproto.render.document import Document, Paragraph
 from deltaproto.render.document.markdown import document_markdown
 from deltaproto.render.terminal import Painter
@@ -190,9 +190,9 @@ def test_a_rollback_warns_on_one_line(
 ) -> None:
     plan = SimpleNamespace(warnings=("s1 (a\n::error::b) has no way back.",))
     undone = SimpleNamespace(id="0" * 16, plan=plan, _replace=lambda **_: plan)
-    monkeypatch.setattr("deltaproto.cli.undo_plan._save_undo_plan", lambda *_, **__: undone)
-    monkeypatch.setattr("deltaproto.cli.undo_plan.plan_undo", lambda *_: plan)
-    monkeypatch.setattr("deltaproto.cli.undo_plan.find_unrelated_undo", lambda *_: None)
+    monkeypatch.setattr("deltaproto.cli.apply._save_undo_plan", lambda *_, **__: undone)
+    monkeypatch.setattr("deltaproto.cli.apply.plan_undo", lambda *_: plan)
+    monkeypatch.setattr("deltaproto.cli.apply.find_unrelated_undo", lambda *_: None)
     context = SimpleNamespace(folder=lambda _: "/none")
     load_or_create_undo_plan(SimpleNamespace(id="1" * 16, path="", plan=plan), context, keep=False)  # type: ignore[arg-type]
     assert not re.search(r"(?m)^\s*::", capsys.readouterr().err)

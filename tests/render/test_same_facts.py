@@ -17,8 +17,7 @@ from markdown_it import MarkdownIt
 from deltaproto.certification.entry import Discrepancy
 from deltaproto.cli.plan_io import default_journal_dir, load_plans
 from deltaproto.clients.measurement import MeasuredOutcome
-from deltaproto.clients.model import Access
-from deltaproto.clients.verdict import Verdict
+from deltaproto.clients.model import Access, Verdict
 from deltaproto.errors import ErrorCode, ExitCode, TableError
 from deltaproto.execution.prepare import ApplyContext, prepare_plan
 from deltaproto.execution.result import ApplyResult, ApplyStatus, StepRecord, StepStatus

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft7Validator, FormatChecker
 
 from deltaproto import __version__
-from deltaproto.policy.finding import Finding, Severity
-from deltaproto.policy.rule import Rule
+from deltaproto.policy.finding import Finding, Rule, Severity
 from deltaproto.render.findings import Report, RulePage, fingerprint
 from deltaproto.render.sarif import FINGERPRINT, write_sarif
 from tests.render.strategies import (

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator, ValidationError
 
-from deltaproto.clients.model import Access
-from deltaproto.clients.verdict import Verdict
+from deltaproto.clients.model import Access, Verdict
 from deltaproto.errors import ErrorCode
 from deltaproto.planning.engine import EngineName
 from deltaproto.planning.plan import StreamEffect
@@ -74,7 +73,7 @@ class TestSchemas:
         ):
             assert sorted(shown["enum"]) == sorted(declared), declared
         assert {*defs["level"]["enum"]} == {*IsolationLevel, None}
-        # A feature that is in the catalogue is not unknown.
+        # A feature that is in the catalog is not unknown.
         assert {*record["status"]["enum"]} == {*FeatureStatus} - {FeatureStatus.UNKNOWN}
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from enum import StrEnum
 from typing import Any
 
 from deltaproto.cli import app
-from deltaproto.cli.declare import Command, expand_multi_values
+from deltaproto.cli.declare import Command, Option, expand_multi_values
 
 
 def recording(command: Command) -> tuple[Command, list[dict[str, Any]]]:
@@ -31,3 +32,10 @@ def parsed(command: Command, words: list[str]) -> dict[str, Any]:
     assert app.run({command.name: ""}, lambda _: recorded, line) == 0
     (values,) = runs
     return values
+
+
+def allowed_values(option: Option) -> tuple[str, ...]:
+    """Return the values of an enumeration option; empty for other types."""
+    if issubclass(option.type, StrEnum):
+        return tuple(member.value for member in option.type)
+    return ()

@@ -5,10 +5,11 @@ from __future__ import annotations
 from deltaproto.certification.verify_writes import FEW_ROWS
 from tests.support.java_archive import java_options
 
-# Both compilers of Java stay: without the second the whole run takes less processor, but more time.
 SMALL_TABLES = {
     "spark.master": "local[2]",
     "spark.driver.memory": "2g",
+    # Both compilers: without the second a run of minutes takes less processor, but more time.
+    "spark.driver.defaultJavaOptions": "-XX:TieredStopAtLevel=4",
     # Hadoop runs chmod and readlink for every file that it writes.
     "spark.driver.extraJavaOptions": f"-Djdk.lang.Process.launchMechanism=VFORK {java_options()}",
     **FEW_ROWS,

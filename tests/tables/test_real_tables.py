@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from deltaproto.errors import TableError
-from deltaproto.inspection.compare import compare_readers
+from deltaproto.inspection.inspect import compare_readers
+from deltaproto.plan_inputs.from_log import survey_log
 from deltaproto.policy.context import RuleContext
 from deltaproto.protocol.metadata import Metadata
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.protocol.table_state import ReaderName, TableState
 from deltaproto.tables.delta_rs import DeltaRsReader
-from deltaproto.tables.log.plan_input import survey_log
 from deltaproto.tables.log.reader import LogReader
 from deltaproto.tables.spark import SparkReader
 from deltaproto.tables.storage.local import LocalLogStore

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -16,7 +17,7 @@ import pytest
 from deltaproto.errors import EngineError
 from deltaproto.tables.java import main as java_main
 from deltaproto.tables.java import require_java
-from deltaproto.tables.session import explain_start_failure
+from deltaproto.tables.session import _quick_start, explain_start_failure
 from tests.support.logs import Log, metadata, protocol
 from tests.support.spark_settings import SHORT_LIVED
 
@@ -195,6 +196,39 @@ for rows in (100, 100_000, 9_999):
 """
 
 
+JAVA_OPTIONS = """
+from deltaproto.protocol.table_state import SparkSettings
+from deltaproto.tables.session import spark_session
+session = spark_session(SparkSettings(conf=CONF))
+runtime = session._jvm.java.lang.management.ManagementFactory.getRuntimeMXBean()
+print(*[each for each in runtime.getInputArguments() if "Tiered" in each])
+"""
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_item_17_java_starts_with_one_compiler_unless_the_user_says_otherwise() -> None:
+    two = "-XX:TieredStopAtLevel=4"
+    for conf, options in (
+        ({}, "-XX:TieredStopAtLevel=1"),
+        ({"spark.driver.extraJavaOptions": two}, f"-XX:TieredStopAtLevel=1 {two}"),
+        ({"spark.driver.defaultJavaOptions": two}, two),
+    ):
+        script = JAVA_OPTIONS.replace("CONF", repr(conf))
+        ran = subprocess.run(
+            [sys.executable, "-c", script], capture_output=True, text=True, check=True
+        )
+        assert ran.stdout.split() == options.split()
+
+
+def test_item_17_options_of_a_configured_spark_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("SPARK_HOME", "SPARK_CONF_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    assert _quick_start()
+    monkeypatch.setenv("SPARK_CONF_DIR", "/etc/spark")
+    assert _quick_start() == {}
+
+
 @pytest.mark.spark
 @pytest.mark.slow
 def test_item_17_plans_for_few_rows_are_interpreted_and_for_many_compiled() -> None:
@@ -203,6 +237,20 @@ def test_item_17_plans_for_few_rows_are_interpreted_and_for_many_compiled() -> N
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     few, many = "false NO_CODEGEN false", "true FALLBACK false"
     assert ran.stdout.splitlines() == [few, many, few]
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_a_session_does_not_keep_every_table_in_memory(spark: SparkSession, tmp_path: Path) -> None:
+    """Delta's cache would otherwise fill the driver after a thousand tables."""
+    spark.sql(f"create table delta.`{tmp_path / 'first'}` (id bigint) using delta")
+    delta: Any = spark._jvm.org.apache.spark.sql.delta  # type: ignore[union-attr]
+    delta_log = getattr(getattr(delta, "DeltaLog$"), "MODULE$")
+    for number in range(200):
+        copy = shutil.copytree(tmp_path / "first", tmp_path / f"copy{number}")
+        opened = delta_log.forTable(spark._jsparkSession, str(copy))
+        assert opened.unsafeVolatileSnapshot().version() == 0
+    assert 0 < delta_log.cacheSize() <= 64
 
 
 def test_other_failures_are_left_to_the_caller() -> None:

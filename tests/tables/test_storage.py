@@ -13,9 +13,9 @@ from moto.server import ThreadedMotoServer
 
 from deltaproto.errors import ErrorCode, TableError
 from deltaproto.tables.delta_rs import DeltaRsReader
-from deltaproto.tables.log.plan_input import survey_table
 from deltaproto.tables.log.reader import LogReader
 from tests.support.logs import Log, add, commit_info, metadata, protocol
+from tests.support.surveys import survey_table
 
 pytestmark = pytest.mark.storage
 BUCKET = "lake"

@@ -18,6 +18,7 @@ from deltaproto.location import locate
 from deltaproto.protocol.isolation import ISOLATION_PROPERTY
 from deltaproto.protocol.layers import enabled_features
 from deltaproto.protocol.metadata import Metadata
+from deltaproto.protocol.writers import identify_writer
 from deltaproto.tables.engine_errors import contain_table_errors
 from deltaproto.tables.log.commits import Commit, read_commits
 from deltaproto.tables.log.files import build_listing
@@ -95,7 +96,12 @@ def _attribute_commits(
             made.pop((ChangeKind.FEATURE_ENABLED, name), None)
         if before is None and commit.version == 0:
             made[ChangeKind.TABLE_NEW, None] = causing_commit(commit)
-    return [change._replace(culprit=made.get((change.kind, change.feature))) for change in changes]
+    return [change._replace(culprit=made.get(_key(change))) for change in changes]
+
+
+def _key(change: Difference) -> tuple[ChangeKind, str | None]:
+    implied = change.kind is ChangeKind.FEATURE_IMPLIED
+    return ChangeKind.FEATURE_APPEARED if implied else change.kind, change.feature
 
 
 class _TableHistoryState:
@@ -136,6 +142,7 @@ class _TableHistoryState:
 
 def causing_commit(commit: Commit) -> CausingCommit:
     """Describe a commit."""
+    job = identify_writer(commit.info).principal.job
     return CausingCommit(
-        commit.version, commit.timestamp, commit.operation, commit.engine, commit.user
+        commit.version, commit.timestamp, commit.operation, commit.engine, commit.user, job
     )

@@ -24,6 +24,8 @@ class ChangeKind(StrEnum):
     ISOLATION_CHANGED = "isolation-changed"
     TABLE_REPLACED = "table-replaced"
     TABLE_GONE = "table-gone"
+    FEATURE_IMPLIED = "feature-implied"
+    """part of the new versions, but neither listed nor in use"""
     TABLE_NEW = "table-new"
     READABLE = "readable"
 
@@ -38,6 +40,7 @@ SEVERITY = {
     ChangeKind.ISOLATION_CHANGED: Severity.WARNING,
     ChangeKind.TABLE_REPLACED: Severity.WARNING,
     ChangeKind.TABLE_GONE: Severity.WARNING,
+    ChangeKind.FEATURE_IMPLIED: Severity.INFO,
     ChangeKind.TABLE_NEW: Severity.INFO,
     ChangeKind.READABLE: Severity.INFO,
 }
@@ -100,6 +103,8 @@ class CausingCommit(NamedTuple):
     operation: str
     engine: str | None
     user: str | None
+    job: str | None = None
+    """name or id of the job that made the commit"""
 
 
 class Difference(NamedTuple):
@@ -176,7 +181,7 @@ def find_differences(
 ) -> Iterator[Difference]:
     """Yield every difference between two scans of a table; None means a scan without the table."""
 
-    def told(
+    def difference(
         kind: ChangeKind, old: object = None, new: object = None, feature: str | None = None
     ) -> Difference:
         return Difference(
@@ -192,27 +197,34 @@ def find_differences(
 
     match before, now:
         case ScannedTable(protocol=Protocol()), None:
-            yield told(ChangeKind.TABLE_GONE, before.protocol)
+            yield difference(ChangeKind.TABLE_GONE, before.protocol)
         case None, ScannedTable(protocol=Protocol()):
-            yield told(ChangeKind.TABLE_NEW, None, now.protocol)
+            yield difference(ChangeKind.TABLE_NEW, None, now.protocol)
         case _, ScannedTable(protocol=None):
             if before is None or before.code != now.code:
-                yield told(
+                yield difference(
                     ChangeKind.UNREADABLE, before and (before.protocol or before.error), now.error
                 )
         case ScannedTable(protocol=None), ScannedTable():
-            yield told(ChangeKind.READABLE, before.error, now.protocol)
+            yield difference(ChangeKind.READABLE, before.error, now.protocol)
         case ScannedTable(protocol=Protocol() as old), ScannedTable(protocol=Protocol() as new):
             if before.id != now.id:
-                yield told(ChangeKind.TABLE_REPLACED, before.id, now.id)
+                yield difference(ChangeKind.TABLE_REPLACED, before.id, now.id)
             for kind, name in protocol_differences(old, new):
-                yield told(kind, old, new, name)
+                if kind is ChangeKind.FEATURE_APPEARED and _is_implied(name, new, now.usage):
+                    kind = ChangeKind.FEATURE_IMPLIED
+                yield difference(kind, old, new, name)
             unused = {each[1:] for each in before.usage if each.startswith("-")}
             for name in sorted(unused & old.supported & new.supported):
                 if f"+{name}" in now.usage:
-                    yield told(ChangeKind.FEATURE_ENABLED, "not in use", "in use", name)
-            if said := before.levels.differ(now.levels):
-                yield told(ChangeKind.ISOLATION_CHANGED, *said)
+                    yield difference(ChangeKind.FEATURE_ENABLED, "not in use", "in use", name)
+            if levels := before.levels.differ(now.levels):
+                yield difference(ChangeKind.ISOLATION_CHANGED, *levels)
+
+
+def _is_implied(name: str | None, protocol: Protocol, usage: tuple[str, ...]) -> bool:
+    # The versions themselves are reported as raised.
+    return name not in protocol.listed and f"-{name}" in usage
 
 
 def protocol_differences(old: Protocol, new: Protocol) -> Iterator[tuple[ChangeKind, str | None]]:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple
+from datetime import UTC, datetime
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from deltaproto.fleet.drift.attribution import CommitAttributor
 from deltaproto.fleet.drift.diff import (
     COMPARED_FIELDS,
+    CausingCommit,
+    ChangeKind,
     Difference,
     ScannedTable,
     find_differences,
@@ -17,8 +21,13 @@ from deltaproto.fleet.drift.diff import (
 )
 from deltaproto.fleet.inventory_queries import LocalInventoryQueries
 from deltaproto.fleet.read_inventory import read_error_rows
+from deltaproto.fleet.rows_builder import arrow_array, microseconds
 from deltaproto.fleet.scan_history import ScanPair, sql_literal
 from deltaproto.fleet.schemas import Inventory
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 
 _OF_ERRORS = ("code", "message")
 _BEFORE, _NOW = "before_", "now_"
@@ -104,7 +113,7 @@ class UnreadablePlaces(NamedTuple):
 
     before: Mapping[str, ScannedTable]
     now: Mapping[str, ScannedTable]
-    alike: bool
+    same_roots: bool
     """True if both scans cover the same roots; otherwise added and removed tables are unknown"""
 
 
@@ -124,7 +133,7 @@ def differences_of_row(row: Mapping[str, Any], places: UnreadablePlaces) -> Tabl
     """Convert one query row."""
     location = row["location"]
     before, now = scanned_table(row, _BEFORE), scanned_table(row, _NOW)
-    if (before is None or now is None) and not places.alike:
+    if (before is None or now is None) and not places.same_roots:
         return TableDrift((), before)
     before = before or _find_unreadable_parent(location, places.before)
     now = now or _find_unreadable_parent(location, places.now)
@@ -161,7 +170,7 @@ def find_drift(
     before, now = (
         unreadable_by_location(read_error_rows(questions, scan)) for scan in (pair.before, pair.now)
     )
-    places = UnreadablePlaces(before, now, pair.alike)
+    places = UnreadablePlaces(before, now, pair.same_roots)
 
     def solved(row: Mapping[str, Any]) -> Sequence[Difference]:
         found = differences_of_row(row, places)
@@ -173,3 +182,101 @@ def find_drift(
         ):
             for found in pool.map(solved, batch.to_pylist()):
                 yield from found
+
+
+@cache
+def drift_schema() -> pa.Schema:
+    """Return the columns of a table of changes."""
+    import pyarrow as pa
+
+    text, number = pa.string(), pa.int64()
+    return pa.schema(
+        [
+            pa.field("location", text, nullable=False),
+            pa.field("table", text, nullable=False),
+            pa.field("change", text, nullable=False),
+            pa.field("severity", text, nullable=False),
+            pa.field("feature", text),
+            pa.field("before", text),
+            pa.field("after", text),
+            pa.field("version_before", number),
+            pa.field("version_after", number),
+            pa.field("commit_version", number),
+            pa.field("commit_at", pa.timestamp("us", tz="UTC")),
+            pa.field("commit_operation", text),
+            pa.field("commit_engine", text),
+            pa.field("commit_user", text),
+            pa.field("commit_job", text),
+        ]
+    )
+
+
+def differences_batch(changes: Iterable[Difference]) -> pa.RecordBatch:
+    """Return the rows of some changes."""
+    import pyarrow as pa
+
+    columns: list[list[Any]] = [[] for _ in drift_schema()]
+    for change in changes:
+        commit = change.culprit
+        values = (
+            change.location,
+            change.table,
+            str(change.kind),
+            str(change.severity),
+            change.feature,
+            change.before,
+            change.after,
+            change.version_before,
+            change.version_after,
+            *(
+                (None,) * 6
+                if commit is None
+                else (
+                    commit.version,
+                    microseconds(commit.timestamp),
+                    commit.operation,
+                    commit.engine,
+                    commit.user,
+                    commit.job,
+                )
+            ),
+        )
+        for column, value in zip(columns, values, strict=True):
+            column.append(value)
+    arrays = [
+        arrow_array(values, field.type)
+        for values, field in zip(columns, drift_schema(), strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=drift_schema())
+
+
+def parse_difference(row: Mapping[str, Any]) -> Difference:
+    """Convert a row to a change."""
+    version = row["commit_version"]
+    return Difference(
+        row["location"],
+        row["table"],
+        ChangeKind(row["change"]),
+        row["feature"],
+        row["before"],
+        row["after"],
+        row["version_before"],
+        row["version_after"],
+        None
+        if version is None
+        else CausingCommit(
+            version,
+            _milliseconds(row["commit_at"]),
+            row["commit_operation"],
+            row["commit_engine"],
+            row["commit_user"],
+            row["commit_job"],
+        ),
+    )
+
+
+def _milliseconds(moment: datetime | None) -> int | None:
+    if moment is None:
+        return None
+    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return round(aware.timestamp() * 1000)

@@ -289,13 +289,13 @@ class ReplaceColumns(NamedTuple):
                 "add or drop columns individually",
             )
         kept = [find_column(old, (column.name,)) for column in new.columns]
-        gone = [c.name for c in old.columns if find_column(new, (c.name,)) is None]
+        removed = [c.name for c in old.columns if find_column(new, (c.name,)) is None]
         retyped = [c.name for c, o in zip(new.columns, kept, strict=True) if o and o.type != c.type]
         why = ""
-        if gone and None in kept:
+        if removed and None in kept:
             why = "it drops and adds columns in one statement, which could be intended as a rename"
-        elif gone and not table.mapped:
-            why = f"without column mapping {', '.join(gone)} cannot be dropped"
+        elif removed and not table.mapped:
+            why = f"without column mapping {', '.join(removed)} cannot be dropped"
         elif retyped:
             why = f"the type of {', '.join(retyped)} would change"
         if why:

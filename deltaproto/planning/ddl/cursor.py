@@ -112,6 +112,24 @@ class Cursor:
         self.expect(closing)
         return found
 
+    def take_sign(self, signs: tuple[str, ...]) -> str:
+        """Consume and return the longest matching sign; empty if none matches.
+
+        Each character of a sign may be a separate token.
+        """
+        tokens, at = self.tokens, self.at
+        for sign in sorted(signs, key=len, reverse=True):
+            text, end = "", at
+            while end < len(tokens) and len(text) < len(sign):
+                if end > at and tokens[end].start != tokens[end - 1].end:
+                    break
+                text += tokens[end].text
+                end += 1
+            if text == sign:
+                self.at = end
+                return sign
+        return ""
+
     def until(self, *keys: str) -> str:
         """Read the text up to one of these keys outside of brackets, or to the end."""
         start, depth = self.at, 0

@@ -145,7 +145,7 @@ class _ExpressionParser:
     def _predicate(self) -> Value:
         value = self._sum()
         while True:
-            sign = self._sign(_COMPARING)
+            sign = self.cursor.take_sign(_COMPARING)
             if sign:
                 value = apply_comparison(value, self._sum())
                 continue
@@ -212,39 +212,24 @@ class _ExpressionParser:
 
     def _sum(self) -> Value:
         value = self._product()
-        while sign := self._sign(("+", "-", "||", "&", "|", "^")):
+        while sign := self.cursor.take_sign(("+", "-", "||", "&", "|", "^")):
             value = apply_arithmetic(value, self._product(), sign)
         return value
 
     def _product(self) -> Value:
         value = self._factor()
-        while sign := self._sign(("*", "/", "%")) or self.cursor.one_of("DIV"):
+        while sign := self.cursor.take_sign(("*", "/", "%")) or self.cursor.one_of("DIV"):
             value = apply_arithmetic(value, self._factor(), sign)
         return value
 
     def _factor(self) -> Value:
-        sign = self._sign(("-", "+", "~"))
+        sign = self.cursor.take_sign(("-", "+", "~"))
         if not sign:
             return self._extracted(self._primary())
         value = self._factor()
         if sign == "-" and value.literal is not None and is_numeric(value.type):
             return Value(value.type, f"-{value.literal}")
         return Value(value.type if is_numeric(value.type) or value.type == INTERVAL else None)
-
-    def _sign(self, signs: tuple[str, ...]) -> str:
-        """Read the longest matching sign; each character may be a separate token."""
-        tokens, at = self.cursor.tokens, self.cursor.at
-        for sign in sorted(signs, key=len, reverse=True):
-            text, end = "", at
-            while end < len(tokens) and len(text) < len(sign):
-                if end > at and tokens[end].start != tokens[end - 1].end:
-                    break
-                text += tokens[end].text
-                end += 1
-            if text == sign:
-                self.cursor.at = end
-                return sign
-        return ""
 
     def _primary(self) -> Value:
         cursor = self.cursor

@@ -7,7 +7,7 @@ import re
 from typing import NamedTuple
 
 from deltaproto.planning.ddl.cursor import Cursor
-from deltaproto.planning.ddl.literals import is_literal
+from deltaproto.planning.ddl.types import is_literal
 from deltaproto.planning.predict.outcome import Refusal
 from deltaproto.planning.predict.schema import Array, Atomic, Map, Struct, Type, is_same_name
 
@@ -59,13 +59,13 @@ def is_date_or_timestamp(kind: Type | None) -> bool:
 
 def cast_value(value: Value, kind: Type) -> Value:
     """Cast a value, if the cast is known to be valid."""
-    given = value.type
-    if (is_numeric(given) and kind == DATE) or (given == DATE and is_numeric(kind)):
+    source = value.type
+    if (is_numeric(source) and kind == DATE) or (source == DATE and is_numeric(kind)):
         error = f"{MISMATCH}CAST_WITH_FUNC_SUGGESTION"
         raise RefusedError(error, "numbers and dates cannot be cast to each other")
-    plain = isinstance(given, Atomic) and isinstance(kind, Atomic)
-    same_family = given in (VOID, kind) or is_string(kind) or is_string(given)
-    both = any(all(map(family, (given, kind))) for family in (is_numeric, is_date_or_timestamp))
+    plain = isinstance(source, Atomic) and isinstance(kind, Atomic)
+    same_family = source in (VOID, kind) or is_string(kind) or is_string(source)
+    both = any(all(map(family, (source, kind))) for family in (is_numeric, is_date_or_timestamp))
     return Value(kind if plain and (same_family or both) else None)
 
 

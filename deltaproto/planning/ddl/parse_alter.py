@@ -8,13 +8,11 @@ from __future__ import annotations
 from deltaproto.planning.ddl.change_column import ChangeColumn
 from deltaproto.planning.ddl.columns import AddColumns, DropColumns, RenameColumn, ReplaceColumns
 from deltaproto.planning.ddl.cursor import Cursor
-from deltaproto.planning.ddl.table_statements import (
+from deltaproto.planning.ddl.types import parse_column_definition, parse_type
+from deltaproto.planning.ddl.user_statement import (
     AddConstraint,
     ClusterByPaths,
     DropConstraintIfExists,
-)
-from deltaproto.planning.ddl.types import parse_column_definition, parse_type
-from deltaproto.planning.ddl.user_statement import (
     PlannerStatement,
     RefusedStatement,
     StatementEffect,

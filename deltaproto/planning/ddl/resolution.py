@@ -162,29 +162,29 @@ def storage_fit(found: ResolvedExpression, kind: Type, *, strict: bool) -> Fit:
     Args:
         strict: use Spark's rules for defaults instead of Delta's casts.
     """
-    given = found.type
-    if not found.known or given is None:
+    source = found.type
+    if not found.known or source is None:
         return Fit.UNKNOWN
-    if given in (VOID, kind):
+    if source in (VOID, kind):
         return _literal_fit(found, kind)
     if kind == VOID:
         return Fit.NO
-    if isinstance(kind, Array | Map | Struct) or isinstance(given, Array | Map | Struct):
-        return _nested_fit(given, kind)
-    if kind.name == "variant" or given == Atomic("variant"):
-        certain = strict and kind.name == "variant" and given.name != "boolean"
+    if isinstance(kind, Array | Map | Struct) or isinstance(source, Array | Map | Struct):
+        return _nested_fit(source, kind)
+    if kind.name == "variant" or source == Atomic("variant"):
+        certain = strict and kind.name == "variant" and source.name != "boolean"
         return Fit.YES if certain else Fit.UNKNOWN
     if is_string(kind):
         return Fit.YES if strict or not kind.name.startswith(("char", "varchar")) else Fit.UNKNOWN
-    if is_string(given):
+    if is_string(source):
         return _string_fit(found, kind, strict=strict)
     if is_numeric(kind):
-        if given == BOOLEAN and not strict:
+        if source == BOOLEAN and not strict:
             return Fit.YES
-        return _number_fit(found, given, kind)
-    if is_date_or_timestamp(kind) and is_date_or_timestamp(given):
+        return _number_fit(found, source, kind)
+    if is_date_or_timestamp(kind) and is_date_or_timestamp(source):
         return Fit.YES
-    if "boolean" in (given.name, kind.name) or (kind.name == "date" and is_numeric(given)):
+    if "boolean" in (source.name, kind.name) or (kind.name == "date" and is_numeric(source)):
         return Fit.NO if strict or kind.name == "date" else Fit.UNKNOWN
     return Fit.UNKNOWN
 
@@ -253,10 +253,10 @@ def _string_fit(found: ResolvedExpression, kind: Atomic, *, strict: bool) -> Fit
     return _literal_fit(found, kind) if is_castable(found.literal, kind) else Fit.NO
 
 
-def _number_fit(found: ResolvedExpression, given: Atomic, kind: Atomic) -> Fit:
-    if is_numeric(given):
+def _number_fit(found: ResolvedExpression, source: Atomic, kind: Atomic) -> Fit:
+    if is_numeric(source):
         return _literal_fit(found, kind)
-    if given.name in ("boolean", "date", "binary"):
+    if source.name in ("boolean", "date", "binary"):
         return Fit.NO
     return Fit.UNKNOWN
 
@@ -281,8 +281,8 @@ def _literal_fit(found: ResolvedExpression, kind: Type) -> Fit:
     return Fit.YES
 
 
-def _nested_fit(given: Type, kind: Type) -> Fit:
-    match (given, kind):
+def _nested_fit(source: Type, kind: Type) -> Fit:
+    match (source, kind):
         case (Array(one), Array(other)):
             return Fit.YES if one in (VOID, other) else _part_fit(one, other)
         case (Map(key, item), Map(keys, items)):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from deltaproto.planning.ddl.literals import is_literal
+from deltaproto.planning.ddl.types import is_literal
 from deltaproto.planning.engine import Engine, EngineName
 from deltaproto.planning.predict.outcome import Refusal
 from deltaproto.planning.predict.schema import (

@@ -33,14 +33,14 @@ class TableCopy(NamedTuple):
     losses: tuple[str, ...]
 
 
-def copy_steps(given: PlanInput, new: TableCopy) -> Iterator[Step]:
+def copy_steps(inputs: PlanInput, new: TableCopy) -> Iterator[Step]:
     """Yield the steps that replace the table with a copy."""
-    parts = split_name(given.sql)
+    parts = split_name(inputs.sql)
     by_path = parts[0].lower() == "delta"
     fresh = _suffixed_name(parts, _NEW)
     clauses = ["USING delta"]
-    if given.table.partition_columns:
-        names = ", ".join(map(quote_identifier, given.table.partition_columns))
+    if inputs.table.partition_columns:
+        names = ", ".join(map(quote_identifier, inputs.table.partition_columns))
         clauses.append(f"PARTITIONED BY ({names})")
     if new.clustering:
         names = ", ".join(map(column_name, new.clustering))
@@ -48,21 +48,21 @@ def copy_steps(given: PlanInput, new: TableCopy) -> Iterator[Step]:
     if new.properties:
         clauses.append(f"TBLPROPERTIES ({format_properties(new.properties)})")
     # Every name in the statement is quoted.
-    select = f"SELECT {', '.join(new.selected)} FROM {given.sql}"  # noqa: S608
+    select = f"SELECT {', '.join(new.selected)} FROM {inputs.sql}"  # noqa: S608
     yield _step(
-        given,
+        inputs,
         "s1",
         Action.REWRITE,
         f"CREATE TABLE {fresh} {' '.join(clauses)} AS {select}",
         "copy the rows into a new table; this one does not change. Stop writers first: later "
         "writes are not copied",
-        given.table.protocol,
+        inputs.table.protocol,
         undo=f"DROP TABLE {fresh}" if not by_path else None,
-        rewrites=Rewrites(Rewrite.ALL, given.files.files, given.files.bytes),
+        rewrites=Rewrites(Rewrite.ALL, inputs.files.files, inputs.files.bytes),
     )
     if by_path:
         yield _step(
-            given,
+            inputs,
             "s2",
             Action.SWAP,
             None,
@@ -74,23 +74,23 @@ def copy_steps(given: PlanInput, new: TableCopy) -> Iterator[Step]:
         return
     old = _suffixed_name(parts, _OLD)
     yield _step(
-        given,
+        inputs,
         "s2",
         Action.SWAP,
-        f"ALTER TABLE {given.sql} RENAME TO {old}",
+        f"ALTER TABLE {inputs.sql} RENAME TO {old}",
         "compare the row counts, then rename the old table",
-        given.table.protocol,
-        undo=f"ALTER TABLE {old} RENAME TO {given.sql}",
+        inputs.table.protocol,
+        undo=f"ALTER TABLE {old} RENAME TO {inputs.sql}",
     )
     yield _step(
-        given,
+        inputs,
         "s3",
         Action.SWAP,
-        f"ALTER TABLE {fresh} RENAME TO {given.sql}",
+        f"ALTER TABLE {fresh} RENAME TO {inputs.sql}",
         "rename the new table to the original name",
         new.protocol,
         losses=new.losses,
-        undo=f"ALTER TABLE {given.sql} RENAME TO {fresh}",
+        undo=f"ALTER TABLE {inputs.sql} RENAME TO {fresh}",
     )
 
 
@@ -101,7 +101,7 @@ def _suffixed_name(parts: list[str], suffix: str) -> str:
 
 
 def _step(
-    given: PlanInput,
+    inputs: PlanInput,
     id_: str,
     action: Action,
     sql: str | None,
@@ -121,7 +121,7 @@ def _step(
         feature=None,
         why=why,
         operations=("CREATE TABLE AS SELECT",) if action is Action.REWRITE else (),
-        protocol_before=given.table.protocol,
+        protocol_before=inputs.table.protocol,
         protocol_after=after,
         commits=commits,
         rewrites=rewrites,
@@ -157,14 +157,14 @@ _LOST = (
 )
 
 
-def plan_copy(given: PlanInput, goal: Goal) -> Alternative | None:
+def plan_copy(inputs: PlanInput, goal: Goal) -> Alternative | None:
     """Return a copy that reaches the goal; None if impossible or the columns are unknown."""
-    schema = given.table.schema
+    schema = inputs.table.schema
     if schema is None or not schema.columns:
         return None
     without: frozenset[str] = frozenset()
     while True:
-        new = _design_copy(given, schema, without)
+        new = _design_copy(inputs, schema, without)
         if new is None:
             return None
         ending = EndState(new.protocol, frozenset())
@@ -174,19 +174,19 @@ def plan_copy(given: PlanInput, goal: Goal) -> Alternative | None:
         if more == without:
             return None
         without = more
-    made = tuple(copy_steps(given, new))
+    made = tuple(copy_steps(inputs, new))
     return Alternative(
         "rewrite",
         "copy the rows into a new table that replaces this one",
         True,
         new.protocol,
-        Cost(len(new.losses), 1, given.files.bytes or 0, 0, 1),
+        Cost(len(new.losses), 1, inputs.files.bytes or 0, 0, 1),
         made,
     )
 
 
-def _design_copy(given: PlanInput, schema: Struct, without: frozenset[str]) -> TableCopy | None:
-    table = given.table
+def _design_copy(inputs: PlanInput, schema: Struct, without: frozenset[str]) -> TableCopy | None:
+    table = inputs.table
     properties = {
         key: value
         for key, value in table.configuration.items()
@@ -198,7 +198,7 @@ def _design_copy(given: PlanInput, schema: Struct, without: frozenset[str]) -> T
         return None
     clustering = () if "clustering" in without else table.clustering or ()
     features = features_of_properties(
-        properties, Protocol(1, 1), given.engine
+        properties, Protocol(1, 1), inputs.engine
     ) | features_of_columns(Struct(tuple(column for column, _ in columns)), Protocol(1, 1))
     protocol = Protocol.carrying(_BASIC | features | ({"clustering"} if clustering else set()))
     return TableCopy(

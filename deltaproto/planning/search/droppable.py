@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from deltaproto.clients.model import Access
-from deltaproto.clients.verdict import Verdict
+from deltaproto.clients.model import Access, Verdict
 from deltaproto.planning.engine import Engine, EngineName
 from deltaproto.planning.impact import compare_clients
 from deltaproto.planning.plan import Blocked
@@ -48,44 +47,33 @@ DROP_ORDER = (
 )
 
 
-class UndroppableFeature(NamedTuple):
-    """Why a feature stays in the protocol."""
-
-    feature: str
-    reason: str
-    remedy: str
-    error: str = ""
-    """the error class of the engine's refusal, or empty"""
-
-
 class DroppableFeatures(NamedTuple):
     """The features of one table, except checkpointProtection."""
 
-    goes: tuple[str, ...]
+    names: tuple[str, ...]
     """droppable features, in drop order"""
-    stuck: Mapping[str, UndroppableFeature]
+    undroppable: Mapping[str, Blocked]
+    """the others, with the reason"""
 
 
 def find_droppable(table: Table, engine: Engine) -> DroppableFeatures:
     """Return what the engine can drop from the table, dependents first."""
-    stuck: dict[str, UndroppableFeature] = {}
+    undroppable: dict[str, Blocked] = {}
     supported = table.protocol.supported
     for name in sorted(supported - {CHECKPOINT_PROTECTION}):
         if not engine.drops(feature_catalog.feature_record(name)):
             why, remedy = _undroppable_reason(name, engine)
             error = "UNSUPPORTED_CLIENT" if name in CATALOG_MANAGED else "NONREMOVABLE"
-            stuck[name] = UndroppableFeature(
-                name, why, remedy, f"DELTA_FEATURE_DROP_{error}_FEATURE"
-            )
+            undroppable[name] = Blocked(name, why, remedy, f"DELTA_FEATURE_DROP_{error}_FEATURE")
     # Same order as the engine's checks: dependents come before requirements of the feature itself.
-    _pin(stuck, supported)
-    for name in _dependents_first(supported - stuck.keys() - {CHECKPOINT_PROTECTION}):
+    _add_required(undroppable, supported)
+    for name in _dependents_first(supported - undroppable.keys() - {CHECKPOINT_PROTECTION}):
         refusal = find_drop_refusal(table, name, engine)
-        if name not in stuck and refusal is not None:
-            stuck[name] = UndroppableFeature(name, refusal.message, refusal.remedy, refusal.error)
-            _pin(stuck, supported)
-    goes = supported - stuck.keys() - {CHECKPOINT_PROTECTION}
-    return DroppableFeatures(tuple(sorted(goes, key=drop_rank)), stuck)
+        if name not in undroppable and refusal is not None:
+            undroppable[name] = Blocked(name, refusal.message, refusal.remedy, refusal.error)
+            _add_required(undroppable, supported)
+    names = supported - undroppable.keys() - {CHECKPOINT_PROTECTION}
+    return DroppableFeatures(tuple(sorted(names, key=drop_rank)), undroppable)
 
 
 def drop_rank(name: str) -> tuple[int, str]:
@@ -101,20 +89,20 @@ def _dependents_first(names: frozenset[str]) -> Iterator[str]:
         yield name
 
 
-def _pin(stuck: dict[str, UndroppableFeature], supported: frozenset[str]) -> None:
+def _add_required(undroppable: dict[str, Blocked], supported: frozenset[str]) -> None:
     """Add the features that an undroppable feature requires."""
-    pinned = True
-    while pinned:
-        pinned = False
-        for name in sorted(supported - stuck.keys() - {CHECKPOINT_PROTECTION}):
+    added = True
+    while added:
+        added = False
+        for name in sorted(supported - undroppable.keys() - {CHECKPOINT_PROTECTION}):
             by = [
                 other
                 for other in feature_catalog.find_dependents(name, supported)
-                if other in stuck
+                if other in undroppable
             ]
             if by:
-                stuck[name] = _pinned(name, by, stuck)
-                pinned = True
+                undroppable[name] = _required_by_undroppable(name, by, undroppable)
+                added = True
 
 
 def _undroppable_reason(name: str, engine: Engine) -> tuple[str, str]:
@@ -137,15 +125,15 @@ def _undroppable_reason(name: str, engine: Engine) -> tuple[str, str]:
     return "no engine can drop it", rewrite
 
 
-def _pinned(
-    name: str, by: list[str], stuck: Mapping[str, UndroppableFeature]
-) -> UndroppableFeature:
+def _required_by_undroppable(
+    name: str, by: list[str], undroppable: Mapping[str, Blocked]
+) -> Blocked:
     names = " and ".join(by)
-    return UndroppableFeature(
+    return Blocked(
         name,
         f"{names} {'requires' if len(by) == 1 else 'require'} it, used or not, and stays: "
-        f"{stuck[by[0]].reason}",
-        stuck[by[0]].remedy,
+        f"{undroppable[by[0]].reason}",
+        undroppable[by[0]].remedy,
         "DELTA_FEATURE_DROP_DEPENDENT_FEATURE",
     )
 
@@ -158,12 +146,12 @@ GOAL_UNREACHABLE = Blocked(
 """if no single feature or client is the cause"""
 
 
-def find_unknown_features(given: PlanInput, names: Iterable[str]) -> Iterator[Blocked]:
+def find_unknown_features(inputs: PlanInput, names: Iterable[str]) -> Iterator[Blocked]:
     """Yield unknown feature names that the table does not have."""
     for name in names:
         if (
             feature_catalog.find_feature(name) is None
-            and name not in given.table.protocol.supported
+            and name not in inputs.table.protocol.supported
         ):
             yield Blocked(
                 name,
@@ -174,15 +162,15 @@ def find_unknown_features(given: PlanInput, names: Iterable[str]) -> Iterator[Bl
 
 
 def find_blockers(
-    given: PlanInput, goal: Goal, ending: EndState, can: DroppableFeatures
+    inputs: PlanInput, goal: Goal, ending: EndState, droppable: DroppableFeatures
 ) -> Iterator[Blocked]:
     """Yield the blockers of the goal, feature by feature."""
-    stuck = can.stuck
+    undroppable = droppable.undroppable
     objections = sorted(goal.objections(ending))
     for name in objections:
-        if name in stuck:
-            yield Blocked(*stuck[name])
-        elif name == CHECKPOINT_PROTECTION and (refusal := find_protection_refusal(given.table)):
+        if name in undroppable:
+            yield undroppable[name]
+        elif name == CHECKPOINT_PROTECTION and (refusal := find_protection_refusal(inputs.table)):
             yield Blocked(name, refusal.message, refusal.remedy, refusal.error)
         elif name == CHECKPOINT_PROTECTION:
             yield Blocked(
@@ -191,10 +179,10 @@ def find_blockers(
                 "--history truncate",
             )
     if isinstance(goal, ClientsSupported):
-        after = requirements_after(given.needs, ending)
-        for change in compare_clients(given.clients, given.needs, after):
+        after = requirements_after(inputs.needs, ending)
+        for change in compare_clients(inputs.clients, inputs.needs, after):
             if change.after is not Verdict.OK and not set(change.because) & set(objections) & {
-                *stuck
+                *undroppable
             }:
                 yield Blocked(
                     None,

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import NamedTuple
 from typing import Protocol as Interface
 
 from deltaproto.clients import requirements
-from deltaproto.clients.model import Access
+from deltaproto.clients.model import Access, PathVerdict, Verdict
 from deltaproto.clients.requirements import TableRequirements
 from deltaproto.clients.resolve import ClientAtVersion
-from deltaproto.clients.verdict import PathVerdict, Verdict
-from deltaproto.planning.cached_match import cached_verdicts
+from deltaproto.clients.verdicts import path_verdicts
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.protocol import Protocol
 
@@ -230,3 +230,38 @@ def _modes(before: TableRequirements, ending: EndState) -> Iterator[tuple[str, s
 
 def _listed_for_readers(ending: EndState) -> frozenset[str]:
     return ending.protocol.reader_features or frozenset()
+
+
+_CACHE_SIZE = 1 << 16
+
+
+def cached_verdicts(
+    candidate: ClientAtVersion, access: Access, table: TableRequirements
+) -> tuple[tuple[str | None, PathVerdict], ...]:
+    """Evaluate each path of the client; the keys are path names."""
+    return _compute_verdicts(_IdentityKey(candidate), access, table)
+
+
+class _IdentityKey:
+    """Cache key compared by identity; comparing the contents would be too slow."""
+
+    __slots__ = ("candidate",)
+
+    def __init__(self, candidate: ClientAtVersion) -> None:
+        self.candidate = candidate
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _IdentityKey) and other.candidate is self.candidate
+
+    def __hash__(self) -> int:
+        return id(self.candidate)
+
+
+@lru_cache(maxsize=_CACHE_SIZE)
+def _compute_verdicts(
+    same: _IdentityKey, access: Access, table: TableRequirements
+) -> tuple[tuple[str | None, PathVerdict], ...]:
+    return tuple(
+        (None if path is None else path.name, judgement)
+        for path, judgement in path_verdicts(same.candidate, access, table)
+    )

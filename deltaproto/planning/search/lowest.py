@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from deltaproto.clients.verdict import Verdict
+from deltaproto.clients.model import Verdict
 from deltaproto.planning.impact import compare_clients, is_better
 from deltaproto.planning.plan import Blocked, ClientChange
 from deltaproto.planning.request import PlanInput
@@ -34,14 +34,14 @@ _MOST_OTHERS = 2
 class ReachableProtocol(NamedTuple):
     """A protocol that drops can reach, and its effect on each client."""
 
-    gone: frozenset[str]
+    dropped: frozenset[str]
     protocol: Protocol
     changes: tuple[ClientChange, ...]
 
     @property
     def goal(self) -> FeaturesAbsent:
         """The goal of this protocol or a lower one."""
-        return FeaturesAbsent(self.gone, "lowest", *self.versions)
+        return FeaturesAbsent(self.dropped, "lowest", *self.versions)
 
     @property
     def versions(self) -> tuple[int, int]:
@@ -79,8 +79,8 @@ class LowestGoal(NamedTuple):
 
 
 def find_lowest_goal(
-    given: PlanInput,
-    can: DroppableFeatures,
+    inputs: PlanInput,
+    droppable: DroppableFeatures,
     *,
     include_enabled: bool,
     history: HistoryChoice | None,
@@ -91,20 +91,26 @@ def find_lowest_goal(
     Args:
         needed: features to drop or disable for the clients of the goal, if any.
     """
-    every = {state.name: state for state in given.states}
-    allowed = {*can.goes} if include_enabled else find_unused(every.values()) & {*can.goes}
+    every = {state.name: state for state in inputs.states}
+    allowed = set(droppable.names)
+    if not include_enabled:
+        allowed &= find_unused(every.values())
     needed = needed or DropSelection()
-    allowed |= (needed.gone | needed.off) & {*can.goes}
+    allowed |= (needed.dropped | needed.off) & set(droppable.names)
     task = SearchTask(
-        given.table, FeaturesAbsent(frozenset()), given.engine, history=history, can=can
+        inputs.table,
+        FeaturesAbsent(frozenset()),
+        inputs.engine,
+        history=history,
+        droppable=droppable,
     )
     # The clients of the goal may need a drop that raises the versions.
-    before = _evaluate_drops(given, task, needed)
+    before = _evaluate_drops(inputs, task, needed)
     found = {
         result.protocol: result
-        for gone in dict.fromkeys(_drop_sets(given.table.protocol, frozenset(allowed), history))
-        if needed.gone - {CHECKPOINT_PROTECTION} <= gone
-        for result in (_evaluate_drops(given, task, DropSelection(gone, needed.off - gone)),)
+        for dropped in dict.fromkeys(_drop_sets(inputs.table.protocol, frozenset(allowed), history))
+        if needed.dropped - {CHECKPOINT_PROTECTION} <= dropped
+        for result in (_evaluate_drops(inputs, task, DropSelection(dropped, needed.off - dropped)),)
         if not is_higher(before.versions, result.versions)
     }
     found.setdefault(before.protocol, before)
@@ -114,11 +120,11 @@ def find_lowest_goal(
     others = [each for each in others if not any(_dominates(other, each) for other in others)]
     kept = []
     for state in every.values():
-        if state.name not in best.gone:
-            more = DropSelection(best.gone | {state.name}, needed.off - {state.name})
+        if state.name not in best.dropped:
+            more = DropSelection(best.dropped | {state.name}, needed.off - {state.name})
             kept.append(
-                _why_kept(state, can)
-                or _explain_kept(state.name, best, _evaluate_drops(given, task, more))
+                _why_kept(state, droppable)
+                or _explain_kept(state.name, best, _evaluate_drops(inputs, task, more))
             )
     return LowestGoal(best, tuple(sorted(others, key=_rank)[:_MOST_OTHERS]), tuple(kept))
 
@@ -158,22 +164,24 @@ def _drop_sets(
         frozenset(n for n in allowed if not feature_catalog.feature_record(n).drop.protects_history)
     )
     for each in sets:
-        gone = each - {CHECKPOINT_PROTECTION}
-        if gone <= allowed and not _leaves_dependents(gone, supported):
-            yield gone | residue
+        dropped = each - {CHECKPOINT_PROTECTION}
+        if dropped <= allowed and not _leaves_dependents(dropped, supported):
+            yield dropped | residue
 
 
-def _leaves_dependents(gone: frozenset[str], supported: frozenset[str]) -> bool:
-    return any(set(feature_catalog.find_dependents(name, supported)) - gone for name in gone)
+def _leaves_dependents(dropped: frozenset[str], supported: frozenset[str]) -> bool:
+    return any(set(feature_catalog.find_dependents(name, supported)) - dropped for name in dropped)
 
 
-def _evaluate_drops(given: PlanInput, task: SearchTask, choice: DropSelection) -> ReachableProtocol:
-    left = CHECKPOINT_PROTECTION not in choice.gone
+def _evaluate_drops(
+    inputs: PlanInput, task: SearchTask, choice: DropSelection
+) -> ReachableProtocol:
+    left = CHECKPOINT_PROTECTION not in choice.dropped
     end: EndState = predict_end_state(task, choice, left=left)
-    unchanged = end.protocol == given.table.protocol and not end.off
-    after = given.needs if unchanged else requirements_after(given.needs, end)
+    unchanged = end.protocol == inputs.table.protocol and not end.off
+    after = inputs.needs if unchanged else requirements_after(inputs.needs, end)
     return ReachableProtocol(
-        choice.gone, end.protocol, compare_clients(given.clients, given.needs, after)
+        choice.dropped, end.protocol, compare_clients(inputs.clients, inputs.needs, after)
     )
 
 
@@ -208,10 +216,10 @@ def _dominates(one: ReachableProtocol, other: ReachableProtocol) -> bool:
     return as_good and (one.versions, one.working) != (other.versions, other.working)
 
 
-def _why_kept(state: FeatureState, can: DroppableFeatures) -> Blocked | None:
+def _why_kept(state: FeatureState, droppable: DroppableFeatures) -> Blocked | None:
     """Return why a feature stays, unless versions and clients decide."""
     name = state.name
-    stuck = can.stuck.get(name)
+    stuck = droppable.undroppable.get(name)
     in_use = state.enabled or state.present
     if stuck is not None:
         use = f"in use ({state.evidence}); " if in_use and state.evidence else ""

@@ -53,7 +53,7 @@ class DropMode(StrEnum):
 class DropSelection(NamedTuple):
     """The planned changes to a table's features."""
 
-    gone: frozenset[str] = frozenset()
+    dropped: frozenset[str] = frozenset()
     """features to drop; includes checkpointProtection if it must not be left"""
     off: frozenset[str] = frozenset()
     """features to disable, which stay in the protocol"""
@@ -83,10 +83,10 @@ def build_route(
     """
     route = _build_in_order(table, choice, engine, drops)
     fast = drops is DropMode.FAST and engine.fast_drop
-    if fast or "v2Checkpoint" not in choice.gone:
+    if fast or "v2Checkpoint" not in choice.dropped:
         return route
     other = _build_in_order(table, choice, engine, drops, v2_last=True)
-    if choice.gone & other[-1].outcome.table.protocol.supported:
+    if choice.dropped & other[-1].outcome.table.protocol.supported:
         return route
     return min(route, other, key=lambda moves: compute_cost(moves, engine, Files()))
 
@@ -106,7 +106,7 @@ def _build_in_order(
     if clustering:
         walk.go(ClusterBy(()))
     _disable(walk, choice)
-    if "checkConstraints" in choice.gone:
+    if "checkConstraints" in choice.dropped:
         for name in table.constraints:
             walk.go(DropConstraint(name))
     _add_drops(walk, choice, drops, v2_last=v2_last)
@@ -157,8 +157,8 @@ def _refuse_unreadable(outcome: Outcome, before: Table, engine: Engine) -> Outco
 def _refuse_unknown_feature(outcome: Outcome, before: Table, engine: Engine) -> Outcome:
     """Return the outcome, or a refusal if it adds a feature that the engine lacks."""
     gained = outcome.table.protocol.supported - before.protocol.supported
-    strange = (feature_catalog.feature_record(name) for name in sorted(gained))
-    for feature in strange:
+    records = (feature_catalog.feature_record(name) for name in sorted(gained))
+    for feature in records:
         since = feature.since.delta_spark
         if engine.name is EngineName.DELTA_SPARK and engine.knows(feature) is False:
             refusal = Refusal(
@@ -231,11 +231,11 @@ def _add_drops(
     idle: list[DropFeature] = []
     last: list[DropFeature] = []
     converted: list[DropFeature] = []
-    held = _dropped_after_vectors(choice, walk.table)
+    postponed = _dropped_after_vectors(choice, walk.table)
     for drop in _drop_statements(choice, truncate=drops is DropMode.TRUNCATING):
         if drop.feature not in walk.table.protocol.supported:
             continue
-        if drop.feature in held:
+        if drop.feature in postponed:
             last.append(drop)
         elif v2_last and drop.feature == "v2Checkpoint":
             converted.append(drop)
@@ -257,7 +257,7 @@ def _add_drops(
     else:
         for drop in last:
             walk.go(drop)
-    if CHECKPOINT_PROTECTION in choice.gone & walk.table.protocol.supported:
+    if CHECKPOINT_PROTECTION in choice.dropped & walk.table.protocol.supported:
         later.append(DropFeature(CHECKPOINT_PROTECTION, truncate=True))
         if later[-1].outcome(walk.table, walk.engine).refusal is not None:
             left = walk.table.left.get(CHECKPOINT_PROTECTION)
@@ -284,17 +284,16 @@ def _dropped_after_vectors(choice: DropSelection, table: Table) -> frozenset[str
 
     If column mapping is dropped, it rewrites every file anyway, without these columns.
     """
-    mapped = (
-        "columnMapping" in choice.gone and table.configuration.get(MAPPING_MODE, "none") != "none"
-    )
-    if mapped or "deletionVectors" not in choice.gone:
+    mode = table.configuration.get(MAPPING_MODE, "none")
+    mapped = "columnMapping" in choice.dropped and mode != "none"
+    if mapped or "deletionVectors" not in choice.dropped:
         return frozenset()
-    held: frozenset[str] = frozenset()
-    if "rowTracking" in choice.gone and table.names_row_ids:
-        held |= {"rowTracking", "domainMetadata"}
+    names: frozenset[str] = frozenset()
+    if "rowTracking" in choice.dropped and table.names_row_ids:
+        names |= {"rowTracking", "domainMetadata"}
     if table.partition_columns:
-        held |= {"materializePartitionColumns"} & choice.gone
-    return held
+        names |= {"materializePartitionColumns"} & choice.dropped
+    return names
 
 
 def _would_only_wait(drop: DropFeature, walk: _RouteBuilder) -> bool:
@@ -304,7 +303,7 @@ def _would_only_wait(drop: DropFeature, walk: _RouteBuilder) -> bool:
 
 
 def _drop_statements(choice: DropSelection, *, truncate: bool) -> Iterator[DropFeature]:
-    for name in sorted(choice.gone - {CHECKPOINT_PROTECTION}, key=drop_rank):
+    for name in sorted(choice.dropped - {CHECKPOINT_PROTECTION}, key=drop_rank):
         protected = feature_catalog.feature_record(name).drop.protects_history
         yield DropFeature(name, truncate=truncate and protected)
 
@@ -315,7 +314,7 @@ def _columns_to_uncluster(table: Table, choice: DropSelection) -> tuple[str, ...
     Otherwise Delta Spark 4.4 leaves their physical names behind, which breaks the table.
     """
     mapped = table.configuration.get(MAPPING_MODE, "none").lower() != "none"
-    if mapped and "columnMapping" in choice.gone | choice.off:
+    if mapped and "columnMapping" in choice.dropped | choice.off:
         return table.clustering or ()
     return ()
 

@@ -67,7 +67,7 @@ class SearchTask(NamedTuple):
     """the table's requirements; if None, features are dropped but not disabled"""
     history: HistoryChoice | None = None
     """None: as the goal requires"""
-    can: DroppableFeatures | None = None
+    droppable: DroppableFeatures | None = None
     """what the engine can drop from the table, if already known"""
 
 
@@ -75,9 +75,9 @@ def find_solutions(task: SearchTask) -> list[Solution]:
     """Return the solutions, cheapest first; empty if the goal cannot be reached."""
     if task.goal.reached(EndState(task.table.protocol)):
         return [NO_CHANGE]
-    can = task.can or find_droppable(task.table, task.engine)
+    droppable = task.droppable or find_droppable(task.table, task.engine)
     found: dict[tuple[str, ...], Solution] = {}
-    least = (_find_fewest_changes(task, can, end) for end in _target_pairs(task, can))
+    least = (_find_fewest_changes(task, droppable, end) for end in _target_pairs(task, droppable))
     for choice in dict.fromkeys(each for each in least if each is not None):
         for drops in _allowed_drop_modes(task, choice):
             moves = build_route(task.table, choice, task.engine, drops)
@@ -90,8 +90,8 @@ def is_reachable(task: SearchTask) -> bool:
     """Return True if the goal can be reached."""
     if task.goal.reached(EndState(task.table.protocol)):
         return True
-    can = task.can or find_droppable(task.table, task.engine)
-    least = (_find_fewest_changes(task, can, end) for end in _target_pairs(task, can))
+    droppable = task.droppable or find_droppable(task.table, task.engine)
+    least = (_find_fewest_changes(task, droppable, end) for end in _target_pairs(task, droppable))
     return any(choice is not None and _allowed_drop_modes(task, choice) for choice in least)
 
 
@@ -110,23 +110,23 @@ class _TargetPair(NamedTuple):
     pair: tuple[int, int] | None
 
 
-def _target_pairs(task: SearchTask, can: DroppableFeatures) -> Iterator[_TargetPair]:
+def _target_pairs(task: SearchTask, droppable: DroppableFeatures) -> Iterator[_TargetPair]:
     supported = task.table.protocol.supported
     if task.history is not HistoryChoice.TRUNCATE:
         yield _TargetPair(True, None)
     yield _TargetPair(False, None)
     for pair in LEGACY_PAIRS if refuse_rewrite(task.table) is None else ():
         surplus = supported - feature_catalog.features_implied_by(*pair) - {CHECKPOINT_PROTECTION}
-        if surplus <= {*can.goes}:
+        if surplus <= {*droppable.names}:
             yield _TargetPair(False, pair)
 
 
 def _allowed_drop_modes(task: SearchTask, choice: DropSelection) -> list[DropMode]:
     """Return the allowed ways of dropping that reach the selection's end state."""
     protected = any(
-        feature_catalog.feature_record(name).drop.protects_history for name in choice.gone
+        feature_catalog.feature_record(name).drop.protects_history for name in choice.dropped
     )
-    residue = CHECKPOINT_PROTECTION in choice.gone
+    residue = CHECKPOINT_PROTECTION in choice.dropped
     every = [DropMode.TRUNCATING, DropMode.FAST]
     if not protected and not residue:
         return [DropMode.FAST]
@@ -142,7 +142,7 @@ def _allowed_drop_modes(task: SearchTask, choice: DropSelection) -> list[DropMod
 
 
 def _find_fewest_changes(
-    task: SearchTask, can: DroppableFeatures, end: _TargetPair
+    task: SearchTask, droppable: DroppableFeatures, end: _TargetPair
 ) -> DropSelection | None:
     """Return the fewest changes that reach the goal in this end state, or None."""
     supported = task.table.protocol.supported
@@ -152,33 +152,33 @@ def _find_fewest_changes(
     if end.pair is not None:
         must |= supported - feature_catalog.features_implied_by(*end.pair)
     used = frozenset() if task.needs is None else task.needs.used & supported
-    gone = frozenset(can.goes) | must
+    dropped = frozenset(droppable.names) | must
     switches = find_disableable(task.table, DISABLEABLE_FEATURES & used, task.engine)
-    off = switches - gone
+    off = switches - dropped
 
-    def reaches(gone: frozenset[str], off: frozenset[str]) -> bool:
-        choice = DropSelection(gone, off, end.pair)
+    def reaches(dropped: frozenset[str], off: frozenset[str]) -> bool:
+        choice = DropSelection(dropped, off, end.pair)
         return task.goal.reached(predict_end_state(task, choice, left=end.left))
 
-    if not reaches(gone, off):
+    if not reaches(dropped, off):
         return None
     for name in sorted(off):
-        if not is_kept_disabled(name, off) and reaches(gone, off - {name}):
+        if not is_kept_disabled(name, off) and reaches(dropped, off - {name}):
             off -= {name}
-    for name in can.goes:
-        kept = gone - feature_catalog.with_required_features({name})
-        if name not in gone or not must <= kept | (must - supported):
+    for name in droppable.names:
+        kept = dropped - feature_catalog.with_required_features({name})
+        if name not in dropped or not must <= kept | (must - supported):
             continue
         if reaches(kept, off):
-            gone = kept
+            dropped = kept
         elif name in switches and reaches(kept, off | {name}):
-            gone, off = kept, off | {name}
-    return DropSelection(_with_residue(task, gone, end), off, end.pair)
+            dropped, off = kept, off | {name}
+    return DropSelection(_with_residue(task, dropped, end), off, end.pair)
 
 
-def _with_residue(task: SearchTask, gone: frozenset[str], end: _TargetPair) -> frozenset[str]:
-    """Add checkpointProtection to `gone` if it exists or would be left behind."""
-    rest = gone - {CHECKPOINT_PROTECTION}
+def _with_residue(task: SearchTask, dropped: frozenset[str], end: _TargetPair) -> frozenset[str]:
+    """Add checkpointProtection to `dropped` if it exists or would be left behind."""
+    rest = dropped - {CHECKPOINT_PROTECTION}
     there = CHECKPOINT_PROTECTION in task.table.protocol.supported
     comes = task.engine.fast_drop and any(
         feature_catalog.feature_record(name).drop.protects_history for name in rest
@@ -191,14 +191,14 @@ def predict_end_state(task: SearchTask, choice: DropSelection, *, left: bool) ->
     before = task.table.protocol
     if not task.engine.normalises:
         after = before
-        for name in sorted(choice.gone & before.supported, key=drop_rank):
+        for name in sorted(choice.dropped & before.supported, key=drop_rank):
             after = arithmetic.remove_feature(after, name, task.engine)
         if choice.pair is not None:
             after = arithmetic.raise_versions(after, choice.pair, task.engine)
         return EndState(after, choice.off)
-    features = before.supported - choice.gone
+    features = before.supported - choice.dropped
     protected = any(
-        feature_catalog.feature_record(name).drop.protects_history for name in choice.gone
+        feature_catalog.feature_record(name).drop.protects_history for name in choice.dropped
     )
     if left and protected and task.engine.fast_drop:
         features |= {CHECKPOINT_PROTECTION}

@@ -91,14 +91,14 @@ class Faults:
             raise first
 
 
-def parse_each(parse: Callable[[_T], _R], given: Iterable[_T]) -> tuple[_R, ...]:
+def parse_each(parse: Callable[[_T], _R], items: Iterable[_T]) -> tuple[_R, ...]:
     """Apply `parse` to each item and collect the errors.
 
     Raises:
         Fault: all errors.
     """
     faults, found = Faults(), []
-    for each in given:
+    for each in items:
         with faults.catching():
             found.append(parse(each))
     faults.check()

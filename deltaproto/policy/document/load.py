@@ -13,7 +13,7 @@ from deltaproto.policy.document.clients import (
     parse_definitions,
 )
 from deltaproto.policy.document.errors import Fault, Faults, PolicyError, parse_each
-from deltaproto.policy.document.model import Approval, CatalogueFile, Policy, Waiver
+from deltaproto.policy.document.model import Approval, ClientFile, Policy, Waiver
 from deltaproto.policy.document.patterns import EVERYTHING
 from deltaproto.policy.document.source import Node
 
@@ -75,7 +75,7 @@ def _parse_key(
         case "define":
             return policy._replace(definitions=parse_definitions(node))
         case "catalogues":
-            return policy._replace(catalogues=_parse_client_files(node))
+            return policy._replace(client_files=_parse_client_files(node))
         case "clients":
             return policy._replace(clients=parse_declared_clients(node))
         case "tables":
@@ -120,9 +120,9 @@ def _check_clients(policy: Policy) -> None:
             )
 
 
-def _parse_client_files(node: Node) -> tuple[CatalogueFile, ...]:
+def _parse_client_files(node: Node) -> tuple[ClientFile, ...]:
     return tuple(
-        CatalogueFile(reader.read_address(item, "the path of a file"), item.position)
+        ClientFile(reader.read_address(item, "the path of a file"), item.position)
         for item in reader.read_items(node, "a list of files")
     )
 

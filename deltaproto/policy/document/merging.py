@@ -181,14 +181,14 @@ class _SettingsMerger:
     ) -> None:
         if before is None or after.pattern is None or not _is_weaker(name, before[0], value):
             return
-        asked = before[1]
-        source = "all tables" if asked.pattern is None else f'"{asked.pattern}"'
+        required = before[1]
+        source = "all tables" if required.pattern is None else f'"{required.pattern}"'
         assert after.position is not None
         self._notices.append(
             Notice(
                 after.pattern,
                 f'"{after.pattern}" sets {after.setting} to {after.value}, '
-                f"overriding {asked.value} for {source}",
+                f"overriding {required.value} for {source}",
                 "check that the weaker value is intended",
                 after.position,
             )
@@ -203,10 +203,10 @@ def _list_notices(
     *,
     replaces: bool,
 ) -> Iterator[Notice]:
-    lost = [each for each, _ in before if each not in value]
+    removed = [each for each, _ in before if each not in value]
     if replaces:
-        if lost:
-            named = ", ".join(dict.fromkeys(map(_format_value, lost)))
+        if removed:
+            named = ", ".join(dict.fromkeys(map(_format_value, removed)))
             yield Notice(
                 entry.pattern,
                 f'"{entry.pattern}" replaces the {name} of less specific patterns: '
@@ -215,7 +215,7 @@ def _list_notices(
                 entry.position,
             )
         return
-    if lost:
+    if removed:
         what = "adds to" if value else "is empty, and does not replace"
         yield Notice(
             entry.pattern,

@@ -40,7 +40,7 @@ class Consumer(StrEnum):
     SHARE = "share"
 
 
-class CatalogueFile(NamedTuple):
+class ClientFile(NamedTuple):
     """An additional client file."""
 
     path: str
@@ -145,7 +145,7 @@ class Policy(NamedTuple):
     source: str
     """path of the file, as given"""
     definitions: tuple[ClientDefinition, ...] = ()
-    catalogues: tuple[CatalogueFile, ...] = ()
+    client_files: tuple[ClientFile, ...] = ()
     clients: tuple[Declared, ...] | None = None
     tables: tuple[TableEntry, ...] = ()
     severities: Levels = _NO_LEVELS

@@ -77,8 +77,12 @@ def parse_feature(node: Node) -> str:
     name = reader.read_text(node, "the name of a feature")
     if feature_catalog.find_feature(name) is None:
         known, near = feature_catalog.search_feature(name[:100])
-        meant = (known.name,) if known else near[:1]
-        hint = f'did you mean "{meant[0]}"?' if meant else "run deltaproto features for all names"
+        suggested = (known.name,) if known else near[:1]
+        hint = (
+            f'did you mean "{suggested[0]}"?'
+            if suggested
+            else "run deltaproto features for all names"
+        )
         raise Fault(f"unknown feature {quote_short(name)}", hint, node.position)
     return name
 

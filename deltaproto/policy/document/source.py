@@ -16,6 +16,7 @@ from deltaproto.policy.document.errors import Fault, Position, quote_short
 if TYPE_CHECKING:
     import yaml
 
+
 MAX_BYTES = 1 << 20
 MAX_DEPTH = 20
 MAX_NODES = 50_000
@@ -87,8 +88,6 @@ def parse_text(text: str) -> Node:
             _position_after(text[: forbidden.start()]),
         )
     import yaml
-
-    from deltaproto.policy.document.syntax import to_fault
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     building = _TreeBuilder()
@@ -225,3 +224,43 @@ class _TreeBuilder:
             self._open[-1].add(node)
         else:
             self.root = node
+
+
+def to_fault(error: yaml.MarkedYAMLError, text: str) -> Fault:
+    """Convert the scanner error to a message with position and hint."""
+    problem, context = error.problem or "", error.context or ""
+    here = error.problem_mark or error.context_mark
+    line, column = (here.line, here.column) if here else (0, 0)
+    begin = error.context_mark or here
+    where = Position(line + 1, column + 1)
+    opened = Position(begin.line + 1, begin.column + 1) if begin else where
+    found = _character(text, line, column)
+    if "tab character" in problem or found == "\t":
+        return Fault("a tab where YAML requires spaces", "indent with spaces", where)
+    if "alias" in context:
+        return Fault(
+            "a text that begins with * must be in quotes", 'write "*" with its quotes', opened
+        )
+    if "cannot start any token" in problem:
+        return Fault(
+            f"a text that begins with {found} must be in quotes", "put the text in quotes", where
+        )
+    if "quoted scalar" in context and "end of stream" in problem:
+        return Fault("a quote that is never closed", "add the closing quote", opened)
+    if "mapping values are not allowed" in problem:
+        return Fault(
+            "a colon where no value can follow",
+            "check the indentation; quote a text that contains a colon and a space",
+            where,
+        )
+    message = ", ".join(part for part in (context, problem) if part)
+    return Fault(
+        f"not valid YAML: {' '.join(message.split())}",
+        "check indentation, brackets and quotes",
+        where,
+    )
+
+
+def _character(text: str, line: int, column: int) -> str:
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    return lines[line][column : column + 1] if line < len(lines) else ""

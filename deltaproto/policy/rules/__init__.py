@@ -14,8 +14,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from deltaproto.policy.context import RuleContext
-from deltaproto.policy.finding import Finding
-from deltaproto.policy.rule import Rule, page_text
+from deltaproto.policy.finding import Finding, Rule, page_text
 from deltaproto.policy.rules import (
     byte_order_mark,
     catalog_managed,

@@ -28,8 +28,7 @@ from collections.abc import Iterator
 
 from deltaproto.clients.requirements import BYTE_ORDER_MARK
 from deltaproto.policy.context import RuleContext
-from deltaproto.policy.finding import Finding, Severity
-from deltaproto.policy.rule import Rule
+from deltaproto.policy.finding import Finding, Rule, Severity
 from deltaproto.protocol.feature import Trace
 
 RULE = Rule("DP134", "byte-order-mark", Severity.WARNING, since="0.1.0")

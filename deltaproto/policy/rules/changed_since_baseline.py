@@ -25,8 +25,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from deltaproto.policy.context import PolicyContext
-from deltaproto.policy.finding import Finding, Severity
-from deltaproto.policy.rule import Rule
+from deltaproto.policy.finding import Finding, Rule, Severity
 from deltaproto.policy.rules.drifted import span
 from deltaproto.protocol.isolation import ISOLATION_PROPERTY, IsolationLevels
 
@@ -48,10 +47,10 @@ def examine(case: PolicyContext) -> Iterator[Finding]:
         IsolationLevels(each.configuration.get(ISOLATION_PROPERTY), each.isolation)
         for each in (before, now)
     ]
-    if said := levels[0].differ(levels[1]):
+    if levels_differ := levels[0].differ(levels[1]):
         yield RULE.finding(
             case.table,
             f"the isolation level changed since version {before.version}",
             f"if intended, save a new baseline; otherwise see deltaproto history {case.word}",
-            evidence=f"{said[0]} to {said[1]}, {span(before, now)}",
+            evidence=f"{levels_differ[0]} to {levels_differ[1]}, {span(before, now)}",
         )

@@ -25,8 +25,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from deltaproto.policy.context import RuleContext
-from deltaproto.policy.finding import Finding, Severity
-from deltaproto.policy.rule import Rule
+from deltaproto.policy.finding import Finding, Rule, Severity
 from deltaproto.protocol.table_state import NoteKind
 
 RULE = Rule("DP130", "checkpoint-unreadable", Severity.WARNING, since="0.1.0")

@@ -28,8 +28,7 @@ from collections.abc import Iterator
 from deltaproto.clients.matching import Verdict
 from deltaproto.policy.client_findings import verdict_findings
 from deltaproto.policy.context import PolicyContext
-from deltaproto.policy.finding import Finding, Severity
-from deltaproto.policy.rule import Rule
+from deltaproto.policy.finding import Finding, Rule, Severity
 
 RULE = Rule("DP203", "client-unknown", Severity.ERROR, since="0.1.0")
 

@@ -30,9 +30,8 @@ from collections.abc import Iterator
 
 from deltaproto.clients import requirements
 from deltaproto.policy.context import RuleContext
-from deltaproto.policy.finding import Finding, Severity
+from deltaproto.policy.finding import Finding, Rule, Severity
 from deltaproto.policy.hazards import SEPARATOR
-from deltaproto.policy.rule import Rule
 
 RULE = Rule("DP143", "constraint-constructs", Severity.INFO, since="0.1.0")
 

@@ -28,8 +28,7 @@ from collections.abc import Iterator
 
 from deltaproto.clients import requirements
 from deltaproto.policy.context import RuleContext
-from deltaproto.policy.finding import Finding, Severity
-from deltaproto.policy.rule import Rule
+from deltaproto.policy.finding import Finding, Rule, Severity
 
 _WORDS = (
     requirements.DUPLICATE_COLUMNS,

@@ -28,9 +28,9 @@ from collections.abc import Iterable, Iterator
 
 from deltaproto.errors import TableError
 from deltaproto.policy.context import PolicyContext, TableFacts
-from deltaproto.policy.finding import Finding, Severity
-from deltaproto.policy.rule import Rule
+from deltaproto.policy.finding import Finding, Rule, Severity
 from deltaproto.protocol.table_state import ProtocolChange
+from deltaproto.protocol.writers import name_writer
 
 RULE = Rule("DP220", "drifted", Severity.ERROR, since="0.1.0")
 
@@ -88,7 +88,7 @@ def _commit(changes: Iterable[ProtocolChange], name: str) -> str | None:
     for change in changes:
         if name in change.protocol.supported:
             info = change.commit_info
-            who = info.get("engineInfo") or "an unnamed client"
+            who = name_writer(info) or "an unnamed client"
             user = info.get("userName")
             by = f"{who}, {user}" if user else who
             return f"version {change.version}: {info.get('operation') or 'unknown'} by {by}"

@@ -21,7 +21,6 @@ The policy's `waivers` and `approvals`.
 
 from __future__ import annotations
 
-from deltaproto.policy.finding import Severity
-from deltaproto.policy.rule import Rule
+from deltaproto.policy.finding import Rule, Severity
 
 RULE = Rule("DP303", "expired-exception", Severity.WARNING, since="0.1.0")

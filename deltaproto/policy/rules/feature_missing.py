@@ -39,8 +39,7 @@ from collections.abc import Iterator
 from functools import cache
 
 from deltaproto.policy.context import RuleContext
-from deltaproto.policy.finding import Finding, Severity
-from deltaproto.policy.rule import Rule
+from deltaproto.policy.finding import Finding, Rule, Severity
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature import (
     AlwaysWhenSupported,

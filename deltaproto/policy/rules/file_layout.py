@@ -41,8 +41,7 @@ from collections.abc import Iterator
 
 from deltaproto.clients import requirements
 from deltaproto.policy.context import RuleContext
-from deltaproto.policy.finding import Finding, Severity
-from deltaproto.policy.rule import Rule
+from deltaproto.policy.finding import Finding, Rule, Severity
 from deltaproto.protocol.feature import Trace
 
 RULE = Rule("DP140", "file-layout", Severity.INFO, since="0.1.0")

@@ -22,8 +22,7 @@ Checking is read-only.
 from __future__ import annotations
 
 from deltaproto.policy.context import TableFacts
-from deltaproto.policy.finding import Finding, Severity
-from deltaproto.policy.rule import Rule
+from deltaproto.policy.finding import Finding, Rule, Severity
 
 RULE = Rule("DP225", "gone-since-baseline", Severity.WARNING, since="0.1.0")
 

@@ -32,8 +32,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from deltaproto.policy.context import RuleContext
-from deltaproto.policy.finding import Finding, Severity
-from deltaproto.policy.rule import Rule
+from deltaproto.policy.finding import Finding, Rule, Severity
+from deltaproto.protocol.writers import name_writer
 
 RULE = Rule("DP105", "implied-features-lost", Severity.WARNING, since="0.1.0")
 _IMPLIED_FIRST = frozenset({"appendOnly", "invariants"})
@@ -49,7 +49,7 @@ def check(subject: RuleContext) -> Iterator[Finding]:
         upgraded = after.protocol.uses_table_features
         if lost and upgraded and not dropped:
             names = ", ".join(sorted(lost))
-            engine = after.commit_info.get("engineInfo") or "an unnamed client"
+            engine = name_writer(after.commit_info) or "an unnamed client"
             yield RULE.finding(
                 subject.table,
                 f"version {after.version} changed {before.protocol} to {after.protocol} "

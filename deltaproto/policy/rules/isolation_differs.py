@@ -27,8 +27,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from deltaproto.policy.context import PolicyContext
-from deltaproto.policy.finding import Finding, Severity
-from deltaproto.policy.rule import Rule
+from deltaproto.policy.finding import Finding, Rule, Severity
 from deltaproto.protocol.isolation import evaluate_isolation
 
 RULE = Rule("DP208", "isolation-differs", Severity.ERROR, since="0.1.0")

@@ -24,7 +24,6 @@ The policy's `tables`; `deltaproto check --format json` lists the pattern of eve
 
 from __future__ import annotations
 
-from deltaproto.policy.finding import Severity
-from deltaproto.policy.rule import Rule
+from deltaproto.policy.finding import Rule, Severity
 
 RULE = Rule("DP304", "policy-override", Severity.INFO, since="0.1.0")

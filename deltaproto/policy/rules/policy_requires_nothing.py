@@ -21,7 +21,6 @@ The policy's `clients` and `tables`.
 
 from __future__ import annotations
 
-from deltaproto.policy.finding import Severity
-from deltaproto.policy.rule import Rule
+from deltaproto.policy.finding import Rule, Severity
 
 RULE = Rule("DP302", "policy-requires-nothing", Severity.WARNING, since="0.1.0")

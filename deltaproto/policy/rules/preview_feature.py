@@ -26,8 +26,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from deltaproto.policy.context import RuleContext
-from deltaproto.policy.finding import Finding, Severity
-from deltaproto.policy.rule import Rule
+from deltaproto.policy.finding import Finding, Rule, Severity
 from deltaproto.protocol.feature import FeatureStatus
 
 RULE = Rule("DP108", "preview-feature", Severity.WARNING, since="0.1.0")

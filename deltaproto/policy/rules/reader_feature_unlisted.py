@@ -28,8 +28,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from deltaproto.policy.context import RuleContext
-from deltaproto.policy.finding import Finding, Severity
-from deltaproto.policy.rule import Rule
+from deltaproto.policy.finding import Finding, Rule, Severity
 from deltaproto.protocol.violations import ViolationKind
 
 RULE = Rule("DP102", "reader-feature-unlisted", Severity.ERROR, since="0.1.0")

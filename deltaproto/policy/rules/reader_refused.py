@@ -23,7 +23,6 @@ PROTOCOL.md, "Protocol Evolution": clients must refuse what they do not support.
 
 from __future__ import annotations
 
-from deltaproto.policy.finding import Severity
-from deltaproto.policy.rule import Rule
+from deltaproto.policy.finding import Rule, Severity
 
 RULE = Rule("DP120", "reader-refused", Severity.WARNING, since="0.1.0")

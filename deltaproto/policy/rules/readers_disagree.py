@@ -23,7 +23,6 @@ PROTOCOL.md, "Action Reconciliation".
 
 from __future__ import annotations
 
-from deltaproto.policy.finding import Severity
-from deltaproto.policy.rule import Rule
+from deltaproto.policy.finding import Rule, Severity
 
 RULE = Rule("DP121", "readers-disagree", Severity.ERROR, since="0.1.0")

@@ -24,8 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from deltaproto.policy.context import PolicyContext
-from deltaproto.policy.finding import Finding, Severity
-from deltaproto.policy.rule import Rule
+from deltaproto.policy.finding import Finding, Rule, Severity
 
 RULE = Rule("DP206", "required-feature-missing", Severity.ERROR, since="0.1.0")
 

@@ -29,8 +29,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from deltaproto.policy.context import RuleContext
-from deltaproto.policy.finding import Finding, Severity
-from deltaproto.policy.rule import Rule
+from deltaproto.policy.finding import Finding, Rule, Severity
 from deltaproto.protocol.feature import Requirement, RequirementKind
 from deltaproto.protocol.layers import FeatureState
 

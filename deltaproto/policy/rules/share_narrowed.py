@@ -25,8 +25,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from deltaproto.policy.context import PolicyContext
-from deltaproto.policy.finding import Finding, Severity
-from deltaproto.policy.rule import Rule
+from deltaproto.policy.finding import Finding, Rule, Severity
 from deltaproto.protocol.feature import FeatureKind
 
 RULE = Rule("DP211", "share-narrowed", Severity.WARNING, since="0.1.0")

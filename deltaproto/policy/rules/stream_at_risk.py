@@ -30,8 +30,7 @@ from collections.abc import Iterator
 from deltaproto.clients.matching import Verdict
 from deltaproto.clients.model import Access
 from deltaproto.policy.context import PolicyContext
-from deltaproto.policy.finding import Finding, Severity
-from deltaproto.policy.rule import Rule
+from deltaproto.policy.finding import Finding, Rule, Severity
 
 RULE = Rule("DP210", "stream-at-risk", Severity.WARNING, since="0.1.0")
 

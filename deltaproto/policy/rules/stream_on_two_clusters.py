@@ -27,8 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from deltaproto.policy.finding import Finding, Severity
-from deltaproto.policy.rule import Rule
+from deltaproto.policy.finding import Finding, Rule, Severity
 
 RULE = Rule("DP122", "stream-on-two-clusters", Severity.WARNING, since="0.1.0")
 

@@ -27,8 +27,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from deltaproto.policy.context import RuleContext
-from deltaproto.policy.finding import Finding, Severity
-from deltaproto.policy.rule import Rule
+from deltaproto.policy.finding import Finding, Rule, Severity
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature import FeatureKind, FeatureStatus
 
@@ -47,10 +46,10 @@ def check(subject: RuleContext) -> Iterator[Finding]:
         who = "readers and writers" if state.kind is FeatureKind.READER_WRITER else "writers"
         # Each search compares the name with the whole catalog.
         searched += 1
-        meant, near = (
+        suggestion, near = (
             feature_catalog.search_feature(state.name) if searched <= _MOST_SEARCHED else (None, ())
         )
-        guess = meant.name if meant else ", ".join(near)
+        guess = suggestion.name if suggestion else ", ".join(near)
         yield RULE.finding(
             subject.table,
             f"{state.name} is unknown; {who} that do not support it must refuse the table",

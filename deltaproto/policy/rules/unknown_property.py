@@ -23,7 +23,6 @@ The policy's `require_properties`; `DeltaConfigs` in Delta Spark.
 
 from __future__ import annotations
 
-from deltaproto.policy.finding import Severity
-from deltaproto.policy.rule import Rule
+from deltaproto.policy.finding import Rule, Severity
 
 RULE = Rule("DP305", "unknown-property", Severity.WARNING, since="0.1.0")

@@ -24,7 +24,6 @@ The policy's `tables`, `waivers` and `approvals`.
 
 from __future__ import annotations
 
-from deltaproto.policy.finding import Severity
-from deltaproto.policy.rule import Rule
+from deltaproto.policy.finding import Rule, Severity
 
 RULE = Rule("DP301", "unmatched-pattern", Severity.WARNING, since="0.1.0")

@@ -29,11 +29,11 @@ import json
 from collections.abc import Iterator
 
 from deltaproto.policy.context import RuleContext
-from deltaproto.policy.finding import Finding, Severity
-from deltaproto.policy.rule import Rule
+from deltaproto.policy.finding import Finding, Rule, Severity
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.layers import FeatureState
 from deltaproto.protocol.table_state import ProtocolChange
+from deltaproto.protocol.writers import name_writer
 
 RULE = Rule("DP106", "unrequested-feature", Severity.WARNING, since="0.1.0")
 _DEFAULT_WRITER = 2
@@ -41,7 +41,7 @@ _DEFAULT_WRITER = 2
 
 def check(subject: RuleContext) -> Iterator[Finding]:
     for state, change in unrequested(subject):
-        engine = change.commit_info.get("engineInfo") or "an unnamed client"
+        engine = name_writer(change.commit_info) or "an unnamed client"
         yield RULE.finding(
             subject.table,
             f"version {change.version} added {state.name} without requesting it",
@@ -66,12 +66,16 @@ def unrequested(subject: RuleContext) -> Iterator[tuple[FeatureState, ProtocolCh
         previous: frozenset[str] | None = None
         for change in subject.changes:
             added = change.protocol.supported - (previous or frozenset())
-            if previous is not None and state.name in added and _unasked(state, change, added):
+            if (
+                previous is not None
+                and state.name in added
+                and _is_unrequested(state, change, added)
+            ):
                 yield state, change
             previous = change.protocol.supported
 
 
-def _unasked(state: FeatureState, change: ProtocolChange, added: frozenset[str]) -> bool:
+def _is_unrequested(state: FeatureState, change: ProtocolChange, added: frozenset[str]) -> bool:
     operation = str(change.commit_info.get("operation", ""))
     if "PROPERTIES" not in operation.upper():
         return False

@@ -29,17 +29,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from deltaproto.policy.context import RuleContext
-from deltaproto.policy.finding import Finding, Severity
-from deltaproto.policy.rule import Rule
+from deltaproto.policy.finding import Finding, Rule, Severity
 from deltaproto.policy.rules.unrequested_feature import unrequested, unused
 
 RULE = Rule("DP110", "unused-feature", Severity.INFO, since="0.1.0")
 
 
 def check(subject: RuleContext) -> Iterator[Finding]:
-    told = {state.name for state, _ in unrequested(subject)}
+    reported = {state.name for state, _ in unrequested(subject)}
     for state in unused(subject):
-        if state.name in told:
+        if state.name in reported:
             continue
         since = state.feature.drop.delta_spark
         yield RULE.finding(

@@ -27,8 +27,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from deltaproto.policy.context import RuleContext
-from deltaproto.policy.finding import Finding, Severity
-from deltaproto.policy.rule import Rule
+from deltaproto.policy.finding import Finding, Rule, Severity
 
 RULE = Rule("DP119", "writer-version-one", Severity.INFO, since="0.1.0")
 

@@ -127,8 +127,8 @@ class MatrixBlock(NamedTuple):
     def legend(self) -> str:
         """Return the meaning of each symbol and mark that occurs."""
         cells = {cell for _, row in self.rows for cell in row if cell is not None}
-        told = sorted({(cell.symbol, cell.text) for cell in cells})
-        parts = [f"{symbol} {text}" for symbol, text in told]
+        symbols = sorted({(cell.symbol, cell.text) for cell in cells})
+        parts = [f"{symbol} {text}" for symbol, text in symbols]
         parts += [self.marks] if any(cell.mark for cell in cells) else []
         return ", ".join(parts)
 

@@ -119,10 +119,10 @@ def _block(block: Block, words: PageTexts, level: int) -> Iterator[str]:
             )
             yield f"<ul class='checks'>{''.join(boxes)}</ul>"
         case FactList(rows):
-            told = (
+            entries = (
                 f"<div><dt>{text(name)}</dt><dd>{_inline(line)}</dd></div>" for name, line in rows
             )
-            yield f"<dl>{''.join(told)}</dl>"
+            yield f"<dl>{''.join(entries)}</dl>"
         case TableBlock():
             yield _table(block, words)
         case MatrixBlock():

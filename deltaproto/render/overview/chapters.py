@@ -7,6 +7,7 @@ from datetime import datetime
 
 from deltaproto.fleet.overview import Overview
 from deltaproto.fleet.scan_history import PastScan
+from deltaproto.fleet.seen_clients import SeenClients
 from deltaproto.inspection.age import format_age, format_time
 from deltaproto.policy.finding import Severity, describe_hidden
 from deltaproto.render.document import (
@@ -26,14 +27,13 @@ from deltaproto.render.document import (
 )
 from deltaproto.render.findings import SEVERITY_TONES
 from deltaproto.render.interface import NOTICES
-from deltaproto.render.overview.chart import bars
-from deltaproto.render.overview.clients import clients
-from deltaproto.render.overview.explorer import query, versions
+from deltaproto.render.overview.chart import bars, query, versions
 from deltaproto.render.overview.numbers import Fix, FleetSummary, command
-from deltaproto.render.overview.past import drift, features
+from deltaproto.render.overview.past import clients, drift, features
 from deltaproto.render.terminal import truncate_list
 
 _MOST_UNREAD = 200
+_CLIENTS_NAMED = 5
 
 
 def document(
@@ -72,17 +72,9 @@ def _glance(overview: Overview, numbers: FleetSummary, policy: str | None) -> It
     if unread:
         told = f"{unread:,} could not be read: the report is incomplete."
         yield Callout(Tone.DANGER, (told,))
-    held = f"by the policy {policy}" if policy else "by every client in the catalog"
-    if policy is None:
-        yield Callout(
-            Tone.NOTE,
-            (
-                "No policy was given: tables are checked against the newest known version of every "
-                "client. With ",
-                Code("--policy"),
-                ", only the clients that you declare are checked.",
-            ),
-        )
+    checked = f"by the policy {policy}" if policy else "by the clients that wrote last"
+    if overview.seen is not None:
+        yield _seen_clients(overview.seen)
     incomplete = sum(not row.complete for row in overview.tables)
     errors = sum(count for (_, severity), count in numbers.rules.items() if severity == "error")
     yield FactList(
@@ -90,7 +82,11 @@ def _glance(overview: Overview, numbers: FleetSummary, policy: str | None) -> It
             ("Tables", (f"{read:,}",)),
             ("Not read", (f"{unread:,}",)),
             ("Incomplete", (f"{incomplete:,}",)),
-            (f"Usable {held}", (f"{numbers.compliant:,} of {read:,}",)),
+            *(
+                [(f"Usable {checked}", (f"{numbers.compliant:,} of {read:,}",))]
+                if numbers.clients or policy
+                else []
+            ),
             ("Findings", (f"{numbers.rules.total():,}",)),
             ("Of these, errors", (f"{errors:,}",)),
         ]
@@ -115,15 +111,39 @@ def _glance(overview: Overview, numbers: FleetSummary, policy: str | None) -> It
     )
 
 
+def _seen_clients(seen: SeenClients) -> Callout:
+    """Say which clients stand in for those of a policy."""
+    ask: Line = (" Declare them with ", Code("--policy"), ".")
+    if not seen.clients:
+        return Callout(
+            Tone.WARNING,
+            ("No policy was given, and no commit names a client: no client was checked.", *ask),
+        )
+    names = sorted(seen.clients, key=lambda name: (-seen.clients[name], name))
+    named = truncate_list(names, _CLIENTS_NAMED)
+    unknown = f" Tables whose last writer is not known: {seen.unknown:,}." if seen.unknown else ""
+    return Callout(
+        Tone.NOTE,
+        (
+            "No policy was given: tables are checked against the clients that made the newest "
+            f"commits ({named}). Clients that only read are not known.{unknown}",
+            *ask,
+        ),
+    )
+
+
 def _first(
     overview: Overview, numbers: FleetSummary, policy: str | None, most: int | None
 ) -> Iterator[Block]:
     if not numbers.fixes:
-        if numbers.compliant == len(overview.tables) > 0 and not overview.unread:
-            yield Callout(Tone.GOOD, ("Nothing to fix: every client can use every table.",))
+        if not (numbers.clients or policy):
+            yield Callout(Tone.NOTE, ("No client was checked.",))
+        elif numbers.compliant == len(overview.tables) > 0 and not overview.unread:
+            every = "Nothing to fix: every checked client can use every table."
+            yield Callout(Tone.GOOD, (every,))
         else:
-            told = "Nothing is known to need a fix, but the results are incomplete."
-            yield Callout(Tone.WARNING, (told,))
+            text = "Nothing is known to need a fix, but the results are incomplete."
+            yield Callout(Tone.WARNING, (text,))
         return
     yield Paragraph(
         (
@@ -177,8 +197,8 @@ def _findings(overview: Overview, numbers: FleetSummary) -> Iterator[Block]:
 
 
 def _of_policy(overview: Overview) -> Iterator[Block]:
-    if said := describe_hidden(overview.waived, overview.off):
-        yield Paragraph((f"Not shown: {said}.",))
+    if text := describe_hidden(overview.waived, overview.off):
+        yield Paragraph((f"Not shown: {text}.",))
     if overview.of_policy:
         found = overview.of_policy
         yield TableBlock(

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 
-from deltaproto.clients.verdict import Verdict
+from deltaproto.clients.model import Verdict
 from deltaproto.fleet.overview import Overview, TableRow
 from deltaproto.policy.finding import Severity
 from deltaproto.render.findings import encodable
@@ -148,7 +148,9 @@ def _label(text: str) -> str:
 
 def _table_fields(row: TableRow) -> dict[str, object]:
     severities = Counter(finding.severity for finding in row.findings)
-    blocked = dict.fromkeys(said.client for said in row.verdicts if said.verdict is not Verdict.OK)
+    blocked = dict.fromkeys(
+        verdict.client for verdict in row.verdicts if verdict.verdict is not Verdict.OK
+    )
     return {
         "table": row.table,
         "location": row.location,

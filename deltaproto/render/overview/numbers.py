@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from deltaproto.clients.verdict import Verdict
+from deltaproto.clients.model import Verdict
 from deltaproto.fleet.overview import Overview, TableRow
 from deltaproto.policy.finding import Severity
 from deltaproto.protocol import feature_catalog
@@ -117,8 +117,8 @@ def numbers(overview: Overview) -> FleetSummary:
         _count(row, group, found)
         fix = _fix(place, row)
         if fix.score:
-            alike = fixes.get(fix.kind)
-            fixes[fix.kind] = fix if alike is None else _together(alike, fix)
+            known = fixes.get(fix.kind)
+            fixes[fix.kind] = fix if known is None else _together(known, fix)
         compliant += not (fix.hindered or fix.errors) and row.complete
     first = sorted(fixes.values(), key=lambda fix: (-fix.score, fix.row.table))[:_FIRST]
     return found._replace(fixes=tuple(first), compliant=compliant)
@@ -135,13 +135,13 @@ def _together(first: Fix, other: Fix) -> Fix:
 def _count(row: TableRow, group: str, found: FleetSummary) -> None:
     worst: dict[str, Verdict] = {}
     blocked: set[tuple[str, str]] = set()
-    for said in row.verdicts:
-        key = (said.client, str(said.access))
-        found.clients[key] = found.clients.get(key, VerdictCounts()).plus(said.verdict)
-        known = worst.get(said.client, Verdict.OK)
-        worst[said.client] = min(known, said.verdict, key=_WORST.__getitem__)
-        if said.verdict is not Verdict.OK:
-            blocked.update((said.client, feature) for feature in said.because)
+    for of_client in row.verdicts:
+        key = (of_client.client, str(of_client.access))
+        found.clients[key] = found.clients.get(key, VerdictCounts()).plus(of_client.verdict)
+        known = worst.get(of_client.client, Verdict.OK)
+        worst[of_client.client] = min(known, of_client.verdict, key=_WORST.__getitem__)
+        if of_client.verdict is not Verdict.OK:
+            blocked.update((of_client.client, feature) for feature in of_client.because)
     found.blocking.update(blocked)
     for client, verdict in worst.items():
         cell = found.by_group.get((client, group), VerdictCounts())
@@ -152,11 +152,11 @@ def _fix(place: int, row: TableRow) -> Fix:
     because: Counter[str] = Counter()
     hindered: dict[str, None] = {}
     score = sum(_GRAVITY[finding.severity] for finding in row.findings)
-    for said in row.verdicts:
-        score += _WEIGHTS[said.verdict]
-        if said.verdict is not Verdict.OK:
-            hindered[said.client] = None
-            because.update(said.because)
+    for verdict in row.verdicts:
+        score += _WEIGHTS[verdict.verdict]
+        if verdict.verdict is not Verdict.OK:
+            hindered[verdict.client] = None
+            because.update(verdict.because)
     errors = sum(finding.severity is Severity.ERROR for finding in row.findings)
     reasons = tuple(name for name, _ in because.most_common())
     rules = {f.rule for f in row.findings if f.severity is not Severity.INFO}
@@ -187,16 +187,16 @@ def command(fix: Fix, policy: str | None) -> str | None:
         return None
     if policy is not None:
         return shlex.join(["deltaproto", "plan-downgrade", location, "--policy", policy])
-    gone = _droppable(fix)
-    if not gone:
+    dropped = _droppable(fix)
+    if not dropped:
         return shlex.join(["deltaproto", "inspect", location])
-    drops = [word for feature in gone for word in ("--drop", feature)]
+    drops = [word for feature in dropped for word in ("--drop", feature)]
     return shlex.join(["deltaproto", "plan-downgrade", location, *drops])
 
 
 def _droppable(fix: Fix) -> list[str]:
     """Return the blocking features that Delta Spark can drop and that no other feature requires."""
-    gone = [
+    dropped = [
         name
         for name in fix.because
         if feature_catalog.feature_record(name).drop.delta_spark is not None
@@ -205,10 +205,10 @@ def _droppable(fix: Fix) -> list[str]:
     while True:
         needed = {
             each
-            for name in names - set(gone)
+            for name in names - set(dropped)
             for each in feature_catalog.with_required_features({name}) - {name}
         }
-        left = [name for name in gone if name not in needed]
-        if left == gone:
-            return gone
-        gone = left
+        left = [name for name in dropped if name not in needed]
+        if left == dropped:
+            return dropped
+        dropped = left

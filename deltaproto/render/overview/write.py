@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, Generic, TypeVar
 
-from deltaproto.fleet.overview import Overview
+from deltaproto.fleet.overview import Overview, TableRow
 from deltaproto.render.document.html import document_html
 from deltaproto.render.document.markdown import document_markdown
 from deltaproto.render.document.page import PageTexts
 from deltaproto.render.inspection_json import finding_fields
-from deltaproto.render.interface import dump_json, envelope
+from deltaproto.render.interface import dump_json, envelope, escape_control_chars
 from deltaproto.render.overview.chapters import document
-from deltaproto.render.overview.data import page_data
-from deltaproto.render.overview.explorer import EXPLORER
+from deltaproto.render.overview.chart import EXPLORER
 from deltaproto.render.overview.metrics import open_metrics, table_csv
 from deltaproto.render.overview.numbers import FleetSummary, command, numbers
 
@@ -75,6 +75,7 @@ def _fields(
             for each in overview.sources
         ],
         "policy": policy,
+        "unknown_writers": None if overview.seen is None else overview.seen.unknown,
         "tables": len(overview.tables),
         "errors": len(overview.unread),
         "compliant": counted.compliant,
@@ -135,3 +136,81 @@ def _protocols(counts: Mapping[tuple[int, int], int]) -> list[dict[str, int]]:
         {"minReaderVersion": reader, "minWriterVersion": writer, "tables": count}
         for (reader, writer), count in sorted(counts.items())
     ]
+
+
+_Key = TypeVar("_Key")
+_LETTERS = {"wrong": "w", "unknown": "u", "refused": "r", "ok": "o"}
+
+
+class _Numbered(Generic[_Key]):
+    """Items numbered in order of arrival."""
+
+    def __init__(self) -> None:
+        self.known: dict[_Key, int] = {}
+
+    def __call__(self, key: _Key) -> int:
+        return self.known.setdefault(key, len(self.known))
+
+
+def page_data(overview: Overview, numbers: FleetSummary, most: int) -> str:
+    """Return the JSON document for the script.
+
+    Args:
+        most: maximum number of tables; the script shows how many more were omitted.
+    """
+    accesses: _Numbered[tuple[str, str]] = _Numbered()
+    features: _Numbered[str] = _Numbered()
+    engines: _Numbered[str] = _Numbered()
+    groups: _Numbered[str] = _Numbered()
+    findings: _Numbered[tuple[str, str, str]] = _Numbered()
+    kinds: _Numbered[tuple[Any, ...]] = _Numbered()
+
+    def kind(row: TableRow) -> int:
+        used = tuple(
+            (features(escape_control_chars(name)), (2 if present else 0) + (1 if enabled else 0))
+            for name, enabled, present in row.features
+        )
+        verdicts = tuple(
+            (
+                accesses((escape_control_chars(verdict.client), str(verdict.access))),
+                _LETTERS[str(verdict.verdict)],
+                tuple(features(escape_control_chars(name)) for name in verdict.because),
+            )
+            for verdict in row.verdicts
+            if str(verdict.verdict) != "ok"
+        )
+        isolation = None if row.isolation is None else escape_control_chars(row.isolation)
+        return kinds((row.protocol, used, verdicts, isolation))
+
+    rows = []
+    for row, group in zip(overview.tables[:most], numbers.groups, strict=False):
+        moment = row.last_commit
+        rows.append(
+            [
+                escape_control_chars(row.table),
+                0 if row.location == row.table else escape_control_chars(row.location),
+                kind(row),
+                row.version,
+                "" if moment is None else f"{moment:%Y-%m-%dT%H:%MZ}",
+                engines(escape_control_chars(row.last_engine or "")),
+                groups(escape_control_chars(group)),
+                [
+                    findings((f.rule, str(f.severity), escape_control_chars(f.message)))
+                    for f in row.findings
+                ],
+            ]
+        )
+    document = {
+        "accesses": [list(key) for key in accesses.known],
+        "features": list(features.known),
+        "engines": list(engines.known),
+        "groups": list(groups.known),
+        "findings": [list(key) for key in findings.known],
+        "kinds": [
+            {"p": f"({p[0]},{p[1]})", "f": f, "v": v, "i": isolation}
+            for p, f, v, isolation in kinds.known
+        ],
+        "tables": rows,
+        "left": len(overview.tables) - len(rows),
+    }
+    return json.dumps(document, separators=(",", ":")).replace("<", "\\u003c")

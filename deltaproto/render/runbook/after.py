@@ -67,12 +67,12 @@ def burn_in(book: Book, say: Phrases) -> Section:
     if rarest is not None:
         writer = say.text("burn_in.writer", engine=rarest.engine, operation=rarest.operation)
         gap = rarest.typical_gap
-        told = (
+        text = (
             say.line("burn_in.once", writer=writer)
             if gap is None
             else say.line("burn_in.rarest", writer=writer, every=span(gap))
         )
-        boxes[0] = (*boxes[0], ": ", *told)
+        boxes[0] = (*boxes[0], ": ", *text)
     later = {
         "clients": any(entry.plan.clients for entry in book.changing),
         "maintenance": True,
@@ -80,7 +80,7 @@ def burn_in(book: Book, say: Phrases) -> Section:
             entry.plan.protocol_before != entry.plan.protocol_after for entry in book.changing
         ),
     }
-    boxes += [say.line(f"burn_in.{name}") for name, asked in later.items() if asked]
+    boxes += [say.line(f"burn_in.{name}") for name, applies in later.items() if applies]
     copied = any(entry.needs_backup for entry in book.changing)
     dropped = any(entry.dropped for entry in book.changing)
     blocks: list[Block] = [
@@ -115,8 +115,8 @@ def restart(book: Book, say: Phrases) -> Section:
         if stream.effect is not StreamEffect.CONTINUES
     }
     for reads, effect in sorted(effects):
-        told = say.text(f"effect.{effect}")
-        boxes.append(say.line("restart.stream", reads=reads, effect=told))
+        text = say.text(f"effect.{effect}")
+        boxes.append(say.line("restart.stream", reads=reads, effect=text))
     for entry in book.changing:
         if isinstance(entry.activity, Activity):
             boxes += [
@@ -151,8 +151,8 @@ def _ending(group: Group[RunbookEntry], say: Phrases) -> Line:
     after = group.plan.protocol_after
     listed = sorted(after.supported) if after.uses_table_features else []
     features = every(codes(listed), say) if listed else (say.text("verification.no_features"),)
-    told = say.line("verification.expected", protocol=str(after), features=features)
-    return (*names(group.entries, say), ": ", *told)
+    line = say.line("verification.expected", protocol=str(after), features=features)
+    return (*names(group.entries, say), ": ", *line)
 
 
 def sign_off(say: Phrases) -> Section:

@@ -119,7 +119,7 @@ class Book:
         start: planned execution time of the first step, in seconds since the epoch.
         written: current time, in seconds since the epoch.
         policy: path of the policy file.
-        catalogue: client files that the policy uses.
+        catalog: client files that the policy uses.
     """
 
     def __init__(
@@ -130,12 +130,12 @@ class Book:
         start: float,
         written: float,
         policy: str | None = None,
-        catalogue: Sequence[str] = (),
+        catalog: Sequence[str] = (),
     ) -> None:
         self.entries, self.unplanned = tuple(entries), tuple(unplanned)
         self.start, self.written, self.policy = start, written, policy
         self._arguments = tuple(arguments)
-        self._files = [word for file in catalogue for word in ("--client-file", file)]
+        self._files = [word for file in catalog for word in ("--client-file", file)]
 
     @cached_property
     def groups(self) -> tuple[Group[RunbookEntry], ...]:
@@ -202,10 +202,10 @@ class Book:
         """
         steps = entry.plan.steps
         first = next((n for n, step in enumerate(steps) if step.sql is not None), len(steps))
-        told = [moment for moment in entry.planned.not_before[:first] if moment is not None]
-        if not told:
+        known = [moment for moment in entry.planned.not_before[:first] if moment is not None]
+        if not known:
             return moments(steps, self.start)
-        begin = max(self.start, *told)
+        begin = max(self.start, *known)
         later = moments(steps[first:], begin)
         return [(begin, None)] * first + [
             (begin if earliest is None else earliest, lost) for earliest, lost in later

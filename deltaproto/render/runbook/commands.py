@@ -27,12 +27,10 @@ from deltaproto.render.document import (
 from deltaproto.render.plan_script import is_plain
 from deltaproto.render.plan_words import size
 from deltaproto.render.runbook.book import Book, RunbookEntry, gone, known, leads, names
-from deltaproto.render.runbook.gates import applying, of_chapter, passed
 from deltaproto.render.runbook.groups import Group
-from deltaproto.render.runbook.overview import concurrency
-from deltaproto.render.runbook.phrases import Phrases
-from deltaproto.render.runbook.pyspark import script
-from deltaproto.render.runbook.times import when
+from deltaproto.render.runbook.overview import applying, concurrency, of_chapter, passed
+from deltaproto.render.runbook.phrases import Phrases, when
+from deltaproto.render.runbook.shell import script
 from deltaproto.render.terminal import duration, run_length, single_line
 
 
@@ -47,16 +45,16 @@ def _commands(book: Book, say: Phrases) -> Iterator[Block]:
         if entry.refused is not None:
             by_hand.setdefault(entry.refused.message, []).append(entry)
     for why, entries in by_hand.items():
-        told = say.line("commands.refused", table=names(entries, say), why=why)
-        yield Callout(Tone.DANGER, told)
+        line = say.line("commands.refused", table=names(entries, say), why=why)
+        yield Callout(Tone.DANGER, line)
     if book.applicable:
         gated = [entry for entry in book.applicable if entry.gates and entry.blocking]
         if gated:
             tables, chapter = names(gated, say), say.text("summary")
-            told = say.line(
+            line = say.line(
                 "commands.gated", command=applying(book), tables=tables, chapter=chapter
             )
-            yield Callout(Tone.DANGER, told)
+            yield Callout(Tone.DANGER, line)
         yield Paragraph(say.line("commands.apply"))
         yield CodeBlock(book.apply(), "shell")
         ends = [
@@ -119,10 +117,10 @@ def steps_of(book: Book, group: Group[RunbookEntry], number: int, say: Phrases) 
         yield Callout(Tone.WARNING, say.line("summary.incomplete"))
     if not plan.steps and not plan.blocked:
         yield Callout(Tone.GOOD, say.line("table.nothing"))
-    told = {
+    texts = {
         text for name in gone(plan.protocol_before, plan.protocol_after) for text in known(name)
     }
-    warnings = [text for text in plan.warnings if text not in told]
+    warnings = [text for text in plan.warnings if text not in texts]
     if warnings:
         yield Section(
             f"table-{number}-warnings",
@@ -175,10 +173,10 @@ def _sizes(plan: Plan, say: Phrases) -> str:
 
 def _blocked(blocked: Blocked, say: Phrases) -> Line:
     what = blocked.feature or say.text("table.goal")
-    told = say.line("table.blocked", what=what, reason=blocked.reason)
+    line = say.line("table.blocked", what=what, reason=blocked.reason)
     if not blocked.remedy:
-        return told
-    return (*told, *say.line("table.remedy", remedy=blocked.remedy))
+        return line
+    return (*line, *say.line("table.remedy", remedy=blocked.remedy))
 
 
 def _step(
@@ -195,7 +193,7 @@ def _step(
         return
     if step.sql is None:
         yield Callout(Tone.WARNING, say.line("step.by_hand"))
-        yield from _told(step)
+        yield from _cautions(step)
         return
     if step.optional:
         yield Paragraph(say.line("step.optional"))
@@ -230,7 +228,7 @@ def _step(
     yield CodeBlock(expected(step.protocol_after, stored), "text", say.text("step.expected"))
 
 
-def _told(step: Step) -> Iterator[Block]:
+def _cautions(step: Step) -> Iterator[Block]:
     lines: list[Line] = [(loss,) for loss in step.losses]
     lines += [(text,) for text in step.warnings]
     if lines:

@@ -7,8 +7,7 @@ import re
 from collections.abc import Callable
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
-from deltaproto.planning.checksum import CHECKSUM_FIELD
-from deltaproto.planning.plan import Plan
+from deltaproto.planning.plan import CHECKSUM_FIELD, Plan
 from deltaproto.render.plan_json import plan_fields
 
 TABLE = "TABLE"
@@ -71,8 +70,8 @@ def kind(plan: Plan, facts: Any) -> str:
         way.pop("cost", None)
         for step in way["steps"]:
             step["rewrites"] = step["rewrites"]["which"]
-    told: Any = json.loads(json.dumps([fields, facts, plan.fingerprint.metadata is None]))
-    return json.dumps(_mapped(told, lambda text: without_names(text, plan, lambda n: f"\0{n}")))
+    content: Any = json.loads(json.dumps([fields, facts, plan.fingerprint.metadata is None]))
+    return json.dumps(_mapped(content, lambda text: without_names(text, plan, lambda n: f"\0{n}")))
 
 
 def without_names(text: str, plan: Plan, instead: Callable[[int], str]) -> str:

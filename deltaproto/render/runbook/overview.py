@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from deltaproto.clients.verdict import Verdict
+from deltaproto.clients.model import Verdict
+from deltaproto.execution.preflight import GateResult
 from deltaproto.planning.impact import is_better, is_worse
 from deltaproto.planning.plan import Plan
 from deltaproto.planning.statement import Action
@@ -21,11 +22,10 @@ from deltaproto.render.document import (
     TableBlock,
     Tone,
 )
-from deltaproto.render.plan_concurrency import concurrency_lines
+from deltaproto.render.plan_words import concurrency_lines
 from deltaproto.render.runbook.book import Book, RunbookEntry, codes, every, gone, names
-from deltaproto.render.runbook.gates import of_all
 from deltaproto.render.runbook.groups import Group
-from deltaproto.render.runbook.phrases import Phrases
+from deltaproto.render.runbook.phrases import Phrases, when
 
 
 class _Change(NamedTuple):
@@ -52,11 +52,11 @@ def _summary(book: Book, say: Phrases) -> Iterator[Block]:
     blocked = [entry for entry in book.entries if entry.plan.blocked]
     if blocked:
         count = say.count("tables", len(blocked))
-        said = say.line("summary.blocked", count=count, tables=names(blocked, say))
-        yield Callout(Tone.DANGER, said)
+        blocked_line = say.line("summary.blocked", count=count, tables=names(blocked, say))
+        yield Callout(Tone.DANGER, blocked_line)
     for each in book.unplanned:
-        told = say.line("summary.unplanned", table=Code(each.table), message=each.message)
-        yield Callout(Tone.DANGER, told)
+        line = say.line("summary.unplanned", table=Code(each.table), message=each.message)
+        yield Callout(Tone.DANGER, line)
     yield Paragraph(say.line("summary.intro"))
     if book.irreversible:
         yield Callout(Tone.WARNING, say.line("summary.irreversible"))
@@ -109,13 +109,13 @@ def clients(book: Book, say: Phrases) -> Section:
 def _clients(book: Book, say: Phrases) -> Iterator[Block]:
     checked = sum(len(entry.plan.clients) for entry in book.entries)
     changes = _changes(book)
-    unasked = [entry for entry in book.changing if not entry.plan.clients]
+    undeclared = [entry for entry in book.changing if not entry.plan.clients]
     blocked = [entry for entry in book.entries if entry.plan.blocked and entry.plan.clients]
     if not checked:
         yield Callout(Tone.WARNING, say.line("clients.none"))
-    elif unasked:
-        told = say.line("clients.unasked", tables=names(unasked, say))
-        yield Callout(Tone.WARNING, told)
+    elif undeclared:
+        line = say.line("clients.unasked", tables=names(undeclared, say))
+        yield Callout(Tone.WARNING, line)
     elif not changes:
         yield Paragraph(say.line("clients.same", count=checked))
     if blocked:
@@ -123,7 +123,7 @@ def _clients(book: Book, say: Phrases) -> Iterator[Block]:
     losing = [change for change in changes if change.worse]
     if losing:
         yield Paragraph(say.line("clients.tell"))
-        yield Checks([_told(change, say) for change in losing])
+        yield Checks([_change_line(change, say) for change in losing])
     if changes:
         heads = ("client", "access", "now", "then", "because", "tables")
         yield TableBlock(
@@ -160,7 +160,7 @@ def _changes(book: Book) -> list[_Change]:
     return sorted(found.values(), key=lambda change: (not change.worse, change.client))
 
 
-def _told(change: _Change, say: Phrases) -> Line:
+def _change_line(change: _Change, say: Phrases) -> Line:
     return say.line(
         "clients.told",
         client=_client(change, say),
@@ -187,3 +187,65 @@ def _client(change: _Change, say: Phrases) -> Line:
     if change.label is None:
         return (name,)
     return say.line("clients.labeled", client=name, label=change.label)
+
+
+def of_all(book: Book, say: Phrases) -> Iterator[Block]:
+    """Yield every failed gate, with the tables of the plans that it refuses."""
+    refused = {gates: each for gates, each in book.refusals.items() if each[0].blocking}
+    only_flag = {gates: each for gates, each in book.refusals.items() if not each[0].blocking}
+    if refused:
+        count = say.count("plans", sum(map(len, refused.values())))
+        line = say.line(
+            "gates.refused", command=applying(book), count=count, start=when(book.start)
+        )
+        yield Callout(Tone.DANGER, line)
+        yield _listed(refused, say)
+    if only_flag:
+        yield Callout(Tone.WARNING, say.line("gates.flag", command=applying(book)))
+        yield _listed(only_flag, say)
+
+
+def of_chapter(book: Book, group: Group[RunbookEntry], say: Phrases) -> Iterator[Block]:
+    """Yield every failed gate for the plans of one chapter."""
+    entry = group.first
+    # The reasons why a plan is blocked, and their remedies, come before this.
+    failed = [gate for gate in _failed(entry) if not (entry.plan.blocked and gate.name == "plan")]
+    if not failed:
+        return
+    if entry.blocking:
+        line = say.line("gates.plan", command=applying(book), start=when(book.start))
+        yield Callout(Tone.DANGER, line)
+    else:
+        yield Callout(Tone.WARNING, say.line("gates.flag", command=applying(book)))
+    yield Bullets([_gate("gates.gate", gate, say) for gate in failed])
+
+
+def passed(entry: RunbookEntry, say: Phrases) -> Line | None:
+    """Return the gates that a plan passes; None if no gate was evaluated."""
+    found = [gate.name for gate in entry.gates or () if gate.passed]
+    return say.line("gates.engine", gates=", ".join(found)) if found else None
+
+
+def applying(book: Book) -> Code:
+    """Return the command that evaluates these gates."""
+    policy = f" … --policy {book.policy}" if book.policy else ""
+    return Code(f"deltaproto apply{policy}")
+
+
+def _listed(refused: dict[tuple[GateResult, ...], list[RunbookEntry]], say: Phrases) -> Bullets:
+    return Bullets(
+        [
+            _gate("gates.failed", gate, say, tables=names(entries, say))
+            for gates, entries in refused.items()
+            for gate in gates
+        ]
+    )
+
+
+def _gate(phrase: str, gate: GateResult, say: Phrases, **tables: Line) -> Line:
+    line = say.line(phrase, gate=gate.name, message=gate.message, **tables)
+    return (*line, *say.line("gates.hint", hint=gate.hint)) if gate.hint else line
+
+
+def _failed(entry: RunbookEntry) -> tuple[GateResult, ...]:
+    return () if entry.gates is None else entry.failed

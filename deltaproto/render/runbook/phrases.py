@@ -18,6 +18,7 @@ from deltaproto.errors import UsageError
 from deltaproto.input_file import open_input
 from deltaproto.render.document import Code, Inline, Line, Strong, Tone
 from deltaproto.render.document.page import PageTexts
+from deltaproto.render.plan_json import stamp
 
 _FOLDER = Path(__file__).parent / "languages"
 _ENGLISH = "en"
@@ -38,9 +39,9 @@ class Phrases:
 
     def text(self, key: str, **values: str | int) -> str:
         """Return a phrase as plain text, for titles and headings."""
-        told = {name: _said(value) for name, value in values.items()}
+        texts = {name: _format_number(value) for name, value in values.items()}
         bare = self._phrases[key].replace("`", "")
-        return _NAME.sub(lambda found: told[found[1]], bare)
+        return _NAME.sub(lambda found: texts[found[1]], bare)
 
     def line(self, key: str, **values: str | int | Inline | Line) -> Line:
         """Return a phrase with its values inserted; the values are escaped as data.
@@ -61,15 +62,15 @@ class Phrases:
 
     def count(self, key: str, number: int) -> str:
         """Return a number and its noun: `key` has the variants `.one` and `.many`."""
-        return self.text(f"{key}.{'one' if number == 1 else 'many'}", count=_said(number))
+        return self.text(f"{key}.{'one' if number == 1 else 'many'}", count=_format_number(number))
 
     @property
     def words(self) -> PageTexts:
         """Return the texts of the page around the runbook."""
-        said = {
+        texts = {
             name: self._phrases[f"page.{name}"] for name in PageTexts._fields if name != "tones"
         }
-        return PageTexts(**said, tones={tone: self._phrases[f"page.{tone}"] for tone in Tone})
+        return PageTexts(**texts, tones={tone: self._phrases[f"page.{tone}"] for tone in Tone})
 
 
 def phrases(language: str) -> Phrases:
@@ -138,7 +139,7 @@ def _plain(value: Any) -> str:
         return value.text
     if isinstance(value, tuple):
         return "".join(map(_plain, value))
-    return _said(value)
+    return _format_number(value)
 
 
 def _inlines(value: Any) -> Line:
@@ -146,8 +147,13 @@ def _inlines(value: Any) -> Line:
         return (value,)
     if isinstance(value, tuple):
         return value
-    return (_said(value),)
+    return (_format_number(value),)
 
 
-def _said(value: str | int) -> str:
+def _format_number(value: str | int) -> str:
     return value if isinstance(value, str) else f"{value:,}"
+
+
+def when(seconds: float | None) -> str:
+    """Return a time as `YYYY-MM-DD HH:MM:SS UTC`; empty for None."""
+    return (stamp(seconds) or "").replace("T", " ").replace("Z", " UTC")

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterator, Sequence
 
-from deltaproto.render.terminal import single_line
+from deltaproto.planning.plan import Plan
+from deltaproto.planning.statement import Action
+from deltaproto.render.plan_json import stamp
+from deltaproto.render.runbook.phrases import Phrases
+from deltaproto.render.terminal import duration, single_line
+from deltaproto.sql.quoting import SUBSTITUTION, has_variable
 
 
 def command(*words: str) -> str:
@@ -32,3 +38,48 @@ def _escaped(character: str) -> str:
         return character
     encoded = character.encode("utf-8", "surrogateescape")
     return "".join(f"\\{byte:03o}" for byte in encoded)
+
+
+def script(
+    plans: Sequence[Plan], times: Sequence[tuple[float | None, float | None]], say: Phrases
+) -> str:
+    """Return the statements of a group of plans in order, with names as Python literals."""
+    return "\n".join(_lines(plans, times, say))
+
+
+def _lines(
+    plans: Sequence[Plan], times: Sequence[tuple[float | None, float | None]], say: Phrases
+) -> Iterator[str]:
+    first = plans[0]
+    if any(step.expects for step in first.steps):
+        yield from (
+            "def run(statement, expected):",
+            "    try:",
+            "        spark.sql(statement)",
+            "    except Exception as error:",
+            "        if expected not in str(error):",
+            "            raise",
+            "",
+        )
+    statements = [step.sql for plan in plans for step in plan.steps if step.sql is not None]
+    if any(map(has_variable, statements)):
+        yield f"spark.conf.set({SUBSTITUTION!r}, 'false')"
+    for number, (step, (earliest, _)) in enumerate(zip(first.steps, times, strict=True)):
+        yield f"# {step.id}: {single_line(step.why)}"
+        if step.sql is None and step.action is not Action.WAIT:
+            text = say.text("pyspark.by_hand")
+            yield f"# {single_line(text)}"
+            continue
+        if step.sql is None:
+            setting = f"{duration(step.wait_hours)}, {step.setting}"
+            text = say.text("pyspark.wait", time=stamp(earliest) or "", setting=setting)
+            yield f"# {single_line(text)}"
+            continue
+        if step.optional:
+            yield f"# {single_line(say.text('step.optional'))}"
+        for plan in plans:
+            sql = plan.steps[number].sql
+            if step.expects is None:
+                yield f"spark.sql({sql!a})"
+            else:
+                yield f"run({sql!a}, {step.expects!a})"

@@ -14,7 +14,7 @@ from deltaproto.tables.log.files import (
 )
 from deltaproto.tables.log.parquet import UnsupportedParquet, read_rows
 from deltaproto.tables.log.parquet.batches import column_to_list, read_batches
-from deltaproto.tables.log.parquet.errors import MAX_ACTIONS, MAX_STATE_BYTES
+from deltaproto.tables.log.parquet.thrift import MAX_ACTIONS, MAX_STATE_BYTES
 from deltaproto.tables.storage.interface import LogStore
 
 if TYPE_CHECKING:

@@ -78,7 +78,7 @@ def snapshot_from_checksum(
 
 
 def verify_against_log(
-    store: LogStore, listing: LogListing, version: int, told: Snapshot
+    store: LogStore, listing: LogListing, version: int, from_checksum: Snapshot
 ) -> Snapshot:
     """Return the checksum's snapshot, or the log's with a note if they differ.
 
@@ -86,25 +86,25 @@ def verify_against_log(
     """
     base = next(iter(listing.last_checkpoints(version)), None)
     if version - (-1 if base is None else base.version) > MOST_COMMITS:
-        return told
+        return from_checksum
     try:
         snapshot = replay(store, listing, version)
     except TableError as error:
         if error.code is not ErrorCode.CORRUPT_LOG:
             raise
-        return told
+        return from_checksum
     differs = [
         what
         for what, one, other in (
-            ("protocol", told.protocol, snapshot.protocol),
-            ("metadata", told.metadata, snapshot.metadata),
+            ("protocol", from_checksum.protocol, snapshot.protocol),
+            ("metadata", from_checksum.metadata, snapshot.metadata),
         )
         if one != other
     ]
     if not differs:
         # The checksum has all domains; a replay may stop before it has found them all.
-        told.layout, told.notes = snapshot.layout, snapshot.notes
-        return told
+        from_checksum.layout, from_checksum.notes = snapshot.layout, snapshot.notes
+        return from_checksum
     why = f"its {' and '.join(differs)} differ{'s' if len(differs) == 1 else ''} from the log's"
     name = listing.checksums[version]
     note = Note(NoteKind.CHECKSUM_CONTRADICTS, f"{name} is ignored: {why}")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from deltaproto.errors import TableError
 from deltaproto.protocol.metadata import Metadata
 from deltaproto.protocol.protocol import Protocol
+from deltaproto.protocol.writers import name_writer
 from deltaproto.tables.log.checkpoint import checkpoint_actions
 from deltaproto.tables.log.files import LogListing, commit_info, read_actions
 from deltaproto.tables.log.snapshot import Snapshot
@@ -36,9 +38,8 @@ class Commit(NamedTuple):
 
     @property
     def engine(self) -> str | None:
-        """The engine that wrote the commit, by the name it recorded."""
-        engine = self.info.get("engineInfo") or self.info.get("clientVersion")
-        return None if engine is None else str(engine)
+        """The engine that wrote the commit: the name it recorded, or `ID@VERSION` of a client."""
+        return name_writer(self.info)
 
     @property
     def user(self) -> str | None:
@@ -98,3 +99,35 @@ def _read_commit(store: LogStore, name: str, version: int) -> Commit:
         if isinstance(txn := action.get("txn"), dict) and isinstance(txn.get("version"), int)
     )
     return Commit(version, commit_info(kept), snapshot.protocol, snapshot.metadata, transactions)
+
+
+_KEY = "deltaproto"
+
+
+class CommitTag(NamedTuple):
+    """The plan, step and run that made a commit."""
+
+    plan: str
+    step: str
+    run: str
+    """unique for each call of `apply`"""
+    actor: str | None = None
+    """the user who ran it; None in commits of earlier releases"""
+
+    def text(self) -> str:
+        """Return the text for `commitInfo.userMetadata`."""
+        return json.dumps({_KEY: self._asdict()}, separators=(",", ":"))
+
+
+def commit_tag_of(commit: Commit) -> CommitTag | None:
+    """Return the tag of a commit, or None."""
+    text = commit.info.get("userMetadata")
+    if not isinstance(text, str) or _KEY not in text:
+        return None
+    try:
+        found = json.loads(text)[_KEY]
+        plan, step, run = (str(found[name]) for name in ("plan", "step", "run"))
+        actor = found.get("actor")
+        return CommitTag(plan, step, run, actor if isinstance(actor, str) else None)
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return None

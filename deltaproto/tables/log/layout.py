@@ -18,7 +18,7 @@ from deltaproto.protocol.feature import Trace
 from deltaproto.tables.log.checkpoint import CheckpointFiles, checkpoint_paths
 from deltaproto.tables.log.files import Checkpoint, LogListing, read_actions
 from deltaproto.tables.log.parquet import UnsupportedParquet
-from deltaproto.tables.log.parquet.bounds import read_bounds
+from deltaproto.tables.log.parquet.footer import read_bounds
 from deltaproto.tables.storage.interface import LogStore
 
 MOST_COMMITS = 100
@@ -123,8 +123,8 @@ def find_layout_traces(
         found[Trace.BYTE_ORDER_MARK] = layout.byte_order_mark
     absolute = layout.absolute
     if base is not None and not absolute:
-        told = _checkpoint_has_absolute(store, base)
-        absolute, whole = bool(told), whole and told is not None
+        has_absolute = _checkpoint_has_absolute(store, base)
+        absolute, whole = bool(has_absolute), whole and has_absolute is not None
     if absolute or whole or not every_commit:
         found[Trace.ABSOLUTE_PATHS] = absolute
     non_ascii, escaped = layout.non_ascii, layout.escaped
@@ -184,11 +184,11 @@ def _read_commit(
 def _checkpoint_has_absolute(store: LogStore, checkpoint: Checkpoint) -> bool | None:
     """Return True if a checkpoint has absolute paths; None if it cannot be read."""
     try:
-        told = [
+        answers = [
             _has_absolute_by_bounds(store, name) for name in _checkpoint_files(store, checkpoint)
         ]
-        if True in told or None not in told:
-            return True in told
+        if True in answers or None not in answers:
+            return True in answers
     except TableError as error:
         if error.code is not ErrorCode.CORRUPT_LOG:
             raise

@@ -11,7 +11,7 @@ from deltaproto.protocol.metadata import Metadata
 from deltaproto.tables.log.checkpoint import CheckpointFiles, StoredFile, file_from_add, file_key
 from deltaproto.tables.log.commits import read_commits, state_from_checkpoint
 from deltaproto.tables.log.files import Checkpoint, LogListing, corrupt_error, read_actions
-from deltaproto.tables.log.snapshot import oldest_version, replay
+from deltaproto.tables.log.snapshot import oldest_version
 from deltaproto.tables.storage.interface import LogStore
 
 
@@ -66,13 +66,13 @@ class LiveFiles:
         self._added[file.path] = file.key
 
     def _remove(self, key: str, path: str) -> None:
-        gone = self.files.pop(key, None)
-        if gone is None:
+        removed = self.files.pop(key, None)
+        if removed is None:
             return
-        self._removed[path] = gone.since
+        self._removed[path] = removed.since
         again = self._added.get(path)
         if again is not None and again in self.files:
-            self.files[again] = self.files[again]._replace(since=gone.since)
+            self.files[again] = self.files[again]._replace(since=removed.since)
 
 
 def read_live_files(
@@ -151,23 +151,16 @@ class FileCensus(NamedTuple):
     bytes_before_type_change: int
 
 
-def take_census(store: LogStore, listing: LogListing, version: int) -> FileCensus:
-    """Count the files that are live at `version`.
+def take_census(
+    store: LogStore, listing: LogListing, version: int, metadata: Metadata
+) -> FileCensus:
+    """Count the files that are live at `version`, whose metadata is `metadata`.
 
     Memory grows with the number of live files, by a few hundred bytes per file.
 
     Raises:
         TableError: corrupt-log, when the log cannot rebuild the version.
     """
-    metadata = replay(store, listing, version).metadata
-    assert metadata is not None
-    return census_for_metadata(store, listing, version, metadata)
-
-
-def census_for_metadata(
-    store: LogStore, listing: LogListing, version: int, metadata: Metadata
-) -> FileCensus:
-    """Count live files like `take_census`, for a caller that already has the version's metadata."""
     changed = last_type_change(store, listing, version, metadata)
     live = _live_files_since(store, listing, version, changed)
     files = live.files.values()

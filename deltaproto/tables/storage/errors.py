@@ -31,8 +31,8 @@ class StorageRefusal(NamedTuple):
             return TableError(
                 self.code, f"{uri} does not exist{_cause_suffix(self.cause)}", self.hint
             )
-        said = f"no permission to read {uri}{_cause_suffix(self.cause)}"
-        return TableError(self.code, said, self.hint)
+        message = f"no permission to read {uri}{_cause_suffix(self.cause)}"
+        return TableError(self.code, message, self.hint)
 
 
 def _cause_suffix(cause: str) -> str:

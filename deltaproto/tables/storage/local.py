@@ -80,19 +80,6 @@ def open_regular(path: str, most: int) -> IO[bytes]:
     return os.fdopen(descriptor, "rb")
 
 
-def read_regular(path: str, most: int) -> bytes:
-    """Read the regular file at `path`.
-
-    Raises:
-        NotRegularFile, FileTooLarge, OSError: as `open_regular`; also if it grows during the read.
-    """
-    with open_regular(path, most) as file:
-        data = file.read(most + 1)
-    if len(data) > most:
-        raise FileTooLarge(len(data), most)
-    return data
-
-
 LOG_FOLDER = "_delta_log"
 _FILES = (".json", ".crc")
 _UNASKED = tuple.__new__

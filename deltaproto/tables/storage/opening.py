@@ -38,40 +38,40 @@ _UNSUPPORTED_PROFILE_KEYS = (
 )
 
 
-def profile_options(given: Mapping[str, str]) -> dict[str, str]:
-    """Return keys, token and region of the profile that `given` and the environment lack.
+def profile_options(options: Mapping[str, str]) -> dict[str, str]:
+    """Return keys, token and region of the profile that `options` and the environment lack.
 
     Args:
-        given: storage options, with lowercase names.
+        options: storage options, with lowercase names.
 
     Raises:
         TableError: permission-denied, when the requested profile does not exist, is malformed or
             has no keys.
     """
-    asked = given.get("aws_profile") or os.environ.get("AWS_PROFILE")
-    settings = _read_profile(asked or "default")
-    if asked and not settings:
+    profile = options.get("aws_profile") or os.environ.get("AWS_PROFILE")
+    settings = _read_profile(profile or "default")
+    if profile and not settings:
         raise _unusable_profile_error(
-            f"the AWS profile {asked} does not exist",
+            f"the AWS profile {profile} does not exist",
             f"check AWS_PROFILE, {_credentials_file()} and {_config_file()}",
         )
     found = {}
     region = settings.get("region")
-    if region and not _is_given(given, "region", "default_region"):
+    if region and not _is_given(options, "region", "default_region"):
         found["aws_region"] = region
-    if _is_given(given, "access_key_id", "skip_signature", "no_sign_request") or (
-        "aws_profile" not in given
+    if _is_given(options, "access_key_id", "skip_signature", "no_sign_request") or (
+        "aws_profile" not in options
         and any(os.environ.get(name) for name in _OTHER_CREDENTIAL_SOURCES)
     ):
         return found
     keys = {name: settings[name] for name in _KEYS if settings.get(name)}
-    if asked and not {*_KEYS[:2]} <= keys.keys():
-        keys = _from_botocore(asked, settings)
+    if profile and not {*_KEYS[:2]} <= keys.keys():
+        keys = _from_botocore(profile, settings)
     return {**found, **keys}
 
 
-def _is_given(given: Mapping[str, str], *names: str) -> bool:
-    if any(name in given or f"aws_{name}" in given for name in names):
+def _is_given(options: Mapping[str, str], *names: str) -> bool:
+    if any(name in options or f"aws_{name}" in options for name in names):
         return True
     return any("region" in name and os.environ.get(f"AWS_{name.upper()}") for name in names)
 
@@ -92,7 +92,7 @@ def _read_section(path: str, name: str) -> dict[str, str]:
     except (Malformed, ValueError):
         # The parser's message repeats the line, which may be a key.
         raise _unusable_profile_error(
-            f"{path} is not a file of AWS profiles", "correct it, or move it away"
+            f"{path} is not a file of AWS profiles", "correct it, or remove it"
         ) from None
     return {key: value for key, value in parser[name].items() if value} if name in parser else {}
 

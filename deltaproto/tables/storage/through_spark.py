@@ -81,8 +81,8 @@ _ALIASES = {
 
 def hadoop_conf(options: Mapping[str, str]) -> dict[str, str]:
     """Return the equivalent Hadoop settings; options without an equivalent are skipped."""
-    given = {key.lower(): value for key, value in options.items()}
-    known = {_ALIASES.get(key, key): value for key, value in given.items()}
+    lowered = {key.lower(): value for key, value in options.items()}
+    known = {_ALIASES.get(key, key): value for key, value in lowered.items()}
     return {**dict(_s3(known)), **dict(_azure(known)), **dict(_google(known))}
 
 
@@ -94,8 +94,8 @@ def hadoop_conf_from_environment(schemes: Set[str]) -> dict[str, str]:
     """
     conf: dict[str, str] = {}
     if schemes & {"s3", "s3a"}:
-        said = hadoop_conf({**profile_options({}), **_variables("AWS_")})
-        conf |= {**_IMPLEMENTATION, **_PATIENCE, **said}
+        amazon = hadoop_conf({**profile_options({}), **_variables("AWS_")})
+        conf |= {**_IMPLEMENTATION, **_PATIENCE, **amazon}
     if schemes & {"abfs", "abfss"}:
         conf |= {**_AZURE_PATIENCE, **hadoop_conf(_variables("AZURE_"))}
     if "gs" in schemes:
@@ -110,8 +110,8 @@ def find_unreachable_cause(text: str) -> StorageRefusal | None:
     """
     if scheme := re.search(r'No FileSystem for scheme "?([\w+.-]+)', text):
         hint = _AZURE_HINT if scheme[1] in _ONLY_DELTA_RS else _JAR_HINT
-        said = f"Spark does not support {scheme[1]}:// tables"
-        return StorageRefusal(ErrorCode.STORAGE, said, hint)
+        message = f"Spark does not support {scheme[1]}:// tables"
+        return StorageRefusal(ErrorCode.STORAGE, message, hint)
     if missing := re.search(r"ClassNotFoundException: Class (\S+fs\S+) not found", text):
         return StorageRefusal(ErrorCode.STORAGE, f"Spark has no {missing[1]}", _JAR_HINT)
     if "Invalid configuration value detected for fs.azure.account.key" in text:
@@ -258,8 +258,8 @@ class SparkLogStore:
             return tuple(source.load([*paths]).selectExpr(*columns).collect())
         except Exception as error:
             if is_connection_lost(spark_message(error)):
-                said = f"Spark disconnected: {first_line(error)}"
-                raise EngineError(said, "start it and run again") from None
+                message = f"Spark disconnected: {first_line(error)}"
+                raise EngineError(message, "start it and run again") from None
             raise TableError(
                 ErrorCode.STORAGE, f"Spark cannot read {self._uri}: {Redactor()(first_line(error))}"
             ) from None

@@ -158,7 +158,7 @@ class TestPolicy:
     def test_everything_else(self, load: Load) -> None:
         policy = load(FULL)
         assert policy.source.endswith("p.yaml")
-        assert [each.path for each in policy.catalogues] == ["clients/ours.yaml"]
+        assert [each.path for each in policy.client_files] == ["clients/ours.yaml"]
         assert policy.severities == {"DP101": Severity.WARNING}
         first, second = policy.waivers
         assert first[:-1] == (
@@ -172,7 +172,7 @@ class TestPolicy:
         assert (second.table, second.feature, second.client) == ("**", "ourOwn", None)
         assert [client.id for client in policy.declared()][-1] == "bigquery"
 
-    def test_a_definition_is_what_the_catalogue_takes(self, load: Load) -> None:
+    def test_a_definition_is_what_the_catalog_takes(self, load: Load) -> None:
         (definition,) = load(FULL).definitions
         assert definition.plain == {
             "id": "nightly-loader",

@@ -10,7 +10,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from deltaproto.clients.catalog import Catalogue
+from deltaproto.clients.catalog import ClientCatalog
 from deltaproto.policy.document import PolicyError, load_policy
 from deltaproto.policy.document.model import PolicySettings
 from deltaproto.policy.document.source import Mapping, Node, Sequence, parse_text
@@ -90,7 +90,7 @@ class TestReadyPolicies:
         declared = list(policy.declared())
         assert declared
         for client in declared:
-            candidate = Catalogue().resolve(client.text)
+            candidate = ClientCatalog().resolve(client.text)
             assert candidate.range is not None, candidate.unknown
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from deltaproto.cli.runbook import COMMAND
-from deltaproto.planning.checksum import CHECKSUM_FIELD, compute_checksum
+from deltaproto.planning.plan import CHECKSUM_FIELD, compute_checksum
 from tests.conftest import Ran
 from tests.support.logs import Log, add, commit_info, metadata, protocol
 

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from deltaproto.cli.plan_io import load_plans
-from deltaproto.clients.model import Access
-from deltaproto.clients.verdict import Verdict
+from deltaproto.clients.model import Access, Verdict
 from deltaproto.execution.plan_file import LoadedPlan
 from deltaproto.planning.plan import ClientChange
 from deltaproto.render.runbook.book import Book, RunbookEntry

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from deltaproto.cli import apply as apply_command
-from deltaproto.execution.journal import journal_path
+from deltaproto.execution.run_log import journal_path
 from deltaproto.execution.runner import EngineFacts
 from deltaproto.execution.verify import StatementResult
 from deltaproto.planning.engine import EngineName

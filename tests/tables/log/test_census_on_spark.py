@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from deltaproto.tables.log.plan_input import survey_table
 from tests.planning.oracle import commit, execute, newest
 from tests.recording.delta_spark import DeltaSpark, run
 from tests.support.engines import needs_delta
 from tests.support.stages import Stages, Step, Steps
+from tests.support.surveys import survey_table
 from tests.support.tables import recipes
 from tests.tables.log.test_history_on_spark import checkpoint, forget_before_3
 

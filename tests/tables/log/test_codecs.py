@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deltaproto.tables.log.parquet.codecs import decompress_snappy
-from deltaproto.tables.log.parquet.errors import UnsupportedParquet
+from deltaproto.tables.log.parquet.thrift import UnsupportedParquet
+from deltaproto.tables.log.parquet.values import decompress_snappy
 from tests.support.examples import examples
 
 SNAPPY = pa.Codec("snappy")

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
+from deltaproto.plan_inputs.from_log import LogSurvey
 from deltaproto.planning.predict.drop_feature import drop_feature
-from deltaproto.tables.log.plan_input import LogSurvey, survey_table
 from deltaproto.tables.log.traces import needs_checkpoint_first
 from tests.planning.oracle import agree, execute, look
 from tests.recording.delta_spark import DeltaSpark, StatementError, run
 from tests.support.engines import RUNNING, needs_delta, needs_drop
 from tests.support.stages import Stages, Step, Steps
+from tests.support.surveys import survey_table
 from tests.tables.log.clean_up import first_left
 
 if TYPE_CHECKING:

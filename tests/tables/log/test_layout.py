@@ -17,7 +17,7 @@ from deltaproto.protocol.table_state import NoteKind
 from deltaproto.tables.log import layout
 from deltaproto.tables.log.layout import is_absolute
 from deltaproto.tables.log.parquet import UnsupportedParquet
-from deltaproto.tables.log.parquet.bounds import read_bounds
+from deltaproto.tables.log.parquet.footer import read_bounds
 from deltaproto.tables.log.reader import LogReader, _partitioned_by_text
 from deltaproto.tables.spark import read_local_layout
 from tests.support.failures import each_row

@@ -15,9 +15,8 @@ from deltaproto.policy.rules import run_table_rules
 from deltaproto.protocol.feature import Trace
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.protocol.table_state import NoteKind, TableState, UnsupportedProtocol
-from deltaproto.tables.log.changes import protocol_changes
 from deltaproto.tables.log.files import build_listing
-from deltaproto.tables.log.reader import LogReader
+from deltaproto.tables.log.reader import LogReader, protocol_changes
 from deltaproto.tables.storage.local import LocalLogStore
 from tests.support.logs import Log, add, commit_info, metadata, protocol
 

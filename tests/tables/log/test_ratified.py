@@ -11,13 +11,13 @@ import pytest
 from obstore.store import MemoryStore
 
 from deltaproto.errors import EngineError
-from deltaproto.inspection.compare import compare_readers
+from deltaproto.inspection.inspect import compare_readers
 from deltaproto.location import locate
+from deltaproto.plan_inputs.from_log import survey_log
 from deltaproto.protocol.table_state import ReaderName
 from deltaproto.tables.log.catalog_managed import RatifiedLog, has_every_commit
 from deltaproto.tables.log.commits import read_commits
 from deltaproto.tables.log.files import build_listing
-from deltaproto.tables.log.plan_input import survey_log
 from deltaproto.tables.log.reader import LogReader
 from deltaproto.tables.storage import objects
 from deltaproto.tables.storage.local import LocalLogStore

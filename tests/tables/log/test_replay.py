@@ -16,11 +16,10 @@ from deltaproto.protocol.feature import Trace
 from deltaproto.protocol.metadata import Metadata
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.protocol.table_state import NoteKind, TableState
-from deltaproto.tables.log.changes import protocol_changes
 from deltaproto.tables.log.commits import read_commits
 from deltaproto.tables.log.files import build_listing
 from deltaproto.tables.log.live_files import last_type_change
-from deltaproto.tables.log.reader import LogReader
+from deltaproto.tables.log.reader import LogReader, protocol_changes
 from deltaproto.tables.storage.local import LocalLogStore
 from tests.support.examples import examples
 from tests.support.logs import Log, add, column, commit_info, metadata, protocol, schema_string

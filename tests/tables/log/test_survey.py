@@ -16,9 +16,9 @@ from deltaproto.protocol.metadata import Metadata
 from deltaproto.tables.log.files import LogListing, build_listing
 from deltaproto.tables.log.live_files import last_type_change, read_live_files
 from deltaproto.tables.log.log_retention import LogFile
-from deltaproto.tables.log.plan_input import survey_table
 from deltaproto.tables.storage.local import LocalLogStore
 from tests.support.logs import Log, add, column, commit_info, metadata, protocol, schema_string
+from tests.support.surveys import survey_table
 from tests.tables.log.clean_up import first_left
 
 MODERN = protocol(
@@ -145,12 +145,6 @@ def test_a_commit_is_missing(log: Log) -> None:
     with pytest.raises(TableError) as raised:
         read_live_files(*opened(log), 2)
     assert raised.value.code is ErrorCode.CORRUPT_LOG
-
-
-def test_a_catalog_name_is_no_path() -> None:
-    with pytest.raises(TableError) as raised:
-        survey_table("main.sales.orders")
-    assert raised.value.code is ErrorCode.NOT_FOUND
 
 
 def test_a_rewritten_file_counts_as_old_where_nobody_says_who_wrote_it(log: Log) -> None:

@@ -9,10 +9,10 @@ from __future__ import annotations
 import struct
 from typing import IO, Any
 
-from deltaproto.tables.log.parquet.errors import MAX_STATE_BYTES, UnsupportedParquet, max_rows
 from deltaproto.tables.log.parquet.footer import ColumnChunk, Footer, RowGroup, TailReadFile
 from deltaproto.tables.log.parquet.pages import DecompressionBudget, LeafValues, column_values
 from deltaproto.tables.log.parquet.schema import Leaf, ParquetGroup, leaves_of
+from deltaproto.tables.log.parquet.thrift import MAX_STATE_BYTES, UnsupportedParquet, max_rows
 
 __all__ = ["UnsupportedParquet", "read_rows"]
 

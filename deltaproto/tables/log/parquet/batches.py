@@ -6,12 +6,17 @@ from collections.abc import Callable, Iterator
 from typing import IO, TYPE_CHECKING, Any
 
 from deltaproto.tables.log.files import corrupt_error
-from deltaproto.tables.log.parquet.errors import (
+from deltaproto.tables.log.parquet.thrift import (
+    I32,
+    I64,
+    LIST,
+    STRUCT,
+    CompactReader,
     UnsupportedParquet,
+    WantedFields,
     max_decompressed_bytes,
     max_rows,
 )
-from deltaproto.tables.log.parquet.thrift import I32, I64, LIST, STRUCT, CompactReader, WantedFields
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from deltaproto.tables.log.parquet.codecs import UNCOMPRESSED, decompress
-from deltaproto.tables.log.parquet.errors import UnsupportedParquet
 from deltaproto.tables.log.parquet.footer import ColumnChunk
 from deltaproto.tables.log.parquet.schema import (
     BOOLEAN,
@@ -18,13 +16,21 @@ from deltaproto.tables.log.parquet.schema import (
     RepeatedGroup,
     leaves_of,
 )
-from deltaproto.tables.log.parquet.thrift import BOOL, I32, CompactReader, WantedFields
+from deltaproto.tables.log.parquet.thrift import (
+    BOOL,
+    I32,
+    CompactReader,
+    UnsupportedParquet,
+    WantedFields,
+)
 from deltaproto.tables.log.parquet.values import (
+    UNCOMPRESSED,
     Runs,
     decode_booleans,
     decode_indexed,
     decode_plain,
     decode_runs,
+    decompress,
     merge_levels,
 )
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-from deltaproto.tables.log.parquet.errors import UnsupportedParquet
 from deltaproto.tables.log.parquet.thrift import (
     BINARY,
     BOOL,
@@ -15,6 +14,7 @@ from deltaproto.tables.log.parquet.thrift import (
     I32,
     STRUCT,
     CompactReader,
+    UnsupportedParquet,
     WantedFields,
 )
 

@@ -1,0 +1,247 @@
+"""What a check reads: tables, inventories, saved inspections, and baselines."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from deltaproto.cli import options
+from deltaproto.cli.inventories import (
+    EngineChoice,
+    open_inventory,
+    parse_max_age,
+)
+from deltaproto.cli.progress import count_steps, show_waiting
+from deltaproto.errors import (
+    ErrorCode,
+    ExitCode,
+    SavedError,
+    TableError,
+    no_tables_error,
+)
+from deltaproto.fleet.inventory_reader import (
+    build_scan_notices,
+    check_scan,
+    describe_scan,
+    require_finished,
+    select_newest_state,
+)
+from deltaproto.fleet.schemas import is_inventory, is_on_object_store
+from deltaproto.inspection import ReadRequest, Unreadable, inspect_table, uses_spark
+from deltaproto.inspection.age import SavedAges
+from deltaproto.inspection.facts import facts_from_inspection
+from deltaproto.inspection.known_findings import KnownFindings, require_comparable, saved_command
+from deltaproto.inspection.saved import read_saved
+from deltaproto.policy.baseline import Baseline
+from deltaproto.policy.context import TableFacts
+from deltaproto.policy.evaluate import Checker, TableCheck, unreadable_table
+from deltaproto.policy.finding import FailOn
+from deltaproto.render.interface import NOTICES
+from deltaproto.tables.engine_errors import contain_table_errors
+
+
+def check_tables(
+    names: Iterable[str],
+    values: Mapping[str, Any],
+    checker: Checker,
+    baseline: Baseline | None,
+    known: list[str],
+    codes: set[ExitCode],
+) -> Iterator[TableCheck]:
+    """Yield the check of every table that `names` mean.
+
+    Args:
+        known: notes on the whole check, to which this adds what limits the result.
+        codes: exit codes, to which this adds those of old or incomplete input.
+    """
+    show = not (values["no_progress"] or values["quiet"])
+    first = "checking with Spark" if values["engine"] is EngineChoice.SPARK else ""
+    with count_steps("tables checked", first=first, show=show) as seen:
+        number = 0
+        for name in names:
+            before = number
+            for found in _check_argument(name, values, checker, known, codes, show):
+                number += 1
+                seen(number)
+                if baseline is not None and found.location is not None:
+                    # Spark executors have a copy of the baseline.
+                    baseline.find(found.table, found.location, None)
+                yield found
+            if number == before and not values["allow_empty"]:
+                yield unreadable_table(name, no_tables_error(name))
+
+
+def _check_argument(
+    name: str,
+    values: Mapping[str, Any],
+    checker: Checker,
+    known: list[str],
+    codes: set[ExitCode],
+    show: bool,
+) -> Iterator[TableCheck]:
+    storage = options.parse_pairs(values["storage_option"], "--storage-option")
+    # A table on an object store is read first: its log answers what it is.
+    read_first = is_on_object_store(name) and not uses_spark(name, _read_request(values))
+    if values["engine"] is EngineChoice.SPARK or (not read_first and is_inventory(name, storage)):
+        yield from _check_inventory(name, values, checker, known, codes)
+        return
+    for found in _read_tables(name, values, known, codes, show):
+        if not isinstance(found, TableFacts):
+            if read_first and is_inventory(name, storage, found.error):
+                yield from _check_inventory(name, values, checker, known, codes)
+                return
+            yield found
+            continue
+        try:
+            with contain_table_errors():
+                result = checker.check(found)
+        except TableError as error:
+            result = unreadable_table(found.table, error)
+        yield result
+
+
+def _check_inventory(
+    name: str,
+    values: Mapping[str, Any],
+    checker: Checker,
+    known: list[str],
+    codes: set[ExitCode],
+) -> Iterator[TableCheck]:
+    storage = options.parse_pairs(values["storage_option"], "--storage-option")
+    inventory = open_inventory(name, values)
+    state = select_newest_state(inventory, values["scan"])
+    now = datetime.now(UTC)
+    known.extend(f"{name}: {describe_scan(scan, now)}" for scan in state.contributing)
+    notices = build_scan_notices(name, state, now, parse_max_age(values))
+    NOTICES.extend(notices.texts)
+    if notices.old and values["fail_on"] is FailOn.WARNING:
+        codes.add(ExitCode.FINDINGS)
+    if not values["scan"]:
+        try:
+            require_finished(name, state, storage)
+        except TableError as error:
+            yield unreadable_table(name, error)
+    for scan in state.contributing:
+        yield from check_scan(name, inventory, scan, state, checker)
+
+
+def _read_request(values: Mapping[str, Any]) -> ReadRequest:
+    return ReadRequest(
+        reader=values["reader"],
+        storage_options=options.parse_pairs(values["storage_option"], "--storage-option"),
+        spark=options.spark_settings(values),
+    )
+
+
+def _read_tables(
+    name: str, values: Mapping[str, Any], known: list[str], codes: set[ExitCode], show: bool
+) -> Iterator[TableFacts | TableCheck]:
+    if os.path.isfile(name):
+        ages, older = SavedAges(name, datetime.now(UTC), parse_max_age(values)), False
+        try:
+            for found in read_saved(name, ages):
+                if notices := ages.new():
+                    NOTICES.extend(notices)
+                    if values["fail_on"] is FailOn.WARNING:
+                        codes.add(ExitCode.FINDINGS)
+                older = older or (isinstance(found, TableFacts) and found.older)
+                yield (
+                    unreadable_table(found.table, found) if isinstance(found, SavedError) else found
+                )
+        except TableError as error:
+            yield unreadable_table(name, error)
+        if older:
+            NOTICES.append(f"{name}: saved with --version, so the newest version is unknown")
+        return
+    request = _read_request(values)
+    with show_waiting(f"reading {name} with Spark", show=show and uses_spark(name, request)):
+        result = inspect_table(name, request)
+    if isinstance(result, Unreadable):
+        yield unreadable_table(result.table, result.error)
+        return
+    for reader, answer in (result.readers or {}).items():
+        # A reader that rejects the table is a finding; a reader that is not installed is not.
+        if isinstance(answer, TableError) and answer.code is ErrorCode.ENGINE:
+            known.append(f"{name}: not read with {reader}, so incomplete: {answer.message}")
+    yield facts_from_inspection(result)
+
+
+def save_baseline(
+    tables: Iterable[TableCheck], path: str, notes: Iterable[str]
+) -> Iterator[TableCheck]:
+    """Yield the tables, then write their checks to `path`, in the format of `--format json`.
+
+    An interrupted check keeps the old file.
+
+    Raises:
+        UsageError: when the file cannot be written.
+    """
+    from deltaproto.render.check_json import CheckDocument
+
+    with options.open_output(path) as file:
+        document = CheckDocument(file)
+        for checked in tables:
+            document.add(checked)
+            yield checked
+        document.close(notes)
+
+
+def load_baseline(path: str | None) -> tuple[Baseline | None, KnownFindings | None]:
+    """Load the baseline: a saved inspection or a saved check."""
+    if path is None:
+        return None, None
+    command = saved_command(path)
+    require_comparable(path, command)
+    if command == "check":
+        return None, KnownFindings(path)
+    return Baseline(read_saved(path)), None
+
+
+def compare_with_baseline(
+    path: str | None,
+    checker: Checker,
+    baseline: Baseline | None,
+    codes: set[ExitCode],
+    fail_on: FailOn,
+) -> Iterator[TableCheck]:
+    """Yield an error for each baseline entry that no table matched."""
+    if baseline is None:
+        return
+    if (error := baseline.unmatched()) is not None:
+        yield unreadable_table(str(path), error)
+        return
+    for error in baseline.unread():
+        yield unreadable_table(error.table, error)
+    missing, unchecked = baseline.left()
+    yield from map(checker.gone, missing)
+    _notice_unchecked([each.table for each in unchecked], codes, fail_on)
+
+
+def _notice_unchecked(tables: list[str], codes: set[ExitCode], fail_on: FailOn) -> None:
+    if not tables:
+        return
+    one = len(tables) == 1
+    many = "1 table" if one else f"{len(tables):,} tables"
+    was = "was" if one else "were"
+    NOTICES.append(f"{many} of the baseline {was} not checked: " + ", ".join(tables))
+    if fail_on is FailOn.WARNING:
+        codes.add(ExitCode.FINDINGS)
+
+
+def mark_known_findings(
+    tables: Iterable[TableCheck],
+    path: str,
+    checker: Checker,
+    saved: KnownFindings,
+    codes: set[ExitCode],
+    fail_on: FailOn,
+) -> Iterator[TableCheck]:
+    """Mark the findings of each table that the saved check already has."""
+    for checked in tables:
+        yield saved.compared(checked, checker)
+    if (error := saved.unmatched()) is not None:
+        yield unreadable_table(path, error)
+        return
+    _notice_unchecked(saved.left(), codes, fail_on)

@@ -1,0 +1,89 @@
+"""Options that are missing on the command line, from `deltaproto.yaml`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from deltaproto.cli.declare import NO_SETTINGS, Argument, Command, Option
+from deltaproto.errors import UsageError
+from deltaproto.input_file import SETTINGS_FILE
+
+
+def add_settings(command: Command, values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the values with those of the settings file; the command line wins.
+
+    The file is the one of --config, else ./deltaproto.yaml. An option that it may set is None or
+    empty if not given, so an explicitly given default counts as given. A line on standard error
+    names what was taken from a file that the command line does not name.
+
+    Raises:
+        PolicyError: when the file is invalid.
+        UsageError: when the command's argument is missing in both.
+    """
+    path = _find_file(command, values)
+    merged = dict(values)
+    if path is not None:
+        merged["config"] = path
+        from deltaproto.fleet.settings_file import read_settings
+
+        settings = read_settings(path, os.environ)
+        wanted = [each for each in command.options if not any(values[o] for o in each.unless)]
+        used = [str(option.setting) for option in wanted if _set_option(option, settings, merged)]
+        argument = command.argument
+        if argument is not None and not any(values[name] for name in argument.unless):
+            used[:0] = [str(argument.setting)] if _set_argument(argument, settings, merged) else []
+        if used and values["config"] is None and not values.get("quiet"):
+            print(f"using {', '.join(used)} of {path}", file=sys.stderr)
+    _require_argument(command, merged)
+    return merged
+
+
+def _find_file(command: Command, values: Mapping[str, Any]) -> str | None:
+    if "config" not in values:
+        return None
+    named: str | None = values["config"]
+    if named is not None:
+        return None if named == NO_SETTINGS else named
+    if any(values[name] for name in command.sources) or not os.path.lexists(SETTINGS_FILE):
+        return None
+    return SETTINGS_FILE
+
+
+def _set_option(option: Option, settings: Mapping[str, Any], values: dict[str, Any]) -> bool:
+    """Set one option, unless it is given. Return whether the file had a value for it."""
+    found = settings.get(option.setting or "")
+    if not found:
+        return False
+    if isinstance(found, Mapping):
+        # The last of equal keys wins.
+        values[option.name] = (*(f"{k}={v}" for k, v in found.items()), *values[option.name])
+        return True
+    if values[option.name] not in (None, ()):
+        return False
+    if option.many:
+        values[option.name] = (found,) if isinstance(found, str) else found
+    else:
+        values[option.name] = option.type(found)
+    return True
+
+
+def _set_argument(argument: Argument, settings: Mapping[str, Any], values: dict[str, Any]) -> bool:
+    found = settings.get(argument.setting or "")
+    if not found or values[argument.name] not in (None, ()):
+        return False
+    values[argument.name] = (found,) if argument.many and isinstance(found, str) else found
+    return True
+
+
+def _require_argument(command: Command, values: Mapping[str, Any]) -> None:
+    argument = command.argument
+    if argument is None or argument.setting is None or not argument.required:
+        return
+    if values[argument.name] in (None, ()):
+        raise UsageError(
+            f"Missing argument '{argument.metavar}'.",
+            f"run deltaproto {command.name} --help, or set {argument.setting} in {SETTINGS_FILE}",
+        )

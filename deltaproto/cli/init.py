@@ -1,0 +1,128 @@
+"""`deltaproto init`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from deltaproto.cli import options
+from deltaproto.cli.declare import Argument, Command, Option, Panel
+from deltaproto.errors import ExitCode, UsageError
+from deltaproto.fleet.inventory_reader import open_inventory_reader, select_newest_state
+from deltaproto.fleet.report_checker import count_seen_clients
+from deltaproto.fleet.schemas import is_inventory
+from deltaproto.fleet.seen_clients import SeenClients
+from deltaproto.fleet.settings_file import parse_settings, read_settings
+from deltaproto.fleet.starter import (
+    STARTER_INVENTORY,
+    STARTER_POLICY,
+    starter_policy,
+    starter_settings,
+)
+from deltaproto.input_file import SETTINGS_FILE
+from deltaproto.location import locate
+from deltaproto.policy.local_catalog import load_local_catalog
+
+
+def run(values: Mapping[str, Any]) -> int:
+    """Write the settings file and the policy, unless they exist, and say what comes next."""
+    storage = options.parse_pairs(values["storage_option"], "--storage-option")
+    lines = [_write_settings(values)]
+    settings = read_settings(SETTINGS_FILE, os.environ)
+    writers = _find_writers(settings.get("inventory"), storage)
+    policy = settings.get("policy") or STARTER_POLICY
+    lines.append(_write_policy(policy, writers))
+    for line in lines:
+        print(line)
+    if writers is None:
+        print("next: deltaproto scan, then deltaproto init again to fill in the clients that write")
+    else:
+        print("next: add the clients that only read to the policy, then run deltaproto check")
+    return int(ExitCode.OK)
+
+
+def _write_settings(values: Mapping[str, Any]) -> str:
+    if os.path.lexists(SETTINGS_FILE):
+        if values["roots"] or values["inventory"] or values["policy"]:
+            raise UsageError(
+                f"{SETTINGS_FILE} already exists", "edit it, or run deltaproto init without options"
+            )
+        return f"{SETTINGS_FILE} exists, and was kept"
+    roots = values["roots"] or (".",)
+    for root in roots:
+        # Refuses addresses with secrets.
+        locate(root)
+    inventory = values["inventory"] or STARTER_INVENTORY
+    text = starter_settings(os.getcwd(), roots, inventory, values["policy"] or STARTER_POLICY)
+    # A name that the file cannot hold is refused before anything is written.
+    parse_settings(text, SETTINGS_FILE, os.environ)
+    _write(SETTINGS_FILE, text)
+    return f"wrote {SETTINGS_FILE}"
+
+
+def _find_writers(inventory: str | None, storage: Mapping[str, str]) -> SeenClients | None:
+    if inventory is None or not is_inventory(inventory, storage):
+        return None
+    reader = open_inventory_reader(inventory, storage, None)
+    return count_seen_clients(reader, select_newest_state(reader, None), load_local_catalog(()))
+
+
+def _write_policy(path: str, writers: SeenClients | None) -> str:
+    shown = os.path.relpath(path)
+    text = starter_policy(writers)
+    if os.path.lexists(path):
+        with open(path, encoding="utf-8", errors="replace") as file:
+            # What was not edited since the first run is no one's work.
+            unchanged = file.read() == starter_policy(None)
+        if not unchanged or writers is None:
+            return f"{shown} exists, and was kept"
+    _write(path, text)
+    if writers is None:
+        return f"wrote {shown}, without clients"
+    clients = f"{len(writers.clients)} client{'s' * (len(writers.clients) != 1)}"
+    return f"wrote {shown}: {clients} of {writers.tables:,} tables"
+
+
+def _write(path: str, text: str) -> None:
+    try:
+        Path(path).write_text(text, encoding="utf-8")
+    except (OSError, UnicodeError) as error:
+        cause = error.strerror if isinstance(error, OSError) else "a name is not valid UTF-8"
+        raise UsageError(f"cannot write {path}: {cause}", "check the folder") from None
+
+
+COMMAND = Command(
+    "init",
+    f"Write a commented {SETTINGS_FILE} and a starter policy into this folder. Run it again after "
+    "a scan to fill in the clients that write the tables. Files that you edited are kept.",
+    run,
+    Argument(
+        "roots",
+        "ROOT...",
+        "Folders and URIs with tables. Default: this folder.",
+        many=True,
+        required=False,
+    ),
+    (
+        Option(
+            ("--inventory",),
+            f"Save scans in this folder or URI. Default: {STARTER_INVENTORY}.",
+            str,
+            metavar="INVENTORY",
+            panel=Panel.OUTPUT,
+        ),
+        Option(
+            ("--policy",),
+            f"Write the policy to this file. Default: {STARTER_POLICY}.",
+            str,
+            metavar="FILE",
+            panel=Panel.OUTPUT,
+        ),
+        options.STORAGE_OPTION,
+        options.DEBUG,
+    ),
+    examples=("init s3://lake/gold --inventory s3://lake/_inventory", "init"),
+    exits=(ExitCode.OK, ExitCode.USAGE, ExitCode.UNREADABLE),
+)

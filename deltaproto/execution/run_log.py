@@ -1,0 +1,291 @@
+"""The files that record a run: the journal of each plan, and the audit log."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+from deltaproto.errors import DeltaprotoError, ExitCode, UsageError
+from deltaproto.execution.progress import Baseline
+from deltaproto.identity import current_actor
+from deltaproto.protocol.protocol import Protocol
+
+STATE_FOLDER = ".deltaproto"
+"""folder of journals and undo plans, next to the plan files"""
+JOURNAL_SUFFIX, AUDIT_FILE, UNDO_SUFFIX = ".journal.jsonl", "audit.jsonl", ".undo.json"
+RECORD_SUFFIXES = (JOURNAL_SUFFIX, AUDIT_FILE, UNDO_SUFFIX)
+"""file name endings in that folder"""
+
+
+def find_append_obstacle(path: Path) -> str | None:
+    """Return why nothing can be appended to the file at `path`, or None. Creates nothing."""
+    try:
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        place = path
+        while not os.path.lexists(place):
+            place = place.parent
+        if place != path and not place.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
+    except OSError as error:
+        return error.strerror
+    wanted = os.W_OK if place == path else os.W_OK | os.X_OK
+    return None if os.access(place, wanted) else os.strerror(errno.EACCES)
+
+
+def open_for_append(path: Path, mode: int) -> int:
+    """Open the file for appending; a line truncated by a crash is terminated.
+
+    Raises:
+        OSError: when the file cannot be written.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    cut_off = _ends_mid_line(path)
+    file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, mode)
+    if cut_off:
+        os.write(file, b"\n")
+    return file
+
+
+def _ends_mid_line(path: Path) -> bool:
+    if not path.is_file():
+        return False
+    try:
+        with path.open("rb") as file:
+            file.seek(-1, os.SEEK_END)
+            return file.read() != b"\n"
+    except OSError:
+        # The file is empty, or it is writable but not readable.
+        return False
+
+
+def append(file: int, members: Mapping[str, Any]) -> None:
+    """Append one line with a single write, as several processes may append to one file.
+
+    Raises:
+        OSError: when the disk is full or fails.
+    """
+    line = (json.dumps(members) + "\n").encode()
+    if os.write(file, line) < len(line):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    os.fsync(file)
+
+
+_MODE = 0o600
+
+
+class PlanLockedError(DeltaprotoError):
+    """Another process is executing the same plan. Nothing was changed. Exit code 4."""
+
+    exit_code = ExitCode.STALE
+    code = "busy"
+
+
+class JournalError(DeltaprotoError):
+    """The journal cannot be written. Exit code 2 before the first statement, else 5."""
+
+    code = "journal"
+
+
+class SentStatement(NamedTuple):
+    """A statement that was sent and may be missing in the audit log."""
+
+    step: str
+    run: str
+    version: int
+    """the table's version before it"""
+    at: float
+    """time it was sent, in seconds since the epoch"""
+
+
+class JournalState(NamedTuple):
+    """The contents of a plan's journal."""
+
+    done: int
+    early: frozenset[str]
+    point: Baseline | None
+    """state after the last finished step, or None"""
+    since: float | None
+    """when the last step finished, in seconds since the epoch"""
+    holder: str | None
+    """user, host and process of the last run"""
+    unaudited: tuple[SentStatement, ...] = ()
+
+
+class Journal:
+    """The journal file in `folder`, locked while it is open.
+
+    Raises:
+        PlanLockedError: when another process has locked it; the message names the process.
+        UsageError: when it cannot be written, or is not a journal of this plan.
+    """
+
+    def __init__(self, folder: str, plan_id: str) -> None:
+        self.path = journal_path(folder, plan_id)
+        self._plan_id = plan_id
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._lock = _acquire_lock(self.path, plan_id)
+            self._file = open_for_append(self.path, _MODE)
+        except OSError as error:
+            raise UsageError(
+                f"cannot write the journal {self.path}: {error.strerror}",
+                "pass a writable folder with --journal; nothing was changed",
+            ) from None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._file)
+        self._lock.release()
+
+    def add(self, event: str, at: float, **members: Any) -> None:
+        """Append one line, which is on disk when this returns.
+
+        Raises:
+            JournalError: when the disk is full or fails.
+        """
+        line = {"event": event, "at": at, "plan": self._plan_id, **members}
+        try:
+            append(self._file, line)
+        except OSError as error:
+            raise JournalError(
+                f"cannot write the journal {self.path}: {error.strerror}",
+                "free some space, and run the same command again: it reads from the table what is "
+                "finished",
+            ) from None
+
+
+def journal_path(folder: str, plan_id: str) -> Path:
+    """Return the path of a plan's journal."""
+    return Path(folder) / f"{plan_id}{JOURNAL_SUFFIX}"
+
+
+def read_journal(path: Path, plan_id: str) -> JournalState:
+    """Read the journal at `path`; the result is empty if there is no file.
+
+    Raises:
+        UsageError: when it cannot be read, or belongs to another plan.
+    """
+    done, early, point, since, holder = 0, frozenset[str](), None, None, None
+    unaudited: list[SentStatement] = []
+    for event in _read_events(path):
+        if event.get("plan") != plan_id:
+            raise UsageError(
+                f"{path} is not a journal of plan {plan_id}",
+                "pass another folder with --journal",
+            )
+        if event["event"] == "begin":
+            holder = f"{event.get('actor')} on {event.get('host')}, process {event.get('pid')}"
+        elif event["event"] == "start" and "version" in event:
+            # Journals without this member are from releases that did not track the audit log.
+            unaudited.append(_parse_sent(event, path))
+        elif event["event"] == "audited":
+            key = event.get("step"), event.get("run")
+            unaudited = [each for each in unaudited if (each.step, each.run) != key]
+        elif event["event"] == "done":
+            try:
+                done, since = int(event["steps_done"]), float(event["at"])
+                early = frozenset(event["early"])
+                point = Baseline(
+                    int(event["version"]), Protocol.stored(event["protocol"]), event["metadata"]
+                )
+            except (KeyError, TypeError, ValueError):
+                raise _damaged_journal_error(path) from None
+    return JournalState(done, early, point, since, holder, tuple(unaudited))
+
+
+def _parse_sent(event: Mapping[str, Any], path: Path) -> SentStatement:
+    try:
+        return SentStatement(
+            str(event["step"]), str(event["run"]), int(event["version"]), float(event["at"])
+        )
+    except (KeyError, TypeError, ValueError):
+        raise _damaged_journal_error(path) from None
+
+
+def _damaged_journal_error(path: Path) -> UsageError:
+    return UsageError(
+        f"{path} is damaged", "move it away: finished steps are then read from the table"
+    )
+
+
+def _read_events(path: Path) -> Iterator[Mapping[str, Any]]:
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise UsageError(
+            f"cannot read the journal {path}: {error.strerror}", "pass another with --journal"
+        ) from None
+    for line in text.splitlines():
+        try:
+            event = json.loads(line)
+        except (ValueError, RecursionError):
+            # A crash truncated the line. Its information is found in the table.
+            continue
+        if isinstance(event, dict) and "event" in event:
+            yield event
+
+
+def _acquire_lock(path: Path, plan_id: str) -> Any:
+    from filelock import FileLock, Timeout
+
+    lock = FileLock(f"{path}.lock", timeout=0)
+    try:
+        lock.acquire()
+    except Timeout:
+        holder = None
+        with suppress(UsageError):
+            holder = read_journal(path, plan_id).holder
+        raise PlanLockedError(
+            f"this plan is being executed by {holder or 'another process'}",
+            "wait until it has finished; nothing was changed by this run",
+        ) from None
+    return lock
+
+
+_AUDIT_MODE = 0o640
+
+
+class AuditLog:
+    """Appends one line per statement, without credentials.
+
+    Raises:
+        UsageError: when the file cannot be written.
+    """
+
+    def __init__(self, path: str, redact: Callable[[str], str]) -> None:
+        self._path, self._redact = path, redact
+        try:
+            self._file = open_for_append(Path(path), _AUDIT_MODE)
+        except OSError as error:
+            raise UsageError(
+                f"cannot write the audit log {path}: {error.strerror}",
+                "pass a writable file with --audit; nothing was changed",
+            ) from None
+
+    def add(self, **members: Any) -> str | None:
+        """Append one line. Return an error instead of raising it: the statement has already run."""
+        record = {**members, **current_actor()._asdict()}
+        try:
+            append(self._file, {key: self._redacted(value) for key, value in record.items()})
+        except OSError as error:
+            return f"the audit log {self._path} could not be written: {error.strerror}"
+        return None
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self._file)
+
+    def _redacted(self, value: Any) -> Any:
+        if isinstance(value, list):
+            return [self._redacted(each) for each in value]
+        return self._redact(value) if isinstance(value, str) else value

@@ -1,0 +1,91 @@
+"""The files that `deltaproto init` writes: settings, and a policy from what the logs show."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from deltaproto.fleet.seen_clients import SeenClients
+
+STARTER_INVENTORY = "_inventory"
+STARTER_POLICY = "policy.yaml"
+_SETTINGS = """\
+# Settings of this folder. Every deltaproto command that runs here reads them.
+
+# Where to look for tables, at any depth: folders and URIs.
+roots: {roots}
+# catalogs: [main.sales]
+
+# Where scans are saved, and what check, report and drift read.
+inventory: {inventory}
+
+# Which clients use the tables, and what they require.
+policy: {policy}
+
+# Options of the object store, named as in deltalake.
+# storage_options:
+#   AWS_REGION: eu-west-1
+#   AWS_SECRET_ACCESS_KEY: ${{LAKE_SECRET}}
+
+# A nightly scan, as a line of crontab:
+# 0 2 * * *  cd {folder} && deltaproto scan --no-progress && deltaproto check --no-progress
+"""
+_NO_CLIENTS = """\
+# A starter policy, written by deltaproto init. It names no clients yet:
+# run `deltaproto scan`, then `deltaproto init` again to fill in those that write the tables.
+policy_version: 1
+clients: []
+"""
+_READERS = """\
+  # Logs show who writes, never who only reads. Add the readers, for example:
+  # - {client: trino@476, access: [read], as: dashboards}
+"""
+
+
+def starter_settings(folder: str, roots: Sequence[str], inventory: str, policy: str) -> str:
+    """Return the text of a commented `deltaproto.yaml`."""
+    return _SETTINGS.format(
+        roots=f"[{', '.join(map(json.dumps, roots))}]",
+        inventory=json.dumps(inventory),
+        policy=json.dumps(policy),
+        folder=json.dumps(folder),
+    )
+
+
+def starter_policy(writers: SeenClients | None) -> str:
+    """Return the text of a starter policy: of these writers, or without clients."""
+    if writers is None or not writers.tables:
+        return _NO_CLIENTS
+    total = _tables(writers.tables)
+    lines = [
+        f"# A starter policy, written by deltaproto init from the newest commits of {total}.",
+        "# Review it: it declares who wrote last, and forbids what no table has today.",
+        "policy_version: 1",
+        "clients:" if writers.clients else "clients: []",
+    ]
+    for client, count in sorted(writers.clients.items(), key=lambda each: (-each[1], each[0])):
+        lines.append(f"  - {client}  # wrote {_tables(count)} last")
+    for client, count in sorted(writers.without_version.items()):
+        lines.append(f"  # - {client}@VERSION  # wrote {_tables(count)} last, version unknown")
+    for name, count in sorted(writers.unidentified.items()):
+        lines.append(f"  # unknown client: {json.dumps(name)} wrote {_tables(count)} last")
+    if writers.unnamed:
+        lines.append(f"  # {_tables(writers.unnamed)}: the newest commit names no writer")
+    reader, writer = writers.highest
+    return "\n".join(
+        [
+            *lines,
+            *_READERS.splitlines(),
+            "",
+            "tables:",
+            '  "**":',
+            "    # The highest versions of today: raising one is a decision.",
+            f"    max_reader_version: {reader}",
+            f"    max_writer_version: {writer}",
+            "",
+        ]
+    )
+
+
+def _tables(count: int) -> str:
+    return f"{count:,} {'table' if count == 1 else 'tables'}"

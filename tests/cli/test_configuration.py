@@ -1,0 +1,125 @@
+"""`deltaproto.yaml` for all commands."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Ran
+from tests.fleet.moves import sound_fleet
+
+Cli = Callable[..., Ran]
+
+POLICY = "policy_version: 1\nclients:\n- delta-spark@2.4.0\n"
+
+
+@pytest.fixture
+def folder(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A configured folder with a fleet and an inventory."""
+    monkeypatch.chdir(tmp_path)
+    sound_fleet(tmp_path / "lake", 1, 8)
+    Path("policy.yaml").write_text(POLICY)
+    Path("deltaproto.yaml").write_text("roots: [lake]\ninventory: kept\npolicy: policy.yaml\n")
+    assert cli("scan", "--fail-on", "never").code == 0
+    return tmp_path
+
+
+def test_scan_check_report_and_drift_need_no_arguments(cli: Cli, folder: Path) -> None:
+    named = (str(folder / "kept"), "--policy", str(folder / "policy.yaml"), "--format", "json")
+    none = ("--config", "none")
+    checked = cli("check", "--format", "json")
+    assert checked.err == "using inventory, policy of deltaproto.yaml\n"
+    expected = cli("check", *named, *none)
+    assert expected.err == ""
+    assert (checked.code, checked.json["verdicts"]) == (1, expected.json["verdicts"])
+    report = cli("report", "--format", "json")
+    other = cli("report", *named, *none).json
+    assert {**report.json, "generated_at": other["generated_at"]} == other
+    assert cli("scan", "--fail-on", "never", "--quiet").err == ""
+    drift = cli("drift", "--format", "json", "-q")
+    assert (drift.code, drift.err, drift.json["changes"]) == (0, "", [])
+
+
+def test_the_policy_is_found_for_a_table(cli: Cli, folder: Path) -> None:
+    table = next(path.parent for path in (folder / "lake").rglob("_delta_log"))
+    checked = cli("check", str(table))
+    assert "delta-spark@2.4.0" in checked.out.replace(" ", "")
+    # A question about a client is about this client.
+    assert "delta-spark" not in cli("check", str(table), "--client", "trino@476").out
+    assert "delta-spark@2.4.0" not in cli("check", str(table), "--config", "none").out
+
+
+def test_a_plan_that_takes_access_is_refused_without_an_option(cli: Cli, folder: Path) -> None:
+    lake = folder / "lake"
+    table = next(path.parent for path in lake.rglob("_delta_log"))
+    words = ("plan-upgrade", str(table), "--enable", "v2Checkpoint", "--output", "plan.json")
+    planned = cli(*words, "--format", "json")
+    assert planned.code == 1
+    assert "using policy of deltaproto.yaml" in planned.err
+    assert cli(*words, "--format", "json", "--config", "none").code == 0
+    tried = cli("apply", "plan.json", "--dry-run")
+    assert (tried.code, cli("apply", "plan.json", "--dry-run", "--config", "none").code) == (1, 0)
+    assert "delta-spark@2.4.0" in tried.out + tried.err
+
+
+def test_the_command_line_wins(cli: Cli, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("other.yaml").write_text("policy_version: 1\nclients:\n- polars@2.1.0\n")
+    other = cli("check", "kept", "--policy", "other.yaml", "--format", "json")
+    assert {each["client"] for each in other.json["verdicts"]} == {"polars"}
+    monkeypatch.setenv("DELTAPROTO_CONFIG", "none")
+    assert "Missing argument 'TABLE...'" in cli("check").err
+
+
+@pytest.mark.parametrize("command", ["check", "report", "drift"])
+def test_a_missing_argument_names_the_setting(
+    cli: Cli, command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    refused = cli(command)
+    assert refused.code == 2
+    assert "Missing argument" in refused.err
+    assert "set inventory in deltaproto.yaml" in refused.err
+    Path("deltaproto.yaml").write_text("roots: [lake]\n")
+    assert "set inventory in deltaproto.yaml" in cli(command).err
+
+
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    [
+        ("inventory: a\nscan:\n  inventory: b\n", "inventory is set twice"),
+        ("inventroy: a\n", "inventroy"),
+        ("policy: [a]\n", "expected a text"),
+    ],
+)
+def test_a_mistake_in_the_file_stops_every_command(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, cause: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("deltaproto.yaml").write_text(text)
+    for words in (("check", "t"), ("inspect", "t"), ("report", "i"), ("apply", "p.json")):
+        refused = cli(*words)
+        assert refused.code == 2, words
+        assert cause in refused.err
+    assert cli("features").code == 0
+
+
+@pytest.mark.parametrize("kind", ["folder", "dangling link", "pipe"])
+def test_a_settings_file_that_cannot_be_read_is_not_passed_over(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """Its policy would be left out silently."""
+    monkeypatch.chdir(tmp_path)
+    sound_fleet(tmp_path / "lake", 1, 1)
+    file = Path("deltaproto.yaml")
+    if kind == "folder":
+        file.mkdir()
+    elif kind == "pipe":
+        os.mkfifo(file)
+    else:
+        file.symlink_to("moved/deltaproto.yaml")
+    refused = cli("check", "lake/area 0/t000", "--client", "trino@476")
+    assert refused.code == 2
+    assert refused.err.startswith("error: deltaproto.yaml: ")

@@ -1,0 +1,183 @@
+"""Which client wrote a commit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from deltalake import DeltaTable, write_deltalake
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deltaproto.clients.version_scheme import parse_version
+from deltaproto.policy.local_catalog import load_local_catalog
+from deltaproto.protocol.writers import (
+    MARKS,
+    Confidence,
+    Principal,
+    identify_writer,
+    name_writer,
+)
+
+
+def test_every_mark_identifies_its_samples() -> None:
+    wrong = []
+    for mark in MARKS:
+        assert mark.samples, mark.name
+        assert mark.source, mark.name
+        for sample in mark.samples:
+            found = identify_writer({mark.field: sample})
+            if (found.client, found.confidence) != (mark.client, mark.confidence):
+                wrong.append((sample, found))
+            assert found.evidence == ((mark.field, sample),)
+    assert wrong == []
+
+
+def test_every_client_and_version_is_one_of_the_catalog() -> None:
+    catalogue = load_local_catalog(())
+    for mark in MARKS:
+        for sample in mark.samples:
+            found = identify_writer({mark.field: sample})
+            if found.client is None:
+                continue
+            client = catalogue.get(found.client)
+            if found.version is not None:
+                assert parse_version(client.versions, found.version) is not None, sample
+
+
+# Marks of releases that the rules' samples do not have.
+OTHERS = {
+    "Apache-Spark/3.2.1 Delta-Lake/2.0.0": "delta-spark@2.0.0",
+    "Apache-Spark/4.1.0-preview3 Delta-Lake/4.1.0": "delta-spark@4.1.0",
+    "Apache-Spark/3.5.3 Delta-Lake/3.3.0-SNAPSHOT": "delta-spark@3.3.0-SNAPSHOT",
+    "Apache-Spark/3.5.2-amzn-1 Delta-Lake/3.2.1-amzn-0": "delta-spark@3.2.1",
+    "Apache-Spark/4.0.0 Delta-Lake/<unknown>": "delta-spark",
+    "Apache-Spark/3.3.1.5.2-90111858 Delta-Lake/2.2.0.1": None,
+    "Databricks-Runtime/7.3.x-scala2.12": "databricks-runtime@7.3",
+    "Databricks-Runtime/16.4.x-aarch64-scala2.12": "databricks-runtime@16.4",
+    "Databricks-Runtime/dlt:15.4-delta-pipelines-dlt-release-2024.45": "databricks-runtime@15.4",
+    "delta-rs:py-1.0.0b2": "deltalake@1.0.0b2",
+    "delta-rs:0.30.0": "delta-rs@0.30.0",
+    "flink-engine/1.17.0 flink-delta-connector/3.3.2": "delta-flink@3.3.2",
+    "Kernel-3.3.2/my loader": "delta-kernel-java@3.3.2",
+    "Delta-Standalone/3.2.0": "delta-standalone@3.2.0",
+    "Runtime/<unknown>": None,
+    "Spark": None,
+    "maya_delta-pure": None,
+    "Delta-Lake/3.2.0": None,
+    "delta-rs:py-": None,
+    "DuckDBish": None,
+    "Databricks-Runtime/": None,
+}
+
+
+def test_other_releases_and_other_writers() -> None:
+    wrong = {
+        mark: found.label
+        for mark, expected in OTHERS.items()
+        if (found := identify_writer({"engineInfo": mark})).label != expected
+    }
+    assert wrong == {}
+
+
+@pytest.mark.parametrize(
+    ("info", "label", "confidence"),
+    [
+        ({"clientVersion": "delta-rs.py-0.17.4"}, "deltalake@0.17.4", Confidence.LIKELY),
+        (
+            {"engineInfo": "loader 2", "clientVersion": "delta-rs.0.22.3"},
+            "delta-rs@0.22.3",
+            Confidence.LIKELY,
+        ),
+        ({"engineInfo": "DuckDB", "kernelVersion": "v0.20.0"}, "duckdb", Confidence.CERTAIN),
+        (
+            {"engineInfo": "loader 2", "kernelVersion": "v0.20.0"},
+            "delta-kernel-rs@0.20.0",
+            Confidence.LIKELY,
+        ),
+        ({"clusterId": "trino-480-ffffffff-1"}, "trino@480", Confidence.CERTAIN),
+        # Starburst's versions are not Trino's.
+        ({"clusterId": "trino-435-e.4-node"}, None, Confidence.UNKNOWN),
+        ({"clusterId": "trino-435-galaxy-1-node"}, None, Confidence.UNKNOWN),
+        # The name of a cluster proves nothing beside an engine that names itself.
+        (
+            {"engineInfo": "Apache-Spark/3.5.0 Delta-Lake/3.1.0", "clusterId": "trino-480-a"},
+            "delta-spark@3.1.0",
+            Confidence.CERTAIN,
+        ),
+        ({"engineInfo": "loader 2", "clusterId": "trino-480-a"}, None, Confidence.UNKNOWN),
+        ({"operation": "delta-go.Write", "clientVersion": "delta-go.alpha-0.0.0"}, None, "unknown"),
+        ({}, None, Confidence.UNKNOWN),
+    ],
+)
+def test_marks_beside_each_other(info: dict[str, Any], label: str | None, confidence: str) -> None:
+    found = identify_writer(info)
+    assert (found.label, found.confidence) == (label, confidence)
+
+
+def test_kafka_delta_ingest_is_told_from_other_programs_that_stream_with_delta_rs() -> None:
+    info = {
+        "clientVersion": "delta-rs.0.17.0",
+        "operation": "STREAMING UPDATE",
+        "operationParameters": {"queryId": "orders", "epochId": "7"},
+    }
+    assert identify_writer(info, [("orders-3", 7)]).label == "kafka-delta-ingest"
+    for transactions in ([], [("orders", 7)], [("other-3", 7)], [("orders-x", 7)]):
+        assert identify_writer(info, transactions).label == "delta-rs@0.17.0"
+
+
+def test_the_principal_is_what_the_commit_says() -> None:
+    databricks = {
+        "engineInfo": "Databricks-Runtime/15.4.x-scala2.12",
+        "userId": "17",
+        "userName": "ada@example.com",
+        "job": {"jobId": "3", "jobName": "nightly", "runId": "9"},
+        "notebook": {"notebookId": "44"},
+        "clusterId": "0108-110130-7h1qxtew",
+        "operationParameters": {"predicate": "[]"},
+    }
+    assert identify_writer(databricks).principal == Principal(
+        "ada@example.com", "nightly", "44", "0108-110130-7h1qxtew"
+    )
+    trino = {
+        "userId": "etl",
+        "clusterId": "trino-455-node",
+        "operationParameters": {"queryId": "20240911_100656_00086_2dq6g"},
+    }
+    assert identify_writer(trino).principal == Principal(
+        "etl", cluster="trino-455-node", query="20240911_100656_00086_2dq6g"
+    )
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner),
+    max_leaves=5,
+)
+MEMBERS = (
+    *("engineInfo", "clientVersion", "kernelVersion", "clusterId", "operation", "job"),
+    *("operationParameters", "userName", "notebook"),
+)
+
+
+@given(st.dictionaries(st.sampled_from(MEMBERS), JSON))
+def test_any_commit_is_identified_or_unknown(info: dict[str, Any]) -> None:
+    found = identify_writer(info)
+    assert (found.client is None) <= (found.confidence is Confidence.UNKNOWN)
+
+
+def test_a_long_mark_is_no_mark() -> None:
+    found = identify_writer({"engineInfo": "Kernel-1.0.0/" + "x" * 10_000_000})
+    assert found == (None, None, None, Principal(), Confidence.UNKNOWN, ())
+
+
+def test_deltalake_is_identified_by_its_own_commits(tmp_path: Path) -> None:
+    import pyarrow as pa
+    from deltalake import __version__
+
+    write_deltalake(str(tmp_path), pa.table({"id": [1]}))
+    (info,) = DeltaTable(str(tmp_path)).history()
+    found = identify_writer(info)
+    assert found.label == f"deltalake@{__version__}"
+    assert name_writer(info) == f"delta-rs:py-{__version__}"
