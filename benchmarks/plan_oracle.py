@@ -23,16 +23,6 @@ if TYPE_CHECKING:
     from deltaproto.planning.plan import Plan
 
 ROOT = Path(__file__).resolve().parent.parent
-# Tables are tiny, so that compiling code for them costs more than running it.
-CONF = {
-    "spark.master": "local[2]",
-    "spark.driver.memory": "2g",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.sql.adaptive.enabled": "false",
-    "spark.databricks.delta.checksumDeletedRecordCountsHistogramMetrics.enabled": "false",
-}
 
 
 def main() -> int:
@@ -41,6 +31,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0, help="the first seed; the others follow")
     parser.add_argument("--made", default="", help="only tables made with a statement like this")
     parser.add_argument("--upgrades", action="store_true", help="of plan-upgrade")
+    parser.add_argument("--managed", action="store_true", help="of tables that a catalog manages")
     parser.add_argument("--minutes", type=float, default=0, help="stop after so long; 0: never")
     arguments = parser.parse_args()
     sys.path.insert(0, str(ROOT))
@@ -50,20 +41,21 @@ def main() -> int:
     from tests.planning import upgrade_trial as upgrades
     from tests.planning.random_tables import drafted_with
     from tests.recording.delta_spark import LiveDeltaSpark
+    from tests.support.spark_settings import SMALL_TABLES
 
     tried = upgrades.tried if arguments.upgrades else downgrades.tried
-    delta_spark = LiveDeltaSpark(spark_session(SparkSettings(conf=CONF)))
+    delta_spark = LiveDeltaSpark(spark_session(SparkSettings(conf=SMALL_TABLES)))
     started, bad, executed, cases = time.monotonic(), 0, 0, 0
     covered: Counter[str] = Counter()
     kinds: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as folder:
-        seeds = drafted_with(arguments.made, arguments.seed)
+        seeds = drafted_with(arguments.made, arguments.seed, managed=arguments.managed)
         for seed in itertools.islice(seeds, arguments.cases):
             if arguments.minutes and time.monotonic() - started > arguments.minutes * 60:
                 break
             cases += 1
             try:
-                trial = tried(delta_spark, seed, Path(folder))
+                trial = tried(delta_spark, seed, Path(folder), managed=arguments.managed)
             except Exception:
                 bad += 1
                 print(f"seed {seed}: failed\n{traceback.format_exc()}", flush=True)

@@ -57,7 +57,7 @@ class RowsToWrite:
 
     def __init__(self, values: list[dict[str, Any]], columns: list[Any]) -> None:
         self.values = values
-        self.columns: list[tuple[str, str]] = [tuple(column) for column in columns]
+        self.columns: list[tuple[str, Any]] = [tuple(column) for column in columns]
 
     @property
     def names(self) -> list[str]:
@@ -101,9 +101,19 @@ def sql_type(kind: str) -> str:
     )
 
 
-def arrow_type(kind: str) -> Any:
+def arrow_type(kind: Any) -> Any:
+    """Return the Arrow type of a Delta type: its name or, if it is nested, its JSON."""
     import pyarrow as pa
 
+    if isinstance(kind, dict):
+        if kind["type"] == "struct":
+            fields = kind["fields"]
+            return pa.struct([(field["name"], arrow_type(field["type"])) for field in fields])
+        if kind["type"] == "array":
+            return pa.list_(arrow_type(kind["elementType"]))
+        return pa.map_(arrow_type(kind["keyType"]), arrow_type(kind["valueType"]))
+    if kind.startswith("decimal("):
+        return pa.decimal128(*map(int, kind[len("decimal(") : -1].split(",")))
     known = {
         "long": pa.int64(),
         "integer": pa.int32(),

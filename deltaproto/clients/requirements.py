@@ -24,6 +24,7 @@ VECTORS_ON_SPECIAL_PATHS = "deletion-vectors-on-special-paths"
 SPECIAL_LOCATION = "special-location"
 HIVE_LOCATION = "hive-location"
 NON_ASCII_LOCATION = "non-ascii-location"
+PARTITIONS_AT_NON_ASCII_LOCATION = "partitions-at-non-ascii-location"
 ODD_LOCATION = "odd-location"
 PERCENT_IN_PATH = "percent-in-path"
 BYTE_ORDER_MARK = "byte-order-mark"
@@ -51,6 +52,8 @@ _TEXTS = {
     "escapes or non-ASCII characters",
     SPECIAL_LOCATION: "the table's path contains a character that URLs escape, such as a space",
     NON_ASCII_LOCATION: "the table's path ends in a non-ASCII character",
+    PARTITIONS_AT_NON_ASCII_LOCATION: "the table is partitioned, and its path ends in a non-ASCII "
+    "character",
     HIVE_LOCATION: "a folder of the table's path looks like a partition, as in a=b",
     ODD_LOCATION: "the table's path contains brackets or one of ^ | \\ `",
     PERCENT_IN_PATH: "the table's path contains a percent sign",
@@ -62,6 +65,7 @@ HARMLESS_UNLESS_KNOWN = frozenset(
     {
         *(DELTA_RS_FILES, DELTA_RS_REWRITES, MAPPING_ADDED_LATER, MAPPED_COLLECTIONS),
         *(DROPPED_COLUMNS, ESCAPED_PATHS, VECTORS_ON_SPECIAL_PATHS, HIVE_LOCATION),
+        PARTITIONS_AT_NON_ASCII_LOCATION,
     }
 )
 """hazards that unmeasured clients are assumed to handle: few readers depend on the Arrow schema or

@@ -24,6 +24,8 @@ from deltaproto.location import Location, locate
 from deltaproto.planning.advice import is_same_table
 from deltaproto.planning.ddl.parse import parse_script
 from deltaproto.planning.plan import Fingerprint, Plan, Step
+from deltaproto.protocol.feature_catalog import CATALOG_MANAGED
+from deltaproto.protocol.protocol import Protocol
 from deltaproto.redaction import Redactor
 from deltaproto.sql.quoting import sql_table_name
 from deltaproto.tables.log.commits import commit_tag_of
@@ -129,7 +131,9 @@ def _execute_on_clone(
         return ended._replace(code=ExitCode.FAILED, status=ApplyStatus.FAILED, message=message)
     watched = TableWatcher(on_clone, by.context.storage_options, by.context.spark)
     first = watched.look(-1).now
-    if first.protocol != plan.fingerprint.protocol:
+    # Delta Spark's clone of a catalog-managed table commits to its own log.
+    on_clone = without_features(on_clone, CATALOG_MANAGED - first.protocol.supported)
+    if first.protocol != on_clone.protocol_before:
         message = (
             f"the clone has {first.protocol.in_words}, but the table has "
             f"{plan.fingerprint.protocol.in_words}: the clone cannot stand in for the table"
@@ -268,6 +272,28 @@ def retarget_plan(plan: Plan, to: Location) -> Plan:
         for step in plan.steps
     )
     return plan._replace(table=to.uri, location=to.uri, sql_name=name, steps=steps)
+
+
+def without_features(plan: Plan, names: frozenset[str]) -> Plan:
+    """Return the plan for a copy of its table that does not have these features."""
+
+    def without(protocol: Protocol) -> Protocol:
+        for name in sorted(names & protocol.supported):
+            protocol = protocol.without_feature(name)
+        return protocol
+
+    steps = tuple(
+        step._replace(
+            protocol_before=without(step.protocol_before),
+            protocol_after=without(step.protocol_after),
+        )
+        for step in plan.steps
+    )
+    return plan._replace(
+        protocol_before=without(plan.protocol_before),
+        protocol_after=without(plan.protocol_after),
+        steps=steps,
+    )
 
 
 def _retarget_sql(step: Step, sql: str, before: str, name: str) -> str:

@@ -194,7 +194,9 @@ def facts_from_row(row: Mapping[str, Any]) -> TableFacts:
             by_name=locate(table).kind is LocationKind.NAME,
             absent=[f["feature"] for f in features if f["present"] is False],
             doubts=describe_inconsistencies(findings, configuration),
-            hazards=hazards_from_findings(findings, configuration, location),
+            hazards=hazards_from_findings(
+                findings, configuration, location, row["partition_columns"] or ()
+            ),
             unseen=uninspected_by_reader(row["reader"] or "", configuration),
         ),
         configuration=configuration,

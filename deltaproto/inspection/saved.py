@@ -202,7 +202,11 @@ def read_entry(entry: Any, path: str) -> TableFacts | SavedError:
                 absent=absent,
                 doubts=describe_inconsistencies(findings, configuration),
                 hazards=_read_hazards(
-                    entry, "hazards", hazards_from_findings(findings, configuration, location)
+                    entry,
+                    "hazards",
+                    hazards_from_findings(
+                        findings, configuration, location, entry.get("partition_columns") or ()
+                    ),
                 ),
                 unseen=_read_hazards(entry, "hazards_not_looked_at", EVERY_LAYOUT),
             ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from deltaproto.planning.predict.nested_not_null import find_unenforced, is_spark_text
 from deltaproto.planning.predict.schema import parse_schema
 from deltaproto.planning.predict.table import (
     MAPPING_MODE,
@@ -39,7 +40,10 @@ def table_from_state(state: TableState) -> Table:
         to_checkpoint=commits_until_checkpoint(metadata.configuration, state.version),
         domains=None if state.domains is None else tuple(sorted(state.domains)),
     )
-    return table.with_schema(None if metadata.schema is None else parse_schema(metadata.schema))
+    table = table.with_schema(None if metadata.schema is None else parse_schema(metadata.schema))
+    if table.schema is None or find_unenforced(table.schema) is None:
+        return table
+    return table._replace(spark_text=is_spark_text(metadata.schema_string or ""))
 
 
 def with_history(

@@ -10,7 +10,11 @@ from typing import Protocol as Interface
 from deltaproto.planning import arithmetic
 from deltaproto.planning.engine import CLUSTERS_EXISTING_SINCE, Engine, EngineName
 from deltaproto.planning.predict.before_drop import purge_rewrites
-from deltaproto.planning.predict.consistency import unstorable, validate_maintenance
+from deltaproto.planning.predict.consistency import (
+    refuse_rewrite,
+    unstorable,
+    validate_maintenance,
+)
 from deltaproto.planning.predict.drop_feature import drop_feature
 from deltaproto.planning.predict.outcome import Outcome, PredictedCommit, Refusal, Rewrite
 from deltaproto.planning.predict.set_properties import set_properties, unset_properties
@@ -200,7 +204,10 @@ class ClusterBy(NamedTuple):
             return Outcome(table, refusal=refusal)
         if not self.columns and "clustering" not in protocol.supported:
             return Outcome(table)
-        refusal = validate_clustering_statistics(table, columns) or unstorable(table)
+        # On a table with the feature, only the domain changes.
+        stored = "clustering" in protocol.supported
+        refusal = validate_clustering_statistics(table, columns)
+        refusal = refusal or (None if stored else refuse_rewrite(table))
         if refusal is not None:
             return Outcome(table, refusal=refusal)
         if self.columns:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from urllib.parse import unquote
 
 from deltaproto.clients import requirements
@@ -41,9 +41,12 @@ EVERY_LAYOUT = (*_FILES.values(), *_WRITERS.values(), *_COLUMN_IDS)
 
 
 def hazards_from_findings(
-    findings: Iterable[Finding], configuration: Mapping[str, str | None], location: str
+    findings: Iterable[Finding],
+    configuration: Mapping[str, str | None],
+    location: str,
+    partition_columns: Sequence[str] = (),
 ) -> Iterator[str]:
-    """Yield every hazard that findings, properties and path show."""
+    """Yield every hazard that findings, properties, path and partitioning show."""
     for finding in findings:
         if finding.rule in _RULES:
             words = (finding.evidence or "").split(SEPARATOR)
@@ -52,7 +55,10 @@ def hazards_from_findings(
         yield requirements.APPEND_ONLY
     if _is_enabled(configuration, _ROW_TRACKING) and not configuration.get(_ROW_ID_COLUMN):
         yield requirements.UNNAMED_ROW_IDS
-    yield from _location_hazards(location)
+    for word in _location_hazards(location):
+        yield word
+        if word == requirements.NON_ASCII_LOCATION and partition_columns:
+            yield requirements.PARTITIONS_AT_NON_ASCII_LOCATION
 
 
 def _location_hazards(location: str) -> Iterator[str]:
@@ -80,7 +86,10 @@ _LOCATIONS = {
 
 def hazards_from_state(state: TableState, findings: Iterable[Finding]) -> Iterator[str]:
     """Yield every hazard of a table that was just read."""
-    yield from hazards_from_findings(findings, state.metadata.configuration, state.location)
+    metadata = state.metadata
+    yield from hazards_from_findings(
+        findings, metadata.configuration, state.location, metadata.partition_columns
+    )
     yield from (word for trace, word in _WRITERS.items() if state.traces.get(trace))
     shown = find_contents(state.metadata)
     yield from (word for word in _COLUMN_IDS if word in shown)

@@ -6,10 +6,12 @@ import os
 import sys
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from deltaproto.certification import adapter
 from deltaproto.certification.adapter import ReplyKind, ServedAdapter
+from deltaproto.certification.adapter_server import RowsToWrite
 from deltaproto.certification.operation import AdapterRequest
 from deltaproto.certification.process import ProcessLimits
 from deltaproto.errors import EngineError
@@ -29,6 +31,30 @@ def served(said: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(adapter, "ADAPTER_SERVER", host)
     return ServedAdapter(
         Path(sys.executable), tmp_path / "pid", tmp_path, ProcessLimits(seconds=10)
+    )
+
+
+def test_rows_to_write_have_the_types_of_the_table() -> None:
+    field = {"name": "x", "type": "decimal(10,2)", "nullable": True, "metadata": {}}
+    pair = {"type": "struct", "fields": [field]}
+    columns = [
+        ("price", "decimal(10,2)"),
+        ("pair", pair),
+        ("listed", {"type": "array", "elementType": "integer", "containsNull": True}),
+        (
+            "lookup",
+            {"type": "map", "keyType": "string", "valueType": pair, "valueContainsNull": True},
+        ),
+    ]
+    price = pa.decimal128(10, 2)
+    inner = pa.struct([("x", price)])
+    assert RowsToWrite([{"listed": [1]}], columns).arrow().schema == pa.schema(
+        {
+            "price": price,
+            "pair": inner,
+            "listed": pa.list_(pa.int32()),
+            "lookup": pa.map_(pa.string(), inner),
+        }
     )
 
 

@@ -27,12 +27,20 @@ class Commit(NamedTuple):
 def commits(path: str, first: int = 0) -> list[Commit]:
     """The commits from version `first` on that have not been deleted, oldest first."""
     found = []
-    for file in sorted((Path(path) / "_delta_log").glob("*.json")):
-        if file.stem.isdecimal() and int(file.stem) >= first:
+    for version, file in sorted(commit_files(path).items()):
+        if version >= first:
             actions = [json.loads(line) for line in file.read_text().splitlines()]
             (info,) = (action["commitInfo"] for action in actions if "commitInfo" in action)
-            found.append(Commit(int(file.stem), info["operation"], actions))
+            found.append(Commit(version, info["operation"], actions))
     return found
+
+
+def commit_files(path: str) -> dict[int, Path]:
+    """The file of each version, also those that a catalog has staged: here one for a version."""
+    log = Path(path) / "_delta_log"
+    found = {int(f.name.partition(".")[0]): f for f in log.glob("_staged_commits/*.json")}
+    published = {int(f.stem): f for f in log.glob("*.json") if f.stem.isdecimal()}
+    return found | published
 
 
 def live_files(path: str) -> Files:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,6 +10,7 @@ from deltaproto.planning.predict.outcome import Outcome
 from deltaproto.planning.predict.table import Table
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.tables.log.reader import LogReader
+from tests.planning.log_files import commit_files, commits
 from tests.recording.delta_spark import DeltaSpark, StatementError
 
 
@@ -28,31 +28,29 @@ def look(path: str) -> Table:
 
 def execute(delta_spark: DeltaSpark, path: str, statement: str) -> Happened:
     before = newest(path)
-    protocol = LogReader().read(path).protocol
-    error = None
+    state = LogReader().read(path)
+    protocol, error = state.protocol, None
     try:
         delta_spark.sql(statement)
     except StatementError as raised:
         error = raised.error_class
     operations, protocols = [], []
-    for version in range(before + 1, newest(path) + 1):
-        actions = [json.loads(line) for line in commit(path, version).read_text().splitlines()]
-        for action in actions:
-            if "protocol" in action:
-                protocol = Protocol.parse(action["protocol"])
-        (info,) = [action["commitInfo"] for action in actions if "commitInfo" in action]
-        operations.append(info["operation"])
-        protocols.append(protocol)
+    # Without a catalog, the log shows all commits.
+    for made in commits(path, state.version + 1):
+        for stored in made.kind("protocol"):
+            protocol = Protocol.parse(stored)
+        if made.version > before:
+            operations.append(made.operation)
+            protocols.append(protocol)
     return Happened(operations, protocols, error)
 
 
 def commit(path: str, version: int) -> Path:
-    return Path(path) / "_delta_log" / f"{version:020d}.json"
+    return commit_files(path)[version]
 
 
 def newest(path: str) -> int:
-    names = (file.stem for file in (Path(path) / "_delta_log").glob("*.json"))
-    return max(int(name) for name in names if name.isdecimal())
+    return max(commit_files(path))
 
 
 def agree(said: Outcome, happened: Happened) -> None:

@@ -10,14 +10,18 @@ import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from random import Random
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import deltalake
 import pyarrow as pa
 from pyarrow import parquet
 
 from tests.planning.random_columns import UNUSUAL, Columns, random_columns
-from tests.recording.delta_spark import DeltaSpark, StatementError
+from tests.recording.delta_spark import DeltaSpark, StatementError, run
+from tests.support.catalog_managed import SCHEMA, coordinate, table_folder, testing
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 ORIGINS = ("clone", "converted", "restored")
 """how a table can come about, beside CREATE TABLE"""
@@ -57,6 +61,9 @@ _NAMED = (
 )
 
 
+_ICEBERG = frozenset(name for name in _NAMED if name.startswith("icebergCompat"))
+
+
 class Draft(NamedTuple):
     """A table that does not exist yet."""
 
@@ -64,26 +71,44 @@ class Draft(NamedTuple):
     statements: tuple[str, ...]
     """SQL in which `{t}` is the table, `{source}` another and `{path}` its folder; or AGE or
     DELTALAKE"""
+    managed: bool = False
+    """whether a catalog manages the table"""
 
 
-def draft(seed: int) -> Draft:
+class Place(NamedTuple):
+    """Where a table is, and what it is called."""
+
+    path: str
+    name: str
+    """the path, or the name of a table that its catalog manages"""
+
+    @property
+    def sql(self) -> str:
+        return f"delta.`{self.path}`" if self.name == self.path else self.name
+
+
+def draft(seed: int, *, managed: bool = False) -> Draft:
     """The table of a seed."""
-    return _Drafting(seed).done()
+    return _Drafting(seed, managed=managed).done()
 
 
-def drafted_with(text: str, seed: int, before: int | None = None) -> Iterator[int]:
+def drafted_with(
+    text: str, seed: int, before: int | None = None, *, managed: bool = False
+) -> Iterator[int]:
     """The seeds from `seed` on whose tables are made with such a statement."""
     for each in itertools.count(seed) if before is None else range(seed, before):
-        if any(text in statement for statement in draft(each).statements):
+        if any(text in statement for statement in draft(each, managed=managed).statements):
             yield each
 
 
-def make(delta_spark: DeltaSpark, drafted: Draft, path: Path) -> str:
-    """Let Spark make the table at `path`, and return the path.
+def make(delta_spark: DeltaSpark, drafted: Draft, path: Path) -> Place:
+    """Let Spark make the table at `path`, or one of that name where a catalog says where.
 
     Raises:
         AssertionError: naming the statement that Spark refuses, which the draft should not hold.
     """
+    if drafted.managed:
+        return _make_managed(delta_spark, drafted, f"{SCHEMA}.t{path.name.replace('-', '_')}")
     unchecked = any("interval day to second" in text for text in drafted.statements)
     if unchecked:
         delta_spark.sql(f"set {TYPE_CHECK} = false")
@@ -92,7 +117,31 @@ def make(delta_spark: DeltaSpark, drafted: Draft, path: Path) -> str:
     finally:
         if unchecked:
             delta_spark.sql(f"reset {TYPE_CHECK}")
-    return str(path)
+    return Place(str(path), str(path))
+
+
+def _make_managed(delta_spark: DeltaSpark, drafted: Draft, name: str) -> Place:
+    create, *later = (text.replace("{t}", name) for text in drafted.statements)
+
+    def begin(spark: SparkSession) -> str:
+        coordinate(spark)
+        with testing(spark):
+            run(spark, create)
+        return str(table_folder(spark, name))
+
+    sql = create
+    try:
+        path: str = delta_spark.run(create, begin)
+        for sql in later:
+            if sql == AGE:
+                age(path)
+            else:
+                delta_spark.sql(sql)
+    except StatementError as error:
+        raise AssertionError(
+            f"seed {drafted.seed} drafts what Spark refuses: {sql}\n{error}"
+        ) from None
+    return Place(path, name)
 
 
 def _run(delta_spark: DeltaSpark, drafted: Draft, path: Path) -> None:
@@ -142,24 +191,29 @@ def age(path: str, hours: float = 72) -> None:
 class _Drafting:
     """Chooses, from the layout to the last switch, in the order in which Spark is asked."""
 
-    def __init__(self, seed: int) -> None:
-        self.seed, self.random = seed, Random(seed)
+    def __init__(self, seed: int, *, managed: bool) -> None:
+        self.seed, self.random, self.managed = seed, Random(seed), managed
         self.dense = self.random.choice((0.05, 0.1, 0.2, 0.4))
         self.statements: list[str] = []
         self.inserts = 0
         self.on = {name for name in _SWITCHED_ON if self.chance()}
         self.mapping = self.random.choice(("name", "name", "id")) if self.chance() else ""
         self.iceberg = ""
-        if self.mapping and self.chance(0.4):
+        if self.mapping and self.chance(0.4) and not managed:
             self._choose_iceberg()
         self.named = {name for name in _NAMED if self.chance(self.dense / 3)}
         if self.iceberg:
-            self.named -= {"deletionVectors", *(n for n in _NAMED if n.startswith("icebergCompat"))}
+            self.named -= {"deletionVectors", *_ICEBERG}
         self.append_only = self.chance()
         self.origin = Random(f"origin 26 {seed}").choice((*ORIGINS, *[""] * 5))
         unusual = Random(f"types of {seed}")
         self.unusual = "" if self.iceberg else unusual.choice((*UNUSUAL, *[""] * 10))
         self.by_deltalake = unusual.random() < 0.3
+        if managed:
+            # The catalog switches these on, and every such table has deletion vectors.
+            self.on.discard("inCommitTimestamp")
+            self.named -= {"coordinatedCommits-preview", *_ICEBERG}
+            self.origin, self.unusual = "", ""
 
     def done(self) -> Draft:
         columns = self._create()
@@ -183,7 +237,7 @@ class _Drafting:
         self._brought_here()
         if self.append_only:
             self._set("delta.appendOnly", "true")
-        return Draft(self.seed, tuple(self.statements))
+        return Draft(self.seed, tuple(self.statements), self.managed)
 
     def chance(self, share: float | None = None) -> bool:
         return self.random.random() < (self.dense if share is None else share)
@@ -229,6 +283,8 @@ class _Drafting:
         if self.origin == "converted" and columns.plain and not self.mapping:
             self._convert(columns, first)
             return columns
+        if self.managed:
+            first["delta.feature.catalogManaged"] = "supported"
         properties = ", ".join(f"'{key}'='{value}'" for key, value in first.items())
         self.statements.append(
             f"create table {{t}} ({columns.declared}) using delta {columns.layout}"
@@ -309,7 +365,8 @@ class _Drafting:
 
     def _left_behind(self, columns: Columns) -> None:
         """An earlier drop, and then perhaps a long time."""
-        if self.chance(self.dense / 2) and "coordinatedCommits-preview" not in self.named:
+        kept = self.managed or "coordinatedCommits-preview" in self.named
+        if self.chance(self.dense / 2) and not kept:
             if "vacuumProtocolCheck" not in self.named:
                 self._set("delta.feature.vacuumProtocolCheck", "supported")
             self.statements.append("alter table {t} drop feature vacuumProtocolCheck")

@@ -57,6 +57,7 @@ SCRIPTS: dict[str, tuple[str, str]] = {
         replace table {t} (id bigint, q string) partitioned by (q) using delta;
         replace table {t} (id bigint, ID int) using delta;
         replace table {t} (a array<struct<b: int not null>>, m map<string, array<int>>) using delta;
+        replace table {t} (a array<struct<b: int>>, m map<string, array<int>>) using delta;
         replace table {t} (id bigint, q string) using delta cluster by (q, id)
             tblproperties ('delta.columnMapping.mode' = 'name', delta.enableRowTracking = true);
         replace table {t} using delta as with q as (select 1) select * from q;

@@ -26,6 +26,7 @@ from deltaproto.protocol.feature_catalog import CATALOG_MANAGED
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.protocol.table_state import SparkSettings
 from tests.planning.oracle import execute
+from tests.planning.random_tables import Place
 from tests.planning.trial import carry_out
 from tests.recording.delta_spark import DeltaSpark
 from tests.support.engines import RUNNING, needs_delta
@@ -86,7 +87,7 @@ def make(delta_spark: DeltaSpark, path: str, properties: str) -> PlanInput:
 
 def wrong(delta_spark: DeltaSpark, path: str, given: PlanInput, plan: Plan) -> Iterator[str]:
     """How the engine's doing differs from the plan."""
-    yield from carry_out(delta_spark, path, plan.steps, given)
+    yield from carry_out(delta_spark, Place(path, path), plan.steps, given)
     protocol = planned_for(path).table.protocol
     if protocol != plan.protocol_after:
         yield f"{protocol} in the end, instead of {plan.protocol_after}"

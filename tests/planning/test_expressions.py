@@ -29,7 +29,7 @@ SCHEMA = Struct(
         Column("b", Atomic("binary")),
     )
 )
-TABLE = Table(Protocol(1, 2)).with_schema(SCHEMA)
+TABLE = Table(Protocol(2, 5), {"delta.columnMapping.mode": "name"}).with_schema(SCHEMA)
 
 
 @each_row(

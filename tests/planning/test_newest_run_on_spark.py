@@ -14,7 +14,7 @@ from deltaproto.planning.search.search import HistoryChoice
 from deltaproto.planning.statement import DropFeature, SetProperties
 from deltaproto.protocol.table_state import SparkSettings
 from tests.planning.oracle import agree, execute
-from tests.planning.random_tables import age
+from tests.planning.random_tables import Place, age
 from tests.planning.trial import carry_out
 from tests.recording.delta_spark import DeltaSpark
 from tests.support.engines import RUNNING
@@ -66,4 +66,4 @@ def test_the_plan_takes_first_what_would_have_to_wait_later(
     )
     plan = plan_downgrade(given, asked)
     assert [step.feature for step in plan.steps] == ["v2Checkpoint", "inCommitTimestamp"]
-    assert list(carry_out(delta_spark, path, plan.steps, given)) == []
+    assert list(carry_out(delta_spark, Place(path, path), plan.steps, given)) == []

@@ -14,6 +14,7 @@ from tests.planning.random_tables import DELTALAKE, RESTORE, draft, drafted_with
 from tests.planning.trial import tried
 from tests.recording.delta_spark import DeltaSpark, LiveDeltaSpark
 from tests.recording.sample import seed_of_files
+from tests.support.catalog_managed import SCHEMA
 from tests.support.engines import needs_delta
 
 if TYPE_CHECKING:
@@ -47,6 +48,18 @@ def test_spark_does_what_a_new_plan_says(way: str, spark: SparkSession, tmp_path
     assert not trial.mismatches, (f"seed {seed}", trial.mismatches)
 
 
+@pytest.mark.spark
+@pytest.mark.slow
+@needs_delta("4.4", "catalog-managed tables by this coordinator")
+def test_spark_does_what_a_new_plan_says_by_name(spark: SparkSession, tmp_path: Path) -> None:
+    seed = 10_000 + seed_of_files()
+    try:
+        trial = tried(LiveDeltaSpark(spark), seed, tmp_path, managed=True)
+    finally:
+        spark.sql(f"drop schema if exists {SCHEMA} cascade")
+    assert not trial.mismatches, (f"seed {seed}, of a managed table", trial.mismatches)
+
+
 @pytest.mark.parametrize("way", WAYS)
 def test_tables_come_about_in_every_way(way: str) -> None:
     assert any(drafted_with(way, 0, before=300))
@@ -55,3 +68,6 @@ def test_tables_come_about_in_every_way(way: str) -> None:
 def test_a_seed_is_a_table() -> None:
     assert draft(7) == draft(7)
     assert len({draft(seed).statements for seed in range(50)}) == 50
+    for seed in range(50):
+        created, *_ = draft(seed, managed=True).statements
+        assert "'delta.feature.catalogManaged'='supported'" in created

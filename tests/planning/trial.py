@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -24,7 +24,7 @@ from deltaproto.protocol.table_state import SparkSettings
 from tests.planning import log_files
 from tests.planning.oracle import execute, newest
 from tests.planning.random_goals import random_clients, random_goal
-from tests.planning.random_tables import AGE, age, draft, make
+from tests.planning.random_tables import AGE, Place, age, draft, make
 from tests.recording.delta_spark import DeltaSpark
 from tests.support.engines import RUNNING
 
@@ -49,7 +49,7 @@ class Trial(NamedTuple):
     seconds: float
 
 
-def tried(delta_spark: DeltaSpark, seed: int, folder: Path) -> Trial:
+def tried(delta_spark: DeltaSpark, seed: int, folder: Path, *, managed: bool = False) -> Trial:
     """Make the table of a seed in `folder`, plan for it, and let Spark do it.
 
     Goals are tried until one asks for something to be done: what is refused or done already costs
@@ -57,43 +57,52 @@ def tried(delta_spark: DeltaSpark, seed: int, folder: Path) -> Trial:
     """
     started = time.monotonic()
     random = Random(f"goal {seed}")
-    drafted = draft(seed)
-    path = make(delta_spark, drafted, folder / str(seed))
-    given = _given(random, path)
+    drafted = draft(seed, managed=managed)
+
+    def twin(what: str) -> Place:
+        """Another table like the one of the seed, as long as nothing was done to that."""
+        other = f"{folder / str(seed)}-{what}"
+        if managed:
+            return make(delta_spark, drafted, Path(other))
+        shutil.copytree(folder / str(seed), other, dirs_exist_ok=True)
+        return Place(other, other)
+
+    place = make(delta_spark, drafted, folder / str(seed))
+    given = _given(random, place)
     plans: list[Plan] = []
-    found = [*_seen(path, given, aged=AGE in drafted.statements)]
+    found = [*_seen(place.path, given, aged=AGE in drafted.statements)]
     while len(plans) < GOALS and not (plans and plans[-1].steps):
         asked = random_goal(random, given.table.protocol.supported)
         plans.append(plan_downgrade(given, asked))
         if not plans[-1].steps and not plans[-1].blocked:
             found += _reached(given, given, asked)
-    found += _refusals(delta_spark, given, plans)
-    rows = _rows(delta_spark, path)
+    found += _refusals(delta_spark, place, given, plans, twin)
+    rows = _rows(delta_spark, place)
     executed = len(plans[-1].steps)
     others = [o for plan in plans for o in plan.alternatives if o.name != "rewrite"]
     if others and random.random() < (0.3 if executed else 0.7):
         other = random.choice(others)
-        copy = f"{path}-{other.name}"
-        shutil.copytree(path, copy)
-        steps = [_moved(step, given.sql, f"delta.`{copy}`") for step in other.steps]
+        copy = twin(other.name)
+        steps = [_moved(step, given.sql, copy.sql) for step in other.steps]
         found += [f"{other.name}: {text}" for text in carry_out(delta_spark, copy, steps, given)]
         executed += len(steps)
         if rows != _rows(delta_spark, copy):
             found.append(f"{other.name}: the rows are no longer the same")
     if plans[-1].steps:
-        found += carry_out(delta_spark, path, plans[-1].steps, given)
-        if rows != _rows(delta_spark, path):
+        found += carry_out(delta_spark, place, plans[-1].steps, given)
+        if rows != _rows(delta_spark, place):
             found.append("the rows are no longer the same")
-        found += _ended(path, given, asked, plans[-1])
+        found += _ended(place, given, asked, plans[-1])
     if found:
         found.insert(0, f"the last goal: {asked}")
     return Trial(seed, tuple(plans), tuple(found), executed, time.monotonic() - started)
 
 
 def carry_out(
-    delta_spark: DeltaSpark, path: str, steps: Sequence[Step], given: PlanInput
+    delta_spark: DeltaSpark, place: Place, steps: Sequence[Step], given: PlanInput
 ) -> Iterator[str]:
-    """Run the steps on the table at `path`, and tell what was not as predicted."""
+    """Run the steps on a table, and tell what was not as predicted."""
+    path = place.path
     early: set[str] = set()
     uncertain = False
     for step in steps:
@@ -102,7 +111,7 @@ def carry_out(
             continue
         first = newest(path) + 1
         happened = execute(delta_spark, path, step.sql)
-        said = f"{step.id} {step.sql.partition('` ')[2]}"
+        said = f"{step.id} {step.sql.replace(place.sql, '…')}"
         gone = step.optional and happened.error == FEATURE_NOT_PRESENT and step.feature in early
         if gone:
             if happened.operations:
@@ -124,7 +133,7 @@ def carry_out(
         ):
             yield f"{said}: {happened.error} instead of {step.expects}"
         protocol = without_dropped_features(step.protocol_after, frozenset(early))
-        is_now = _look(path).table.protocol
+        is_now = _look(place).table.protocol
         if is_now != protocol:
             yield f"{said}: {is_now} instead of {protocol}"
         least, most = step.commits
@@ -142,8 +151,8 @@ def carry_out(
             yield f"{said}: a commit changes data"
 
 
-def _given(random: Random, path: str) -> PlanInput:
-    given = _look(path)._replace(clients=random_clients(random))
+def _given(random: Random, place: Place) -> PlanInput:
+    given = _look(place)._replace(clients=random_clients(random))
     if random.random() < 0.25:
         # As a saved inspection leaves it.
         unknown = given.table._replace(traced=None, unsure=frozenset(), left={}, aged=None)
@@ -151,8 +160,10 @@ def _given(random: Random, path: str) -> PlanInput:
     return given
 
 
-def _look(path: str) -> PlanInput:
-    return load_plan_input(path, {}, SparkSettings(), time.time())._replace(engine=RUNNING)
+def _look(place: Place) -> PlanInput:
+    given = load_plan_input(place.name, {}, SparkSettings(), time.time())
+    assert given.complete, place
+    return given._replace(engine=RUNNING)
 
 
 def _seen(path: str, given: PlanInput, *, aged: bool) -> Iterator[str]:
@@ -170,7 +181,13 @@ def _seen(path: str, given: PlanInput, *, aged: bool) -> Iterator[str]:
             yield f"traced: {given.table.traced} instead of {log_files.traced(path)}"
 
 
-def _refusals(delta_spark: DeltaSpark, given: PlanInput, plans: Sequence[Plan]) -> Iterator[str]:
+def _refusals(
+    delta_spark: DeltaSpark,
+    place: Place,
+    given: PlanInput,
+    plans: Sequence[Plan],
+    twin: Callable[[str], Place],
+) -> Iterator[str]:
     """What is said to be refused is refused, and so."""
     said = (each for plan in plans for each in (*plan.blocked, *plan.kept) if each.error)
     for blocked in {(each.feature, each.error): each for each in said}.values():
@@ -182,12 +199,8 @@ def _refusals(delta_spark: DeltaSpark, given: PlanInput, plans: Sequence[Plan]) 
         errors = {blocked.error} | (RETENTION_WAIT_ERRORS if protects else set())
         # What Delta commits before it refuses, it commits to a copy: the plan is for this table.
         before = {commit.operation for commit in drop.outcome(given.table, given.engine).commits}
-        path, name = given.name, given.sql
-        if before or protects:
-            path = f"{path}-{blocked.feature}"
-            shutil.copytree(given.name, path, dirs_exist_ok=True)
-            name = f"delta.`{path}`"
-        happened = execute(delta_spark, path, drop.sql(name))
+        where = twin(blocked.feature) if before or protects else place
+        happened = execute(delta_spark, where.path, drop.sql(where.sql))
         if happened.error not in errors or {*happened.operations} - before - (
             {"Empty Commit"} if protects else set()
         ):
@@ -197,8 +210,8 @@ def _refusals(delta_spark: DeltaSpark, given: PlanInput, plans: Sequence[Plan]) 
             )
 
 
-def _ended(path: str, given: PlanInput, asked: DowngradeRequest, plan: Plan) -> Iterator[str]:
-    after = _look(path)
+def _ended(place: Place, given: PlanInput, asked: DowngradeRequest, plan: Plan) -> Iterator[str]:
+    after = _look(place)
     yield from _reached(after, given, asked)
     again = plan_downgrade(after._replace(clients=given.clients), asked)
     # A checkpoint that Delta made unasked can have taken v2Checkpoint out of use meanwhile.
@@ -242,13 +255,13 @@ def _reached(after: PlanInput, given: PlanInput, asked: DowngradeRequest) -> Ite
                 yield f"a client cannot: {judged}"
 
 
-def _rows(delta_spark: DeltaSpark, path: str) -> Any:
+def _rows(delta_spark: DeltaSpark, place: Place) -> Any:
     """How many rows, and a sum over all of their values whatever the columns are called."""
 
     def count(spark: SparkSession) -> list[int]:
         from pyspark.sql import functions
 
-        frame = spark.read.format("delta").load(path)
+        frame = spark.table(place.sql)
         values = []
         for field in frame.schema.fields:
             column = functions.col(f"`{field.name}`")
@@ -258,7 +271,7 @@ def _rows(delta_spark: DeltaSpark, path: str) -> Any:
         (row,) = frame.agg(functions.count("*"), functions.sum(checksum)).collect()
         return [row[0], int(row[1] or 0)]
 
-    return delta_spark.run(f"count and sum the rows of {path}", count)
+    return delta_spark.run(f"count and sum the rows of {place.name}", count)
 
 
 def _uncounted(given: PlanInput, step: Step) -> bool:

@@ -16,7 +16,7 @@ from deltaproto.planning.upgrade import plan_upgrade
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.table_state import SparkSettings
 from tests.planning.oracle import execute
-from tests.planning.random_tables import draft, make
+from tests.planning.random_tables import Place, draft, make
 from tests.planning.trial import Trial, carry_out
 from tests.recording.delta_spark import DeltaSpark
 from tests.support.engines import RUNNING
@@ -68,34 +68,37 @@ def random_upgrade(random: Random) -> UpgradeRequest:
     )
 
 
-def tried(delta_spark: DeltaSpark, seed: int, folder: Path) -> Trial:
+def tried(delta_spark: DeltaSpark, seed: int, folder: Path, *, managed: bool = False) -> Trial:
     """Make the table of a seed in `folder`, plan an upgrade of it, and let Spark do it."""
     started = time.monotonic()
     random = Random(f"upgrade {seed}")
-    path = make(delta_spark, draft(seed), folder / f"upgraded-{seed}")
-    given = load_plan_input(path, {}, SparkSettings(), 0.0)._replace(engine=RUNNING)
+    place = make(delta_spark, draft(seed, managed=managed), folder / f"upgraded-{seed}")
+    given = load_plan_input(place.name, {}, SparkSettings(), 0.0)._replace(engine=RUNNING)
     asked = random_upgrade(random)
     plan = plan_upgrade(given, asked)
-    found = [*carry_out(delta_spark, path, plan.steps, given)]
-    after = load_plan_input(path, {}, SparkSettings(), 0.0)._replace(engine=RUNNING)
+    found = [*carry_out(delta_spark, place, plan.steps, given)]
+    after = load_plan_input(place.name, {}, SparkSettings(), 0.0)._replace(engine=RUNNING)
     if after.table.protocol != plan.protocol_after:
         found.append(f"{after.table.protocol} instead of {plan.protocol_after}")
     if plan.steps and plan_upgrade(after, asked).steps:
         found.append("planned again, there is more to do")
-    found += _refused(delta_spark, given, asked, plan) if plan.blocked else _missing(after, asked)
+    if plan.blocked:
+        found += _refused(delta_spark, place, given, asked, plan)
+    else:
+        found += _missing(after, asked)
     if found:
         found.insert(0, str(asked))
     return Trial(seed, (plan,), tuple(found), len(plan.steps), time.monotonic() - started)
 
 
 def _refused(
-    delta_spark: DeltaSpark, given: PlanInput, asked: UpgradeRequest, plan: Plan
+    delta_spark: DeltaSpark, place: Place, given: PlanInput, asked: UpgradeRequest, plan: Plan
 ) -> Iterator[str]:
     """What is said to be refused is refused, and so."""
     if asked.set:
         statement = SetProperties(asked.set)
         said = statement.outcome(given.table, given.engine)
-        happened = execute(delta_spark, given.name, statement.sql(given.sql))
+        happened = execute(delta_spark, place.path, statement.sql(given.sql))
         if happened.error != plan.blocked[0].error:
             yield f"{happened.error} instead of {plan.blocked[0].error}"
         least = [commit.operation for commit in said.commits if commit.sure]

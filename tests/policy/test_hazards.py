@@ -24,6 +24,9 @@ def test_only_local_paths_hold_percent_signs_literally() -> None:
     special, beyond = requirements.SPECIAL_LOCATION, requirements.NON_ASCII_LOCATION
     assert set(hazards_from_findings((), {}, "file:///%C3%A4/t")) == {special}
     assert set(hazards_from_findings((), {}, "file:///t%C3%A4")) == {special, beyond}
+    parted = requirements.PARTITIONS_AT_NON_ASCII_LOCATION
+    assert set(hazards_from_findings((), {}, "file:///t%C3%A4", ["p"])) == {special, beyond, parted}
+    assert parted not in set(hazards_from_findings((), {}, "file:///%C3%A4/t", ["p"]))
     assert set(hazards_from_findings((), {}, "file:///t%5E")) == {requirements.ODD_LOCATION}
     assert set(hazards_from_findings((), {}, "s3://bucket/t=1/a+b")) == {requirements.HIVE_LOCATION}
     assert set(hazards_from_findings((), {}, "file:///t%3D1")) == {requirements.HIVE_LOCATION}

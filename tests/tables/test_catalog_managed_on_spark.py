@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,8 @@ from deltaproto.plan_inputs.from_log import load_plan_input
 from deltaproto.planning.ddl.parse import parse_script
 from deltaproto.planning.search.route import predict_statement
 from deltaproto.protocol.table_state import SparkSettings
+from tests.support import catalog_managed
+from tests.support.catalog_managed import PROPERTY, SCHEMA, coordinate, table_folder
 from tests.support.engines import RUNNING, needs_delta
 
 if TYPE_CHECKING:
@@ -30,44 +31,22 @@ pytestmark = [
 ]
 
 
-@contextmanager
-def testing(spark: SparkSession) -> Iterator[None]:
-    """Let a table be created as catalog-managed, which production code leaves to the catalog."""
-    system = spark._jvm.java.lang.System  # type: ignore[union-attr]
-    system.setProperty("spark.testing", "true")
-    try:
-        yield
-    finally:
-        system.clearProperty("spark.testing")
-
-
 @pytest.fixture(scope="module")
 def schema(spark: SparkSession) -> Iterator[str]:
-    package = spark._jvm.org.apache.spark.sql.delta.coordinatedcommits  # type: ignore[union-attr]
-    provider = package.CatalogOwnedCommitCoordinatorProvider
-    provider.registerBuilder("spark_catalog", package.InMemoryCommitCoordinatorBuilder(10))
-    spark.sql("create schema if not exists managed")
-    yield "managed"
-    spark.sql("drop schema managed cascade")
+    coordinate(spark)
+    yield SCHEMA
+    spark.sql(f"drop schema {SCHEMA} cascade")
 
 
 @pytest.fixture
 def table(spark: SparkSession, schema: str) -> str:
     """A table with two commits that are staged, and not in its log."""
     name = f"{schema}.t{next(NUMBERS)}"
-    with testing(spark):
-        spark.sql(
-            f"create table {name} (id int) using delta "
-            "tblproperties ('delta.feature.catalogManaged'='supported')"
-        )
+    with catalog_managed.testing(spark):
+        spark.sql(f"create table {name} (id int) using delta tblproperties ({PROPERTY})")
     spark.sql(f"insert into {name} values (1)")
     spark.sql(f"alter table {name} set tblproperties ('team' = 'me')")
     return name
-
-
-def folder(spark: SparkSession, table: str) -> Path:
-    (detail,) = spark.sql(f"describe detail {table}").collect()
-    return Path(detail["location"].removeprefix("file:"))
 
 
 def version(spark: SparkSession, table: str) -> int:
@@ -81,7 +60,7 @@ def published(path: Path) -> int:
 def test_by_name_everything_reads_the_staged_commits(
     spark: SparkSession, table: str, cli: Cli
 ) -> None:
-    path, newest = folder(spark, table), version(spark, table)
+    path, newest = table_folder(spark, table), version(spark, table)
     assert published(path) < newest
     history = cli("history", table, "--format", "json")
     assert (history.code, history.json["complete"]) == (0, True)
@@ -104,7 +83,7 @@ def test_by_name_everything_reads_the_staged_commits(
 
 
 def test_by_path_nothing_claims_to_be_complete(spark: SparkSession, table: str, cli: Cli) -> None:
-    path = str(folder(spark, table))
+    path = str(table_folder(spark, table))
     for command in (["history"], ["inspect", "--activity"]):
         ran = cli(*command, path, "--format", "json")
         assert (ran.code, ran.json["complete"]) == (3, False)
@@ -122,6 +101,21 @@ def test_a_plan_is_applied_by_name(
     assert properties[0]["delta.logRetentionDuration"] == "interval 60 days"
     again = cli(*words, "--format", "json")
     assert again.json["steps"] == []
+
+
+def test_a_plan_is_rehearsed_by_name(
+    spark: SparkSession, table: str, cli: Cli, tmp_path: Path
+) -> None:
+    file = tmp_path / "plan.json"
+    words = ["plan-downgrade", table, "--drop", "rowTracking", "--history", "keep"]
+    assert cli(*words, "--format", "json", "--output", str(file)).code == 0
+    before = version(spark, table)
+    scratch = str(tmp_path / "scratch")
+    ran = cli("rehearse", str(file), "--scratch", scratch, "--format", "json")
+    assert ran.code == 0, ran.out + ran.err
+    (result,) = ran.json["results"]
+    assert [step["status"] for step in result["steps"]] == ["done"] * len(result["steps"])
+    assert version(spark, table) == before
 
 
 SET = "alter table {t} set tblproperties"

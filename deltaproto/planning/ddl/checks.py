@@ -6,12 +6,13 @@ Delta Spark 4.4.0.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from deltaproto.planning.engine import Engine
 from deltaproto.planning.predict import consistency
 from deltaproto.planning.predict.auto_enable import upgrade_protocol
+from deltaproto.planning.predict.nested_not_null import validate_nested_not_null
 from deltaproto.planning.predict.outcome import Outcome, PredictedCommit, Refusal
 from deltaproto.planning.predict.schema import (
     FORBIDDEN,
@@ -38,7 +39,11 @@ class ColumnChange(NamedTuple):
 
 def predict_schema_change(table: Table, change: ColumnChange, engine: Engine) -> Outcome:
     """Predict a schema change of a valid statement."""
-    refusal = validate_columns(table, change.schema)
+    # CHANGE COLUMN leaves the names to the check of every metadata change.
+    kept = table.partition_columns if change.operation == "CHANGE COLUMN" else ()
+    refusal = validate_columns(
+        table, table.with_schema(change.schema), rewritten=True, partitions=kept
+    )
     if refusal is not None:
         return Outcome(table, refusal=refusal)
     protocol = upgrade_protocol(table.protocol, table.configuration, change.schema, engine)
@@ -53,23 +58,36 @@ def predict_schema_change(table: Table, change: ColumnChange, engine: Engine) ->
     return Outcome(after._replace(protocol=protocol), (commit,))
 
 
-def validate_columns(table: Table, schema: Struct) -> Refusal | None:
-    """Refuse column names or types that are invalid for this table."""
-    for path, column in walk_columns(schema):
-        name = column.type.name if isinstance(column.type, Atomic) else ""
-        if not table.mapped and FORBIDDEN & set(path[-1]):
+def validate_columns(
+    before: Table, table: Table, *, rewritten: bool = False, partitions: Collection[str] = ()
+) -> Refusal | None:
+    """Refuse column names or types that are invalid for this table.
+
+    Args:
+        rewritten: the text of the schema changes even if the columns are equal.
+        partitions: partition columns whose names are not checked with the others.
+    """
+    columns = [*walk_columns(table.schema or Struct(()))]
+    for path, _ in columns:
+        if not table.mapped and path[0] not in partitions and FORBIDDEN & set(path[-1]):
             return Refusal(
                 "DELTA_INVALID_CHARACTERS_IN_COLUMN_NAMES",
                 f"without column mapping, no column can have the name {dotted_path(path)}",
                 f"set {MAPPING_MODE} = name first, or choose another name",
             )
-        if name.startswith(("geometry", "geography")) and dotted_path(path) not in table.geospatial:
+    refusal = validate_nested_not_null(before, table, rewritten=rewritten)
+    if refusal is not None:
+        return refusal
+    for path, column in columns:
+        name = column.type.name if isinstance(column.type, Atomic) else ""
+        new = dotted_path(path) not in before.geospatial
+        if new and name.startswith(("geometry", "geography")):
             return Refusal(
                 "DELTA_GEOSPATIAL_NOT_SUPPORTED",
                 f"{dotted_path(path)} has a geospatial type, which Delta Spark disables",
                 "set spark.databricks.delta.geo.preview.enabled to enable it",
             )
-    return consistency.unstorable(table.with_schema(schema))
+    return consistency.unstorable(table)
 
 
 def unresolved_column(path: Path) -> Refusal:

@@ -63,8 +63,8 @@ class AddColumns(NamedTuple):
         twice = twice or next(
             filter(None, (find_duplicate(Struct((column,))) for column in new)), None
         )
+        error = "DELTA_DUPLICATE_COLUMNS_FOUND.ADDING_COLUMNS"
         if twice is not None:
-            error = "DELTA_DUPLICATE_COLUMNS_FOUND.ADDING_COLUMNS"
             return refuse(table, error, f"{dotted_path(twice)} is repeated", "choose another name")
         if table.schema is None:
             return predict_schema_change(
@@ -75,6 +75,8 @@ class AddColumns(NamedTuple):
             schema = add_column(schema, definition.path[:-1], definition.column)
             if definition.position:
                 schema = move_column(schema, definition.path, definition.after)
+        if (twice := find_duplicate(schema)) is not None:
+            return refuse(table, error, f"{dotted_path(twice)} is repeated", "rename one of them")
         return predict_schema_change(table, ColumnChange("ADD COLUMNS", schema), engine)
 
     def _refused(self, table: Table) -> Refusal | None:

@@ -196,7 +196,8 @@ class CreateTable(NamedTuple):
         after = table._replace(configuration=self._configuration(table))
         if iceberg.enabled_version(after) and not after.mapped:
             after = after.with_properties({MAPPING_MODE: "name"})
-        refusal = validate_columns(after._replace(geospatial=()), schema or Struct(()))
+        named = after.with_schema(schema)._replace(partition_columns=self._partitions())
+        refusal = validate_columns(table._replace(geospatial=()), named)
         if refusal is not None:
             return Outcome(table, refusal=refusal)
         protocol = requested_protocol(table, self.properties, engine)
@@ -215,7 +216,6 @@ class CreateTable(NamedTuple):
         enabled = upgrade_protocol(protocol, after.configuration, schema, engine)
         if isinstance(enabled, Refusal):
             return Outcome(table, refusal=enabled)
-        named = after.with_schema(schema)._replace(partition_columns=self._partitions())
         columns = [tuple(split_name(column)) for column in self.clustered]
         # Delta first checks the new properties with the old columns.
         mixed = table._replace(configuration=after.configuration)

@@ -220,7 +220,7 @@ class Restore(NamedTuple):
             return Outcome(table, refusal=refusal)
         if self._same(table):
             return Outcome(table)
-        unstored = consistency.unstorable(table)
+        unstored = consistency.refuse_rewrite(table)
         if unstored is not None:
             message = f"{unstored.message}; {self.to} can only be restored if it lacks such columns"
             return Outcome(table, refusal=unstored._replace(message=message, sure=False))
@@ -275,6 +275,6 @@ class Comment(NamedTuple):
     """COMMENT ON TABLE."""
 
     def outcome(self, table: Table, engine: Engine) -> Outcome:
-        if (refusal := consistency.unstorable(table)) is not None:
+        if (refusal := consistency.refuse_rewrite(table)) is not None:
             return Outcome(table, refusal=refusal)
         return Outcome(table, (PredictedCommit("SET TBLPROPERTIES", table.protocol),))

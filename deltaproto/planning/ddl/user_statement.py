@@ -18,7 +18,13 @@ from deltaproto.planning.predict.outcome import (
     Rewrite,
     refusal_on_databricks,
 )
-from deltaproto.planning.predict.schema import Path, quoted_path, resolve_path
+from deltaproto.planning.predict.schema import (
+    Path,
+    Struct,
+    find_duplicate,
+    quoted_path,
+    resolve_path,
+)
 from deltaproto.planning.predict.table import CONSTRAINT_PREFIX, MAPPING_MODE, Table
 from deltaproto.planning.statement import (
     Action,
@@ -147,6 +153,10 @@ class AddConstraint(NamedTuple):
                 f"the constraint {self.name} already exists",
                 "drop it first",
             )
+        twice = find_duplicate(table.schema or Struct(()))
+        if twice is not None and len(twice) == 1:
+            message = f"two columns have the name {twice[0]}, apart from case"
+            return refuse(table, "AMBIGUOUS_REFERENCE", message, "write the rows to a new table")
         judged = resolve_check_constraint(table, self.expression, engine)
         refusal = judged.refusal or unstorable(table)
         if refusal is not None:

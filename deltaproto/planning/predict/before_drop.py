@@ -9,7 +9,12 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from deltaproto.planning.predict import column_mapping
-from deltaproto.planning.predict.consistency import unstorable, validate_maintenance
+from deltaproto.planning.predict.consistency import (
+    refuse_rewrite,
+    unstorable,
+    validate_maintenance,
+)
+from deltaproto.planning.predict.nested_not_null import validate_nested_not_null
 from deltaproto.planning.predict.outcome import REMOVE_MAPPING, Refusal, Rewrite
 from deltaproto.planning.predict.schema import without_type_changes
 from deltaproto.planning.predict.table import CHECKPOINT_POLICY, MAPPING_MODE, ROW_TRACKING, Table
@@ -40,20 +45,26 @@ class BeforeDrop(NamedTuple):
     warnings: tuple[str, ...] = ()
 
 
-_CHANGES_METADATA = (_SET, _UNSET, REMOVE_MAPPING, _DROP)
-
-
 def prepare_drop(table: Table, name: str) -> BeforeDrop:
     """Predict the preparation before the feature is dropped."""
     prepared = _PREPARE.get(name, _prepare_nothing)(table)
-    unstored = unstorable(table)
-    if unstored is None or prepared.refusal is not None:
+    if prepared.refusal is not None:
         return prepared
     for at, (operation, sure) in enumerate(prepared.operations):
-        if operation in _CHANGES_METADATA:
-            done = prepared.operations[:at]
-            return BeforeDrop(table, done, refusal=unstored._replace(sure=sure))
+        refusal = _refuse_operation(table, operation)
+        if refusal is not None:
+            sure = sure and refusal.sure
+            return BeforeDrop(table, prepared.operations[:at], refusal=refusal._replace(sure=sure))
     return prepared
+
+
+def _refuse_operation(table: Table, operation: str) -> Refusal | None:
+    if operation in (_SET, _UNSET):
+        return refuse_rewrite(table)
+    if operation == REMOVE_MAPPING:
+        return validate_nested_not_null(table, table, rewritten=True) or unstorable(table)
+    # This commit clears the recorded type changes, without the check of NOT NULL.
+    return unstorable(table) if operation == _DROP else None
 
 
 def _prepare_nothing(table: Table) -> BeforeDrop:

@@ -6,9 +6,17 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from deltaproto.planning.engine import Engine
 from deltaproto.planning.predict import iceberg, statistics
+from deltaproto.planning.predict.nested_not_null import validate_nested_not_null
 from deltaproto.planning.predict.outcome import Refusal
-from deltaproto.planning.predict.schema import Atomic, Struct, dotted_path, walk_columns
-from deltaproto.planning.predict.table import Table
+from deltaproto.planning.predict.schema import (
+    FORBIDDEN,
+    Atomic,
+    Struct,
+    dotted_path,
+    find_duplicate,
+    walk_columns,
+)
+from deltaproto.planning.predict.table import MAPPING_MODE, Table
 from deltaproto.protocol.compatibility_mode import PAGE, is_requested
 from deltaproto.protocol.properties import FORMATS, parse_formats
 
@@ -41,6 +49,7 @@ def validate_change(
     """
     return (
         statistics.validate_statistics_columns(after)
+        or validate_nested_not_null(before, after)
         or unstorable(after)
         or _validate_reserved_names(before, after)
         or validate_hudi(after)
@@ -63,12 +72,53 @@ def validate_new_columns(before: Table, after: Table, *, whole: bool = True) -> 
     )
 
 
+def refuse_rewrite(table: Table) -> Refusal | None:
+    """Return why Delta Spark refuses a metadata change that keeps the columns, or None.
+
+    Statements that only change constraints skip one check: `unstorable` has the others.
+    """
+    return validate_nested_not_null(table, table) or unstorable(table)
+
+
 def unstorable(table: Table) -> Refusal | None:
-    """Refuse a metadata change if a column has a type that Delta Spark does not store.
+    """Return why Delta Spark refuses to store the table's columns in any metadata change, or None.
 
     Another engine created such a column, or spark.databricks.delta.schema.typeCheck.enabled was
-    false. Appending rows still works.
+    false. Appending rows still works, unless two columns have the same name.
+    Source: Delta Spark 4.4's `OptimisticTransaction.assertMetadata`.
     """
+    return _validate_names(table) or _validate_types(table)
+
+
+def _validate_names(table: Table) -> Refusal | None:
+    twice = find_duplicate(table.schema or Struct(()))
+    if twice is not None:
+        return Refusal(
+            "DELTA_DUPLICATE_COLUMNS_FOUND.METADATA_UPDATE",
+            f"two columns have the name {dotted_path(twice)}, apart from case",
+            "write the rows to a new table with other names",
+        )
+    if table.mapped:
+        return None
+    remedy = f"set {MAPPING_MODE} = name first, which allows every name"
+    for path, _ in walk_columns(table.schema or Struct(())):
+        if path[0] not in table.partition_columns and FORBIDDEN & set(path[-1]):
+            return Refusal(
+                "DELTA_INVALID_CHARACTERS_IN_COLUMN_NAMES",
+                f"without column mapping, Delta Spark does not store the name {dotted_path(path)}",
+                remedy,
+            )
+    for name in table.partition_columns:
+        if FORBIDDEN & set(name):
+            return Refusal(
+                "DELTA_INVALID_PARTITION_COLUMN_NAME",
+                f"without column mapping, Delta Spark does not store the partition column {name}",
+                remedy,
+            )
+    return None
+
+
+def _validate_types(table: Table) -> Refusal | None:
     for path, column in walk_columns(table.schema or Struct(())):
         name = column.type.name if isinstance(column.type, Atomic) else ""
         if name.startswith(_NOT_STORED) and not column.widened:

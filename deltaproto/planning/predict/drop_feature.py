@@ -9,7 +9,7 @@ from __future__ import annotations
 from deltaproto.planning import arithmetic
 from deltaproto.planning.engine import Engine, EngineName
 from deltaproto.planning.predict.before_drop import TIMESTAMPS, BeforeDrop, prepare_drop
-from deltaproto.planning.predict.consistency import unstorable
+from deltaproto.planning.predict.consistency import refuse_rewrite, unstorable
 from deltaproto.planning.predict.outcome import Outcome, PredictedCommit, Refusal
 from deltaproto.planning.predict.properties import (
     LOG_RETENTION,
@@ -136,7 +136,7 @@ def _commit_drop(
     commits = [PredictedCommit(operation, before, sure) for operation, sure in operations]
     table = prepared.table
     stores = protect or _stores_metadata(table, name, engine)
-    if stores and (unstored := unstorable(table)) is not None:
+    if stores and (unstored := refuse_rewrite(table)) is not None:
         return Outcome(table, tuple(commits), prepared.rewrites, unstored)
     if table.strays is False and _leaves_columns(name, table):
         # These columns are no longer referenced, and REORG treats them as dropped.
@@ -167,21 +167,22 @@ def find_drop_refusal(table: Table, name: str, engine: Engine) -> Refusal | None
 
     Constraints do not, as they are dropped first.
     """
-    refusal, unstored = prepare_drop(table, name).refusal, unstorable(table)
+    refusal = prepare_drop(table, name).refusal
     if name == "checkConstraints" and refusal is not None:
-        if unstored is None:
-            return None
-        message = f"{refusal.message}, and {unstored.message}: it refuses to drop them"
-        return refusal._replace(message=message, remedy=unstored.remedy)
+        unstored = unstorable(table)
+        if unstored is not None:
+            message = f"{refusal.message}, and {unstored.message}: it refuses to drop them"
+            return refusal._replace(message=message, remedy=unstored.remedy)
+        refusal = None
     protects = engine.fast_drop and feature_catalog.feature_record(name).drop.protects_history
     if refusal is None and (protects or _stores_metadata(table, name, engine)):
-        return unstored
+        return refuse_rewrite(table)
     return refusal
 
 
 def find_protection_refusal(table: Table) -> Refusal | None:
     """Return why checkpointProtection cannot be dropped, whatever is waited for."""
-    return missing_versions_refusal(table) if table.beyond > 1 else unstorable(table)
+    return missing_versions_refusal(table) if table.beyond > 1 else refuse_rewrite(table)
 
 
 def _leaves_columns(name: str, table: Table) -> bool:
@@ -268,7 +269,7 @@ def _drop_protection(table: Table, engine: Engine) -> Outcome:
         # If the protected history was already deleted, there is no empty commit.
         if table.aged is None or CHECKPOINT_PROTECTION in table.aged:
             commits.insert(0, PredictedCommit(EMPTY_COMMIT, protocol, sure=table.aged is not None))
-    unstored = unstorable(table)
+    unstored = refuse_rewrite(table)
     if unstored is not None:
         return Outcome(table, tuple(commits[:-1]), refusal=unstored)
     after = arithmetic.remove_feature(protocol, CHECKPOINT_PROTECTION, engine)

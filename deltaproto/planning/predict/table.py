@@ -85,6 +85,9 @@ class Table(NamedTuple):
     first: Delta deletes the log between two checkpoints by the age of its last file"""
     schema: Struct | None = None
     """None: unknown"""
+    spark_text: bool | None = True
+    """True if the log has the schema in the text that Spark writes, or if that does not matter;
+    None: unknown"""
     version: int | None = None
     """the newest version, for statements that refer to one; None: unknown, or not needed"""
     beyond: int = 0

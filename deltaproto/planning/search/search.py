@@ -15,7 +15,7 @@ from deltaproto.clients.requirements import TableRequirements
 from deltaproto.planning import arithmetic
 from deltaproto.planning.enable import DISABLEABLE_FEATURES, find_disableable, is_kept_disabled
 from deltaproto.planning.engine import Engine
-from deltaproto.planning.predict.consistency import unstorable
+from deltaproto.planning.predict.consistency import refuse_rewrite
 from deltaproto.planning.predict.drop_feature import find_protection_refusal
 from deltaproto.planning.predict.table import Table
 from deltaproto.planning.search.cost import Cost, Files, compute_cost
@@ -115,7 +115,7 @@ def _target_pairs(task: SearchTask, droppable: DroppableFeatures) -> Iterator[_T
     if task.history is not HistoryChoice.TRUNCATE:
         yield _TargetPair(True, None)
     yield _TargetPair(False, None)
-    for pair in LEGACY_PAIRS if unstorable(task.table) is None else ():
+    for pair in LEGACY_PAIRS if refuse_rewrite(task.table) is None else ():
         surplus = supported - feature_catalog.features_implied_by(*pair) - {CHECKPOINT_PROTECTION}
         if surplus <= {*droppable.names}:
             yield _TargetPair(False, pair)
