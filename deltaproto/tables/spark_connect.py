@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
 import re
@@ -41,6 +42,7 @@ def connect_session(sql: Any, settings: SparkSettings) -> SparkSession:
             builder = builder.config(key, value)
         session = builder.getOrCreate()
         _limit_retries(session, CONNECT_GONE_SECONDS)
+        _skip_exit_command(session)
         _ = session.version
         with contextlib.suppress(Exception):
             # If the server refuses, so does `without_substitution`, before any statement is sent.
@@ -83,6 +85,18 @@ def _limit_retries(session: Any, seconds: int) -> None:
     except (ImportError, AttributeError, TypeError):
         # Other client releases lack this setting and use their own policy.
         return
+
+
+def _skip_exit_command(session: Any) -> None:
+    """Let the process end although the server does not respond.
+
+    Spark's client sends a command at exit, without a time limit, to remove models that this
+    session cached. There are none.
+    """
+    client = session.client
+    at_exit = getattr(client, "_on_exit", None)
+    if at_exit is not None and not getattr(client, "_release_session_on_exit", False):
+        atexit.unregister(at_exit)
 
 
 def stop_retrying(session: Any) -> None:
