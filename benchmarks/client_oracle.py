@@ -143,7 +143,7 @@ def _compared(
     referee: Referee, path: str, clients: dict[str, Uses], counted: Counter[Any]
 ) -> Iterator[str]:
     """Use every client in every way, and yield each `ok` that is none."""
-    from deltaproto.clients.catalog import Catalogue
+    from deltaproto.clients.catalog import ClientCatalog
     from deltaproto.clients.model import Access, Verdict
     from deltaproto.clients.verdicts import path_verdicts
     from deltaproto.inspection import Inspection, ReadRequest, inspect_table
@@ -160,7 +160,7 @@ def _compared(
     left = [row for row in base if row["id"] != gone]
     for name, uses in clients.items():
         for access in (Access.READ, Access.APPEND, Access.DML):
-            for each, said in path_verdicts(Catalogue().resolve(name), access, needs):
+            for each, said in path_verdicts(ClientCatalog().resolve(name), access, needs):
                 if each is None:
                     counted[name, str(access), "unknown version"] += 1
                     continue

@@ -74,6 +74,8 @@ _KINDS = (
     _Kind("odd name", "string", pa.string(), ("odd", None)),
     _Kind("Größe", "integer", pa.int32(), (1, None), (("7", 7),)),
 )
+_INNER = 100
+"""what the column id of a struct's field is above the struct's"""
 _ID = _Kind("id", "long", pa.int64(), ())
 _FEATURES = (
     *("domainMetadata", "rowTracking", "inCommitTimestamp", "changeDataFeed", "clustering"),
@@ -82,7 +84,12 @@ _FEATURES = (
     *("vacuumProtocolCheck", "typeWidening", "variantType", "timestampNtz"),
 )
 _READERS = frozenset(_FEATURES[-6:]) | {"columnMapping"}
-_CHECKS = ("id >= 0", "id < 1000", "id > -1 and (word is null or word <> 'z')", "length(word) < 9")
+_CHECKS = (
+    "id >= 0",
+    "id < 1000",
+    "id > -1 and (word is null or word <> 'z')",
+    "word is null or length(word) < 9",
+)
 
 
 def make(seed: int, folder: Path) -> str:
@@ -93,7 +100,7 @@ def make(seed: int, folder: Path) -> str:
     parted = [k for k in kinds if k.parts and random.random() < 0.35][:2]
     configuration = {"delta.columnMapping.mode": mapping} if mapping else {}
     if mapping:
-        configuration["delta.columnMapping.maxColumnId"] = str(2 * len(kinds))
+        configuration["delta.columnMapping.maxColumnId"] = str(len(kinds) + _INNER)
     if random.random() < 0.3:
         check = random.choice(_CHECKS if any(k.name == "word" for k in kinds) else _CHECKS[:2])
         configuration["delta.constraints.sane"] = check
@@ -133,7 +140,7 @@ def _field(kind: _Kind, number: int, physical: str, mapping: str) -> dict[str, A
         metadata["delta.columnMapping.physicalName"] = physical
         if isinstance(type_, dict) and type_["type"] == "struct":
             inner = {
-                "delta.columnMapping.id": number + 100,
+                "delta.columnMapping.id": number + _INNER,
                 "delta.columnMapping.physicalName": "x",
             }
             type_ = {"type": "struct", "fields": [{**type_["fields"][0], "metadata": inner}]}
@@ -184,8 +191,12 @@ def _file(
             continue
         cells = ids if kind is _ID else [random.choice(kind.values) for _ in ids]
         metadata = {"PARQUET:field_id": str(at)} if physical["id"] != "id" else None
-        fields.append(pa.field(physical[kind.name], kind.arrow, metadata=metadata))
-        arrays.append(pa.array(cells, kind.arrow))
+        arrow = kind.arrow
+        if metadata and pa.types.is_struct(arrow):
+            inner = {"PARQUET:field_id": str(at + _INNER)}
+            arrow = pa.struct([pa.field("x", pa.int64(), metadata=inner)])
+        fields.append(pa.field(physical[kind.name], arrow, metadata=metadata))
+        arrays.append(pa.array(cells, arrow))
     parquet.write_table(pa.Table.from_arrays(arrays, schema=pa.schema(fields)), path)
     stored = str(path.relative_to(folder))
     return {

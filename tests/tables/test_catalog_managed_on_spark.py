@@ -114,7 +114,7 @@ def test_a_plan_is_rehearsed_by_name(
     ran = cli("rehearse", str(file), "--scratch", scratch, "--format", "json")
     assert ran.code == 0, ran.out + ran.err
     (result,) = ran.json["results"]
-    assert [step["status"] for step in result["steps"]] == ["done"] * len(result["steps"])
+    assert [step["state"] for step in result["steps"]] == ["done"] * len(result["steps"])
     assert version(spark, table) == before
 
 
