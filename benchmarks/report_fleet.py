@@ -61,14 +61,15 @@ def measured(folder: Path, scale: FleetScale) -> Section:
     inventory, page = str(folder / "reported-inventory"), folder / "report.html"
     for _ in range(3):
         _timed("scan", str(folder / "reported"), "--inventory", inventory, "-q")
-    clients = [
-        word
-        for client in newest_clients(ClientCatalog())
-        for word in ("--client", str(client.candidate.reference))
-    ]
+    names = [str(client.candidate.reference) for client in newest_clients(ClientCatalog())]
+    clients = [word for name in names for word in ("--client", name)]
+    policy = folder / "everybody.yaml"
+    declared = "".join(f"  - '{name}'\n" for name in names)
+    policy.write_text(f"policy_version: 1\nclients:\n{declared}")
+    evaluated = ("--policy", str(policy), "-q", "-o", str(page))
     costs = in_turns(
         {
-            "report": partial(_timed, "report", inventory, "-q", "-o", str(page)),
+            "report": partial(_timed, "report", inventory, *evaluated),
             "check": partial(_timed, "check", inventory, *clients, "--format", "jsonl", "-q"),
         },
         1 + scale.rounds // 2,

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from deltaproto.cli.main import main
+from deltaproto.plan_inputs.client_scope import newest_clients
+from deltaproto.policy.local_catalog import load_local_catalog
 from tests.browser.conftest import Opened
 from tests.fleet.fleets import make_fleet
 from tests.support.logs import Log, commit_info, metadata, protocol
@@ -42,8 +44,20 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
         Log(root / "late").commit(0, commit_info(), protocol(1, 2), metadata()) if not (
             root / "late"
         ).exists() else None
-    assert main(["report", to, "-o", str(out), "-q"]) == 3
+    policy = folder / "policy.yaml"
+    policy.write_text(everybody())
+    assert main(["report", to, "--policy", str(policy), "-o", str(out), "-q"]) == 3
     return out
+
+
+def everybody() -> str:
+    """A policy with the newest version of every client in the catalog."""
+    newest = newest_clients(load_local_catalog(()))
+    lines = [
+        f"- {{client: '{each.candidate.reference}', access: [{', '.join(each.access)}]}}"
+        for each in newest
+    ]
+    return "\n".join(["policy_version: 1", "clients:", *lines, ""])
 
 
 def rows(found: Opened) -> int:

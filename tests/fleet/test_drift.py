@@ -17,11 +17,13 @@ from hypothesis import strategies as st
 from deltaproto.clients.requirements import is_used
 from deltaproto.fleet.drift.diff import ChangeKind, ScannedTable, find_differences, unreadable_table
 from deltaproto.protocol.protocol import Protocol
+from deltaproto.render import schemas
 from tests.conftest import Ran
 from tests.fleet.moves import move, sound_fleet
 from tests.support.contract import documents, validate
 from tests.support.logs import Log, commit_info, metadata, protocol
 
+SCHEMAS = Path(schemas.__file__).parent
 Cli = Callable[..., Ran]
 Entry = dict[str, Any]
 
@@ -316,3 +318,9 @@ def test_features_that_only_new_versions_imply_are_no_errors(cli: Cli, tmp_path:
     assert found["unused", None] == found["used", None] == ("protocol-raised", "error")
     assert {each["commit"]["job"] for each in ran.json["changes"]} == {"nightly_load"}
     assert "by etl, job nightly_load" in " ".join(cli("drift", str(inventory)).out.split())
+
+
+@pytest.mark.parametrize("name", ["drift", "scan"])
+def test_the_schemas_have_every_kind_of_change(name: str) -> None:
+    schema = (SCHEMAS / f"{name}.schema.json").read_text()
+    assert [kind for kind in ChangeKind if f'"{kind}"' not in schema] == []

@@ -219,14 +219,16 @@ def _ended(place: Place, given: PlanInput, asked: DowngradeRequest, plan: Plan) 
     if (again.steps and not out_of_use) or again.blocked:
         left = [step.sql for step in again.steps] or again.blocked
         yield f"planned again, there is more to do: {left}"
-    real = {
-        (c.client, c.access): c for c in compare_clients(given.clients, given.needs, after.needs)
-    }
+    # What stays enabled comes back with the next write.
+    lasting = after.needs._replace(absent=after.needs.absent - after.needs.used)
+    real, later = (
+        {(c.client, c.access): c for c in compare_clients(given.clients, given.needs, needs)}
+        for needs in (after.needs, lasting)
+    )
     for change in plan.clients:
         found = real[change.client, change.access]
-        # What stays enabled comes back with the next write.
-        comes_back = found.after is Verdict.OK and (
-            {*change.because} & after.needs.absent & after.needs.used
+        comes_back = later[change.client, change.access].after is change.after or (
+            found.after is Verdict.OK and {*change.because} & after.needs.absent & after.needs.used
         )
         if found.after is not change.after and not comes_back:
             yield (

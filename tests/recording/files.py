@@ -29,7 +29,7 @@ _RANDOM = re.compile(
 # Members that depend on the clock, or on the order and the bytes of files that tasks write at once.
 _VARYING = re.compile(
     r"timestamp|inCommitTimestamp(Opt)?|delta\.inCommitTimestampEnablementTimestamp|deletionTimestamp"
-    r"|modificationTime|lastModified|created(Time|At)|\w+TimeMs"
+    r"|modificationTime|lastModified|created(Time|At)|\w+TimeMs|\w+_time_ms"
     r"|size|sizeInBytes|\w+Bytes|\w+FileSize|fileSizeHistogram|histogramOpt"
     r"|pathOrInlineDv|offset|baseRowId|checksum"
 )

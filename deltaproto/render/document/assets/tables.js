@@ -13,7 +13,7 @@
   };
   const number = (value) => value.toLocaleString("en");
   for (const kind of data.kinds) {
-    kind.clients = [...new Set(kind.v.map(([asked]) => data.asked[asked][0]))];
+    kind.clients = [...new Set(kind.v.map(([at]) => data.accesses[at][0]))];
     kind.said = kind.clients + "|" + [...new Set(kind.v.flatMap(([, , because]) => because))].sort();
   }
   // Tables that are alike stand together under "Tables to fix first".
@@ -39,8 +39,8 @@
   const sorted = (values) => [...new Set(values)].sort();
   fill("protocol", sorted(data.kinds.map((kind) => kind.p)));
   fill("feature", sorted(data.features));
-  fill("client", sorted(data.asked.map(([client]) => client)));
-  fill("access", sorted(data.asked.map(([, access]) => access)));
+  fill("client", sorted(data.accesses.map(([client]) => client)));
+  fill("access", sorted(data.accesses.map(([, access]) => access)));
   fill("group", sorted(data.groups));
   fill("rule", sorted(data.findings.map(([rule]) => rule)));
 
@@ -49,9 +49,9 @@
     if (state.protocol && kind.p !== state.protocol) return false;
     const feature = data.features.indexOf(state.feature);
     if (state.client || state.access) {
-      return kind.v.some(([asked, , because]) =>
-        (!state.client || data.asked[asked][0] === state.client) &&
-        (!state.access || data.asked[asked][1] === state.access) &&
+      return kind.v.some(([at, , because]) =>
+        (!state.client || data.accesses[at][0] === state.client) &&
+        (!state.access || data.accesses[at][1] === state.access) &&
         (!state.feature || because.includes(feature)));
     }
     return !state.feature || kind.f.some(([name]) => name === feature);
@@ -109,8 +109,8 @@
       return data.features[name] + (how ? " (" + how + ")" : "");
     });
     add("Features", marks.join("; ") || "none");
-    for (const [asked, letter, because] of kind.v) {
-      const [client, access] = data.asked[asked];
+    for (const [at, letter, because] of kind.v) {
+      const [client, access] = data.accesses[at];
       const why = because.map((name) => data.features[name]).join(", ");
       add(client, access + ": " + VERDICTS[letter] + (why ? ", because of " + why : ""));
     }
