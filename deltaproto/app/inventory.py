@@ -34,7 +34,7 @@ from deltaproto.fleet.inventory_reader import (
 from deltaproto.fleet.report_checker import load_report_policy, report_checker
 from deltaproto.fleet.scan_history import PastScan, ScanPair, select_pair
 from deltaproto.fleet.schemas import Inventory as _Tables
-from deltaproto.fleet.schemas import inventory_schema, is_inventory
+from deltaproto.fleet.schemas import is_inventory, rows_schema
 from deltaproto.policy.evaluate import TableCheck, unreadable_table
 from deltaproto.policy.finding import FailOn, Severity, exit_code_for
 from deltaproto.render.overview.write import ReportFormat
@@ -365,7 +365,7 @@ class Inventory:
                         pa.array([state.holds(each, p) for p in places], pa.bool_())
                     )
                 found.append(batch)
-        return Rows(pa.Table.from_batches(found, inventory_schema(table)))
+        return Rows(pa.Table.from_batches(found, rows_schema(table)))
 
     def __repr__(self) -> str:
         return f"Inventory({self.location!r})"

@@ -122,6 +122,7 @@ def scan(
     parallel: int | None = None,
     timeout: float = 60.0,
     resume: bool = False,
+    full: bool = False,
     allow_empty: bool = False,
     on_progress: Callable[[int], object] | None = None,
     storage_options: Mapping[str, str] = NONE,
@@ -143,6 +144,7 @@ def scan(
         parallel: processes (disks), threads (object stores) or tasks (Spark).
         timeout: give up on a table after this many seconds.
         resume: resume the last unfinished scan of the same roots.
+        full: also read tables whose log is unchanged since the last scan of the same roots.
         allow_empty: a root without tables is not an error.
         on_progress: a function that is called with the number of tables read so far.
 
@@ -171,6 +173,7 @@ def scan(
     )
     opened = None if where is None else open_inventory_tables(where, by.storage_options)
     request = ScanRequest(source, by.storage_options, opened, parallel, timeout, resume)
+    request = request._replace(full=full)
     done = _run(request, spark if with_spark(engine) else None, on_progress)
     if where is None:
         return ScanResult(done, None)

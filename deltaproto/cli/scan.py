@@ -72,6 +72,7 @@ def run(values: Mapping[str, Any]) -> int:
         float(values["timeout"] or _SECONDS),
         values["resume"],
         values["policy"] and os.path.abspath(values["policy"]),
+        values["full"],
     )
     if values["list_tables"]:
         return _list_tables(request, values)
@@ -291,6 +292,13 @@ COMMAND = Command(
         Option(
             ("--resume",),
             "Resume the last unfinished scan.",
+            bool,
+            False,
+            panel=Panel.INPUT,
+        ),
+        Option(
+            ("--full",),
+            "Also read tables that are unchanged since the last scan.",
             bool,
             False,
             panel=Panel.INPUT,

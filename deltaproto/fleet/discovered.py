@@ -23,6 +23,8 @@ class DiscoveredTable(NamedTuple):
     """the table's path or URI"""
     listed: tuple[FolderEntry, ...] | None = None
     """contents of the log folder, if discovery had to list it"""
+    digest: str | None = None
+    """digest of the log in the last scan; an unchanged table is not read"""
 
     @property
     def uri(self) -> str:

@@ -97,6 +97,7 @@ class InventoryTables:
                 DeltaTable(self.uri(name), storage_options=self._options or None),
                 rows,
                 mode="append",
+                schema_mode="merge",
                 commit_properties=CommitProperties(max_commit_retries=100),
             )
         except (DeltaError, OSError) as error:

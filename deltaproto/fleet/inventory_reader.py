@@ -74,12 +74,10 @@ class InventoryReader(ABC):
 
         from deltaproto.fleet.inventory_queries import LocalInventoryQueries
         from deltaproto.fleet.read_inventory import rows_query
-        from deltaproto.fleet.schemas import inventory_schema
+        from deltaproto.fleet.schemas import rows_schema
 
-        query, schema = (
-            rows_query(self._shared, table, scan.scan_id, where),
-            inventory_schema(table),
-        )
+        schema = rows_schema(table)
+        query = rows_query(self._shared, table, scan.scan_id, schema.names, where)
         if isinstance(self._shared, LocalInventoryQueries):
             for batch in self._shared.ask(query, (table,)):
                 yield pa.RecordBatch.from_arrays(

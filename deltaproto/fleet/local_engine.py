@@ -30,9 +30,16 @@ _GARBAGE = 100_000
 
 
 def read_local_tables(
-    tables: Iterable[DiscoveredTable], settings: ReadSettings, parallel: int | None
+    tables: Iterable[DiscoveredTable],
+    settings: ReadSettings,
+    parallel: int | None,
+    expect: Callable[[DiscoveredTable], DiscoveredTable] = lambda found: found,
 ) -> Iterator[pa.RecordBatch]:
-    """Yield staged rows of tables on local disks as they are read, with `parallel` processes."""
+    """Yield staged rows of tables on local disks as they are read, with `parallel` processes.
+
+    Args:
+        expect: adds what the last scan knows of a table; called after the processes have started.
+    """
     _fast_json()
     count = parallel or _count_processors()
     source = iter(tables)
@@ -40,7 +47,7 @@ def read_local_tables(
     if count == 1 or len(first) < _FEW:
         looker = TableScanner(settings)
         while first:
-            yield looker.look(first)
+            yield looker.look([*map(expect, first)])
             first = list(islice(source, _FEW))
         return
     # Forked children need it; imported here, they inherit it.
@@ -51,7 +58,9 @@ def read_local_tables(
     while first:
         left: list[list[DiscoveredTable]] = []
         with WorkerPool(count, _start_worker, settings) as workers:
-            for chunk, future in _distribute(workers, chain(first, source), count, sizes):
+            for chunk, future in _distribute(
+                workers, map(expect, chain(first, source)), count, sizes
+            ):
                 try:
                     yield _batch(future.result())
                 except WorkerDied:

@@ -9,7 +9,7 @@ from deltaproto.clients.requirements import is_used, table_requirements
 from deltaproto.errors import ErrorCode, TableError, UsageError
 from deltaproto.fleet.inventory_queries import InventoryQueries
 from deltaproto.fleet.scan_history import PastScan, sql_literal
-from deltaproto.fleet.schemas import Inventory, inventory_schema
+from deltaproto.fleet.schemas import Inventory
 from deltaproto.location import LocationKind, locate
 from deltaproto.plan_inputs.from_snapshot import input_from_row
 from deltaproto.planning.request import PlanInput
@@ -85,16 +85,19 @@ def tables_query(
 
 
 def rows_query(
-    questions: InventoryQueries, table: Inventory, scan_id: str, where: str | None = None
+    questions: InventoryQueries,
+    table: Inventory,
+    scan_id: str,
+    names: Iterable[str],
+    where: str | None = None,
 ) -> str:
     """Return the query for the rows of a scan in one of the inventory's tables, by location.
 
     Args:
+        names: its columns.
         where: a condition on its columns, in the user's SQL.
     """
-    columns = ", ".join(
-        f"{questions.quote}{n}{questions.quote}" for n in inventory_schema(table).names
-    )
+    columns = ", ".join(f"{questions.quote}{name}{questions.quote}" for name in names)
     chosen = f" AND ({validate_condition(where)}\n)" if where else ""
     return (
         f"SELECT {columns} FROM {questions.name(table)} "  # noqa: S608

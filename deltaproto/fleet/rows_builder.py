@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from deltaproto.errors import DeltaprotoError
 from deltaproto.fleet.discovered import UnreadablePlace
 from deltaproto.fleet.evaluate import SharedEvaluation
-from deltaproto.fleet.schemas import KEYS, Inventory, inventory_schema, staged_schema
+from deltaproto.fleet.schemas import KEYS, LOG_DIGEST, Inventory, inventory_schema, staged_schema
 from deltaproto.policy.finding import Finding
 from deltaproto.protocol.isolation import WriterEngine
 from deltaproto.protocol.layers import FeatureState
@@ -19,6 +19,15 @@ from deltaproto.protocol.writers import name_writer
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+UNCHANGED = "unchanged"
+"""error code of a row to be replaced with that of the last scan; never saved"""
+
+
+def stored_digest(digest: str, features: int, findings: int) -> str:
+    """Return the column `log_digest`: the log's digest, and the number of rows of the table."""
+    return f"{digest}-{features}-{findings}"
 
 
 class RowsBuilder:
@@ -41,8 +50,11 @@ class RowsBuilder:
     def __len__(self) -> int:
         return len(self._errors)
 
-    def add(self, state: TableState, evaluation: SharedEvaluation) -> None:
-        """Add one table that was read."""
+    def add(
+        self, state: TableState, evaluation: SharedEvaluation, digest: str | None = None
+    ) -> None:
+        """Add one table that was read; `digest` is that of its log before it was read."""
+        counts = len(evaluation.features), len(evaluation.findings)
         metadata, commit = state.metadata, state.last_commit
         values = (
             state.location,
@@ -55,18 +67,19 @@ class RowsBuilder:
             _microseconds(commit),
             _text(commit.get("operation")),
             _text(name_writer(commit)),
+            stored_digest(digest, *counts) if digest and evaluation.complete else None,
         )
         for column, value in zip(self._own.values(), values, strict=True):
             column.append(value)
         self._rows.append(self._kind(evaluation))
         self._errors.append(None)
 
+    def add_unchanged(self, table: str, location: str) -> None:
+        """Add a table whose row is that of the last scan; see `LastScan.restore`."""
+        self._add_without_details(table, location, {"code": UNCHANGED})
+
     def add_error(self, table: str, location: str, error: DeltaprotoError) -> None:
         """Add a table that could not be read, or a place where tables may be."""
-        for column in self._own.values():
-            column.append(None)
-        self._own["location"][-1], self._own["table"][-1] = location, table
-        self._rows.append(0)
         row: dict[str, Any] = {
             "code": str(error.code),
             "message": error.message,
@@ -74,7 +87,14 @@ class RowsBuilder:
         }
         if isinstance(error, UnsupportedProtocol):
             row |= {"version": error.version, **_protocol_columns(error.protocol)}
-        self._errors.append(row)
+        self._add_without_details(table, location, row)
+
+    def _add_without_details(self, table: str, location: str, error: dict[str, Any]) -> None:
+        for column in self._own.values():
+            column.append(None)
+        self._own["location"][-1], self._own["table"][-1] = location, table
+        self._rows.append(0)
+        self._errors.append(error)
 
     def batch(self) -> pa.RecordBatch:
         """Return all rows, with the columns of `staged_schema`."""
@@ -129,6 +149,7 @@ _OWN = (
     "last_commit_at",
     "last_operation",
     "last_engine",
+    LOG_DIGEST,
 )
 """columns with a separate value for each table"""
 

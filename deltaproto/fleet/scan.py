@@ -19,10 +19,11 @@ from deltaproto.fleet.discovered import DiscoveredTable, SkippedPlaces, Unreadab
 from deltaproto.fleet.discovery import DiscoverySource, discover_tables
 from deltaproto.fleet.inventory import InventoryTables
 from deltaproto.fleet.rows_builder import unnest_rows, unreadable_place_rows
-from deltaproto.fleet.scan_history import extent_of
+from deltaproto.fleet.scan_history import Extent, extent_of
 from deltaproto.fleet.scan_table import ReadSettings
 from deltaproto.fleet.schemas import Inventory
 from deltaproto.fleet.staging import Staging, open_unfinished
+from deltaproto.fleet.unchanged import LastScan
 from deltaproto.identity import current_actor
 from deltaproto.policy.document import normalize_location
 
@@ -47,6 +48,8 @@ class ScanRequest(NamedTuple):
     resume: bool = False
     policy: str | None = None
     """path of the policy that is checked afterwards"""
+    full: bool = False
+    """also read tables whose log is unchanged since the last scan"""
 
 
 class ScanResult(NamedTuple):
@@ -59,6 +62,8 @@ class ScanResult(NamedTuple):
     """tables read by an earlier, unfinished run"""
     notes: tuple[str, ...] = ()
     """places that were not searched, and links out of the roots; one line each"""
+    unchanged: int = 0
+    """tables not read, since their log is unchanged since the last scan"""
 
 
 def run_scan(request: ScanRequest, progress: ScanProgress) -> ScanResult:
@@ -76,7 +81,8 @@ def run_scan(request: ScanRequest, progress: ScanProgress) -> ScanResult:
         resumed = len(done)
         progress(resumed)
         passed = SkippedPlaces()
-        for batch in _read_tables(request, staging.scan_id, done, passed):
+        last = LastScan(None if request.full else request.inventory, _extent(request))
+        for batch in _read_tables(request, staging.scan_id, done, passed, last):
             staging.add(batch)
             tally.add(batch)
             progress(tally.tables + tally.errors.total())
@@ -85,19 +91,20 @@ def run_scan(request: ScanRequest, progress: ScanProgress) -> ScanResult:
             row = scan_row(request, staging.scan_id, tally, began, seconds, engine="local")
             request.inventory.add(row, lambda name: _unnested_rows(staging, name))
         staging.remove()
-        return ScanResult(staging.scan_id, seconds, tally, resumed, passed.notes())
+        return ScanResult(staging.scan_id, seconds, tally, resumed, passed.notes(), last.unchanged)
 
 
 def _read_tables(
-    request: ScanRequest, scan_id: str, done: set[str], passed: SkippedPlaces
+    request: ScanRequest, scan_id: str, done: set[str], passed: SkippedPlaces, last: LastScan
 ) -> Iterator[pa.RecordBatch]:
     settings = ReadSettings(scan_id, request.storage_options, request.seconds)
     unseen: list[UnreadablePlace] = []
     threads = request.parallel or local_engine.THREADS
     local, remote = discover_tables(request.source, request.storage_options, threads, passed)
-    yield from local_engine.read_local_tables(
-        readable_tables(local, unseen, done), settings, request.parallel
-    )
+    for batch in local_engine.read_local_tables(
+        readable_tables(local, unseen, done), settings, request.parallel, last.expect
+    ):
+        yield from last.restore(batch)
     yield from local_engine.read_remote_tables(
         readable_tables(remote, unseen, done), settings, request.parallel
     )
@@ -126,11 +133,14 @@ def readable_tables(
             unseen.append(each)
 
 
+def _extent(request: ScanRequest) -> Extent:
+    selection = request.source.selection
+    return extent_of(request.source.named(), selection.include, selection.exclude)
+
+
 @contextmanager
 def _open_staging(request: ScanRequest, began: datetime) -> Iterator[Staging]:
-    inventory = request.inventory
-    selection = request.source.selection
-    extent = extent_of(request.source.named(), selection.include, selection.exclude)
+    inventory, extent = request.inventory, _extent(request)
     if inventory is None:
         with (
             tempfile.TemporaryDirectory(prefix="deltaproto-scan-") as aside,

@@ -13,6 +13,7 @@ from deltaproto.errors import DeltaprotoError, ExitCode, TableError
 from deltaproto.fleet.discovered import DiscoveredTable
 from deltaproto.fleet.evaluate import SharedEvaluation, TableEvaluator
 from deltaproto.fleet.rows_builder import RowsBuilder
+from deltaproto.fleet.unchanged import log_digest
 from deltaproto.fleet.workers import with_retries
 from deltaproto.location import Location, location_at
 from deltaproto.protocol.table_state import TableState
@@ -85,9 +86,20 @@ class TableScanner:
 
     def _one(self, found: DiscoveredTable, gathered: RowsBuilder, alarm: TimeLimit) -> None:
         # An interrupted table must leave `gathered` unchanged.
-        gathered.add(*alarm.within(partial(self._judged, found, alarm.works)))
+        read = alarm.within(partial(self._judged, found, alarm.works))
+        if read is None:
+            location = location_at(found.location, found.table)
+            gathered.add_unchanged(found.table, location.uri)
+        else:
+            gathered.add(*read)
 
-    def _judged(self, found: DiscoveredTable, limited: bool) -> tuple[TableState, SharedEvaluation]:
+    def _judged(
+        self, found: DiscoveredTable, limited: bool
+    ) -> tuple[TableState, SharedEvaluation, str | None] | None:
+        """Read and evaluate one table; None if its log is unchanged."""
+        digest = log_digest(found)
+        if digest is not None and digest == found.digest:
+            return None
         location = location_at(found.location, found.table)
         if location.path is None:
             state = self._remote(location, found)
@@ -96,7 +108,7 @@ class TableScanner:
             if not limited:
                 store = limit_reads(store, Deadline(self._settings.seconds))
             state = self._reader.read_from(location, store)
-        return state, self._judge.judge(state)
+        return state, self._judge.judge(state), digest
 
     def _remote(self, location: Location, found: DiscoveredTable) -> TableState:
         deadline = Deadline(self._settings.seconds)

@@ -90,6 +90,8 @@ def _has_log(location: Location, storage_options: Mapping[str, str]) -> bool:
         return False
 
 
+LOG_DIGEST = "log_digest"
+"""the column of `tables` by which the next scan recognizes an unchanged log"""
 KEYS = ("scan_id", "location", "table")
 """the first columns of all tables except `scans`"""
 
@@ -111,6 +113,17 @@ def inventory_schema(name: Inventory) -> pa.Schema:
             return pa.schema([*keys, *_finding()])
         case Inventory.ERRORS:
             return pa.schema([*keys, *_error()])
+
+
+@cache
+def rows_schema(name: Inventory) -> pa.Schema:
+    """Return the columns that every inventory has and that describe tables.
+
+    `log_digest` is not among them: only `scan` uses it, and older inventories lack it.
+    """
+    import pyarrow as pa
+
+    return pa.schema([field for field in inventory_schema(name) if field.name != LOG_DIGEST])
 
 
 @cache
@@ -180,6 +193,7 @@ def _state() -> list[pa.Field]:
         pa.field("last_operation", text),
         pa.field("last_engine", text),
         pa.field("complete", pa.bool_()),
+        pa.field(LOG_DIGEST, text),
     ]
 
 

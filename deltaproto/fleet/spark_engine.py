@@ -172,7 +172,7 @@ class SparkEngine:
         self._do(lambda: sql_rows(self._session, create))
 
     def _append(self, frame: DataFrame, uri: str, options: tuple[tuple[str, str], ...]) -> None:
-        writer = frame.write.format("delta").mode("append")
+        writer = frame.write.format("delta").mode("append").option("mergeSchema", "true")
         for key, value in options:
             writer = writer.option(key, value)
         self._do(lambda: writer.save(uri))

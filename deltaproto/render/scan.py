@@ -94,6 +94,7 @@ def scan_fields(scan: ScanResult, after: Afterwards, inventory: str | None) -> d
         "findings": tally.findings.total(),
         "incomplete": tally.incomplete,
         "resumed": scan.resumed,
+        "unchanged": scan.unchanged,
         "seconds": round(scan.seconds, 3),
         "inventory": inventory,
         "by_severity": {str(each): tally.findings[each] for each in Severity},
@@ -169,6 +170,10 @@ def _blocks(scan: ScanResult, after: Afterwards, inventory: str | None) -> Itera
     tally = scan.tally
     if scan.resumed:
         yield Paragraph((f"{scan.resumed:,} of them were read by an earlier run",))
+    if scan.unchanged:
+        yield Paragraph(
+            (f"{scan.unchanged:,} of them are unchanged since the last scan; --full reads them",)
+        )
     yield from _errors(scan)
     yield from (Callout(Tone.WARNING, (text,)) for text in (*scan.notes, *NOTICES))
     if tally.protocols:

@@ -1,0 +1,207 @@
+"""Rows of the last scan, for tables whose log is unchanged since.
+
+A row depends only on the table's log, its name and this release. So the digest of a table covers
+every file of the log folder with size, times and inode: an equal digest means an equal row. What
+could be wrong is read: errors, incomplete rows, logs on object stores, and logs that were written
+just before they were read, since a second write may have left the same time.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from hashlib import blake2b
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+from deltaproto import __version__
+from deltaproto.errors import DeltaprotoError
+from deltaproto.fleet.discovered import DiscoveredTable
+from deltaproto.fleet.inventory_queries import LocalInventoryQueries
+from deltaproto.fleet.read_inventory import TABLES_READ, rows_query
+from deltaproto.fleet.rows_builder import UNCHANGED, stored_digest
+from deltaproto.fleet.schemas import KEYS, LOG_DIGEST, Inventory, inventory_schema, staged_schema
+from deltaproto.location import location_at
+from deltaproto.tables.storage.local import LOG_FOLDER
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from deltaproto.fleet.inventory import InventoryTables
+    from deltaproto.fleet.scan_history import Extent
+
+_FORMAT = 1
+_SETTLED_NS = 3_000_000_000
+"""age of a log's newest file: file systems keep times to 2 seconds or better"""
+_Entry = tuple[str, int, int, int, int]
+
+
+def log_digest(found: DiscoveredTable) -> str | None:
+    """Return a digest of a log on disk; None if it has to be read again next time.
+
+    Call it before the log is read, so that a later change is noticed.
+    """
+    if "://" in found.location:
+        return None
+    began, entries = time.time_ns(), list[_Entry]()
+    try:
+        _collect(f"{found.location}/{LOG_FOLDER}", "", entries)
+    except (OSError, ValueError):
+        return None
+    if not entries or max(entry[2] for entry in entries) > began - _SETTLED_NS:
+        return None
+    entries.sort()
+    text = repr((_FORMAT, __version__, found.table, found.location, entries))
+    return blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def _collect(folder: str, below: str, into: list[_Entry]) -> None:
+    """Add name, size, times and inode of every file, also of subfolders.
+
+    Raises:
+        OSError: when a file or folder cannot be inspected, or a subfolder is a link.
+    """
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            name = entry.name
+            if not below and name[0] == ".":
+                # Readers ignore hidden files, such as the checksums of Hadoop.
+                continue
+            if entry.is_dir():
+                if entry.is_symlink():
+                    raise OSError(f"{entry.path} is a link")
+                _collect(entry.path, f"{below}{name}/", into)
+                continue
+            found = entry.stat()
+            into.append(
+                (below + name, found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
+            )
+
+
+class LastScan:
+    """The rows of the last finished scan with the same roots and patterns, loaded when needed.
+
+    Nothing is loaded before the first call of `expect`, since the inventory's engine starts
+    threads, after which no process can be forked.
+
+    Args:
+        inventory: None: there is no last scan.
+    """
+
+    def __init__(self, inventory: InventoryTables | None, extent: Extent) -> None:
+        self._inventory, self._extent = inventory, extent
+        self._loaded = False
+        self._rows: pa.RecordBatch | None = None
+        self._known: dict[str, tuple[str, int]] = {}
+        """digest and row by location"""
+        self.unchanged = 0
+        """number of rows that were taken over"""
+
+    def expect(self, found: DiscoveredTable) -> DiscoveredTable:
+        """Return the table with the digest that its log had in the last scan."""
+        if not self._loaded:
+            self._loaded = True
+            if self._inventory is not None:
+                self._load(LocalInventoryQueries(self._inventory))
+        if not self._known:
+            return found
+        known = self._known.get(location_at(found.location, found.table).uri)
+        return found if known is None else found._replace(digest=known[0])
+
+    def restore(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """Yield a staged batch with the rows of the last scan for unchanged tables."""
+        import pyarrow as pa
+
+        codes = batch.column("error").field("code").to_pylist()
+        if UNCHANGED not in codes or self._rows is None:
+            yield batch
+            return
+        locations = batch.column("location").to_pylist()
+        same = [code == UNCHANGED for code in codes]
+        taken = [
+            self._known[location][1]
+            for location, is_same in zip(locations, same, strict=True)
+            if is_same
+        ]
+        self.unchanged += len(taken)
+        restored = self._rows.take(pa.array(taken, pa.int32()))
+        ids = batch.column("scan_id").slice(0, len(taken))
+        yield pa.RecordBatch.from_arrays([ids, *restored.columns[1:]], schema=batch.schema)
+        if len(taken) < batch.num_rows:
+            yield batch.filter(pa.array([not each for each in same], pa.bool_()))
+
+    def _load(self, questions: LocalInventoryQueries) -> None:
+        """Load the rows; none if the inventory is missing, older than the digests, or damaged."""
+        try:
+            scans = [scan for scan in questions.scans() if scan.extent == self._extent]
+            if not scans:
+                return
+            questions.require_whole(scans[-1])
+            rows = {name: _rows_of(questions, name, scans[-1].scan_id) for name in TABLES_READ}
+        except DeltaprotoError:
+            return
+        tables = rows[Inventory.TABLES]
+        place = {where: n for n, where in enumerate(tables.column("location").to_pylist())}
+        nested, counts = [], []
+        for name in (Inventory.FEATURES, Inventory.FINDINGS):
+            column, lengths = _nest(rows[name], name, place)
+            nested.append(column)
+            counts.append(lengths)
+        self._rows = _staged(tables, dict(zip(("features", "findings"), nested, strict=True)))
+        digests = tables.column(LOG_DIGEST).to_pylist()
+        for (where, row), stored in zip(place.items(), digests, strict=True):
+            # Rows lost since then change the counts.
+            digest = (stored or "").partition("-")[0]
+            if stored and stored == stored_digest(digest, *(each[row] for each in counts)):
+                self._known[where] = digest, row
+
+
+def _rows_of(questions: LocalInventoryQueries, name: Inventory, scan_id: str) -> pa.RecordBatch:
+    import pyarrow as pa
+
+    schema = inventory_schema(name)
+    batches = [
+        pa.RecordBatch.from_arrays(
+            [batch.column(field.name).cast(field.type) for field in schema], schema=schema
+        )
+        for batch in questions.ask(rows_query(questions, name, scan_id, schema.names), (name,))
+    ]
+    none = pa.RecordBatch.from_arrays([pa.nulls(0, field.type) for field in schema], schema=schema)
+    return pa.concat_batches([none, *batches])
+
+
+def _nest(
+    rows: pa.RecordBatch, name: Inventory, place: Mapping[str, int]
+) -> tuple[pa.Array, list[int]]:
+    """Return the rows as one list for each table, and the lengths of the lists."""
+    import pyarrow as pa
+
+    kind = staged_schema().field(str(name)).type
+    parents = [place.get(where, -1) for where in rows.column("location").to_pylist()]
+    numbers = rows.column("number").to_pylist() if "number" in rows.schema.names else parents
+    order = sorted(range(len(parents)), key=lambda n: (parents[n], numbers[n]))
+    found = Counter(parents)
+    lengths = [found[n] for n in range(len(place))]
+    inner = rows.select([n for n in rows.schema.names if n not in KEYS])
+    # Rows without a table sort first.
+    inner = inner.take(pa.array(order[found[-1] :], pa.int32()))
+    ends = pa.array([0, *accumulate(lengths)], pa.int32())
+    values = pa.StructArray.from_arrays(inner.columns, fields=list(kind.value_type))
+    return pa.ListArray.from_arrays(ends, values, type=kind), lengths
+
+
+def _staged(tables: pa.RecordBatch, nested: Mapping[str, pa.Array]) -> pa.RecordBatch:
+    import pyarrow as pa
+
+    schema = staged_schema()
+    columns = [
+        nested[field.name]
+        if field.name in nested
+        else pa.nulls(tables.num_rows, field.type)
+        if field.name == "error"
+        else tables.column(field.name)
+        for field in schema
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
