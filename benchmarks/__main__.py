@@ -67,6 +67,7 @@ def _fleets(folder: Path, *, quick: bool, spark: bool) -> Iterator[Section]:
         fleet_questions,
         object_clients,
         report_fleet,
+        scan_command,
         scan_fleet,
         spark_commands,
     )
@@ -76,6 +77,7 @@ def _fleets(folder: Path, *, quick: bool, spark: bool) -> Iterator[Section]:
     scale = QUICK_FLEETS if quick else FULL_FLEETS
     with Peers(spark=spark) as peers:
         yield scan_fleet.measured(folder, scale, peers)
+    yield scan_command.measured(folder, scale)
     yield fleet_growth.measured(folder, scale, spark=peers.spark is not None)
     if peers.spark is not None:
         yield spark_commands.measured(folder, scale)

@@ -7,13 +7,14 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager, suppress
 from itertools import chain, islice, repeat
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from deltaproto.fleet.discovered import DiscoveredTable
 from deltaproto.fleet.scan_table import InternalTableError, ReadSettings, TableScanner, failed_row
 from deltaproto.fleet.schemas import staged_schema
-from deltaproto.fleet.workers import Work, WorkerDied, WorkerPool
+from deltaproto.fleet.workers import StoreHealth, Work, WorkerDied, WorkerPool
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -73,9 +74,13 @@ def read_local_tables(
 def read_remote_tables(
     tables: Iterable[DiscoveredTable], settings: ReadSettings, parallel: int | None
 ) -> Iterator[pa.RecordBatch]:
-    """Yield staged rows of tables on object stores as they are read, with `parallel` threads."""
+    """Yield staged rows of tables on object stores as they are read, with `parallel` threads.
+
+    Raises:
+        StoreGoneError: when several tables in a row fail because the store does not answer.
+    """
     _fast_json()
-    count, looker = parallel or THREADS, TableScanner(settings)
+    count, looker = parallel or THREADS, TableScanner(settings, StoreHealth())
     threads = _ThreadWorkers(ThreadPoolExecutor(count), looker.look)
     try:
         for _, future in _distribute(threads, iter(tables), count, repeat(_REMOTE)):
@@ -144,12 +149,26 @@ def _batch(data: bytes) -> pa.RecordBatch:
 
 
 class _NoPandas:
-    """Prevents the import of pandas, which Arrow would do in each process for half a second."""
-
     @staticmethod
     def find_spec(name: str, *_: Any) -> None:
         if name == "pandas":
             raise ModuleNotFoundError(name)
+
+
+@contextmanager
+def without_pandas() -> Iterator[None]:
+    """Prevent the import of pandas, which Arrow would do in each process for half a second.
+
+    Arrow remembers until pandas is needed that there is none: use it where the process ends soon.
+    """
+    blocker = _NoPandas()
+    if "pandas" not in sys.modules:
+        sys.meta_path.insert(0, blocker)
+    try:
+        yield
+    finally:
+        with suppress(ValueError):
+            sys.meta_path.remove(blocker)
 
 
 def _start_worker(settings: ReadSettings) -> Work:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from functools import partial
 
 from deltaproto.errors import ErrorCode, TableError, no_tables_error
 from deltaproto.fleet.discovered import (
@@ -17,7 +18,7 @@ from deltaproto.fleet.discovered import (
     SkippedPlaces,
     UnreadablePlace,
 )
-from deltaproto.fleet.workers import with_retries
+from deltaproto.fleet.workers import StoreHealth, with_retries
 from deltaproto.policy.document import normalize_location
 from deltaproto.tables.storage.interface import Deadline
 from deltaproto.tables.storage.objects import ObjectLogStore, translate_store_errors
@@ -43,8 +44,12 @@ def tables_under(
     its partitions. `passed` counts the tables that were not searched, and hidden folders outside
     tables. A root without tables is an error. Tables below `own`, the inventory's place with a
     slash, do not count.
+
+    Raises:
+        StoreGoneError: when several folders in a row fail because the store does not answer.
     """
     found_something = in_table = taken = False
+    listing = partial(_list_with_retries, root, options, StoreHealth())
     passed = SkippedPlaces() if passed is None else passed
     with ThreadPoolExecutor(parallel) as pool:
         waiting: dict[Future[_Answer], str] = {}
@@ -52,7 +57,7 @@ def tables_under(
         while pending or waiting:
             while pending and len(waiting) < parallel * _AHEAD:
                 below = pending.pop()
-                waiting[pool.submit(_list_with_retries, root, below, options, _look_into)] = below
+                waiting[pool.submit(listing, below, _look_into)] = below
             done, _ = wait(waiting, return_when=FIRST_COMPLETED)
             for future in done:
                 below = waiting.pop(future)
@@ -72,7 +77,7 @@ def tables_under(
                 found_something = True
                 if isinstance(seen, DiscoveredTable) and not below:
                     in_table = True
-                    waiting[pool.submit(_list_with_retries, root, below, options, _folders)] = below
+                    waiting[pool.submit(listing, below, _folders)] = below
                 elif isinstance(seen, DiscoveredTable):
                     passed.add(PlaceKind.INSIDE, seen.location)
                 if isinstance(seen, UnreadablePlace) or selection.takes(below):
@@ -100,14 +105,15 @@ _Answer = DiscoveredTable | UnreadablePlace | list[str]
 
 def _list_with_retries(
     root: str,
-    below: str,
     options: Mapping[str, str],
+    health: StoreHealth,
+    below: str,
     look: Callable[[str, Mapping[str, str]], DiscoveredTable | list[str]],
 ) -> _Answer:
     """Call `look` on the folder, with retries."""
     uri = _uri(root, below)
     try:
-        return with_retries(lambda _: look(uri, options), Deadline(_SECONDS))
+        return with_retries(lambda _: look(uri, options), Deadline(_SECONDS), health)
     except TableError as error:
         return UnreadablePlace(uri, error)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from deltaproto.clients.requirements import is_used, table_requirements
 from deltaproto.errors import ErrorCode, TableError, UsageError
@@ -11,8 +11,6 @@ from deltaproto.fleet.inventory_queries import InventoryQueries
 from deltaproto.fleet.scan_history import PastScan, sql_literal
 from deltaproto.fleet.schemas import Inventory
 from deltaproto.location import LocationKind, locate
-from deltaproto.plan_inputs.from_snapshot import input_from_row
-from deltaproto.planning.request import PlanInput
 from deltaproto.policy.context import TableFacts
 from deltaproto.policy.finding import Finding, Severity
 from deltaproto.policy.hazards import (
@@ -23,6 +21,9 @@ from deltaproto.policy.hazards import (
 from deltaproto.protocol.isolation import WriterEngine
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.tables.engine_errors import contain_table_errors
+
+if TYPE_CHECKING:
+    from deltaproto.planning.request import PlanInput
 
 TABLES_READ = (Inventory.TABLES, Inventory.FEATURES, Inventory.FINDINGS)
 _COLUMNS = (
@@ -242,6 +243,9 @@ def read_plan_inputs(
     Raises:
         UsageError: when the inventory cannot be read, or `where` is invalid.
     """
+    # A scan does not need the planner.
+    from deltaproto.plan_inputs.from_snapshot import input_from_row
+
     for row in read_table_rows(questions, scan, where):
         try:
             with contain_table_errors():

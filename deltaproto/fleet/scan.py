@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from deltaproto import __version__
-from deltaproto.errors import UsageError
+from deltaproto.errors import ErrorCode, UsageError
 from deltaproto.fleet import local_engine
 from deltaproto.fleet.discovered import DiscoveredTable, SkippedPlaces, UnreadablePlace
 from deltaproto.fleet.discovery import DiscoverySource, discover_tables
@@ -71,10 +71,14 @@ def run_scan(request: ScanRequest, progress: ScanProgress) -> ScanResult:
 
     Raises:
         UsageError: when a root, a list or the inventory cannot be used.
+        StoreGoneError: when an object store no longer answers; the scan can be resumed.
     """
     began, clock = datetime.now(UTC), time.monotonic()
     with _open_staging(request, began) as staging:
         tally, done = Tally(), set[str]()
+        if request.resume:
+            # The store may have failed then.
+            staging.drop_errors((ErrorCode.STORAGE, ErrorCode.TIMEOUT))
         for batch in staging.batches():
             tally.add(batch)
             done.update(map(normalize_location, batch.column("location").to_pylist()))

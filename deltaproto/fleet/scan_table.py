@@ -14,7 +14,7 @@ from deltaproto.fleet.discovered import DiscoveredTable
 from deltaproto.fleet.evaluate import SharedEvaluation, TableEvaluator
 from deltaproto.fleet.rows_builder import RowsBuilder
 from deltaproto.fleet.unchanged import log_digest
-from deltaproto.fleet.workers import with_retries
+from deltaproto.fleet.workers import StoreGoneError, StoreHealth, with_retries
 from deltaproto.location import Location, location_at
 from deltaproto.protocol.table_state import TableState
 from deltaproto.redaction import Redactor
@@ -50,10 +50,14 @@ class ReadSettings(NamedTuple):
 
 
 class TableScanner:
-    """Reads tables with the log reader, and collects the results. Never raises for a table."""
+    """Reads tables with the log reader, and collects the results. Never raises for a table.
 
-    def __init__(self, settings: ReadSettings) -> None:
-        self._settings = settings
+    Args:
+        health: state of the object store; once it is gone, `look` raises StoreGoneError.
+    """
+
+    def __init__(self, settings: ReadSettings, health: StoreHealth | None = None) -> None:
+        self._settings, self._health = settings, health
         self._reader = LogReader(settings.storage_options)
         self._judge = TableEvaluator()
 
@@ -66,6 +70,8 @@ class TableScanner:
                     self._one(found, gathered, alarm)
                 except TableError as error:
                     gathered.add_error(found.table, found.uri, error)
+                except StoreGoneError:
+                    raise
                 except Exception as error:
                     gathered.add_error(found.table, found.uri, self._defect(error))
         try:
@@ -118,7 +124,7 @@ class TableScanner:
             store = open_log(location, self._settings.storage_options, listed)
             return self._reader.read_from(location, limit_reads(store, deadline))
 
-        return with_retries(read, deadline)
+        return with_retries(read, deadline, self._health)
 
 
 T = TypeVar("T")

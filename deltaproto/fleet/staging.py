@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -60,31 +60,59 @@ class Staging:
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Atomically write one more part file."""
-        import pyarrow as pa
-
         path = os.path.join(self._folder, f"{self._next:06}{_SUFFIX}")
         self._next += 1
+        self._write_part(path, [batch])
+
+    def _write_part(self, path: str, batches: Iterable[pa.RecordBatch]) -> None:
+        import pyarrow as pa
+
         aside = f"{path}.tmp"
         try:
             with pa.OSFile(aside, "wb") as file, pa.ipc.new_file(file, staged_schema()) as writer:
-                writer.write_batch(batch)
+                for batch in batches:
+                    writer.write_batch(batch)
             os.replace(aside, path)
         except OSError as error:
             raise _unwritable_error(self._folder, error) from None
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Yield every part in order. A part that cannot be read is skipped and removed."""
+        for _, found in self._read_parts():
+            yield from found
+
+    def _read_parts(self) -> Iterator[tuple[str, list[pa.RecordBatch]]]:
         import pyarrow as pa
 
         for path in self._parts():
             try:
                 with pa.memory_map(path) as file:
                     reader = pa.ipc.open_file(file)
+                    if reader.schema != staged_schema():
+                        raise pa.ArrowInvalid("written by another release")
                     found = [reader.get_batch(i) for i in range(reader.num_record_batches)]
             except (pa.ArrowInvalid, OSError):
                 os.remove(path)
                 continue
-            yield from found
+            yield path, found
+
+    def drop_errors(self, codes: Collection[str]) -> None:
+        """Remove the rows with these error codes, so that their tables are read again.
+
+        Raises:
+            UsageError: when the folder cannot be written.
+        """
+        import pyarrow as pa
+
+        for path, batches in self._read_parts():
+            kept = []
+            for batch in batches:
+                found = batch.column("error").field("code").to_pylist()
+                kept.append(
+                    batch.filter(pa.array([code not in codes for code in found], pa.bool_()))
+                )
+            if sum(each.num_rows for each in kept) < sum(each.num_rows for each in batches):
+                self._write_part(path, kept)
 
     def remove(self) -> None:
         """Delete the parts, after everything was added to the inventory."""

@@ -15,10 +15,12 @@ from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection
 from typing import Any, TypeVar
 
-from deltaproto.errors import ErrorCode, TableError
+from deltaproto.errors import DeltaprotoError, ErrorCode, ExitCode, TableError
 from deltaproto.tables.storage.interface import Deadline
 
 _MAX_TRIES = 6
+_GONE_AFTER = 10
+"""number of places in a row that fail before a store counts as gone"""
 _PAUSE_SECONDS = 0.1
 # Stores that throttle or drop a response, and logs that are cleaned up while they are read.
 _TRANSIENT = (ErrorCode.STORAGE, ErrorCode.TIMEOUT, ErrorCode.CORRUPT_LOG)
@@ -27,19 +29,70 @@ _CORRUPT_IF_REPEATED = ErrorCode.CORRUPT_LOG
 T = TypeVar("T")
 
 
-def with_retries(ask: Callable[[int], T], deadline: Deadline) -> T:
+class StoreGoneError(DeltaprotoError):
+    """The error of an object store that no longer answers. It ends a scan, which can be resumed."""
+
+    exit_code = ExitCode.UNREADABLE
+    code = str(ErrorCode.STORAGE)
+
+
+class StoreHealth:
+    """Notices that an object store is gone: several places in a row failed after all retries."""
+
+    def __init__(self) -> None:
+        self._failed = 0
+        self._lock = threading.Lock()
+
+    def answered(self) -> None:
+        """Record any response, even a refusal."""
+        self._failed = 0
+
+    def failed(self, error: TableError) -> None:
+        """Record a place that failed after all retries.
+
+        Raises:
+            StoreGoneError: when it is the last of several in a row.
+        """
+        if error.code is not ErrorCode.STORAGE:
+            return
+        with self._lock:
+            self._failed += 1
+        self.check(error.message)
+
+    def check(self, message: str = "several requests failed in a row") -> None:
+        """Raise StoreGoneError if the store is gone."""
+        if self._failed >= _GONE_AFTER:
+            raise StoreGoneError(
+                f"the object store no longer answers: {message}",
+                "check the store and the network; with --inventory, the tables already read are "
+                "kept: run the same command with --resume to continue",
+            )
+
+
+def with_retries(
+    ask: Callable[[int], T], deadline: Deadline, health: StoreHealth | None = None
+) -> T:
     """Return the result of `ask`, which receives the number of the attempt, from 0.
 
     Raises:
         TableError: the error of the last attempt.
+        StoreGoneError: when `health` shows that the store is gone.
     """
     repeated: set[str] = set()
+    health = health or StoreHealth()
     for tried in range(_MAX_TRIES):
+        health.check()
         try:
-            return ask(tried)
+            result = ask(tried)
+            health.answered()
+            return result
         except TableError as error:
             over = tried == _MAX_TRIES - 1 or deadline.left <= 0
-            if error.code not in _TRANSIENT or over or error.message in repeated:
+            if error.code not in _TRANSIENT:
+                health.answered()
+                raise
+            if over or error.message in repeated:
+                health.failed(error)
                 raise
             if error.code is _CORRUPT_IF_REPEATED:
                 repeated.add(error.message)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 import threading
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -23,6 +25,25 @@ SETTINGS = ReadSettings("s", {})
 def fleet(tmp_path_factory: pytest.TempPathFactory) -> list[DiscoveredTable]:
     made = make_fleet(tmp_path_factory.mktemp("fleet"), seed=17, count=90)
     return [DiscoveredTable(str(path), str(path)) for path in made]
+
+
+def test_the_command_imports_neither_pandas_nor_the_planner(tmp_path: Path) -> None:
+    make_fleet(tmp_path / "lake", seed=2, count=3)
+    script = (
+        "import sys; from deltaproto.cli.main import main; main(sys.argv[1:]); "
+        "print(sorted({'pandas', 'deltaproto.plan_inputs.from_log'} & {*sys.modules})); "
+        "import pyarrow; print(pyarrow.table({'a': [1]}).to_pandas().shape)"
+    )
+    words = ["scan", str(tmp_path / "lake"), "--inventory", str(tmp_path / "i")]
+    for _ in range(2):
+        ran = subprocess.run(
+            [sys.executable, "-c", script, *words, "--output", str(tmp_path / "out")],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        # Whoever needs pandas afterwards gets it.
+        assert ran.stdout == "[]\n(1, 1)\n"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="children inherit what the test has changed")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,6 +19,7 @@ from moto.s3.models import s3_backends
 from moto.server import ThreadedMotoServer
 
 from deltaproto.cli.main import main
+from deltaproto.fleet import workers
 from tests.conftest import Ran
 from tests.fleet.fleets import make_fleet
 from tests.support.logs import Log, add, commit_info, metadata, protocol
@@ -189,6 +191,51 @@ def disturbed(cli: Cli, store: Store, scanned: Scanned, inventory: Path) -> None
     for name in ("errors", "tables", "features", "findings"):
         assert told(inventory, name) == told(scanned.inventory, name)
     assert scanned.tables == loud.json["tables"] > 60
+
+
+@pytest.mark.parametrize(
+    "named", [pytest.param(False, id="root"), pytest.param(True, id="list", marks=pytest.mark.slow)]
+)
+def test_a_store_that_goes_away_ends_the_scan(
+    cli: Cli,
+    store: Store,
+    scanned: Scanned,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    named: bool,
+) -> None:
+    retry_at_once(monkeypatch)
+    monkeypatch.setattr(workers, "_GONE_AFTER", 3)
+    listed = tmp_path / "tables.txt"
+    found = cli("scan", scanned.root, *store.options, "--list-tables").out
+    listed.write_text(found)
+    source = ["--list", str(listed)] if named else [scanned.root]
+    inventory = tmp_path / "i"
+    words = ["scan", *source, *store.options, "--inventory", str(inventory), "--format", "json"]
+    words += ["--parallel", "2"]
+    store.proxy.requests.clear()
+    monkeypatch.setattr(
+        store.proxy.faults, "draw", lambda: "refused" if len(store.proxy.requests) > 120 else ""
+    )
+    gone = cli(*words)
+    assert gone.code == 3
+    assert gone.json["error"]["code"] == "storage"
+    assert "no longer answers" in gone.json["error"]["message"]
+    assert "--resume" in gone.json["error"]["hint"]
+    assert not (inventory / "scans").exists()
+    # Not each of the tables that were left was tried.
+    tried = {name for _, path in store.proxy.requests for name in re.findall(r"t\d{4}", path)}
+    assert 20 < len(tried) < 100
+
+    monkeypatch.setattr(store.proxy.faults, "draw", lambda: "")
+    resumed = cli(*words, "--resume")
+    assert resumed.json["resumed"] > 0
+    for name in ("tables", "features", "findings"):
+        assert told(inventory, name) == told(scanned.inventory, name)
+    (done,) = DeltaTable(inventory / "scans").to_pyarrow_table().to_pylist()
+    assert (done["tables"], resumed.code) == (scanned.tables, 3)
+    codes = {row["code"] for row in DeltaTable(inventory / "errors").to_pyarrow_table().to_pylist()}
+    assert "storage" not in codes
 
 
 def test_the_same_rows_as_on_disk(cli: Cli, scanned: Scanned, tmp_path: Path) -> None:

@@ -1,0 +1,117 @@
+"""The whole command `scan ROOT --inventory INVENTORY`: start, discovery, reading and inventory.
+
+One of its fleets is that of the tests, which no benchmark has made. The peers are whole processes,
+too.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+from benchmarks.fleet_tables import make_tables
+from benchmarks.page import Row, Section, row
+from benchmarks.pairs import Cost, Side, in_turns, run
+from benchmarks.scale import FleetScale
+from tests.fleet.fleets import date_files, make_fleet
+
+_FLOOR = """
+import json, os, sys
+for table in open(sys.argv[1]).read().splitlines():
+    log = table + "/_delta_log"
+    names = os.listdir(log)
+    newest = max((name for name in names if name.endswith(".crc")), default=None)
+    if newest:
+        try:
+            json.loads(open(f"{log}/{newest}", "rb").read())
+        except (OSError, ValueError):
+            pass
+"""
+_POOL = """
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from deltalake import DeltaTable
+def read(table):
+    try:
+        return DeltaTable(table).protocol()
+    except BaseException as error:
+        return error
+with ThreadPoolExecutor(int(sys.argv[2])) as pool:
+    list(pool.map(read, open(sys.argv[1]).read().splitlines()))
+"""
+_THREADS = (1, 4, 8, 16)
+_TOLD = """
+Whole processes with cold Python. The small fleet has {tables:,} tables of four kinds with three
+commits and checksums. The mixed fleet has {mixed:,} hand-made tables: with and without checksums
+and checkpoints, with all features, hardly two alike, and some broken. The floor lists each log of
+the small fleet and parses its newest checksum in Python. deltalake is `DeltaTable(path).protocol()`
+in the fastest of pools with {pools} threads, here {threads}. Both get the tables' names from a file
+and keep nothing, where `scan` finds the tables and writes the inventory. A rescan is the same
+command again: no log has changed.
+"""
+
+
+def measured(folder: Path, scale: FleetScale) -> Section:
+    """First scans, rescans, the floor and deltalake's pool, in turns."""
+    print(f"whole scan command, {scale.tables:,} tables", flush=True)
+    small, mixed, few = (folder / name for name in ("small", "mixed", "two"))
+    names = folder / "small.txt"
+    names.write_text("\n".join(make_tables(small, scale.tables)) + "\n")
+    count = scale.tables // 10
+    make_fleet(mixed, seed=1, count=count)
+    make_tables(few, 2)
+    for root in (small, few):
+        date_files(root)
+    pool = partial(_python, _POOL, str(names))
+    threads = min(_THREADS, key=lambda count: pool(str(count)).seconds)
+    numbers = itertools.count()
+
+    def first(root: Path) -> Side:
+        return lambda: _scan(root, folder / f"new-{next(numbers)}")
+
+    def again(root: Path) -> Side:
+        known = folder / f"known-{root.name}"
+        _scan(root, known)
+        return lambda: _scan(root, known)
+
+    costs = in_turns(
+        {
+            "floor": partial(_python, _FLOOR, str(names)),
+            "deltalake": partial(pool, str(threads)),
+            "scan": first(small),
+            "rescan": again(small),
+            "mixed scan": first(mixed),
+            "mixed rescan": again(mixed),
+            "Python": partial(_python, "pass"),
+            "two tables": first(few),
+        },
+        scale.rounds,
+    )
+    pools = ", ".join(map(str, _THREADS))
+    told = _TOLD.format(tables=scale.tables, mixed=count, pools=pools, threads=threads)
+    return Section("The whole scan command", told, _rows(costs))
+
+
+def _rows(costs: Mapping[str, Sequence[Cost]]) -> list[Row]:
+    scan, mixed = costs["scan"], costs["mixed scan"]
+    return [
+        row("scan / floor", scan, costs["floor"]),
+        row("scan / deltalake", scan, costs["deltalake"]),
+        row("rescan / scan", costs["rescan"], scan),
+        row("rescan / scan, mixed fleet", costs["mixed rescan"], mixed),
+        row("scan of 2 tables / start of Python", costs["two tables"], costs["Python"]),
+    ]
+
+
+def _python(script: str, *words: str) -> Cost:
+    return run([sys.executable, "-c", script, *words])
+
+
+def _scan(root: Path, inventory: Path) -> Cost:
+    """One command; broken tables are exit code 3."""
+    words = ["scan", str(root), "--inventory", str(inventory), "--output", os.devnull]
+    return run([sys.executable, "-m", "deltaproto", *words, "--no-progress"], codes=(0, 1, 3))
