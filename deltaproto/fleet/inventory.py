@@ -87,17 +87,21 @@ class InventoryTables:
             self._append(Inventory.SCANS, row)
 
     def _append(self, name: Inventory, rows: Any) -> None:
-        from deltalake import CommitProperties, DeltaTable, write_deltalake
+        from deltalake import CommitProperties, write_deltalake
         from deltalake.exceptions import DeltaError
 
         try:
-            if self._table(name) is None:
+            table = self._table(name)
+            if table is None:
                 self._create(name)
+                table = self._table(name)
+            present = {field.name for field in table.schema().fields}
             write_deltalake(
-                DeltaTable(self.uri(name), storage_options=self._options or None),
+                table,
                 rows,
                 mode="append",
-                schema_mode="merge",
+                # An inventory of an earlier release lacks columns.
+                schema_mode=None if present.issuperset(inventory_schema(name).names) else "merge",
                 commit_properties=CommitProperties(max_commit_retries=100),
             )
         except (DeltaError, OSError) as error:
