@@ -55,6 +55,7 @@ _SCHEMAS = (
     *(
         "inspect",
         "history",
+        "discover",
         "check",
         "plan",
         "apply",

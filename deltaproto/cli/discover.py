@@ -1,0 +1,84 @@
+"""`deltaproto discover`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from deltaproto.cli import options
+from deltaproto.cli.declare import Argument, Command, Option, Panel
+from deltaproto.cli.inspect import read_table_names
+from deltaproto.cli.progress import show_rate
+from deltaproto.errors import ExitCode, no_tables_error
+from deltaproto.fleet.seen.collect import Discovery, LogOptions, discover_writers
+from deltaproto.fleet.seen.find_logs import find_logs
+from deltaproto.render.discover import write_discovery
+
+_DAY = 86_400_000
+_MAX_DAYS = 36_500
+
+
+def run(values: Mapping[str, Any]) -> int:
+    """Read the logs of the tables, and render who used them."""
+    options.require_range(values["days"], "--days", _MAX_DAYS)
+    found = _discover(values)
+    if not (found.tables or found.failed or values["allow_empty"]):
+        raise no_tables_error(", ".join(values["names"]))
+    if not found.tables and len(found.failed) == 1:
+        raise found.failed[0].error
+    with options.open_output(values["output"]) as file:
+        write_discovery(found, values["format"], file, color=not values["no_color"])
+    # An incomplete result is never compliant.
+    return int(ExitCode.OK if found.complete else ExitCode.UNREADABLE)
+
+
+def _discover(values: Mapping[str, Any]) -> Discovery:
+    storage = options.parse_pairs(values["storage_option"], "--storage-option")
+    days = values["days"]
+    since = None if days is None else int(time.time() * 1000) - days * _DAY
+    names = read_table_names(values["names"], allow_empty=values["allow_empty"])
+    show = not (values["no_progress"] or values["quiet"])
+    settings = LogOptions(storage, options.spark_settings(values), since, values["pseudonymize"])
+    with show_rate("tables", show=show) as seen:
+        logs = find_logs(names, storage, allow_empty=values["allow_empty"])
+        return discover_writers(logs, settings, seen)
+
+
+COMMAND = Command(
+    "discover",
+    "Show which clients use tables, for whom and how often, from the tables' own logs.",
+    run,
+    Argument(
+        "names",
+        "TABLE|ROOT|INVENTORY...",
+        "Path, URI or catalog name of a table, a folder of tables, or an inventory; - reads "
+        "names from standard input.",
+        many=True,
+        setting="inventory",
+    ),
+    (
+        Option(
+            ("--days",),
+            "Show only the last N days. Default: everything that the logs still have.",
+            int,
+            metavar="N",
+            panel=Panel.INPUT,
+        ),
+        Option(
+            ("--pseudonymize",),
+            "Show hashes instead of the names of users, jobs, notebooks, clusters and queries.",
+            bool,
+            False,
+            panel=Panel.OUTPUT,
+        ),
+        options.ALLOW_EMPTY,
+        options.PAGE_FORMAT,
+        options.OUTPUT,
+        *options.READING,
+    ),
+    examples=(
+        "discover s3://lake/gold",
+        "discover s3://lake/_inventory --days 90 --format json",
+    ),
+)

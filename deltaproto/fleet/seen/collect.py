@@ -1,0 +1,120 @@
+"""Collect the clients that used tables, from the tables' own logs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
+from typing import NamedTuple
+
+from deltaproto.errors import TableError
+from deltaproto.fleet.local_engine import THREADS
+from deltaproto.fleet.seen.commits import ReadLog, add_commits
+from deltaproto.fleet.seen.find_logs import FailedTable, FoundLog
+from deltaproto.fleet.seen.uses import SeenUses
+from deltaproto.protocol.table_state import SparkSettings
+
+_CHUNK = 8 * THREADS
+"""number of tables that are read or waiting at a time"""
+TABLE_LOGS = "table logs"
+"""name of the source that consists of the tables' own logs"""
+
+
+class Source(NamedTuple):
+    """What was read of one source, and how much of it was understood."""
+
+    name: str
+    """`TABLE_LOGS`, or an access log as the user named it"""
+    format: str
+    """`delta`, or the format of an access log"""
+    lines: int
+    """commits, or lines and records of an access log"""
+    matched: int
+    """commits of identified clients, or requests to the tables"""
+    unparsed: int
+    """commits or lines that cannot be read"""
+
+
+class Discovery(NamedTuple):
+    """Who used the tables, to the extent that the sources show it."""
+
+    uses: SeenUses
+    tables: int
+    """number of tables whose log was read"""
+    failed: tuple[FailedTable, ...]
+    sources: tuple[Source, ...]
+    since: int | None
+    """start of the period, in milliseconds since the epoch; None: everything that is left"""
+
+    @property
+    def complete(self) -> bool:
+        """True if every table was read completely."""
+        return not self.failed
+
+
+class LogOptions(NamedTuple):
+    """How tables are read."""
+
+    storage: Mapping[str, str]
+    spark: SparkSettings
+    since: int | None
+    pseudonymize: bool
+
+
+def discover_writers(
+    found: Iterable[FoundLog | FailedTable], options: LogOptions, seen: Callable[[int], None]
+) -> Discovery:
+    """Read the logs of tables, and sum up who wrote them.
+
+    Args:
+        seen: called with the number of tables read, for progress.
+    """
+    uses = SeenUses(pseudonymize=options.pseudonymize)
+    failed: list[FailedTable] = []
+    tables = commits = identified = unreadable = 0
+    for each in _read_all(found, options):
+        if isinstance(each, FailedTable):
+            failed.append(each)
+            continue
+        table, part, done = each
+        uses.include(part)
+        tables += 1
+        seen(tables)
+        commits, identified = commits + done.commits, identified + done.identified
+        unreadable += done.unreadable
+        if done.problem is not None:
+            failed.append(FailedTable(table, done.problem))
+    logs = Source(TABLE_LOGS, "delta", commits + unreadable, identified, unreadable)
+    return Discovery(uses, tables, tuple(failed), (logs,), options.since)
+
+
+_Read = tuple[str, SeenUses, ReadLog]
+
+
+def _read_all(
+    found: Iterable[FoundLog | FailedTable], options: LogOptions
+) -> Iterator[_Read | FailedTable]:
+    def read(each: FoundLog | FailedTable) -> _Read | FailedTable:
+        return each if isinstance(each, FailedTable) else _read(each, options)
+
+    source = iter(found)
+    with ThreadPoolExecutor(THREADS) as threads:
+        while chunk := list(islice(source, _CHUNK)):
+            remote = [each for each in chunk if isinstance(each, FoundLog) and each.remote]
+            waiting = {each.location.uri: threads.submit(read, each) for each in remote}
+            for each in chunk:
+                # Tables on disks are read here: threads would only wait for each other.
+                if isinstance(each, FoundLog) and each.remote:
+                    yield waiting[each.location.uri].result()
+                else:
+                    yield read(each)
+
+
+def _read(each: FoundLog, options: LogOptions) -> _Read | FailedTable:
+    part = SeenUses(pseudonymize=options.pseudonymize)
+    try:
+        opened = each.open(options.storage, options.spark)
+        done = add_commits(each.table, opened, options.storage, options.since, part)
+    except TableError as error:
+        return FailedTable(each.table, error)
+    return each.table, part, done
