@@ -56,6 +56,7 @@ _SCHEMAS = (
         "inspect",
         "history",
         "discover",
+        "discover-settings",
         "check",
         "plan",
         "apply",

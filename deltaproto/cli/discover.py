@@ -9,11 +9,17 @@ from typing import Any
 from deltaproto.cli import options
 from deltaproto.cli.declare import Argument, Command, Option, Panel
 from deltaproto.cli.inspect import read_table_names
-from deltaproto.cli.progress import show_rate
-from deltaproto.errors import ExitCode, no_tables_error
-from deltaproto.fleet.seen.collect import Discovery, LogOptions, discover_writers
+from deltaproto.cli.progress import show_rate, warn
+from deltaproto.errors import ExitCode, UsageError, no_tables_error
+from deltaproto.fleet.seen.collect import (
+    Discovery,
+    LogOptions,
+    add_access_logs,
+    discover_writers,
+)
 from deltaproto.fleet.seen.find_logs import find_logs
-from deltaproto.render.discover import write_discovery
+from deltaproto.render.discover import notices, write_discovery, write_settings
+from deltaproto.render.interface import NOTICES
 
 _DAY = 86_400_000
 _MAX_DAYS = 36_500
@@ -22,10 +28,20 @@ _MAX_DAYS = 36_500
 def run(values: Mapping[str, Any]) -> int:
     """Read the logs of the tables, and render who used them."""
     options.require_range(values["days"], "--days", _MAX_DAYS)
+    if values["how_to_identify"]:
+        with options.open_output(values["output"]) as file:
+            write_settings(values["format"], file, color=not values["no_color"])
+        return int(ExitCode.OK)
+    if not values["names"]:
+        raise UsageError("no tables", "give a TABLE, a ROOT or an INVENTORY, or --how-to-identify")
+    options.refuse_overwrite(values["output"], values["access_log"])
     found = _discover(values)
+    for notice in notices(found):
+        NOTICES.append(notice)
+        warn(notice)
     if not (found.tables or found.failed or values["allow_empty"]):
         raise no_tables_error(", ".join(values["names"]))
-    if not found.tables and len(found.failed) == 1:
+    if not (found.tables or values["access_log"]) and len(found.failed) == 1:
         raise found.failed[0].error
     with options.open_output(values["output"]) as file:
         write_discovery(found, values["format"], file, color=not values["no_color"])
@@ -42,12 +58,15 @@ def _discover(values: Mapping[str, Any]) -> Discovery:
     settings = LogOptions(storage, options.spark_settings(values), since, values["pseudonymize"])
     with show_rate("tables", show=show) as seen:
         logs = find_logs(names, storage, allow_empty=values["allow_empty"])
-        return discover_writers(logs, settings, seen)
+        found = discover_writers(logs, settings, seen)
+    with show_rate("lines", show=show) as seen:
+        return add_access_logs(found, values["access_log"], settings, seen)
 
 
 COMMAND = Command(
     "discover",
-    "Show which clients use tables, for whom and how often, from the tables' own logs.",
+    "Show which clients use tables, for whom and how often, from the tables' own logs and the "
+    "access logs of object stores.",
     run,
     Argument(
         "names",
@@ -55,15 +74,32 @@ COMMAND = Command(
         "Path, URI or catalog name of a table, a folder of tables, or an inventory; - reads "
         "names from standard input.",
         many=True,
+        required=False,
         setting="inventory",
+        unless=("how_to_identify",),
     ),
     (
+        Option(
+            ("--access-log",),
+            "Add the readers in this access log: file, folder or URI. Repeatable.",
+            str,
+            many=True,
+            metavar="FILE|URI",
+            panel=Panel.INPUT,
+        ),
         Option(
             ("--days",),
             "Show only the last N days. Default: everything that the logs still have.",
             int,
             metavar="N",
             panel=Panel.INPUT,
+        ),
+        Option(
+            ("--how-to-identify",),
+            "Show the settings with which clients identify themselves, and stop.",
+            bool,
+            False,
+            panel=Panel.CLIENTS,
         ),
         Option(
             ("--pseudonymize",),
@@ -79,6 +115,6 @@ COMMAND = Command(
     ),
     examples=(
         "discover s3://lake/gold",
-        "discover s3://lake/_inventory --days 90 --format json",
+        "discover s3://lake/_inventory --days 90 --access-log s3://logs/lake/",
     ),
 )

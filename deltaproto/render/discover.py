@@ -7,6 +7,7 @@ from typing import IO, Any
 
 from deltaproto.clients.model import Access
 from deltaproto.fleet.seen.collect import Discovery, Source
+from deltaproto.fleet.seen.user_agents import SETTINGS
 from deltaproto.fleet.seen.uses import Client, SeenClient, Times, Usage
 from deltaproto.render.document import (
     Block,
@@ -28,6 +29,10 @@ from deltaproto.render.terminal import counted
 _MOST_NAMES = 8
 """principals of one client, and tables of one client, that documents name"""
 _HEADINGS = ("Client", "Access", "Tables", "Commits", "Requests", "Last seen", "Longest pause")
+_SETTING_HINT = (
+    "Replace VERSION with the client's version. Without these, most readers leave the mark of "
+    "a library only."
+)
 _NEVER_READERS = (
     "Logs of tables show who writes, never who only reads. Commits do not show whether their "
     "writer also reads the table."
@@ -43,6 +48,34 @@ def write_discovery(found: Discovery, format_: PageFormat, file: IO[str], *, col
         )
         return
     write_document(discovery_document(found), format_, file, color=color)
+
+
+def write_settings(format_: PageFormat, file: IO[str], *, color: bool) -> None:
+    """Write the settings with which clients identify themselves in access logs."""
+    if format_ in (PageFormat.JSON, PageFormat.JSONL):
+        rows = [{**each._asdict(), "clients": list(each.clients)} for each in SETTINGS]
+        line = format_ is PageFormat.JSONL
+        file.write(json_text("discover", {"settings": rows}, line=line))
+        return
+    table = TableBlock(
+        ("Clients", "Object store", "Setting"),
+        [
+            [(", ".join(each.clients) or "any",), (each.store,), (Code(each.setting),)]
+            for each in SETTINGS
+        ],
+    )
+    document = Document("Settings that identify clients", (_SETTING_HINT,), [table])
+    write_document(document, format_, file, color=color)
+
+
+def notices(found: Discovery) -> list[str]:
+    """Return what may be missing although everything was read."""
+    return [
+        f"{source.name}: {source.unparsed:,} of {counted(source.lines, 'line')} not understood; a "
+        "client may be missing"
+        for source in found.sources
+        if source.format != "delta" and source.unparsed
+    ]
 
 
 def discovery_fields(found: Discovery) -> dict[str, Any]:

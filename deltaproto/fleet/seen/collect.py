@@ -1,4 +1,4 @@
-"""Collect the clients that used tables, from the tables' own logs."""
+"""Collect the clients that used tables, from the tables' own logs and from access logs."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from typing import NamedTuple
 
-from deltaproto.errors import TableError
+from deltaproto.errors import ErrorCode, TableError
 from deltaproto.fleet.local_engine import THREADS
 from deltaproto.fleet.seen.commits import ReadLog, add_commits
 from deltaproto.fleet.seen.find_logs import FailedTable, FoundLog
+from deltaproto.fleet.seen.requests import TableMatcher, add_access_log
 from deltaproto.fleet.seen.uses import SeenUses
+from deltaproto.location import LocationKind
 from deltaproto.protocol.table_state import SparkSettings
 
 _CHUNK = 8 * THREADS
@@ -39,6 +41,8 @@ class Discovery(NamedTuple):
     """Who used the tables, to the extent that the sources show it."""
 
     uses: SeenUses
+    matcher: TableMatcher
+    """the tables' locations, to find the tables of requests"""
     tables: int
     """number of tables whose log was read"""
     failed: tuple[FailedTable, ...]
@@ -70,9 +74,10 @@ def discover_writers(
         seen: called with the number of tables read, for progress.
     """
     uses = SeenUses(pseudonymize=options.pseudonymize)
+    matcher = TableMatcher(options.storage)
     failed: list[FailedTable] = []
     tables = commits = identified = unreadable = 0
-    for each in _read_all(found, options):
+    for each in _read_all(_watched(found, matcher), options, matcher):
         if isinstance(each, FailedTable):
             failed.append(each)
             continue
@@ -85,17 +90,53 @@ def discover_writers(
         if done.problem is not None:
             failed.append(FailedTable(table, done.problem))
     logs = Source(TABLE_LOGS, "delta", commits + unreadable, identified, unreadable)
-    return Discovery(uses, tables, tuple(failed), (logs,), options.since)
+    return Discovery(uses, matcher, tables, tuple(failed), (logs,), options.since)
+
+
+def _watched(
+    found: Iterable[FoundLog | FailedTable], matcher: TableMatcher
+) -> Iterator[FoundLog | FailedTable]:
+    """Yield each table and add its location, which a log that cannot be read has too."""
+    for each in found:
+        if isinstance(each, FailedTable):
+            if each.uri is not None:
+                matcher.add(each.table, each.uri)
+        elif each.location.kind is not LocationKind.NAME:
+            matcher.add(each.table, each.location.uri)
+        yield each
+
+
+def add_access_logs(
+    found: Discovery, names: Iterable[str], options: LogOptions, seen: Callable[[int], None]
+) -> Discovery:
+    """Add the requests of access logs to what the tables' own logs show.
+
+    Args:
+        names: files, folders and URIs.
+        seen: called with the number of lines read of each, for progress.
+    """
+    sources, failed = list(found.sources), list(found.failed)
+    for name in names:
+        done = add_access_log(name, options.storage, found.matcher, found.uses, options.since, seen)
+        failed += done.failed
+        if done.lines and done.format is None:
+            message = f"{name}: no line of a known access log"
+            failed.append(FailedTable(name, TableError(ErrorCode.NOT_FOUND, message, _FORMATS)))
+        sources.append(
+            Source(name, done.format or "unknown", done.lines, done.matched, done.unparsed)
+        )
+    return found._replace(sources=tuple(sources), failed=tuple(failed))
 
 
 _Read = tuple[str, SeenUses, ReadLog]
+_FORMATS = "S3 server access logs, CloudTrail, Azure StorageBlobLogs and GCS audit logs are read"
 
 
 def _read_all(
-    found: Iterable[FoundLog | FailedTable], options: LogOptions
+    found: Iterable[FoundLog | FailedTable], options: LogOptions, matcher: TableMatcher
 ) -> Iterator[_Read | FailedTable]:
     def read(each: FoundLog | FailedTable) -> _Read | FailedTable:
-        return each if isinstance(each, FailedTable) else _read(each, options)
+        return each if isinstance(each, FailedTable) else _read(each, options, matcher)
 
     source = iter(found)
     with ThreadPoolExecutor(THREADS) as threads:
@@ -110,10 +151,11 @@ def _read_all(
                     yield read(each)
 
 
-def _read(each: FoundLog, options: LogOptions) -> _Read | FailedTable:
+def _read(each: FoundLog, options: LogOptions, matcher: TableMatcher) -> _Read | FailedTable:
     part = SeenUses(pseudonymize=options.pseudonymize)
     try:
         opened = each.open(options.storage, options.spark)
+        matcher.add(each.table, opened.location.uri)
         done = add_commits(each.table, opened, options.storage, options.since, part)
     except TableError as error:
         return FailedTable(each.table, error)

@@ -53,6 +53,8 @@ class FailedTable(NamedTuple):
 
     table: str
     error: TableError
+    uri: str | None = None
+    """location of a table or root that the user named, so that its requests are found"""
 
 
 def find_logs(
@@ -85,7 +87,9 @@ def _find(
                 if isinstance(each, DiscoveredTable):
                     yield FoundLog(each.table, location_at(each.location, each.table))
                 else:
-                    yield FailedTable(each.place, each.error)
+                    empty = each.error.code is ErrorCode.NO_TABLES
+                    here = each.uri == location.uri and not empty
+                    yield FailedTable(each.place, each.error, each.uri if here else None)
     except UsageError as error:
         yield FailedTable(name, TableError(ErrorCode.NOT_FOUND, error.message, error.hint))
     except TableError as error:

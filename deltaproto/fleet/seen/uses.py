@@ -14,6 +14,10 @@ from deltaproto.protocol.writers import Confidence
 
 _HOUR = 3_600_000
 _DAY_HOURS = 24
+OTHERS = "other programs"
+"""mark of the programs beyond the first thousands"""
+_MOST_CLIENTS = 5000
+"""different versions and marks: a hostile program can invent them"""
 _MOST_PRINCIPALS = 2000
 """of one client; those seen last are kept"""
 _MOST_EVIDENCE = 20
@@ -209,6 +213,9 @@ class SeenUses:
     def client(self, client: Client, confidence: Confidence) -> SeenClient:
         """Return the sums of a client, to add to."""
         found = self.clients.get(client)
+        if found is None and len(self.clients) >= _MOST_CLIENTS:
+            client = Client(client.id, None, None if client.id is not None else OTHERS)
+            found = self.clients.get(client)
         if found is None:
             found = self.clients[client] = SeenClient(confidence)
         return found
