@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from deltaproto.cli import options
@@ -18,8 +20,10 @@ from deltaproto.fleet.seen.collect import (
     discover_writers,
 )
 from deltaproto.fleet.seen.find_logs import find_logs
+from deltaproto.fleet.seen.policy_file import DraftedFile, draft_file
 from deltaproto.render.discover import notices, write_discovery, write_settings
 from deltaproto.render.interface import NOTICES
+from deltaproto.render.terminal import counted, single_line
 
 _DAY = 86_400_000
 _MAX_DAYS = 36_500
@@ -34,7 +38,7 @@ def run(values: Mapping[str, Any]) -> int:
         return int(ExitCode.OK)
     if not values["names"]:
         raise UsageError("no tables", "give a TABLE, a ROOT or an INVENTORY, or --how-to-identify")
-    options.refuse_overwrite(values["output"], values["access_log"])
+    options.refuse_overwrite(values["output"], (*values["access_log"], values["write_policy"]))
     found = _discover(values)
     for notice in notices(found):
         NOTICES.append(notice)
@@ -43,8 +47,12 @@ def run(values: Mapping[str, Any]) -> int:
         raise no_tables_error(", ".join(values["names"]))
     if not (found.tables or values["access_log"]) and len(found.failed) == 1:
         raise found.failed[0].error
+    policy = values["write_policy"]
+    drafted = draft_file(policy, found, datetime.now(UTC)) if policy else None
     with options.open_output(values["output"]) as file:
         write_discovery(found, values["format"], file, color=not values["no_color"])
+    if drafted is not None:
+        _write_policy(drafted, quiet=values["quiet"])
     # An incomplete result is never compliant.
     return int(ExitCode.OK if found.complete else ExitCode.UNREADABLE)
 
@@ -61,6 +69,26 @@ def _discover(values: Mapping[str, Any]) -> Discovery:
         found = discover_writers(logs, settings, seen)
     with show_rate("lines", show=show) as seen:
         return add_access_logs(found, values["access_log"], settings, seen)
+
+
+def _write_policy(drafted: DraftedFile, *, quiet: bool) -> None:
+    """Write the policy, and show on standard error what is new in it."""
+    for table in drafted.draft.uncovered:
+        warn(f"{table}: no pattern can match this name, so its clients are not in the policy")
+    if drafted.after != drafted.before:
+        with options.open_output(drafted.path) as file:
+            file.write(drafted.after)
+    if quiet:
+        return
+    for line in drafted.diff.splitlines():
+        print(single_line(line), file=sys.stderr)
+    count = drafted.draft.clients
+    print(
+        f"{drafted.path}: added {counted(count, 'client')}"
+        if count
+        else f"{drafted.path} declares all clients that were seen",
+        file=sys.stderr,
+    )
 
 
 COMMAND = Command(
@@ -93,6 +121,13 @@ COMMAND = Command(
             int,
             metavar="N",
             panel=Panel.INPUT,
+        ),
+        Option(
+            ("--write-policy",),
+            "Write a policy that declares the clients seen, or add them to this one.",
+            str,
+            metavar="FILE",
+            panel=Panel.OUTPUT,
         ),
         Option(
             ("--how-to-identify",),

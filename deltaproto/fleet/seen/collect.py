@@ -14,6 +14,7 @@ from deltaproto.fleet.seen.find_logs import FailedTable, FoundLog
 from deltaproto.fleet.seen.requests import TableMatcher, add_access_log
 from deltaproto.fleet.seen.uses import SeenUses
 from deltaproto.location import LocationKind
+from deltaproto.policy.document import normalize_location
 from deltaproto.protocol.table_state import SparkSettings
 
 _CHUNK = 8 * THREADS
@@ -43,6 +44,8 @@ class Discovery(NamedTuple):
     uses: SeenUses
     matcher: TableMatcher
     """the tables' locations, to find the tables of requests"""
+    places: Mapping[str, str]
+    """location of each table by its name, as policies match it; the name of a catalog's table"""
     tables: int
     """number of tables whose log was read"""
     failed: tuple[FailedTable, ...]
@@ -74,10 +77,10 @@ def discover_writers(
         seen: called with the number of tables read, for progress.
     """
     uses = SeenUses(pseudonymize=options.pseudonymize)
-    matcher = TableMatcher(options.storage)
+    matcher, places = TableMatcher(options.storage), dict[str, str]()
     failed: list[FailedTable] = []
     tables = commits = identified = unreadable = 0
-    for each in _read_all(_watched(found, matcher), options, matcher):
+    for each in _read_all(_watched(found, matcher, places), options, matcher):
         if isinstance(each, FailedTable):
             failed.append(each)
             continue
@@ -90,19 +93,23 @@ def discover_writers(
         if done.problem is not None:
             failed.append(FailedTable(table, done.problem))
     logs = Source(TABLE_LOGS, "delta", commits + unreadable, identified, unreadable)
-    return Discovery(uses, matcher, tables, tuple(failed), (logs,), options.since)
+    return Discovery(uses, matcher, places, tables, tuple(failed), (logs,), options.since)
 
 
 def _watched(
-    found: Iterable[FoundLog | FailedTable], matcher: TableMatcher
+    found: Iterable[FoundLog | FailedTable], matcher: TableMatcher, places: dict[str, str]
 ) -> Iterator[FoundLog | FailedTable]:
     """Yield each table and add its location, which a log that cannot be read has too."""
     for each in found:
         if isinstance(each, FailedTable):
             if each.uri is not None:
                 matcher.add(each.table, each.uri)
-        elif each.location.kind is not LocationKind.NAME:
+                places[each.table] = normalize_location(each.uri)
+        elif each.location.kind is LocationKind.NAME:
+            places[each.table] = each.table
+        else:
             matcher.add(each.table, each.location.uri)
+            places[each.table] = normalize_location(each.location.uri)
         yield each
 
 
