@@ -21,6 +21,7 @@ from deltaproto.fleet.seen.collect import (
 )
 from deltaproto.fleet.seen.find_logs import find_logs
 from deltaproto.fleet.seen.policy_file import DraftedFile, draft_file
+from deltaproto.policy.finding import exit_code
 from deltaproto.render.discover import notices, write_discovery, write_settings
 from deltaproto.render.interface import NOTICES
 from deltaproto.render.terminal import counted, single_line
@@ -54,7 +55,8 @@ def run(values: Mapping[str, Any]) -> int:
     if drafted is not None:
         _write_policy(drafted, quiet=values["quiet"])
     # An incomplete result is never compliant.
-    return int(ExitCode.OK if found.complete else ExitCode.UNREADABLE)
+    incomplete = ExitCode.OK if found.complete else ExitCode.UNREADABLE
+    return int(ExitCode.worst((incomplete, exit_code(found.findings, values["fail_on"]))))
 
 
 def _discover(values: Mapping[str, Any]) -> Discovery:
@@ -146,10 +148,12 @@ COMMAND = Command(
         options.ALLOW_EMPTY,
         options.PAGE_FORMAT,
         options.OUTPUT,
+        options.FAIL_ON,
         *options.READING,
     ),
     examples=(
         "discover s3://lake/gold",
         "discover s3://lake/_inventory --days 90 --access-log s3://logs/lake/",
     ),
+    exits=(ExitCode.OK, ExitCode.FINDINGS, ExitCode.USAGE, ExitCode.UNREADABLE),
 )

@@ -23,6 +23,8 @@ from deltaproto.render.document import (
     Tone,
 )
 from deltaproto.render.document.render import write_document
+from deltaproto.render.findings import finding_block
+from deltaproto.render.inspection_json import finding_fields
 from deltaproto.render.interface import PageFormat, error_fields, format_timestamp, json_text
 from deltaproto.render.terminal import counted
 
@@ -96,6 +98,7 @@ def discovery_fields(found: Discovery) -> dict[str, Any]:
             }
             for client, seen in found.uses.unidentified
         ],
+        "findings": [finding_fields(finding) for finding in found.findings],
         "sources": [source._asdict() for source in found.sources],
         "errors": [
             {"table": failed.table, "error": error_fields(failed.error)} for failed in found.failed
@@ -164,14 +167,21 @@ def _blocks(
     clients: Sequence[tuple[Client, SeenClient]],
     others: Sequence[tuple[Client, SeenClient]],
 ) -> Iterator[Block]:
+    if found.findings:
+        title = "Principals that read deleted or stale rows"
+        blocks: list[Block] = []
+        for table in dict.fromkeys(finding.table for finding in found.findings):
+            blocks.append(Paragraph((Code(table),)))
+            blocks.append(finding_block([each for each in found.findings if each.table == table]))
+        yield Section("findings", title, blocks)
     if clients:
         yield TableBlock(_HEADINGS, [_row(_label(client), seen) for client, seen in clients])
     else:
         yield Paragraph(("No client of the catalog was seen.",))
     if others:
         rows = [_row(client.mark or "", seen) for client, seen in others]
-        blocks: list[Block] = [TableBlock(("Mark", *_HEADINGS[1:]), rows)]
-        yield Section("unidentified", "Unidentified", blocks)
+        programs: list[Block] = [TableBlock(("Mark", *_HEADINGS[1:]), rows)]
+        yield Section("unidentified", "Unidentified", programs)
     for client, seen in (*clients, *others):
         if facts := _facts(seen):
             title = _label(client)

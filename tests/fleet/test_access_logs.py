@@ -20,6 +20,7 @@ import pytest
 
 from deltaproto.fleet.seen.log_files import LogFile, find_files, read_requests
 from deltaproto.fleet.seen.log_formats import LogFormat, Place, Request, RequestKind, Store
+from deltaproto.fleet.seen.read_traces import ReadTraces
 from deltaproto.fleet.seen.requests import LogCounts, TableMatcher, add_access_log
 from deltaproto.fleet.seen.uses import SeenUses
 from tests.conftest import Ran
@@ -391,7 +392,8 @@ def test_requests_are_matched_by_location() -> None:
 
 def counted(path: Path, uses: SeenUses | None = None) -> LogCounts:
     tables = matcher(orders="s3://lake/gold/orders")
-    return add_access_log(str(path), {}, tables, SeenUses() if uses is None else uses, None)
+    seen = SeenUses() if uses is None else uses
+    return add_access_log(str(path), {}, tables, seen, ReadTraces(), None)
 
 
 def test_damaged_and_foreign_lines_are_counted(tmp_path: Path) -> None:

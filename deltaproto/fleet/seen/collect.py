@@ -11,10 +11,13 @@ from deltaproto.errors import ErrorCode, TableError
 from deltaproto.fleet.local_engine import THREADS
 from deltaproto.fleet.seen.commits import ReadLog, add_commits
 from deltaproto.fleet.seen.find_logs import FailedTable, FoundLog
+from deltaproto.fleet.seen.read_traces import ReadTraces
 from deltaproto.fleet.seen.requests import TableMatcher, add_access_log
-from deltaproto.fleet.seen.uses import SeenUses
+from deltaproto.fleet.seen.uses import PrincipalKind, SeenUses
+from deltaproto.fleet.seen.wrong_readers import find_candidates, find_wrong_readers
 from deltaproto.location import LocationKind
 from deltaproto.policy.document import normalize_location
+from deltaproto.policy.finding import Finding, severity_sort_key
 from deltaproto.protocol.table_state import SparkSettings
 
 _CHUNK = 8 * THREADS
@@ -46,12 +49,18 @@ class Discovery(NamedTuple):
     """the tables' locations, to find the tables of requests"""
     places: Mapping[str, str]
     """location of each table by its name, as policies match it; the name of a catalog's table"""
+    logs: Mapping[str, FoundLog]
+    """each table by its name"""
+    traces: ReadTraces
+    """what each principal read of each table"""
     tables: int
     """number of tables whose log was read"""
     failed: tuple[FailedTable, ...]
     sources: tuple[Source, ...]
     since: int | None
     """start of the period, in milliseconds since the epoch; None: everything that is left"""
+    findings: tuple[Finding, ...] = ()
+    """principals that read deleted or stale rows"""
 
     @property
     def complete(self) -> bool:
@@ -78,9 +87,10 @@ def discover_writers(
     """
     uses = SeenUses(pseudonymize=options.pseudonymize)
     matcher, places = TableMatcher(options.storage), dict[str, str]()
+    logs: dict[str, FoundLog] = {}
     failed: list[FailedTable] = []
     tables = commits = identified = unreadable = 0
-    for each in _read_all(_watched(found, matcher, places), options, matcher):
+    for each in _read_all(_watched(found, matcher, places, logs), options, matcher):
         if isinstance(each, FailedTable):
             failed.append(each)
             continue
@@ -92,12 +102,18 @@ def discover_writers(
         unreadable += done.unreadable
         if done.problem is not None:
             failed.append(FailedTable(table, done.problem))
-    logs = Source(TABLE_LOGS, "delta", commits + unreadable, identified, unreadable)
-    return Discovery(uses, matcher, places, tables, tuple(failed), (logs,), options.since)
+    own = Source(TABLE_LOGS, "delta", commits + unreadable, identified, unreadable)
+    traces = ReadTraces()
+    return Discovery(
+        uses, matcher, places, logs, traces, tables, tuple(failed), (own,), options.since
+    )
 
 
 def _watched(
-    found: Iterable[FoundLog | FailedTable], matcher: TableMatcher, places: dict[str, str]
+    found: Iterable[FoundLog | FailedTable],
+    matcher: TableMatcher,
+    places: dict[str, str],
+    logs: dict[str, FoundLog],
 ) -> Iterator[FoundLog | FailedTable]:
     """Yield each table and add its location, which a log that cannot be read has too."""
     for each in found:
@@ -105,7 +121,10 @@ def _watched(
             if each.uri is not None:
                 matcher.add(each.table, each.uri)
                 places[each.table] = normalize_location(each.uri)
-        elif each.location.kind is LocationKind.NAME:
+            yield each
+            continue
+        logs[each.table] = each
+        if each.location.kind is LocationKind.NAME:
             places[each.table] = each.table
         else:
             matcher.add(each.table, each.location.uri)
@@ -124,7 +143,9 @@ def add_access_logs(
     """
     sources, failed = list(found.sources), list(found.failed)
     for name in names:
-        done = add_access_log(name, options.storage, found.matcher, found.uses, options.since, seen)
+        done = add_access_log(
+            name, options.storage, found.matcher, found.uses, found.traces, options.since, seen
+        )
         failed += done.failed
         if done.lines and done.format is None:
             message = f"{name}: no line of a known access log"
@@ -132,7 +153,29 @@ def add_access_logs(
         sources.append(
             Source(name, done.format or "unknown", done.lines, done.matched, done.unparsed)
         )
-    return found._replace(sources=tuple(sources), failed=tuple(failed))
+    found = found._replace(sources=tuple(sources), failed=tuple(failed))
+    return _add_findings(found, options)
+
+
+def _add_findings(found: Discovery, options: LogOptions) -> Discovery:
+    """Compare the readers that may be wrong with the logs of their tables."""
+    findings: list[Finding] = []
+    failed = {each.table: each for each in found.failed}
+    for table, readers in sorted(find_candidates(found.traces).items()):
+        names = {
+            reader.user: found.uses.name(PrincipalKind.USER, reader.user).text
+            for reader, _ in readers
+        }
+        log = found.logs.get(table)
+        if log is None:
+            continue
+        try:
+            opened = log.open(options.storage, options.spark)
+            findings += find_wrong_readers(readers, found.traces, opened, names)
+        except TableError as error:
+            failed.setdefault(table, FailedTable(table, error))
+    findings.sort(key=lambda each: (severity_sort_key(each), each.table, each.message))
+    return found._replace(findings=tuple(findings), failed=tuple(failed.values()))
 
 
 _Read = tuple[str, SeenUses, ReadLog]

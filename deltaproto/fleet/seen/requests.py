@@ -13,7 +13,8 @@ from deltaproto.errors import TableError
 from deltaproto.fleet.seen.find_logs import FailedTable
 from deltaproto.fleet.seen.log_files import Parsed, find_files, read_requests
 from deltaproto.fleet.seen.log_formats import Place, Request, RequestKind, Store
-from deltaproto.fleet.seen.user_agents import identify_agent, product_of
+from deltaproto.fleet.seen.read_traces import ReadTraces
+from deltaproto.fleet.seen.user_agents import NO_AGENT, identify_agent, product_of
 from deltaproto.fleet.seen.uses import Client, Mark, PrincipalKind, SeenUses, shorten
 
 _SCHEMES = {
@@ -113,6 +114,7 @@ def add_access_log(
     options: Mapping[str, str],
     matcher: TableMatcher,
     uses: SeenUses,
+    traces: ReadTraces,
     since: int | None,
     seen: Callable[[int], None] = lambda _: None,
 ) -> LogCounts:
@@ -132,7 +134,7 @@ def add_access_log(
             unparsed += 1
             continue
         formats[parsed[0]] += 1
-        matched += _add_request(parsed[1], matcher, uses, since)
+        matched += _add_request(parsed[1], matcher, uses, traces, since)
     most = formats.most_common(1)
     return LogCounts(most[0][0] if most else None, lines, matched, unparsed, tuple(failed))
 
@@ -151,15 +153,24 @@ def _requests(
 
 
 def _add_request(
-    request: Request, matcher: TableMatcher, uses: SeenUses, since: int | None
+    request: Request,
+    matcher: TableMatcher,
+    uses: SeenUses,
+    traces: ReadTraces,
+    since: int | None,
 ) -> bool:
     """Add one request. Return True if it succeeded, on one of the tables and in the period."""
-    if request.place is None or not request.ok:
-        return False
     if since is not None and request.time is not None and request.time < since:
         return False
-    found = matcher.find(request.place)
+    found = None if request.place is None else matcher.find(request.place)
+    traces.note(request, None if found is None else found[0])
     if found is None:
+        return False
+    text = request.agent or NO_AGENT
+    # The end of an agent may name a cluster.
+    shown = product_of(text) if uses.pseudonymize else _shown(text)
+    traces.add(*found, request, shown)
+    if not request.ok:
         return False
     agent = identify_agent(request.agent)
     client = Client(agent.client, agent.version, agent.mark)
@@ -173,9 +184,7 @@ def _add_request(
     access = Access.READ if request.kind is RequestKind.READ else None
     marks = []
     if request.agent is not None:
-        # The end of an agent may name a cluster.
-        text = product_of(request.agent) if uses.pseudonymize else _shown(request.agent)
-        marks.append(Mark("user-agent", text))
+        marks.append(Mark("user-agent", shown))
     seen.add(found[0], request.time, access, names, marks, request=True)
     return True
 

@@ -1,0 +1,169 @@
+"""What each principal read of each table: the input of `wrong_readers`, in bounded memory."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+from urllib.parse import unquote
+
+from deltaproto.fleet.seen.log_formats import Request, RequestKind
+
+HOUR = 3_600_000
+_MOST_TRACES = 50_000
+_MOST_FILES = 500
+"""data files of one principal and table that are remembered; more accuse nobody"""
+_MOST_HOURS = 8
+"""different hours of one file; the latest are kept"""
+_MOST_AGENTS = 3
+_LOG = "_delta_log"
+_VERSION = re.compile(r"_delta_log/(\d{20})\.")
+_COMMIT = re.compile(r"_delta_log/(\d{20})\.json")
+_VECTOR = re.compile(r"(?:.*/)?deletion_vector_[^/]+\.bin")
+_DECODED = 3
+"""how many times a key may be encoded"""
+
+
+class Reader(NamedTuple):
+    """One principal at one table."""
+
+    table: str
+    user: str
+
+
+class Trace:
+    """The requests of one reader."""
+
+    __slots__ = ("agents", "files", "log", "newest", "other", "vectors", "writes")
+
+    def __init__(self) -> None:
+        self.log = self.vectors = self.writes = self.other = False
+        """whether it ever requested the log, a deletion vector or another file, or wrote"""
+        self.newest = -1
+        """the newest version whose file in the log it read"""
+        self.files: dict[str, list[int]] = {}
+        """hours since the epoch in which it read each data file"""
+        self.agents: dict[str, None] = {}
+
+    @property
+    def only_log(self) -> bool:
+        """True for a reader of the log that neither reads nor writes data files."""
+        return self.log and not (self.files or self.vectors or self.writes)
+
+    @property
+    def only_vectors(self) -> bool:
+        """True for a reader of deletion vectors without data files."""
+        return self.vectors and not self.files
+
+
+class TableTrace:
+    """The requests of everybody to one table."""
+
+    __slots__ = ("log", "vectors", "written")
+
+    def __init__(self) -> None:
+        self.log = self.vectors = False
+        """whether anybody requested the log, or a vector: access logs can leave out both"""
+        self.written: dict[int, int] = {}
+        """time at which each commit was written, in milliseconds"""
+
+
+class ReadTraces:
+    """The requests of every reader."""
+
+    def __init__(self) -> None:
+        self.readers: dict[Reader, Trace] = {}
+        self.tables: dict[str, TableTrace] = {}
+        self.first: int | None = None
+        """time of the first request of any kind, in milliseconds"""
+        self._logs: dict[str, set[str]] = {}
+        """two of the tables whose log each user requested"""
+
+    def note(self, request: Request, table: str | None) -> None:
+        """Note the time that the access logs cover, and whose log a user requested.
+
+        Args:
+            table: the table of the request; None if it is not one of those that are known.
+        """
+        time = request.time
+        if time is not None and (self.first is None or time < self.first):
+            self.first = time
+        if request.user is None or request.place is None or _LOG not in request.place.key:
+            return
+        logs = self._logs.setdefault(request.user, set())
+        if len(logs) < 2:
+            elsewhere = f"{request.place.bucket}/{request.place.key.partition(_LOG)[0]}"
+            logs.add(table or elsewhere)
+
+    def knows_other_tables(self, reader: Reader) -> bool:
+        """Return True if the user reads the log of another table, which may be a shallow clone."""
+        return bool(self._logs.get(reader.user, set()) - {reader.table})
+
+    def add(self, table: str, below: str, request: Request, agent: str) -> None:
+        """Add a request, also one that failed.
+
+        Args:
+            below: the object's path below the table, as logged.
+            agent: the user agent as outputs show it.
+        """
+        path = plain_path(below)
+        whole = self.tables.get(table)
+        if whole is None:
+            whole = self.tables[table] = TableTrace()
+        in_log = path == _LOG or path.startswith(f"{_LOG}/")
+        vector = _VECTOR.fullmatch(path) is not None
+        whole.log, whole.vectors = whole.log or in_log, whole.vectors or vector
+        wrote = request.kind in (RequestKind.WRITE, RequestKind.DELETE)
+        if wrote and request.time is not None and (commit := _COMMIT.fullmatch(path)):
+            version = int(commit[1])
+            whole.written[version] = max(request.time, whole.written.get(version, 0))
+        if request.user is None:
+            return
+        trace = self._trace(Reader(table, request.user))
+        if trace is None:
+            return
+        trace.log, trace.vectors = trace.log or in_log, trace.vectors or vector
+        trace.writes = trace.writes or wrote
+        read = request.ok and request.kind is RequestKind.READ
+        if in_log:
+            if read and (found := _VERSION.match(path)):
+                trace.newest = max(trace.newest, int(found[1]))
+        elif not vector and request.kind is RequestKind.READ:
+            _add_file(trace, path, request, agent, read=read)
+
+    def _trace(self, reader: Reader) -> Trace | None:
+        trace = self.readers.get(reader)
+        if trace is None and len(self.readers) < _MOST_TRACES:
+            trace = self.readers[reader] = Trace()
+        return trace
+
+
+def _add_file(trace: Trace, path: str, request: Request, agent: str, *, read: bool) -> None:
+    hidden = any(part.startswith(("_", ".")) for part in path.split("/"))
+    if hidden or not path.endswith(".parquet"):
+        # Such as the metadata of Apache Iceberg, or a manifest.
+        trace.other = True
+        return
+    if not read or request.time is None:
+        return
+    hours = trace.files.get(path)
+    if hours is None:
+        if len(trace.files) >= _MOST_FILES:
+            return
+        hours = trace.files[path] = []
+    hour = request.time // HOUR
+    if hour not in hours:
+        hours.append(hour)
+        hours.sort()
+        del hours[:-_MOST_HOURS]
+    if len(trace.agents) < _MOST_AGENTS:
+        trace.agents[agent] = None
+
+
+def plain_path(path: str) -> str:
+    """Return a path without percent-encoding, of which logs have more than tables."""
+    for _ in range(_DECODED):
+        decoded = unquote(path)
+        if decoded == path:
+            break
+        path = decoded
+    return path
