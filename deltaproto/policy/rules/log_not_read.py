@@ -7,8 +7,8 @@ the file by its folder. It is a warning if another principal requests only the l
 can use one identity for the log and another for the files.
 
 ## Why it breaks
-Only the log lists the files that belong to the table. A reader of the folder also returns the rows of
-files that were replaced, of transactions that failed, and rows that were deleted.
+Only the log lists the files that belong to the table. A reader of the folder also returns the rows
+of files that were replaced, of transactions that failed, and rows that were deleted.
 
 ## Who breaks
 The users of the job or program behind the principal: it returns stale or deleted rows, without an
