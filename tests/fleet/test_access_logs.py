@@ -6,6 +6,7 @@ import csv
 import gzip
 import io
 import json
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from email.utils import formatdate
@@ -17,6 +18,8 @@ import boto3
 import deltalake
 import pyarrow.fs
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from deltaproto.fleet.seen.log_files import LogFile, find_files, read_requests
 from deltaproto.fleet.seen.log_formats import LogFormat, Place, Request, RequestKind, Store
@@ -448,6 +451,34 @@ def test_a_damaged_row_of_a_table(tmp_path: Path) -> None:
     hostile = {**AZURE, "UserAgentHeader": 'a "quoted",\r\nbroken\n"agent'}
     csv.writer(quoted).writerows([[*hostile], [*hostile.values()]])
     assert one(quoted.getvalue(), tmp_path).agent == hostile["UserAgentHeader"]
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner),
+    max_leaves=4,
+)
+NAMES = (
+    *("eventSource", "eventName", "userIdentity", "requestParameters", "userAgent", "eventTime"),
+    *("protoPayload", "timestamp", "methodName", "resourceName", "requestMetadata", "status"),
+    *("OperationName", "Uri", "ObjectKey", "StatusCode", "identity", "properties", "time"),
+    *("TimeGenerated", "CallerIpAddress", "Records", "tables"),
+)
+RECORDS = st.dictionaries(
+    st.sampled_from(NAMES), JSON | st.dictionaries(st.sampled_from(NAMES), JSON, max_size=4)
+)
+
+
+@given(st.lists(RECORDS, max_size=3), st.binary(max_size=200), st.integers(0, 400))
+def test_any_file_is_read_or_counted(records: list[dict[str, Any]], junk: bytes, cut: int) -> None:
+    text = "\n".join([*(json.dumps(each) for each in records), s3_line(), json.dumps(cloudtrail())])
+    uses, tables = SeenUses(), matcher(orders="s3://lake/gold/orders")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "log"
+        path.write_bytes(text.encode()[cut:] + b"\n" + junk)
+        found = add_access_log(str(path), {}, tables, uses, ReadTraces(), None)
+    assert found.lines >= found.matched + found.unparsed
+    assert found.matched <= 2
 
 
 class Endpoint:

@@ -35,7 +35,12 @@ class Lake:
     """
 
     def __init__(
-        self, folder: Path, vector: dict[str, Any] | None = STORED, **settings: str
+        self,
+        folder: Path,
+        vector: dict[str, Any] | None = STORED,
+        *,
+        watched: bool = True,
+        **settings: str,
     ) -> None:
         self.log = Log(folder)
         self.traces = ReadTraces()
@@ -45,6 +50,8 @@ class Lake:
         removed = {"remove": {"path": "old.parquet", "dataChange": True}}
         self.commit(0, 0, VECTORS, metadata(settings), add("old.parquet"))
         self.commit(1, 3, removed, marked)
+        if watched and vector is STORED:
+            self.ask("writer", BIN, 3, RequestKind.WRITE)
         self.commit(2, 5, add("new.parquet"))
 
     def commit(self, version: int, hours: float, *actions: dict[str, Any]) -> None:
@@ -258,7 +265,8 @@ def test_nobody_is_accused_who_may_read_correctly(tmp_path: Path, behavior: Beha
         assert lake.accused() == set()
 
 
-def test_logs_that_leave_out_vectors_or_the_log_accuse_nobody(lake: Lake, tmp_path: Path) -> None:
+def test_logs_that_leave_out_vectors_or_the_log_accuse_nobody(tmp_path: Path) -> None:
+    lake = Lake(tmp_path / "t", watched=False)
     # Nobody's request of a vector is in the access log: reads may be all that it has.
     for hours in (9, 12, 15):
         lake.ignoring("x", hours)

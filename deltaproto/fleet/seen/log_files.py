@@ -15,14 +15,8 @@ from io import BufferedReader, RawIOBase, TextIOWrapper
 from typing import IO, Any, NamedTuple, cast
 
 from deltaproto.errors import ErrorCode, TableError
-from deltaproto.fleet.seen.log_formats import (
-    LogFormat,
-    Request,
-    flatten_azure,
-    parse_azure,
-    parse_record,
-    parse_s3_line,
-)
+from deltaproto.fleet.seen.log_formats import LogFormat, Request, parse_s3_line
+from deltaproto.fleet.seen.log_records import flatten_azure, parse_azure, parse_record
 from deltaproto.input_file import open_input
 from deltaproto.location import LocationKind, locate
 from deltaproto.protocol.decoding import decode_json

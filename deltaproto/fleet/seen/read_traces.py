@@ -51,8 +51,8 @@ class Trace:
 
     @property
     def only_vectors(self) -> bool:
-        """True for a reader of deletion vectors without data files."""
-        return self.vectors and not self.files
+        """True for a reader of deletion vectors that neither reads nor writes data files."""
+        return self.vectors and not (self.files or self.writes)
 
 
 class TableTrace:

@@ -20,9 +20,9 @@ Let the program read the table through a client that supports deletion vectors, 
 It can miss readers: inline vectors (in the log itself), vectors from before the access log begins,
 reads within an hour of a commit, callers without a name, principals that also write, that read the
 log of another table (which may be a shallow clone), or that several programs share if one of them
-reads vectors, and files beyond the first 500. Access logs are not complete: a lost line can hide a
-reader. A cache can hide the read of a vector only if it was read before the access log begins, and
-such vectors are not considered.
+reads vectors, programs that open every file of the folder, and files beyond the first 500. Access
+logs are not complete: a lost line can hide a reader. A cache can hide the read of a vector only if
+it was read before the access log begins, and such vectors are not considered.
 
 ## References
 Delta protocol specification, "Deletion Vectors".
