@@ -305,6 +305,23 @@ def test_a_commit_with_a_wrong_clock_counts_from_when_it_was_written(tmp_path: P
     assert ("DP401", "x") not in lake.accused()
 
 
+def test_memory_is_bounded_and_readers_that_are_right_cost_none(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("deltaproto.fleet.seen.read_traces._MOST_ENTRIES", 700)
+    for number in range(2_000):
+        for user in ("a", "b", "spark"):
+            lake.ask(user, f"part-{number}.parquet", 9)
+    kept = {reader.user: len(trace.files) for reader, trace in lake.traces.readers.items()}
+    assert kept == {"writer": 0, "a": 234, "b": 233, "spark": 233}
+    lake.honest("spark", 10)
+    for number in range(100):
+        lake.ask("c", f"part-{number}.parquet", 11)
+        lake.ask("spark", f"part-{number}.parquet", 11)
+    kept = {reader.user: len(trace.files) for reader, trace in lake.traces.readers.items()}
+    assert kept == {"writer": 0, "a": 234, "b": 233, "spark": 0, "c": 100}
+
+
 class Run(NamedTuple):
     """One of the mixed runs: who reads how."""
 

@@ -12,6 +12,10 @@ HOUR = 3_600_000
 _MOST_TRACES = 50_000
 _MOST_FILES = 500
 """data files of one principal and table that are remembered; more accuse nobody"""
+_MOST_ENTRIES = 200_000
+"""data files of all of them that are remembered at a time"""
+_MOST_COMMITS = 10_000
+"""of one table, the last ones written"""
 _MOST_HOURS = 8
 """different hours of one file; the latest are kept"""
 _MOST_AGENTS = 3
@@ -33,11 +37,17 @@ class Reader(NamedTuple):
 class Trace:
     """The requests of one reader."""
 
-    __slots__ = ("agents", "files", "log", "newest", "other", "vectors", "writes")
+    __slots__ = ("agents", "data", "files", "log", "newest", "other", "vectors", "writes")
+
+    @property
+    def settled(self) -> bool:
+        """True for a reader that no rule can accuse, whatever it requests."""
+        return self.writes or (self.log and self.vectors and self.data)
 
     def __init__(self) -> None:
-        self.log = self.vectors = self.writes = self.other = False
-        """whether it ever requested the log, a deletion vector or another file, or wrote"""
+        self.log = self.vectors = self.writes = self.other = self.data = False
+        """whether it ever requested the log, a deletion vector, another file, or a data file, or
+        wrote"""
         self.newest = -1
         """the newest version whose file in the log it read"""
         self.files: dict[str, list[int]] = {}
@@ -47,12 +57,12 @@ class Trace:
     @property
     def only_log(self) -> bool:
         """True for a reader of the log that neither reads nor writes data files."""
-        return self.log and not (self.files or self.vectors or self.writes)
+        return self.log and not (self.data or self.vectors or self.writes)
 
     @property
     def only_vectors(self) -> bool:
         """True for a reader of deletion vectors that neither reads nor writes data files."""
-        return self.vectors and not (self.files or self.writes)
+        return self.vectors and not (self.data or self.writes)
 
 
 class TableTrace:
@@ -75,6 +85,7 @@ class ReadTraces:
         self.tables: dict[str, TableTrace] = {}
         self.first: int | None = None
         """time of the first request of any kind, in milliseconds"""
+        self._entries = 0
         self._logs: dict[str, set[str]] = {}
         """two of the tables whose log each user requested"""
 
@@ -105,17 +116,22 @@ class ReadTraces:
             below: the object's path below the table, as logged.
             agent: the user agent as outputs show it.
         """
-        path = plain_path(below)
         whole = self.tables.get(table)
         if whole is None:
             whole = self.tables[table] = TableTrace()
+        known = None if request.user is None else self.readers.get(Reader(table, request.user))
+        wrote = request.kind in (RequestKind.WRITE, RequestKind.DELETE)
+        if known is not None and known.settled and whole.log and whole.vectors and not wrote:
+            return
+        path = plain_path(below)
         in_log = path == _LOG or path.startswith(f"{_LOG}/")
         vector = _VECTOR.fullmatch(path) is not None
         whole.log, whole.vectors = whole.log or in_log, whole.vectors or vector
-        wrote = request.kind in (RequestKind.WRITE, RequestKind.DELETE)
         if wrote and request.time is not None and (commit := _COMMIT.fullmatch(path)):
             version = int(commit[1])
             whole.written[version] = max(request.time, whole.written.get(version, 0))
+            if len(whole.written) > _MOST_COMMITS:
+                del whole.written[next(iter(whole.written))]
         if request.user is None:
             return
         trace = self._trace(Reader(table, request.user))
@@ -128,7 +144,12 @@ class ReadTraces:
             if read and (found := _VERSION.match(path)):
                 trace.newest = max(trace.newest, int(found[1]))
         elif not vector and request.kind is RequestKind.READ:
-            _add_file(trace, path, request, agent, read=read)
+            self._entries += _add_file(
+                trace, path, request, agent, read=read, full=self._entries >= _MOST_ENTRIES
+            )
+        if (trace.settled or trace.other) and trace.files:
+            self._entries -= len(trace.files)
+            trace.files = {}
 
     def _trace(self, reader: Reader) -> Trace | None:
         trace = self.readers.get(reader)
@@ -137,19 +158,24 @@ class ReadTraces:
         return trace
 
 
-def _add_file(trace: Trace, path: str, request: Request, agent: str, *, read: bool) -> None:
+def _add_file(
+    trace: Trace, path: str, request: Request, agent: str, *, read: bool, full: bool
+) -> int:
+    """Add the read of a file. Return 1 if the file is new to its reader, else 0."""
     hidden = any(part.startswith(("_", ".")) for part in path.split("/"))
     if hidden or not path.endswith(".parquet"):
         # Such as the metadata of Apache Iceberg, or a manifest.
         trace.other = True
-        return
-    if not read or request.time is None:
-        return
-    hours = trace.files.get(path)
+        return 0
+    trace.data = trace.data or read
+    if not read or request.time is None or trace.settled or trace.other:
+        return 0
+    hours, new = trace.files.get(path), 0
     if hours is None:
-        if len(trace.files) >= _MOST_FILES:
-            return
-        hours = trace.files[path] = []
+        if full or len(trace.files) >= _MOST_FILES:
+            return 0
+        hours, new = [], 1
+        trace.files[path] = hours
     hour = request.time // HOUR
     if hour not in hours:
         hours.append(hour)
@@ -157,6 +183,7 @@ def _add_file(trace: Trace, path: str, request: Request, agent: str, *, read: bo
         del hours[:-_MOST_HOURS]
     if len(trace.agents) < _MOST_AGENTS:
         trace.agents[agent] = None
+    return new
 
 
 def plain_path(path: str) -> str:
