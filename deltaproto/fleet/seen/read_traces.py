@@ -125,7 +125,7 @@ class ReadTraces:
             return
         path = plain_path(below)
         in_log = path == _LOG or path.startswith(f"{_LOG}/")
-        vector = _VECTOR.fullmatch(path) is not None
+        vector = path.endswith(".bin") and _VECTOR.fullmatch(path) is not None
         whole.log, whole.vectors = whole.log or in_log, whole.vectors or vector
         if wrote and request.time is not None and (commit := _COMMIT.fullmatch(path)):
             version = int(commit[1])
@@ -134,7 +134,7 @@ class ReadTraces:
                 del whole.written[next(iter(whole.written))]
         if request.user is None:
             return
-        trace = self._trace(Reader(table, request.user))
+        trace = known or self._trace(Reader(table, request.user))
         if trace is None:
             return
         trace.log, trace.vectors = trace.log or in_log, trace.vectors or vector
@@ -162,7 +162,7 @@ def _add_file(
     trace: Trace, path: str, request: Request, agent: str, *, read: bool, full: bool
 ) -> int:
     """Add the read of a file. Return 1 if the file is new to its reader, else 0."""
-    hidden = any(part.startswith(("_", ".")) for part in path.split("/"))
+    hidden = path.startswith(("_", ".")) or "/_" in path or "/." in path
     if hidden or not path.endswith(".parquet"):
         # Such as the metadata of Apache Iceberg, or a manifest.
         trace.other = True
@@ -188,7 +188,7 @@ def _add_file(
 
 def plain_path(path: str) -> str:
     """Return a path without percent-encoding, of which logs have more than tables."""
-    for _ in range(_DECODED):
+    for _ in range(_DECODED if "%" in path else 0):
         decoded = unquote(path)
         if decoded == path:
             break
