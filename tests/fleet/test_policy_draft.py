@@ -192,12 +192,13 @@ def test_a_policy_that_cannot_be_extended_stays_as_it_is(
 
 def test_names_that_no_pattern_can_match_are_reported(cli: Cli, tmp_path: Path) -> None:
     root = tmp_path / "lake"
-    table(root, "odd[1]", RUST)
+    for name in ("odd[1]", "line\nbreak", "\udcff", "\x7f\u200b"):
+        table(root, name, RUST)
     table(root, "plain", SPARK)
     path = tmp_path / "policy.yaml"
     ran = cli("discover", str(root), "--write-policy", str(path))
     assert ran.code == 0
-    assert "odd[1]: no pattern can match this name" in ran.err
+    assert ran.err.count("no pattern can match this name") == 4
     assert {each.text for each in load_local_policy(str(path)).declared()} == {"delta-spark@3.2.0"}
 
 

@@ -164,15 +164,20 @@ def _patterns(
     for parent, tables in sorted(parents.items()):
         whole = f"{parent}{'/' if '/' in places[tables[0]] else '.'}*"
         every = set(tables) == folders[parent] and len(tables) > 1
-        if (every or len(tables) > _MOST_TABLES) and find_pattern_problem(whole) is None:
+        if (every or len(tables) > _MOST_TABLES) and _is_pattern(whole):
             yield whole, sorted(tables)
             continue
         for table in sorted(tables):
             place = places[table]
-            if find_pattern_problem(place) is None and matches_table(place, table, place):
+            if _is_pattern(place) and matches_table(place, table, place):
                 yield place, [table]
             else:
                 uncovered.add(table)
+
+
+def _is_pattern(text: str) -> bool:
+    """Return True for a text that a policy can hold, and that is valid as a pattern."""
+    return text.isprintable() and find_pattern_problem(text) is None
 
 
 def _drafted(text: str, seen: SeenClient, usages: Iterable[Usage]) -> DraftedClient:
