@@ -117,7 +117,7 @@ def _list_tables(request: ScanRequest, values: Mapping[str, Any]) -> int:
     threads = request.parallel or THREADS
     found = discover_tables(request.source, request.storage_options, threads, passed)
     with options.open_output(values["output"]) as file:
-        unseen = write_table_list(chain(found.local, found.remote), values["format"], file)
+        unseen = write_table_list(chain(*found), values["format"], file)
     for place in unseen:
         warn(f"{place.place}: {place.error.message.removeprefix(f'{place.place}: ')}")
     for note in passed.notes():
@@ -193,7 +193,7 @@ COMMAND = Command(
     Argument(
         "roots",
         "ROOT...",
-        "Folders and URIs; tables are found at any depth below them.",
+        "Folders, URIs and catalogs (uc://HOST, glue://REGION) to search for tables.",
         many=True,
         required=False,
         setting="roots",
@@ -309,6 +309,7 @@ COMMAND = Command(
     examples=(
         "scan s3://lake/gold --inventory s3://lake/_inventory",
         "scan /data --inventory /data/_inventory --policy policy.yaml",
+        "scan uc://dbc-1234.cloud.databricks.com/main --inventory /data/_inventory",
     ),
     sources=_SOURCES,
     exits=(ExitCode.OK, ExitCode.FINDINGS, ExitCode.USAGE, ExitCode.UNREADABLE),

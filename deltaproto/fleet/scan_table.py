@@ -103,7 +103,10 @@ class TableScanner:
 
         def read(tried: int) -> TableState:
             listed = None if tried else found.listed
-            store = open_log(location, self._settings.storage_options, listed)
+            options = self._settings.storage_options
+            if found.storage_options is not None:
+                options = {**found.storage_options(), **options}
+            store = open_log(location, options, listed)
             return self._reader.read_from(location, limit_reads(store, deadline))
 
         return with_retries(read, deadline)
