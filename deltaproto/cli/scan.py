@@ -193,7 +193,7 @@ COMMAND = Command(
     Argument(
         "roots",
         "ROOT...",
-        "Folders, URIs and catalogs (uc://HOST, glue://REGION) to search for tables.",
+        "Folders, URIs, and catalogs (uc://HOST, hms://HOST, glue://REGION).",
         many=True,
         required=False,
         setting="roots",

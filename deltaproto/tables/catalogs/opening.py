@@ -42,6 +42,10 @@ def open_catalog(
             from deltaproto.tables.catalogs.unity import UnityCatalog
 
             return UnityCatalog(authority, vends=not own, clock=clock)
+        case "hms":
+            from deltaproto.tables.catalogs.hive import HiveMetastore
+
+            return HiveMetastore(authority, clock=clock)
         case _:
             from deltaproto.tables.catalogs.glue import GlueCatalog
 
