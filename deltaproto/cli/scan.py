@@ -309,7 +309,6 @@ COMMAND = Command(
     examples=(
         "scan s3://lake/gold --inventory s3://lake/_inventory",
         "scan /data --inventory /data/_inventory --policy policy.yaml",
-        "scan uc://dbc-1234.cloud.databricks.com/main --inventory /data/_inventory",
     ),
     sources=_SOURCES,
     exits=(ExitCode.OK, ExitCode.FINDINGS, ExitCode.USAGE, ExitCode.UNREADABLE),

@@ -8,7 +8,12 @@ from functools import partial
 from deltaproto.errors import TableError, no_tables_error
 from deltaproto.fleet.discovered import DiscoveredTable, SkippedPlaces, UnreadablePlace
 from deltaproto.location import Location
-from deltaproto.tables.catalogs.interface import CatalogClient, CatalogFailure, Tally
+from deltaproto.tables.catalogs.interface import (
+    CATALOG_MANAGED_TYPE,
+    CatalogClient,
+    CatalogFailure,
+    Tally,
+)
 from deltaproto.tables.catalogs.listing import list_tables
 from deltaproto.tables.catalogs.opening import open_catalog
 
@@ -39,6 +44,9 @@ def tables_in(
                 each.location,
                 entry=each,
                 storage_options=partial(client.storage_options, each),
+                commits=(
+                    partial(client.commits, each) if each.type == CATALOG_MANAGED_TYPE else None
+                ),
             )
     if empty:
         yield UnreadablePlace(address, no_tables_error(address))

@@ -28,6 +28,8 @@ class DiscoveredTable(NamedTuple):
     """the table as its catalog describes it"""
     storage_options: Callable[[], Mapping[str, str]] | None = None
     """returns options of its catalog, such as temporary credentials, when the table is read"""
+    commits: Callable[[], Mapping[int, int]] | None = None
+    """returns the newest versions of a catalog-managed table, with their in-commit timestamps"""
 
     @property
     def uri(self) -> str:

@@ -73,7 +73,11 @@ def discover_tables(
     roots = [root for root in roots if root.kind is not LocationKind.CATALOG]
     # Named tables first: a location found again later keeps its name.
     listed = [_resolve_links(each) for each in source.from_catalogs()]
-    listed += [each for path in source.lists for each in _read_table_list(path)]
+    for entry in (entry for path in source.lists for entry in _read_table_list(path)):
+        if isinstance(entry, Location):
+            catalogs.append(entry)
+        else:
+            listed.append(entry)
     seen: set[str] = set()
     own = (
         None
@@ -144,7 +148,8 @@ def _locate_root(text: str) -> Location:
     return location
 
 
-def _read_table_list(path: str) -> Iterator[DiscoveredTable | UnreadablePlace]:
+def _read_table_list(path: str) -> Iterator[DiscoveredTable | UnreadablePlace | Location]:
+    """Yield the tables of a list; a name in a catalog that has a URL is yielded as its address."""
     try:
         with open_input(path) as file:
             text = TextIOWrapper(file, encoding="utf-8-sig", errors="surrogateescape")
@@ -163,6 +168,8 @@ def _read_table_list(path: str) -> Iterator[DiscoveredTable | UnreadablePlace]:
             message = f"{line} is neither a path that exists nor a URI"
             hint = "put the table's path or URI in the list"
             yield UnreadablePlace(line, TableError(ErrorCode.NOT_FOUND, message, hint))
+        elif location.kind is LocationKind.CATALOG:
+            yield location
         else:
             yield DiscoveredTable(line, _real_location(location))
 

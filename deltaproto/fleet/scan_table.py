@@ -17,8 +17,9 @@ from deltaproto.fleet.workers import with_retries
 from deltaproto.location import Location, location_at
 from deltaproto.protocol.table_state import TableState
 from deltaproto.redaction import Redactor
+from deltaproto.tables.log.catalog_managed import RatifiedLog
 from deltaproto.tables.log.reader import LogReader
-from deltaproto.tables.storage import open_log
+from deltaproto.tables.storage import LogStore, open_log
 from deltaproto.tables.storage.interface import Deadline, limit_reads, timed_out_error
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ class TableScanner:
             store = open_log(location, {})
             if not limited:
                 store = limit_reads(store, Deadline(self._settings.seconds))
-            state = self._reader.read_from(location, store)
+            state = self._reader.read_from(location, _with_commits(store, found))
         return state, self._judge.judge(state)
 
     def _remote(self, location: Location, found: DiscoveredTable) -> TableState:
@@ -107,9 +108,14 @@ class TableScanner:
             if found.storage_options is not None:
                 options = {**found.storage_options(), **options}
             store = open_log(location, options, listed)
-            return self._reader.read_from(location, limit_reads(store, deadline))
+            limited = limit_reads(store, deadline)
+            return self._reader.read_from(location, _with_commits(limited, found))
 
         return with_retries(read, deadline)
+
+
+def _with_commits(store: LogStore, found: DiscoveredTable) -> LogStore:
+    return store if found.commits is None else RatifiedLog(store, found.commits)
 
 
 T = TypeVar("T")

@@ -161,6 +161,8 @@ def _read_state(name: ReaderName, table: str, request: ReadRequest) -> TableStat
     location = locate(table)
     if location.kind is not LocationKind.CATALOG:
         return _create_reader(name, request).read(table, request.version)
+    if name is ReaderName.LOG:
+        return _read_log_by_name(table, request)
     from deltaproto.tables.open import resolve_name
 
     found = resolve_name(location, request.storage_options)
@@ -173,18 +175,22 @@ def _read_state(name: ReaderName, table: str, request: ReadRequest) -> TableStat
 
 
 def _read_by_catalog(table: str, request: ReadRequest) -> TableState | TableError:
-    """Open the log of a catalog's table, including ratified staged commits."""
+    try:
+        with contain_table_errors():
+            return _read_log_by_name(table, request)
+    except TableError as error:
+        return error
+
+
+def _read_log_by_name(table: str, request: ReadRequest) -> TableState:
+    """Read the log of a catalog's table, including ratified staged commits."""
     from deltaproto.tables.log.reader import LogReader
     from deltaproto.tables.open import open_table_log
 
-    try:
-        with contain_table_errors():
-            reached = open_table_log(table, request.storage_options, request.spark)
-            reader = _create_reader(ReaderName.LOG, request)
-            assert isinstance(reader, LogReader)
-            return reader.read_from(reached.location, reached.store, request.version)
-    except TableError as error:
-        return error
+    reached = open_table_log(table, request.storage_options, request.spark)
+    reader = _create_reader(ReaderName.LOG, request)
+    assert isinstance(reader, LogReader)
+    return reader.read_from(reached.location, reached.store, request.version)
 
 
 def _choose_reader(table: str, choice: ReaderChoice) -> ReaderName:

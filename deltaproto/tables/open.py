@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import NamedTuple
 
 from deltaproto.errors import ErrorCode, TableError
@@ -31,6 +32,8 @@ class ResolvedName(NamedTuple):
     """the table's address in Spark: its name or its location"""
     storage_options: dict[str, str]
     """the user's options, and those of the catalog that they lack"""
+    commits: Callable[[], Mapping[int, int]] | None = None
+    """returns the newest versions with their in-commit timestamps, if the catalog manages them"""
 
 
 def resolve_name(location: Location, storage_options: Mapping[str, str]) -> ResolvedName:
@@ -40,7 +43,7 @@ def resolve_name(location: Location, storage_options: Mapping[str, str]) -> Reso
         TableError: when the catalog does not answer, or has no such Delta table.
         EngineError: when the client's library is not installed.
     """
-    from deltaproto.tables.catalogs.interface import name_parts
+    from deltaproto.tables.catalogs.interface import CATALOG_MANAGED_TYPE, name_parts
     from deltaproto.tables.catalogs.opening import open_catalog
 
     client = open_catalog(location, storage_options)
@@ -56,6 +59,7 @@ def resolve_name(location: Location, storage_options: Mapping[str, str]) -> Reso
         found.location,
         address_in_statements(location.uri, found.location).text,
         {**client.storage_options(found), **storage_options},
+        partial(client.commits, found) if found.type == CATALOG_MANAGED_TYPE else None,
     )
 
 
@@ -76,9 +80,10 @@ def open_table_log(
     location = locate(table)
     if location.kind is LocationKind.CATALOG:
         found = resolve_name(location, storage_options)
+        store = open_log(locate(found.location), found.storage_options)
         return OpenedLog(
             locate(found.location)._replace(text=table),
-            open_log(locate(found.location), found.storage_options),
+            store if found.commits is None else RatifiedLog(store, found.commits),
         )
     if location.kind is not LocationKind.NAME:
         return OpenedLog(location, open_log(location, storage_options))

@@ -23,6 +23,7 @@ from tests.support.canaries import Watch
 from tests.support.lakes import Lake, s3_lake, trust
 from tests.support.logs import Log, add, commit_info, metadata, protocol
 from tests.support.unity_server import Reply, UnityServer, refused, unity_server
+from tests.tables.log.test_ratified import MANAGED, stage
 
 Cli = Callable[..., Ran]
 TOKEN = "unmistakable-token-of-unity"
@@ -105,6 +106,17 @@ def test_the_list_of_tables_shows_their_entries(
     }
 
 
+def test_names_in_a_list(cli: Cli, unity: UnityServer, tmp_path: Path) -> None:
+    fill(unity, tmp_path, 3)
+    lines = [f"uc://{unity.authority}/main.sales.t{n}" for n in (0, 2, 9)]
+    lines.append(str(make(tmp_path / "apart")))
+    file = tmp_path / "tables.txt"
+    file.write_text("\n".join(lines), encoding="utf-8")
+    ran = cli("scan", "--list", str(file), "--format", "json")
+    assert (ran.code, ran.json["tables"], ran.json["errors"]) == (3, 3, 1)
+    assert ran.json["first_errors"][0]["table"] == lines[2]
+
+
 def test_one_row_for_each_failure(cli: Cli, unity: UnityServer, tmp_path: Path) -> None:
     fill(unity, tmp_path)
     fill(unity, tmp_path, 2, "main.hr")
@@ -127,7 +139,6 @@ def test_one_row_for_each_failure(cli: Cli, unity: UnityServer, tmp_path: Path) 
     assert len(rows(inventory, "tables")) == 4 + 3
     assert rows(inventory, "scans")[0]["complete"] is False
     Watch(inventory, [TOKEN]).look(ran.out, ran.err)
-    # The tables that a complete scan found are kept until another one is complete.
     unity.faults.clear()
     assert cli("scan", url, "--inventory", str(inventory)).code == 3
     errors = {row["table"]: row["code"] for row in newest(inventory, "errors")}
@@ -216,6 +227,41 @@ def test_every_command_takes_a_name(cli: Cli, unity: UnityServer, tmp_path: Path
         ran = cli("inspect", wrong, "--format", "json")
         assert (ran.code, only_table(ran)["error"]["code"]) == (3, code), wrong
         assert "password" not in ran.out + ran.err
+
+
+def test_commits_that_the_catalog_has_not_published(
+    cli: Cli, unity: UnityServer, tmp_path: Path
+) -> None:
+    managed = {"delta.feature.catalogManaged": "supported"}
+    log = Log(tmp_path / "owned")
+    log.commit(0, commit_info(inCommitTimestamp=100), MANAGED, metadata({"owner": "v0"}))
+    stage(log, 1, "aaaaaaaa-1111", 101, metadata({"owner": "v1"}))
+    stage(log, 1, "bbbbbbbb-2222", 999, metadata({"owner": "rejected"}))
+    entry = unity.add("main.sales.owned", f"file://{tmp_path}/owned", properties=managed)
+    name = f"uc://{unity.authority}/main.sales.owned"
+    for tracked, version, complete in (
+        (None, 0, False),
+        ((-1, {}), 0, True),
+        ((1, {1: 101}), 1, True),
+        ((2, {1: 101, 2: 102}), 1, False),
+        ((1, {}), 0, False),
+    ):
+        if tracked is not None:
+            unity.commits[entry["table_id"]] = tracked
+        ran = cli("inspect", name, "--format", "json")
+        found = only_table(ran)
+        assert (found["version"], ran.json["complete"]) == (version, complete), tracked
+        assert found["configuration"]["owner"] == f"v{version}"
+        assert (ran.code == 3) is not complete
+        scanned = cli("scan", f"uc://{unity.authority}", "--format", "json")
+        assert scanned.json["incomplete"] == (0 if complete else 1), tracked
+        assert (scanned.code == 3) is not complete
+        history = cli("history", name, "--format", "json")
+        assert history.json["complete"] is complete, tracked
+    unity.commits[entry["table_id"]] = (1, {1: 101})
+    plan = cli("plan-upgrade", name, "--set", "delta.appendOnly=true", "--format", "json")
+    assert plan.json["fingerprint"]["version"] == 1
+    assert plan.json["sql_name"] == "`main`.`sales`.`owned`"
 
 
 def test_a_plan_uses_the_name_that_spark_knows(

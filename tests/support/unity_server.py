@@ -46,6 +46,8 @@ class UnityServer:
         """the valid tokens; empty: none is required"""
         self.credentials: dict[str, Any] | None = None
         """temporary credentials for every table; None: there are none"""
+        self.commits: dict[str, tuple[int, dict[int, int]]] = {}
+        """by table id: the newest version, and unpublished ones with their in-commit timestamps"""
         self.faults: list[Fault] = []
         self.requests: Counter[str] = Counter()
         self.sent_tokens: set[str] = set()
@@ -109,7 +111,23 @@ class UnityServer:
                 return self._paged(kind, self.tables[where], query)
             case "temporary-table-credentials" if self.credentials is not None:
                 return Reply(200, self.credentials)
+            case "delta" if (tracked := self.commits.get(query["table_id"])) is not None:
+                return self._commits(*tracked, int(query["start_version"]))
         return refused(501, "not configured")
+
+    def _commits(self, newest: int, known: dict[int, int], start: int) -> Reply:
+        listed = [
+            {
+                "version": version,
+                "timestamp": time,
+                "file_name": f"{version:020d}.uuid.json",
+                "file_size": 1,
+                "file_modification_timestamp": time,
+            }
+            for version, time in sorted(known.items())
+            if version >= start
+        ]
+        return Reply(200, {"commits": listed[: self.page], "latest_table_version": newest})
 
     def _one(self, name: str) -> Reply:
         for entries in self.tables.values():
@@ -139,11 +157,11 @@ def unity_server(page: int = 50) -> Iterator[UnityServer]:
 def _handler(server: UnityServer) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            self._answer({})
+            length = int(self.headers.get("Content-Length") or 0)
+            self._answer(json.loads(self.rfile.read(length)) if length else {})
 
         def do_POST(self) -> None:
-            length = int(self.headers.get("Content-Length") or 0)
-            self._answer(json.loads(self.rfile.read(length)))
+            self.do_GET()
 
         def _answer(self, body: dict[str, str]) -> None:
             url = urlsplit(self.path)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from unitycatalog.client.models.delta_get_commits_response import DeltaGetCommitsResponse
 from unitycatalog.client.models.list_catalogs_response import ListCatalogsResponse
 from unitycatalog.client.models.list_schemas_response import ListSchemasResponse
 from unitycatalog.client.models.list_tables_response import ListTablesResponse
@@ -20,6 +21,9 @@ from deltaproto.tables.catalogs.unity import UnityCatalog
 from tests.support.unity_server import Reply, UnityServer, refused, unity_server
 
 AWS = {"access_key_id": "ASIATEMPORARY0000000", "secret_access_key": "s/cret", "session_token": "t"}
+
+
+COMMITS = {"table_id": "id-of-main.s.t", "table_uri": "s3://lake/t", "start_version": "0"}
 
 
 class FakeClock:
@@ -314,6 +318,31 @@ def test_temporary_credentials(server: UnityServer) -> None:
     asked = server.requests["temporary-table-credentials"]
     assert own.storage_options(table) == {}
     assert server.requests["temporary-table-credentials"] == asked
+
+
+def test_commits_that_the_catalog_tracks(server: UnityServer) -> None:
+    server.add("main.s.t", "s3://lake/t")
+    client = UnityCatalog(server.authority, clock=FakeClock().clock())
+    table = client.table(("main", "s", "t"))
+    # A server without this API reveals nothing.
+    assert set(client.commits(table).values()) == {-1}
+    times = {version: 1000 + version for version in range(3, 11)}
+    for tracked, expected, asked in (
+        ((-1, {}), {0: -1}, 1),
+        ((7, {}), {7: -1}, 1),
+        ((10, times), times, 3),
+        ((12, times), {**times, 12: -1}, 4),
+    ):
+        server.commits["id-of-main.s.t"] = tracked
+        before = server.requests["delta"]
+        assert client.commits(table) == expected, tracked
+        assert server.requests["delta"] - before == asked, tracked
+    body = server.reply("delta/preview/commits", COMMITS, None).body
+    assert DeltaGetCommitsResponse.from_dict(body).latest_table_version == 12
+    assert not set(body) - set(DeltaGetCommitsResponse.model_fields)
+    server.faults.append(lambda *_: Reply(200, {"commits": [{"version": 1}]}))
+    with pytest.raises(TableError, match="commits without versions"):
+        client.commits(table)
 
 
 def test_names_that_are_none() -> None:

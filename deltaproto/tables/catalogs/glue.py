@@ -67,7 +67,7 @@ class GlueCatalog:
         self._region, self._clock = region, clock or Clock()
         self._redact = Redactor(options)
         around = tuple(sorted(item for item in os.environ.items() if item[0].startswith("AWS_")))
-        self._client = _create_client(region, tuple(sorted(options.items())), around)
+        self._client, self._source = _open(region, tuple(sorted(options.items())), around)
         self.counts = CatalogCounts()
 
     def schemas(self, above: Name) -> Iterator[Name | CatalogFailure]:
@@ -88,6 +88,16 @@ class GlueCatalog:
         """Return the catalog's region, if the environment names none."""
         named = any(os.environ.get(name) for name in ("AWS_REGION", "AWS_DEFAULT_REGION"))
         return {} if named or not table.location.startswith("s3") else {"aws_region": self._region}
+
+    def commits(self, table: CatalogTable) -> Mapping[int, int]:
+        """Return nothing: Glue manages no commits."""
+        return {}
+
+    def credentials(self) -> str:
+        if self._source is None:
+            cause = "no AWS credentials were found"
+            raise CatalogUnavailable(ErrorCode.PERMISSION_DENIED, cause, _HINT)
+        return f"AWS credentials ({self._source})"
 
     def _table(self, name: Name, found: Mapping[str, Any]) -> CatalogTable | None:
         if target := found.get("TargetTable"):
@@ -180,10 +190,13 @@ class GlueCatalog:
 
 
 @lru_cache(maxsize=8)
-def _create_client(
+def _open(
     region: str, options: tuple[tuple[str, str], ...], around: tuple[tuple[str, str], ...]
-) -> Any:
-    """Return a client; `around` is the environment, which the library reads by itself."""
+) -> tuple[Any, str | None]:
+    """Return a client, and where its credentials are from, or None if there are none.
+
+    `around` is the environment, which the library reads by itself.
+    """
     try:
         from botocore.config import Config
         from botocore.exceptions import BotoCoreError
@@ -200,7 +213,9 @@ def _create_client(
     try:
         session = Session(profile=given.get("profile"))
         keys = {own: given[name] for name, own in _OPTIONS.items() if name in given}
-        return session.create_client("glue", region_name=region, config=config, **keys)
+        client = session.create_client("glue", region_name=region, config=config, **keys)
+        found = None if keys else session.get_credentials()
+        return client, "--storage-option" if keys else found and found.method
     except (BotoCoreError, ValueError) as error:
         text = Redactor(dict(options))(" ".join(str(error).split())[:300])
         raise CatalogUnavailable(ErrorCode.PERMISSION_DENIED, text, _HINT) from None

@@ -101,6 +101,13 @@ class HiveMetastore:
         """Return no options: a metastore has no credentials."""
         return {}
 
+    def commits(self, table: CatalogTable) -> Mapping[int, int]:
+        """Return nothing: a metastore manages no commits."""
+        return {}
+
+    def credentials(self) -> str:
+        return "none: metastores without Kerberos need none"
+
     def _table(self, name: Name, found: Mapping[int, Any]) -> CatalogTable | None:
         storage = found.get(_STORAGE) or {}
         return delta_table(

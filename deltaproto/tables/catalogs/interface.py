@@ -16,6 +16,9 @@ from deltaproto.sql.quoting import parse_name, quote_if_needed
 
 Name = tuple[str, ...]
 """parts of a name: catalog, schema and table, or database and table"""
+CATALOG_MANAGED_TYPE = "catalog-managed"
+NO_TIMESTAMP = -1
+"""the timestamp of a version whose commit is unknown"""
 
 
 class CatalogTable(NamedTuple):
@@ -117,6 +120,25 @@ class CatalogClient(Interface):
 
         Raises:
             TableError: when the catalog does not answer.
+        """
+        ...
+
+    def commits(self, table: CatalogTable) -> Mapping[int, int]:
+        """Return the newest versions of a catalog-managed table, with their in-commit timestamps.
+
+        Timestamps are in milliseconds. If the catalog does not reveal all of them, one version has
+        a timestamp that no commit has.
+
+        Raises:
+            TableError: when the catalog does not answer.
+        """
+        ...
+
+    def credentials(self) -> str:
+        """Return where the client's credentials are from, for display; never the credentials.
+
+        Raises:
+            TableError: permission-denied, when the catalog requires some, and there are none.
         """
         ...
 

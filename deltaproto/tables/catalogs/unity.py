@@ -1,7 +1,8 @@
 """Unity Catalog's REST API, as the open-source server and Databricks have it.
 
 Source: Unity Catalog's `api/all.yaml`, and "Unity Catalog tables" of the Databricks REST API: a
-page may be empty although another one follows.
+page may be empty although another one follows. GET with a body for commits: Delta's
+`UCTokenBasedRestClient`.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from deltaproto.tables.catalogs.backoff import (
     with_backoff,
 )
 from deltaproto.tables.catalogs.interface import (
+    CATALOG_MANAGED_TYPE,
+    NO_TIMESTAMP,
     CatalogCounts,
     CatalogFailure,
     CatalogTable,
@@ -34,6 +37,8 @@ from deltaproto.tables.catalogs.unity_token import HINT, base_url, find_token
 
 _API = "/api/2.1/unity-catalog"
 _NO_TABLES = "information_schema"
+_NOT_REVEALED = 1 << 62
+"""a version that no table has"""
 _TRANSIENT = (429, 500, 502, 503, 504)
 _MANAGED_BY_CATALOG = ("delta.feature.catalogManaged", "delta.feature.catalogOwned-preview")
 
@@ -98,6 +103,36 @@ class UnityCatalog:
             self.counts.add(Tally.OWN_CREDENTIALS)
         return options
 
+    def commits(self, table: CatalogTable) -> Mapping[int, int]:
+        """Return the commits that the server tracks, which are not published yet, and its newest.
+
+        A server without this API reveals nothing.
+        """
+        found: dict[int, int] = {}
+        start = 0
+        where = {"table_id": table.id or "", "table_uri": table.location}
+        while True:
+            body = {**where, "start_version": start}
+            try:
+                answer = self._request(f"{_API}/delta/preview/commits", body, method="GET")
+            except CatalogUnavailable:
+                raise
+            except TableError:
+                return {_NOT_REVEALED: NO_TIMESTAMP}
+            listed = answer.get("commits") or []
+            try:
+                found |= {int(each["version"]): int(each["timestamp"]) for each in listed}
+                # -1 before the first commit through the catalog: there is only the published one.
+                newest = max(int(answer["latest_table_version"]), 0)
+            except (TypeError, KeyError, ValueError):
+                raise self._malformed("commits without versions and timestamps") from None
+            if not listed or max(found) >= newest or max(found) < start:
+                return {newest: NO_TIMESTAMP, **found}
+            start = max(found) + 1
+
+    def credentials(self) -> str:
+        return "no token" if self._token is None else f"token of {self._token.source}"
+
     def _names(self, kind: str, where: Mapping[str, str]) -> Iterator[str]:
         for page in self._pages(kind, where):
             yield from (str(each["name"]) for each in page if each.get("name"))
@@ -134,7 +169,7 @@ class UnityCatalog:
         return CatalogTable(
             quoted_name(name),
             str(found.get("storage_location") or ""),
-            "catalog-managed" if managed else type_,
+            CATALOG_MANAGED_TYPE if managed else type_,
             owner=found.get("owner"),
             id=found.get("table_id"),
         )
@@ -142,9 +177,12 @@ class UnityCatalog:
     def _get(self, path: str) -> dict[str, Any]:
         return self._request(path, None)
 
-    def _request(self, path: str, body: Mapping[str, str] | None) -> dict[str, Any]:
+    def _request(
+        self, path: str, body: Mapping[str, Any] | None, *, method: str | None = None
+    ) -> dict[str, Any]:
         def once() -> dict[str, Any]:
-            return self._parse(send(self._url + path, self._token, body))
+            token = self._token and self._token.text
+            return self._parse(send(self._url + path, token, body, method))
 
         return with_backoff(self._with_new_token(once), self.counts, self._clock)
 
@@ -213,7 +251,7 @@ class UnityCatalog:
         except (ValueError, KeyError, TypeError):
             return ""
         line = " ".join(message.split())[:300]
-        return Redactor({"token": self._token or ""})(line)
+        return Redactor({"token": self._token.text if self._token else ""})(line)
 
     def _malformed(self, what: str) -> TableError:
         cause = f"{self._authority} answers unlike Unity Catalog: {what}"

@@ -25,16 +25,22 @@ class Answer(NamedTuple):
     retry_after: str | None = None
 
 
-def send(url: str, token: str | None, body: Mapping[str, str] | None = None) -> Answer:
-    """Send GET, or POST with a JSON body. Uses the proxies of the environment. Never raises."""
+def send(
+    url: str, token: str | None, body: Mapping[str, Any] | None = None, method: str | None = None
+) -> Answer:
+    """Send GET, or POST with a JSON body, or another method. Never raises.
+
+    Uses the proxies of the environment.
+    """
     headers = {"Accept": "application/json", "User-Agent": f"deltaproto/{__version__}"}
     data = None
     if token:
         headers["Authorization"] = f"Bearer {token}"
     if body is not None:
         data, headers["Content-Type"] = json.dumps(body).encode(), "application/json"
+    request = Request(url, data, headers, method=method)  # noqa: S310
     try:
-        with _opener().open(Request(url, data, headers), timeout=_SECONDS) as answer:  # noqa: S310
+        with _opener().open(request, timeout=_SECONDS) as answer:
             return Answer(answer.status, _text(answer))
     except HTTPError as refused:
         with refused:

@@ -12,6 +12,7 @@ import os
 from collections.abc import Mapping
 from configparser import Error as Malformed
 from configparser import RawConfigParser
+from typing import NamedTuple
 
 from deltaproto.errors import ErrorCode, TableError
 
@@ -25,7 +26,15 @@ def base_url(authority: str) -> str:
     return f"{'http' if host in _LOOPBACK else 'https'}://{authority}"
 
 
-def find_token(authority: str) -> str | None:
+class Token(NamedTuple):
+    """A token, and where it was found."""
+
+    text: str
+    source: str
+    """for display"""
+
+
+def find_token(authority: str) -> Token | None:
     """Return the token for a host, or None if there is none.
 
     The first of: `UC_TOKEN`; the file `UC_TOKEN_FILE`; `DATABRICKS_TOKEN`, if `DATABRICKS_HOST` is
@@ -47,7 +56,7 @@ def find_token(authority: str) -> str | None:
     return _profile_token(authority)
 
 
-def _profile_token(authority: str) -> str | None:
+def _profile_token(authority: str) -> Token | None:
     path = os.path.expanduser(os.environ.get("DATABRICKS_CONFIG_FILE") or "~/.databrickscfg")
     wanted = os.environ.get("DATABRICKS_CONFIG_PROFILE")
     profiles = _read_profiles(path) if wanted or os.path.exists(path) else {}
@@ -90,11 +99,11 @@ def _read(path: str) -> str:
         raise _denied(f"cannot read {path}: {cause}", "check the path and permissions") from None
 
 
-def _checked(token: str, source: str) -> str:
+def _checked(token: str, source: str) -> Token:
     token = token.strip()
     if not token or not all("!" <= sign <= "~" for sign in token):
         raise _denied(f"{source} does not contain a token", "a token has no spaces or line breaks")
-    return token
+    return Token(token, source)
 
 
 def _denied(cause: str, hint: str) -> TableError:
