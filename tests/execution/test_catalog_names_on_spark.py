@@ -44,5 +44,5 @@ def test_a_plan_by_name(cli: Cli, tmp_path: Path) -> None:
         now[0] = ours
         assert cli("apply", plan, "--yes").code == 0
         every = cli("inspect", name, "--reader", "all", "--format", "json").json["tables"][0]
-        assert [each["version"] for each in every["readers"]] == [1, 1, 1]
+        assert [each["version"] for each in every["readers"].values()] == [1, 1, 1]
     assert (DeltaTable(ours).version(), DeltaTable(other).version()) == (1, 0)

@@ -16,7 +16,7 @@ from deltaproto.location import locate
 from deltaproto.tables.catalogs.glue import GlueCatalog
 from deltaproto.tables.catalogs.interface import CatalogFailure, CatalogTable, Tally
 from deltaproto.tables.catalogs.listing import list_tables
-from tests.tables.test_unity import FakeClock
+from tests.support.retries import FakeClock
 
 pytestmark = pytest.mark.storage
 REGION = "eu-west-1"

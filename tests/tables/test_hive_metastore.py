@@ -17,8 +17,8 @@ from deltaproto.tables.catalogs.listing import list_tables
 from tests.conftest import Ran
 from tests.support.hive_metastore import Writer, metastore
 from tests.support.logs import Log, add, commit_info, metadata, protocol
+from tests.support.retries import FakeClock
 from tests.support.spark_settings import SMALL_TABLES
-from tests.tables.test_unity import FakeClock
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 Cli = Callable[..., Ran]

@@ -16,7 +16,7 @@ from deltaproto.tables.catalogs.hive import HiveMetastore
 from deltaproto.tables.catalogs.interface import CatalogFailure, CatalogTable, Tally
 from deltaproto.tables.catalogs.listing import list_tables
 from tests.support.hive_metastore import _encoded, _field
-from tests.tables.test_unity import FakeClock
+from tests.support.retries import FakeClock
 
 Answer = Callable[[str, int], bytes]
 

@@ -15,30 +15,16 @@ from unitycatalog.client.models.temporary_credentials import TemporaryCredential
 
 from deltaproto.errors import ErrorCode, TableError
 from deltaproto.location import locate
-from deltaproto.tables.catalogs.interface import CatalogFailure, CatalogTable, Clock, Tally
+from deltaproto.tables.catalogs.interface import CatalogFailure, CatalogTable, Tally
 from deltaproto.tables.catalogs.listing import list_tables
 from deltaproto.tables.catalogs.unity import UnityCatalog
+from tests.support.retries import FakeClock
 from tests.support.unity_server import Reply, UnityServer, refused, unity_server
 
 AWS = {"access_key_id": "ASIATEMPORARY0000000", "secret_access_key": "s/cret", "session_token": "t"}
 
 
 COMMITS = {"table_id": "id-of-main.s.t", "table_uri": "s3://lake/t", "start_version": "0"}
-
-
-class FakeClock:
-    """A clock that sleeps in no time."""
-
-    def __init__(self) -> None:
-        self.time = 1_000_000.0
-        self.pauses: list[float] = []
-
-    def sleep(self, seconds: float) -> None:
-        self.pauses.append(seconds)
-        self.time += seconds
-
-    def clock(self) -> Clock:
-        return Clock(lambda: self.time, self.sleep)
 
 
 @pytest.fixture(autouse=True)
