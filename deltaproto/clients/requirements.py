@@ -27,6 +27,9 @@ NON_ASCII_LOCATION = "non-ascii-location"
 PARTITIONS_AT_NON_ASCII_LOCATION = "partitions-at-non-ascii-location"
 ODD_LOCATION = "odd-location"
 PERCENT_IN_PATH = "percent-in-path"
+HIDDEN_PARTITIONS = "hidden-partitions"
+ISO_TIMESTAMPS = "iso-timestamp-partitions"
+MIXED_TIMESTAMPS = "mixed-timestamp-partitions"
 BYTE_ORDER_MARK = "byte-order-mark"
 UNNAMED_ROW_IDS = "unnamed-row-ids"
 APPEND_ONLY = "append-only"
@@ -57,19 +60,25 @@ _TEXTS = {
     HIVE_LOCATION: "a folder of the table's path looks like a partition, as in a=b",
     ODD_LOCATION: "the table's path contains brackets or one of ^ | \\ `",
     PERCENT_IN_PATH: "the table's path contains a percent sign",
+    HIDDEN_PARTITIONS: "the folders of data files do not show their partition values",
+    ISO_TIMESTAMPS: "timestamps in partition values are stored in ISO 8601",
+    MIXED_TIMESTAMPS: "timestamps in partition values are stored in two forms",
     BYTE_ORDER_MARK: "a commit begins with a byte order mark",
     UNNAMED_ROW_IDS: "row tracking is enabled without the names of its columns",
     APPEND_ONLY: "the table is append-only",
 }
+OF_PARTITION_VALUES = frozenset({HIDDEN_PARTITIONS, ISO_TIMESTAMPS, MIXED_TIMESTAMPS})
+"""hazards of partition values in paths and in the log"""
 HARMLESS_UNLESS_KNOWN = frozenset(
     {
         *(DELTA_RS_FILES, DELTA_RS_REWRITES, MAPPING_ADDED_LATER, MAPPED_COLLECTIONS),
         *(DROPPED_COLUMNS, ESCAPED_PATHS, VECTORS_ON_SPECIAL_PATHS, HIVE_LOCATION),
-        PARTITIONS_AT_NON_ASCII_LOCATION,
+        *(PARTITIONS_AT_NON_ASCII_LOCATION, *OF_PARTITION_VALUES),
     }
 )
 """hazards that unmeasured clients are assumed to handle: few readers depend on the Arrow schema or
-the column ids in a Parquet file, and escapes are common"""
+the column ids in a Parquet file, escapes are common, and the specification says where partition
+values are"""
 KNOWN_HAZARDS = frozenset(_TEXTS)
 """every hazard except types and constructs"""
 

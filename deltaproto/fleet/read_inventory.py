@@ -197,7 +197,9 @@ def facts_from_row(row: Mapping[str, Any]) -> TableFacts:
             hazards=hazards_from_findings(
                 findings, configuration, location, row["partition_columns"] or ()
             ),
-            unseen=uninspected_by_reader(row["reader"] or "", configuration),
+            unseen=uninspected_by_reader(
+                row["reader"] or "", configuration, row["partition_columns"] or ()
+            ),
         ),
         configuration=configuration,
         isolation={engine: row[column] for column, engine in ISOLATION_COLUMNS.items()},

@@ -22,7 +22,7 @@ from deltaproto.protocol.metadata import Metadata
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.protocol.table_state import SparkSettings
 from deltaproto.sql.quoting import address_in_statements, sql_table_name
-from deltaproto.tables.log.catalog_managed import has_every_commit
+from deltaproto.tables.log.catalog_managed import has_every_commit, has_unpublished_commits
 from deltaproto.tables.log.files import LogListing, build_listing
 from deltaproto.tables.log.live_files import FileCensus, take_census
 from deltaproto.tables.log.log_retention import LogAging, analyze_aging
@@ -67,6 +67,7 @@ def load_plan_input(
             traces.unknown,
             int(now * 1000),
             in_newest_run=[name for name, trace in traces.seen.items() if trace.open],
+            unpublished=found.aging.unpublished,
         ),
         files=Files(
             census.files,
@@ -178,7 +179,8 @@ def survey_log(store: LogStore) -> LogSurvey:
     assert protocol is not None
     assert metadata is not None
     census = take_census(store, listing, version, metadata)
-    times = analyze_aging(entries, listing)
+    unpublished = has_unpublished_commits(store)
+    times = analyze_aging(entries, listing, unpublished=unpublished)
     vectors = census.files_with_vectors > 0
     whole = has_every_commit(store, protocol)
     traces = find_history_traces(

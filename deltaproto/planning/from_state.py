@@ -53,6 +53,7 @@ def with_history(
     now_ms: int,
     *,
     in_newest_run: Iterable[str] = (),
+    unpublished: bool = False,
 ) -> Table:
     """Return the table with facts about its history.
 
@@ -61,6 +62,7 @@ def with_history(
          remove its last trace, in milliseconds since the epoch; None: not with the current log.
         unsure: features for which that is unknown.
         in_newest_run: features with no checkpoint between their last trace and the next commit.
+        unpublished: the newest commits are staged only.
     """
     young = frozenset(name for name, at in seen.items() if at is None or at > now_ms)
     left = {name: (at - now_ms) / _HOUR_MS for name, at in seen.items() if at and name in young}
@@ -71,6 +73,7 @@ def with_history(
         left=left,
         aged=aged,
         open=aged.intersection(in_newest_run),
+        unpublished=unpublished,
     )
 
 

@@ -18,6 +18,9 @@ _FILES = {
     Trace.ABSOLUTE_PATHS: requirements.ABSOLUTE_PATHS,
     Trace.NON_ASCII_PATHS: requirements.NON_ASCII_PATHS,
     Trace.ESCAPED_PATHS: requirements.ESCAPED_PATHS,
+    Trace.HIDDEN_PARTITIONS: requirements.HIDDEN_PARTITIONS,
+    Trace.ISO_TIMESTAMPS: requirements.ISO_TIMESTAMPS,
+    Trace.MIXED_TIMESTAMPS: requirements.MIXED_TIMESTAMPS,
 }
 """hazards of data file paths, from the log"""
 _WRITERS = {
@@ -55,6 +58,8 @@ def hazards_from_findings(
         yield requirements.APPEND_ONLY
     if _is_enabled(configuration, _ROW_TRACKING) and not configuration.get(_ROW_ID_COLUMN):
         yield requirements.UNNAMED_ROW_IDS
+    if partition_columns and _is_enabled(configuration, "delta.randomizeFilePrefixes"):
+        yield requirements.HIDDEN_PARTITIONS
     for word in _location_hazards(location):
         yield word
         if word == requirements.NON_ASCII_LOCATION and partition_columns:
@@ -98,18 +103,26 @@ def hazards_from_state(state: TableState, findings: Iterable[Finding]) -> Iterat
 def uninspected_hazards(state: TableState) -> Iterator[str]:
     """Yield hazards that the reader could not check completely."""
     layout = {**_FILES, **_WRITERS}
-    yield from (word for trace, word in layout.items() if trace not in state.traces)
+    absent = () if state.metadata.partition_columns else requirements.OF_PARTITION_VALUES
+    for trace, word in layout.items():
+        if trace not in state.traces and word not in absent:
+            yield word
 
 
-def uninspected_by_reader(reader: str, configuration: Mapping[str, str | None]) -> tuple[str, ...]:
+def uninspected_by_reader(
+    reader: str, configuration: Mapping[str, str | None], partition_columns: Sequence[str] = ()
+) -> tuple[str, ...]:
     """Return hazards that an inventory with findings of this reader cannot show.
 
     Hazards of file writers are excluded: they affect only Daft, and a caveat mentions them.
     """
     mode = configuration.get(requirements.MAPPING_MODE) or "none"
     columns = () if mode.lower() == "none" else _COLUMN_IDS
+    if reader == "log":
+        return columns
     # Only the log lists the data files.
-    return columns if reader == "log" else (*_FILES.values(), *columns)
+    absent = () if partition_columns else requirements.OF_PARTITION_VALUES
+    return (*(word for word in _FILES.values() if word not in absent), *columns)
 
 
 def _is_enabled(configuration: Mapping[str, str | None], key: str) -> bool:

@@ -123,6 +123,9 @@ _ADDED_BY_DELTALAKE = {
 """members of deltalake's `TableFeatures`, by feature"""
 
 
+_WIDENING = frozenset({"typeWidening", "typeWidening-preview"})
+
+
 def find_dependents(name: str, supported: Collection[str]) -> tuple[str, ...]:
     """Return the `supported` features that directly require `name`, sorted.
 
@@ -143,13 +146,20 @@ def add_unlisted(name: str) -> str:
     return "add it, or remove what uses it, with an engine that still accepts the table"
 
 
-def features_blocking_drop(name: str, supported: Collection[str]) -> tuple[str, ...]:
+def features_blocking_drop(
+    name: str, supported: Collection[str], *, present: bool | None = None
+) -> tuple[str, ...]:
     """Return the `supported` features that prevent Delta Spark from dropping `name`, sorted.
 
     Undroppable features also keep their requirements. Catalog-managed tables also keep deletion
-    vectors, because they refuse the REORG of the drop (measured with Delta Spark 4.4.0).
+    vectors and recorded type changes, because they refuse the REORG of the drop (measured with
+    Delta Spark 4.4.0).
+
+    Args:
+        present: the table contains traces of the feature; None: unknown.
     """
-    found = set(CATALOG_MANAGED & set(supported)) if name == "deletionVectors" else set()
+    rewrites = name == "deletionVectors" or (present and name in _WIDENING)
+    found = set(CATALOG_MANAGED & set(supported)) if rewrites else set()
     seen, pending = {name}, [name]
     while pending:
         for other in find_dependents(pending.pop(), supported):

@@ -134,7 +134,7 @@ def _feature_state(
         present=present,
         required_by=feature_catalog.find_dependents(name, protocol.supported),
         evidence=shown or seen,
-        kept_by=feature_catalog.features_blocking_drop(name, protocol.supported),
+        kept_by=feature_catalog.features_blocking_drop(name, protocol.supported, present=present),
     )
 
 

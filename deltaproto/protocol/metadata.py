@@ -128,7 +128,7 @@ class Metadata:
         struct: Any = self.schema
         for step in physical:
             fields = struct.get("fields") if isinstance(struct, dict) else None
-            found = next((f for f in fields or () if step == _physical_name(f)), None)
+            found = next((f for f in fields or () if step == physical_name(f)), None)
             names.append(step if found is None else str(found.get("name")))
             struct = found.get("type") if found is not None else None
         return ".".join(map(quote_if_needed, names))
@@ -172,7 +172,10 @@ def _is_whole(kind: Any) -> bool:
     return all(_is_whole(kind.get(key)) for key in ("type", "elementType", "keyType", "valueType"))
 
 
-def _physical_name(field: Any) -> Any:
+def physical_name(field: Any) -> Any:
+    """Return the name of a schema's field in files and partition values (PROTOCOL.md, "Column
+    Mapping"); None if it has none.
+    """
     if not isinstance(field, dict):
         return None
     metadata = field.get("metadata")

@@ -38,6 +38,8 @@ class Made(NamedTuple):
     configuration: Mapping[str, str] = MappingProxyType({})
     partition: str | None = None
     """a value of a partition column `part`, which is the folder of the file"""
+    hidden: bool = False
+    """the folder is another one"""
     protocol: tuple[int, int] = (1, 2)
     absolute: bool = False
     mark: bool = False
@@ -64,6 +66,7 @@ TABLES = (
     Made("append-only", configuration={"delta.appendOnly": "true"}),
     Made("escaped", partition="a b:c"),
     Made("beyond ascii", partition="é"),
+    Made("hidden", partition="a", hidden=True),
     Made("percent", folder="a%20b"),
     Made("space", folder="a b"),
     Made("umlaut", folder="ä"),
@@ -108,7 +111,10 @@ def build(made: Made, root: Path) -> str:
     values, path = {}, "f.parquet"
     if made.partition is not None:
         escaped = made.partition.replace(":", "%3A")
-        values, path = {"part": made.partition}, f"part={escaped}/f.parquet"
+        values, path = (
+            {"part": made.partition},
+            f"{'ab' if made.hidden else f'part={escaped}'}/f.parquet",
+        )
     file = log.root / path
     file.parent.mkdir(exist_ok=True)
     pq.write_table(pa.table({"id": [1, 2, 3], "word": ["a", "b", "c"]}), file)

@@ -82,6 +82,13 @@ def test_nothing_is_claimed_about_what_is_not_read(expression: str) -> None:
         ("map()['a']", "void"),
         ("ar = ar and array(null) = array(null)", "boolean"),
         ("cast('x' as binary)", "binary"),
+        ("s || 'x'", "string"),
+        ("i || s", "string"),
+        ("1L", "long"),
+        ("2s + 2S", "short"),
+        ("3Y", "byte"),
+        ("1.5D", "double"),
+        ("1F", "float"),
     ],
 )
 def test_types_are_found(expression: str, kind: str) -> None:
@@ -114,6 +121,7 @@ def test_types_are_found(expression: str, kind: str) -> None:
         ("i > 'x'", "CAST_INVALID_INPUT"),
         ("date'2026-02-30' > d", "INVALID_TYPED_LITERAL"),
         ("v = v", "DATATYPE_MISMATCH.INVALID_ORDERING_TYPE"),
+        ("rank() over (order by i) > 1", "WINDOW_FUNCTION_NOT_ALLOWED_IN_CLAUSE"),
     ],
 )
 def test_what_spark_refuses_is_refused(expression: str, error: str) -> None:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import pytest
 
+from deltaproto.execution.verify import RETENTION_WAIT_ERRORS
 from deltaproto.planning.ddl.parse import parse_script
 from deltaproto.planning.downgrade import DowngradeRequest, plan_downgrade
 from deltaproto.planning.engine import Engine
+from deltaproto.planning.from_state import with_history
 from deltaproto.planning.predict.outcome import Outcome
-from deltaproto.planning.predict.table import Table
+from deltaproto.planning.predict.table import PROTECTED_BEFORE, Table
 from deltaproto.planning.search.droppable import find_droppable
 from deltaproto.planning.search.route import predict_statement
+from deltaproto.planning.search.search import HistoryChoice
 from deltaproto.protocol.feature_catalog import features_blocking_drop
 from deltaproto.protocol.protocol import Protocol
 from tests.planning.test_classics import given
@@ -80,6 +83,32 @@ def test_a_plan_does_not_begin_what_cannot_be_finished() -> None:
     assert (blocked.feature, blocked.error) == ("deletionVectors", OPERATION)
 
 
+WIDENED = MANAGED._replace(
+    protocol=Protocol.carrying({*FEATURES, "typeWidening"}),
+    configuration={**MANAGED.configuration, "delta.enableTypeWidening": "true"},
+)
+
+
+@pytest.mark.parametrize(
+    ("widened", "error", "sure"),
+    [(True, OPERATION, True), (None, OPERATION, False), (False, None, None)],
+)
+@pytest.mark.parametrize("truncate", [" truncate history", ""])
+def test_recorded_type_changes_stay_because_their_drop_runs_reorg(
+    widened: bool | None, error: str | None, sure: bool | None, truncate: str
+) -> None:
+    (parsed,) = parse_script(f"alter table t drop feature typeWidening{truncate}")
+    table = WIDENED._replace(widened=widened)
+    said = predict_statement(parsed.statement, table, Engine())
+    assert (said.refusal and said.refusal.error) == error
+    if said.refusal is not None:
+        assert said.refusal.sure is sure
+        assert [commit.operation for commit in said.commits] == ["UNSET TBLPROPERTIES"]
+        assert said.table.widened is widened
+    refused = "typeWidening" in find_droppable(table, Engine()).undroppable
+    assert refused is (widened is not False)
+
+
 @pytest.mark.parametrize(
     ("name", "supported", "keepers"),
     [
@@ -97,3 +126,41 @@ def test_what_keeps_a_feature_on_a_table(
     name: str, supported: set[str], keepers: tuple[str, ...]
 ) -> None:
     assert features_blocking_drop(name, supported) == keepers
+
+
+KEPT = {"catalogManaged", "deletionVectors"}
+CLASSIC = MANAGED._replace(protocol=Protocol.carrying({*KEPT, "v2Checkpoint"}), v2_checkpoint=False)
+PROTECTED = MANAGED._replace(
+    protocol=Protocol.carrying({*KEPT, "checkpointProtection"}),
+    configuration={**MANAGED.configuration, PROTECTED_BEFORE: "1"},
+)
+DROPS = {"v2Checkpoint": CLASSIC, "checkpointProtection": PROTECTED}
+
+
+@pytest.mark.parametrize("name", DROPS)
+@pytest.mark.parametrize("unpublished", [True, False])
+def test_a_drop_is_called_before_the_wait_so_that_commits_are_published(
+    name: str, unpublished: bool
+) -> None:
+    ready = None if unpublished else 3 * 3_600_000
+    table = with_history(DROPS[name], {name: ready}, (), 0, unpublished=unpublished)
+    inputs = given(table.protocol)
+    inputs = inputs._replace(table=table, needs=inputs.needs._replace(by_name=True))
+    plan = plan_downgrade(inputs, DowngradeRequest(drop=(name,), history=HistoryChoice.TRUNCATE))
+    called = [
+        f"wait {step.wait_hours}" if step.sql is None else step.expects for step in plan.steps
+    ]
+    if unpublished:
+        error, wait, done = called
+        assert error in RETENTION_WAIT_ERRORS
+        assert (wait, done) == ("wait 24.0", None)
+    else:
+        assert called == ["wait 3.0", None]
+
+
+def test_a_commit_of_the_plan_itself_may_be_unpublished() -> None:
+    aged = CLASSIC._replace(aged=frozenset({"v2Checkpoint"}), open=frozenset({"v2Checkpoint"}))
+    grown = aged.grown(24, sure=True)
+    assert (grown.traced, grown.left, grown.unpublished) == ({"v2Checkpoint"}, {}, True)
+    assert grown.waited().traced == {"v2Checkpoint"}
+    assert grown.ended(24).waited().traced == frozenset()

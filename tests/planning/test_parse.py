@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from deltaproto.conflicts.operation import Operation
 from deltaproto.planning.ddl.cursor import split_script
+from deltaproto.planning.ddl.maintenance import Vacuum
 from deltaproto.planning.ddl.parse import parse_script
 from deltaproto.planning.ddl.user_statement import UserStatement
 from deltaproto.planning.engine import Engine, EngineName
@@ -145,6 +146,20 @@ def test_statements_that_plans_make_themselves(sql: str, statement: object) -> N
 
 
 @pytest.mark.parametrize(
+    ("sql", "vacuum"),
+    [
+        ("vacuum t retain 12.5 hours", Vacuum(hours=12.5)),
+        ("vacuum t lite retain 0 hours dry run", Vacuum(hours=0, dry=True)),
+        ("vacuum t using inventory (select 1) full dry run", Vacuum(dry=True)),
+    ],
+)
+def test_how_vacuum_is_called(sql: str, vacuum: Vacuum) -> None:
+    (each,) = parse_script(sql)
+    assert isinstance(each.statement, UserStatement)
+    assert each.statement.effect == vacuum
+
+
+@pytest.mark.parametrize(
     ("sql", "target", "operation"),
     [
         ("alter table a.`b.c`.d add column x int", ("a", "b.c", "d"), Operation.METADATA_CHANGE),
@@ -166,6 +181,11 @@ def test_statements_that_plans_make_themselves(sql: str, statement: object) -> N
         ("truncate table t", ("t",), Operation.DELETE),
         ("create or replace table t (a int) using delta", ("t",), Operation.PROTOCOL_CHANGE),
         ("create table if not exists t (a int)", ("t",), None),
+        (
+            "create or replace table t using delta with q as (select 1) select * from q",
+            ("t",),
+            Operation.PROTOCOL_CHANGE,
+        ),
         ("with q as (select 1) select * from q", None, None),
         ("set spark.sql.shuffle.partitions = 3", None, None),
         ("create or replace temp view v as select 1", None, None),

@@ -27,6 +27,10 @@ def test_only_local_paths_hold_percent_signs_literally() -> None:
     parted = requirements.PARTITIONS_AT_NON_ASCII_LOCATION
     assert set(hazards_from_findings((), {}, "file:///t%C3%A4", ["p"])) == {special, beyond, parted}
     assert parted not in set(hazards_from_findings((), {}, "file:///%C3%A4/t", ["p"]))
+    prefixes = {"delta.randomizeFilePrefixes": "true"}
+    hidden = {requirements.HIDDEN_PARTITIONS}
+    assert set(hazards_from_findings((), prefixes, "file:///t", ["p"])) == hidden
+    assert not set(hazards_from_findings((), prefixes, "file:///t"))
     assert set(hazards_from_findings((), {}, "file:///t%5E")) == {requirements.ODD_LOCATION}
     assert set(hazards_from_findings((), {}, "s3://bucket/t=1/a+b")) == {requirements.HIVE_LOCATION}
     assert set(hazards_from_findings((), {}, "file:///t%3D1")) == {requirements.HIVE_LOCATION}
@@ -61,6 +65,8 @@ def test_properties_show_hazards_in_any_case() -> None:
 def test_only_the_log_shows_the_files() -> None:
     assert requirements.ABSOLUTE_PATHS not in uninspected_by_reader("log", {})
     assert requirements.ABSOLUTE_PATHS in uninspected_by_reader("spark", {})
+    assert requirements.HIDDEN_PARTITIONS in uninspected_by_reader("spark", {}, ["p"])
+    assert requirements.HIDDEN_PARTITIONS not in uninspected_by_reader("spark", {})
 
 
 @pytest.mark.parametrize("reader", ["log", "spark"])

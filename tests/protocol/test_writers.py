@@ -16,6 +16,7 @@ from deltaproto.protocol.writers import (
     MARKS,
     Confidence,
     Principal,
+    identify_name,
     identify_writer,
     name_writer,
 )
@@ -140,6 +141,8 @@ def test_the_principal_is_what_the_commit_says() -> None:
     assert identify_writer(databricks).principal == Principal(
         "ada@example.com", "nightly", "44", "0108-110130-7h1qxtew"
     )
+    unnamed = {**databricks, "job": {"jobId": "3"}, "userName": ""}
+    assert identify_writer(unnamed).principal[:2] == ("17", "3")
     trino = {
         "userId": "etl",
         "clusterId": "trino-455-node",
@@ -165,6 +168,18 @@ MEMBERS = (
 def test_any_commit_is_identified_or_unknown(info: dict[str, Any]) -> None:
     found = identify_writer(info)
     assert (found.client is None) <= (found.confidence is Confidence.UNKNOWN)
+
+
+def test_a_recorded_name_is_identified_again() -> None:
+    for name, found in {
+        "Apache-Spark/4.2.0 Delta-Lake/4.4.0": ("delta-spark", "4.4.0"),
+        "delta-rs.0.17.0": ("delta-rs", "0.17.0"),
+        "trino@455": ("trino", "455"),
+        "trino": ("trino", None),
+        "nobody": (None, None),
+        "nobody@1": (None, None),
+    }.items():
+        assert identify_name(name) == found, name
 
 
 def test_a_long_mark_is_no_mark() -> None:

@@ -49,6 +49,7 @@ _TYPES = pa.schema(
             pa.struct(
                 [
                     ("path", pa.string()),
+                    ("partitionValues", pa.map_(pa.string(), pa.string())),
                     ("size", pa.int64()),
                     (
                         "deletionVector",
@@ -197,6 +198,7 @@ def _trimmed(value: Any, type_: pa.DataType) -> Any:
         return None
     names = {type_.field(i).name for i in range(type_.num_fields)}
     kept = {key: member for key, member in value.items() if key in names}
-    if isinstance(kept.get("configuration"), dict):
-        kept["configuration"] = list(kept["configuration"].items())
+    for name in ("configuration", "partitionValues"):
+        if isinstance(kept.get(name), dict):
+            kept[name] = list(kept[name].items())
     return kept

@@ -153,13 +153,16 @@ def _rewrite_widened(table: Table) -> BeforeDrop:
     enabled = table.on("delta.enableTypeWidening")
     if not enabled and table.widened is False:
         return BeforeDrop(table)
-    operations = [(_UNSET, enabled or bool(table.widened))]
-    after = table.without_properties("delta.enableTypeWidening")._replace(
+    sure = bool(table.widened)
+    operations = [(_UNSET, enabled or sure)]
+    unset = table.without_properties("delta.enableTypeWidening")
+    after = unset._replace(
         widened=False, schema=None if table.schema is None else without_type_changes(table.schema)
     )
     if table.widened is False:
         return BeforeDrop(after, tuple(operations))
-    sure = bool(table.widened)
+    if (refusal := validate_maintenance(table, "the REORG that the drop runs")) is not None:
+        return BeforeDrop(unset, tuple(operations), refusal=refusal._replace(sure=sure))
     # If all files were written after the change, nothing is rewritten and REORG does not commit.
     if not table.rewritten:
         operations.append((_REORG, False))

@@ -83,6 +83,9 @@ class Table(NamedTuple):
     open: frozenset[str] = frozenset()
     """those of `aged` that become too recent again with the next commit, unless a checkpoint comes
     first: Delta deletes the log between two checkpoints by the age of its last file"""
+    unpublished: bool = False
+    """True if a catalog has newest commits that it publishes, with a new age, before the next
+    checkpoint"""
     schema: Struct | None = None
     """None: unknown"""
     spark_text: bool | None = True
@@ -128,7 +131,8 @@ class Table(NamedTuple):
         if self.traced is None:
             return self._replace(traced=frozenset(), unsure=frozenset(), aged=None)
         # Dropping checkpointProtection writes a checkpoint before it deletes anything.
-        old = self.traced & {*self.left, CHECKPOINT_PROTECTION}
+        protection = set[str]() if self.unpublished else {CHECKPOINT_PROTECTION}
+        old = self.traced & {*self.left, *protection}
         aged = old | (self.aged or frozenset())
         return self._replace(traced=self.traced - old, left=_NOTHING_LEFT, aged=aged)
 
@@ -137,7 +141,7 @@ class Table(NamedTuple):
         if self.traced is None:
             return self
         left = {name: self.left.get(name, hours) for name in self.traced | self.unsure}
-        return self._replace(left=left)
+        return self._replace(left=left, unpublished=False)
 
     def grown(self, hours: float, *, sure: bool) -> Table:
         """Append a commit (uncertain unless `sure`) to the log's newest run."""
@@ -147,8 +151,10 @@ class Table(NamedTuple):
         known = self._replace(open=frozenset(), aged=(self.aged or frozenset()) - young)
         if not sure or self.traced is None:
             return known._replace(unsure=self.unsure | young)
-        left = {**self.left, **dict.fromkeys(young, hours)}
-        return known._replace(traced=self.traced | young, left=left)
+        known = known._replace(traced=self.traced | young, unpublished=self.managed)
+        if self.managed:
+            return known
+        return known._replace(left={**self.left, **dict.fromkeys(young, hours)})
 
     def without_history(self) -> Table:
         """Return the table with unknown history."""

@@ -260,6 +260,8 @@ def _add_drops(
     if CHECKPOINT_PROTECTION in choice.dropped & walk.table.protocol.supported:
         later.append(DropFeature(CHECKPOINT_PROTECTION, truncate=True))
         if later[-1].outcome(walk.table, walk.engine).refusal is not None:
+            if walk.table.unpublished:
+                walk.go(later[-1])
             left = walk.table.left.get(CHECKPOINT_PROTECTION)
             waits.append(retention_wait(walk.table, TRUNCATION_RETENTION, left))
     waits += [

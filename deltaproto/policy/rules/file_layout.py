@@ -5,14 +5,15 @@ Reports properties of data files that the log shows and the protocol does not:
 
 - absolute paths: the table is a shallow clone, or files were registered where they were;
 - paths with escapes or characters beyond ASCII, which come from partition values;
-- partition columns stored under physical names, as in tables that were created with column
-  mapping.
+- partition columns stored under physical names, as in tables created with column mapping;
+- folders that do not show the partition values of their files (`delta.randomizeFilePrefixes`, or
+  timestamps in another time zone than UTC);
+- timestamps in partition values in ISO 8601, or in that and the older form.
 
-`deltaproto check` also considers column mapping that was enabled on existing files, which have no
-column ids; arrays, maps and variants with column mapping, whose elements have no column ids;
-columns that were dropped with column mapping; deletion vectors on files whose paths contain escapes
-or non-ASCII characters; and data files that delta-rs wrote: DELETE, UPDATE and MERGE, and appends
-by some callers, leave Arrow view types in the Parquet footer.
+`deltaproto check` also considers column mapping that was enabled on existing files; arrays, maps
+and variants with column mapping; dropped columns; deletion vectors on files whose paths contain
+escapes or non-ASCII characters; and files that delta-rs wrote, with Arrow view types in the footer.
+`deltaproto scan` looks only at files of the commits that it reads for the state.
 
 ## Why it breaks
 The specification allows all of this, and the protocol does not announce it. Clients that were
@@ -32,7 +33,8 @@ mapping store partition columns under their own names. To rewrite files with ano
 A copy does not change the table; readers must move to the copy.
 
 ## References
-PROTOCOL.md, "Add File and Remove File", "Column Mapping"; Arrow's `Utf8View`.
+PROTOCOL.md, "Add File and Remove File", "Column Mapping", "Partition Value Serialization"; Arrow's
+`Utf8View`.
 """
 
 from __future__ import annotations
@@ -53,6 +55,9 @@ def check(subject: RuleContext) -> Iterator[Finding]:
         requirements.ABSOLUTE_PATHS: subject.state.traces.get(Trace.ABSOLUTE_PATHS),
         requirements.NON_ASCII_PATHS: subject.state.traces.get(Trace.NON_ASCII_PATHS),
         requirements.ESCAPED_PATHS: subject.state.traces.get(Trace.ESCAPED_PATHS),
+        requirements.HIDDEN_PARTITIONS: subject.state.traces.get(Trace.HIDDEN_PARTITIONS),
+        requirements.ISO_TIMESTAMPS: subject.state.traces.get(Trace.ISO_TIMESTAMPS),
+        requirements.MIXED_TIMESTAMPS: subject.state.traces.get(Trace.MIXED_TIMESTAMPS),
         requirements.MAPPED_PARTITIONS: requirements.MAPPED_PARTITIONS in subject.contents,
     }
     for word in (word for word, there in shown.items() if there):

@@ -38,6 +38,11 @@ class RatifiedLog:
         self.confirmed: int | None = None
         """the newest version, if the last listing included all of the catalog's commits"""
 
+    @property
+    def unpublished(self) -> bool:
+        """True if the newest commits of the last listing are staged only."""
+        return bool(self._staged)
+
     def list(self) -> list[FolderEntry]:
         return [*self._all(self._store.list)]
 
@@ -98,6 +103,11 @@ def has_every_commit(store: LogStore, protocol: Protocol) -> bool:
     """Return True if the last listing included every commit of a table with this protocol."""
     managed = bool(CATALOG_MANAGED & protocol.supported)
     return not managed or (isinstance(store, RatifiedLog) and store.confirmed is not None)
+
+
+def has_unpublished_commits(store: LogStore) -> bool:
+    """Return True if the newest commits of the last listing are staged, not yet published."""
+    return isinstance(store, RatifiedLog) and store.unpublished
 
 
 def _newest_published(entries: Iterable[FolderEntry]) -> int:

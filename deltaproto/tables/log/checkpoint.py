@@ -7,6 +7,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from deltaproto.tables.log.files import (
     Checkpoint,
+    FileChange,
     corrupt_error,
     parse_object,
     read_actions,
@@ -148,22 +149,40 @@ class CheckpointFiles:
                 yield from _files_in_batch(name, batch)
 
 
-def checkpoint_paths(store: LogStore, checkpoint: Checkpoint) -> Iterator[str]:
-    """Yield only the paths of a checkpoint's data files.
+def checkpoint_adds(
+    store: LogStore, checkpoint: Checkpoint, *, values: bool
+) -> Iterator[FileChange]:
+    """Yield only the paths, and the partition `values` if wanted, of a checkpoint's data files.
 
     Raises:
         TableError: corrupt-log, when a part is not readable.
     """
+    wanted = ("add.path", "add.partitionValues.") if values else ("add.path",)
+
+    def is_wanted(leaf: str) -> bool:
+        return leaf.startswith(wanted)
+
     for name in [*checkpoint.files, *CheckpointFiles(store, checkpoint).sidecars()]:
         with store.open(name) as file:
             if name.endswith(".json"):
                 actions = read_actions(name, file, files=True)
-                adds = (action.get("add") for action in actions)
-                yield from (str(each.get("path")) for each in adds if isinstance(each, dict))
+                for add in (action.get("add") for action in actions):
+                    if isinstance(add, dict):
+                        yield _change(str(add.get("path")), add.get("partitionValues"))
             else:
-                for batch in read_batches(name, file, lambda leaf: leaf == "add.path"):
+                for batch in read_batches(name, file, is_wanted):
                     paths = _values(name, batch, "add", "path")
-                    yield from (str(path) for path in paths if path is not None)
+                    found = _values(name, batch, "add", "partitionValues")
+                    for path, each in zip(paths, found, strict=True):
+                        if path is not None:
+                            yield _change(str(path), each)
+
+
+def _change(path: str, values: Any) -> FileChange:
+    # pyarrow returns the entries of a map.
+    if isinstance(values, list):
+        values = dict(values)
+    return FileChange("add", path, values if isinstance(values, dict) else None)
 
 
 def _read_sidecar_names(name: str, file: IO[bytes]) -> Iterator[str]:

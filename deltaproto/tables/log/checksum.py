@@ -12,9 +12,11 @@ from typing import Any
 
 from deltaproto.errors import ErrorCode, TableError
 from deltaproto.protocol.feature import Trace
+from deltaproto.protocol.metadata import Metadata
 from deltaproto.protocol.table_state import Note, NoteKind
 from deltaproto.tables.log.files import LogListing, commit_info, parse_object, read_actions
 from deltaproto.tables.log.layout import MOST_COMMITS, LayoutEvidence, is_absolute
+from deltaproto.tables.log.partition_paths import PartitionEvidence
 from deltaproto.tables.log.snapshot import (
     Snapshot,
     parse_domain_action,
@@ -74,7 +76,7 @@ def snapshot_from_checksum(
     if not snapshot.complete:
         return None, {}, None
     snapshot.commit_info, snapshot.layout = info, layout
-    return snapshot, _traces_of_files(checksum), None
+    return snapshot, _traces_of_files(checksum, snapshot.metadata), None
 
 
 def verify_against_log(
@@ -155,7 +157,7 @@ def _find_contradiction(
     return ""
 
 
-def _traces_of_files(checksum: Mapping[str, Any]) -> dict[Trace, bool]:
+def _traces_of_files(checksum: Mapping[str, Any], metadata: Metadata | None) -> dict[Trace, bool]:
     traces: dict[Trace, bool] = {}
     vectors = checksum.get("numDeletionVectorsOpt")
     if isinstance(vectors, int):
@@ -169,4 +171,10 @@ def _traces_of_files(checksum: Mapping[str, Any]) -> dict[Trace, bool]:
         traces[Trace.ABSOLUTE_PATHS] = any(map(is_absolute, paths))
         traces[Trace.NON_ASCII_PATHS] = not all(map(str.isascii, paths))
         traces[Trace.ESCAPED_PATHS] = any("%" in path for path in paths)
+        if metadata is not None:
+            partitions = PartitionEvidence()
+            for add in adds:
+                values = add.get("partitionValues")
+                partitions.add(str(add.get("path")), values if isinstance(values, dict) else None)
+            traces.update(partitions.traces(metadata))
     return traces

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
@@ -138,7 +139,18 @@ _PARSE_ALL_BYTES = 16 * 1024 * 1024
 _LONGEST_LINE = 64 * 1024 * 1024
 """bytes; the longest line that Delta writes is a metaData action, with the schema"""
 _PATH = re.compile(rb'\{"(\w+)":\{[^{}]*?"path":"([^"]*)"')
+_PARTITION_VALUES = re.compile(rb'"partitionValues":(\{(?:[^{}"]|"(?:[^"\\]|\\.)*")*\})')
 _FILE_ACTIONS = (b'{"add":{', b'{"remove":{', b'{"cdc":{')
+
+
+class FileChange(NamedTuple):
+    """A data file that a commit adds or removes."""
+
+    action: str
+    """`add` or `remove`"""
+    path: str
+    values: Mapping[str, Any] | None
+    """its partition values; None: unknown"""
 
 
 def corrupt_error(name: str, line: int | None, why: str) -> TableError:
@@ -157,7 +169,7 @@ def read_actions(
     *,
     files: bool = False,
     holding: bytes = b"",
-    seen: Callable[[Mapping[str, Any], list[tuple[str, str]], bool], None] | None = None,
+    seen: Callable[[Mapping[str, Any], list[FileChange], bool], None] | None = None,
 ) -> Iterator[dict[str, Any]]:
     """Yield each line's object, without its null members.
 
@@ -165,8 +177,8 @@ def read_actions(
     unless `files`; with `holding`, most of those whose line lacks these bytes are skipped.
 
     Args:
-        seen: called at the end with the commit's provenance, the action and path of each data file,
-            and whether the file starts with a byte order mark.
+        seen: called at the end with the commit's provenance, the change of each data file, and
+            whether the log file starts with a byte order mark.
 
     Raises:
         TableError: corrupt-log, naming file and line.
@@ -174,7 +186,7 @@ def read_actions(
     size = 0
     mark = False
     info: Mapping[str, Any] = {}
-    paths: list[tuple[str, str]] = []
+    changes: list[FileChange] = []
     for number, raw in enumerate(read_lines(name, file), 1):
         line = raw
         if number == 1 and raw.startswith(codecs.BOM_UTF8):
@@ -189,29 +201,42 @@ def read_actions(
             if not line.endswith(b"}}"):
                 raise corrupt_error(name, number, "the JSON is truncated")
             if seen is not None:
-                paths += _paths_in_line(line)
+                changes += _changes_in_line(line)
             continue
         action = parse_object(name, number, line)
         if seen is not None:
-            paths += _paths_of_action(action)
+            changes += _changes_of_action(action)
             info = info or commit_info([action])
         if files or not on_file:
             yield action
     if seen is not None:
-        seen(info, paths, mark)
+        seen(info, changes, mark)
 
 
-def _paths_of_action(action: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _changes_of_action(action: Mapping[str, Any]) -> Iterator[FileChange]:
     for kind in ("add", "remove"):
         if isinstance(file := action.get(kind), dict) and isinstance(file.get("path"), str):
-            yield kind, file["path"]
+            values = file.get("partitionValues")
+            yield FileChange(kind, file["path"], values if isinstance(values, dict) else None)
 
 
-def _paths_in_line(line: bytes) -> Iterator[tuple[str, str]]:
-    """Yield the paths in a line without parsing it; otherwise like `_paths_of_action`."""
+def _changes_in_line(line: bytes) -> Iterator[FileChange]:
+    """Yield the change in a line without parsing it all; otherwise like `_changes_of_action`."""
     found = _PATH.match(line)
     if found is not None and found[1] in (b"add", b"remove"):
-        yield found[1].decode(), found[2].decode("utf-8", "replace").replace("\\/", "/")
+        path = found[2].decode("utf-8", "replace").replace("\\/", "/")
+        yield FileChange(found[1].decode(), path, _values_in_line(line))
+
+
+def _values_in_line(line: bytes) -> dict[str, Any] | None:
+    found = _PARTITION_VALUES.search(line)
+    if found is None:
+        return None
+    try:
+        values = json.loads(found[1])
+    except ValueError:
+        return None
+    return values if isinstance(values, dict) else None
 
 
 def read_lines(name: str, file: IO[bytes]) -> Iterator[bytes]:

@@ -2,7 +2,8 @@
 
 Nothing here reads every file action. Files of commits are recorded while the commits are read for
 the state. For a checkpoint, the statistics of its path column nearly always show whether paths are
-absolute; otherwise a few thousand paths are read.
+absolute, and whether they begin with the folder of a partition; otherwise, and for partitions by
+text or timestamps, a few thousand paths are read.
 """
 
 from __future__ import annotations
@@ -15,10 +16,16 @@ from typing import Any
 
 from deltaproto.errors import ErrorCode, TableError
 from deltaproto.protocol.feature import Trace
-from deltaproto.tables.log.checkpoint import CheckpointFiles, checkpoint_paths
-from deltaproto.tables.log.files import Checkpoint, LogListing, read_actions
+from deltaproto.protocol.metadata import Metadata
+from deltaproto.tables.log.checkpoint import CheckpointFiles, checkpoint_adds
+from deltaproto.tables.log.files import Checkpoint, FileChange, LogListing, read_actions
 from deltaproto.tables.log.parquet import UnsupportedParquet
-from deltaproto.tables.log.parquet.footer import read_bounds
+from deltaproto.tables.log.parquet.footer import Bounds, read_bounds
+from deltaproto.tables.log.partition_paths import (
+    PartitionEvidence,
+    is_partitioned_by_text,
+    partition_types,
+)
 from deltaproto.tables.storage.interface import LogStore
 
 MOST_COMMITS = 100
@@ -54,30 +61,34 @@ class LayoutEvidence:
         self.delta_rs_rewrites = False
         """the same, by a DELETE, UPDATE or MERGE"""
         self.byte_order_mark = False
+        self.partitions = PartitionEvidence()
+        """of the live files that these commits added"""
         self._removed: set[str] = set()
 
     def add(
-        self, version: int, info: Mapping[str, Any], files: Iterable[tuple[str, str]], mark: bool
+        self, version: int, info: Mapping[str, Any], files: Iterable[FileChange], mark: bool
     ) -> None:
         """Add one commit.
 
         Args:
-            files: `add` or `remove`, and the path, of its actions on data files.
+            files: the data files that it adds and removes.
             mark: whether its file starts with a byte order mark.
         """
         self.commits.add(version)
         self.byte_order_mark |= mark
         added = False
         removed = set()
-        for action, path in files:
+        for action, path, values in files:
             added |= action == "add"
             self.escaped |= action == "add" and "%" in path
             absolute, non_ascii = is_absolute(path), not path.isascii()
-            if action == "remove" and (absolute or non_ascii):
+            if action == "remove" and (absolute or non_ascii or values != {}):
                 removed.add(path)
             elif path not in self._removed:
                 self.absolute |= absolute
                 self.non_ascii |= non_ascii
+                if action == "add":
+                    self.partitions.add(path, values)
         self._removed |= removed
         if added:
             self._written(info)
@@ -98,17 +109,17 @@ def find_layout_traces(
     version: int,
     layout: LayoutEvidence,
     *,
+    metadata: Metadata,
     every_commit: bool,
-    named_by_text: bool = True,
 ) -> dict[Trace, bool]:
     """Determine the layout at `version`; evidence that could not be read is missing.
 
     Args:
         layout: evidence from commits that were read already.
+        metadata: the table's, for its partition columns.
         every_commit: also read the other commits since the newest checkpoint, and some before it
             to find who wrote the files; otherwise only the first commit of a log without a
             checkpoint, which is how clones are created.
-        named_by_text: a partition column has text or timestamps, which are part of the paths.
     """
     base = next(iter(listing.last_checkpoints(version)), None)
     floor = -1 if base is None else base.version
@@ -127,14 +138,21 @@ def find_layout_traces(
         absolute, whole = bool(has_absolute), whole and has_absolute is not None
     if absolute or whole or not every_commit:
         found[Trace.ABSOLUTE_PATHS] = absolute
+    columns = partition_types(metadata)
+    by_text = is_partitioned_by_text(columns)
     non_ascii, escaped = layout.non_ascii, layout.escaped
-    if base is not None and named_by_text and not (non_ascii and escaped):
-        paths = _sample_paths(store, base)
-        whole &= paths is not None
-        non_ascii |= any(not path.isascii() for path in paths or ())
-        escaped |= any("%" in path for path in paths or ())
+    if base is not None and columns and (by_text or not _starts_with(store, base, columns)):
+        sample = _sample_files(store, base, values=True)
+        whole &= sample is not None
+        for file in sample or ():
+            non_ascii |= not file.path.isascii()
+            escaped |= "%" in file.path
+            layout.partitions.add(file.path, file.values)
     for trace, shown in ((Trace.NON_ASCII_PATHS, non_ascii), (Trace.ESCAPED_PATHS, escaped)):
-        if shown or whole or not every_commit or not named_by_text:
+        if shown or whole or not every_commit or not by_text:
+            found[trace] = shown
+    for trace, shown in layout.partitions.traces(metadata).items():
+        if shown or whole or not every_commit or not columns:
             found[trace] = shown
     writers = _read_older(store, listing, floor, layout) if every_commit and whole else False
     for trace, shown in (
@@ -193,14 +211,37 @@ def _checkpoint_has_absolute(store: LogStore, checkpoint: Checkpoint) -> bool | 
         if error.code is not ErrorCode.CORRUPT_LOG:
             raise
         return None
-    paths = _sample_paths(store, checkpoint)
-    return None if paths is None else any(map(is_absolute, paths))
+    files = _sample_files(store, checkpoint, values=False)
+    return None if files is None else any(is_absolute(file.path) for file in files)
 
 
-def _sample_paths(store: LogStore, checkpoint: Checkpoint) -> list[str] | None:
-    """Return a few thousand paths of a checkpoint; None if it cannot be read."""
+def _starts_with(store: LogStore, checkpoint: Checkpoint, columns: Iterable[str]) -> bool:
+    """Return True if every path of the checkpoint certainly begins with a partition's folder.
+
+    Every string between two bounds starts with the bounds' common prefix.
+    """
+    starts = tuple(f"{name}=" for name in columns)
     try:
-        return list(islice(checkpoint_paths(store, checkpoint), _MOST_PATHS))
+        for name in _checkpoint_files(store, checkpoint):
+            bounds = _path_bounds(store, name)
+            if bounds is None or None in bounds:
+                return False
+            low, high = bounds
+            if not any(str(low).startswith(s) and str(high).startswith(s) for s in starts):
+                return False
+    except TableError as error:
+        if error.code is not ErrorCode.CORRUPT_LOG:
+            raise
+        return False
+    return True
+
+
+def _sample_files(
+    store: LogStore, checkpoint: Checkpoint, *, values: bool
+) -> list[FileChange] | None:
+    """Return a few thousand files of a checkpoint; None if it cannot be read."""
+    try:
+        return list(islice(checkpoint_adds(store, checkpoint, values=values), _MOST_PATHS))
     except TableError as error:
         if error.code is not ErrorCode.CORRUPT_LOG:
             raise
@@ -213,15 +254,20 @@ def _checkpoint_files(store: LogStore, checkpoint: Checkpoint) -> list[str]:
     return [*checkpoint.files, *found.sidecars()]
 
 
-def _has_absolute_by_bounds(store: LogStore, name: str) -> bool | None:
-    """Return True if a checkpoint file has absolute paths by its statistics; None if unknown."""
+def _path_bounds(store: LogStore, name: str) -> Bounds | None:
+    """Return the lowest and highest path of a checkpoint file by its statistics, if it has any."""
     if not name.endswith(".parquet"):
         return None
     try:
         with store.open(name) as file:
-            found = read_bounds(file, ("add", "path"))
+            return read_bounds(file, ("add", "path"))
     except UnsupportedParquet:
         return None
+
+
+def _has_absolute_by_bounds(store: LogStore, name: str) -> bool | None:
+    """Return True if a checkpoint file has absolute paths by its statistics; None if unknown."""
+    found = _path_bounds(store, name)
     if found is None:
         return None
     low, high = found

@@ -5,6 +5,9 @@ the log in the order of the names. It deletes the files before a checkpoint when
 them has expired, and stops at the first that has not, except for the very first. The age is that
 of the file: in-commit timestamps are ignored. A file that is not newer than one of an older
 version counts as newer by a millisecond, and the cleanup cannot stop at such a checkpoint.
+
+A commit of a catalog-managed table is written again when it is published, at the latest before the
+next checkpoint (`ensureCommitFilesBackfilled`), so an unpublished one cannot expire.
 """
 
 from __future__ import annotations
@@ -56,6 +59,8 @@ class LogAging(NamedTuple):
     """the oldest version from which on the log can rebuild every version"""
     commits: Mapping[int, int]
     """when the file of each commit was last written"""
+    unpublished: bool = False
+    """the newest commits are staged only"""
 
     @property
     def newest(self) -> LogFile | None:
@@ -78,7 +83,7 @@ class LogAging(NamedTuple):
         """
         last: LogFile | None = None
         for run in self.runs:
-            if run.checkpoint is None and not checkpoint_first:
+            if run.checkpoint is None and (self.unpublished or not checkpoint_first):
                 return None
             if last is None or run.last.modified_ms > last.modified_ms:
                 last = run.last
@@ -91,14 +96,22 @@ class LogAging(NamedTuple):
         return not any(run.checkpoint is not None and run.checkpoint > version for run in self.runs)
 
 
-def analyze_aging(entries: Iterable[FolderEntry], listing: LogListing) -> LogAging:
-    """Compute how the log in `entries` expires; `listing` is made from the same entries."""
+def analyze_aging(
+    entries: Iterable[FolderEntry], listing: LogListing, *, unpublished: bool = False
+) -> LogAging:
+    """Compute how the log in `entries` expires.
+
+    Args:
+        listing: made from the same entries.
+        unpublished: the newest commits are staged only.
+    """
     files = sorted(_log_files(entries))
     times = {file.name: file.modified_ms for file in files}
     return LogAging(
         tuple(_group_runs(files)),
         0 if listing.newest is None else oldest_version(listing, listing.newest),
         {version: times[name] for version, name in listing.commits.items()},
+        unpublished,
     )
 
 

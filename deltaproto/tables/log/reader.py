@@ -127,8 +127,8 @@ class LogReader:
                 listing,
                 version,
                 snapshot.layout,
+                metadata=metadata,
                 every_commit=self._every_commit,
-                named_by_text=_partitioned_by_text(metadata),
             )
             traces.update({trace: shown for trace, shown in layout.items() if trace not in traces})
         else:
@@ -173,16 +173,6 @@ def _clustering_columns(
         return tuple(metadata.logical_path(path) for path in columns)
     except (ValueError, AttributeError, TypeError, RecursionError):
         return None
-
-
-def _partitioned_by_text(metadata: Metadata) -> bool:
-    """Return True if a partition column has text or timestamps; True without a schema."""
-    if not metadata.partition_columns:
-        return False
-    fields = (metadata.schema or {}).get("fields") or ()
-    types = {f.get("name"): f.get("type") for f in fields if isinstance(f, dict)}
-    wanted = ("string", "binary", "timestamp", "timestamp_ntz")
-    return any(types.get(name, "string") in wanted for name in metadata.partition_columns)
 
 
 def _knows_domains(snapshot: Snapshot) -> bool:

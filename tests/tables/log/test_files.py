@@ -79,10 +79,13 @@ def test_every_action_is_read_or_left_out_as_requested(
     assert info == (infos[0] if infos else {})
     assert marked is bool(mark)
     moved = [
-        (kind, each[kind]["path"]) for each in plain for kind in ("add", "remove") if kind in each
+        (kind, each[kind]["path"], each[kind].get("partitionValues"))
+        for each in plain
+        for kind in ("add", "remove")
+        if kind in each
     ]
     # The path of an action that is not parsed is found without parsing it, unless it is escaped.
-    escaped = any('"q"' in path or "\\" in path for _, path in moved)
+    escaped = any('"q"' in path or "\\" in path for _, path, _ in moved)
     if not escaped:
         assert named == moved
 
@@ -93,7 +96,7 @@ def test_the_first_commit_info_is_the_commits() -> None:
     lines = [{"add": {"path": "p"}}, {"commitInfo": first}, {"commitInfo": second}]
     text = b"\n".join(json.dumps(each).encode() for each in lines)
     _, (info, named, _) = read(text)
-    assert (info, named) == (first, [("add", "p")])
+    assert (info, named) == (first, [("add", "p", None)])
     assert commit_info(read_actions("0.json", io.BytesIO(text))) == first
     assert commit_info([{"commitInfo": None}, {"commitInfo": 3}, {"commitInfo": second}]) == second
     assert commit_info([{"add": {}}]) == {}

@@ -18,7 +18,8 @@ from deltaproto.tables.log import layout
 from deltaproto.tables.log.layout import is_absolute
 from deltaproto.tables.log.parquet import UnsupportedParquet
 from deltaproto.tables.log.parquet.footer import read_bounds
-from deltaproto.tables.log.reader import LogReader, _partitioned_by_text
+from deltaproto.tables.log.partition_paths import is_partitioned_by_text, partition_types
+from deltaproto.tables.log.reader import LogReader
 from deltaproto.tables.spark import read_local_layout
 from tests.support.failures import each_row
 from tests.support.logs import (
@@ -85,7 +86,7 @@ def test_a_checkpoint_shows_it_by_its_statistics(
     begun(log, add(path)).commit(1, commit_info(), add("part-1.parquet"))
     log.checkpoint(1, protocol(1, 2), metadata(), add(path), add("part-1.parquet"))
     log.path(0, ".json").unlink()
-    monkeypatch.setattr(layout, "checkpoint_paths", _unread)
+    monkeypatch.setattr(layout, "checkpoint_adds", _unread)
     assert traces(log, every_commit=every_commit)[Trace.ABSOLUTE_PATHS] is (path == CLONED)
 
 
@@ -100,7 +101,7 @@ def test_paths_beyond_ascii_come_from_partitions_of_text(log: Log) -> None:
     assert not traces(log)[Trace.NON_ASCII_PATHS]
 
 
-def _unread(*_: object) -> Any:
+def _unread(*_: object, **__: object) -> Any:
     raise AssertionError("the statistics are enough")
 
 
@@ -233,6 +234,6 @@ def test_only_text_and_times_can_need_escapes(
 ) -> None:
     fields = [column(f"c{number}", kind) for number, kind in enumerate(columns)]
     found = Metadata(None, schema_string=schema_string(*fields), partition_columns=by)
-    assert _partitioned_by_text(found) is text
+    assert is_partitioned_by_text(partition_types(found)) is text
     without = Metadata(None, partition_columns=by)
-    assert _partitioned_by_text(without) is bool(by)
+    assert is_partitioned_by_text(partition_types(without)) is bool(by)

@@ -163,3 +163,22 @@ def test_an_older_answer_of_the_log_is_not_blamed_on_a_concurrent_write(managed:
     (finding,) = (f for f in compare_readers("c.t", answers, spark) if f.evidence == "version")
     assert finding.message == "version: spark has 2, log has 0"
     assert "catalog has newer commits" in finding.hint
+
+
+def test_a_staged_commit_cannot_expire_as_it_is_written_again_when_it_is_published(
+    log: Log,
+) -> None:
+    modern = protocol(3, 7, ["v2Checkpoint", "catalogManaged"], ["v2Checkpoint", *NAMES])
+    policy = metadata({"delta.checkpointPolicy": "v2"})
+    log.commit(0, commit_info(inCommitTimestamp=100), modern, policy)
+    stage(log, 1, "aaaaaaaa-1111", 101, metadata({"delta.checkpointPolicy": "classic"}))
+    store = RatifiedLog(LocalLogStore(log.table), lambda: {0: 100, 1: 101})
+    staged = survey_log(store)
+    assert (staged.version, staged.aging.unpublished) == (1, True)
+    assert staged.traces.seen["v2Checkpoint"].decides is None
+    log.commit(1, commit_info(inCommitTimestamp=101), metadata())
+    published = survey_log(store)
+    assert (published.version, published.aging.unpublished) == (1, False)
+    decides = published.traces.seen["v2Checkpoint"].decides
+    assert decides is not None
+    assert decides.version == 1

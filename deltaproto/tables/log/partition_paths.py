@@ -1,0 +1,102 @@
+"""Whether the path of a data file shows the partition values that the log has for the file.
+
+The log decides (PROTOCOL.md, "Add File and Remove File": a path is opaque), but some clients take
+the values from the folders. Writers put other values there, or none: files with random prefixes
+have no folders of partitions, and Delta Spark names folders in the time zone of its session while
+it stores timestamps in UTC.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from urllib.parse import unquote
+
+from deltaproto.protocol.feature import Trace
+from deltaproto.protocol.metadata import Metadata, physical_name
+
+_NULL = "__HIVE_DEFAULT_PARTITION__"
+_TIMESTAMP = re.compile(r"(\d{4,}-\d\d-\d\d)([ T])(\d\d:\d\d:\d\d)(?:\.(\d{1,6}))?(Z?)", re.ASCII)
+
+
+def shows_partition_values(path: str, values: Mapping[str, object]) -> bool:
+    """Return True if the path's folders have exactly these partition values.
+
+    Args:
+        path: as an action has it, so its escapes are those of a URI.
+        values: the action's `partitionValues`, by column; empty text and None are null.
+    """
+    folders = {}
+    for folder in path.split("/")[:-1]:
+        name, found, value = unquote(folder).partition("=")
+        if found:
+            folders[unquote(name)] = unquote(value)
+    return all(_equal(folders.get(name), value) for name, value in values.items())
+
+
+def is_iso_timestamp(value: object) -> bool | None:
+    """Return True for 2026-01-31T00:00:00.000000Z, False for 2026-01-31 00:00:00, else None."""
+    found = _TIMESTAMP.fullmatch(value) if isinstance(value, str) else None
+    if found is None or (found[2] == "T") is not bool(found[5]):
+        return None
+    return bool(found[5])
+
+
+def _equal(folder: str | None, value: object) -> bool:
+    if folder is None:
+        return False
+    if value is None or value == "":
+        return folder == _NULL
+    return folder == value or (isinstance(value, str) and _instant(folder) == _instant(value) != "")
+
+
+def _instant(text: str) -> str:
+    """Return a timestamp in one form, taken for UTC; "" for other text."""
+    found = _TIMESTAMP.fullmatch(text)
+    return "" if found is None else f"{found[1]} {found[3]}.{(found[4] or '').ljust(6, '0')}"
+
+
+class PartitionEvidence:
+    """What the live files of a table show of its partition values."""
+
+    def __init__(self) -> None:
+        self.hidden = False
+        """a path does not show its values"""
+        self._iso: set[str] = set()
+        self._plain: set[str] = set()
+
+    def add(self, path: str, values: Mapping[str, object] | None) -> None:
+        """Add a live file; without values nothing is known of it."""
+        if not values:
+            return
+        self.hidden = self.hidden or not shows_partition_values(path, values)
+        for name, value in values.items():
+            iso = is_iso_timestamp(value)
+            if iso is not None:
+                (self._iso if iso else self._plain).add(name)
+
+    def traces(self, metadata: Metadata) -> dict[Trace, bool]:
+        """Return what was seen, for the partition columns of this metadata."""
+        times = {name for name, type_ in partition_types(metadata).items() if type_ == "timestamp"}
+        return {
+            Trace.HIDDEN_PARTITIONS: self.hidden,
+            Trace.ISO_TIMESTAMPS: not times.isdisjoint(self._iso),
+            Trace.MIXED_TIMESTAMPS: not times.isdisjoint(self._iso & self._plain),
+        }
+
+
+def partition_types(metadata: Metadata) -> dict[str, str | None]:
+    """Return the type of each partition column, by its physical name; None: unknown."""
+    fields = (metadata.schema or {}).get("fields") or ()
+    known = {field.get("name"): field for field in fields if isinstance(field, dict)}
+    types: dict[str, str | None] = {}
+    for name in metadata.partition_columns:
+        field = known.get(name)
+        type_ = None if field is None else field.get("type")
+        types[str(physical_name(field) or name)] = type_ if isinstance(type_, str) else None
+    return types
+
+
+def is_partitioned_by_text(types: Mapping[str, str | None]) -> bool:
+    """Return True if a partition column has text or timestamps, or a type that is not known."""
+    return not {"string", "binary", "timestamp", "timestamp_ntz", None}.isdisjoint(types.values())
