@@ -338,3 +338,11 @@ def test_names_that_are_none() -> None:
         assert isinstance(failure, CatalogFailure)
         assert failure.error.code is ErrorCode.NOT_FOUND, name
     assert client.counts[Tally.REQUESTS] == 0
+
+
+def test_a_table_on_disk_needs_no_credentials(server: UnityServer) -> None:
+    server.add("main.s.t", "file:///data/t")
+    client = UnityCatalog(server.authority, clock=FakeClock().clock())
+    assert client.storage_options(client.table(("main", "s", "t"))) == {}
+    assert server.requests["temporary-table-credentials"] == 0
+    assert client.counts[Tally.OWN_CREDENTIALS] == 0

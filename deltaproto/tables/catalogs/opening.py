@@ -8,7 +8,7 @@ from deltaproto.errors import ErrorCode, TableError
 from deltaproto.location import Location
 from deltaproto.tables.catalogs.interface import CatalogClient, Clock
 
-_CREDENTIALS = ("key", "token", "sas", "secret", "profile", "credential", "account")
+_CREDENTIALS = ("key", "token", "sas", "secret", "profile", "credential")
 _FORMS = {
     "glue": "glue://REGION/DATABASE",
     "uc": "uc://HOST/CATALOG.SCHEMA",

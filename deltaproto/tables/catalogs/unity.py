@@ -89,7 +89,8 @@ class UnityCatalog:
 
     def storage_options(self, table: CatalogTable) -> Mapping[str, str]:
         """Return temporary credentials, or none if the catalog does not give any."""
-        if not self._vends or not table.id or "://" not in table.location:
+        scheme, separator, _ = table.location.partition("://")
+        if not self._vends or not table.id or not separator or scheme.lower() == "file":
             return {}
         body = {"table_id": table.id, "operation": "READ"}
         try:
@@ -99,7 +100,7 @@ class UnityCatalog:
         except TableError:
             given = {}
         options = _credentials(given)
-        if not options and not table.location.lower().startswith("file:"):
+        if not options:
             self.counts.add(Tally.OWN_CREDENTIALS)
         return options
 
