@@ -164,6 +164,28 @@ def newest(inventory: Path, name: str) -> list[dict[str, Any]]:
     return [row for row in found if row["scan_id"] == last]
 
 
+def test_a_location_with_credentials_is_refused(
+    cli: Cli, unity: UnityServer, tmp_path: Path
+) -> None:
+    fill(unity, tmp_path, 1)
+    secret = "unmistakable/secret"
+    unity.add("main.sales.old", f"s3n://AKIAIOSFODNN7EXAMPLE:{secret}@lake/old")
+    url, inventory = f"uc://{unity.authority}", tmp_path / "inventory"
+    scanned = cli("scan", url, "--inventory", str(inventory), "--format", "json")
+    assert (scanned.code, scanned.json["tables"], scanned.json["errors"]) == (3, 1, 1)
+    assert scanned.json["first_errors"][0]["table"] == "main.sales.old"
+    every = [scanned]
+    for words in (
+        ("scan", url, "--list-tables", "--format", "json"),
+        ("inspect", f"{url}/main.sales.old"),
+        ("plan-upgrade", f"{url}/main.sales.old", "--set", "delta.appendOnly=true"),
+        ("catalogs", "test", f"{url}/main.sales.old"),
+    ):
+        every.append(cli(*words))
+        assert every[-1].code == 3, words
+    Watch(inventory, [secret, "AKIAIOSFODNN7EXAMPLE"]).look(*(e.out + e.err for e in every))
+
+
 def test_a_refused_token_is_one_row(cli: Cli, unity: UnityServer, tmp_path: Path) -> None:
     for schema in ("a", "b", "c"):
         fill(unity, tmp_path, 1, f"main.{schema}")
