@@ -28,6 +28,7 @@ PARTITIONS_AT_NON_ASCII_LOCATION = "partitions-at-non-ascii-location"
 ODD_LOCATION = "odd-location"
 PERCENT_IN_PATH = "percent-in-path"
 HIDDEN_PARTITIONS = "hidden-partitions"
+RANDOM_PREFIXES = "random-prefixes"
 ISO_TIMESTAMPS = "iso-timestamp-partitions"
 MIXED_TIMESTAMPS = "mixed-timestamp-partitions"
 BYTE_ORDER_MARK = "byte-order-mark"
@@ -61,13 +62,16 @@ _TEXTS = {
     ODD_LOCATION: "the table's path contains brackets or one of ^ | \\ `",
     PERCENT_IN_PATH: "the table's path contains a percent sign",
     HIDDEN_PARTITIONS: "the folders of data files do not show their partition values",
+    RANDOM_PREFIXES: "new data files have random prefixes instead of folders of partitions",
     ISO_TIMESTAMPS: "timestamps in partition values are stored in ISO 8601",
     MIXED_TIMESTAMPS: "timestamps in partition values are stored in two forms",
     BYTE_ORDER_MARK: "a commit begins with a byte order mark",
     UNNAMED_ROW_IDS: "row tracking is enabled without the names of its columns",
     APPEND_ONLY: "the table is append-only",
 }
-OF_PARTITION_VALUES = frozenset({HIDDEN_PARTITIONS, ISO_TIMESTAMPS, MIXED_TIMESTAMPS})
+OF_PARTITION_VALUES = frozenset(
+    {HIDDEN_PARTITIONS, RANDOM_PREFIXES, ISO_TIMESTAMPS, MIXED_TIMESTAMPS}
+)
 """hazards of partition values in paths and in the log"""
 HARMLESS_UNLESS_KNOWN = frozenset(
     {
@@ -95,7 +99,7 @@ HAZARDS_BY_FEATURE: Mapping[str, frozenset[str]] = {
     "rowTracking": frozenset({UNNAMED_ROW_IDS}),
 }
 """hazards that disappear once a feature is no longer used"""
-OF_WRITTEN_FILES = frozenset({ABSOLUTE_PATHS, DELTA_RS_FILES, DELTA_RS_REWRITES})
+OF_WRITTEN_FILES = frozenset({ABSOLUTE_PATHS, DELTA_RS_FILES, DELTA_RS_REWRITES, HIDDEN_PARTITIONS})
 """hazards that disappear once Delta Spark rewrites every data file, as it does to remove mapping"""
 ENABLED_LATER = {"columnMapping": MAPPING_ADDED_LATER, "appendOnly": APPEND_ONLY}
 """hazards that appear when a feature is enabled on an existing table"""

@@ -59,7 +59,7 @@ def hazards_from_findings(
     if _is_enabled(configuration, _ROW_TRACKING) and not configuration.get(_ROW_ID_COLUMN):
         yield requirements.UNNAMED_ROW_IDS
     if partition_columns and _is_enabled(configuration, "delta.randomizeFilePrefixes"):
-        yield requirements.HIDDEN_PARTITIONS
+        yield requirements.RANDOM_PREFIXES
     for word in _location_hazards(location):
         yield word
         if word == requirements.NON_ASCII_LOCATION and partition_columns:

@@ -303,8 +303,10 @@ class TestDrift:
     def test_the_commit_is_the_first_with_the_feature(
         self, log: Log, before: str, checked: Checked
     ) -> None:
-        log.commit(1, protocol(1, 3), commit_info("ADD CONSTRAINT"))
-        log.commit(2, protocol(1, 4), commit_info("SET TBLPROPERTIES"))
+        names = ["appendOnly", "invariants", "checkConstraints"]
+        log.commit(1, protocol(1, 7, None, names), commit_info("ADD CONSTRAINT"))
+        names = [*names, "changeDataFeed", "generatedColumns"]
+        log.commit(2, protocol(1, 7, None, names), commit_info("SET TBLPROPERTIES"))
         shown = {
             each["feature"]: each["evidence"] for each in self.drift(checked, log.table, before)
         }
@@ -348,6 +350,20 @@ class TestDrift:
         log.commit(1, protocol(3, 7, [], ["appendOnly", "invariants"]))
         (rose,) = self.drift(checked, log.table, before)
         assert (rose["rule"], rose["evidence"]) == ("DP220", "reader version 1 to 3")
+
+    def test_versions_that_imply_features_that_nothing_uses(
+        self, log: Log, save: Callable[..., str], checked: Checked
+    ) -> None:
+        log.commit(0, P12, metadata(), add())
+        before = save(log.table)
+        log.commit(1, protocol(1, 4), metadata({"delta.constraints.c": "id > 0"}))
+        (named,) = (each for each in self.drift(checked, log.table, before) if each.get("feature"))
+        assert named["feature"] == "checkConstraints"
+        log.commit(2, protocol(1, 4), metadata())
+        (rose,) = self.drift(checked, log.table, before)
+        assert (rose["rule"], rose.get("feature")) == ("DP220", None)
+        assert "imply changeDataFeed, checkConstraints, generatedColumns)" in rose["message"]
+        assert rose["evidence"] == "writer version 2 to 4"
 
     def test_versions_that_rose_while_a_feature_left(
         self, log: Log, save: Callable[..., str], checked: Checked

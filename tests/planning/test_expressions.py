@@ -5,11 +5,11 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deltaproto.planning.ddl.expressions import resolve_expression
+from deltaproto.planning.ddl.expressions import ResolvedExpression, resolve_expression
 from deltaproto.planning.ddl.parse import parse_script
-from deltaproto.planning.ddl.resolution import UNRESOLVED
+from deltaproto.planning.ddl.resolution import UNRESOLVED, Fit, storage_fit
 from deltaproto.planning.engine import Engine, EngineName, parse_engine
-from deltaproto.planning.predict.schema import Array, Atomic, Column, Map, Struct
+from deltaproto.planning.predict.schema import Array, Atomic, Column, Map, Struct, Type
 from deltaproto.planning.predict.table import Table
 from deltaproto.protocol.protocol import Protocol
 from tests.support.failures import each_row
@@ -182,3 +182,25 @@ def test_without_columns_nothing_is_refused() -> None:
     said = each.statement.outcome(TABLE.with_schema(None), Engine())
     assert said.refusal is None
     assert UNRESOLVED in said.warnings
+
+
+@each_row(
+    ("source", "kind", "strict", "fit"),
+    [
+        (Array(Atomic("integer")), Array(Atomic("integer")), True, Fit.YES),
+        (Array(Atomic("void")), Array(Atomic("integer")), True, Fit.YES),
+        (Array(Atomic("string")), Array(Atomic("integer")), True, Fit.NO),
+        (Array(Atomic("long")), Array(Atomic("integer")), True, Fit.NO),
+        (Array(Atomic("integer")), Array(Atomic("long")), True, Fit.UNKNOWN),
+        (Array(Array(Atomic("long"))), Array(Atomic("integer")), True, Fit.UNKNOWN),
+        (Atomic("integer"), Array(Atomic("integer")), True, Fit.NO),
+        (Atomic("integer"), Atomic("variant"), True, Fit.YES),
+        (Atomic("boolean"), Atomic("variant"), True, Fit.UNKNOWN),
+        (Atomic("integer"), Atomic("variant"), False, Fit.UNKNOWN),
+        (Atomic("variant"), Atomic("string"), True, Fit.UNKNOWN),
+        (Atomic("variant"), Atomic("integer"), True, Fit.UNKNOWN),
+        (None, Atomic("integer"), True, Fit.UNKNOWN),
+    ],
+)
+def test_whether_a_value_fits_a_column(source: Type, kind: Type, strict: bool, fit: Fit) -> None:
+    assert storage_fit(ResolvedExpression(source), kind, strict=strict) is fit

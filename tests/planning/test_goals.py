@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from deltaproto.clients.model import Access
-from deltaproto.clients.requirements import ABSOLUTE_PATHS, MAPPED_PARTITIONS, SPECIAL_LOCATION
+from deltaproto.clients.requirements import (
+    ABSOLUTE_PATHS,
+    HIDDEN_PARTITIONS,
+    ISO_TIMESTAMPS,
+    MAPPED_PARTITIONS,
+    RANDOM_PREFIXES,
+    SPECIAL_LOCATION,
+)
 from deltaproto.planning.search.goals import (
     BothGoals,
     ClientsSupported,
@@ -74,6 +81,32 @@ def test_files_that_are_rewritten_are_no_longer_those_of_a_clone() -> None:
         needs = given(carrying("columnMapping"), configuration).needs._replace(hazards=hazards)
         after = requirements_after(needs, EndState(Protocol(1, 2)))
         assert after.hazards == left
+
+
+def test_rewritten_files_show_their_partition_values_unless_they_are_timestamps() -> None:
+    needs = given(carrying("columnMapping"), {"delta.columnMapping.mode": "name"}).needs
+    hidden, prefixes = {HIDDEN_PARTITIONS}, {RANDOM_PREFIXES}
+    for hazards, left in (
+        (hidden, set()),
+        (hidden | {ISO_TIMESTAMPS}, hidden | {ISO_TIMESTAMPS}),
+        (hidden | prefixes, prefixes),
+    ):
+        before = needs._replace(hazards=frozenset(hazards))
+        assert requirements_after(before, EndState(Protocol(1, 2))).hazards == left
+
+
+def test_the_mode_of_column_mapping_is_kept_changed_or_gone() -> None:
+    protocol = carrying("columnMapping")
+    needs = given(protocol, {"delta.columnMapping.mode": "id"}).needs
+    assert dict(needs.modes) == {"columnMapping": "id"}
+    for ending, mode in (
+        (EndState(protocol), "id"),
+        (EndState(protocol, mode="NAME"), "name"),
+        (EndState(protocol, frozenset({"columnMapping"})), "none"),
+        (EndState(protocol, frozenset({"columnMapping"}), mode="name"), "none"),
+    ):
+        assert dict(requirements_after(needs, ending).modes) == {"columnMapping": mode}
+    assert requirements_after(needs, EndState(Protocol(1, 2))).modes == ()
 
 
 def test_weaker_goals_end_with_one_that_requires_nothing() -> None:

@@ -9,6 +9,7 @@ from deltaproto.planning.ddl.parse import parse_script
 from deltaproto.planning.downgrade import DowngradeRequest, plan_downgrade
 from deltaproto.planning.engine import Engine
 from deltaproto.planning.from_state import with_history
+from deltaproto.planning.predict.before_drop import prepare_drop
 from deltaproto.planning.predict.outcome import Outcome
 from deltaproto.planning.predict.table import PROTECTED_BEFORE, Table
 from deltaproto.planning.search.droppable import find_droppable
@@ -164,3 +165,20 @@ def test_a_commit_of_the_plan_itself_may_be_unpublished() -> None:
     assert (grown.traced, grown.left, grown.unpublished) == ({"v2Checkpoint"}, {}, True)
     assert grown.waited().traced == {"v2Checkpoint"}
     assert grown.ended(24).waited().traced == frozenset()
+
+
+def test_what_a_drop_leaves_for_the_next_statement() -> None:
+    table = MANAGED._replace(
+        protocol=Protocol.carrying({"rowTracking", "v2Checkpoint"}),
+        configuration={"delta.enableRowTracking": "true", "delta.checkpointPolicy": "v2"},
+        v2_checkpoint=True,
+        row_ids=True,
+    )
+    tracked = prepare_drop(table, "rowTracking").table
+    assert tracked.configuration["delta.enableRowTracking"] == "false"
+    assert tracked.configuration["delta.rowTrackingSuspended"] == "true"
+    assert tracked.row_ids is False
+    classic = prepare_drop(table, "v2Checkpoint")
+    assert classic.table.v2_checkpoint is False
+    assert classic.table.configuration["delta.checkpointPolicy"] == "classic"
+    assert classic.changed is True

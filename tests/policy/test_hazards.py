@@ -28,7 +28,7 @@ def test_only_local_paths_hold_percent_signs_literally() -> None:
     assert set(hazards_from_findings((), {}, "file:///t%C3%A4", ["p"])) == {special, beyond, parted}
     assert parted not in set(hazards_from_findings((), {}, "file:///%C3%A4/t", ["p"]))
     prefixes = {"delta.randomizeFilePrefixes": "true"}
-    hidden = {requirements.HIDDEN_PARTITIONS}
+    hidden = {requirements.RANDOM_PREFIXES}
     assert set(hazards_from_findings((), prefixes, "file:///t", ["p"])) == hidden
     assert not set(hazards_from_findings((), prefixes, "file:///t"))
     assert set(hazards_from_findings((), {}, "file:///t%5E")) == {requirements.ODD_LOCATION}

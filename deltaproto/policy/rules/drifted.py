@@ -2,7 +2,7 @@
 
 ## What it does
 Compares the table with its state in the baseline, and searches the log for the commit that made
-the change.
+the change. Features that new versions imply, and that nothing uses, are named with the versions.
 
 ## Why it breaks
 A feature that was added since then blocks every client that does not support it, including clients
@@ -39,7 +39,9 @@ def examine(case: PolicyContext) -> Iterator[Finding]:
     before, now = case.baseline, case.facts
     if before is None:
         return
-    added = sorted(now.protocol.supported - before.protocol.supported)
+    new = now.protocol.supported - before.protocol.supported
+    implied = sorted((new & now.needs.unused) - now.protocol.listed)
+    added = sorted(new.difference(implied))
     changes = _changes(before, now) if added else ()
     for name in added:
         yield RULE.finding(
@@ -60,10 +62,15 @@ def examine(case: PolicyContext) -> Iterator[Finding]:
     if versions and not added:
         yield RULE.finding(
             case.table,
-            f"the protocol rose from {before.protocol} to {now.protocol} without a new feature",
+            f"the protocol rose from {before.protocol} to {now.protocol} without a new feature"
+            f"{_implying(implied)}",
             f"see deltaproto history {case.word}",
             evidence=", ".join(versions),
         )
+
+
+def _implying(names: list[str]) -> str:
+    return f" in use (the versions imply {', '.join(names)})" if names else ""
 
 
 def span(before: TableFacts, now: TableFacts) -> str:
