@@ -176,6 +176,13 @@ class TestJson:
         assert all(document[member] for member in ("events", "idle_commits", "problems"))
         self.documented(document)
 
+    def test_every_member_of_a_discovery_is_documented(self, cli: Cli, log: Log) -> None:
+        log.commit(0, commit_info(engineInfo="DuckDB", userName="a"), protocol(1, 2), metadata())
+        log.commit(1, commit_info(engineInfo="x")).raw(2, b"{")
+        document = cli("discover", log.table, "--format", "json").json
+        assert all(document[member] for member in ("clients", "unidentified", "errors"))
+        self.documented(document)
+
     def test_every_member_of_the_conflicts_is_documented(self, cli: Cli, log: Log) -> None:
         document = cli("conflicts", "--exception", "ProtocolChanged", "--format", "json").json
         assert document["cells"]

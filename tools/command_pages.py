@@ -18,6 +18,7 @@ _EXPLAINED = {
     "report": "manual/fleets.md",
     "inspect": "manual/reading-output.md",
     "history": "manual/reading-output.md",
+    "discover": "manual/discover.md",
     "conflicts": "manual/conflicts-and-clients.md",
     "features": "manual/conflicts-and-clients.md",
     "clients": "manual/conflicts-and-clients.md",

@@ -55,6 +55,8 @@ _SCHEMAS = (
     *(
         "inspect",
         "history",
+        "discover",
+        "discover-settings",
         "check",
         "plan",
         "apply",

@@ -26,6 +26,7 @@ COMMANDS = {
     "drift": "Show what changed between two scans, and who did it",
     "report": "Write a report about a fleet of tables",
     "history": "Show which commits changed a table's protocol, and why",
+    "discover": "Show which clients use tables, for whom and how often",
     "check": "Check tables against clients, a policy or a baseline",
     "plan-upgrade": "Plan a new feature, property or isolation level",
     "plan-downgrade": "Plan the cheapest statements that lower the protocol",

@@ -20,6 +20,7 @@ COMMAND_LINE_ONLY = frozenset(
         "--allow-empty",
         "--write-baseline",
         "--list-tables",
+        "--write-policy",
     }
 )
 """options that lower safety, which must be passed explicitly in each run"""

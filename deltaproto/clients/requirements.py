@@ -28,6 +28,7 @@ PARTITIONS_AT_NON_ASCII_LOCATION = "partitions-at-non-ascii-location"
 ODD_LOCATION = "odd-location"
 PERCENT_IN_PATH = "percent-in-path"
 HIDDEN_PARTITIONS = "hidden-partitions"
+BINARY_PARTITIONS = "binary-partitions"
 RANDOM_PREFIXES = "random-prefixes"
 ISO_TIMESTAMPS = "iso-timestamp-partitions"
 MIXED_TIMESTAMPS = "mixed-timestamp-partitions"
@@ -62,6 +63,7 @@ _TEXTS = {
     ODD_LOCATION: "the table's path contains brackets or one of ^ | \\ `",
     PERCENT_IN_PATH: "the table's path contains a percent sign",
     HIDDEN_PARTITIONS: "the folders of data files do not show their partition values",
+    BINARY_PARTITIONS: "a partition column is binary",
     RANDOM_PREFIXES: "new data files have random prefixes instead of folders of partitions",
     ISO_TIMESTAMPS: "timestamps in partition values are stored in ISO 8601",
     MIXED_TIMESTAMPS: "timestamps in partition values are stored in two forms",
@@ -70,7 +72,7 @@ _TEXTS = {
     APPEND_ONLY: "the table is append-only",
 }
 OF_PARTITION_VALUES = frozenset(
-    {HIDDEN_PARTITIONS, RANDOM_PREFIXES, ISO_TIMESTAMPS, MIXED_TIMESTAMPS}
+    {HIDDEN_PARTITIONS, BINARY_PARTITIONS, RANDOM_PREFIXES, ISO_TIMESTAMPS, MIXED_TIMESTAMPS}
 )
 """hazards of partition values in paths and in the log"""
 HARMLESS_UNLESS_KNOWN = frozenset(

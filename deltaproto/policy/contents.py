@@ -89,6 +89,9 @@ def _contents_of_schema(schema_string: str, partitions: Sequence[str], mapped: b
     for name in partitions:
         if name not in names:
             _add(found, requirements.PARTITION_NOT_IN_SCHEMA, name)
+    for column in columns:
+        if column.get("type") == "binary" and column.get("name") in partitions:
+            _add(found, requirements.BINARY_PARTITIONS, str(column.get("name")))
     if mapped:
         for column in columns:
             name, physical = str(column.get("name")), _physical(column)

@@ -123,7 +123,9 @@ MARKS = (
     ),
     _mark(
         *("databricks-runtime", "Databricks Runtime", "engineInfo"),
-        r"Databricks-Runtime/(?:dlt:)?(?:(?P<version>\d+\.\d+)(?:\.x)?|<unknown>)(?:-[\w.+-]+)?",
+        # SQL warehouses and serverless compute count differently, by the year for example.
+        r"Databricks-Runtime/(?:dlt:)?"
+        r"(?:(?P<version>\d{1,2}\.\d+)(?:\.x)?|\d{1,2}\.x|\d{4}\.[\w.]+|<unknown>)(?:-[\w.+-]+)?",
         "golden logs of delta-io/delta and delta-io/delta-rs",
         *("Databricks-Runtime/13.3.x-photon-scala2.12", "Databricks-Runtime/<unknown>"),
         "Databricks-Runtime/18.0.x-aarch64-photon-scala2.13",
@@ -161,7 +163,7 @@ MARKS = (
     ),
     _mark(
         *("delta-flink", "Delta connector for Apache Flink, before 4.2", "engineInfo"),
-        rf"flink-engine/[\w.]+[ -]flink-delta-connector/{_VERSION}{_BUILD}",
+        rf"(?:flink-engine/[\w.]+[ -])?flink-delta-connector/{_VERSION}{_BUILD}",
         "delta-io/delta: connectors/flink/.../ConnectorUtils.java",
         *("flink-engine/1.16.1 flink-delta-connector/3.0.0",),
         "flink-engine/1.14.0-flink-delta-connector/0.3.0",

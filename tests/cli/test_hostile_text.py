@@ -201,6 +201,7 @@ PER_TABLE = {
 }
 ONE_TABLE = {
     ("history",): ("text", "json", "jsonl", "markdown", "html"),
+    ("discover",): ("text", "json", "jsonl", "markdown", "html"),
     ("conflicts",): ("text", "json", "jsonl", "markdown"),
     ("conflicts", "--sql", f"DELETE FROM t WHERE a = '{ENDS}'"): ("text", "json", "markdown"),
     ("conflicts", "--at", "1970-01-01T00:00:01Z", "--exception", "ConcurrentAppendException"): (

@@ -29,6 +29,7 @@ def table(log: Log) -> str:
         ("plan-downgrade", "TABLE", "--lowest"),
         ("plan-upgrade", "TABLE", "--protocol", "3,7"),
         ("history", "TABLE"),
+        ("discover", "TABLE"),
         ("conflicts", "TABLE"),
     ],
 )

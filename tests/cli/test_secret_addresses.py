@@ -99,6 +99,7 @@ COMMANDS = (
     ("plan-downgrade", "--lowest"),
     ("scan",),
     ("drift",),
+    ("discover",),
     ("report",),
     ("conflicts",),
 )

@@ -49,6 +49,7 @@ READS = (
     "check {lake}/orders --reader spark --client delta-spark@2.2.0",
     "check {lake}/orders --reader all --client delta-spark@2.2.0",
     f"history {NAME}",
+    f"discover {NAME}",
     f"conflicts {NAME} --operation UPDATE --against DELETE",
     f"conflicts {NAME} --exception ConcurrentAppendException --at 2030-01-01",
     f"plan-upgrade {NAME} --set delta.appendOnly=true --output {{lake}}/up.json",

@@ -12,6 +12,8 @@ from deltaproto.policy.contents import find_contents
 from deltaproto.policy.finding import Finding, Severity
 from deltaproto.policy.hazards import hazards_from_findings, uninspected_by_reader
 from deltaproto.protocol.metadata import Metadata
+from tests.support.logs import column as plain_column
+from tests.support.logs import schema_string
 
 
 def finding(rule: str, evidence: str) -> Finding:
@@ -145,6 +147,13 @@ def test_invariants_and_expressions_name_their_column_once() -> None:
         prefix + "size()": ("x",),
         prefix + "year()": ("x",),
     }
+
+
+def test_a_binary_partition_column_is_shown() -> None:
+    schema = schema_string(*(plain_column(name, "binary") for name in ("b", "p")))
+    found = find_contents(Metadata(None, schema_string=schema, partition_columns=("p",)))
+    assert found == {requirements.BINARY_PARTITIONS: ("p",)}
+    assert not find_contents(Metadata(None, schema_string=schema))
 
 
 def test_ids_for_iceberg_are_no_dropped_columns() -> None:

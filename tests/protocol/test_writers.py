@@ -73,6 +73,73 @@ OTHERS = {
 }
 
 
+# Commits of logs that other people published, and forms of the writers' sources in releases that
+# the rules' samples do not have.
+HELD_OUT: list[tuple[dict[str, Any], str | None]] = [
+    ({"engineInfo": "Apache-Spark/3.2.1 Delta-Lake/2.0.0"}, "delta-spark@2.0.0"),
+    ({"engineInfo": "Apache-Spark/3.3.2 Delta-Lake/2.3.0"}, "delta-spark@2.3.0"),
+    ({"engineInfo": "Apache-Spark/3.5.3 Delta-Lake/3.2.0"}, "delta-spark@3.2.0"),
+    ({"engineInfo": "Apache-Spark/4.0.1 Delta-Lake/4.0.1"}, "delta-spark@4.0.1"),
+    ({"engineInfo": "Apache-Spark/3.3.0-amzn-1 Delta-Lake/2.1.0"}, "delta-spark@2.1.0"),
+    ({"engineInfo": "Kernel-4.5.0/Apache-Spark/4.2.1 Delta-Lake/4.5.0"}, "delta-spark@4.5.0"),
+    ({"engineInfo": "Kernel-4.5.1/Delta-Spark-DSv2/4.5.1"}, "delta-spark@4.5.1"),
+    # A Spark without Delta, as a test of another project has it.
+    ({"engineInfo": "Apache-Spark/3.0.0"}, None),
+    ({"engineInfo": "Databricks-Runtime/14.3.x-scala2.12"}, "databricks-runtime@14.3"),
+    ({"engineInfo": "Databricks-Runtime/17.2.x-photon-scala2.13"}, "databricks-runtime@17.2"),
+    (
+        {"engineInfo": "Databricks-Runtime/16.3.x-aarch64-photon-scala2.12"},
+        "databricks-runtime@16.3",
+    ),
+    ({"engineInfo": "Databricks-Runtime/12.x-snapshot-scala2.12"}, "databricks-runtime"),
+    ({"engineInfo": "Databricks-Runtime/<unknown>"}, "databricks-runtime"),
+    ({"engineInfo": "Databricks-Runtime/dlt:14.1-delta-pipelines-a1b2"}, "databricks-runtime@14.1"),
+    # The year of a SQL warehouse's release is no runtime's version.
+    ({"engineInfo": "Databricks-Runtime/2025.30-photon"}, "databricks-runtime"),
+    ({"engineInfo": "Apache-Spark/3.5.5.5.4.20250912.1 Delta-Lake/3.2.0.19"}, None),
+    (
+        {"engineInfo": "delta-rs:py-1.5.1", "clientVersion": "delta-rs.py-1.5.1"},
+        "deltalake@1.5.1",
+    ),
+    ({"clientVersion": "delta-rs.py-0.15.3"}, "deltalake@0.15.3"),
+    ({"clientVersion": "delta-rs.0.13.0"}, "delta-rs@0.13.0"),
+    ({"engineInfo": "delta-rs:0.29.4"}, "delta-rs@0.29.4"),
+    ({"engineInfo": "Kernel-4.2.1/DeltaSink"}, "delta-flink@4.2.1"),
+    ({"engineInfo": "flink-engine/1.20.0 flink-delta-connector/3.3.0"}, "delta-flink@3.3.0"),
+    ({"engineInfo": "flink-engine/1.13.0-flink-delta-connector/0.2.1"}, "delta-flink@0.2.1"),
+    ({"engineInfo": "flink-delta-connector/0.2.1-SNAPSHOT"}, "delta-flink@0.2.1-SNAPSHOT"),
+    ({"engineInfo": "Kernel-3.3.1/my-connector/2"}, "delta-kernel-java@3.3.1"),
+    ({"engineInfo": "kernel-test"}, None),
+    (
+        {"engineInfo": "pulsar-sink-connector-version-2.9.1 Delta-Standalone/0.3.0"},
+        "delta-standalone@0.3.0",
+    ),
+    ({"engineInfo": "kdi-adls Delta-Standalone/0.4.0"}, "delta-standalone@0.4.0"),
+    ({"engineInfo": "Kernel-4.1.0/XTable Delta Sync"}, "xtable"),
+    ({"engineInfo": "Kernel-4.1.0/iceberg"}, None),
+    ({"engineInfo": "DuckDB", "kernelVersion": "v0.18.1"}, "duckdb"),
+    ({"engineInfo": "ClickHouse", "kernelVersion": "v0.16.0"}, "clickhouse"),
+    ({"engineInfo": "ingest 3", "kernelVersion": "v0.21.0"}, "delta-kernel-rs@0.21.0"),
+    (
+        {"clusterId": "trino-468-datapains-trino-cluster-trino-coordinator-6d5864c74f-kdsrf"},
+        "trino@468",
+    ),
+    ({"clusterId": "0108-110130-7h1qxtew"}, None),
+    ({"clientVersion": "delta-go.v0.0.3", "operation": "delta-go.Write"}, None),
+    ({"engineInfo": "riverbench-synthetic"}, None),
+    ({"engineInfo": "kernel 5.15 Delta-Lake/3.2.0"}, None),
+]
+
+
+def test_no_published_commit_is_misidentified() -> None:
+    wrong = [
+        (info, expected, found.label)
+        for info, expected in HELD_OUT
+        if (found := identify_writer(info)).label != expected
+    ]
+    assert wrong == []
+
+
 def test_other_releases_and_other_writers() -> None:
     wrong = {
         mark: found.label

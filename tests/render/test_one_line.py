@@ -42,6 +42,7 @@ def table(tmp_path: Path) -> str:
         ("inspect",),
         ("inspect", "--activity"),
         ("history",),
+        ("discover",),
         ("check", "--client", "trino@476"),
         ("plan-downgrade", "--lowest"),
         ("plan-upgrade", "--enable", "deletionVectors"),

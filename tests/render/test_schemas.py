@@ -30,7 +30,7 @@ Cli = Callable[..., Ran]
 
 
 class TestSchemas:
-    @pytest.mark.parametrize("command", [*COMMANDS, "history", "error"])
+    @pytest.mark.parametrize("command", [*COMMANDS, "history", "discover", "error"])
     def test_each_is_a_valid_schema_that_explains_itself(self, command: str) -> None:
         document = load_schema(command)
         Draft202012Validator.check_schema(document)

@@ -109,6 +109,8 @@ _POLICY_MODULES = (
     "expired_exception",
     "policy_override",
     "unknown_property",
+    "deleted_rows_read",
+    "log_not_read",
 )
 
 

@@ -8,7 +8,7 @@ Reports properties of data files that the log shows and the protocol does not:
 - partition columns stored under physical names, as in tables created with column mapping;
 - folders that do not show the partition values of their files (`delta.randomizeFilePrefixes`, or
   timestamps in another time zone than UTC);
-- timestamps in partition values in ISO 8601, or in that and the older form.
+- timestamps in partition values in ISO 8601, or in that and the older form; binary ones.
 
 `deltaproto check` also considers column mapping that was enabled on existing files; arrays, maps
 and variants with column mapping; dropped columns; deletion vectors on files whose paths contain
@@ -58,6 +58,7 @@ def check(subject: RuleContext) -> Iterator[Finding]:
         requirements.HIDDEN_PARTITIONS: subject.state.traces.get(Trace.HIDDEN_PARTITIONS),
         requirements.ISO_TIMESTAMPS: subject.state.traces.get(Trace.ISO_TIMESTAMPS),
         requirements.MIXED_TIMESTAMPS: subject.state.traces.get(Trace.MIXED_TIMESTAMPS),
+        requirements.BINARY_PARTITIONS: requirements.BINARY_PARTITIONS in subject.contents,
         requirements.MAPPED_PARTITIONS: requirements.MAPPED_PARTITIONS in subject.contents,
     }
     for word in (word for word, there in shown.items() if there):

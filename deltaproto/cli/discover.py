@@ -1,0 +1,159 @@
+"""`deltaproto discover`."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from deltaproto.cli import options
+from deltaproto.cli.declare import Argument, Command, Option, Panel
+from deltaproto.cli.inspect import read_table_names
+from deltaproto.cli.progress import show_rate, warn
+from deltaproto.errors import ExitCode, UsageError, no_tables_error
+from deltaproto.fleet.seen.collect import (
+    Discovery,
+    LogOptions,
+    add_access_logs,
+    discover_writers,
+)
+from deltaproto.fleet.seen.find_logs import find_logs
+from deltaproto.fleet.seen.policy_file import DraftedFile, draft_file
+from deltaproto.policy.finding import exit_code
+from deltaproto.render.discover import notices, write_discovery, write_settings
+from deltaproto.render.interface import NOTICES
+from deltaproto.render.terminal import counted, single_line
+
+_DAY = 86_400_000
+_MAX_DAYS = 36_500
+
+
+def run(values: Mapping[str, Any]) -> int:
+    """Read the logs of the tables, and render who used them."""
+    options.require_range(values["days"], "--days", _MAX_DAYS)
+    if values["how_to_identify"]:
+        with options.open_output(values["output"]) as file:
+            write_settings(values["format"], file, color=not values["no_color"])
+        return int(ExitCode.OK)
+    if not values["names"]:
+        raise UsageError("no tables", "give a TABLE, a ROOT or an INVENTORY, or --how-to-identify")
+    options.refuse_overwrite(values["output"], (*values["access_log"], values["write_policy"]))
+    found = _discover(values)
+    for notice in notices(found):
+        NOTICES.append(notice)
+        warn(notice)
+    if not (found.tables or found.failed or values["allow_empty"]):
+        raise no_tables_error(", ".join(values["names"]))
+    if not (found.tables or values["access_log"]) and len(found.failed) == 1:
+        raise found.failed[0].error
+    policy = values["write_policy"]
+    drafted = draft_file(policy, found, datetime.now(UTC)) if policy else None
+    with options.open_output(values["output"]) as file:
+        write_discovery(found, values["format"], file, color=not values["no_color"])
+    if drafted is not None:
+        _write_policy(drafted, quiet=values["quiet"])
+    # An incomplete result is never compliant.
+    incomplete = ExitCode.OK if found.complete else ExitCode.UNREADABLE
+    return int(ExitCode.worst((incomplete, exit_code(found.findings, values["fail_on"]))))
+
+
+def _discover(values: Mapping[str, Any]) -> Discovery:
+    storage = options.parse_pairs(values["storage_option"], "--storage-option")
+    days = values["days"]
+    since = None if days is None else int(time.time() * 1000) - days * _DAY
+    names = read_table_names(values["names"], allow_empty=values["allow_empty"])
+    show = not (values["no_progress"] or values["quiet"])
+    settings = LogOptions(storage, options.spark_settings(values), since, values["pseudonymize"])
+    with show_rate("tables", show=show) as seen:
+        logs = find_logs(names, storage, allow_empty=values["allow_empty"])
+        found = discover_writers(logs, settings, seen)
+    with show_rate("lines", show=show) as seen:
+        return add_access_logs(found, values["access_log"], settings, seen)
+
+
+def _write_policy(drafted: DraftedFile, *, quiet: bool) -> None:
+    """Write the policy, and show on standard error what is new in it."""
+    for table in drafted.draft.uncovered:
+        warn(f"{table}: no pattern can match this name, so its clients are not in the policy")
+    if drafted.after != drafted.before:
+        with options.open_output(drafted.path) as file:
+            file.write(drafted.after)
+    if quiet:
+        return
+    for line in drafted.diff.splitlines():
+        print(single_line(line), file=sys.stderr)
+    count = drafted.draft.clients
+    print(
+        f"{drafted.path}: added {counted(count, 'client')}"
+        if count
+        else f"{drafted.path} declares all clients that were seen",
+        file=sys.stderr,
+    )
+
+
+COMMAND = Command(
+    "discover",
+    "Show which clients use tables, for whom and how often, from the tables' own logs and the "
+    "access logs of object stores.",
+    run,
+    Argument(
+        "names",
+        "TABLE|ROOT|INVENTORY...",
+        "Path, URI or catalog name of a table, a folder of tables, or an inventory; - reads "
+        "names from standard input.",
+        many=True,
+        required=False,
+        setting="inventory",
+        unless=("how_to_identify",),
+    ),
+    (
+        Option(
+            ("--access-log",),
+            "Add the readers in this access log: file, folder or URI. Repeatable.",
+            str,
+            many=True,
+            metavar="FILE|URI",
+            panel=Panel.INPUT,
+        ),
+        Option(
+            ("--days",),
+            "Show only the last N days. Default: everything that the logs still have.",
+            int,
+            metavar="N",
+            panel=Panel.INPUT,
+        ),
+        Option(
+            ("--write-policy",),
+            "Write a policy that declares the clients seen, or add them to this one.",
+            str,
+            metavar="FILE",
+            panel=Panel.OUTPUT,
+        ),
+        Option(
+            ("--how-to-identify",),
+            "Show the settings with which clients identify themselves, and stop.",
+            bool,
+            False,
+            panel=Panel.CLIENTS,
+        ),
+        Option(
+            ("--pseudonymize",),
+            "Show hashes instead of the names of users, jobs, notebooks, clusters and queries.",
+            bool,
+            False,
+            panel=Panel.OUTPUT,
+        ),
+        options.ALLOW_EMPTY,
+        options.PAGE_FORMAT,
+        options.OUTPUT,
+        options.FAIL_ON,
+        *options.READING,
+    ),
+    examples=(
+        "discover s3://lake/gold",
+        "discover s3://lake/_inventory --days 90 --access-log s3://logs/lake/",
+    ),
+    exits=(ExitCode.OK, ExitCode.FINDINGS, ExitCode.USAGE, ExitCode.UNREADABLE),
+)

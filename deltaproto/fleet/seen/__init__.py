@@ -1,0 +1,1 @@
+"""The clients that were seen to use tables."""

@@ -1,0 +1,212 @@
+"""Collect the clients that used tables, from the tables' own logs and from access logs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
+from typing import NamedTuple
+
+from deltaproto.errors import ErrorCode, TableError
+from deltaproto.fleet.local_engine import THREADS
+from deltaproto.fleet.seen.commits import ReadLog, add_commits
+from deltaproto.fleet.seen.find_logs import FailedTable, FoundLog
+from deltaproto.fleet.seen.read_traces import ReadTraces
+from deltaproto.fleet.seen.requests import TableMatcher, add_access_log
+from deltaproto.fleet.seen.uses import PrincipalKind, SeenUses
+from deltaproto.fleet.seen.wrong_readers import find_candidates, find_wrong_readers
+from deltaproto.location import LocationKind
+from deltaproto.policy.document import normalize_location
+from deltaproto.policy.finding import Finding, severity_sort_key
+from deltaproto.protocol.table_state import SparkSettings
+
+_CHUNK = 8 * THREADS
+"""number of tables that are read or waiting at a time"""
+TABLE_LOGS = "table logs"
+"""name of the source that consists of the tables' own logs"""
+
+
+class Source(NamedTuple):
+    """What was read of one source, and how much of it was understood."""
+
+    name: str
+    """`TABLE_LOGS`, or an access log as the user named it"""
+    format: str
+    """`delta`, or the format of an access log"""
+    lines: int
+    """commits, or lines and records of an access log"""
+    matched: int
+    """commits of identified clients, or requests to the tables"""
+    unparsed: int
+    """commits or lines that cannot be read"""
+
+
+class Discovery(NamedTuple):
+    """Who used the tables, to the extent that the sources show it."""
+
+    uses: SeenUses
+    matcher: TableMatcher
+    """the tables' locations, to find the tables of requests"""
+    places: Mapping[str, str]
+    """location of each table by its name, as policies match it; the name of a catalog's table"""
+    logs: Mapping[str, FoundLog]
+    """each table by its name"""
+    traces: ReadTraces
+    """what each principal read of each table"""
+    tables: int
+    """number of tables whose log was read"""
+    failed: tuple[FailedTable, ...]
+    sources: tuple[Source, ...]
+    since: int | None
+    """start of the period, in milliseconds since the epoch; None: everything that is left"""
+    findings: tuple[Finding, ...] = ()
+    """principals that read deleted or stale rows"""
+
+    @property
+    def complete(self) -> bool:
+        """True if every table was read completely."""
+        return not self.failed
+
+
+class LogOptions(NamedTuple):
+    """How tables are read."""
+
+    storage: Mapping[str, str]
+    spark: SparkSettings
+    since: int | None
+    pseudonymize: bool
+
+
+def discover_writers(
+    found: Iterable[FoundLog | FailedTable], options: LogOptions, seen: Callable[[int], None]
+) -> Discovery:
+    """Read the logs of tables, and sum up who wrote them.
+
+    Args:
+        seen: called with the number of tables read, for progress.
+    """
+    uses = SeenUses(pseudonymize=options.pseudonymize)
+    matcher, places = TableMatcher(options.storage), dict[str, str]()
+    logs: dict[str, FoundLog] = {}
+    failed: list[FailedTable] = []
+    tables = commits = identified = unreadable = 0
+    for each in _read_all(_watched(found, matcher, places, logs), options, matcher):
+        if isinstance(each, FailedTable):
+            failed.append(each)
+            continue
+        table, part, done = each
+        uses.include(part)
+        tables += 1
+        seen(tables)
+        commits, identified = commits + done.commits, identified + done.identified
+        unreadable += done.unreadable
+        if done.problem is not None:
+            failed.append(FailedTable(table, done.problem))
+    own = Source(TABLE_LOGS, "delta", commits + unreadable, identified, unreadable)
+    traces = ReadTraces()
+    return Discovery(
+        uses, matcher, places, logs, traces, tables, tuple(failed), (own,), options.since
+    )
+
+
+def _watched(
+    found: Iterable[FoundLog | FailedTable],
+    matcher: TableMatcher,
+    places: dict[str, str],
+    logs: dict[str, FoundLog],
+) -> Iterator[FoundLog | FailedTable]:
+    """Yield each table and add its location, which a log that cannot be read has too."""
+    for each in found:
+        if isinstance(each, FailedTable):
+            if each.uri is not None:
+                matcher.add(each.table, each.uri)
+                places[each.table] = normalize_location(each.uri)
+            yield each
+            continue
+        logs[each.table] = each
+        if each.location.kind is LocationKind.NAME:
+            places[each.table] = each.table
+        else:
+            matcher.add(each.table, each.location.uri)
+            places[each.table] = normalize_location(each.location.uri)
+        yield each
+
+
+def add_access_logs(
+    found: Discovery, names: Iterable[str], options: LogOptions, seen: Callable[[int], None]
+) -> Discovery:
+    """Add the requests of access logs to what the tables' own logs show.
+
+    Args:
+        names: files, folders and URIs.
+        seen: called with the number of lines read of each, for progress.
+    """
+    sources, failed = list(found.sources), list(found.failed)
+    for name in names:
+        done = add_access_log(
+            name, options.storage, found.matcher, found.uses, found.traces, options.since, seen
+        )
+        failed += done.failed
+        if done.lines and done.format is None:
+            message = f"{name}: no line of a known access log"
+            failed.append(FailedTable(name, TableError(ErrorCode.NOT_FOUND, message, _FORMATS)))
+        sources.append(
+            Source(name, done.format or "unknown", done.lines, done.matched, done.unparsed)
+        )
+    found = found._replace(sources=tuple(sources), failed=tuple(failed))
+    return _add_findings(found, options)
+
+
+def _add_findings(found: Discovery, options: LogOptions) -> Discovery:
+    """Compare the readers that may be wrong with the logs of their tables."""
+    findings: list[Finding] = []
+    failed = {each.table: each for each in found.failed}
+    for table, readers in sorted(find_candidates(found.traces).items()):
+        names = {
+            reader.user: found.uses.name(PrincipalKind.USER, reader.user).text
+            for reader, _ in readers
+        }
+        log = found.logs.get(table)
+        if log is None:
+            continue
+        try:
+            opened = log.open(options.storage, options.spark)
+            findings += find_wrong_readers(readers, found.traces, opened, names)
+        except TableError as error:
+            failed.setdefault(table, FailedTable(table, error))
+    findings.sort(key=lambda each: (severity_sort_key(each), each.table, each.message))
+    return found._replace(findings=tuple(findings), failed=tuple(failed.values()))
+
+
+_Read = tuple[str, SeenUses, ReadLog]
+_FORMATS = "S3 server access logs, CloudTrail, Azure StorageBlobLogs and GCS audit logs are read"
+
+
+def _read_all(
+    found: Iterable[FoundLog | FailedTable], options: LogOptions, matcher: TableMatcher
+) -> Iterator[_Read | FailedTable]:
+    def read(each: FoundLog | FailedTable) -> _Read | FailedTable:
+        return each if isinstance(each, FailedTable) else _read(each, options, matcher)
+
+    source = iter(found)
+    with ThreadPoolExecutor(THREADS) as threads:
+        while chunk := list(islice(source, _CHUNK)):
+            remote = [each for each in chunk if isinstance(each, FoundLog) and each.remote]
+            waiting = {each.location.uri: threads.submit(read, each) for each in remote}
+            for each in chunk:
+                # Tables on disks are read here: threads would only wait for each other.
+                if isinstance(each, FoundLog) and each.remote:
+                    yield waiting[each.location.uri].result()
+                else:
+                    yield read(each)
+
+
+def _read(each: FoundLog, options: LogOptions, matcher: TableMatcher) -> _Read | FailedTable:
+    part = SeenUses(pseudonymize=options.pseudonymize)
+    try:
+        opened = each.open(options.storage, options.spark)
+        matcher.add(each.table, opened.location.uri)
+        done = add_commits(each.table, opened, options.storage, options.since, part)
+    except TableError as error:
+        return FailedTable(each.table, error)
+    return each.table, part, done

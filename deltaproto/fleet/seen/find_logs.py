@@ -1,0 +1,119 @@
+"""The tables that `deltaproto discover` reads: tables, all tables below roots, and inventories."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
+from typing import NamedTuple
+
+from deltaproto.errors import ErrorCode, TableError, UsageError
+from deltaproto.fleet.discovered import DiscoveredTable
+from deltaproto.fleet.discovery import DiscoverySource, discover_tables
+from deltaproto.fleet.inventory_reader import (
+    InventoryReader,
+    open_inventory_reader,
+    require_finished,
+    select_newest_state,
+)
+from deltaproto.fleet.local_engine import THREADS
+from deltaproto.fleet.schemas import Inventory, is_inventory, is_table
+from deltaproto.location import Location, LocationKind, locate, location_at
+from deltaproto.policy.document import normalize_location
+from deltaproto.protocol.table_state import SparkSettings
+from deltaproto.tables.open import OpenedLog, open_table_log
+from deltaproto.tables.storage import open_log
+
+
+class FoundLog(NamedTuple):
+    """A table whose log is to be read."""
+
+    table: str
+    """the table as the user or the inventory named it"""
+    location: Location
+
+    @property
+    def remote(self) -> bool:
+        """Return True for a table on an object store."""
+        return self.location.kind is LocationKind.URI and not self.location.local
+
+    def open(self, options: Mapping[str, str], spark: SparkSettings) -> OpenedLog:
+        """Open the log.
+
+        Raises:
+            TableError: when it cannot be opened.
+            EngineError: when a catalog name needs Spark and it is not available.
+        """
+        if self.location.kind is LocationKind.NAME:
+            return open_table_log(self.table, options, spark)
+        return OpenedLog(self.location, open_log(self.location, options))
+
+
+class FailedTable(NamedTuple):
+    """A table, or a place with tables, that was not read, or not completely."""
+
+    table: str
+    error: TableError
+    uri: str | None = None
+    """location of a table or root that the user named, so that its requests are found"""
+
+
+def find_logs(
+    names: Iterable[str], options: Mapping[str, str], *, allow_empty: bool
+) -> Iterator[FoundLog | FailedTable]:
+    """Yield every table that `names` mean, each location once."""
+    seen: set[str] = set()
+    for name in names:
+        for each in _find(name, options, allow_empty=allow_empty):
+            if isinstance(each, FoundLog):
+                key = normalize_location(each.location.uri)
+                if key in seen:
+                    continue
+                seen.add(key)
+            yield each
+
+
+def _find(
+    name: str, options: Mapping[str, str], *, allow_empty: bool
+) -> Iterator[FoundLog | FailedTable]:
+    try:
+        location = locate(name)
+        if location.kind is LocationKind.NAME or is_table(name, options):
+            yield FoundLog(name, location)
+        elif is_inventory(name, options):
+            yield from _of_inventory(name, options)
+        else:
+            source = DiscoverySource(roots=(name,), allow_empty=allow_empty)
+            for each in chain(*discover_tables(source, options, THREADS)):
+                if isinstance(each, DiscoveredTable):
+                    yield FoundLog(each.table, location_at(each.location, each.table))
+                else:
+                    empty = each.error.code is ErrorCode.NO_TABLES
+                    here = each.uri == location.uri and not empty
+                    yield FailedTable(each.place, each.error, each.uri if here else None)
+    except UsageError as error:
+        yield FailedTable(name, TableError(ErrorCode.NOT_FOUND, error.message, error.hint))
+    except TableError as error:
+        yield FailedTable(name, error)
+
+
+def _of_inventory(name: str, options: Mapping[str, str]) -> Iterator[FoundLog | FailedTable]:
+    inventory = open_inventory_reader(name, options, None)
+    state = select_newest_state(inventory, None)
+    try:
+        require_finished(name, state, options)
+    except TableError as error:
+        yield FailedTable(name, error)
+    for scan in state.contributing:
+        inventory.require_whole(scan)
+        for row in _rows(inventory, Inventory.TABLES, scan):
+            if state.holds(scan, row["location"]):
+                yield FoundLog(row["table"], location_at(row["location"], row["table"]))
+        for row in _rows(inventory, Inventory.ERRORS, scan):
+            if state.holds(scan, row["location"]):
+                why = TableError(ErrorCode(row["code"]), row["message"], row["hint"] or "")
+                yield FailedTable(row["table"], why)
+
+
+def _rows(inventory: InventoryReader, table: Inventory, scan: object) -> Iterator[dict[str, str]]:
+    for batch in inventory.batches(table, scan):  # type: ignore[arg-type]
+        yield from batch.to_pylist()

@@ -1,0 +1,231 @@
+"""The files of an access log, and the requests in their lines.
+
+Formats are detected line by line, so that a damaged or foreign line costs nothing but itself.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import os
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from io import BufferedReader, RawIOBase, TextIOWrapper
+from typing import IO, Any, NamedTuple, cast
+
+from deltaproto.errors import ErrorCode, TableError
+from deltaproto.fleet.seen.log_formats import LogFormat, Request, parse_s3_line
+from deltaproto.fleet.seen.log_records import flatten_azure, parse_azure, parse_record
+from deltaproto.input_file import open_input
+from deltaproto.location import LocationKind, locate
+from deltaproto.protocol.decoding import decode_json
+
+_LONGEST = 256 << 20
+"""bytes of a line, or of a JSON document: one line of CloudTrail has thousands of records"""
+_GZIP = b"\x1f\x8b"
+_MARK = "\ufeff"
+
+Parsed = tuple[LogFormat, Request]
+
+
+class LogFile(NamedTuple):
+    """One file of an access log."""
+
+    name: str
+    open: Callable[[], BufferedReader]
+
+
+def find_files(name: str, options: Mapping[str, str]) -> Iterator[LogFile]:
+    """Yield the file `name`, or every file below the folder or URI, by name.
+
+    Raises:
+        TableError: when there is no file, or the store cannot be listed.
+    """
+    location = locate(name)
+    if location.kind is LocationKind.URI and location.path is None:
+        yield from _find_objects(location.uri, options)
+        return
+    path = location.path or name
+    if not os.path.isdir(path):
+        yield LogFile(name, partial(_open_local, path))
+        return
+    found = False
+    for folder, folders, files in os.walk(path):
+        folders.sort()
+        for file in sorted(files):
+            found = True
+            yield LogFile(os.path.join(folder, file), partial(_open_local, f"{folder}/{file}"))
+    if not found:
+        raise TableError(ErrorCode.NOT_FOUND, f"{name} has no files", "check the path")
+
+
+def _open_local(path: str) -> BufferedReader:
+    try:
+        return cast(BufferedReader, open_input(path))
+    except OSError as error:
+        refused = isinstance(error, PermissionError)
+        code = ErrorCode.PERMISSION_DENIED if refused else ErrorCode.NOT_FOUND
+        message = f"cannot read {path}: {error.strerror}"
+        raise TableError(code, message, "check the path and permissions") from None
+
+
+def _find_objects(uri: str, options: Mapping[str, str]) -> Iterator[LogFile]:
+    import obstore
+
+    from deltaproto.tables.storage.objects import RangeFile, translate_store_errors
+    from deltaproto.tables.storage.opening import open_store
+
+    with translate_store_errors(uri, options):
+        store, key = open_store(uri, options)
+        listed = [
+            (meta["path"], meta["size"])
+            for page in obstore.list(store, key or None)
+            for meta in page
+        ]
+        if not listed:
+            listed = [(key, obstore.head(store, key)["size"])]
+    root = uri[: len(uri) - len(key)] if key else f"{uri}/"
+
+    def fetch(path: str, start: int, end: int) -> bytes:
+        with translate_store_errors(root + path, options):
+            return bytes(obstore.get_range(store, path, start=start, end=end))
+
+    for path, size in sorted(listed):
+        file = partial(RangeFile, size, partial(fetch, path))
+        yield LogFile(root + path, partial(_buffered, file))
+
+
+def _buffered(open_file: Callable[[], RawIOBase]) -> BufferedReader:
+    return BufferedReader(open_file())
+
+
+def read_requests(log: LogFile) -> Iterator[Parsed | None]:
+    """Yield each request of a file; None for a line or record that is not understood.
+
+    Raises:
+        TableError: when the file cannot be read to its end.
+    """
+    try:
+        with log.open() as file:
+            zipped = file.peek(len(_GZIP))[: len(_GZIP)] == _GZIP
+            yield from _read_lines(cast(IO[bytes], gzip.GzipFile(fileobj=file)) if zipped else file)
+    except (OSError, EOFError, zlib.error) as error:
+        message = f"{log.name} cannot be read to its end: {error}"
+        raise TableError(ErrorCode.STORAGE, message, "the file is damaged; copy it again") from None
+
+
+def _read_lines(file: IO[bytes]) -> Iterator[Parsed | None]:
+    first = True
+    while line := file.readline(_LONGEST + 1):
+        if len(line) > _LONGEST:
+            yield None
+            while line and not line.endswith(b"\n"):
+                line = file.readline(_LONGEST)
+            continue
+        text = line.decode("utf-8", "replace").strip("\r\n")
+        if first:
+            text = text.removeprefix(_MARK)
+            if _is_header(text):
+                yield from _read_table(text, file)
+                return
+        if not text.strip():
+            continue
+        if first and text.lstrip()[0] in "{[":
+            value = _decode(text.encode())
+            if value is None:
+                yield from _read_document(line, file)
+                return
+            yield from map(parse_record, _records(value))
+        else:
+            yield from _parse_line(text)
+        first = False
+
+
+def _parse_line(text: str) -> Iterator[Parsed | None]:
+    if text.lstrip()[0] not in "{[":
+        request = parse_s3_line(text)
+        yield None if request is None else (LogFormat.S3, request)
+        return
+    value = _decode(text.encode())
+    if value is None:
+        yield None
+    else:
+        yield from map(parse_record, _records(value))
+
+
+def _read_document(first: bytes, file: IO[bytes]) -> Iterator[Parsed | None]:
+    """Read a JSON document of many lines, or lines of which the first is damaged."""
+    rest = file.read(_LONGEST)
+    value = _decode(first + rest)
+    if value is not None:
+        yield from map(parse_record, _records(value))
+        return
+    yield None
+    for line in rest.splitlines():
+        if text := line.decode("utf-8", "replace").strip():
+            yield from _parse_line(text)
+    yield from _read_lines(file)
+
+
+def _decode(text: bytes) -> Any:
+    try:
+        return decode_json(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _records(value: Any) -> Iterator[Any]:
+    """Yield the records of a document of CloudTrail, Azure or Google, or of one line."""
+    if isinstance(value, list):
+        yield from value
+        return
+    if isinstance(value, dict):
+        for name in ("Records", "records"):
+            if isinstance(value.get(name), list):
+                yield from value[name]
+                return
+        if isinstance(value.get("tables"), list):
+            for table in value["tables"]:
+                yield from _rows(table)
+            return
+    yield value
+
+
+def _rows(table: Any) -> Iterator[Any]:
+    """Yield the rows of a result of Log Analytics."""
+    try:
+        names = [column["name"] for column in table["columns"]]
+        rows = list(table["rows"])
+    except (LookupError, TypeError):
+        yield None
+        return
+    for row in rows:
+        whole = isinstance(row, list) and len(row) == len(names)
+        yield dict(zip(names, row, strict=True)) if whole else None
+
+
+def _is_header(text: str) -> bool:
+    """Return True for the first line of a CSV export of StorageBlobLogs."""
+    names = [name.strip('" ').partition(" ")[0].lower() for name in text.split(",")]
+    return "operationname" in names and ("uri" in names or "objectkey" in names)
+
+
+def _read_table(header: str, file: IO[bytes]) -> Iterator[Parsed | None]:
+    names = next(csv.reader([header]))
+    rows = csv.reader(TextIOWrapper(file, "utf-8", "replace", newline=""))
+    while True:
+        try:
+            row = next(rows)
+        except StopIteration:
+            return
+        except csv.Error:
+            yield None
+            continue
+        if not row:
+            continue
+        if len(row) != len(names):
+            yield None
+        else:
+            flat = flatten_azure(dict(zip(names, row, strict=True)))
+            yield LogFormat.AZURE, parse_azure(flat)

@@ -1,0 +1,216 @@
+"""The JSON and CSV records of access logs: CloudTrail, Azure Storage and Google Cloud Storage.
+
+Sources: "CloudTrail record contents" and "Amazon S3 CloudTrail events"; "Azure Blob Storage
+monitoring data reference" (StorageBlobLogs, and the diagnostic logs with the same contents);
+"Cloud Audit Logs with Cloud Storage".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import urlsplit
+
+from deltaproto.fleet.seen.log_formats import (
+    LogFormat,
+    Place,
+    Request,
+    RequestKind,
+    Store,
+    parse_query,
+    strip_session,
+)
+
+_GCS_OBJECT = re.compile(r"projects/[^/]*/buckets/(?P<bucket>[^/]+)(?:/objects/(?P<key>.*))?", re.S)
+_GOOGLE_SUFFIX = re.compile(r"(?:\s*\(gzip\))?,?gzip\(gfe\)$")
+
+
+def parse_record(record: Any) -> tuple[LogFormat, Request] | None:
+    """Parse one JSON record of CloudTrail, Azure or Google; None if it is of none of them."""
+    if not isinstance(record, Mapping):
+        return None
+    if "eventSource" in record and "eventName" in record:
+        return LogFormat.CLOUDTRAIL, _cloudtrail(record)
+    audit = record.get("protoPayload") or record.get("protopayload_auditlog")
+    if isinstance(audit, Mapping) and "methodName" in audit:
+        return LogFormat.GCS, _google(record, audit)
+    flat = flatten_azure(record)
+    if "operationname" in flat and ("uri" in flat or "objectkey" in flat):
+        return LogFormat.AZURE, parse_azure(flat)
+    return None
+
+
+def _cloudtrail(record: Mapping[str, Any]) -> Request:
+    name, parameters = str(record["eventName"]), _members(record.get("requestParameters"))
+    bucket, identity = _text(parameters.get("bucketName")), _members(record.get("userIdentity"))
+    key = _text(parameters.get("key"))
+    kind = _CLOUDTRAIL.get(name, RequestKind.OTHER)
+    if key is None and kind is RequestKind.LIST:
+        key = _text(parameters.get("prefix"))
+    own = record["eventSource"] == "s3.amazonaws.com"
+    place = Place(Store.S3, bucket, key) if own and bucket and key else None
+    agent = _text(record.get("userAgent"))
+    if agent is not None and agent.startswith("[") and agent.endswith("]"):
+        agent = agent[1:-1]
+    user = _text(identity.get("arn")) or _text(identity.get("invokedBy"))
+    return Request(
+        place,
+        _parse_time(record.get("eventTime")),
+        kind if own else RequestKind.OTHER,
+        not record.get("errorCode"),
+        agent or None,
+        strip_session(user) if user else _text(identity.get("principalId")),
+        _text(record.get("sourceIPAddress")),
+    )
+
+
+_CLOUDTRAIL = {
+    **dict.fromkeys(("GetObject", "SelectObjectContent"), RequestKind.READ),
+    **dict.fromkeys(("ListObjects", "ListObjectsV2", "ListObjectVersions"), RequestKind.LIST),
+    **dict.fromkeys(
+        ("PutObject", "CopyObject", "CreateMultipartUpload", "UploadPart", "UploadPartCopy"),
+        RequestKind.WRITE,
+    ),
+    "CompleteMultipartUpload": RequestKind.WRITE,
+    **dict.fromkeys(("DeleteObject", "DeleteObjects"), RequestKind.DELETE),
+}
+
+
+def _google(record: Mapping[str, Any], audit: Mapping[str, Any]) -> Request:
+    found = _GCS_OBJECT.fullmatch(_text(audit.get("resourceName")) or "")
+    metadata = _members(audit.get("requestMetadata"))
+    method = (_text(audit.get("methodName")) or "").rpartition(".")[2]
+    own = str(audit["methodName"]).startswith("storage.objects.")
+    kind = _GOOGLE.get(method, RequestKind.OTHER) if own else RequestKind.OTHER
+    place = None
+    if found is not None and found["key"]:
+        place = Place(Store.GCS, found["bucket"], found["key"])
+    agent = _text(metadata.get("callerSuppliedUserAgent"))
+    return Request(
+        place,
+        _parse_time(record.get("timestamp")),
+        kind,
+        not _members(audit.get("status")).get("code"),
+        None if agent is None else _GOOGLE_SUFFIX.sub("", agent),
+        _text(_members(audit.get("authenticationInfo")).get("principalEmail")),
+        _text(metadata.get("callerIp")),
+    )
+
+
+_GOOGLE = {
+    "get": RequestKind.READ,
+    "list": RequestKind.LIST,
+    **dict.fromkeys(("create", "compose", "copy", "rewrite", "insert"), RequestKind.WRITE),
+    "delete": RequestKind.DELETE,
+}
+
+
+def flatten_azure(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the members of a record with lowercase names, nested ones too, and without units."""
+    identity = _members(record.get("identity"))
+    flat: dict[str, Any] = {}
+    for part in (_members(identity.get("requester")), _members(record.get("properties")), record):
+        for name, value in part.items():
+            # Exports of the portal name a column `TimeGenerated [UTC]`.
+            flat[str(name).partition(" ")[0].lower()] = value
+    return flat
+
+
+def parse_azure(flat: Mapping[str, Any]) -> Request:
+    """Parse a record of StorageBlobLogs, or of a diagnostic log, with lowercase names."""
+    address = _text(flat.get("calleripaddress"))
+    if address is not None:
+        address = re.sub(r"^\[(.*)\](?::\d+)?$|^([\d.]+):\d+$", r"\1\2", address)
+    users = ("requesterupn", "upn", "requesterobjectid", "objectid", "requesterappid", "appid")
+    operation = _text(flat.get("operationname")) or ""
+    status = _text(str(flat.get("statuscode", ""))) or _text(flat.get("statustext")) or ""
+    return Request(
+        _azure_place(_text(flat.get("uri")), _text(flat.get("objectkey")), operation),
+        _parse_time(flat.get("timegenerated") or flat.get("time")),
+        _azure_kind(operation),
+        status.startswith("2") or "success" in status.lower(),
+        _text(flat.get("useragentheader")),
+        next((user for name in users if (user := _text(flat.get(name)))), None),
+        address,
+    )
+
+
+def _azure_kind(operation: str) -> RequestKind:
+    if operation in ("GetBlob", "ReadFile", "QueryBlobContents"):
+        return RequestKind.READ
+    for kind, words in _AZURE.items():
+        if operation.startswith(words):
+            return kind
+    return RequestKind.OTHER
+
+
+_AZURE = {
+    RequestKind.LIST: ("ListBlobs", "ListFilesystemDir", "ListPaths"),
+    RequestKind.WRITE: ("PutBl", "CreatePath", "AppendFile", "FlushFile", "CopyBlob", "Rename"),
+    RequestKind.DELETE: ("DeleteBlob", "DeletePath", "DeleteFile"),
+}
+
+
+def _azure_place(uri: str | None, object_key: str | None, operation: str) -> Place | None:
+    """Return the account, container and path of a request.
+
+    The query of the URI may have a signature, so only the prefix of a listing is read from it.
+    """
+    parts = None
+    try:
+        parts = urlsplit(uri) if uri else None
+    except ValueError:
+        pass
+    if parts is not None and parts.netloc and _azure_kind(operation) is RequestKind.LIST:
+        query = parse_query(parts.query)
+        prefix = next(iter([*query.get("prefix", []), *query.get("directory", [])]), "")
+        container = parts.path.strip("/").partition("/")[0]
+        account = parts.netloc.partition(".")[0]
+        return Place(Store.AZURE, f"{account}/{container}", prefix) if container else None
+    if object_key:
+        account, _, rest = object_key.strip("/").partition("/")
+        container, _, key = rest.partition("/")
+    elif parts is not None and parts.netloc:
+        account = parts.netloc.partition(".")[0]
+        container, _, key = parts.path.lstrip("/").partition("/")
+    else:
+        return None
+    return Place(Store.AZURE, f"{account}/{container}", key) if container and key else None
+
+
+def _parse_time(value: Any) -> int | None:
+    if not isinstance(value, str):
+        return None
+    try:
+        found: datetime | None = datetime.fromisoformat(_digits(value))
+    except ValueError:
+        found = _portal_time(value)
+    if found is None:
+        return None
+    moment = found if found.tzinfo else found.replace(tzinfo=UTC)
+    return int(moment.timestamp() * 1000)
+
+
+def _portal_time(value: str) -> datetime | None:
+    """Parse `11/24/2026, 6:53:50.123 PM`, as the portal exports times."""
+    for form in ("%m/%d/%Y, %I:%M:%S.%f %p", "%m/%d/%Y, %I:%M:%S %p"):
+        try:
+            return datetime.strptime(value, form).replace(tzinfo=UTC)
+        except ValueError:
+            continue
+    return None
+
+
+def _digits(value: str) -> str:
+    """Return a time with at most six digits after the point, as Python reads it."""
+    return re.sub(r"(\.\d{6})\d+", r"\1", value)
+
+
+def _members(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) and value not in ("", "-") else None

@@ -1,0 +1,269 @@
+"""Who used which tables, how often and on whose behalf: sums over commits and requests."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from enum import StrEnum
+from itertools import pairwise
+from typing import NamedTuple
+
+from deltaproto.clients.model import Access
+from deltaproto.protocol.stored_secrets import hide_in_name
+from deltaproto.protocol.writers import Confidence
+
+_HOUR = 3_600_000
+_DAY_HOURS = 24
+OTHERS = "other programs"
+"""mark of the programs beyond the first thousands"""
+_MOST_CLIENTS = 5000
+"""different versions and marks: a hostile program can invent them"""
+_MOST_PRINCIPALS = 2000
+"""of one client; those seen last are kept"""
+_MOST_EVIDENCE = 20
+"""different marks of one client"""
+_LONGEST = 200
+"""characters of a mark or a name"""
+_LONGEST_READ = 16_384
+_CUT = "…"
+
+
+class PrincipalKind(StrEnum):
+    """On whose behalf something was done."""
+
+    USER = "user"
+    JOB = "job"
+    NOTEBOOK = "notebook"
+    CLUSTER = "cluster"
+    QUERY = "query"
+    ADDRESS = "address"
+
+
+class Name(NamedTuple):
+    """One principal."""
+
+    kind: PrincipalKind
+    text: str
+
+
+class Mark(NamedTuple):
+    """What identified a client: a member of a commit, or a user agent."""
+
+    field: str
+    text: str
+
+
+class Client(NamedTuple):
+    """A client of the catalog, or an unidentified program by its mark."""
+
+    id: str | None
+    version: str | None
+    mark: str | None = None
+    """None for a client of the catalog, and for a program without any mark"""
+
+
+class Times:
+    """A number of events, their first and last time, and the hours in which they happened."""
+
+    __slots__ = ("_hours", "count", "first", "last")
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.first: int | None = None
+        """milliseconds since the epoch"""
+        self.last: int | None = None
+        self._hours: set[int] = set()
+
+    def add(self, time: int | None) -> None:
+        """Count an event; `time` is in milliseconds since the epoch, None if unknown."""
+        self.count += 1
+        if time is None:
+            return
+        self.first = time if self.first is None else min(self.first, time)
+        self.last = time if self.last is None else max(self.last, time)
+        self._hours.add(time // _HOUR)
+
+    @property
+    def active_days(self) -> int:
+        """The number of days (UTC) with an event."""
+        return len({hour // _DAY_HOURS for hour in self._hours})
+
+    @property
+    def longest_gap_hours(self) -> int | None:
+        """The longest time between two events, to the hour; None for events of one hour."""
+        hours = sorted(self._hours)
+        return max((b - a for a, b in pairwise(hours)), default=None)
+
+    def merged(self, other: Times) -> Times:
+        """Return the sum of both."""
+        both = Times()
+        both.count = self.count + other.count
+        both.first = min((t for t in (self.first, other.first) if t is not None), default=None)
+        both.last = max((t for t in (self.last, other.last) if t is not None), default=None)
+        both._hours = self._hours | other._hours
+        return both
+
+
+class Usage:
+    """Commits and requests of one client, principal or table, with the access that they show."""
+
+    __slots__ = ("access", "commits", "requests")
+
+    def __init__(self) -> None:
+        self.commits, self.requests = Times(), Times()
+        self.access: set[Access] = set()
+
+    @property
+    def all(self) -> Times:
+        """Commits and requests together."""
+        return self.commits.merged(self.requests)
+
+    def include(self, other: Usage) -> None:
+        """Add what was counted elsewhere."""
+        self.commits = self.commits.merged(other.commits)
+        self.requests = self.requests.merged(other.requests)
+        self.access |= other.access
+
+
+class SeenClient(Usage):
+    """Everything that was seen of one client."""
+
+    __slots__ = (
+        "confidence",
+        "could_be",
+        "evidence",
+        "forgotten",
+        "principals",
+        "setting",
+        "tables",
+    )
+
+    def __init__(self, confidence: Confidence) -> None:
+        super().__init__()
+        self.confidence = confidence
+        self.tables: dict[str, Usage] = {}
+        """by the table's name"""
+        self.principals: dict[Name, Usage] = {}
+        self.forgotten = 0
+        """principals that are not listed, as there were too many"""
+        self.evidence: dict[Mark, int] = {}
+        """how often each mark was seen; not every mark of a client with many"""
+        self.could_be: tuple[str, ...] = ()
+        """ids of the clients that leave the mark of an unidentified program"""
+        self.setting: str | None = None
+        """what makes an unidentified program identify itself"""
+
+    def _principal(self, name: Name) -> Usage:
+        if name not in self.principals and len(self.principals) >= _MOST_PRINCIPALS:
+            by_time = sorted(self.principals.items(), key=lambda each: each[1].all.last or 0)
+            self.forgotten += len(by_time) - _MOST_PRINCIPALS // 2
+            self.principals = dict(by_time[-_MOST_PRINCIPALS // 2 :])
+        return self.principals.setdefault(name, Usage())
+
+    def add(
+        self,
+        table: str,
+        time: int | None,
+        access: Access | None,
+        names: Iterable[Name],
+        marks: Iterable[Mark],
+        *,
+        request: bool = False,
+    ) -> None:
+        """Count one commit, or one request."""
+        used = self.tables.get(table)
+        if used is None:
+            used = self.tables[table] = Usage()
+        for usage in (self, used, *map(self._principal, names)):
+            (usage.requests if request else usage.commits).add(time)
+            if access is not None:
+                usage.access.add(access)
+        for mark in marks:
+            self._count(mark, 1)
+
+    def _count(self, mark: Mark, times: int) -> None:
+        if mark in self.evidence or len(self.evidence) < _MOST_EVIDENCE:
+            self.evidence[mark] = self.evidence.get(mark, 0) + times
+
+    def include(self, other: Usage) -> None:
+        """Add what was counted elsewhere of the same client."""
+        super().include(other)
+        if not isinstance(other, SeenClient):
+            return
+        for table, usage in other.tables.items():
+            self.tables.setdefault(table, Usage()).include(usage)
+        for name, usage in other.principals.items():
+            self._principal(name).include(usage)
+        for mark, times in other.evidence.items():
+            self._count(mark, times)
+        self.forgotten += other.forgotten
+
+
+class SeenUses:
+    """The sums for every client.
+
+    Args:
+        pseudonymize: replace the names of principals by hashes.
+    """
+
+    def __init__(self, *, pseudonymize: bool = False) -> None:
+        self.clients: dict[Client, SeenClient] = {}
+        self.pseudonymize = pseudonymize
+
+    def client(self, client: Client, confidence: Confidence) -> SeenClient:
+        """Return the sums of a client, to add to."""
+        found = self.clients.get(client)
+        if found is None and len(self.clients) >= _MOST_CLIENTS:
+            client = Client(client.id, None, None if client.id is not None else OTHERS)
+            found = self.clients.get(client)
+        if found is None:
+            found = self.clients[client] = SeenClient(confidence)
+        return found
+
+    def include(self, other: SeenUses) -> None:
+        """Add what was counted elsewhere."""
+        for client, seen in other.clients.items():
+            mine = self.client(client, seen.confidence)
+            mine.could_be, mine.setting = seen.could_be, seen.setting
+            mine.include(seen)
+
+    def name(self, kind: PrincipalKind, text: str) -> Name:
+        """Return a principal as outputs show it: without credentials, short, perhaps hashed."""
+        return Name(kind, self.hide(text) if self.pseudonymize else shorten(text))
+
+    def hide(self, text: str) -> str:
+        """Return the hash of a name, which is the same in every run; the text if not requested."""
+        if not self.pseudonymize:
+            return shorten(text)
+        digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+        return f"sha256:{digest[:16]}"
+
+    @property
+    def identified(self) -> list[tuple[Client, SeenClient]]:
+        """The clients of the catalog, most active first."""
+        return self._sorted(known=True)
+
+    @property
+    def unidentified(self) -> list[tuple[Client, SeenClient]]:
+        """The other programs, most active first."""
+        return self._sorted(known=False)
+
+    def _sorted(self, *, known: bool) -> list[tuple[Client, SeenClient]]:
+        found = [each for each in self.clients.items() if (each[0].id is not None) is known]
+        return sorted(
+            found,
+            key=lambda each: (
+                -each[1].commits.count,
+                -each[1].requests.count,
+                *(part or "" for part in each[0]),
+            ),
+        )
+
+
+def shorten(text: str) -> str:
+    """Return a mark or a name without credentials, cut if it is too long for an output."""
+    if len(text) > _LONGEST_READ:
+        return f"({len(text):,} characters)"
+    # The whole text: the end of a credential may be what shows that it is one.
+    shown = hide_in_name(text)
+    return shown if len(shown) <= _LONGEST else shown[:_LONGEST] + _CUT

@@ -1,0 +1,263 @@
+"""The clients that were seen to use tables, in every format."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import IO, Any
+
+from deltaproto.clients.model import Access
+from deltaproto.fleet.seen.collect import Discovery, Source
+from deltaproto.fleet.seen.user_agents import SETTINGS
+from deltaproto.fleet.seen.uses import Client, SeenClient, Times, Usage
+from deltaproto.render.document import (
+    Block,
+    Bullets,
+    Callout,
+    Code,
+    Document,
+    FactList,
+    Line,
+    Paragraph,
+    Section,
+    TableBlock,
+    Tone,
+)
+from deltaproto.render.document.render import write_document
+from deltaproto.render.findings import finding_block
+from deltaproto.render.inspection_json import finding_fields
+from deltaproto.render.interface import PageFormat, error_fields, format_timestamp, json_text
+from deltaproto.render.terminal import counted
+
+_MOST_NAMES = 8
+"""principals of one client, and tables of one client, that documents name"""
+_HEADINGS = ("Client", "Access", "Tables", "Commits", "Requests", "Last seen", "Longest pause")
+_SETTING_HINT = (
+    "Replace VERSION with the client's version. Without these, most readers leave the mark of "
+    "a library only."
+)
+_NEVER_READERS = (
+    "Logs of tables show who writes, never who only reads. Commits do not show whether their "
+    "writer also reads the table."
+)
+
+
+def write_discovery(found: Discovery, format_: PageFormat, file: IO[str], *, color: bool) -> None:
+    """Write the clients and the principals behind them."""
+    if format_ in (PageFormat.JSON, PageFormat.JSONL):
+        line = format_ is PageFormat.JSONL
+        file.write(
+            json_text("discover", discovery_fields(found), line=line, complete=found.complete)
+        )
+        return
+    write_document(discovery_document(found), format_, file, color=color)
+
+
+def write_settings(format_: PageFormat, file: IO[str], *, color: bool) -> None:
+    """Write the settings with which clients identify themselves in access logs."""
+    if format_ in (PageFormat.JSON, PageFormat.JSONL):
+        rows = [{**each._asdict(), "clients": list(each.clients)} for each in SETTINGS]
+        line = format_ is PageFormat.JSONL
+        file.write(json_text("discover", {"settings": rows}, line=line))
+        return
+    table = TableBlock(
+        ("Clients", "Object store", "Setting"),
+        [
+            [(", ".join(each.clients) or "any",), (each.store,), (Code(each.setting),)]
+            for each in SETTINGS
+        ],
+    )
+    document = Document("Settings that identify clients", (_SETTING_HINT,), [table])
+    write_document(document, format_, file, color=color)
+
+
+def notices(found: Discovery) -> list[str]:
+    """Return what may be missing although everything was read."""
+    return [
+        f"{source.name}: {source.unparsed:,} of {counted(source.lines, 'line')} not understood; a "
+        "client may be missing"
+        for source in found.sources
+        if source.format != "delta" and source.unparsed
+    ]
+
+
+def discovery_fields(found: Discovery) -> dict[str, Any]:
+    """Return the clients as JSON."""
+    return {
+        "since": format_timestamp(found.since),
+        "tables": found.tables,
+        "clients": [
+            {"client": client.id, "version": client.version, **_fields(seen)}
+            for client, seen in found.uses.identified
+        ],
+        "unidentified": [
+            {
+                "mark": client.mark,
+                "could_be": list(seen.could_be),
+                "setting": seen.setting,
+                **_fields(seen),
+            }
+            for client, seen in found.uses.unidentified
+        ],
+        "findings": [finding_fields(finding) for finding in found.findings],
+        "sources": [source._asdict() for source in found.sources],
+        "errors": [
+            {"table": failed.table, "error": error_fields(failed.error)} for failed in found.failed
+        ],
+    }
+
+
+def _fields(seen: SeenClient) -> dict[str, Any]:
+    return {
+        **_usage_fields(seen),
+        "tables": len(seen.tables),
+        "frequency": {
+            "active_days": seen.all.active_days,
+            "longest_gap_hours": seen.all.longest_gap_hours,
+        },
+        "principals": [
+            {
+                "kind": str(name.kind),
+                "name": name.text,
+                **_usage_fields(usage),
+                "longest_gap_hours": usage.all.longest_gap_hours,
+            }
+            for name, usage in _principals(seen)
+        ],
+        "unlisted_principals": seen.forgotten,
+        "confidence": str(seen.confidence),
+        "evidence": [
+            {"field": mark.field, "value": mark.text, "count": count}
+            for mark, count in sorted(seen.evidence.items(), key=lambda each: (-each[1], each[0]))
+        ],
+        "by_table": [
+            {"table": table, **_usage_fields(usage)} for table, usage in sorted(seen.tables.items())
+        ],
+    }
+
+
+def _usage_fields(usage: Usage) -> dict[str, Any]:
+    both = usage.all
+    return {
+        "access": [str(access) for access in Access if access in usage.access],
+        "commits": usage.commits.count,
+        "requests": usage.requests.count,
+        "first_seen": format_timestamp(both.first),
+        "last_seen": format_timestamp(both.last),
+    }
+
+
+def _principals(seen: SeenClient) -> list[tuple[Any, Usage]]:
+    """Return the principals, by kind, most active first."""
+    return sorted(
+        seen.principals.items(),
+        key=lambda each: (each[0].kind, -each[1].all.count, each[0].text),
+    )
+
+
+def discovery_document(found: Discovery) -> Document:
+    """Return the clients as a document."""
+    clients, others = found.uses.identified, found.uses.unidentified
+    period = f" since {format_timestamp(found.since)}" if found.since is not None else ""
+    summary = f"{counted(len(clients), 'client')} in {counted(found.tables, 'table')}{period}"
+    return Document("Clients seen", (summary,), list(_blocks(found, clients, others)))
+
+
+def _blocks(
+    found: Discovery,
+    clients: Sequence[tuple[Client, SeenClient]],
+    others: Sequence[tuple[Client, SeenClient]],
+) -> Iterator[Block]:
+    if found.findings:
+        title = "Principals that read deleted or stale rows"
+        blocks: list[Block] = []
+        for table in dict.fromkeys(finding.table for finding in found.findings):
+            blocks.append(Paragraph((Code(table),)))
+            blocks.append(finding_block([each for each in found.findings if each.table == table]))
+        yield Section("findings", title, blocks)
+    if clients:
+        yield TableBlock(_HEADINGS, [_row(_label(client), seen) for client, seen in clients])
+    else:
+        yield Paragraph(("No client of the catalog was seen.",))
+    if others:
+        rows = [_row(client.mark or "", seen) for client, seen in others]
+        programs: list[Block] = [TableBlock(("Mark", *_HEADINGS[1:]), rows)]
+        yield Section("unidentified", "Unidentified", programs)
+    for client, seen in (*clients, *others):
+        if facts := _facts(seen):
+            title = _label(client)
+            yield Section("", title, [FactList(facts)])
+    yield Section("sources", "Sources", [Bullets([_source(each) for each in found.sources])])
+    if not any(source.format != "delta" for source in found.sources):
+        yield Paragraph((_NEVER_READERS,), muted=True)
+    if found.failed:
+        yield Callout(Tone.DANGER, ("Incomplete: not every table could be read.",))
+        yield Bullets(
+            [(Code(failed.table), f": {failed.error.message}") for failed in found.failed]
+        )
+
+
+def _label(client: Client) -> str:
+    if client.id is None:
+        return client.mark or ""
+    return client.id if client.version is None else f"{client.id}@{client.version}"
+
+
+def _row(label: str, seen: SeenClient) -> list[Line]:
+    both = seen.all
+    return [
+        (Code(label),),
+        (", ".join(access for access in Access if access in seen.access) or "unknown",),
+        (f"{len(seen.tables):,}",),
+        (f"{seen.commits.count:,}",),
+        (f"{seen.requests.count:,}",),
+        (format_timestamp(both.last) or "time unknown",),
+        (_pause(both),),
+    ]
+
+
+def _pause(times: Times) -> str:
+    hours = times.longest_gap_hours
+    if hours is None:
+        return "-"
+    return counted(hours, "hour") if hours < 48 else counted(hours // 24, "day")
+
+
+def _facts(seen: SeenClient) -> list[tuple[str, Line]]:
+    """Return the principals by kind, the tables, the evidence, and how to identify a program."""
+    facts: list[tuple[str, Line]] = []
+    kinds: dict[str, list[str]] = {}
+    for name, usage in _principals(seen):
+        last = format_timestamp(usage.all.last) or "time unknown"
+        kinds.setdefault(str(name.kind), []).append(
+            f"{name.text} ({usage.all.count:,}, last {last})"
+        )
+    for kind, names in kinds.items():
+        facts += [(kind, (text,)) for text in _few(names)]
+    facts += [("table", (text,)) for text in _few(sorted(seen.tables))]
+    marks = sorted(seen.evidence.items(), key=lambda each: (-each[1], each[0]))
+    shown = [f"{mark.field} = {mark.text} ({count:,})" for mark, count in marks]
+    facts += [("evidence", (text,)) for text in _few(shown)]
+    facts.append(("confidence", (str(seen.confidence),)))
+    if seen.could_be:
+        facts.append(("could be", (", ".join(seen.could_be),)))
+    if seen.setting:
+        facts.append(("to identify it", (seen.setting,)))
+    return facts
+
+
+def _few(texts: Sequence[str]) -> list[str]:
+    more = len(texts) - _MOST_NAMES
+    return [*texts[:_MOST_NAMES], *([f"and {more:,} more"] if more > 0 else [])]
+
+
+def _source(source: Source) -> Line:
+    if source.format == "delta":
+        what = f"{counted(source.lines, 'commit')}, {source.matched:,} of identified clients"
+        unread = f", {source.unparsed:,} cannot be read" if source.unparsed else ""
+    else:
+        what = (
+            f"{source.format}, {counted(source.lines, 'line')}, {source.matched:,} requests to "
+            "these tables"
+        )
+        unread = f", {source.unparsed:,} not understood" if source.unparsed else ""
+    return (f"{source.name}: {what}{unread}",)
