@@ -1,4 +1,4 @@
-"""Addresses of tables: a path, a URI or a catalog name."""
+"""Addresses of tables: a path, a URI, a catalog name or a name in a catalog reached by URL."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012
 _PLAIN = r"[A-Za-z0-9\-._~/]*"
 _NAME_PART = r"(?:[^\s./`\\]+|`(?:[^`]|``)+`)"
 _NAME = rf"{_NAME_PART}(?:\.{_NAME_PART}){{1,2}}"
+CATALOG_SCHEMES = ("glue", "hms", "uc")
+"""schemes of catalogs that are reached without Spark"""
 
 
 NO_WORKING_DIRECTORY = (
@@ -30,10 +32,14 @@ class LocationKind(StrEnum):
     PATH = "path"
     URI = "uri"
     NAME = "name"
+    CATALOG = "catalog"
 
 
 class Location(NamedTuple):
-    """A table's address. `path` is set for local tables, `uri` for every table but a name."""
+    """A table's address. `path` is set for local tables, `uri` for every table but a name.
+
+    The `uri` of a name in a catalog is the catalog's URL and the name, not the table's location.
+    """
 
     text: str
     kind: LocationKind
@@ -43,6 +49,18 @@ class Location(NamedTuple):
     @property
     def local(self) -> bool:
         return self.path is not None
+
+    @property
+    def by_name(self) -> bool:
+        """True if a catalog resolves the address."""
+        return self.kind in (LocationKind.NAME, LocationKind.CATALOG)
+
+    @property
+    def name(self) -> str:
+        """The name in its catalog, with back quotes; empty for paths, URIs and whole catalogs."""
+        if self.kind is LocationKind.NAME:
+            return self.text
+        return self.uri.split("/", 3)[3] if self.kind is LocationKind.CATALOG else ""
 
 
 def locate(table: str) -> Location:
@@ -70,6 +88,8 @@ def locate(table: str) -> Location:
         return _local_location(
             table, os.fsdecode(unquote_to_bytes(_file_system_bytes(_without_host(rest))))
         )
+    if rest.startswith("//") and scheme.lower() in CATALOG_SCHEMES:
+        return _catalog_location(table, scheme.lower(), rest[2:])
     if rest.startswith("//") and scheme.replace("+", "").isalnum():
         return Location(table, LocationKind.URI, None, table.rstrip("/"))
     if "/" not in table and not os.path.lexists(table) and re.fullmatch(_NAME, table):
@@ -78,13 +98,26 @@ def locate(table: str) -> Location:
     return _local_location(table, table)
 
 
+def _catalog_location(table: str, scheme: str, rest: str) -> Location:
+    authority, _, name = rest.partition("/")
+    if "@" in authority:
+        raise _credentials_error()
+    return Location(
+        table, LocationKind.CATALOG, None, f"{scheme}://{authority.lower()}/{name.strip('/')}"
+    )
+
+
 def _without_credentials(table: str) -> None:
     if may_have_credentials(table) and has_credentials(table):
-        raise TableError(
-            ErrorCode.PERMISSION_DENIED,
-            "the address contains credentials, but addresses are shown and stored",
-            "pass them with the environment, a profile or --storage-option instead",
-        )
+        raise _credentials_error()
+
+
+def _credentials_error() -> TableError:
+    return TableError(
+        ErrorCode.PERMISSION_DENIED,
+        "the address contains credentials, but addresses are shown and stored",
+        "pass them with the environment, a profile or --storage-option instead",
+    )
 
 
 def _file_system_bytes(path: str) -> bytes:

@@ -11,7 +11,7 @@ HIDDEN = "***"
 # Compiled on first use: every start imports this module.
 _NAMES = r"key|secret|token|passw(?:or)?d|credential|signature|sas|sig|authorization|account_key"
 _KEY = rf"(?i)({_NAMES})"
-_CLOUDS = ("AWS_", "AZURE_", "GOOGLE_", "DATABRICKS_")
+_CLOUDS = ("AWS_", "AZURE_", "GOOGLE_", "DATABRICKS_", "UC_")
 # Their values are file names and addresses, which errors should show.
 _PLACES = r"(?i)(?:_(?:file|path|uri|url)|application_credentials|^aws_profile)$"
 _USERINFO = (

@@ -13,6 +13,7 @@ from deltaproto.cli.variables import environment_variable
 _EXPLAINED = {
     "check": "manual/check.md",
     "scan": "manual/fleets.md",
+    "catalogs": "guides/catalogs.md",
     "drift": "manual/fleets.md",
     "report": "manual/fleets.md",
     "inspect": "manual/reading-output.md",

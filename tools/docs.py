@@ -66,7 +66,7 @@ _SCHEMAS = (
         "drift",
         "report",
     ),
-    *("features", "clients", "certify", "explain", "error"),
+    *("catalogs", "features", "clients", "certify", "explain", "error"),
 )
 
 

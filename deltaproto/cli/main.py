@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 COMMANDS = {
     "inspect": "Show protocols, features, isolation levels and findings",
     "scan": "Find tables and save their protocols to an inventory",
+    "catalogs": "Test what works with a catalog",
     "drift": "Show what changed between two scans, and who did it",
     "report": "Write a report about a fleet of tables",
     "history": "Show which commits changed a table's protocol, and why",

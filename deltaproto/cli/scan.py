@@ -126,7 +126,7 @@ def _list_tables(request: ScanRequest, values: Mapping[str, Any]) -> int:
     threads = request.parallel or THREADS
     found = discover_tables(request.source, request.storage_options, threads, passed)
     with options.open_output(values["output"]) as file:
-        unseen = write_table_list(chain(found.local, found.remote), values["format"], file)
+        unseen = write_table_list(chain(*found), values["format"], file)
     for place in unseen:
         warn(f"{place.place}: {place.error.message.removeprefix(f'{place.place}: ')}")
     for note in passed.notes():
@@ -202,7 +202,7 @@ COMMAND = Command(
     Argument(
         "roots",
         "ROOT...",
-        "Folders and URIs; tables are found at any depth below them.",
+        "Folders, URIs, and catalogs (uc://HOST, hms://HOST, glue://REGION).",
         many=True,
         required=False,
         setting="roots",

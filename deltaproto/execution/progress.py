@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from deltaproto.errors import ErrorCode, TableError
+from deltaproto.location import LocationKind, locate
 from deltaproto.plan_inputs.from_log import metadata_digest
 from deltaproto.planning.plan import Plan, Step
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.protocol.table_state import SparkSettings
+from deltaproto.sql.quoting import name_in_statements
 from deltaproto.tables.log.catalog_managed import has_every_commit
 from deltaproto.tables.log.commits import Commit, commit_tag_of, read_commits
 from deltaproto.tables.log.files import build_listing
@@ -36,8 +38,14 @@ class TableObservation(NamedTuple):
 
 
 def table_address(plan: Plan) -> str:
-    """Return the address of the plan's table from any folder: its location or catalog name."""
-    return plan.location if plan.sql_name.startswith("delta.`") else plan.table
+    """Return the address of the plan's table from any folder: its location or catalog name.
+
+    A name in statements is resolved by the session that runs them; a name given with its
+    catalog's URL, while statements use the path, by that catalog.
+    """
+    if not plan.sql_name.startswith("delta.`"):
+        return name_in_statements(plan.table)
+    return plan.table if locate(plan.table).kind is LocationKind.CATALOG else plan.location
 
 
 class TableWatcher:

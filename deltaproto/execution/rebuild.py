@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from itertools import dropwhile
 
 from deltaproto.execution.goal_limits import requested_statements
-from deltaproto.location import locate
+from deltaproto.location import LocationKind, locate
 from deltaproto.planning.advice import is_same_table
 from deltaproto.planning.ddl.parse import parse_script
 from deltaproto.planning.ddl.user_statement import AddConstraint, ClusterByPaths, UserStatement
@@ -33,7 +33,12 @@ from deltaproto.planning.statement import (
 from deltaproto.planning.steps import build_steps
 from deltaproto.policy.document.patterns import normalize_location
 from deltaproto.protocol import feature_catalog
-from deltaproto.sql.quoting import quote_identifier, split_name, sql_table_name
+from deltaproto.sql.quoting import (
+    name_in_statements,
+    quote_identifier,
+    split_name,
+    sql_table_name,
+)
 
 # The effect of these depends on files and history, which are not read before each plan.
 _HISTORY_DEPENDENT_ACTIONS = (Action.DROP, Action.REORG, Action.SQL, Action.WAIT)
@@ -133,7 +138,7 @@ def _expected_sql_name(plan: Plan) -> str:
     """Return the name by which statements must address the table."""
     if plan.sql_name.startswith("delta.`"):
         return sql_table_name(locate(plan.location))
-    return ".".join(quote_identifier(part) for part in split_name(plan.table))
+    return ".".join(map(quote_identifier, split_name(name_in_statements(plan.table))))
 
 
 def _path_matches_location(plan: Plan) -> bool:
@@ -144,6 +149,8 @@ def _path_matches_location(plan: Plan) -> bool:
     if not plan.sql_name.startswith("delta.`"):
         return True
     table = plan.table
+    if locate(table).kind is LocationKind.CATALOG:
+        return True
     if table[:7].lower() == "delta.`" and table.endswith("`"):
         table = table[7:-1].replace("``", "`")
     is_uri = "://" in table or table[:5].lower() == "file:"

@@ -14,7 +14,7 @@ from deltaproto.execution.executor import StepExecutor
 from deltaproto.execution.plan_file import LoadedPlan
 from deltaproto.execution.preflight import GateResult, StopReason
 from deltaproto.execution.prepare import ApplyContext, PreparedPlan, locate_progress
-from deltaproto.execution.progress import TableWatcher, progress_from_commits, table_address
+from deltaproto.execution.progress import TableWatcher, progress_from_commits
 from deltaproto.execution.result import ApplyResult, ApplyStatus, Observer, StepRecord, StepStatus
 from deltaproto.execution.run_log import AUDIT_FILE, AuditLog, Journal
 from deltaproto.execution.runner import StatementRunner
@@ -206,7 +206,8 @@ def _create_scratch_folder(plan: Plan, by: RehearsalSettings) -> tuple[str, str]
             ) from None
         os.rmdir(local)
         return folder, folder
-    here = locate(table_address(plan)).path is not None and is_local(by.context.spark.remote)
+    by_path = plan.sql_name.startswith("delta.`") and locate(plan.location).path is not None
+    here = by_path and is_local(by.context.spark.remote)
     if not here:
         os.rmdir(local)
         raise UsageError(

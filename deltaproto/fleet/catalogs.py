@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from deltaproto.errors import ErrorCode, TableError, UsageError, no_tables_error
 from deltaproto.fleet.discovered import DiscoveredTable, UnreadablePlace
 from deltaproto.redaction import Redactor
-from deltaproto.sql.quoting import quote_identifier
+from deltaproto.sql.quoting import parse_name, quote_identifier, quote_if_needed
 from deltaproto.tables.engine_errors import first_line
 from deltaproto.tables.session import sql_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_PART = re.compile(r"`(?:[^`]|``)+`|[^.`]+")
 # Spark takes a missing catalog for a part of the schema's name.
 _UNKNOWN = ("NOT_FOUND", "SINGLE_PART_NAMESPACE", "Nested databases are not supported")
-_PLAIN = re.compile(r"\w+", re.ASCII)
 
 
 def find_catalog_tables(
@@ -43,7 +40,7 @@ def find_catalog_tables(
 
 
 def _find_named(session: SparkSession, name: str) -> Iterator[DiscoveredTable | UnreadablePlace]:
-    match _parts(name):
+    match parse_name(name):
         case [only]:
             if only in _list_catalogs(session):
                 yield from _find_in_catalog(session, only)
@@ -55,15 +52,6 @@ def _find_named(session: SparkSession, name: str) -> Iterator[DiscoveredTable | 
             yield from _describe_table(session, [catalog, schema], table)
         case _:
             raise UsageError(f"--catalog {name} is not a name", "CATALOG, CATALOG.SCHEMA or SCHEMA")
-
-
-def _parts(name: str) -> list[str]:
-    parts = _PART.findall(name)
-    if ".".join(parts) != name:
-        return []
-    return [
-        part[1:-1].replace("``", "`") if part.startswith("`") else part.strip() for part in parts
-    ]
 
 
 def _list_catalogs(session: SparkSession) -> set[str]:
@@ -82,7 +70,7 @@ def _find_in_catalog(
     try:
         rows = sql_rows(session, f"SHOW SCHEMAS IN {quote_identifier(catalog)}")
     except Exception as error:
-        yield UnreadablePlace(_quote_if_needed(catalog), _permission_error(error))
+        yield UnreadablePlace(quote_if_needed(catalog), _permission_error(error))
         return
     for row in rows:
         if row[0].lower() != "information_schema":
@@ -98,10 +86,10 @@ def _find_in_schema(
     except Exception as error:
         if requested and any(sign in str(error) for sign in _UNKNOWN):
             raise UsageError(
-                f"Spark has no catalog or schema {'.'.join(map(_quote_if_needed, schema))}",
+                f"Spark has no catalog or schema {'.'.join(map(quote_if_needed, schema))}",
                 "see SHOW SCHEMAS; a single table is CATALOG.SCHEMA.TABLE",
             ) from None
-        yield UnreadablePlace(".".join(map(_quote_if_needed, schema)), _permission_error(error))
+        yield UnreadablePlace(".".join(map(quote_if_needed, schema)), _permission_error(error))
         return
     # Temporary views are shown in every schema.
     listed = [row["tableName"] for row in rows if not row["isTemporary"]]
@@ -144,7 +132,7 @@ def _describe_table(
         rows = sql_rows(session, f"DESCRIBE TABLE EXTENDED {_quoted([*schema, table])}")
     except Exception as error:
         yield UnreadablePlace(
-            ".".join(map(_quote_if_needed, (*schema, table))), _permission_error(error)
+            ".".join(map(quote_if_needed, (*schema, table))), _permission_error(error)
         )
         return
     # The columns, whose names may be anything, are followed by a heading.
@@ -163,7 +151,7 @@ def _discovered_tables(
         or "VIEW" in described.get("Type", "").upper()
     ):
         return
-    name = ".".join(map(_quote_if_needed, parts))
+    name = ".".join(map(quote_if_needed, parts))
     location = described.get("Location", "")
     if location:
         yield DiscoveredTable(name, location)
@@ -182,7 +170,3 @@ def _permission_error(error: Exception) -> TableError:
 
 def _quoted(parts: list[str]) -> str:
     return ".".join(map(quote_identifier, parts))
-
-
-def _quote_if_needed(part: str) -> str:
-    return part if _PLAIN.fullmatch(part) else quote_identifier(part)

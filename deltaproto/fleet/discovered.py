@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import fnmatch
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
 from deltaproto.errors import ErrorCode, TableError
 from deltaproto.location import locate
 from deltaproto.policy.document import normalize_location
+from deltaproto.tables.catalogs.interface import CatalogTable
 from deltaproto.tables.storage.interface import FolderEntry
 
 
@@ -23,6 +24,12 @@ class DiscoveredTable(NamedTuple):
     """the table's path or URI"""
     listed: tuple[FolderEntry, ...] | None = None
     """contents of the log folder, if discovery had to list it"""
+    entry: CatalogTable | None = None
+    """the table as its catalog describes it"""
+    storage_options: Callable[[], Mapping[str, str]] | None = None
+    """returns options of its catalog, such as temporary credentials, when the table is read"""
+    commits: Callable[[], Mapping[int, int]] | None = None
+    """returns the newest versions of a catalog-managed table, with their in-commit timestamps"""
     digest: str | None = None
     """digest of the log in the last scan; an unchanged table is not read"""
 
@@ -107,6 +114,8 @@ class PlaceKind(StrEnum):
     """a followed link to a folder outside every root"""
     NOWHERE = "nowhere"
     """a link whose target does not exist"""
+    RENAMED = "renamed"
+    """another name of a table that a catalog also lists under a first one"""
 
 
 class SkippedPlaces:
@@ -116,6 +125,7 @@ class SkippedPlaces:
         self._own: str | None = None
         self._counts: Counter[PlaceKind] = Counter()
         self._first: dict[PlaceKind, str] = {}
+        self._lines: list[Callable[[], Iterable[str]]] = []
 
     def leave_out(self, own: str | None) -> None:
         """Ignore places at or below this path or URI, which ends with a slash."""
@@ -127,13 +137,18 @@ class SkippedPlaces:
             self._counts[kind] += 1
             self._first.setdefault(kind, shown or path)
 
+    def add_lines(self, lines: Callable[[], Iterable[str]]) -> None:
+        """Add lines to the notes; they are requested when the scan ends."""
+        self._lines.append(lines)
+
     def notes(self) -> tuple[str, ...]:
-        """Return one line for each kind found."""
-        return tuple(
+        """Return one line for each kind found, and the added lines."""
+        places = (
             f"{_format_count(self._counts[kind], *_PLACES[kind])}{self._first[kind]}"
             for kind in PlaceKind
             if kind in self._counts
         )
+        return (*places, *(line for lines in self._lines for line in lines()))
 
 
 _PLACES = {
@@ -154,6 +169,10 @@ _PLACES = {
     PlaceKind.NOWHERE: (
         "1 link is broken; a table may be missing there: ",
         "links are broken; tables may be missing there: first ",
+    ),
+    PlaceKind.RENAMED: (
+        "1 catalog name has the location of another table, and was read once: ",
+        "catalog names have the location of another table, and were read once: first ",
     ),
 }
 

@@ -11,6 +11,7 @@ from deltaproto.errors import ErrorCode, TableError, UsageError, no_tables_error
 from deltaproto.fleet.discovered import (
     DiscoveredTable,
     FolderSelection,
+    PlaceKind,
     SkippedPlaces,
     UnreadablePlace,
 )
@@ -25,7 +26,7 @@ class DiscoverySource(NamedTuple):
     """Where to search for tables."""
 
     roots: tuple[str, ...] = ()
-    """folders and URIs"""
+    """folders, URIs and catalogs"""
     lists: tuple[str, ...] = ()
     """files with one table per line"""
     selection: FolderSelection = FolderSelection()
@@ -46,8 +47,10 @@ class DiscoverySource(NamedTuple):
 
 
 class SplitTables(NamedTuple):
-    """Tables on local disks and on object stores."""
+    """Tables by how they are read; the streams must be consumed in this order."""
 
+    named: Iterator[DiscoveredTable | UnreadablePlace]
+    """tables of catalogs that are roots, wherever they are stored"""
     local: Iterator[DiscoveredTable | UnreadablePlace]
     remote: Iterator[DiscoveredTable | UnreadablePlace]
 
@@ -66,9 +69,15 @@ def discover_tables(
         UsageError: when a root is neither a folder nor a URI, or a list cannot be read.
     """
     roots = [_locate_root(root) for root in source.roots]
+    catalogs = [root for root in roots if root.kind is LocationKind.CATALOG]
+    roots = [root for root in roots if root.kind is not LocationKind.CATALOG]
     # Named tables first: a location found again later keeps its name.
     listed = [_resolve_links(each) for each in source.from_catalogs()]
-    listed += [each for path in source.lists for each in _read_table_list(path)]
+    for entry in (entry for path in source.lists for entry in _read_table_list(path)):
+        if isinstance(entry, Location):
+            catalogs.append(entry)
+        else:
+            listed.append(entry)
     seen: set[str] = set()
     own = (
         None
@@ -103,12 +112,20 @@ def discover_tables(
         # A walk that finds each table once needs no memory of the tables found.
         yield from _deduplicate(walked, seen, own, remember=not chosen.flat)
 
+    def named() -> Iterator[DiscoveredTable | UnreadablePlace]:
+        from deltaproto.fleet.catalog_roots import tables_in
+
+        for root in catalogs:
+            found = map(_resolve_links, tables_in(root, options, passed))
+            yield from _deduplicate(found, seen, own, remember=True, renamed=passed)
+
     def not_empty(
         found: Iterator[DiscoveredTable | UnreadablePlace],
     ) -> Iterator[DiscoveredTable | UnreadablePlace]:
         return (each for each in found if not (source.allow_empty and _is_empty(each)))
 
     return SplitTables(
+        not_empty(named() if catalogs else iter(())),
         not_empty(all_of(False, on_disk_under(on_disk, chosen, own, passed))),
         not_empty(all_of(True, stored())),
     )
@@ -131,7 +148,8 @@ def _locate_root(text: str) -> Location:
     return location
 
 
-def _read_table_list(path: str) -> Iterator[DiscoveredTable | UnreadablePlace]:
+def _read_table_list(path: str) -> Iterator[DiscoveredTable | UnreadablePlace | Location]:
+    """Yield the tables of a list; a name in a catalog that has a URL is yielded as its address."""
     try:
         with open_input(path) as file:
             text = TextIOWrapper(file, encoding="utf-8-sig", errors="surrogateescape")
@@ -150,6 +168,8 @@ def _read_table_list(path: str) -> Iterator[DiscoveredTable | UnreadablePlace]:
             message = f"{line} is neither a path that exists nor a URI"
             hint = "put the table's path or URI in the list"
             yield UnreadablePlace(line, TableError(ErrorCode.NOT_FOUND, message, hint))
+        elif location.kind is LocationKind.CATALOG:
+            yield location
         else:
             yield DiscoveredTable(line, _real_location(location))
 
@@ -179,6 +199,7 @@ def _deduplicate(
     own: str | None,
     *,
     remember: bool,
+    renamed: SkippedPlaces | None = None,
 ) -> Iterator[DiscoveredTable | UnreadablePlace]:
     for each in tables:
         key = normalize_location(each.location if isinstance(each, DiscoveredTable) else each.place)
@@ -186,3 +207,5 @@ def _deduplicate(
             if remember:
                 seen.add(key)
             yield each
+        elif renamed is not None and key in seen and isinstance(each, DiscoveredTable):
+            renamed.add(PlaceKind.RENAMED, each.table)

@@ -10,7 +10,7 @@ from deltaproto.errors import ErrorCode, TableError, UsageError
 from deltaproto.fleet.inventory_queries import InventoryQueries
 from deltaproto.fleet.scan_history import PastScan, sql_literal
 from deltaproto.fleet.schemas import Inventory
-from deltaproto.location import LocationKind, locate
+from deltaproto.location import locate
 from deltaproto.policy.context import TableFacts
 from deltaproto.policy.finding import Finding, Severity
 from deltaproto.policy.hazards import (
@@ -195,7 +195,7 @@ def facts_from_row(row: Mapping[str, Any]) -> TableFacts:
             protocol,
             {f["feature"]: is_used(f["feature"], f["enabled"], f["present"]) for f in features},
             configuration,
-            by_name=locate(table).kind is LocationKind.NAME,
+            by_name=locate(table).by_name,
             absent=[f["feature"] for f in features if f["present"] is False],
             doubts=describe_inconsistencies(findings, configuration),
             hazards=hazards_from_findings(

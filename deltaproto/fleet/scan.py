@@ -104,7 +104,11 @@ def _read_tables(
     settings = ReadSettings(scan_id, request.storage_options, request.seconds)
     unseen: list[UnreadablePlace] = []
     threads = request.parallel or local_engine.THREADS
-    local, remote = discover_tables(request.source, request.storage_options, threads, passed)
+    named, local, remote = discover_tables(request.source, request.storage_options, threads, passed)
+    # Tables of a catalog are on any store; its pages arrive while earlier tables are read.
+    yield from local_engine.read_remote_tables(
+        readable_tables(named, unseen, done), settings, request.parallel
+    )
     for batch in local_engine.read_local_tables(
         readable_tables(local, unseen, done), settings, request.parallel, last.expect
     ):

@@ -18,8 +18,9 @@ from deltaproto.fleet.workers import StoreGoneError, StoreHealth, with_retries
 from deltaproto.location import Location, location_at
 from deltaproto.protocol.table_state import TableState
 from deltaproto.redaction import Redactor
+from deltaproto.tables.log.catalog_managed import RatifiedLog
 from deltaproto.tables.log.reader import LogReader
-from deltaproto.tables.storage import open_log
+from deltaproto.tables.storage import LogStore, open_log
 from deltaproto.tables.storage.interface import Deadline, limit_reads, timed_out_error
 
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ class TableScanner:
             store = open_log(location, {})
             if not limited:
                 store = limit_reads(store, Deadline(self._settings.seconds))
-            state = self._reader.read_from(location, store)
+            state = self._reader.read_from(location, _with_commits(store, found))
         return state, self._judge.judge(state), digest
 
     def _remote(self, location: Location, found: DiscoveredTable) -> TableState:
@@ -121,10 +122,18 @@ class TableScanner:
 
         def read(tried: int) -> TableState:
             listed = None if tried else found.listed
-            store = open_log(location, self._settings.storage_options, listed)
-            return self._reader.read_from(location, limit_reads(store, deadline))
+            options = self._settings.storage_options
+            if found.storage_options is not None:
+                options = {**found.storage_options(), **options}
+            store = open_log(location, options, listed)
+            limited = limit_reads(store, deadline)
+            return self._reader.read_from(location, _with_commits(limited, found))
 
         return with_retries(read, deadline, self._health)
+
+
+def _with_commits(store: LogStore, found: DiscoveredTable) -> LogStore:
+    return store if found.commits is None else RatifiedLog(store, found.commits)
 
 
 T = TypeVar("T")

@@ -43,7 +43,8 @@ def log_digest(found: DiscoveredTable) -> str | None:
 
     Call it before the log is read, so that a later change is noticed.
     """
-    if "://" in found.location:
+    if "://" in found.location or found.commits is not None:
+        # What a catalog has ratified is not in the log.
         return None
     began, entries = time.time_ns(), list[_Entry]()
     try:

@@ -9,7 +9,7 @@ from deltaproto.clients.model import Access
 from deltaproto.clients.requirements import TableRequirements, feature_usage, table_requirements
 from deltaproto.clients.usability import Usability, find_usability
 from deltaproto.inspection.interface import Inspection
-from deltaproto.location import LocationKind, locate
+from deltaproto.location import locate
 from deltaproto.policy.context import TableFacts
 from deltaproto.policy.hazards import (
     describe_inconsistencies,
@@ -30,7 +30,7 @@ def facts_from_inspection(inspection: Inspection) -> TableFacts:
             state.protocol,
             feature_usage(inspection.subject.features),
             configuration,
-            by_name=locate(state.table).kind is LocationKind.NAME,
+            by_name=locate(state.table).by_name,
             doubts=describe_inconsistencies(inspection.findings, configuration),
             hazards=hazards_from_state(state, inspection.findings),
             unseen=uninspected_hazards(state),

@@ -45,8 +45,8 @@ def inspect_table(table: str, request: ReadRequest) -> Inspection | Unreadable:
             if request.reader is ReaderChoice.ALL:
                 result = _inspect_with_all_readers(table, request)
             else:
-                reader = _create_reader(_choose_reader(table, request.reader), request)
-                result = run_rules(reader.read(table, request.version))
+                reader = _choose_reader(table, request.reader)
+                result = run_rules(_read_state(reader, table, request))
     except TableError as error:
         from deltaproto.redaction import redact_address
 
@@ -151,24 +151,46 @@ def run_rules(state: TableState, more: tuple[Finding, ...] = ()) -> Inspection:
 def _read_with(name: ReaderName, table: str, request: ReadRequest) -> TableState | TableError:
     try:
         with contain_table_errors():
-            return _create_reader(name, request).read(table, request.version)
+            return _read_state(name, table, request)
     except TableError as error:
         return error
+
+
+def _read_state(name: ReaderName, table: str, request: ReadRequest) -> TableState:
+    """Read a table; a name with its catalog's URL is resolved by the catalog for each reader."""
+    location = locate(table)
+    if location.kind is not LocationKind.CATALOG:
+        return _create_reader(name, request).read(table, request.version)
+    if name is ReaderName.LOG:
+        return _read_log_by_name(table, request)
+    from deltaproto.tables.open import resolve_name
+
+    found = resolve_name(location, request.storage_options)
+    request = request._replace(storage_options=found.storage_options)
+    place = found.location
+    if name is ReaderName.SPARK:
+        place = found.spark
+        request = request._replace(spark=request.spark.reaching(place))
+    return _create_reader(name, request).read(place, request.version)._replace(table=table)
 
 
 def _read_by_catalog(table: str, request: ReadRequest) -> TableState | TableError:
-    """Open the log of a catalog's table, including ratified staged commits."""
+    try:
+        with contain_table_errors():
+            return _read_log_by_name(table, request)
+    except TableError as error:
+        return error
+
+
+def _read_log_by_name(table: str, request: ReadRequest) -> TableState:
+    """Read the log of a catalog's table, including ratified staged commits."""
     from deltaproto.tables.log.reader import LogReader
     from deltaproto.tables.open import open_table_log
 
-    try:
-        with contain_table_errors():
-            reached = open_table_log(table, request.storage_options, request.spark)
-            reader = _create_reader(ReaderName.LOG, request)
-            assert isinstance(reader, LogReader)
-            return reader.read_from(reached.location, reached.store, request.version)
-    except TableError as error:
-        return error
+    reached = open_table_log(table, request.storage_options, request.spark)
+    reader = _create_reader(ReaderName.LOG, request)
+    assert isinstance(reader, LogReader)
+    return reader.read_from(reached.location, reached.store, request.version)
 
 
 def _choose_reader(table: str, choice: ReaderChoice) -> ReaderName:

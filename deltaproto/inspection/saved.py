@@ -187,7 +187,10 @@ def read_entry(entry: Any, path: str) -> TableFacts | SavedError:
         absent = [f["name"] for f in entry["features"] if f["present"] is False]
         table = require_string(entry["table"])
         configuration = {k: optional_string(v) for k, v in entry["configuration"].items()}
-        by_name = entry["reader"] == "spark" and locate(table).kind is LocationKind.NAME
+        reached = locate(table).kind
+        by_name = reached is LocationKind.CATALOG or (
+            entry["reader"] == "spark" and reached is LocationKind.NAME
+        )
         location = require_string(entry["location"])
         findings = tuple(_read_finding(finding) for finding in entry["findings"])
         return TableFacts(

@@ -12,7 +12,6 @@ from deltaproto.inspection.activity import recent_releases
 from deltaproto.inspection.facts import facts_from_inspection
 from deltaproto.inspection.inspect import run_rules
 from deltaproto.inspection.interface import Inspection
-from deltaproto.location import locate
 from deltaproto.planning.from_state import table_from_state, with_history
 from deltaproto.planning.plan import Fingerprint
 from deltaproto.planning.predict.properties import TRUNCATION_RETENTION, retention_hours
@@ -22,7 +21,7 @@ from deltaproto.policy.hazards import INCONSISTENCY_RULES
 from deltaproto.protocol.metadata import Metadata
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.protocol.table_state import SparkSettings
-from deltaproto.sql.quoting import sql_table_name
+from deltaproto.sql.quoting import address_in_statements, sql_table_name
 from deltaproto.tables.log.catalog_managed import has_every_commit, has_unpublished_commits
 from deltaproto.tables.log.files import LogListing, build_listing
 from deltaproto.tables.log.live_files import FileCensus, take_census
@@ -93,7 +92,7 @@ def input_from_inspection(inspection: Inspection) -> PlanInput:
     return PlanInput(
         name=state.table,
         location=state.location,
-        sql=sql_table_name(locate(state.table)),
+        sql=sql_table_name(address_in_statements(state.table, state.location)),
         table=table_from_state(state),
         needs=found.needs,
         states=inspection.subject.features,

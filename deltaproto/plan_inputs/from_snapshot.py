@@ -9,7 +9,7 @@ from typing import Any
 from deltaproto.errors import SavedError
 from deltaproto.inspection.age import SavedAges, format_time
 from deltaproto.inspection.saved import MALFORMED_ENTRY_ERRORS, malformed_error, read_entry
-from deltaproto.location import LocationKind, locate
+from deltaproto.location import locate
 from deltaproto.plan_inputs.from_log import refuse_invalid_protocol
 from deltaproto.planning.from_state import commits_until_checkpoint, may_have_stray_columns
 from deltaproto.planning.plan import Fingerprint
@@ -20,7 +20,7 @@ from deltaproto.policy.hazards import INCONSISTENCY_RULES
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature import FeatureKind
 from deltaproto.protocol.layers import FeatureState
-from deltaproto.sql.quoting import sql_table_name
+from deltaproto.sql.quoting import address_in_statements, sql_table_name
 
 _SAVED_WARNING = (
     "Planned from a saved inspection of {made}, which has no schema and no files: plan again "
@@ -134,8 +134,8 @@ def _build_input(
 
 def _sql_name(facts: TableFacts) -> str:
     """Return the table name for statements: a saved path, not relative to this folder."""
-    named = locate(facts.table)
-    return sql_table_name(named if named.kind is LocationKind.NAME else locate(facts.location))
+    named = address_in_statements(facts.table, facts.location)
+    return sql_table_name(named if named.by_name else locate(facts.location))
 
 
 def _feature_state(feature: Mapping[str, Any], facts: TableFacts) -> FeatureState:

@@ -308,6 +308,15 @@ def _drift(pair: ScanPair, counts: DriftCounts) -> Section:
     return Section("drift", title, [drift_table(counts), hint])
 
 
+def _entry(found: DiscoveredTable) -> dict[str, Any]:
+    """Return how the table's catalog describes it."""
+    if found.entry is None:
+        return {}
+    entry = found.entry
+    described = {"type": entry.type, "provider": entry.provider}
+    return {"catalog_entry": {**described, "owner": entry.owner, "id": entry.id}}
+
+
 def write_table_list(
     found: Iterable[DiscoveredTable | UnreadablePlace], format_: ScanFormat, file: IO[str]
 ) -> list[UnreadablePlace]:
@@ -320,7 +329,7 @@ def write_table_list(
         elif format_ is ScanFormat.TEXT:
             file.write(f"{single_line(each.table)}\n")
         else:
-            tables.add(json.dumps({"table": each.table, "location": each.uri}))
+            tables.add(json.dumps({"table": each.table, "location": each.uri, **_entry(each)}))
     if format_ is ScanFormat.JSON:
         file.write(open_envelope("scan", complete=not unseen))
         tables.close("listed", file)

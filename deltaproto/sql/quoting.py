@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from deltaproto.location import Location, LocationKind
+from deltaproto.location import Location, LocationKind, locate
 
 SUBSTITUTION = "spark.sql.variable.substitute"
 """the session setting that makes Spark replace `${…}` before it parses a statement"""
@@ -18,6 +18,11 @@ _PART = re.compile(r"`((?:[^`]|``)+)`|([^.`]+)")
 def quote_identifier(name: str) -> str:
     """Back-quote one identifier."""
     return f"`{name.replace('`', '``')}`"
+
+
+def quote_if_needed(part: str) -> str:
+    """Back-quote a part of a catalog name, unless it has only letters, digits and `_`."""
+    return part if re.fullmatch(r"\w+", part, re.ASCII) else quote_identifier(part)
 
 
 def column_name(path: str) -> str:
@@ -42,9 +47,39 @@ def has_variable(sql: str) -> bool:
 
 def sql_table_name(location: Location) -> str:
     """Format a table for statements: by catalog name, or as delta.`path`."""
-    if location.kind is LocationKind.NAME:
-        return ".".join(quote_identifier(part) for part in split_name(location.text))
+    if location.by_name:
+        return ".".join(quote_identifier(part) for part in split_name(location.name))
     return f"delta.{quote_identifier(location.path if location.path is not None else location.uri)}"
+
+
+def address_in_statements(table: str, location: str) -> Location:
+    """Return the address of a table for statements: its catalog name, else its location.
+
+    In Unity Catalog the name is the address: it may refuse paths. A table of Glue or a Hive
+    metastore is addressed by `location`, since a session's names may be those of another catalog.
+    """
+    named = locate(table)
+    if named.kind is not LocationKind.CATALOG:
+        return named
+    if named.uri.startswith("uc:"):
+        return Location(named.name, LocationKind.NAME, None, named.name)
+    return locate(location)
+
+
+def name_in_statements(table: str) -> str:
+    """Return a catalog name without the URL of its catalog; other addresses are unchanged."""
+    location = locate(table)
+    return location.name if location.kind is LocationKind.CATALOG else table
+
+
+def parse_name(name: str) -> list[str]:
+    """Return the parts of a catalog name without back quotes; empty if it is not a name."""
+    parts = re.findall(r"`(?:[^`]|``)+`|[^.`]+", name)
+    if ".".join(parts) != name:
+        return []
+    return [
+        part[1:-1].replace("``", "`") if part.startswith("`") else part.strip() for part in parts
+    ]
 
 
 def split_name(name: str) -> list[str]:

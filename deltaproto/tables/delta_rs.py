@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from deltaproto.errors import EngineError, ErrorCode, TableError
-from deltaproto.location import LocationKind, locate
+from deltaproto.location import locate
 from deltaproto.protocol.metadata import Metadata
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.protocol.table_state import ReaderName, TableState
@@ -39,7 +39,7 @@ class DeltaRsReader:
             EngineError: when deltalake is not installed.
         """
         location = locate(table)
-        if location.kind is LocationKind.NAME:
+        if location.by_name:
             raise TableError(
                 ErrorCode.NOT_FOUND,
                 f"{table} is neither a path that exists nor a URI",

@@ -1,14 +1,16 @@
-"""Opens the log of a table given by path, URI or catalog name."""
+"""Opens the log of a table given by path, URI, catalog name or name with its catalog's URL."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import NamedTuple
 
-from deltaproto.errors import TableError
+from deltaproto.errors import ErrorCode, TableError
 from deltaproto.location import Location, LocationKind, locate
 from deltaproto.protocol.feature_catalog import CATALOG_MANAGED
 from deltaproto.protocol.table_state import SparkSettings
+from deltaproto.sql.quoting import address_in_statements
 from deltaproto.tables.log.catalog_managed import RatifiedLog
 from deltaproto.tables.spark_connect import is_local
 from deltaproto.tables.storage import LogStore, open_log
@@ -21,19 +23,68 @@ class OpenedLog(NamedTuple):
     store: LogStore
 
 
+class ResolvedName(NamedTuple):
+    """Where a catalog says that a table is, and how to read it there."""
+
+    location: str
+    """path or URI"""
+    spark: str
+    """the table's address in Spark: its name or its location"""
+    storage_options: dict[str, str]
+    """the user's options, and those of the catalog that they lack"""
+    commits: Callable[[], Mapping[int, int]] | None = None
+    """returns the newest versions with their in-commit timestamps, if the catalog manages them"""
+
+
+def resolve_name(location: Location, storage_options: Mapping[str, str]) -> ResolvedName:
+    """Resolve a name that is given with the URL of its catalog.
+
+    Raises:
+        TableError: when the catalog does not answer, or has no such Delta table.
+        EngineError: when the client's library is not installed.
+    """
+    from deltaproto.tables.catalogs.interface import CATALOG_MANAGED_TYPE, name_parts
+    from deltaproto.tables.catalogs.opening import open_catalog
+
+    client = open_catalog(location, storage_options)
+    name = name_parts(location, client.depth)
+    if len(name) < client.depth:
+        raise TableError(
+            ErrorCode.NOT_FOUND,
+            f"{location.text} is a catalog or a schema, not a table",
+            "`deltaproto scan` reads all tables in it; add the name of one",
+        )
+    found = client.table(name)
+    return ResolvedName(
+        found.location,
+        address_in_statements(location.uri, found.location).text,
+        {**client.storage_options(found), **storage_options},
+        partial(client.commits, found) if found.type == CATALOG_MANAGED_TYPE else None,
+    )
+
+
 def open_table_log(
     table: str, storage_options: Mapping[str, str], spark: SparkSettings
 ) -> OpenedLog:
-    """Open a table's log. Resolves a catalog name with Spark, and reads through Spark if necessary.
+    """Open a table's log. Resolves a name with its catalog, or with Spark if it has no catalog URL.
+
+    After Spark resolved a name, the log is read through Spark if necessary.
 
     A path that a remote Spark returns is on its machine, whatever is at that path here. The
     log of a catalog-managed table, opened by name, includes ratified staged commits.
 
     Raises:
         TableError: when the table or its log cannot be found or listed.
-        EngineError: when a catalog name needs Spark and it is not available.
+        EngineError: when a catalog name needs Spark, or a library, and it is not available.
     """
     location = locate(table)
+    if location.kind is LocationKind.CATALOG:
+        found = resolve_name(location, storage_options)
+        store = open_log(locate(found.location), found.storage_options)
+        return OpenedLog(
+            locate(found.location)._replace(text=table),
+            store if found.commits is None else RatifiedLog(store, found.commits),
+        )
     if location.kind is not LocationKind.NAME:
         return OpenedLog(location, open_log(location, storage_options))
     from deltaproto.tables.session import spark_session

@@ -218,9 +218,9 @@ def test_a_location_that_means_nothing_is_one_error(tmp_path: Path) -> None:
         DiscoveredTable("shop.far", "file://elsewhere/t"),
         DiscoveredTable("shop.near", str(tmp_path / "t")),
     ]
-    local, _ = discover_tables(
+    local = discover_tables(
         DiscoverySource(catalogs=("shop",), from_catalogs=lambda: told), {}, 1
-    )
+    ).local
     far, near = list(local)
     assert isinstance(far, UnreadablePlace)
     assert (far.place, far.error.code) == ("shop.far", ErrorCode.NOT_FOUND)

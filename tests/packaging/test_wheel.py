@@ -185,11 +185,16 @@ def test_pipx_installs_it(tools: Path, wheel: Path, tmp_path: Path, table: str) 
     answers(tmp_path / "bin" / "deltaproto", table, environment(tmp_path))
 
 
-@pytest.mark.parametrize("extra", ["spark", "connect", "sql"])
+@pytest.mark.parametrize("extra", ["spark", "connect", "glue", "sql"])
 def test_an_extra_installs_what_it_promises(extra: str, wheel: Path, tmp_path: Path) -> None:
     fine(sys.executable, "-m", "venv", tmp_path / "v")
     fine(tmp_path / "v" / "bin" / "pip", "install", "-q", f"{wheel}[{extra}]")
-    module = {"spark": "delta", "connect": "pyspark.sql.connect.session", "sql": "sqlglot"}[extra]
+    module = {
+        "spark": "delta",
+        "connect": "pyspark.sql.connect.session",
+        "glue": "botocore",
+        "sql": "sqlglot",
+    }[extra]
     fine(tmp_path / "v" / "bin" / "python", "-c", f"import {module}")
 
 

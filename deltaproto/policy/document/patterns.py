@@ -14,6 +14,8 @@ import unicodedata
 from functools import lru_cache
 from typing import NamedTuple
 
+from deltaproto.location import CATALOG_SCHEMES, locate
+
 EVERYTHING = ("*", "**")
 _SAME_STORE = {"s3a": "s3", "s3n": "s3", "abfs": "abfss"}
 _PART = "\0"
@@ -39,6 +41,8 @@ class TableNames:
     def __init__(
         self, table: str, location: str | None, folders: dict[str, str] | None = None
     ) -> None:
+        if table.partition("://")[0] in CATALOG_SCHEMES:
+            table = locate(table).name
         named = table[7:-1] if table[:7].lower() == "delta.`" and table.endswith("`") else table
         where = normalize_location(
             named if location is None and _is_path(named, None) else location or ""

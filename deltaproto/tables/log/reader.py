@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from itertools import islice
 
 from deltaproto.errors import ErrorCode, TableError
-from deltaproto.location import Location, LocationKind, locate
+from deltaproto.location import Location, locate
 from deltaproto.protocol.feature import Trace
 from deltaproto.protocol.metadata import Metadata
 from deltaproto.protocol.table_state import (
@@ -65,7 +65,7 @@ class LogReader:
             TableError: see `ErrorCode`; `UnsupportedProtocol` for versions that the spec lacks.
         """
         location = locate(table)
-        if location.kind is LocationKind.NAME:
+        if location.by_name:
             raise TableError(
                 ErrorCode.NOT_FOUND,
                 f"{table} is neither a path that exists nor a URI",

@@ -1,0 +1,61 @@
+"""`deltaproto catalogs`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from deltaproto.cli import options
+from deltaproto.cli.declare import Argument, Command
+from deltaproto.cli.progress import show_waiting
+from deltaproto.errors import ExitCode, UsageError
+from deltaproto.fleet.catalog_check import check_catalog
+from deltaproto.location import LocationKind, locate
+from deltaproto.render.catalogs import write_catalog_report
+
+_EXAMPLE = "for example: deltaproto catalogs test uc://HOST/CATALOG"
+
+
+def run(values: Mapping[str, Any]) -> int:
+    """Check one catalog, and render what works."""
+    words = values["words"]
+    if len(words) != 2 or words[0] != "test":
+        raise UsageError("catalogs takes the word test and the URL of a catalog", _EXAMPLE)
+    location = locate(words[1])
+    if location.kind is not LocationKind.CATALOG:
+        raise UsageError(f"{words[1]} is not the URL of a catalog", _EXAMPLE)
+    storage = options.parse_pairs(values["storage_option"], "--storage-option")
+    with options.open_output(values["output"]) as file:
+        show = not (values["no_progress"] or values["quiet"])
+        with show_waiting(f"testing {words[1]}", show=show):
+            report = check_catalog(location, storage)
+        write_catalog_report(report, values["format"], file, color=not values["no_color"])
+    return int(ExitCode.OK if report.ok else ExitCode.UNREADABLE)
+
+
+COMMAND = Command(
+    "catalogs",
+    "Test what works with a catalog: credentials, lists, storage and a table's log.",
+    run,
+    Argument(
+        "words",
+        "test URL",
+        "The word test, and a URL: uc://HOST, hms://HOST:PORT or glue://REGION.",
+        many=True,
+    ),
+    (
+        options.STORAGE_OPTION,
+        options.CONFIG,
+        options.FORMAT,
+        options.OUTPUT,
+        options.NO_COLOR,
+        options.NO_PROGRESS,
+        options.QUIET,
+        options.DEBUG,
+    ),
+    examples=(
+        "catalogs test uc://dbc-1234.cloud.databricks.com/main",
+        "catalogs test glue://eu-west-1",
+    ),
+    exits=(ExitCode.OK, ExitCode.USAGE, ExitCode.UNREADABLE),
+)

@@ -1,0 +1,71 @@
+"""Tables of catalogs that a scan reaches without Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+
+from deltaproto.errors import TableError, no_tables_error
+from deltaproto.fleet.discovered import DiscoveredTable, SkippedPlaces, UnreadablePlace
+from deltaproto.location import Location
+from deltaproto.tables.catalogs.interface import (
+    CATALOG_MANAGED_TYPE,
+    CatalogClient,
+    CatalogFailure,
+    Tally,
+)
+from deltaproto.tables.catalogs.listing import list_tables
+from deltaproto.tables.catalogs.opening import open_catalog
+
+
+def tables_in(
+    root: Location, options: Mapping[str, str], passed: SkippedPlaces
+) -> Iterator[DiscoveredTable | UnreadablePlace]:
+    """Yield every Delta table at or below a catalog's address, lazily.
+
+    `passed` receives lines about what was skipped, and how often the catalog limited the rate. An
+    address without Delta tables, and every part that cannot be listed, is an unreadable place.
+    """
+    address = root.uri.rstrip("/")
+    try:
+        client = open_catalog(root, options)
+    except TableError as error:
+        yield UnreadablePlace(address, error)
+        return
+    passed.add_lines(lambda: _notes(address, client))
+    empty = True
+    for each in list_tables(client, root):
+        empty = False
+        if isinstance(each, CatalogFailure):
+            yield UnreadablePlace(each.place, each.error)
+        else:
+            yield DiscoveredTable(
+                each.name,
+                each.location,
+                entry=each,
+                storage_options=partial(client.storage_options, each),
+                commits=(
+                    partial(client.commits, each) if each.type == CATALOG_MANAGED_TYPE else None
+                ),
+            )
+    if empty:
+        yield UnreadablePlace(address, no_tables_error(address))
+
+
+def _notes(address: str, client: CatalogClient) -> Iterator[str]:
+    counts = client.counts
+    skipped = (
+        (counts[Tally.VIEWS], "view", "views"),
+        (counts[Tally.OTHER_FORMATS], "table of another format", "tables of other formats"),
+    )
+    if any(count for count, _, _ in skipped):
+        words = [f"{n:,} {one if n == 1 else many}" for n, one, many in skipped if n]
+        yield f"{address}: {' and '.join(words)} skipped"
+    if retried := counts[Tally.THROTTLED]:
+        yield (
+            f"{address}: limited the rate of requests; "
+            f"{retried:,} of {counts[Tally.REQUESTS]:,} were sent again after a pause"
+        )
+    if refused := counts[Tally.OWN_CREDENTIALS]:
+        noun = "table was" if refused == 1 else "tables were"
+        yield f"{address}: {refused:,} {noun} read without temporary credentials of the catalog"

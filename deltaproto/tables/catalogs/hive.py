@@ -1,0 +1,171 @@
+"""A Hive metastore, by Thrift.
+
+Source: `hive_metastore.thrift` of Hive 2.3 to 4.0 (`ThriftHiveMetastore`; field numbers of `Table`,
+`StorageDescriptor` and `SerDeInfo`).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from deltaproto.errors import ErrorCode, TableError
+from deltaproto.tables.catalogs.backoff import UNREACHABLE, TransientError, with_backoff
+from deltaproto.tables.catalogs.hive_tables import delta_table
+from deltaproto.tables.catalogs.interface import (
+    CatalogCounts,
+    CatalogFailure,
+    CatalogTable,
+    CatalogUnavailable,
+    Clock,
+    Name,
+    quoted_name,
+    require_delta,
+)
+from deltaproto.tables.catalogs.thrift import (
+    DeclaredError,
+    ThriftConnection,
+    ThriftError,
+    Wanted,
+)
+
+_PORT = 9083
+_PAGE = 200
+"""tables per request; a table with many columns has a description of 100 KB"""
+_SECONDS = 60.0
+_NAME, _OWNER, _STORAGE, _PARAMETERS, _TYPE = 1, 3, 7, 9, 12
+_LOCATION, _SERDE, _SERDE_PARAMETERS = 2, 7, 3
+_TABLE: Wanted = {
+    _NAME: {},
+    _OWNER: {},
+    _STORAGE: {_LOCATION: {}, _SERDE: {_SERDE_PARAMETERS: {}}},
+    _PARAMETERS: {},
+    _TYPE: {},
+}
+_MISSING = {"get_table": 2, "get_database": 1}
+"""number of the exception that means that there is no such object"""
+_SECURED = "if it requires Kerberos or TLS, read its tables through Spark, by name"
+
+
+class HiveMetastore:
+    """A Hive metastore without Kerberos and TLS.
+
+    Args:
+        authority: host, and port if it is not 9083.
+
+    Raises:
+        TableError: not-found, for an invalid port.
+    """
+
+    depth = 2
+
+    def __init__(self, authority: str, *, clock: Clock | None = None) -> None:
+        host, colon, port = authority.rpartition(":")
+        if not colon or authority.endswith("]"):
+            host, port = authority, str(_PORT)
+        if not port.isdecimal() or not 0 < int(port) < 1 << 16:
+            raise TableError(
+                ErrorCode.NOT_FOUND, f"{port} is not a port", "write hms://HOST:PORT/DATABASE"
+            )
+        self._authority, self._at = authority, (host.strip("[]"), int(port))
+        self._clock = clock or Clock()
+        self._own = threading.local()
+        self.counts = CatalogCounts()
+
+    def schemas(self, above: Name) -> Iterator[Name | CatalogFailure]:
+        if above:
+            # The list of tables of a missing database is empty.
+            self._call("get_database", above[0], wanted={_NAME: {}})
+            yield above
+            return
+        yield from ((name,) for name in self._call("get_all_databases", wanted={}))
+
+    def pages(self, schema: Name) -> Iterator[list[CatalogTable]]:
+        names = self._call("get_all_tables", schema[0], wanted={})
+        for begin in range(0, len(names), _PAGE):
+            page = names[begin : begin + _PAGE]
+            found = self._call("get_table_objects_by_name", schema[0], page, wanted=_TABLE)
+            yield [
+                table
+                for each in found
+                if (table := self._table((*schema, each.get(_NAME, "")), each)) is not None
+            ]
+
+    def table(self, name: Name) -> CatalogTable:
+        found = self._call("get_table", *name, wanted=_TABLE)
+        # The metastore's own names are in lower case.
+        return require_delta(name, self._table((name[0].lower(), found[_NAME]), found))
+
+    def storage_options(self, table: CatalogTable) -> Mapping[str, str]:
+        """Return no options: a metastore has no credentials."""
+        return {}
+
+    def commits(self, table: CatalogTable) -> Mapping[int, int]:
+        """Return nothing: a metastore manages no commits."""
+        return {}
+
+    def credentials(self) -> str:
+        return "none: metastores without Kerberos need none"
+
+    def _table(self, name: Name, found: Mapping[int, Any]) -> CatalogTable | None:
+        storage = found.get(_STORAGE) or {}
+        return delta_table(
+            name,
+            found.get(_TYPE),
+            found.get(_PARAMETERS) or {},
+            storage.get(_LOCATION),
+            (storage.get(_SERDE) or {}).get(_SERDE_PARAMETERS) or {},
+            self.counts,
+            owner=found.get(_OWNER),
+        )
+
+    def _call(self, method: str, *arguments: str | Sequence[str], wanted: Wanted) -> Any:
+        def once() -> Any:
+            try:
+                return self._connection().call(method, *arguments, wanted=wanted)
+            except DeclaredError as error:
+                raise self._refused(method, arguments, error) from None
+            except ThriftError as error:
+                self._disconnect()
+                cause = f"{self._authority} answers unlike a Hive metastore: {error}"
+                raise CatalogUnavailable(ErrorCode.STORAGE, cause, _SECURED) from None
+            except OSError as error:
+                self._disconnect()
+                cause = f"{self._authority} does not answer: {error.strerror or error}"
+                raise TransientError(
+                    CatalogUnavailable(
+                        ErrorCode.STORAGE, cause, f"check the host and its port; {_SECURED}"
+                    ),
+                    tries=UNREACHABLE,
+                ) from None
+
+        return with_backoff(once, self.counts, self._clock)
+
+    def _refused(
+        self, method: str, arguments: Sequence[str | Sequence[str]], error: DeclaredError
+    ) -> TableError:
+        message = " ".join(error.message.split())[:300]
+        cause = f"{self._authority}: {message}"
+        if _MISSING.get(method) == error.field:
+            name = quoted_name(tuple(each for each in arguments if isinstance(each, str)))
+            what = "table" if method == "get_table" else "database"
+            return TableError(
+                ErrorCode.NOT_FOUND, f"{self._authority} has no {what} {name}", "check the name"
+            )
+        if any(sign in message.lower() for sign in ("permission", "denied", "authoriz")):
+            hint = "request permission to read the database's metadata"
+            return TableError(ErrorCode.PERMISSION_DENIED, cause, hint)
+        return TableError(ErrorCode.STORAGE, cause, "see the metastore's log")
+
+    def _connection(self) -> ThriftConnection:
+        found: ThriftConnection | None = getattr(self._own, "connection", None)
+        if found is None:
+            found = self._own.connection = ThriftConnection(*self._at, _SECONDS)
+        return found
+
+    def _disconnect(self) -> None:
+        found: ThriftConnection | None = getattr(self._own, "connection", None)
+        self._own.connection = None
+        if found is not None:
+            found.close()

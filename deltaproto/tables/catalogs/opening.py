@@ -1,0 +1,52 @@
+"""Opens the client of a catalog's address."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from deltaproto.errors import ErrorCode, TableError
+from deltaproto.location import Location
+from deltaproto.tables.catalogs.interface import CatalogClient, Clock
+
+_CREDENTIALS = ("key", "token", "sas", "secret", "profile", "credential")
+_FORMS = {
+    "glue": "glue://REGION/DATABASE",
+    "uc": "uc://HOST/CATALOG.SCHEMA",
+    "hms": "hms://HOST:PORT/DATABASE",
+}
+
+
+def open_catalog(
+    location: Location, options: Mapping[str, str], clock: Clock | None = None
+) -> CatalogClient:
+    """Return the client of a catalog.
+
+    Args:
+        options: the user's storage options. Credentials in them are used instead of temporary ones.
+
+    Raises:
+        TableError: when the address names no host or region, or credentials cannot be read.
+        EngineError: when the client's library is not installed.
+    """
+    scheme, _, rest = location.uri.partition("://")
+    authority = rest.partition("/")[0]
+    if not authority:
+        raise TableError(
+            ErrorCode.NOT_FOUND,
+            f"{location.text} names no {'region' if scheme == 'glue' else 'host'}",
+            f"write {_FORMS[scheme]}",
+        )
+    own = any(sign in name.lower() for name in options for sign in _CREDENTIALS)
+    match scheme:
+        case "uc":
+            from deltaproto.tables.catalogs.unity import UnityCatalog
+
+            return UnityCatalog(authority, vends=not own, clock=clock)
+        case "hms":
+            from deltaproto.tables.catalogs.hive import HiveMetastore
+
+            return HiveMetastore(authority, clock=clock)
+        case _:
+            from deltaproto.tables.catalogs.glue import GlueCatalog
+
+            return GlueCatalog(authority, options, clock=clock)

@@ -1,0 +1,182 @@
+"""A stand-in for a Unity Catalog server: in memory, with pages, tokens, and faults on demand.
+
+Its responses are checked against the official client's models (tests/tables/test_unity.py).
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import MappingProxyType
+from typing import Any, NamedTuple
+from urllib.parse import parse_qs, unquote, urlsplit
+
+API = "/api/2.1/unity-catalog"
+
+
+class Reply(NamedTuple):
+    """One response."""
+
+    status: int
+    body: dict[str, Any]
+    headers: Mapping[str, str] = MappingProxyType({})
+
+
+Fault = Callable[[str, dict[str, str]], Reply | None]
+"""may replace the response to a path below the API and its query"""
+
+
+def refused(status: int, message: str, **headers: str) -> Reply:
+    """An error as the server writes it; `Retry_After` is a header."""
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return Reply(status, {"error_code": "ERROR", "message": message, "details": []}, named)
+
+
+class UnityServer:
+    """Catalogs, schemas and tables, and what to answer to whom."""
+
+    def __init__(self, page: int = 50) -> None:
+        self.page = page
+        self.tables: dict[tuple[str, str], list[dict[str, Any]]] = {}
+        self.tokens: set[str] = set()
+        """the valid tokens; empty: none is required"""
+        self.credentials: dict[str, Any] | None = None
+        """temporary credentials for every table; None: there are none"""
+        self.commits: dict[str, tuple[int, dict[int, int]]] = {}
+        """by table id: the newest version, and unpublished ones with their in-commit timestamps"""
+        self.faults: list[Fault] = []
+        self.requests: Counter[str] = Counter()
+        self.sent_tokens: set[str] = set()
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        self._server.daemon_threads = True
+        self.authority = f"127.0.0.1:{self._server.server_address[1]}"
+        threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
+
+    def add(self, name: str, location: str, **fields: Any) -> dict[str, Any]:
+        """Register catalog.schema.table, an external Delta table by default."""
+        catalog, schema, table = name.split(".")
+        entry = {
+            "name": table,
+            "catalog_name": catalog,
+            "schema_name": schema,
+            "table_type": "EXTERNAL",
+            "data_source_format": "DELTA",
+            "columns": [],
+            "storage_location": location,
+            "properties": {},
+            "owner": "ann@example.com",
+            "created_at": 1_700_000_000_000,
+            "table_id": f"id-of-{name}",
+            **fields,
+        }
+        self.tables.setdefault((catalog, schema), []).append(entry)
+        return entry
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+    def reply(self, path: str, query: dict[str, str], token: str | None) -> Reply:
+        kind, _, name = path.partition("/")
+        self.requests[kind] += 1
+        if token is not None:
+            self.sent_tokens.add(token)
+        for fault in self.faults:
+            if (found := fault(path, query)) is not None:
+                return found
+        if self.tokens and token not in self.tokens:
+            return refused(401, f"token {token} is not valid")
+        match kind:
+            case "catalogs":
+                names = dict.fromkeys(catalog for catalog, _ in self.tables)
+                return self._paged(kind, [{"name": each} for each in names], query)
+            case "schemas":
+                catalog = query["catalog_name"]
+                found = [
+                    {"name": s, "catalog_name": c, "full_name": f"{c}.{s}"}
+                    for c, s in self.tables
+                    if c == catalog
+                ]
+                return self._paged(kind, found, query)
+            case "tables" if name:
+                return self._one(unquote(name))
+            case "tables":
+                where = query["catalog_name"], query["schema_name"]
+                if where not in self.tables:
+                    return refused(404, f"Schema not found: {'.'.join(where)}")
+                return self._paged(kind, self.tables[where], query)
+            case "temporary-table-credentials" if self.credentials is not None:
+                return Reply(200, self.credentials)
+            case "delta" if (tracked := self.commits.get(query["table_id"])) is not None:
+                return self._commits(*tracked, int(query["start_version"]))
+        return refused(501, "not configured")
+
+    def _commits(self, newest: int, known: dict[int, int], start: int) -> Reply:
+        listed = [
+            {
+                "version": version,
+                "timestamp": time,
+                "file_name": f"{version:020d}.uuid.json",
+                "file_size": 1,
+                "file_modification_timestamp": time,
+            }
+            for version, time in sorted(known.items())
+            if version >= start
+        ]
+        return Reply(200, {"commits": listed[: self.page], "latest_table_version": newest})
+
+    def _one(self, name: str) -> Reply:
+        for entries in self.tables.values():
+            for each in entries:
+                if name == ".".join(each[k] for k in ("catalog_name", "schema_name", "name")):
+                    return Reply(200, each)
+        return refused(404, f"Table not found: {name}")
+
+    def _paged(self, kind: str, found: list[dict[str, Any]], query: dict[str, str]) -> Reply:
+        assert query["max_results"] == "0"
+        begin = int(query.get("page_token", "0"))
+        end = begin + self.page
+        token = str(end) if end < len(found) else ""
+        return Reply(200, {kind: found[begin:end], "next_page_token": token})
+
+
+@contextmanager
+def unity_server(page: int = 50) -> Iterator[UnityServer]:
+    """A running server, and its end."""
+    running = UnityServer(page)
+    try:
+        yield running
+    finally:
+        running.close()
+
+
+def _handler(server: UnityServer) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            length = int(self.headers.get("Content-Length") or 0)
+            self._answer(json.loads(self.rfile.read(length)) if length else {})
+
+        def do_POST(self) -> None:
+            self.do_GET()
+
+        def _answer(self, body: dict[str, str]) -> None:
+            url = urlsplit(self.path)
+            query = {key: values[0] for key, values in parse_qs(url.query).items()}
+            token = (self.headers.get("Authorization") or "").removeprefix("Bearer ") or None
+            reply = server.reply(url.path.removeprefix(f"{API}/"), {**query, **body}, token)
+            data = json.dumps(reply.body).encode()
+            self.send_response(reply.status)
+            for name, value in {"Content-Type": "application/json", **reply.headers}.items():
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    return Handler

@@ -1,0 +1,348 @@
+"""Unity Catalog's client, against a stand-in server whose responses the official models accept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from unitycatalog.client.models.delta_get_commits_response import DeltaGetCommitsResponse
+from unitycatalog.client.models.list_catalogs_response import ListCatalogsResponse
+from unitycatalog.client.models.list_schemas_response import ListSchemasResponse
+from unitycatalog.client.models.list_tables_response import ListTablesResponse
+from unitycatalog.client.models.table_info import TableInfo
+from unitycatalog.client.models.temporary_credentials import TemporaryCredentials
+
+from deltaproto.errors import ErrorCode, TableError
+from deltaproto.location import locate
+from deltaproto.tables.catalogs.interface import CatalogFailure, CatalogTable, Tally
+from deltaproto.tables.catalogs.listing import list_tables
+from deltaproto.tables.catalogs.unity import UnityCatalog
+from tests.support.retries import FakeClock
+from tests.support.unity_server import Reply, UnityServer, refused, unity_server
+
+AWS = {"access_key_id": "ASIATEMPORARY0000000", "secret_access_key": "s/cret", "session_token": "t"}
+
+
+COMMITS = {"table_id": "id-of-main.s.t", "table_uri": "s3://lake/t", "start_version": "0"}
+
+
+@pytest.fixture(autouse=True)
+def _no_profiles(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ("UC_TOKEN", "UC_TOKEN_FILE", "DATABRICKS_TOKEN", "DATABRICKS_HOST"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.delenv("DATABRICKS_CONFIG_PROFILE", raising=False)
+    monkeypatch.setenv("DATABRICKS_CONFIG_FILE", str(tmp_path / "databrickscfg"))
+
+
+@pytest.fixture
+def server() -> Iterator[UnityServer]:
+    with unity_server(page=3) as running:
+        yield running
+
+
+def listed(
+    server: UnityServer, name: str = "", time: FakeClock | None = None
+) -> tuple[list[CatalogTable], list[CatalogFailure], UnityCatalog]:
+    client = UnityCatalog(server.authority, clock=(time or FakeClock()).clock())
+    found = list(list_tables(client, locate(f"uc://{server.authority}/{name}")))
+    tables = sorted(each for each in found if isinstance(each, CatalogTable))
+    return tables, [each for each in found if isinstance(each, CatalogFailure)], client
+
+
+def fill(server: UnityServer) -> None:
+    for number in range(7):
+        server.add(f"main.sales.t{number}", f"s3://lake/t{number}")
+    server.add("main.hr.people", "s3://lake/people")
+    server.add("dev.sales.t0", "s3://dev/t0")
+
+
+def test_the_official_models_accept_the_stand_in(server: UnityServer) -> None:
+    fill(server)
+    server.credentials = {"aws_temp_credentials": AWS, "expiration_time": 1_800_000_000_000}
+    page = {"max_results": "0"}
+    schema = {"catalog_name": "main", "schema_name": "sales"}
+    for path, query, model, known in (
+        ("catalogs", page, ListCatalogsResponse, "catalogs"),
+        ("schemas", {**page, **schema}, ListSchemasResponse, "schemas"),
+        ("tables", {**page, **schema}, ListTablesResponse, "tables"),
+        ("tables/main.sales.t0", {}, TableInfo, "table_id"),
+        ("temporary-table-credentials", {}, TemporaryCredentials, "aws_temp_credentials"),
+    ):
+        body = server.reply(path, query, None).body
+        read = model.from_dict(body)
+        assert getattr(read, known), path
+        assert not set(body) - set(model.model_fields), path
+
+
+def test_every_page_of_every_schema(server: UnityServer) -> None:
+    fill(server)
+    tables, failures, client = listed(server)
+    assert [each.name for each in tables] == [
+        "dev.sales.t0",
+        "main.hr.people",
+        *(f"main.sales.t{number}" for number in range(7)),
+    ]
+    assert not failures
+    expected = CatalogTable(
+        "main.hr.people", "s3://lake/people", "external", "delta", "ann@example.com",
+        "id-of-main.hr.people",
+    )  # fmt: skip
+    assert tables[1] == expected
+    assert client.counts[Tally.REQUESTS] == sum(server.requests.values())
+    assert server.requests["tables"] == 3 + 1 + 1
+    assert [each.name for each in listed(server, "main.hr")[0]] == ["main.hr.people"]
+    assert [each.name for each in listed(server, "main.hr.people")[0]] == ["main.hr.people"]
+    assert len(listed(server, "dev")[0]) == 1
+
+
+def test_an_empty_page_is_not_the_last_one(server: UnityServer) -> None:
+    server.add("main.sales.t", "s3://lake/t")
+
+    def empty(path: str, query: dict[str, str]) -> Reply | None:
+        begins = path == "tables" and "page_token" not in query
+        return Reply(200, {"tables": [], "next_page_token": "0"}) if begins else None
+
+    server.faults.append(empty)
+    assert [each.name for each in listed(server)[0]] == ["main.sales.t"]
+
+
+def test_what_is_not_a_delta_table_is_counted(server: UnityServer) -> None:
+    server.add("main.s.delta", "s3://lake/delta", table_type="MANAGED")
+    managed = {"delta.feature.catalogManaged": "supported"}
+    server.add("main.s.owned", "s3://lake/owned", table_type="MANAGED", properties=managed)
+    server.add("main.s.seen", "", table_type="VIEW", data_source_format=None)
+    server.add("main.s.kept", "s3://x", table_type="MATERIALIZED_VIEW")
+    server.add("main.s.csv", "s3://x", data_source_format="CSV")
+    server.add("main.s.shared", "", data_source_format="DELTASHARING")
+    server.add("main.s.hidden", "")
+    server.add("main.information_schema.tables", "", data_source_format="CSV")
+    tables, failures, client = listed(server)
+    assert {each.name: each.type for each in tables} == {
+        "main.s.delta": "managed",
+        "main.s.owned": "catalog-managed",
+    }
+    assert [each.place for each in failures] == [f"uc://{server.authority}/main.s.hidden"]
+    assert (client.counts[Tally.VIEWS], client.counts[Tally.OTHER_FORMATS]) == (2, 2)
+    for name, code in (
+        ("seen", ErrorCode.NOT_A_DELTA_TABLE),
+        ("csv", ErrorCode.NOT_A_DELTA_TABLE),
+        ("hidden", ErrorCode.NOT_FOUND),
+        ("nobody", ErrorCode.NOT_FOUND),
+    ):
+        with pytest.raises(TableError) as refusal:
+            client.table(("main", "s", name))
+        assert refusal.value.code is code, name
+
+
+def test_a_limited_rate_is_obeyed_and_counted(server: UnityServer) -> None:
+    fill(server)
+    left = ["7", "Thu, 01 Jan 1970 12:00:00 GMT", ""]
+
+    def limits(path: str, query: dict[str, str]) -> Reply | None:
+        if path != "catalogs" or not left:
+            return None
+        wait = left.pop(0)
+        return refused(429, "slow down", **({"Retry_After": wait} if wait else {}))
+
+    server.faults.append(limits)
+    time = FakeClock()
+    tables, failures, client = listed(server, time=time)
+    assert (len(tables), failures) == (9, [])
+    assert client.counts[Tally.THROTTLED] == 3
+    # A number of seconds; a date in the past; no demand: the third pause of our own.
+    assert time.pauses[0] == 7
+    assert 0 < time.pauses[1] <= 0.5
+    assert 0.5 <= time.pauses[2] <= 1
+
+
+def test_a_server_that_never_recovers(server: UnityServer) -> None:
+    fill(server)
+    server.faults.append(
+        lambda path, query: (
+            refused(503, "out of order") if query.get("schema_name") == "hr" else None
+        )
+    )
+    time = FakeClock()
+    tables, failures, _ = listed(server, time=time)
+    assert len(tables) == 8
+    assert [each.place for each in failures] == [f"uc://{server.authority}/main.hr"]
+    assert "out of order (HTTP 503)" in failures[0].error.message
+    assert len(time.pauses) == 6
+    server.faults[:] = [lambda path, query: refused(429, "tomorrow", Retry_After="86400")]
+    time = FakeClock()
+    tables, failures, _ = listed(server, time=time)
+    # A pause of a day is not waited for.
+    assert (tables, len(failures), time.pauses) == ([], 1, [])
+
+
+def test_one_row_for_what_may_not_be_listed(server: UnityServer) -> None:
+    fill(server)
+    server.faults.append(
+        lambda path, query: (
+            refused(403, "User does not have USE SCHEMA")
+            if query.get("schema_name") == "hr" or query.get("catalog_name") == "dev"
+            else None
+        )
+    )
+    tables, failures, _ = listed(server)
+    assert len(tables) == 7
+    assert sorted((each.place, each.error.code) for each in failures) == [
+        (f"uc://{server.authority}/dev", ErrorCode.PERMISSION_DENIED),
+        (f"uc://{server.authority}/main.hr", ErrorCode.PERMISSION_DENIED),
+    ]
+
+
+def test_a_token_that_expires(
+    server: UnityServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(server)
+    file = tmp_path / "token"
+    file.write_text("first-token\n", encoding="utf-8")
+    monkeypatch.setenv("UC_TOKEN_FILE", str(file))
+    server.tokens = {"first-token"}
+
+    def expires(path: str, query: dict[str, str]) -> Reply | None:
+        if query.get("page_token") == "3":
+            server.tokens = {"second-token"}
+        return None
+
+    server.faults.append(expires)
+    tables, failures, _ = listed(server, "main.sales")
+    # The pages before it are kept, and one row says that the rest is missing.
+    assert len(tables) == 3
+    assert [each.place for each in failures] == [f"uc://{server.authority}/main.sales"]
+    assert failures[0].error.code is ErrorCode.PERMISSION_DENIED
+    assert "first-token" not in f"{failures[0].error}"
+    server.tokens = {"first-token"}
+    server.faults.append(lambda *_: file.write_text("second-token\n", encoding="utf-8") and None)
+    tables, failures, _ = listed(server, "main.sales")
+    assert (len(tables), failures) == (7, [])
+
+
+def test_where_the_token_is_read(
+    server: UnityServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(server)
+    profiles = tmp_path / "databrickscfg"
+    profiles.write_text(
+        "[DEFAULT]\nhost = https://elsewhere.example.com\ntoken = of-another\n"
+        f"[here]\nhost = http://{server.authority}/\ntoken = of-profile\n",
+        encoding="utf-8",
+    )
+    listed(server)
+    assert server.sent_tokens == {"of-profile"}
+    server.sent_tokens.clear()
+    monkeypatch.setenv("DATABRICKS_TOKEN", "of-databricks")
+    monkeypatch.setenv("DATABRICKS_HOST", "https://elsewhere.example.com")
+    listed(server)
+    assert server.sent_tokens == {"of-profile"}
+    monkeypatch.setenv("DATABRICKS_HOST", f"http://{server.authority}")
+    server.sent_tokens.clear()
+    listed(server)
+    assert server.sent_tokens == {"of-databricks"}
+    monkeypatch.setenv("UC_TOKEN", "of-uc")
+    server.sent_tokens.clear()
+    listed(server)
+    assert server.sent_tokens == {"of-uc"}
+    monkeypatch.delenv("UC_TOKEN")
+    monkeypatch.delenv("DATABRICKS_TOKEN")
+    monkeypatch.setenv("DATABRICKS_CONFIG_PROFILE", "DEFAULT")
+    with pytest.raises(TableError, match="is not for 127"):
+        listed(server)
+    profiles.write_text("[broken\ntoken = secret-in-it\n", encoding="utf-8")
+    with pytest.raises(TableError) as refusal:
+        listed(server)
+    assert "secret-in-it" not in str(refusal.value)
+    monkeypatch.setenv("UC_TOKEN", "two\nlines")
+    with pytest.raises(TableError, match="UC_TOKEN does not contain a token"):
+        listed(server)
+
+
+def test_a_redirect_is_not_followed(server: UnityServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("UC_TOKEN", "unmistakable")
+    with unity_server() as elsewhere:
+        away = {"Location": f"http://{elsewhere.authority}/api/2.1/unity-catalog/catalogs"}
+        server.faults.append(lambda *_: Reply(302, {}, away))
+        tables, failures, _ = listed(server)
+        assert (tables, len(failures)) == ([], 1)
+        assert not elsewhere.requests
+
+
+def test_a_server_that_is_something_else(server: UnityServer) -> None:
+    for reply in (Reply(200, {"catalogs": "none"}), Reply(200, {"catalogs": [1]})):
+        server.faults[:] = [lambda *_, reply=reply: reply]
+        _, failures, _ = listed(server)
+        assert "answers unlike Unity Catalog" in failures[0].error.message, reply
+    server.faults[:] = [lambda *_: Reply(200, {"catalogs": [], "next_page_token": "again"})]
+    assert "the same page token twice" in listed(server)[1][0].error.message
+    authority = server.authority
+    server.close()
+    time = FakeClock()
+    client = UnityCatalog(authority, clock=time.clock())
+    (failure,) = list_tables(client, locate(f"uc://{authority}"))
+    assert isinstance(failure, CatalogFailure)
+    assert "does not answer: Connection refused" in failure.error.message
+    assert len(time.pauses) == 2
+
+
+def test_temporary_credentials(server: UnityServer) -> None:
+    server.add("main.s.t", "s3://lake/t")
+    client = UnityCatalog(server.authority, clock=FakeClock().clock())
+    table = client.table(("main", "s", "t"))
+    assert client.storage_options(table) == {}
+    assert client.counts[Tally.OWN_CREDENTIALS] == 1
+    server.credentials = {"aws_temp_credentials": AWS}
+    assert client.storage_options(table) == {
+        "aws_access_key_id": AWS["access_key_id"],
+        "aws_secret_access_key": AWS["secret_access_key"],
+        "aws_session_token": AWS["session_token"],
+    }
+    server.credentials = {"azure_user_delegation_sas": {"sas_token": "sig=x"}}
+    assert client.storage_options(table) == {"azure_storage_sas_token": "sig=x"}
+    own = UnityCatalog(server.authority, vends=False)
+    asked = server.requests["temporary-table-credentials"]
+    assert own.storage_options(table) == {}
+    assert server.requests["temporary-table-credentials"] == asked
+
+
+def test_commits_that_the_catalog_tracks(server: UnityServer) -> None:
+    server.add("main.s.t", "s3://lake/t")
+    client = UnityCatalog(server.authority, clock=FakeClock().clock())
+    table = client.table(("main", "s", "t"))
+    # A server without this API reveals nothing.
+    assert set(client.commits(table).values()) == {-1}
+    times = {version: 1000 + version for version in range(3, 11)}
+    for tracked, expected, asked in (
+        ((-1, {}), {0: -1}, 1),
+        ((7, {}), {7: -1}, 1),
+        ((10, times), times, 3),
+        ((12, times), {**times, 12: -1}, 4),
+    ):
+        server.commits["id-of-main.s.t"] = tracked
+        before = server.requests["delta"]
+        assert client.commits(table) == expected, tracked
+        assert server.requests["delta"] - before == asked, tracked
+    body = server.reply("delta/preview/commits", COMMITS, None).body
+    assert DeltaGetCommitsResponse.from_dict(body).latest_table_version == 12
+    assert not set(body) - set(DeltaGetCommitsResponse.model_fields)
+    server.faults.append(lambda *_: Reply(200, {"commits": [{"version": 1}]}))
+    with pytest.raises(TableError, match="commits without versions"):
+        client.commits(table)
+
+
+def test_names_that_are_none() -> None:
+    client = UnityCatalog("localhost:1")
+    for name in ("a..b", "a.b.c.d", "a.`b"):
+        (failure,) = list_tables(client, locate(f"uc://localhost:1/{name}"))
+        assert isinstance(failure, CatalogFailure)
+        assert failure.error.code is ErrorCode.NOT_FOUND, name
+    assert client.counts[Tally.REQUESTS] == 0
+
+
+def test_a_table_on_disk_needs_no_credentials(server: UnityServer) -> None:
+    server.add("main.s.t", "file:///data/t")
+    client = UnityCatalog(server.authority, clock=FakeClock().clock())
+    assert client.storage_options(client.table(("main", "s", "t"))) == {}
+    assert server.requests["temporary-table-credentials"] == 0
+    assert client.counts[Tally.OWN_CREDENTIALS] == 0
