@@ -31,6 +31,8 @@ from deltaproto.tables.storage.interface import LogStore
 MOST_COMMITS = 100
 """if a checkpoint has more newer commits, only the newest ones and the first one are read"""
 _MOST_OLDER = 20
+_MOST_FOR_PARTITIONS = 10
+"""number of commits that a scan reads to find one that adds files to a partitioned table"""
 _MOST_PATHS = 10_000
 _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:|/")
 _SCHEMES = (
@@ -119,7 +121,8 @@ def find_layout_traces(
         metadata: the table's, for its partition columns.
         every_commit: also read the other commits since the newest checkpoint, and some before it
             to find who wrote the files; otherwise only the first commit of a log without a
-            checkpoint, which is how clones are created.
+            checkpoint, which is how clones are created, and for a partitioned table the newest
+            that adds files.
     """
     base = next(iter(listing.last_checkpoints(version)), None)
     floor = -1 if base is None else base.version
@@ -139,6 +142,13 @@ def find_layout_traces(
     if absolute or whole or not every_commit:
         found[Trace.ABSOLUTE_PATHS] = absolute
     columns = partition_types(metadata)
+    if columns and base is None:
+        # Writers keep their habits: the newest commit that adds files shows them.
+        for each in commits[:_MOST_FOR_PARTITIONS]:
+            if layout.partitions.seen:
+                break
+            if each not in layout.commits:
+                _read_commit(store, listing, each, layout)
     by_text = is_partitioned_by_text(columns)
     non_ascii, escaped = layout.non_ascii, layout.escaped
     if base is not None and columns and (by_text or not _starts_with(store, base, columns)):

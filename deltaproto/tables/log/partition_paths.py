@@ -60,6 +60,8 @@ class PartitionEvidence:
     """What the live files of a table show of its partition values."""
 
     def __init__(self) -> None:
+        self.seen = False
+        """a file with partition values was added"""
         self.hidden = False
         """a path does not show its values"""
         self._iso: set[str] = set()
@@ -69,6 +71,7 @@ class PartitionEvidence:
         """Add a live file; without values nothing is known of it."""
         if not values:
             return
+        self.seen = True
         self.hidden = self.hidden or not shows_partition_values(path, values)
         for name, value in values.items():
             iso = is_iso_timestamp(value)

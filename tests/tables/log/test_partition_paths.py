@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
@@ -154,3 +155,25 @@ def test_a_table_without_partitions_has_none_that_hide(log: Log) -> None:
     log.commit(0, commit_info(), protocol(1, 2), metadata(), add("ab/0"))
     assert seen(log) == [False, False, False]
     assert seen(log, every_commit=False) == [False, False, False]
+
+
+@pytest.mark.parametrize("later", [0, 1, 9, 10])
+def test_a_scan_looks_at_the_newest_commit_that_adds_files(log: Log, later: int) -> None:
+    newest = 1 + later
+    log.commit(0, commit_info(), protocol(1, 2), described())
+    log.commit(1, commit_info(txnId="1"), stored("x/0", ISO))
+    for version in range(2, newest + 1):
+        log.commit(version, commit_info("SET TBLPROPERTIES", txnId=str(version)), described())
+    checksum = {
+        "txnId": str(newest),
+        "numFiles": 1,
+        "numMetadata": 1,
+        "numProtocol": 1,
+        "protocol": protocol(1, 2)["protocol"],
+        "metadata": described()["metaData"],
+        "setTransactions": [],
+        "domainMetadata": [],
+    }
+    log.raw(newest, json.dumps(checksum).encode(), ".crc")
+    shown = later < 10
+    assert seen(log, every_commit=False) == [shown, shown, False]
