@@ -13,7 +13,7 @@ Reports properties of data files that the log shows and the protocol does not:
 `deltaproto check` also considers column mapping that was enabled on existing files; arrays, maps
 and variants with column mapping; dropped columns; deletion vectors on files whose paths contain
 escapes or non-ASCII characters; and files that delta-rs wrote, with Arrow view types in the footer.
-`deltaproto scan` looks at the newest commit that adds files, and at the newest checkpoint.
+`deltaproto scan` reads the newest commit that adds files and the newest checkpoint for this.
 
 ## Why it breaks
 The specification allows all of this, and the protocol does not announce it. Clients that were
