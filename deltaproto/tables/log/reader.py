@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from itertools import islice
+from typing import Any
 
 from deltaproto.errors import ErrorCode, TableError
 from deltaproto.location import Location, locate
@@ -119,6 +120,8 @@ class LogReader:
                 version,
                 protocol,
             )
+        if self._every_commit and not snapshot.commit_info:
+            snapshot.commit_info = _read_commit_info(store, listing, version)
         traces.update(_cheap_traces(listing, version, snapshot))
         # A checksum with information on every file is sufficient for a scan.
         if self._every_commit or Trace.ABSOLUTE_PATHS not in traces:
@@ -178,6 +181,21 @@ def _clustering_columns(
 def _knows_domains(snapshot: Snapshot) -> bool:
     # A protocol without domain support has no domains; Delta refuses to write them.
     return snapshot.complete
+
+
+def _read_commit_info(store: LogStore, listing: LogListing, version: int) -> dict[str, Any]:
+    """Return what the version's commit says of itself, which a checkpoint of it does not show."""
+    name = listing.commits.get(version)
+    if name is None:
+        return {}
+    try:
+        with store.open(name) as file:
+            return commit_info(read_actions(name, file))
+    except TableError as error:
+        if error.code is not ErrorCode.CORRUPT_LOG:
+            raise
+        # The checkpoint has the state; rules on the log report the damage.
+        return {}
 
 
 def _cheap_traces(listing: LogListing, version: int, snapshot: Snapshot) -> dict[Trace, bool]:

@@ -47,6 +47,22 @@ def test_the_newest_protocol_wins(log: Log) -> None:
     assert (pair(state), state.version) == ((1, 3), 2)
 
 
+@pytest.mark.parametrize("stamp", [{"inCommitTimestamp": 7}, {}])
+def test_a_checkpoint_of_the_newest_version_does_not_hide_its_commit(
+    log: Log, stamp: dict[str, int]
+) -> None:
+    log.commit(0, commit_info("CLONE", **stamp), P12, M).checkpoint(0, P12, M)
+    state = LogReader(every_commit=True).read(log.table)
+    assert state.last_commit["operation"] == "CLONE"
+    assert state.traces[Trace.COMMIT_TIMESTAMP] is bool(stamp)
+    log.raw(0, b"{")
+    state = LogReader(every_commit=True).read(log.table)
+    assert Trace.COMMIT_TIMESTAMP not in state.traces
+    log.path(0, ".json").unlink()
+    state = LogReader(every_commit=True).read(log.table)
+    assert Trace.COMMIT_TIMESTAMP not in state.traces
+
+
 def test_time_travel(log: Log) -> None:
     log.commit(0, P12, M).commit(1, P13).commit(2, P37)
     assert [pair(read(log, version)) for version in (0, 1, 2)] == [(1, 2), (1, 3), (3, 7)]
