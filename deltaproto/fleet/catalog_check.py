@@ -96,8 +96,7 @@ def _steps(location: Location, options: Mapping[str, str]) -> Iterator[CatalogCh
     yield _done("storage", "temporary credentials" if secret else "your own credentials")
     where = locate(table.location)
     state = LogReader({}).read_from(where, open_log(where, {**given, **options}))
-    versions = f"({state.protocol.min_reader_version},{state.protocol.min_writer_version})"
-    yield _done("log", f"{table.name} at {where.uri}: version {state.version}, {versions}")
+    yield _done("log", f"{table.name} at {where.uri}: version {state.version}, {state.protocol}")
 
 
 class _Schemas(NamedTuple):

@@ -9,10 +9,10 @@ from deltaproto.errors import TableError, no_tables_error
 from deltaproto.fleet.discovered import DiscoveredTable, SkippedPlaces, UnreadablePlace
 from deltaproto.location import Location
 from deltaproto.tables.catalogs.interface import (
-    CATALOG_MANAGED_TYPE,
     CatalogClient,
     CatalogFailure,
     Tally,
+    commits_of,
 )
 from deltaproto.tables.catalogs.listing import list_tables
 from deltaproto.tables.catalogs.opening import open_catalog
@@ -44,9 +44,7 @@ def tables_in(
                 each.location,
                 entry=each,
                 storage_options=partial(client.storage_options, each),
-                commits=(
-                    partial(client.commits, each) if each.type == CATALOG_MANAGED_TYPE else None
-                ),
+                commits=commits_of(client, each),
             )
     if empty:
         yield UnreadablePlace(address, no_tables_error(address))

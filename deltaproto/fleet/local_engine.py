@@ -161,9 +161,7 @@ def without_pandas() -> Iterator[None]:
 
     Arrow remembers until pandas is needed that there is none: use it where the process ends soon.
     """
-    blocker = _NoPandas()
-    if "pandas" not in sys.modules:
-        sys.meta_path.insert(0, blocker)
+    blocker = _block_pandas()
     try:
         yield
     finally:
@@ -171,10 +169,17 @@ def without_pandas() -> Iterator[None]:
             sys.meta_path.remove(blocker)
 
 
+def _block_pandas() -> _NoPandas:
+    """Prevent the import of pandas, unless that was imported already. Return what prevents it."""
+    blocker = _NoPandas()
+    if "pandas" not in sys.modules:
+        sys.meta_path.insert(0, blocker)
+    return blocker
+
+
 def _start_worker(settings: ReadSettings) -> Work:
     _fast_json()
-    if "pandas" not in sys.modules:
-        sys.meta_path.insert(0, _NoPandas())
+    _block_pandas()
     # Inherited objects are never collected; per-table garbage is negligible.
     gc.freeze()
     gc.set_threshold(_GARBAGE)

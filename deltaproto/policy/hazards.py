@@ -102,11 +102,8 @@ def hazards_from_state(state: TableState, findings: Iterable[Finding]) -> Iterat
 
 def uninspected_hazards(state: TableState) -> Iterator[str]:
     """Yield hazards that the reader could not check completely."""
-    layout = {**_FILES, **_WRITERS}
-    absent = () if state.metadata.partition_columns else requirements.OF_PARTITION_VALUES
-    for trace, word in layout.items():
-        if trace not in state.traces and word not in absent:
-            yield word
+    layout = {**_files_hazards(state.metadata.partition_columns), **_WRITERS}
+    yield from (word for trace, word in layout.items() if trace not in state.traces)
 
 
 def uninspected_by_reader(
@@ -121,8 +118,13 @@ def uninspected_by_reader(
     if reader == "log":
         return columns
     # Only the log lists the data files.
+    return (*_files_hazards(partition_columns).values(), *columns)
+
+
+def _files_hazards(partition_columns: Sequence[str]) -> dict[Trace, str]:
+    """Return the hazards of data files that a table with these partition columns can have."""
     absent = () if partition_columns else requirements.OF_PARTITION_VALUES
-    return (*(word for word in _FILES.values() if word not in absent), *columns)
+    return {trace: word for trace, word in _FILES.items() if word not in absent}
 
 
 def _is_enabled(configuration: Mapping[str, str | None], key: str) -> bool:

@@ -126,8 +126,7 @@ def _fields(seen: SeenClient) -> dict[str, Any]:
         "unlisted_principals": seen.forgotten,
         "confidence": str(seen.confidence),
         "evidence": [
-            {"field": mark.field, "value": mark.text, "count": count}
-            for mark, count in sorted(seen.evidence.items(), key=lambda each: (-each[1], each[0]))
+            {"field": mark.field, "value": mark.text, "count": count} for mark, count in seen.marks
         ],
         "by_table": [
             {"table": table, **_usage_fields(usage)} for table, usage in sorted(seen.tables.items())
@@ -175,17 +174,16 @@ def _blocks(
             blocks.append(finding_block([each for each in found.findings if each.table == table]))
         yield Section("findings", title, blocks)
     if clients:
-        yield TableBlock(_HEADINGS, [_row(_label(client), seen) for client, seen in clients])
+        yield TableBlock(_HEADINGS, [_row(client.label, seen) for client, seen in clients])
     else:
         yield Paragraph(("No client of the catalog was seen.",))
     if others:
-        rows = [_row(client.mark or "", seen) for client, seen in others]
+        rows = [_row(client.label, seen) for client, seen in others]
         programs: list[Block] = [TableBlock(("Mark", *_HEADINGS[1:]), rows)]
         yield Section("unidentified", "Unidentified", programs)
     for client, seen in (*clients, *others):
         if facts := _facts(seen):
-            title = _label(client)
-            yield Section("", title, [FactList(facts)])
+            yield Section("", client.label, [FactList(facts)])
     yield Section("sources", "Sources", [Bullets([_source(each) for each in found.sources])])
     if not any(source.format != "delta" for source in found.sources):
         yield Paragraph((_NEVER_READERS,), muted=True)
@@ -194,12 +192,6 @@ def _blocks(
         yield Bullets(
             [(Code(failed.table), f": {failed.error.message}") for failed in found.failed]
         )
-
-
-def _label(client: Client) -> str:
-    if client.id is None:
-        return client.mark or ""
-    return client.id if client.version is None else f"{client.id}@{client.version}"
 
 
 def _row(label: str, seen: SeenClient) -> list[Line]:
@@ -234,8 +226,7 @@ def _facts(seen: SeenClient) -> list[tuple[str, Line]]:
     for kind, names in kinds.items():
         facts += [(kind, (text,)) for text in _few(names)]
     facts += [("table", (text,)) for text in _few(sorted(seen.tables))]
-    marks = sorted(seen.evidence.items(), key=lambda each: (-each[1], each[0]))
-    shown = [f"{mark.field} = {mark.text} ({count:,})" for mark, count in marks]
+    shown = [f"{mark.field} = {mark.text} ({count:,})" for mark, count in seen.marks]
     facts += [("evidence", (text,)) for text in _few(shown)]
     facts.append(("confidence", (str(seen.confidence),)))
     if seen.could_be:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import NamedTuple
 
 from deltaproto.errors import ErrorCode, TableError
@@ -43,7 +42,7 @@ def resolve_name(location: Location, storage_options: Mapping[str, str]) -> Reso
         TableError: when the catalog does not answer, or has no such Delta table.
         EngineError: when the client's library is not installed.
     """
-    from deltaproto.tables.catalogs.interface import CATALOG_MANAGED_TYPE, name_parts
+    from deltaproto.tables.catalogs.interface import commits_of, name_parts
     from deltaproto.tables.catalogs.opening import open_catalog
 
     client = open_catalog(location, storage_options)
@@ -59,7 +58,7 @@ def resolve_name(location: Location, storage_options: Mapping[str, str]) -> Reso
         found.location,
         address_in_statements(location.uri, found.location).text,
         {**client.storage_options(found), **storage_options},
-        partial(client.commits, found) if found.type == CATALOG_MANAGED_TYPE else None,
+        commits_of(client, found),
     )
 
 

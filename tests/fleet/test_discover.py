@@ -15,7 +15,7 @@ from deltalake import __version__ as deltalake_version
 
 from deltaproto.clients.model import Access
 from deltaproto.fleet.seen.commits import access_of
-from deltaproto.fleet.seen.uses import Client, Mark, SeenUses
+from deltaproto.fleet.seen.uses import Client, Mark, PrincipalKind, SeenUses
 from deltaproto.protocol.writers import Confidence
 from deltaproto.tables.log.commits import Commit
 from tests.conftest import Ran
@@ -269,7 +269,7 @@ def test_memory_is_bounded_for_a_client_with_a_query_for_each_commit() -> None:
     uses = SeenUses()
     seen = uses.client(Client("trino", "455"), Confidence.CERTAIN)
     for number in range(5_000):
-        name = uses.name("query", f"q{number}")  # type: ignore[arg-type]
+        name = uses.name(PrincipalKind.QUERY, f"q{number}")
         mark = Mark("commitInfo.clusterId", f"trino-455-{number}")
         seen.add("t", START + number * HOUR, Access.APPEND, [name], [mark])
     assert len(seen.principals) <= 2_000

@@ -16,6 +16,7 @@ from deltaproto.fleet.inventory_reader import (
     select_newest_state,
 )
 from deltaproto.fleet.local_engine import THREADS
+from deltaproto.fleet.scan_history import PastScan
 from deltaproto.fleet.schemas import Inventory, is_inventory, is_table
 from deltaproto.location import Location, LocationKind, locate, location_at
 from deltaproto.policy.document import normalize_location
@@ -114,6 +115,6 @@ def _of_inventory(name: str, options: Mapping[str, str]) -> Iterator[FoundLog | 
                 yield FailedTable(row["table"], why)
 
 
-def _rows(inventory: InventoryReader, table: Inventory, scan: object) -> Iterator[dict[str, str]]:
-    for batch in inventory.batches(table, scan):  # type: ignore[arg-type]
+def _rows(inventory: InventoryReader, table: Inventory, scan: PastScan) -> Iterator[dict[str, str]]:
+    for batch in inventory.batches(table, scan):
         yield from batch.to_pylist()

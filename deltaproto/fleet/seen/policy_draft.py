@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -70,7 +70,7 @@ def draft_policy(found: Discovery, catalog: ClientCatalog, policy: Policy | None
             if _access(usage) and not _is_declared(policy, catalog, text, table, usage, found)
         }
         if text is None:
-            version = f"{client.id}@VERSION" if client.version is None else _label(client)
+            version = f"{client.id}@VERSION" if client.version is None else client.label
             remarks.append(f"- {version}  # {_evidence(seen, seen.tables.values())}")
         elif used and set(used) == set(found.places):
             everywhere.append(_drafted(text, seen, used.values()))
@@ -88,16 +88,11 @@ def draft_policy(found: Discovery, catalog: ClientCatalog, policy: Policy | None
 
 def _policy_name(client: Client, catalog: ClientCatalog) -> str | None:
     """Return the client as a policy names it; None if that needs a version that is unknown."""
-    text = _label(client)
     try:
-        catalog.resolve(text)
+        catalog.resolve(client.label)
     except UsageError:
         return None
-    return text
-
-
-def _label(client: Client) -> str:
-    return str(client.id) if client.version is None else f"{client.id}@{client.version}"
+    return client.label
 
 
 def _access(usage: Usage) -> tuple[Access, ...]:
@@ -180,16 +175,14 @@ def _is_pattern(text: str) -> bool:
     return text.isprintable() and find_pattern_problem(text) is None
 
 
-def _drafted(text: str, seen: SeenClient, usages: Iterable[Usage]) -> DraftedClient:
-    usages = list(usages)
+def _drafted(text: str, seen: SeenClient, usages: Collection[Usage]) -> DraftedClient:
     access = {each for usage in usages for each in _access(usage)}
     comment = _evidence(seen, usages)
     return DraftedClient(text, tuple(each for each in Access if each in access), comment)
 
 
-def _evidence(seen: SeenClient, usages: Iterable[Usage]) -> str:
+def _evidence(seen: SeenClient, usages: Collection[Usage]) -> str:
     """Return period, numbers, principals and mark on one line of ASCII."""
-    usages = list(usages)
     total = Usage()
     for usage in usages:
         total.include(usage)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import tempfile
+from collections.abc import Iterable
 from datetime import datetime
 from typing import NamedTuple
 
@@ -15,6 +16,7 @@ from deltaproto.fleet.seen.policy_text import add_clients
 from deltaproto.input_file import require_input
 from deltaproto.policy.document import Policy
 from deltaproto.policy.document.errors import Position
+from deltaproto.policy.document.model import PolicySettings
 from deltaproto.policy.local_catalog import load_local_catalog, load_local_policy
 
 _NOWHERE = Position(0, 0)
@@ -109,16 +111,17 @@ def _require_kept(before: Policy, after: Policy, path: str) -> None:
         )
 
 
-def _without_positions(entries: object) -> list[str]:
-    return [repr(each._replace(position=_NOWHERE)) for each in entries]  # type: ignore[attr-defined]
+def _without_positions(entries: Iterable[NamedTuple]) -> list[str]:
+    return [repr(each._replace(position=_NOWHERE)) for each in entries]
 
 
-def _plain(settings: object) -> str:
+def _plain(settings: PolicySettings | None) -> str:
     """Return settings as text, with the positions of their windows left out."""
     if settings is None:
         return ""
-    windows = settings.maintenance_windows  # type: ignore[attr-defined]
-    return repr(settings._replace(maintenance_windows=windows and _without_positions(windows)))  # type: ignore[attr-defined]
+    windows = settings.maintenance_windows
+    kept = repr(settings._replace(maintenance_windows=None))
+    return f"{kept} {windows and _without_positions(windows)}"
 
 
 def _contains(after: Policy, before: Policy) -> bool:

@@ -61,6 +61,13 @@ class Client(NamedTuple):
     mark: str | None = None
     """None for a client of the catalog, and for a program without any mark"""
 
+    @property
+    def label(self) -> str:
+        """`ID@VERSION` or `ID` of a client of the catalog; else the mark, which may be empty."""
+        if self.id is None:
+            return self.mark or ""
+        return self.id if self.version is None else f"{self.id}@{self.version}"
+
 
 class Times:
     """A number of events, their first and last time, and the hours in which they happened."""
@@ -181,6 +188,11 @@ class SeenClient(Usage):
         for mark in marks:
             self._count(mark, 1)
 
+    @property
+    def marks(self) -> list[tuple[Mark, int]]:
+        """The evidence, most frequent first."""
+        return sorted(self.evidence.items(), key=lambda each: (-each[1], each[0]))
+
     def _count(self, mark: Mark, times: int) -> None:
         if mark in self.evidence or len(self.evidence) < _MOST_EVIDENCE:
             self.evidence[mark] = self.evidence.get(mark, 0) + times
@@ -229,7 +241,7 @@ class SeenUses:
 
     def name(self, kind: PrincipalKind, text: str) -> Name:
         """Return a principal as outputs show it: without credentials, short, perhaps hashed."""
-        return Name(kind, self.hide(text) if self.pseudonymize else shorten(text))
+        return Name(kind, self.hide(text))
 
     def hide(self, text: str) -> str:
         """Return the hash of a name, which is the same in every run; the text if not requested."""

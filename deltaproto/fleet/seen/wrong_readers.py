@@ -21,6 +21,7 @@ from deltaproto.fleet.seen.read_traces import (
 from deltaproto.policy.finding import Finding
 from deltaproto.policy.rules import deleted_rows_read, log_not_read
 from deltaproto.tables.engine_errors import contain_table_errors
+from deltaproto.tables.log.commits import commit_time
 from deltaproto.tables.log.files import build_listing, commit_info, read_actions
 from deltaproto.tables.log.reader import LogReader
 from deltaproto.tables.open import OpenedLog
@@ -205,8 +206,7 @@ def read_history(opened: OpenedLog, paths: set[str], whole: TableTrace, first: i
         name = listing.commits[version]
         with opened.store.open(name) as file:
             actions = list(read_actions(name, file, files=True))
-        stamp = commit_info(actions)
-        time = _time(stamp, whole.written.get(version))
+        time = _time(commit_info(actions), whole.written.get(version))
         if time is None:
             # Nothing is known about the order of requests and this commit.
             for path, _, _ in _file_actions(actions):
@@ -224,11 +224,7 @@ def read_history(opened: OpenedLog, paths: set[str], whole: TableTrace, first: i
 
 
 def _time(info: Mapping[str, Any], written: int | None) -> int | None:
-    for key in ("inCommitTimestamp", "timestamp"):
-        value = info.get(key)
-        if isinstance(value, int) and not isinstance(value, bool):
-            return value if written is None else max(value, written)
-    return written
+    return max((t for t in (commit_time(info), written) if t is not None), default=None)
 
 
 def _file_actions(actions: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, bool, bool]]:

@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
+from functools import partial
 from threading import Lock
 from typing import NamedTuple
 from typing import Protocol as Interface
@@ -141,6 +142,13 @@ class CatalogClient(Interface):
             TableError: permission-denied, when the catalog requires some, and there are none.
         """
         ...
+
+
+def commits_of(
+    client: CatalogClient, table: CatalogTable
+) -> Callable[[], Mapping[int, int]] | None:
+    """Return what queries the commits of a catalog-managed table; None for other tables."""
+    return partial(client.commits, table) if table.type == CATALOG_MANAGED_TYPE else None
 
 
 def quoted_name(parts: Name) -> str:

@@ -16,7 +16,7 @@ from deltaproto.protocol.metadata import Metadata
 from deltaproto.protocol.table_state import Note, NoteKind
 from deltaproto.tables.log.files import LogListing, commit_info, parse_object, read_actions
 from deltaproto.tables.log.layout import MOST_COMMITS, LayoutEvidence, is_absolute
-from deltaproto.tables.log.partition_paths import PartitionEvidence
+from deltaproto.tables.log.partition_paths import PartitionEvidence, partition_types
 from deltaproto.tables.log.snapshot import (
     Snapshot,
     parse_domain_action,
@@ -176,5 +176,5 @@ def _traces_of_files(checksum: Mapping[str, Any], metadata: Metadata | None) -> 
             for add in adds:
                 values = add.get("partitionValues")
                 partitions.add(str(add.get("path")), values if isinstance(values, dict) else None)
-            traces.update(partitions.traces(metadata))
+            traces.update(partitions.traces(partition_types(metadata)))
     return traces

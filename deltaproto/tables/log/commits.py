@@ -50,12 +50,20 @@ class Commit(NamedTuple):
 
     @property
     def timestamp(self) -> int | None:
-        """Milliseconds since the epoch, from the in-commit timestamp or else the writer's clock."""
-        for key in ("inCommitTimestamp", "timestamp"):
-            value = self.info.get(key)
-            if isinstance(value, int) and not isinstance(value, bool):
-                return value
-        return None
+        """Milliseconds since the epoch; see `commit_time`."""
+        return commit_time(self.info)
+
+
+def commit_time(info: Mapping[str, Any]) -> int | None:
+    """Return a commitInfo's in-commit timestamp, or else the time of the writer's clock.
+
+    In milliseconds since the epoch; None if it has neither.
+    """
+    for key in ("inCommitTimestamp", "timestamp"):
+        value = info.get(key)
+        if isinstance(value, int) and not isinstance(value, bool):
+            return value
+    return None
 
 
 def read_commits(store: LogStore, listing: LogListing) -> Iterator[Commit]:

@@ -127,10 +127,8 @@ def find_layout_traces(
     base = next(iter(listing.last_checkpoints(version)), None)
     floor = -1 if base is None else base.version
     commits = [v for v in range(version, floor, -1) if v in listing.commits]
-    wanted = _commits_to_read(commits, every_commit, base)
-    for each in wanted:
-        if each not in layout.commits:
-            _read_commit(store, listing, each, layout)
+    for each in _commits_to_read(commits, every_commit, base):
+        _read_commit(store, listing, each, layout)
     whole = every_commit and layout.commits.issuperset(commits)
     found = {}
     if whole or not every_commit or layout.byte_order_mark:
@@ -147,8 +145,7 @@ def find_layout_traces(
         for each in commits[:_MOST_FOR_PARTITIONS]:
             if layout.partitions.seen:
                 break
-            if each not in layout.commits:
-                _read_commit(store, listing, each, layout)
+            _read_commit(store, listing, each, layout)
     by_text = is_partitioned_by_text(columns)
     non_ascii, escaped = layout.non_ascii, layout.escaped
     if base is not None and columns and (by_text or not _starts_with(store, base, columns)):
@@ -161,7 +158,7 @@ def find_layout_traces(
     for trace, shown in ((Trace.NON_ASCII_PATHS, non_ascii), (Trace.ESCAPED_PATHS, escaped)):
         if shown or whole or not every_commit or not by_text:
             found[trace] = shown
-    for trace, shown in layout.partitions.traces(metadata).items():
+    for trace, shown in layout.partitions.traces(columns).items():
         if shown or whole or not every_commit or not columns:
             found[trace] = shown
     writers = _read_older(store, listing, floor, layout) if every_commit and whole else False
@@ -197,6 +194,8 @@ def _read_commit(
     store: LogStore, listing: LogListing, version: int, layout: LayoutEvidence
 ) -> bool:
     """Return True if a commit could be read; damage is reported by readers that need its state."""
+    if version in layout.commits:
+        return True
     name = listing.commits[version]
     try:
         with store.open(name) as file:

@@ -78,9 +78,9 @@ class PartitionEvidence:
             if iso is not None:
                 (self._iso if iso else self._plain).add(name)
 
-    def traces(self, metadata: Metadata) -> dict[Trace, bool]:
-        """Return what was seen, for the partition columns of this metadata."""
-        times = {name for name, type_ in partition_types(metadata).items() if type_ == "timestamp"}
+    def traces(self, types: Mapping[str, str | None]) -> dict[Trace, bool]:
+        """Return what was seen, for partition columns of these types."""
+        times = {name for name, type_ in types.items() if type_ == "timestamp"}
         return {
             Trace.HIDDEN_PARTITIONS: self.hidden,
             Trace.ISO_TIMESTAMPS: not times.isdisjoint(self._iso),
