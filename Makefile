@@ -106,6 +106,10 @@ docs: $(READY) ## Bring the documentation up to date, and make its site in site/
 	@$(BIN)/python -m tools.docs
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
+.PHONY: picture
+picture: $(READY) browser ## Take the picture of a fleet report for README and the site
+	@$(BIN)/python -m tools.picture
+
 ##@ Release
 
 .PHONY: build

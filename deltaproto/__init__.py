@@ -25,6 +25,7 @@ TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from deltaproto.app.checking import CheckResult, CheckResults, Verdict, check
+    from deltaproto.app.discovering import ClientUse, Discovery, discover
     from deltaproto.app.executing import ApplyEvent, ApplyResult, EventKind, apply, rehearse
     from deltaproto.app.inventory import Drift, Inventory, Report
     from deltaproto.app.plan import Plan
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
 else:
     _HOMES = {
         "app.checking": ("CheckResult", "CheckResults", "Verdict", "check"),
+        "app.discovering": ("ClientUse", "Discovery", "discover"),
         "app.executing": ("ApplyEvent", "ApplyResult", "EventKind", "apply", "rehearse"),
         "app.inventory": ("Drift", "Inventory", "Report"),
         "app.plan": ("Plan",),
@@ -111,9 +113,11 @@ __all__ = [
     "CheckResult",
     "CheckResults",
     "ClientChange",
+    "ClientUse",
     "ConflictReport",
     "DeltaprotoError",
     "Difference",
+    "Discovery",
     "Drift",
     "EngineError",
     "Event",
@@ -143,6 +147,7 @@ __all__ = [
     "Verdict",
     "apply",
     "check",
+    "discover",
     "find_conflicts",
     "history",
     "inspect_table",

@@ -20,16 +20,17 @@ from deltaproto.app.result import Result
 GROUPS = {
     "Functions": (
         *("inspect_table", "check", "history", "find_conflicts", "plan_upgrade", "plan_downgrade"),
-        *("apply", "rehearse", "scan", "to_dict"),
+        *("apply", "rehearse", "scan", "discover", "to_dict"),
     ),
     "Objects": ("Table", "Plan", "Inventory"),
     "Results": (
         *("Result", "Inspection", "CheckResult", "CheckResults", "History", "ConflictReport"),
-        *("ApplyResult", "ScanResult", "Drift", "Report", "Rows"),
+        *("ApplyResult", "ScanResult", "Drift", "Report", "Discovery", "Rows"),
     ),
     "Records": (
         *("Protocol", "FeatureState", "Finding", "Verdict", "Event", "Step", "Blocked"),
         *("ClientChange", "Alternative", "StepRecord", "ApplyEvent", "PastScan", "Difference"),
+        *("ClientUse",),
     ),
     "Choices": (
         *("Access", "Outcome", "Severity", "ApplyStatus", "StepStatus", "EventKind", "ExitCode"),
@@ -46,6 +47,7 @@ _INTERNAL = {
     "ApplyResult": {"planned"},
     "ScanResult": {"scan"},
     "Drift": {"pair"},
+    "Discovery": {"found"},
 }
 """attributes that lead to records of other packages, which are no part of the API"""
 

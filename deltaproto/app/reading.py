@@ -198,7 +198,7 @@ def inspect_table(
     """Inspect one table: protocol, layers of features, isolation level and findings.
 
     Args:
-        table: a path, a URI or a catalog name, which needs Spark; a `pathlib.Path`; or a
+        table: a path, a URI or a catalog name (`uc://HOST/NAME`); a `pathlib.Path`; or a
             `deltalake.DeltaTable`, of which the newest version is inspected.
         reader: auto, log, delta-rs, spark or all.
         version: the table's version; None: the newest.

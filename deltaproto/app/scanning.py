@@ -134,9 +134,9 @@ def scan(
     Tables that cannot be read never stop a scan; they are counted, and are in the inventory.
 
     Args:
-        roots: folders and URIs; tables are found at any depth below them.
+        roots: folders, URIs and catalogs (`uc://HOST`); tables are found at any depth below them.
         inventory: the folder or URI of the inventory; None: count only, and save nothing.
-        catalogs: catalogs and schemas, which need Spark.
+        catalogs: catalogs and schemas of a Spark session.
         lists: files with one table per line.
         include: only tables in folders with these names or paths.
         exclude: folders to skip.

@@ -17,7 +17,7 @@ class Table:
     """One Delta table. Each method reads its newest state; nothing is read before.
 
     Args:
-        source: a path, a URI or a catalog name, which needs Spark; a `pathlib.Path`; or a
+        source: a path, a URI or a catalog name (`uc://HOST/NAME`); a `pathlib.Path`; or a
             `deltalake.DeltaTable`, whose storage options are used if none are passed.
         storage_options: as in deltalake.
         spark_remote: a Spark Connect URL.

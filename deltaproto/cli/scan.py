@@ -128,7 +128,8 @@ def _list_tables(request: ScanRequest, values: Mapping[str, Any]) -> int:
     with options.open_output(values["output"]) as file:
         unseen = write_table_list(chain(*found), values["format"], file)
     for place in unseen:
-        warn(f"{place.place}: {place.error.message.removeprefix(f'{place.place}: ')}")
+        hint = f" ({place.error.hint})" if place.error.hint else ""
+        warn(f"{place.place}: {place.error.message.removeprefix(f'{place.place}: ')}{hint}")
     for note in passed.notes():
         warn(note)
     return int(ExitCode.UNREADABLE if unseen else ExitCode.OK)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path as File
 from typing import Any
@@ -73,9 +73,7 @@ class ClientCatalog:
             return load_shipped_client(aliases[wanted])
         if wanted in _SPARK_NAMES:
             raise UsageError(f"{name} alone does not determine what is supported", _SPARK_HINT)
-        import difflib
-
-        near = difflib.get_close_matches(wanted, [*self.ids(), *aliases], n=3, cutoff=0.5)
+        near = _similar(wanted, [*self.ids(), *aliases])
         hint = f"did you mean {', '.join(near)}?" if near else "run `deltaproto clients`"
         raise UsageError(f"unknown client {name}", hint)
 
@@ -87,6 +85,16 @@ class ClientCatalog:
         """
         reference = parse_reference(text)
         return resolve_reference(reference, self.get(reference.id))
+
+
+def _similar(wanted: str, names: Sequence[str]) -> list[str]:
+    """Return at most three names: those that begin with the wanted word, else similar ones."""
+    beginning = [name for name in names if name.startswith(wanted)] if len(wanted) > 2 else []
+    if beginning:
+        return beginning[:3]
+    import difflib
+
+    return difflib.get_close_matches(wanted, names, n=3, cutoff=0.5)
 
 
 def _extend_measured(client: Client) -> Client:

@@ -52,6 +52,7 @@ _LOCAL_CONF = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
 }
+PYSPARK_MISSING = "pyspark is not installed"
 _APPLICATION = "deltaproto"
 _QUICK_START = {"spark.driver.defaultJavaOptions": "-XX:TieredStopAtLevel=1"}
 """Java without its second compiler, which pays for itself only after minutes"""
@@ -198,7 +199,7 @@ def _import_pyspark() -> Any:
         from pyspark import sql
     except ImportError:
         raise EngineError(
-            "pyspark is not installed", "pip install 'delta-spark<4.4.1', which brings pyspark"
+            PYSPARK_MISSING, "pip install 'delta-spark<4.4.1', which brings pyspark"
         ) from None
     # A warning about pandas, which is not used here.
     warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)

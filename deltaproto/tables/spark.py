@@ -22,7 +22,7 @@ from deltaproto.protocol.table_state import ReaderName, SparkSettings, TableStat
 from deltaproto.redaction import Redactor
 from deltaproto.sql.quoting import sql_table_name
 from deltaproto.tables.engine_errors import first_line, is_connection_lost, spark_message
-from deltaproto.tables.session import spark_session, sql_rows
+from deltaproto.tables.session import PYSPARK_MISSING, spark_session, sql_rows
 from deltaproto.tables.storage.through_spark import find_unreachable_cause
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class SparkReader:
                 "use --reader log for an older version",
             )
         location = locate(table)
-        session = spark_session(self._settings.reaching(location.uri))
+        session = self._session(location)
         try:
             state = _read(session, location)
         except TableError:
@@ -67,6 +67,19 @@ class SparkReader:
         except Exception as error:
             raise _refusal_error(error, self._settings.redact) from None
         return state._replace(traces=read_local_layout(state.location))
+
+    def _session(self, location: Location) -> Any:
+        try:
+            return spark_session(self._settings.reaching(location.uri))
+        except EngineError as error:
+            if location.kind is not LocationKind.NAME or error.message != PYSPARK_MISSING:
+                raise
+            raise EngineError(
+                f"there is no file or folder {location.text}; as a catalog name it needs Spark, "
+                f"and {error.message}",
+                f"check the path; or name the catalog, as in uc://HOST/{location.text} (also "
+                f"glue:// and hms://); or {error.hint}",
+            ) from None
 
     def ratified(self, table: str) -> dict[int, int]:
         """Return the table's newest versions in its catalog, with their in-commit timestamps.
@@ -76,7 +89,7 @@ class SparkReader:
             EngineError: when Spark is not available.
         """
         location = locate(table)
-        session = spark_session(self._settings.reaching(location.uri))
+        session = self._session(location)
         try:
             rows = sql_rows(
                 session,

@@ -48,10 +48,14 @@ def results(lake: Path) -> dict[str, Result]:
         "plan": table.plan_downgrade(drop=["deletionVectors"]),
         "scan": found,
         "drift": found.inventory.drift(),
+        "discovery": deltaproto.discover(lake),
     }
 
 
-NAMES = ("inspection", "check", "checks", "history", "conflicts", "plan", "scan", "drift")
+NAMES = (
+    *("inspection", "check", "checks", "history", "conflicts", "plan", "scan", "drift"),
+    "discovery",
+)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -201,7 +205,7 @@ class TestTypes:
     ) -> None:
         good = """
             from pathlib import Path
-            from deltaproto import Inventory, Outcome, Plan, Table, check, scan
+            from deltaproto import Inventory, Outcome, Plan, Table, check, discover, scan
 
             table = Table(Path("lake/orders"))
             ins = table.inspect()
@@ -217,6 +221,8 @@ class TestTypes:
             assert found is not None
             for row in found.tables("min_reader_version = 3"):
                 print(row["table"])
+            for use in discover("lake", days=90).clients:
+                print(use.client, use.version, use.access, use.last_seen, use.principals)
             print(Inventory("x").drift().changes[0].kind, check(["a"], "p.yaml").ok)
         """
         assert self.mypy(tmp_path, good) == []
@@ -231,6 +237,7 @@ class TestTypes:
             "deltaproto.Outcome.REFUSD",
             "deltaproto.scan('x').tabels",
             "deltaproto.Inventory('x').drift().changesx",
+            "deltaproto.discover('x').clients[0].commitsx",
         )
         head = "import deltaproto\ntable = deltaproto.Table('x')\nins = table.inspect()\n"
         found = self.mypy(tmp_path, head + "\n".join(misspelled) + "\n")

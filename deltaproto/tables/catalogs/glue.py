@@ -203,7 +203,7 @@ def _open(
         from botocore.session import Session
     except ImportError:
         raise EngineError(
-            "glue:// needs botocore, which is not installed", "pip install 'deltaproto[glue]'"
+            "glue:// needs botocore, which is not installed", "pip install botocore"
         ) from None
     given = {key.lower().removeprefix("aws_"): value for key, value in options}
     # Retries are counted, and paced by our clock.

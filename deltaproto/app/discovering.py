@@ -1,0 +1,260 @@
+"""Who uses tables, from their own logs and from access logs."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from deltaproto.app.arguments import NONE, TableSource, reach, table_name, table_sources, words
+from deltaproto.app.result import Result, Rows, findings_failure
+from deltaproto.errors import (
+    DeltaprotoError,
+    ExitCode,
+    ResultError,
+    TableError,
+    UsageError,
+    no_tables_error,
+)
+from deltaproto.fleet.seen.collect import Discovery as _Discovery
+from deltaproto.fleet.seen.collect import LogOptions, add_access_logs, discover_writers
+from deltaproto.fleet.seen.find_logs import find_logs
+from deltaproto.fleet.seen.uses import Client, SeenClient
+from deltaproto.policy.finding import Finding
+
+if TYPE_CHECKING:
+    from deltaproto.render.document import Document
+
+_DAY = 86_400_000
+"""milliseconds"""
+_MAX_DAYS = 36_500
+
+
+@dataclass(frozen=True)
+class ClientUse:
+    """What was seen of one client, or of one program that could not be identified."""
+
+    client: str | None
+    """the client's id; None if it was not identified"""
+    version: str | None
+    """its version; None if it records none"""
+    mark: str | None
+    """the mark of an unidentified program; None for a client, and for a program without any"""
+    access: tuple[str, ...]
+    """the kinds of access that were seen: `read`, `append`, `dml`, `maintain`"""
+    tables: tuple[str, ...]
+    """the tables that it used"""
+    commits: int
+    """the number of its commits"""
+    requests: int
+    """the number of its requests in the access logs"""
+    first_seen: datetime | None
+    """the time of its first commit or request (UTC); None if the logs have no time"""
+    last_seen: datetime | None
+    """the time of its last commit or request (UTC); None if the logs have no time"""
+    longest_gap_hours: int | None
+    """the longest time between two uses, in hours; None if all were in one hour"""
+    principals: Mapping[str, tuple[str, ...]]
+    """the names behind it by kind: user, job, notebook, cluster, query, address"""
+    confidence: str
+    """how sure the client is: certain, likely or unknown"""
+    could_be: tuple[str, ...]
+    """ids of the clients that leave the mark of an unidentified program"""
+    setting: str | None
+    """the setting with which an unidentified program would identify itself"""
+
+    @classmethod
+    def _of(cls, client: Client, seen: SeenClient) -> ClientUse:
+        times = seen.all
+        principals: dict[str, list[str]] = {}
+        for name in sorted(seen.principals):
+            principals.setdefault(str(name.kind), []).append(name.text)
+        return cls(
+            client.id,
+            client.version,
+            client.mark,
+            tuple(sorted(map(str, seen.access))),
+            tuple(sorted(seen.tables)),
+            seen.commits.count,
+            seen.requests.count,
+            _time(times.first),
+            _time(times.last),
+            times.longest_gap_hours,
+            {kind: tuple(names) for kind, names in principals.items()},
+            str(seen.confidence),
+            seen.could_be,
+            seen.setting,
+        )
+
+
+def _time(milliseconds: int | None) -> datetime | None:
+    return None if milliseconds is None else datetime.fromtimestamp(milliseconds / 1000, UTC)
+
+
+@dataclass(frozen=True, repr=False)
+class Discovery(Result):
+    """Who used the tables, to the extent that the logs show it."""
+
+    found: _Discovery
+    """everything that was read, as a record"""
+
+    @property
+    def clients(self) -> tuple[ClientUse, ...]:
+        """The clients that were identified, most active first."""
+        return tuple(ClientUse._of(*each) for each in self.found.uses.identified)
+
+    @property
+    def unidentified(self) -> tuple[ClientUse, ...]:
+        """The programs that were not identified, most active first."""
+        return tuple(ClientUse._of(*each) for each in self.found.uses.unidentified)
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Principals that read deleted or stale rows (`DP401`, `DP402`); needs access logs."""
+        return self.found.findings
+
+    @property
+    def tables(self) -> int:
+        """The number of tables whose log was read."""
+        return self.found.tables
+
+    @property
+    def errors(self) -> Mapping[str, TableError]:
+        """Tables and access logs that could not be read, or not completely, by their name."""
+        return {failed.table: failed.error for failed in self.found.failed}
+
+    @property
+    def complete(self) -> bool:
+        """True if every table and every access log was read completely."""
+        return self.found.complete
+
+    def rows(self) -> Rows:
+        """Return one row for each client and each unidentified program, with the attributes of
+        `ClientUse`; `principals` is a list of `kind name`.
+        """
+        import pyarrow as pa
+
+        text, number, stamp = pa.string(), pa.int64(), pa.timestamp("ms", "UTC")
+        columns = {
+            **dict.fromkeys(("client", "version", "mark"), text),
+            **dict.fromkeys(("access", "tables"), pa.list_(text)),
+            **dict.fromkeys(("commits", "requests"), number),
+            **dict.fromkeys(("first_seen", "last_seen"), stamp),
+            "longest_gap_hours": number,
+            "principals": pa.list_(text),
+            "confidence": text,
+            "could_be": pa.list_(text),
+            "setting": text,
+        }
+        return Rows.of(map(_row, (*self.clients, *self.unidentified)), columns)
+
+    def write_policy(self, path: str | os.PathLike[str]) -> str:
+        """Write a policy that declares the clients seen, or add them to an existing one.
+
+        Everything else in an existing policy stays as it is.
+
+        Returns:
+            The difference as a unified diff; empty if the policy declared them all.
+
+        Raises:
+            UsageError: when an existing policy is invalid or cannot be extended, or when the file
+                cannot be written.
+        """
+        from deltaproto.fleet.seen.policy_file import draft_file
+
+        drafted = draft_file(os.fspath(path), self.found, datetime.now(UTC))
+        if drafted.after != drafted.before:
+            try:
+                with open(path, "w", encoding="utf-8", newline="") as file:
+                    file.write(drafted.after)
+            except OSError as error:
+                raise UsageError(f"cannot write {path}: {error.strerror}", "check it") from None
+        return drafted.diff
+
+    def _failure(self) -> DeltaprotoError | None:
+        if self.found.failed:
+            (table, error, *_), count = self.found.failed[0], len(self.found.failed)
+            text = f"{count} could not be read completely; {table}: "
+            text += error.message.removeprefix(f"{table}: ")
+            return ResultError(self, ExitCode.UNREADABLE, text, error.hint)
+        table = self.findings[0].table if self.findings else ""
+        return findings_failure(self, table, self.findings, complete=True)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON of `discover`."""
+        from deltaproto.render.discover import discovery_fields
+
+        return discovery_fields(self.found)
+
+    def _document(self) -> Document:
+        from deltaproto.render.discover import discovery_document
+
+        return discovery_document(self.found)
+
+    def __repr__(self) -> str:
+        uses, failed = self.found.uses, len(self.found.failed)
+        unread = f", {failed} not read completely" if failed else ""
+        return (
+            f"<Discovery of {self.tables} tables: {len(uses.identified)} clients, "
+            f"{len(uses.unidentified)} unidentified{unread}>"
+        )
+
+
+def _row(use: ClientUse) -> dict[str, Any]:
+    names = [f"{kind} {name}" for kind, names in use.principals.items() for name in names]
+    return {**vars(use), "principals": names}
+
+
+def discover(
+    tables: TableSource | Iterable[TableSource],
+    *,
+    access_logs: Sequence[str] = (),
+    days: int | None = None,
+    pseudonymize: bool = False,
+    allow_empty: bool = False,
+    storage_options: Mapping[str, str] = NONE,
+    spark_remote: str | None = None,
+    spark_conf: Mapping[str, str] = NONE,
+) -> Discovery:
+    """Find out which clients use tables, for whom and how often.
+
+    The tables' own logs show who writes; readers are only in the access logs of the object store.
+    Tables that cannot be read never stop the others; they are in `errors`.
+
+    Args:
+        tables: tables, folders with tables at any depth, and inventories; one or several.
+        access_logs: access logs of the object store: files, folders and URIs.
+        days: only the last N days; None: everything that the logs still have.
+        pseudonymize: hashes instead of the names of users, jobs, notebooks, clusters and queries.
+        allow_empty: a folder without tables is not an error.
+        storage_options: as in deltalake.
+        spark_remote: a Spark Connect URL.
+        spark_conf: settings of a Spark session that is started here.
+
+    Raises:
+        UsageError: for an invalid request.
+        TableError: when the only table cannot be read, or there is no table.
+    """
+    names = [table_name(each) for each in table_sources(tables)]
+    if not names:
+        raise UsageError("no tables", "pass a table, a folder or an inventory")
+    if days is not None and not 0 < days <= _MAX_DAYS:
+        raise UsageError(f"days is {days}", f"pass a number from 1 to {_MAX_DAYS}, or None")
+    by = reach(None, storage_options, spark_remote, spark_conf)
+    since = None if days is None else int(time.time() * 1000) - days * _DAY
+    settings = LogOptions(by.storage_options, by.spark, since, pseudonymize)
+    logs = words(access_logs, "access_logs")
+    tables_read = find_logs(names, by.storage_options, allow_empty=allow_empty)
+    found = discover_writers(tables_read, settings, _ignore)
+    if not (found.tables or found.failed or allow_empty):
+        raise no_tables_error(", ".join(names))
+    if not (found.tables or logs) and len(found.failed) == 1:
+        raise found.failed[0].error
+    return Discovery(add_access_logs(found, logs, settings, _ignore))
+
+
+def _ignore(_count: int) -> None:
+    pass

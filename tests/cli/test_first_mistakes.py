@@ -1,0 +1,55 @@
+"""What a newcomer types wrong in the first hour, and the hint that leads on."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+import pytest
+
+from tests.conftest import Ran
+
+Cli = Callable[..., Ran]
+
+
+@pytest.mark.parametrize("command", ["inspect", "history", "plan-downgrade"])
+def test_a_misspelled_file_is_not_only_a_missing_spark(
+    command: str, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyspark", None)
+    goal = ("--lowest",) if command == "plan-downgrade" else ()
+    ran = cli(command, "saved.json", *goal)
+    shown = " ".join((ran.out + ran.err).split())
+    assert ran.code == 3
+    assert "there is no file or folder saved.json; as a catalog name it needs Spark" in shown
+    assert "check the path; or name the catalog, as in uc://HOST/saved.json" in shown
+    assert "pip install 'delta-spark<4.4.1'" in shown
+
+
+def test_a_missing_library_of_a_catalog_is_named_with_a_command_that_works(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [name for name in sys.modules if name.partition(".")[0] == "botocore"]:
+        monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.setitem(sys.modules, "botocore", None)
+    monkeypatch.setitem(sys.modules, "botocore.config", None)
+    ran = cli("scan", "glue://eu-west-1", "--list-tables")
+    assert ran.code == 3
+    assert "botocore, which is not installed (pip install botocore)" in ran.err
+    assert "hint: pip install botocore" in cli("inspect", "glue://eu-west-1/a.b").out
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("databricks@14.3", "did you mean databricks-runtime?"),
+        ("powerbi", "did you mean powerbi-delta-connector?"),
+        ("fabric", "did you mean fabric-"),
+        ("trinoo@476", "did you mean trino"),
+        ("zz@1", "run `deltaproto clients`"),
+    ],
+)
+def test_the_beginning_of_a_clients_name_leads_to_it(cli: Cli, name: str, hint: str) -> None:
+    ran = cli("check", "x", "--client", name)
+    assert ran.code == 2
+    assert f"hint: {hint}" in ran.err
