@@ -11,10 +11,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import boto3
 import pytest
 import yaml
+from botocore import UNSIGNED
+from botocore.config import Config
 
 from tests.conftest import Ran
+from tests.support.lakes import s3_lake, trust
 from tests.support.logs import Log, add, commit_info, metadata, protocol
 
 ROOT = Path(__file__).parents[2]
@@ -102,3 +106,51 @@ def test_the_action_is_not_fooled_by_its_inputs(table: str, tmp_path: Path) -> N
         assert not (tmp_path / "hit").exists(), name
     for each in yaml.safe_load((ROOT / "action.yml").read_text())["runs"]["steps"]:
         assert "${{" not in each.get("run", "")
+
+
+_INPUTS = {
+    "aws-actions/configure-aws-credentials": {"role-to-assume", "aws-region"},
+    "azure/login": {"client-id", "tenant-id", "allow-no-subscriptions"},
+    "github/codeql-action/upload-sarif": {"sarif_file", "category"},
+}
+"""inputs of the actions that ours calls, as their own action.yml declares them"""
+
+
+def test_the_steps_with_other_actions_use_their_inputs() -> None:
+    action = yaml.safe_load((ROOT / "action.yml").read_text())
+    steps = [each for each in action["runs"]["steps"] if "uses" in each]
+    named = {each["uses"].partition("@")[0]: set(each["with"]) for each in steps}
+    assert named == _INPUTS
+    for each in steps:
+        assert re.search(r"@v\d+$", each["uses"])
+        (used,) = set(re.findall(r"inputs\.([\w-]+) != ''", each["if"]))
+        assert action["inputs"][used]["default"] == ""
+
+
+@pytest.mark.storage
+def test_the_check_reads_with_the_credentials_of_an_assumed_role(
+    table: str, tmp_path: Path
+) -> None:
+    """The role is assumed with a web identity at moto's STS, as the step before does with OIDC."""
+    with s3_lake() as store:
+        uri = store.upload(Path(table), "orders")
+        trust(store)
+        url = store.options["AWS_ENDPOINT_URL"]
+        unsigned = Config(signature_version=UNSIGNED)
+        sts = boto3.client("sts", endpoint_url=url, region_name="eu-central-1", config=unsigned)
+        role = "arn:aws:iam::123456789012:role/deltaproto"
+        keys = sts.assume_role_with_web_identity(
+            RoleArn=role, RoleSessionName="GitHubActions", WebIdentityToken="a.token.of-the-job"
+        )["Credentials"]
+        exported = {
+            "AWS_REGION": "eu-central-1",
+            "AWS_ACCESS_KEY_ID": keys["AccessKeyId"],
+            "AWS_SECRET_ACCESS_KEY": keys["SecretAccessKey"],
+            "AWS_SESSION_TOKEN": keys["SessionToken"],
+            "AWS_ENDPOINT_URL": url,
+            "AWS_ALLOW_HTTP": "true",
+        }
+        inputs = {"tables": f"{uri}\n", "clients": "trino@422", "aws-role": role}
+        ran = _action(inputs, tmp_path, **exported)
+    assert (ran.returncode, "::error" in ran.stdout) == (1, True), ran.stderr
+    assert keys["SessionToken"] not in ran.stdout + ran.stderr

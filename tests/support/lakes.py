@@ -192,6 +192,11 @@ def trust(lake: Lake) -> None:
     _look(lake.options["AWS_ENDPOINT_URL"], "inf")
 
 
+def distrust(lake: Lake) -> None:
+    """Have moto look at signatures again, and at what a user may do."""
+    _look(lake.options["AWS_ENDPOINT_URL"], "0")
+
+
 def _look(url: str, unseen: str) -> None:
     """moto looks at signatures once it has done so many requests."""
     headers = {"Content-Type": "application/json"}
