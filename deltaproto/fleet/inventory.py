@@ -191,10 +191,28 @@ class InventoryTables:
         except TableNotFoundError:
             return None
         except (DeltaError, OSError) as error:
-            raise UsageError(
-                f"cannot read the inventory's table {name}: {self._describe_error(error)}",
+            cause, hint = self._store_problem(name) or (
+                self._describe_error(error),
                 "pass another --inventory, or repair it: it is a regular Delta table",
-            ) from None
+            )
+            message = f"cannot read the inventory's table {name}: {cause}"
+            raise UsageError(message, hint) from None
+
+    def _store_problem(self, name: Inventory) -> tuple[str, str] | None:
+        """Return why an object store cannot be listed, with a hint; None if it can.
+
+        deltalake reports all of its problems alike.
+        """
+        from deltaproto.tables.storage import open_log
+
+        location = locate(self.uri(name))
+        if location.path is not None:
+            return None
+        try:
+            open_log(location, self._options).list()
+        except TableError as error:
+            return error.message, error.hint
+        return None
 
 
 def _require_types(name: Inventory, found: Any) -> None:

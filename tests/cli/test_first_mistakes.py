@@ -53,3 +53,29 @@ def test_the_beginning_of_a_clients_name_leads_to_it(cli: Cli, name: str, hint: 
     ran = cli("check", "x", "--client", name)
     assert ran.code == 2
     assert f"hint: {hint}" in ran.err
+
+
+@pytest.mark.storage
+@pytest.mark.parametrize("command", ["scan", "check", "discover", "report", "drift", "inspect"])
+def test_an_endpoint_without_tls_must_be_allowed_for_inventories_too(
+    command: str, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {
+        "AWS_ENDPOINT_URL": "http://127.0.0.1:9",
+        "AWS_REGION": "us-east-1",
+        "AWS_ACCESS_KEY_ID": "key",
+        "AWS_SECRET_ACCESS_KEY": "secret",
+    }.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.delenv("AWS_ALLOW_HTTP", raising=False)
+    where = "s3://lake/_inventory"
+    words = {
+        "scan": ("s3://lake", "--inventory", where),
+        "check": (where, "--client", "trino@476"),
+    }
+    ran = cli(command, *words.get(command, (where,)), "--quiet")
+    shown = " ".join((ran.out + ran.err).split())
+    assert ran.code in (2, 3)
+    assert "not encrypted" in shown
+    assert "pass --storage-option allow_http=true" in shown
+    assert "repair it" not in shown

@@ -57,7 +57,7 @@ def test_the_dag_is_imported_and_fails_with_the_command(
         folder.mkdir()
     (dags / "protocols.py").write_text(DAG)
     stand_in = programs / "deltaproto"
-    stand_in.write_text(f'#!/bin/sh\\necho "$@" > {tmp_path}/words\\nexit {code}\\n')
+    stand_in.write_text(f'#!/bin/sh\necho "$@" > {tmp_path}/words\nexit {code}\n')
     stand_in.chmod(0o755)
     ran = subprocess.run(
         [str(airflow), "-c", RUN, str(dags), str(work)],
