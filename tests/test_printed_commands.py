@@ -53,6 +53,7 @@ NEEDS_SPARK = (
 )
 """lines that start Spark: tests/test_printed_commands_on_spark.py"""
 NEEDS_JAVA = (r" hms://",)
+"""the same"""
 
 
 class Printed(NamedTuple):

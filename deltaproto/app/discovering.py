@@ -24,6 +24,7 @@ from deltaproto.fleet.seen.collect import LogOptions, add_access_logs, discover_
 from deltaproto.fleet.seen.find_logs import find_logs
 from deltaproto.fleet.seen.uses import Client, SeenClient
 from deltaproto.policy.finding import Finding
+from deltaproto.render.terminal import counted
 
 if TYPE_CHECKING:
     from deltaproto.render.document import Document
@@ -197,10 +198,8 @@ class Discovery(Result):
     def __repr__(self) -> str:
         uses, failed = self.found.uses, len(self.found.failed)
         unread = f", {failed} not read completely" if failed else ""
-        return (
-            f"<Discovery of {self.tables} tables: {len(uses.identified)} clients, "
-            f"{len(uses.unidentified)} unidentified{unread}>"
-        )
+        tables, clients = counted(self.tables, "table"), counted(len(uses.identified), "client")
+        return f"<Discovery of {tables}: {clients}, {len(uses.unidentified)} unidentified{unread}>"
 
 
 def _row(use: ClientUse) -> dict[str, Any]:

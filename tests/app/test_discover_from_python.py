@@ -62,7 +62,7 @@ def test_unidentified_programs_are_separate(log: Log) -> None:
     assert found.clients == ()
     (use,) = found.unidentified
     assert (use.client, use.version, use.mark) == (None, None, "loader/1")
-    assert repr(found) == "<Discovery of 1 tables: 0 clients, 1 unidentified>"
+    assert repr(found) == "<Discovery of 1 table: 0 clients, 1 unidentified>"
 
 
 def test_an_unread_table_never_stops_the_others_and_is_never_ok(lake: Path) -> None:

@@ -129,3 +129,23 @@ def test_queries_of_an_inventory_put_nothing(cli: Cli, store: Store, tmp_path: P
     assert cli("report", inventory, "-o", str(tmp_path / "r.html"), *store.words).code == 0
     assert {action for action, _ in store.actions("_inventory/")} == {"get", "list"}
     assert store.actions("gold/") == set()
+
+
+def test_discover_reads_logs_of_tables_the_inventory_and_access_logs(
+    cli: Cli, store: Store
+) -> None:
+    inventory = "s3://lake/_inventory"
+    cli("scan", "s3://lake/gold", "--inventory", inventory, *store.words)
+    for place in ("s3://lake/gold/orders", "s3://lake/gold", inventory):
+        store.requests.clear()
+        assert cli("discover", place, *store.words).code == 0
+        found = store.actions("gold/")
+        assert ("get", "log") in found
+        assert found <= READING | {("list", "other")}
+        assert {action for action, _ in store.actions("_inventory/")} <= {"get", "list"}
+        assert not any(method == "PUT" for method, _ in store.requests)
+    store.requests.clear()
+    logs = ("--access-log", "s3://lake/gold/orders/_delta_log/", *store.words)
+    assert cli("discover", "s3://lake/gold/events", *logs).code == 3
+    assert store.actions("gold/orders/") <= READING
+    assert "| `discover --access-log` | the access logs | list and get below them |" in PAGE
