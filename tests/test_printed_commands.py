@@ -154,7 +154,7 @@ def world(tmp_path_factory: pytest.TempPathFactory, bucket: Lake, examples: Path
     (work / "plans").mkdir()
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(work)
-        for name, value in {**bucket.environment, "AWS_EC2_METADATA_DISABLED": "true"}.items():
+        for name, value in {**_environment(bucket), "XDG_CACHE_HOME": f"{home}/cache"}.items():
             patch.setenv(name, value)
         for words in (
             ("scan", f"{home}/data", "--inventory", f"{home}/data/_inventory"),
@@ -176,6 +176,10 @@ def world(tmp_path_factory: pytest.TempPathFactory, bucket: Lake, examples: Path
     for each in s3.list_objects_v2(Bucket="lake", Prefix="_inventory/")["Contents"]:
         s3.copy_object(Bucket="logs", Key=each["Key"], CopySource=f"lake/{each['Key']}")
     return home
+
+
+def _environment(bucket: Lake) -> dict[str, str]:
+    return {**bucket.environment, "AWS_EC2_METADATA_DISABLED": "true"}
 
 
 def _s3(bucket: Lake) -> Any:
@@ -235,7 +239,7 @@ def test_the_commands_of_a_page_run_as_printed(
     monkeypatch.chdir(tmp_path / "work")
     if any(each.page == page and each.line.endswith("deltaproto demo lake") for each in HERE):
         shutil.rmtree("lake")
-    for name, value in {**bucket.environment, "AWS_EC2_METADATA_DISABLED": "true"}.items():
+    for name, value in {**_environment(bucket), "XDG_CACHE_HOME": str(tmp_path)}.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("UC_TOKEN", "token")
     _reset_inventory(bucket)

@@ -198,6 +198,7 @@ def test_the_permissions_suffice_for_a_scan(
         iam.put_user_policy(UserName="scanner", PolicyName="page", PolicyDocument=policy)
         key = iam.create_access_key(UserName="scanner")["AccessKey"]
         distrust(store)
+        monkeypatch.setenv("XDG_CACHE_HOME", str(lake.parent / "cache"))
         for name, value in store.environment.items():
             monkeypatch.setenv(name, value)
         monkeypatch.setenv("AWS_ACCESS_KEY_ID", key["AccessKeyId"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -58,9 +59,10 @@ def test_the_beginning_of_a_clients_name_leads_to_it(cli: Cli, name: str, hint: 
 @pytest.mark.storage
 @pytest.mark.parametrize("command", ["scan", "check", "discover", "report", "drift", "inspect"])
 def test_an_endpoint_without_tls_must_be_allowed_for_inventories_too(
-    command: str, cli: Cli, monkeypatch: pytest.MonkeyPatch
+    command: str, cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in {
+        "XDG_CACHE_HOME": str(tmp_path),  # of scans that were not finished
         "AWS_ENDPOINT_URL": "http://127.0.0.1:9",
         "AWS_REGION": "us-east-1",
         "AWS_ACCESS_KEY_ID": "key",
