@@ -46,14 +46,18 @@ ELSEWHERE = {
     r"export DELTAPROTO_SPARK_REMOTE": "a setting",
 }
 """lines that do not run here, and the reason"""
-NEEDS_SPARK = (
-    r"deltaproto (apply|rehearse) ",
-    r"--(reader (all|spark)|engine spark|spark-remote|spark-conf|catalog) ",
-    r" (main\.|spark_catalog\.)?sales\.orders\b",
-)
-"""lines that start Spark: tests/test_printed_commands_on_spark.py"""
-NEEDS_JAVA = (r" hms://",)
-"""the same"""
+ENGINES = {
+    r" hms://": "tests/tables/test_hive_metastore.py",
+    r"catalogImplementation=hive": "tests/tables/test_hive_on_spark.py",
+    r"deltaproto apply ": "tests/execution/test_apply_on_spark.py, test_apply_on_s3.py",
+    r"deltaproto rehearse ": "tests/execution/test_rehearse_and_undo_on_spark.py",
+    r"--reader (all|spark) ": "tests/tables/test_real_tables.py",
+    r"--spark-remote ": "tests/tables/test_remote.py",
+    r"--engine spark ": "tests/fleet/test_scan_on_spark.py",
+    r"--catalog ": "tests/fleet/test_catalogs_on_spark.py",
+    r" (main\.|spark_catalog\.)?sales\.orders\b": "tests/execution/test_catalog_names_on_spark.py",
+}
+"""lines that need Spark or a metastore, and the tests with such commands"""
 
 
 class Printed(NamedTuple):
@@ -68,7 +72,7 @@ class Printed(NamedTuple):
 
     @property
     def engine(self) -> bool:
-        return any(re.search(pattern, self.line) for pattern in (*NEEDS_SPARK, *NEEDS_JAVA))
+        return any(re.search(pattern, self.line) for pattern in ENGINES)
 
 
 def printed() -> Iterator[Printed]:
@@ -92,6 +96,9 @@ def test_every_other_line_is_known() -> None:
     assert len(HERE) > 100
     for pattern in ELSEWHERE:
         assert any(re.match(pattern, each.line) for each in LINES), pattern
+    for pattern, where in ENGINES.items():
+        assert any(re.search(pattern, each.line) for each in LINES), pattern
+        assert (ROOT / where.partition(",")[0]).exists()
     assert [each for each in HERE if not each.line.startswith(("deltaproto ", "find "))] == []
 
 
