@@ -182,7 +182,7 @@ COMMAND = Command(
         ),
         Option(
             ("--no-store",),
-            "Neither add to the inventory's clients_seen nor show what earlier runs added.",
+            "Do not add to the inventory's clients_seen, and do not show what earlier runs added.",
             bool,
             False,
             panel=Panel.OUTPUT,

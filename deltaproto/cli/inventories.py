@@ -63,7 +63,7 @@ SEEN = Option(
 )
 SEEN_DAYS = Option(
     ("--seen-days",),
-    "Consider clients that --seen shows in the last N days. Default: 90.",
+    "Compare with the clients of the last N days of --seen. Default: 90.",
     int,
     metavar="N",
     panel=Panel.CLIENTS,

@@ -12,7 +12,7 @@ from deltaproto.clients.model import READ_ACCESSES, Access
 from deltaproto.clients.version_scheme import Version, parse_version
 from deltaproto.fleet.seen.stored_uses import StoredUses
 from deltaproto.fleet.seen.user_agents import RULES
-from deltaproto.fleet.seen.uses import Client, SeenClient, SeenTable
+from deltaproto.fleet.seen.uses import Client, Rhythm, SeenClient, SeenTable, Times
 from deltaproto.plan_inputs.client_scope import SeenUse
 from deltaproto.policy.document import Policy, Position, normalize_location
 from deltaproto.policy.document.model import Declared
@@ -50,6 +50,9 @@ class SeenOnTable(NamedTuple):
     seen: SeenClient
     """the client on all tables"""
     usage: SeenTable
+    times: Times
+    """of commits and requests together"""
+    rhythm: Rhythm | None
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -78,12 +81,12 @@ class RecentUses:
             for location, usage in seen.tables.items():
                 _keep_first(self._first_commit, location, usage.commits.first)
                 _keep_first(self._first_request, location, usage.requests.first)
-                last = usage.all.last
-                rhythm = usage.all.rhythm
+                times = usage.all
+                last, rhythm = times.last, times.rhythm
                 missed = 0 if rhythm is None else rhythm.next + rhythm.days * _DAY
                 # Without a time, it may be recent.
                 if last is None or last >= self.since or missed >= until:
-                    self._tables[location].append(SeenOnTable(client, seen, usage))
+                    self._tables[location].append(SeenOnTable(client, seen, usage, times, rhythm))
 
     def on(self, location: str) -> list[SeenOnTable]:
         """Return the clients of a table, by name."""
@@ -135,9 +138,8 @@ class SeenChecks:
             if not self._seen.counts(location):
                 self.uncounted.append(checked.table)
             self._note(checked, location, found)
-            for finding in self._findings(checked, found):
-                checked = self._checker.with_finding(checked, finding)
-            yield checked
+            findings = list(self._findings(checked, found))
+            yield self._checker.with_findings(checked, findings) if findings else checked
         for finding in self._unseen():
             self._checker.use.add(finding)
 
@@ -224,7 +226,7 @@ def _older(table: str, each: SeenOnTable) -> Finding:
 
 
 def _rare(table: str, each: SeenOnTable) -> Iterator[Finding]:
-    rhythm = each.usage.all.rhythm
+    rhythm = each.rhythm
     if rhythm is None:
         return
     how = (
@@ -256,15 +258,19 @@ def _evidence(each: SeenOnTable) -> str:
         for times, what in ((each.usage.commits, "commit"), (each.usage.requests, "request"))
         if times.count
     ]
-    return ", ".join((" and ".join(counts), describe_principals(each.usage)))
+    return ", ".join((" and ".join(counts), describe_principals(each)))
 
 
-def describe_principals(usage: SeenTable) -> str:
+def describe_principals(each: SeenOnTable) -> str:
     """Return when a client last used a table, and for whom, most active first."""
-    last = usage.all.last
+    last = each.times.last
     when = "at an unknown time" if last is None else f"last {show_day(last)}"
-    names = sorted(usage.principals.items(), key=lambda item: (-item[1].all.count, item[0].text))
-    shown = [f"{name.kind} {name.text}" for name, _ in names[:_NAMED]]
+    counts = {
+        name: usage.commits.count + usage.requests.count
+        for name, usage in each.usage.principals.items()
+    }
+    names = sorted(counts, key=lambda name: (-counts[name], name.text))
+    shown = [f"{name.kind} {name.text}" for name in names[:_NAMED]]
     if len(names) > _NAMED:
         shown.append(f"and {len(names) - _NAMED:,} more")
     return f"{when}; {', '.join(shown)}" if shown else when
@@ -283,9 +289,9 @@ def uses_for_plans(recent: RecentUses) -> Callable[[str], list[SeenUse] | None]:
 
 def _for_plan(each: SeenOnTable) -> SeenUse:
     access = tuple(access for access in Access if access in each.usage.access)
-    who = describe_principals(each.usage)
-    if (rhythm := each.usage.all.rhythm) is not None:
-        who += f"; next about {show_day(rhythm.next)}"
+    who = describe_principals(each)
+    if each.rhythm is not None:
+        who += f"; next about {show_day(each.rhythm.next)}"
     return SeenUse(each.client.id, each.client.version, _name(each), access, who)
 
 

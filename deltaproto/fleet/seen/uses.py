@@ -148,13 +148,20 @@ class Times:
         """The longest time between two events, to the hour; None for events of one hour."""
         return max((b - a for a, b in pairwise(self.hours)), default=None)
 
+    def include(self, other: Times) -> None:
+        """Add events that were counted elsewhere."""
+        if not other.count:
+            return
+        self.count += other.count
+        self.first = min((t for t in (self.first, other.first) if t is not None), default=None)
+        self.last = max((t for t in (self.last, other.last) if t is not None), default=None)
+        self._hours |= other._hours
+
     def merged(self, other: Times) -> Times:
         """Return the sum of both."""
         both = Times()
-        both.count = self.count + other.count
-        both.first = min((t for t in (self.first, other.first) if t is not None), default=None)
-        both.last = max((t for t in (self.last, other.last) if t is not None), default=None)
-        both._hours = self._hours | other._hours
+        both.include(self)
+        both.include(other)
         return both
 
 
@@ -174,8 +181,8 @@ class Usage:
 
     def include(self, other: Usage) -> None:
         """Add what was counted elsewhere."""
-        self.commits = self.commits.merged(other.commits)
-        self.requests = self.requests.merged(other.requests)
+        self.commits.include(other.commits)
+        self.requests.include(other.requests)
         self.access |= other.access
 
 
