@@ -8,7 +8,7 @@ from typing import IO, Any
 from deltaproto.clients.model import Access
 from deltaproto.fleet.seen.collect import INVENTORY_SOURCE, Discovery, Source
 from deltaproto.fleet.seen.user_agents import SETTINGS
-from deltaproto.fleet.seen.uses import Client, SeenClient, Times, Usage
+from deltaproto.fleet.seen.uses import Client, SeenClient, SeenUses, Times, Usage
 from deltaproto.render.document import (
     Block,
     Bullets,
@@ -175,14 +175,7 @@ def _blocks(
             blocks.append(Paragraph((Code(table),)))
             blocks.append(finding_block([each for each in found.findings if each.table == table]))
         yield Section("findings", title, blocks)
-    if clients:
-        yield TableBlock(_HEADINGS, [_row(client.label, seen) for client, seen in clients])
-    else:
-        yield Paragraph(("No client of the catalog was seen.",))
-    if others:
-        rows = [_row(client.label, seen) for client, seen in others]
-        programs: list[Block] = [TableBlock(("Mark", *_HEADINGS[1:]), rows)]
-        yield Section("unidentified", "Unidentified", programs)
+    yield from client_tables(found.uses)
     for client, seen in (*clients, *others):
         if facts := _facts(seen):
             yield Section("", client.label, [FactList(facts)])
@@ -195,6 +188,33 @@ def _blocks(
         yield Bullets(
             [(Code(failed.table), f": {failed.error.message}") for failed in found.failed]
         )
+
+
+def client_tables(uses: SeenUses) -> Iterator[Block]:
+    """Yield a table of the clients seen, and one of the unidentified programs."""
+    if uses.identified:
+        rows = [_row(client.label, seen) for client, seen in uses.identified]
+        yield TableBlock(_HEADINGS, rows)
+    else:
+        yield Paragraph(("No client of the catalog was seen.",))
+    if uses.unidentified:
+        rows = [_row(client.label, seen) for client, seen in uses.unidentified]
+        programs: list[Block] = [TableBlock(("Mark", *_HEADINGS[1:]), rows)]
+        yield Section("unidentified", "Unidentified", programs)
+
+
+def client_summary(uses: SeenUses) -> list[dict[str, Any]]:
+    """Return one JSON object for each client and each unidentified program."""
+    return [
+        {
+            "client": client.id,
+            "version": client.version,
+            "mark": client.mark,
+            **_usage_fields(seen),
+            "tables": len(seen.tables),
+        }
+        for client, seen in (*uses.identified, *uses.unidentified)
+    ]
 
 
 def _row(label: str, seen: SeenClient) -> list[Line]:

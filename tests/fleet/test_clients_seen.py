@@ -594,6 +594,27 @@ def test_the_runbook_names_who_to_notify(cli: Cli, tmp_path: Path, lake: str) ->
     assert "job quarterly close; next about" in ran.out
 
 
+def test_the_report_has_a_chapter_about_them(cli: Cli, tmp_path: Path, lake: str) -> None:
+    (document,) = documents(cli("report", lake, "--format", "json"), "report")
+    rows = {(each["client"], each["mark"]): each for each in document["clients_seen"]}
+    assert set(rows) == {
+        ("databricks-runtime", None),
+        ("delta-spark", None),
+        (None, "loader 7"),
+    }
+    assert rows["databricks-runtime", None]["commits"] == 4
+    assert rows["databricks-runtime", None]["access"] == ["append"]
+    for format_ in ("markdown", "html"):
+        shown = cli("report", lake, "--format", format_).out
+        for fact in ("Clients seen", "databricks-runtime@10.4", "91 days", "loader 7"):
+            assert fact in shown
+    other = str(tmp_path / "other")
+    assert cli("scan", str(tmp_path / "lake"), "--inventory", other, "-q").code == 0
+    (document,) = documents(cli("report", other, "--format", "json"), "report")
+    assert document["clients_seen"] is None
+    assert "Clients seen" not in cli("report", other, "--format", "markdown").out
+
+
 def test_a_seen_client_is_no_goal(cli: Cli, tmp_path: Path) -> None:
     """A plan for a client does not also have to let everybody in who came by."""
     where = tmp_path / "lake" / "t"

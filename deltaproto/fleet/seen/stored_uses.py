@@ -44,6 +44,8 @@ from deltaproto.protocol.writers import Confidence
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from deltaproto.fleet.overview import Overview
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
 _HOURS = range(0, 8000 * 365 * 24)
@@ -110,6 +112,14 @@ def require_stored(name: str, storage_options: Mapping[str, str]) -> StoredUses:
             f"count them with `deltaproto discover {name}`",
         )
     return stored
+
+
+def add_clients_seen(overview: Overview, name: str, storage_options: Mapping[str, str]) -> Overview:
+    """Return the data of a report with what the runs counted in its inventory. Raises likewise."""
+    stored = read_stored(open_inventory_tables(name, storage_options))
+    if stored is None:
+        return overview
+    return overview._replace(clients_seen=stored.uses, counted_at=stored.last_run)
 
 
 def read_stored(inventory: InventoryTables, *, pseudonymize: bool = False) -> StoredUses | None:
