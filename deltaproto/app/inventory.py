@@ -319,6 +319,7 @@ class Inventory:
             UsageError: for an invalid policy, an unknown scan, or a file that cannot be written.
             TableError: when the inventory is empty, a scan was stopped, or rows are missing.
         """
+        from deltaproto.fleet.seen.stored_uses import add_clients_seen
         from deltaproto.render.overview.write import rendered
 
         rules = None if policy is None else os.fspath(policy)
@@ -328,7 +329,8 @@ class Inventory:
         state = self._state(scan)
         require_current(self.location, self._reader, state, scan, self._storage)
         checker, seen = report_checker(loaded, files, self._reader, state)
-        found = self._reader.overview(state, checker)._replace(seen=seen)
+        found = self._reader.overview(state, checker)
+        found = add_clients_seen(found._replace(seen=seen), self.location, self._storage)
         if not (found.tables or found.unread):
             raise no_tables_error(self.location)
         text = Report(rendered(found, rules, chosen, most, datetime.now(UTC)))

@@ -11,6 +11,7 @@ from deltaproto.cli import completion, options
 from deltaproto.cli.check_inputs import (
     check_tables,
     compare_with_baseline,
+    compare_with_seen,
     load_baseline,
     mark_known_findings,
     save_baseline,
@@ -21,6 +22,8 @@ from deltaproto.cli.inventories import (
     ENGINE,
     MAX_AGE,
     SCAN,
+    SEEN,
+    SEEN_DAYS,
 )
 from deltaproto.cli.progress import warn
 from deltaproto.clients.catalog import ClientCatalog
@@ -94,8 +97,15 @@ def run(values: Mapping[str, Any]) -> int:
         values["write_baseline"], (*read, values["output"]), "--write-baseline"
     )
     known = [UNDECLARED] if undeclared else list(caveats_for(checker.clients))
+    tables = check_tables(names, values, checker, baseline, known, codes)
+    if values["seen"] is not None:
+        if undeclared:
+            raise UsageError(
+                "--seen compares with declared clients", "give --policy FILE or --client ID@VERSION"
+            )
+        tables = compare_with_seen(tables, values, policy, catalog, checker, codes)
     checks: Iterable[TableCheck] = chain(
-        check_tables(names, values, checker, baseline, known, codes),
+        tables,
         compare_with_baseline(values["baseline"], checker, baseline, codes, style.fail_on),
     )
     if saved is not None:
@@ -107,10 +117,9 @@ def run(values: Mapping[str, Any]) -> int:
         every = (saved.compared(each, checker) if each.of_policy else each for each in every)
     if values["write_baseline"] is not None:
         every = save_baseline(every, values["write_baseline"], known)
-    tables = _collect_exit_codes(every, codes, style.fail_on)
     before = len(NOTICES)
     with options.open_output(values["output"]) as file:
-        write_check(tables, file, style, known)
+        write_check(_collect_exit_codes(every, codes, style.fail_on), file, style, known)
     if style.format is CheckFormat.JSONL:
         # The lines written before a notice do not contain it.
         for notice in NOTICES[before:]:
@@ -232,6 +241,8 @@ COMMAND = Command(
             metavar="FILE",
             panel=Panel.OUTPUT,
         ),
+        SEEN,
+        SEEN_DAYS,
         SCAN,
         MAX_AGE,
         ENGINE,

@@ -12,8 +12,10 @@ from deltaproto.cli.inventories import (
     EngineChoice,
     open_inventory,
     parse_max_age,
+    read_seen,
 )
 from deltaproto.cli.progress import count_steps, show_waiting
+from deltaproto.clients.catalog import ClientCatalog
 from deltaproto.errors import (
     ErrorCode,
     ExitCode,
@@ -36,6 +38,7 @@ from deltaproto.inspection.known_findings import KnownFindings, require_comparab
 from deltaproto.inspection.saved import read_saved
 from deltaproto.policy.baseline import Baseline
 from deltaproto.policy.context import TableFacts
+from deltaproto.policy.document import Policy
 from deltaproto.policy.evaluate import Checker, TableCheck, unreadable_table
 from deltaproto.policy.finding import FailOn
 from deltaproto.render.interface import NOTICES
@@ -166,6 +169,48 @@ def _read_tables(
         if isinstance(answer, TableError) and answer.code is ErrorCode.ENGINE:
             known.append(f"{name}: not read with {reader}, so incomplete: {answer.message}")
     yield facts_from_inspection(result)
+
+
+def compare_with_seen(
+    tables: Iterable[TableCheck],
+    values: Mapping[str, Any],
+    policy: Policy,
+    catalog: ClientCatalog,
+    checker: Checker,
+    codes: set[ExitCode],
+) -> Iterator[TableCheck]:
+    """Add to each check the findings about clients that `discover` counted.
+
+    Args:
+        codes: exit codes, to which this adds those of old input.
+
+    Raises:
+        UsageError: when there is no inventory, or `discover` never counted in it.
+        TableError: corrupt-log, when the inventory is damaged.
+    """
+    from deltaproto.fleet.seen.seen_findings import SeenChecks
+
+    recent, old = read_seen(values)
+    notices = [] if old is None else [old]
+    compared = SeenChecks(recent, policy, catalog, checker)
+
+    def checks() -> Iterator[TableCheck]:
+        yield from compared.checked(tables)
+        if missing := compared.uncounted:
+            notices.append(
+                f"{values['seen']}: discover has not counted {_name_few(missing)}; others than the "
+                f"declared clients may use {'it' if len(missing) == 1 else 'them'}"
+            )
+        NOTICES.extend(notices)
+        if notices and values["fail_on"] is FailOn.WARNING:
+            codes.add(ExitCode.FINDINGS)
+
+    return checks()
+
+
+def _name_few(tables: list[str]) -> str:
+    one = len(tables) == 1
+    return tables[0] if one else f"{len(tables):,} tables, such as {tables[0]}"
 
 
 def save_baseline(

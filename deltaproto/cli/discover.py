@@ -13,6 +13,9 @@ from deltaproto.cli.declare import Argument, Command, Option, Panel
 from deltaproto.cli.inspect import read_table_names
 from deltaproto.cli.progress import show_rate, warn
 from deltaproto.errors import ExitCode, UsageError, no_tables_error
+from deltaproto.fleet.inventory import InventoryTables, open_inventory_tables
+from deltaproto.fleet.scan import new_scan_id
+from deltaproto.fleet.schemas import Inventory, is_inventory
 from deltaproto.fleet.seen.collect import (
     Discovery,
     LogOptions,
@@ -21,6 +24,8 @@ from deltaproto.fleet.seen.collect import (
 )
 from deltaproto.fleet.seen.find_logs import find_logs
 from deltaproto.fleet.seen.policy_file import DraftedFile, draft_file
+from deltaproto.fleet.seen.stored_uses import merge_runs, read_stored, store_run
+from deltaproto.fleet.seen.uses import SeenUses
 from deltaproto.policy.finding import exit_code
 from deltaproto.render.discover import notices, write_discovery, write_settings
 from deltaproto.render.interface import NOTICES
@@ -63,14 +68,44 @@ def _discover(values: Mapping[str, Any]) -> Discovery:
     storage = options.parse_pairs(values["storage_option"], "--storage-option")
     days = values["days"]
     since = None if days is None else int(time.time() * 1000) - days * _DAY
-    names = read_table_names(values["names"], allow_empty=values["allow_empty"])
+    names = list(read_table_names(values["names"], allow_empty=values["allow_empty"]))
     show = not (values["no_progress"] or values["quiet"])
     settings = LogOptions(storage, options.spark_settings(values), since, values["pseudonymize"])
+    inventory = None if values["no_store"] else _find_inventory(names, days, storage)
+    began, stored = datetime.now(UTC), None
+    if inventory is not None:
+        stored = read_stored(inventory, pseudonymize=settings.pseudonymize)
+    if stored is not None:
+        settings = settings._replace(counted=stored.counted, counted_files=stored.files)
     with show_rate("tables", show=show) as seen:
         logs = find_logs(names, storage, allow_empty=values["allow_empty"])
-        found = discover_writers(logs, settings, seen)
+        writers = discover_writers(logs, settings, seen)
     with show_rate("lines", show=show) as seen:
-        return add_access_logs(found, values["access_log"], settings, seen)
+        readers = writers._replace(uses=SeenUses(pseudonymize=settings.pseudonymize))
+        found = add_access_logs(readers, values["access_log"], settings, seen)
+    if inventory is not None:
+        store_run(inventory, new_scan_id(began), began, found, writers.uses)
+        if stored is not None:
+            merge_runs(inventory, stored)
+    writers.uses.include(found.uses)
+    found = found._replace(uses=writers.uses)
+    if inventory is None or stored is None:
+        return found
+    return stored.joined(found, inventory.uri(Inventory.CLIENTS_SEEN))
+
+
+def _find_inventory(
+    names: list[str], days: int | None, storage: Mapping[str, str]
+) -> InventoryTables | None:
+    """Return the inventory that keeps what is counted: the only one, for all of its history."""
+    if len(names) != 1 or not is_inventory(names[0], storage):
+        return None
+    if days is None:
+        return open_inventory_tables(names[0], storage)
+    notice = f"--days: nothing is added to {names[0]}/{Inventory.CLIENTS_SEEN}, and nothing shown"
+    NOTICES.append(notice)
+    warn(notice)
+    return None
 
 
 def _write_policy(drafted: DraftedFile, *, quiet: bool) -> None:
@@ -141,6 +176,13 @@ COMMAND = Command(
         Option(
             ("--pseudonymize",),
             "Show hashes instead of the names of users, jobs, notebooks, clusters and queries.",
+            bool,
+            False,
+            panel=Panel.OUTPUT,
+        ),
+        Option(
+            ("--no-store",),
+            "Do not add to the inventory's clients_seen, and do not show what earlier runs added.",
             bool,
             False,
             panel=Panel.OUTPUT,

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from deltaproto.cli import options
 from deltaproto.cli.declare import Option, Panel
 from deltaproto.errors import UsageError
 from deltaproto.fleet.inventory_reader import InventoryReader, open_inventory_reader
 from deltaproto.inspection import age
+
+if TYPE_CHECKING:
+    from deltaproto.fleet.seen.seen_findings import RecentUses
 
 _MAX_DAYS = 36_500
 
@@ -47,6 +51,41 @@ MAX_AGE = Option(
     metavar="DAYS",
     panel=Panel.INPUT,
 )
+
+
+SEEN = Option(
+    ("--seen",),
+    "Compare with the clients that discover counted in this inventory: who uses a table "
+    "without being declared, and which declared client does not use it.",
+    str,
+    metavar="INVENTORY",
+    panel=Panel.CLIENTS,
+)
+SEEN_DAYS = Option(
+    ("--seen-days",),
+    "Compare with the clients of the last N days of --seen. Default: 90.",
+    int,
+    metavar="N",
+    panel=Panel.CLIENTS,
+)
+
+
+def read_seen(values: Mapping[str, Any]) -> tuple[RecentUses, str | None]:
+    """Read the clients of `--seen`. Return a notice as well if they were counted long ago.
+
+    Raises:
+        UsageError: when there is no inventory, or `discover` never counted in it.
+        TableError: corrupt-log, when the inventory is damaged.
+    """
+    from deltaproto.fleet.seen.seen_findings import DEFAULT_DAYS, RecentUses
+    from deltaproto.fleet.seen.stored_uses import require_stored
+
+    name, days = values["seen"], values["seen_days"]
+    options.require_range(days, "--seen-days", _MAX_DAYS)
+    stored = require_stored(name, options.parse_pairs(values["storage_option"], "--storage-option"))
+    old = age.age_warning(stored.last_run, datetime.now(UTC), parse_max_age(values))
+    notice = None if old is None else f"{name}: the newest run of discover {old}; run it again"
+    return RecentUses(stored, days or DEFAULT_DAYS), notice
 
 
 def parse_max_age(values: Mapping[str, Any]) -> int:

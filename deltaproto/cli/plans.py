@@ -12,7 +12,7 @@ from typing import Any
 from deltaproto.cli import completion, options
 from deltaproto.cli.declare import Argument, Option, Panel
 from deltaproto.cli.inspect import read_table_names
-from deltaproto.cli.inventories import MAX_AGE, SCAN, parse_max_age
+from deltaproto.cli.inventories import MAX_AGE, SCAN, SEEN, SEEN_DAYS, parse_max_age, read_seen
 from deltaproto.cli.progress import count_steps, show_waiting, warn
 from deltaproto.errors import ExitCode, TableError, UsageError, no_tables_error
 from deltaproto.fleet.inventory_reader import (
@@ -114,6 +114,8 @@ COMMON_OPTIONS = (
     FROM,
     WHERE,
     SCAN,
+    SEEN,
+    SEEN_DAYS,
     MAX_AGE,
     FRESH,
     options.ALLOW_EMPTY,
@@ -332,6 +334,14 @@ def build_users(values: Mapping[str, Any]) -> ClientScope:
         UsageError: for an invalid client, policy or access.
     """
     policy = load_local_policy(values["policy"]) if values["policy"] else None
+    seen = None
+    if values["seen"] is not None:
+        from deltaproto.fleet.seen.seen_findings import uses_for_plans
+
+        recent, old = read_seen(values)
+        if old is not None:
+            warn(old)
+        seen = uses_for_plans(recent)
     named = (*parse_for_clients(values), *values["client"])
     access = parse_accesses(values["access"], "--access")
     if access and not named:
@@ -339,4 +349,4 @@ def build_users(values: Mapping[str, Any]) -> ClientScope:
             "--access without a client",
             "pass it with --for-client or --client; policies declare it",
         )
-    return ClientScope(policy, values["client_file"], named, access or DEFAULT_ACCESS)
+    return ClientScope(policy, values["client_file"], named, access or DEFAULT_ACCESS, seen)

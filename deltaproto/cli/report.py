@@ -24,6 +24,7 @@ from deltaproto.fleet.inventory_reader import (
     select_newest_state,
 )
 from deltaproto.fleet.report_checker import load_report_policy, report_checker
+from deltaproto.fleet.seen.stored_uses import add_clients_seen
 from deltaproto.render.interface import NOTICES
 from deltaproto.render.overview.write import ReportFormat, rendered
 
@@ -45,7 +46,10 @@ def run(values: Mapping[str, Any]) -> int:
         state = select_newest_state(inventory, values["scan"])
         require_current(values["inventory"], inventory, state, values["scan"], storage)
         checker, seen = report_checker(rules, values["client_file"], inventory, state)
-        found = inventory.overview(state, checker)._replace(seen=seen)
+        found = inventory.overview(state, checker)
+        found = found._replace(seen=seen)
+        if values["engine"] is EngineChoice.LOCAL:
+            found = add_clients_seen(found, values["inventory"], storage)
         if not (found.tables or found.unread or values["allow_empty"]):
             raise no_tables_error(values["inventory"])
         now = datetime.now(UTC)

@@ -1,8 +1,9 @@
-"""The inventory: five Delta tables with the results of scans.
+"""The inventory: five Delta tables with the results of scans, and one with the clients seen.
 
-Every table is partitioned by `scan_id`: each scan adds one partition, queries read one or two,
-and old partitions are deleted without rewriting files. A scan is one commit in each table. The
-row in `scans` is committed last: a scan without one is ignored.
+The tables of scans are partitioned by `scan_id`: each scan adds one partition, queries read one or
+two, and old partitions are deleted without rewriting files. A scan is one commit in each table.
+The row in `scans` is committed last: a scan without one is ignored. `clients_seen` is written by
+`discover`, one commit for each run.
 """
 
 from __future__ import annotations
@@ -81,12 +82,20 @@ class InventoryTables:
             if not self._holds(name, scan_id):
                 wanted = inventory_schema(name)
                 reader = pa.RecordBatchReader.from_batches(wanted, iter(rows(name)))
-                self._append(name, reader)
+                self.append(name, reader)
         if not self._holds(Inventory.SCANS, scan_id):
             row = pa.Table.from_pylist([dict(scan)], schema=inventory_schema(Inventory.SCANS))
-            self._append(Inventory.SCANS, row)
+            self.append(Inventory.SCANS, row)
 
-    def _append(self, name: Inventory, rows: Any) -> None:
+    def append(self, name: Inventory, rows: Any) -> None:
+        """Add rows to one of its tables, which is created if it does not exist.
+
+        Args:
+            rows: an Arrow table or reader with the columns of `inventory_schema`.
+
+        Raises:
+            UsageError: when the inventory cannot be written.
+        """
         from deltalake import CommitProperties, write_deltalake
         from deltalake.exceptions import DeltaError
 
@@ -105,10 +114,34 @@ class InventoryTables:
                 commit_properties=CommitProperties(max_commit_retries=100),
             )
         except (DeltaError, OSError) as error:
-            raise UsageError(
-                f"cannot write the inventory's table {name}: {self._describe_error(error)}",
-                "pass another --inventory, or repair it: it is a regular Delta table",
-            ) from None
+            raise self._unwritable_error(name, error) from None
+
+    def replace(self, name: Inventory, condition: str, rows: Any) -> None:
+        """Replace the rows that match a condition by others that match it, in one commit.
+
+        Rows that another process adds meanwhile stay.
+
+        Raises:
+            UsageError: when the table cannot be written.
+        """
+        from deltalake import write_deltalake
+        from deltalake.exceptions import CommitFailedError, DeltaError
+
+        table = self.readable(name)
+        try:
+            write_deltalake(table, rows, mode="overwrite", predicate=condition)
+            table.vacuum(dry_run=False)
+        except CommitFailedError:
+            # Another process was faster; the next one tries again.
+            return
+        except (DeltaError, OSError) as error:
+            raise self._unwritable_error(name, error) from None
+
+    def _unwritable_error(self, name: Inventory, error: BaseException) -> UsageError:
+        return UsageError(
+            f"cannot write the inventory's table {name}: {self._describe_error(error)}",
+            "pass another --inventory, or repair it: it is a regular Delta table",
+        )
 
     def _create(self, name: Inventory) -> None:
         from deltalake import DeltaTable
@@ -120,7 +153,7 @@ class InventoryTables:
             DeltaTable.create(
                 self.uri(name),
                 inventory_schema(name),
-                partition_by=[PARTITION],
+                partition_by=None if name is Inventory.CLIENTS_SEEN else [PARTITION],
                 name=f"deltaproto_{name}",
                 storage_options=self._options or None,
             )
@@ -181,6 +214,10 @@ class InventoryTables:
             raise missing_inventory_error(self.location.path or self.location.uri)
         _require_types(name, table.schema())
         return table
+
+    def holds(self, name: Inventory) -> bool:
+        """Return True if one of its tables exists. Raises like `readable`."""
+        return self._table(name) is not None
 
     def _table(self, name: Inventory) -> Any:
         from deltalake import DeltaTable

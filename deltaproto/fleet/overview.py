@@ -13,6 +13,7 @@ from deltaproto.fleet.drift.diff import Difference
 from deltaproto.fleet.inventory_queries import InventoryQueries, NewestState, newest_of_each_root
 from deltaproto.fleet.scan_history import PastScan, ScanPair, sql_literal
 from deltaproto.fleet.schemas import Inventory
+from deltaproto.fleet.seen.uses import SeenUses
 from deltaproto.fleet.seen_clients import SeenClients
 from deltaproto.policy.declared_verdict import DeclaredVerdict
 from deltaproto.policy.evaluate import Checker, TableCheck
@@ -98,6 +99,10 @@ class Overview(NamedTuple):
     """findings of rules that the policy turns off"""
     seen: SeenClients | None = None
     """without a policy: the clients that are evaluated"""
+    clients_seen: SeenUses | None = None
+    """what runs of `discover` counted; None: there were none"""
+    counted_at: datetime | None = None
+    """when the newest of these runs began"""
 
 
 class CheckedRows(Interface):

@@ -25,6 +25,8 @@ class Inventory(StrEnum):
     FEATURES = "features"
     FINDINGS = "findings"
     ERRORS = "errors"
+    CLIENTS_SEEN = "clients_seen"
+    """written by `discover`, and not part of a scan"""
 
 
 def is_inventory(
@@ -93,7 +95,7 @@ def _has_log(location: Location, storage_options: Mapping[str, str]) -> bool:
 LOG_DIGEST = "log_digest"
 """the column of `tables` by which the next scan recognizes an unchanged log"""
 KEYS = ("scan_id", "location", "table")
-"""the first columns of all tables except `scans`"""
+"""the first columns of all tables that a scan writes, except `scans`"""
 
 
 @cache
@@ -113,6 +115,8 @@ def inventory_schema(name: Inventory) -> pa.Schema:
             return pa.schema([*keys, *_finding()])
         case Inventory.ERRORS:
             return pa.schema([*keys, *_error()])
+        case Inventory.CLIENTS_SEEN:
+            return pa.schema(_seen())
 
 
 @cache
@@ -231,6 +235,48 @@ def _error() -> list[pa.Field]:
         pa.field("min_writer_version", pa.int32()),
         pa.field("reader_features", pa.list_(pa.string())),
         pa.field("writer_features", pa.list_(pa.string())),
+    ]
+
+
+def _seen() -> list[pa.Field]:
+    import pyarrow as pa
+
+    text, number, names = pa.string(), pa.int64(), pa.list_(pa.string())
+    moment = pa.timestamp("us", tz="UTC")
+    times = pa.struct(
+        [
+            pa.field("count", number),
+            pa.field("first", moment),
+            pa.field("last", moment),
+            pa.field("hours", pa.list_(pa.int32())),
+        ]
+    )
+    usage = [
+        pa.field("access", names),
+        pa.field("commits", times),
+        pa.field("requests", times),
+    ]
+    principal = pa.struct([pa.field("kind", text), pa.field("name", text), *usage])
+    mark = pa.struct([pa.field("field", text), pa.field("value", text), pa.field("count", number)])
+    file = pa.struct([pa.field("name", text), pa.field("size", number)])
+    return [
+        pa.field("run_id", text, nullable=False),
+        pa.field("ran_at", moment),
+        pa.field("location", text),
+        pa.field("table", text),
+        pa.field("table_id", text),
+        pa.field("first_version", number),
+        pa.field("last_version", number),
+        pa.field("client", text),
+        pa.field("client_version", text),
+        pa.field("mark", text),
+        pa.field("confidence", text),
+        pa.field("could_be", names),
+        pa.field("setting", text),
+        *usage,
+        pa.field("principals", pa.list_(principal)),
+        pa.field("evidence", pa.list_(mark)),
+        pa.field("files", pa.list_(file)),
     ]
 
 

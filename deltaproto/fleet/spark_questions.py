@@ -92,9 +92,10 @@ class SparkInventoryQueries(InventoryQueries):
             return self._session.sql(sql)
 
     def _open_all(self) -> None:
-        """Open all tables of the inventory at the same time: each is a few small jobs."""
-        with ThreadPoolExecutor(len(Inventory)) as pool:
-            for opened in [pool.submit(self.name, table) for table in Inventory]:
+        """Open all tables of scans at the same time: each is a few small jobs."""
+        tables = [table for table in Inventory if table is not Inventory.CLIENTS_SEEN]
+        with ThreadPoolExecutor(len(tables)) as pool:
+            for opened in [pool.submit(self.name, table) for table in tables]:
                 opened.result()
 
     def _require_types(self, name: Inventory) -> None:

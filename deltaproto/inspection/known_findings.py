@@ -123,7 +123,7 @@ class KnownFindings:
             if checked.of_policy:
                 return checked
             (missing,) = not_in_baseline.finding(checked.table)
-            return checker.with_finding(checked, missing._replace(severity=Severity.ERROR))
+            return checker.with_findings(checked, [missing._replace(severity=Severity.ERROR)])
         return checked._replace(
             findings=tuple(
                 each._replace(known=_is_known(each, checked, saved, saved.findings))

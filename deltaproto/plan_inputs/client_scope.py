@@ -10,7 +10,7 @@ from deltaproto.clients.model import Access
 from deltaproto.clients.resolve import ClientAtVersion, newest_version_of
 from deltaproto.errors import UsageError
 from deltaproto.planning.downgrade import DowngradeRequest, plan_downgrade
-from deltaproto.planning.impact import client_changes, describe_change
+from deltaproto.planning.impact import client_changes, describe_change, is_worse
 from deltaproto.planning.plan import Alternative, Blocked, ClientChange, Plan
 from deltaproto.planning.policy_impact import (
     UnpredictableError,
@@ -35,7 +35,26 @@ class PolicyCheckedPlan(NamedTuple):
     plan: Plan
     """blocked if its result violates the policy; has a warning for each loss"""
     losses: tuple[ClientChange, ...] = ()
-    """accesses that the policy's clients lose without approval"""
+    """accesses that the policy's clients lose without approval, or that clients seen lose"""
+
+
+class SeenUse(NamedTuple):
+    """One client that was seen to use a table."""
+
+    id: str | None
+    """None: an unidentified program"""
+    version: str | None
+    """None: unknown"""
+    name: str
+    """how outputs show it"""
+    access: tuple[Access, ...]
+    """may be empty: unknown"""
+    principals: str
+    """on whose behalf, how recently, and when it is expected again"""
+
+
+SeenUses = Callable[[str], Collection[SeenUse] | None]
+"""returns the uses of the table at a location; None: nobody counted them"""
 
 
 class ClientScope:
@@ -44,6 +63,7 @@ class ClientScope:
     Args:
         named: clients from the command line, which apply to every table.
         access: their access.
+        seen: the clients that were seen to use a table; they count as clients of the table.
 
     Raises:
         UsageError: for an unknown client, with its position in a policy.
@@ -55,8 +75,9 @@ class ClientScope:
         files: Iterable[str],
         named: Iterable[str],
         access: tuple[Access, ...] = DEFAULT_ACCESS,
+        seen: SeenUses | None = None,
     ) -> None:
-        self._policy = policy
+        self._policy, self._seen = policy, seen
         self._catalog = load_local_catalog(files, policy)
         self._named = [
             TableClient(self._catalog.resolve(text), access) for text in dict.fromkeys(named)
@@ -80,7 +101,7 @@ class ClientScope:
     @property
     def any(self) -> bool:
         """True if any client was named."""
-        return bool(self._named or self._policy is not None)
+        return bool(self._named or self._policy is not None or self._seen is not None)
 
     def of(self, table: str, location: str) -> tuple[TableClient, ...]:
         """Return the clients of one table."""
@@ -88,7 +109,47 @@ class ClientScope:
         if self._policy is not None:
             for each in settings_for(self._policy, table, location).clients or ():
                 declared.append(TableClient(self._declared[each.text], each.access, each.label))
-        return (*self._named, *declared)
+        clients = [*self._named, *declared]
+        for use in (self._seen(location) or ()) if self._seen is not None else ():
+            same = [number for number, one in enumerate(clients) if _is_use_of(use, one)]
+            for number in same:
+                label = "; ".join(filter(None, (clients[number].label, use.principals)))
+                clients[number] = clients[number]._replace(label=label)
+            allowed = {access for number in same for access in clients[number].access}
+            missing = tuple(access for access in use.access if access not in allowed)
+            if (missing or not same) and (candidate := self._resolve_seen(use)) is not None:
+                label = f"{_UNDECLARED}; {use.principals}"
+                clients.append(TableClient(candidate, missing or DEFAULT_ACCESS, label))
+        return tuple(clients)
+
+    def _resolve_seen(self, use: SeenUse) -> ClientAtVersion | None:
+        if use.id is None:
+            return None
+        try:
+            return self._catalog.resolve(use.name)
+        except UsageError:
+            # A version is missing, or the client's record has none like it.
+            return None
+
+    def _seen_notes(self, inputs: PlanInput) -> Iterator[str]:
+        """Yield a warning for each client that was seen and is not declared."""
+        if self._seen is None:
+            return
+        uses = self._seen(inputs.location)
+        if uses is None:
+            yield (
+                "The inventory of --seen has not counted the commits of this table, so others than "
+                "the declared clients may use it: run discover."
+            )
+        for use in uses or ():
+            among = [each for each in inputs.clients if _is_use_of(use, each)]
+            undeclared = [each for each in among if _is_undeclared(each)]
+            if among and not undeclared:
+                continue
+            access = ", ".join(access for each in undeclared for access in each.access)
+            for_ = f" for {access}" if among != undeclared else ""
+            what = f"{use.name} uses this table and is not declared{for_} ({use.principals})"
+            yield f"{what}." if among else f"{what}; the effect on it is unknown."
 
     def on(self, inputs: PlanInput) -> PlanInput:
         """Return a table with its clients, or with all known clients if none were named."""
@@ -96,7 +157,14 @@ class ClientScope:
         return inputs._replace(clients=clients, everybody=not self.any)
 
     def ruled(self, plan: Plan, inputs: PlanInput) -> PolicyCheckedPlan:
-        """Check the result of a plan for `inputs` against the policy, if any."""
+        """Check the result of a plan for `inputs` against the policy and the clients seen."""
+        checked = self._ruled(plan, inputs)
+        notes = self._seen_notes(inputs)
+        lost = filter(is_worse, filter(_is_undeclared, checked.plan.clients))
+        plan = checked.plan._replace(warnings=(*checked.plan.warnings, *notes))
+        return PolicyCheckedPlan(plan, (*checked.losses, *lost))
+
+    def _ruled(self, plan: Plan, inputs: PlanInput) -> PolicyCheckedPlan:
         if self.checker is None or inputs.facts is None:
             return PolicyCheckedPlan(plan)
         self.checker.observe(self.checker.check(inputs.facts))
@@ -131,6 +199,18 @@ class ClientScope:
         if self._everybody is None:
             self._everybody = tuple(newest_clients(self._catalog))
         return self._everybody
+
+
+_UNDECLARED = "seen, not declared"
+
+
+def _is_undeclared(client: TableClient | ClientChange) -> bool:
+    return (client.label or "").startswith(_UNDECLARED)
+
+
+def _is_use_of(use: SeenUse, client: TableClient) -> bool:
+    reference = client.candidate.reference
+    return reference.id == use.id and use.version in (None, reference.version)
 
 
 def _block_plan(plan: Plan, inputs: PlanInput, why: list[Blocked]) -> Plan:
@@ -183,7 +263,11 @@ def client_downgrade_planner(
     """
 
     def planner(inputs: PlanInput) -> Plan:
-        wanted = [c for c in inputs.clients if str(c.candidate.reference) not in watched]
+        wanted = [
+            each
+            for each in inputs.clients
+            if str(each.candidate.reference) not in watched and not _is_undeclared(each)
+        ]
         uses = tuple(ClientAccess(each.candidate, each.access or DEFAULT_ACCESS) for each in wanted)
         plan = plan_downgrade(inputs, request._replace(clients=uses))
         if not (plan.steps or plan.blocked):

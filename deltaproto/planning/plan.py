@@ -128,7 +128,7 @@ class ClientChange(NamedTuple):
     client: str
     """the client as ID@VERSION"""
     label: str | None
-    """label in the policy"""
+    """label in the policy, and who was seen to use the client"""
     access: Access
     """what the client does"""
     before: Verdict

@@ -29,7 +29,7 @@ class TableClient(NamedTuple):
     candidate: ClientAtVersion
     access: tuple[Access, ...]
     label: str | None = None
-    """label in the policy"""
+    """label in the policy, and who was seen to use the client"""
 
 
 class PlanInput(NamedTuple):

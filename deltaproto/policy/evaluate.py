@@ -223,11 +223,11 @@ class Checker:
             protocol=facts.protocol,
         )
 
-    def with_finding(self, checked: TableCheck, finding: Finding) -> TableCheck:
-        """Return the check with one more finding, after applying severities and waivers."""
+    def with_findings(self, checked: TableCheck, findings: list[Finding]) -> TableCheck:
+        """Return the check with more findings, after applying severities and waivers."""
         matched = self._match(checked.table, checked.location)
         settings = self._settings(matched.entries).settings
-        kept, suppressed, off = self._sorted([finding], settings, matched.names, checked.verdicts)
+        kept, suppressed, off = self._sorted(findings, settings, matched.names, checked.verdicts)
         return checked._replace(
             findings=tuple(sorted((*checked.findings, *kept), key=severity_sort_key)),
             suppressed=(*checked.suppressed, *suppressed),

@@ -36,6 +36,7 @@ class PolicyUse:
         self._tables = 0
         self._unasked: list[str] = []
         self._unasked_count = 0
+        self._others: list[Finding] = []
 
     def table(self, name: str, entries: tuple[TableEntry, ...], merged: Merged | None) -> None:
         """Record a checked table and the entries that match it."""
@@ -58,6 +59,10 @@ class PolicyUse:
         if len(self._unasked) < _NAMED:
             self._unasked.append(table)
 
+    def add(self, finding: Finding) -> None:
+        """Add a finding about the policy that tables and logs together show."""
+        self._others.append(finding)
+
     def merge(self, other: PolicyUse) -> None:
         """Add the usage of the same policy by other tables."""
         self._entries |= other._entries
@@ -68,6 +73,7 @@ class PolicyUse:
         self._tables += other._tables
         self._unasked = (self._unasked + other._unasked)[:_NAMED]
         self._unasked_count += other._unasked_count
+        self._others += other._others
 
     def findings(self) -> Iterator[Finding]:
         """Yield the findings about the policy; none without a policy file."""
@@ -77,6 +83,7 @@ class PolicyUse:
         yield from self._unmatched()
         yield from self._properties()
         yield from self._expired()
+        yield from self._others
         for notice, count in self._notices.items():
             yield policy_override.RULE.finding(
                 self._policy.source,

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import IO, Any
 
 from deltaproto.clients.model import Access
-from deltaproto.fleet.seen.collect import Discovery, Source
+from deltaproto.fleet.seen.collect import INVENTORY_SOURCE, Discovery, Source
 from deltaproto.fleet.seen.user_agents import SETTINGS
-from deltaproto.fleet.seen.uses import Client, SeenClient, Times, Usage
+from deltaproto.fleet.seen.uses import Client, SeenClient, SeenUses, Times, Usage
 from deltaproto.render.document import (
     Block,
     Bullets,
@@ -28,6 +28,8 @@ from deltaproto.render.inspection_json import finding_fields
 from deltaproto.render.interface import PageFormat, error_fields, format_timestamp, json_text
 from deltaproto.render.terminal import counted
 
+_OWN = ("delta", INVENTORY_SOURCE)
+"""formats of sources that are no access logs"""
 _MOST_NAMES = 8
 """principals of one client, and tables of one client, that documents name"""
 _HEADINGS = ("Client", "Access", "Tables", "Commits", "Requests", "Last seen", "Longest pause")
@@ -76,7 +78,7 @@ def notices(found: Discovery) -> list[str]:
         f"{source.name}: {source.unparsed:,} of {counted(source.lines, 'line')} not understood; a "
         "client may be missing"
         for source in found.sources
-        if source.format != "delta" and source.unparsed
+        if source.format not in _OWN and source.unparsed
     ]
 
 
@@ -173,25 +175,46 @@ def _blocks(
             blocks.append(Paragraph((Code(table),)))
             blocks.append(finding_block([each for each in found.findings if each.table == table]))
         yield Section("findings", title, blocks)
-    if clients:
-        yield TableBlock(_HEADINGS, [_row(client.label, seen) for client, seen in clients])
-    else:
-        yield Paragraph(("No client of the catalog was seen.",))
-    if others:
-        rows = [_row(client.label, seen) for client, seen in others]
-        programs: list[Block] = [TableBlock(("Mark", *_HEADINGS[1:]), rows)]
-        yield Section("unidentified", "Unidentified", programs)
+    yield from client_tables(found.uses)
     for client, seen in (*clients, *others):
         if facts := _facts(seen):
             yield Section("", client.label, [FactList(facts)])
     yield Section("sources", "Sources", [Bullets([_source(each) for each in found.sources])])
-    if not any(source.format != "delta" for source in found.sources):
+    logs = any(source.format not in _OWN for source in found.sources)
+    if not (logs or any(seen.requests.count for _, seen in (*clients, *others))):
         yield Paragraph((_NEVER_READERS,), muted=True)
     if found.failed:
         yield Callout(Tone.DANGER, ("Incomplete: not every table could be read.",))
         yield Bullets(
             [(Code(failed.table), f": {failed.error.message}") for failed in found.failed]
         )
+
+
+def client_tables(uses: SeenUses) -> Iterator[Block]:
+    """Yield a table of the clients seen, and one of the unidentified programs."""
+    if uses.identified:
+        rows = [_row(client.label, seen) for client, seen in uses.identified]
+        yield TableBlock(_HEADINGS, rows)
+    else:
+        yield Paragraph(("No client of the catalog was seen.",))
+    if uses.unidentified:
+        rows = [_row(client.label, seen) for client, seen in uses.unidentified]
+        programs: list[Block] = [TableBlock(("Mark", *_HEADINGS[1:]), rows)]
+        yield Section("unidentified", "Unidentified", programs)
+
+
+def client_summary(uses: SeenUses) -> list[dict[str, Any]]:
+    """Return one JSON object for each client and each unidentified program."""
+    return [
+        {
+            "client": client.id,
+            "version": client.version,
+            "mark": client.mark,
+            **_usage_fields(seen),
+            "tables": len(seen.tables),
+        }
+        for client, seen in (*uses.identified, *uses.unidentified)
+    ]
 
 
 def _row(label: str, seen: SeenClient) -> list[Line]:
@@ -242,6 +265,11 @@ def _few(texts: Sequence[str]) -> list[str]:
 
 
 def _source(source: Source) -> Line:
+    if source.format == INVENTORY_SOURCE:
+        return (
+            f"{source.name}: {source.lines:,} commits and requests that earlier runs counted, "
+            f"{source.matched:,} of identified clients",
+        )
     if source.format == "delta":
         what = f"{counted(source.lines, 'commit')}, {source.matched:,} of identified clients"
         unread = f", {source.unparsed:,} cannot be read" if source.unparsed else ""
@@ -251,4 +279,6 @@ def _source(source: Source) -> Line:
             "these tables"
         )
         unread = f", {source.unparsed:,} not understood" if source.unparsed else ""
+        if source.known_files:
+            unread += f", {counted(source.known_files, 'file')} counted earlier"
     return (f"{source.name}: {what}{unread}",)

@@ -630,7 +630,7 @@ def test_a_file_that_is_no_access_log_is_an_incomplete_answer(cli: Cli, tmp_path
     (document,) = documents(ran, "discover")
     assert document["sources"][1] == {
         **{"name": str(other), "format": "unknown"},
-        **{"lines": 2, "matched": 0, "unparsed": 2},
+        **{"lines": 2, "matched": 0, "unparsed": 2, "known_files": 0},
     }
     # One damaged line among others is a notice.
     other.write_text(s3_line() + "\nof the kind\n")

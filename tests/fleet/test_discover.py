@@ -64,7 +64,7 @@ def test_a_real_table_of_deltalake(cli: Cli, tmp_path: Path) -> None:
     (source,) = found["sources"]
     assert source == {
         **{"name": "table logs", "format": "delta"},
-        **{"lines": 4, "matched": 4, "unparsed": 0},
+        **{"lines": 4, "matched": 4, "unparsed": 0, "known_files": 0},
     }
 
 

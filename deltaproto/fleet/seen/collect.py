@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
+from types import MappingProxyType
 from typing import NamedTuple
 
 from deltaproto.errors import ErrorCode, TableError
 from deltaproto.fleet.local_engine import THREADS
-from deltaproto.fleet.seen.commits import ReadLog, add_commits
+from deltaproto.fleet.seen.commits import ReadLog, ReadUpTo, add_commits
 from deltaproto.fleet.seen.find_logs import FailedTable, FoundLog
+from deltaproto.fleet.seen.log_files import CountedFile
 from deltaproto.fleet.seen.read_traces import ReadTraces
 from deltaproto.fleet.seen.requests import TableMatcher, add_access_log
 from deltaproto.fleet.seen.uses import PrincipalKind, SeenUses
@@ -22,6 +24,8 @@ from deltaproto.protocol.table_state import SparkSettings
 
 _CHUNK = 8 * THREADS
 """number of tables that are read or waiting at a time"""
+INVENTORY_SOURCE = "inventory"
+"""format of the source that consists of what earlier runs counted"""
 TABLE_LOGS = "table logs"
 """name of the source that consists of the tables' own logs"""
 
@@ -32,13 +36,15 @@ class Source(NamedTuple):
     name: str
     """`TABLE_LOGS`, or an access log as the user named it"""
     format: str
-    """`delta`, or the format of an access log"""
+    """`delta`, `inventory`, or the format of an access log"""
     lines: int
-    """commits, or lines and records of an access log"""
+    """commits, lines and records of an access log, or commits and requests counted earlier"""
     matched: int
     """commits of identified clients, or requests to the tables"""
     unparsed: int
     """commits or lines that cannot be read"""
+    known_files: int = 0
+    """files of an access log that an earlier run counted"""
 
 
 class Discovery(NamedTuple):
@@ -61,6 +67,10 @@ class Discovery(NamedTuple):
     """start of the period, in milliseconds since the epoch; None: everything that is left"""
     findings: tuple[Finding, ...] = ()
     """principals that read deleted or stale rows"""
+    read: Mapping[str, ReadLog] = MappingProxyType({})
+    """the commits read of each table whose log is complete"""
+    files: tuple[CountedFile, ...] = ()
+    """the files of access logs that were read"""
 
     @property
     def complete(self) -> bool:
@@ -75,6 +85,10 @@ class LogOptions(NamedTuple):
     spark: SparkSettings
     since: int | None
     pseudonymize: bool
+    counted: Mapping[str, ReadUpTo] = MappingProxyType({})
+    """the commits to skip, by the table's location"""
+    counted_files: frozenset[CountedFile] = frozenset()
+    """files of access logs that are not counted again"""
 
 
 def discover_writers(
@@ -89,6 +103,7 @@ def discover_writers(
     matcher, places = TableMatcher(options.storage), dict[str, str]()
     logs: dict[str, FoundLog] = {}
     failed: list[FailedTable] = []
+    read: dict[str, ReadLog] = {}
     tables = commits = identified = unreadable = 0
     for each in _read_all(_watched(found, matcher, places, logs), options, matcher):
         if isinstance(each, FailedTable):
@@ -102,10 +117,21 @@ def discover_writers(
         unreadable += done.unreadable
         if done.problem is not None:
             failed.append(FailedTable(table, done.problem))
+        else:
+            read[table] = done
     own = Source(TABLE_LOGS, "delta", commits + unreadable, identified, unreadable)
     traces = ReadTraces()
     return Discovery(
-        uses, matcher, places, logs, traces, tables, tuple(failed), (own,), options.since
+        uses,
+        matcher,
+        places,
+        logs,
+        traces,
+        tables,
+        tuple(failed),
+        (own,),
+        options.since,
+        read=read,
     )
 
 
@@ -124,12 +150,16 @@ def _watched(
             yield each
             continue
         logs[each.table] = each
-        if each.location.kind is LocationKind.NAME:
-            places[each.table] = each.table
-        else:
+        places[each.table] = _place(each)
+        if each.location.kind is not LocationKind.NAME:
             matcher.add(each.table, each.location.uri)
-            places[each.table] = normalize_location(each.location.uri)
         yield each
+
+
+def _place(each: FoundLog) -> str:
+    """Return what recognizes a table: its location, or the name of a catalog's table."""
+    named = each.location.kind is LocationKind.NAME
+    return each.table if named else normalize_location(each.location.uri)
 
 
 def add_access_logs(
@@ -142,18 +172,29 @@ def add_access_logs(
         seen: called with the number of lines read of each, for progress.
     """
     sources, failed = list(found.sources), list(found.failed)
+    files: list[CountedFile] = []
     for name in names:
         done = add_access_log(
-            name, options.storage, found.matcher, found.uses, found.traces, options.since, seen
+            name,
+            options.storage,
+            found.matcher,
+            found.uses,
+            found.traces,
+            options.since,
+            seen,
+            options.counted_files.union(files),
         )
         failed += done.failed
+        files += done.files
         if done.lines and done.format is None:
             message = f"{name}: no line of a known access log"
             failed.append(FailedTable(name, TableError(ErrorCode.NOT_FOUND, message, _FORMATS)))
         sources.append(
-            Source(name, done.format or "unknown", done.lines, done.matched, done.unparsed)
+            Source(
+                name, done.format or "unknown", done.lines, done.matched, done.unparsed, done.known
+            )
         )
-    found = found._replace(sources=tuple(sources), failed=tuple(failed))
+    found = found._replace(sources=tuple(sources), failed=tuple(failed), files=tuple(files))
     return _add_findings(found, options)
 
 
@@ -206,7 +247,8 @@ def _read(each: FoundLog, options: LogOptions, matcher: TableMatcher) -> _Read |
     try:
         opened = each.open(options.storage, options.spark)
         matcher.add(each.table, opened.location.uri)
-        done = add_commits(each.table, opened, options.storage, options.since, part)
+        counted = options.counted.get(_place(each))
+        done = add_commits(each.table, opened, options.storage, options.since, part, counted)
     except TableError as error:
         return FailedTable(each.table, error)
     return each.table, part, done

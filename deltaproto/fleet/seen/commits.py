@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from deltaproto.clients.model import Access
@@ -25,7 +25,7 @@ _NAMES = (
     (PrincipalKind.CLUSTER, "cluster"),
     (PrincipalKind.QUERY, "query"),
 )
-_PRIVATE = ("clusterId", "txn")
+PRIVATE_MARKS = ("commitInfo.clusterId", "commitInfo.txn")
 """members of a commit that show a client, and also on whose behalf it wrote"""
 _UNNAMED = "no mark"
 
@@ -52,6 +52,14 @@ _MAINTAINING = frozenset(
 _REPLACING_MODES = ("overwrite", "complete")
 
 
+class ReadUpTo(NamedTuple):
+    """The newest commit of a table that an earlier run counted."""
+
+    table_id: str | None
+    """id of the table's metadata, which a new table at the same place does not have"""
+    version: int
+
+
 class ReadLog(NamedTuple):
     """What was read of one table's log."""
 
@@ -63,17 +71,27 @@ class ReadLog(NamedTuple):
     """commits that cannot be read"""
     oldest_version: int | None = None
     """the oldest version that was read"""
+    newest_version: int | None = None
+    """the newest version that was read"""
+    table_id: str | None = None
+    """id of the table's metadata; None if its state cannot be read"""
     problem: TableError | None = None
     """why commits are missing; None: there are no others"""
 
 
 def add_commits(
-    table: str, opened: OpenedLog, options: Mapping[str, str], since: int | None, uses: SeenUses
+    table: str,
+    opened: OpenedLog,
+    options: Mapping[str, str],
+    since: int | None,
+    uses: SeenUses,
+    counted: ReadUpTo | None = None,
 ) -> ReadLog:
     """Add the writers of one table.
 
     Args:
         since: skip commits before this time, in milliseconds since the epoch; None: read all.
+        counted: skip commits up to this one, unless the table is another one.
 
     Returns:
         The number of commits, and whether they are all.
@@ -86,27 +104,36 @@ def add_commits(
         if listing.newest is None:
             message = "_delta_log has neither commits nor checkpoints"
             raise TableError(ErrorCode.NOT_A_DELTA_TABLE, message, "check the path")
-        done = ReadLog()
+        table_id, problem = _read_state(opened, options)
+        done = ReadLog(table_id=table_id)
+        first = 0
+        if counted is not None and counted.table_id == (table_id or counted.table_id):
+            first = counted.version + 1 if counted.version <= listing.newest else 0
         for commit in _recent(read_commits(opened.store, listing), since):
-            done = done._replace(oldest_version=commit.version)
+            if commit.version < first:
+                break
+            newest = commit.version if done.newest_version is None else done.newest_version
+            done = done._replace(oldest_version=commit.version, newest_version=newest)
             if commit.problem is not None:
-                first = done.problem or commit.problem
-                done = done._replace(unreadable=done.unreadable + 1, problem=first)
+                why = done.problem or commit.problem
+                done = done._replace(unreadable=done.unreadable + 1, problem=why)
                 continue
             known = _add_commit(table, commit, uses)
             done = done._replace(commits=done.commits + 1, identified=done.identified + known)
-        return done._replace(problem=done.problem or _find_problem(opened, options))
+        return done._replace(problem=done.problem or problem)
 
 
-def _find_problem(opened: OpenedLog, options: Mapping[str, str]) -> TableError | None:
-    """Return why the log may not have every commit of its table."""
+def _read_state(
+    opened: OpenedLog, options: Mapping[str, str]
+) -> tuple[str | None, TableError | None]:
+    """Return the table's id, and why the log may not have every commit of its table."""
     try:
         state = LogReader(options).read_from(opened.location, opened.store)
     except TableError as error:
-        return error
+        return None, error
     if has_every_commit(opened.store, state.protocol):
-        return None
-    return TableError(
+        return state.metadata.id, None
+    return state.metadata.id, TableError(
         ErrorCode.CATALOG_MANAGED,
         "a catalog manages this table: newer commits may not be in its log",
         "read the table by its catalog name",
@@ -130,9 +157,7 @@ def _add_commit(table: str, commit: Commit, uses: SeenUses) -> bool:
     found = identify_writer(commit.info, commit.transactions)
     mark = None if found.client is not None else shorten(found.build or _UNNAMED)
     seen = uses.client(Client(found.client, found.version, mark), found.confidence)
-    marks = [
-        Mark(f"commitInfo.{field}", _show(field, text, uses.hide)) for field, text in found.evidence
-    ]
+    marks = [_show(Mark(f"commitInfo.{field}", text), uses) for field, text in found.evidence]
     if found.client is None and not marks and found.build is not None:
         field = "engineInfo" if commit.info.get("engineInfo") == found.build else "clientVersion"
         marks = [Mark(f"commitInfo.{field}", shorten(found.build))]
@@ -140,8 +165,9 @@ def _add_commit(table: str, commit: Commit, uses: SeenUses) -> bool:
     return found.client is not None
 
 
-def _show(field: str, text: str, hide: Callable[[str], str]) -> str:
-    return hide(text) if field in _PRIVATE else shorten(text)
+def _show(mark: Mark, uses: SeenUses) -> Mark:
+    text = uses.hide(mark.text) if mark.field in PRIVATE_MARKS else shorten(mark.text)
+    return mark._replace(text=text)
 
 
 def _names(principal: Principal, uses: SeenUses) -> list[Name]:

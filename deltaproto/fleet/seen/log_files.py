@@ -29,11 +29,30 @@ _MARK = "\ufeff"
 Parsed = tuple[LogFormat, Request]
 
 
+class CountedFile(NamedTuple):
+    """A file of an access log whose requests were counted."""
+
+    name: str
+    """absolute path or URI"""
+    size: int | None
+    """bytes; a file that has grown is another one"""
+
+
 class LogFile(NamedTuple):
     """One file of an access log."""
 
     name: str
     open: Callable[[], BufferedReader]
+    size: int | None = None
+    """bytes; None: it cannot be seen before it is opened"""
+    modified: float = 0.0
+    """seconds since the epoch"""
+
+    @property
+    def key(self) -> CountedFile:
+        """What recognizes the file in a later run."""
+        name = self.name if "://" in self.name else os.path.abspath(self.name)
+        return CountedFile(name, self.size)
 
 
 def find_files(name: str, options: Mapping[str, str]) -> Iterator[LogFile]:
@@ -48,16 +67,25 @@ def find_files(name: str, options: Mapping[str, str]) -> Iterator[LogFile]:
         return
     path = location.path or name
     if not os.path.isdir(path):
-        yield LogFile(name, partial(_open_local, path))
+        yield _local_file(path)
         return
     found = False
     for folder, folders, files in os.walk(path):
         folders.sort()
         for file in sorted(files):
             found = True
-            yield LogFile(os.path.join(folder, file), partial(_open_local, f"{folder}/{file}"))
+            yield _local_file(os.path.join(folder, file))
     if not found:
         raise TableError(ErrorCode.NOT_FOUND, f"{name} has no files", "check the path")
+
+
+def _local_file(path: str) -> LogFile:
+    opener = partial(_open_local, path)
+    try:
+        stat = os.stat(path)
+    except OSError:
+        return LogFile(path, opener)
+    return LogFile(path, opener, stat.st_size, stat.st_mtime)
 
 
 def _open_local(path: str) -> BufferedReader:
@@ -79,21 +107,22 @@ def _find_objects(uri: str, options: Mapping[str, str]) -> Iterator[LogFile]:
     with translate_store_errors(uri, options):
         store, key = open_store(uri, options)
         listed = [
-            (meta["path"], meta["size"])
+            (meta["path"], meta["size"], meta["last_modified"])
             for page in obstore.list(store, key or None)
             for meta in page
         ]
         if not listed:
-            listed = [(key, obstore.head(store, key)["size"])]
+            meta = obstore.head(store, key)
+            listed = [(key, meta["size"], meta["last_modified"])]
     root = uri[: len(uri) - len(key)] if key else f"{uri}/"
 
     def fetch(path: str, start: int, end: int) -> bytes:
         with translate_store_errors(root + path, options):
             return bytes(obstore.get_range(store, path, start=start, end=end))
 
-    for path, size in sorted(listed):
-        file = partial(RangeFile, size, partial(fetch, path))
-        yield LogFile(root + path, partial(_buffered, file))
+    for path, size, modified in sorted(listed):
+        file = partial(_buffered, partial(RangeFile, size, partial(fetch, path)))
+        yield LogFile(root + path, file, size, modified.timestamp())
 
 
 def _buffered(open_file: Callable[[], RawIOBase]) -> BufferedReader:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
@@ -11,7 +12,7 @@ from urllib.parse import unquote, urlsplit
 from deltaproto.clients.model import Access
 from deltaproto.errors import TableError
 from deltaproto.fleet.seen.find_logs import FailedTable
-from deltaproto.fleet.seen.log_files import Parsed, find_files, read_requests
+from deltaproto.fleet.seen.log_files import CountedFile, find_files, read_requests
 from deltaproto.fleet.seen.log_formats import Place, Request, RequestKind, Store
 from deltaproto.fleet.seen.read_traces import ReadTraces
 from deltaproto.fleet.seen.user_agents import NO_AGENT, identify_agent, product_of
@@ -24,6 +25,9 @@ _SCHEMES = {
 }
 _ACCOUNTS = ("azure_storage_account_name", "account_name")
 _AZURE_HOSTS = (".blob.", ".dfs.")
+AGENT_MARK = "user-agent"
+_RECENT = 2 * 86_400
+"""seconds"""
 
 
 class TableMatcher:
@@ -107,6 +111,10 @@ class LogCounts(NamedTuple):
     matched: int
     unparsed: int
     failed: tuple[FailedTable, ...]
+    files: tuple[CountedFile, ...]
+    """the files that were read to their end"""
+    known: int
+    """number of files that an earlier run counted"""
 
 
 def add_access_log(
@@ -117,39 +125,46 @@ def add_access_log(
     traces: ReadTraces,
     since: int | None,
     seen: Callable[[int], None] = lambda _: None,
+    counted: Collection[CountedFile] = (),
 ) -> LogCounts:
     """Add the requests of one access log: a file, or all files below a folder or URI.
 
     Args:
         since: skip requests before this time, in milliseconds since the epoch.
         seen: called with the number of lines read, for progress.
+        counted: files whose requests are not to be counted again. Those of the last two days are
+            read for `traces`: who reads without deletion vectors shows over many files.
     """
     formats: Counter[str] = Counter()
-    lines = matched = unparsed = 0
+    lines = matched = unparsed = known = 0
     failed: list[FailedTable] = []
-    for parsed in _requests(name, options, failed):
-        lines += 1
-        seen(lines)
-        if parsed is None:
-            unparsed += 1
-            continue
-        formats[parsed[0]] += 1
-        matched += _add_request(parsed[1], matcher, uses, traces, since)
-    most = formats.most_common(1)
-    return LogCounts(most[0][0] if most else None, lines, matched, unparsed, tuple(failed))
-
-
-def _requests(
-    name: str, options: Mapping[str, str], failed: list[FailedTable]
-) -> Iterator[Parsed | None]:
+    files: list[CountedFile] = []
+    recent = time.time() - _RECENT
     try:
         for file in find_files(name, options):
+            again = file.key in counted
+            known += again
+            if again and file.modified < recent:
+                continue
             try:
-                yield from read_requests(file)
+                for parsed in read_requests(file):
+                    lines += 1
+                    seen(lines)
+                    if parsed is None:
+                        unparsed += 1
+                        continue
+                    formats[parsed[0]] += 1
+                    matched += _add_request(
+                        parsed[1], matcher, uses, traces, since, count=not again
+                    )
+                files += () if again else (file.key,)
             except TableError as error:
                 failed.append(FailedTable(file.name, error))
     except TableError as error:
         failed.append(FailedTable(name, error))
+    most = formats.most_common(1)
+    format_ = most[0][0] if most else None
+    return LogCounts(format_, lines, matched, unparsed, tuple(failed), tuple(files), known)
 
 
 def _add_request(
@@ -158,8 +173,10 @@ def _add_request(
     uses: SeenUses,
     traces: ReadTraces,
     since: int | None,
+    *,
+    count: bool,
 ) -> bool:
-    """Add one request. Return True if it succeeded, on one of the tables and in the period."""
+    """Add one request. Return True if it was counted: a success, on a table, in the period."""
     if since is not None and request.time is not None and request.time < since:
         return False
     found = None if request.place is None else matcher.find(request.place)
@@ -170,7 +187,7 @@ def _add_request(
     # The end of an agent may name a cluster.
     shown = product_of(text) if uses.pseudonymize else _shown(text)
     traces.add(*found, request, shown)
-    if not request.ok:
+    if not (request.ok and count):
         return False
     agent = identify_agent(request.agent)
     client = Client(agent.client, agent.version, agent.mark)
@@ -184,7 +201,7 @@ def _add_request(
     access = Access.READ if request.kind is RequestKind.READ else None
     marks = []
     if request.agent is not None:
-        marks.append(Mark("user-agent", shown))
+        marks.append(Mark(AGENT_MARK, shown))
     seen.add(found[0], request.time, access, names, marks, request=True)
     return True
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from itertools import pairwise
 from typing import NamedTuple
@@ -14,12 +14,18 @@ from deltaproto.protocol.writers import Confidence
 
 _HOUR = 3_600_000
 _DAY_HOURS = 24
+_PAUSE_HOURS = 3 * _DAY_HOURS
+"""hours without an event after which another use begins"""
+_RARE_HOURS = 25 * _DAY_HOURS
+"""interval of uses from which they are rare: that of a monthly job"""
 OTHERS = "other programs"
 """mark of the programs beyond the first thousands"""
 _MOST_CLIENTS = 5000
 """different versions and marks: a hostile program can invent them"""
 _MOST_PRINCIPALS = 2000
 """of one client; those seen last are kept"""
+_MOST_OF_TABLE = 50
+"""principals of one client on one table"""
 _MOST_EVIDENCE = 20
 """different marks of one client"""
 _LONGEST = 200
@@ -69,6 +75,16 @@ class Client(NamedTuple):
         return self.id if self.version is None else f"{self.id}@{self.version}"
 
 
+class Rhythm(NamedTuple):
+    """Events that are weeks apart."""
+
+    days: int
+    """the usual interval"""
+    uses: int
+    next: int
+    """when the next event is expected, in milliseconds since the epoch"""
+
+
 class Times:
     """A number of events, their first and last time, and the hours in which they happened."""
 
@@ -90,6 +106,38 @@ class Times:
         self.last = time if self.last is None else max(self.last, time)
         self._hours.add(time // _HOUR)
 
+    @classmethod
+    def of(cls, count: int, first: int | None, last: int | None, hours: Iterable[int]) -> Times:
+        """Return what was stored; `hours` are hours since the epoch."""
+        times = cls()
+        times.count, times.first, times.last = count, first, last
+        times._hours.update(hours)
+        return times
+
+    @property
+    def hours(self) -> list[int]:
+        """The hours with an event, since the epoch, in order."""
+        return sorted(self._hours)
+
+    @property
+    def rhythm(self) -> Rhythm | None:
+        """How the events come back, if their usual interval is weeks; None if it is not."""
+        runs: list[list[int]] = []
+        for hour in self.hours:
+            if runs and hour - runs[-1][-1] <= _PAUSE_HOURS:
+                runs[-1].append(hour)
+            else:
+                runs.append([hour])
+        starts = [run[0] for run in runs]
+        intervals = sorted(b - a for a, b in pairwise(starts))
+        if not intervals:
+            return None
+        usual = intervals[len(intervals) // 2]
+        longest = max(run[-1] - run[0] for run in runs)
+        if usual < _RARE_HOURS or longest > usual // 4:
+            return None
+        return Rhythm(usual // _DAY_HOURS, len(runs), (starts[-1] + usual) * _HOUR)
+
     @property
     def active_days(self) -> int:
         """The number of days (UTC) with an event."""
@@ -98,16 +146,22 @@ class Times:
     @property
     def longest_gap_hours(self) -> int | None:
         """The longest time between two events, to the hour; None for events of one hour."""
-        hours = sorted(self._hours)
-        return max((b - a for a, b in pairwise(hours)), default=None)
+        return max((b - a for a, b in pairwise(self.hours)), default=None)
+
+    def include(self, other: Times) -> None:
+        """Add events that were counted elsewhere."""
+        if not other.count:
+            return
+        self.count += other.count
+        self.first = min((t for t in (self.first, other.first) if t is not None), default=None)
+        self.last = max((t for t in (self.last, other.last) if t is not None), default=None)
+        self._hours |= other._hours
 
     def merged(self, other: Times) -> Times:
         """Return the sum of both."""
         both = Times()
-        both.count = self.count + other.count
-        both.first = min((t for t in (self.first, other.first) if t is not None), default=None)
-        both.last = max((t for t in (self.last, other.last) if t is not None), default=None)
-        both._hours = self._hours | other._hours
+        both.include(self)
+        both.include(other)
         return both
 
 
@@ -127,9 +181,31 @@ class Usage:
 
     def include(self, other: Usage) -> None:
         """Add what was counted elsewhere."""
-        self.commits = self.commits.merged(other.commits)
-        self.requests = self.requests.merged(other.requests)
+        self.commits.include(other.commits)
+        self.requests.include(other.requests)
         self.access |= other.access
+
+
+class SeenTable(Usage):
+    """What was seen of one client on one table."""
+
+    __slots__ = ("principals",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.principals: dict[Name, Usage] = {}
+        """without queries; those seen last, if there are many"""
+
+    def include(self, other: Usage) -> None:
+        """Add what was counted elsewhere of the same client and table."""
+        super().include(other)
+        if isinstance(other, SeenTable):
+            for name, usage in other.principals.items():
+                self.principal(name).include(usage)
+
+    def principal(self, name: Name) -> Usage:
+        """Return the sums of a principal, to add to."""
+        return _principal(self.principals, name, _MOST_OF_TABLE)[0]
 
 
 class SeenClient(Usage):
@@ -148,7 +224,7 @@ class SeenClient(Usage):
     def __init__(self, confidence: Confidence) -> None:
         super().__init__()
         self.confidence = confidence
-        self.tables: dict[str, Usage] = {}
+        self.tables: dict[str, SeenTable] = {}
         """by the table's name"""
         self.principals: dict[Name, Usage] = {}
         self.forgotten = 0
@@ -161,18 +237,16 @@ class SeenClient(Usage):
         """what makes an unidentified program identify itself"""
 
     def _principal(self, name: Name) -> Usage:
-        if name not in self.principals and len(self.principals) >= _MOST_PRINCIPALS:
-            by_time = sorted(self.principals.items(), key=lambda each: each[1].all.last or 0)
-            self.forgotten += len(by_time) - _MOST_PRINCIPALS // 2
-            self.principals = dict(by_time[-_MOST_PRINCIPALS // 2 :])
-        return self.principals.setdefault(name, Usage())
+        usage, forgotten = _principal(self.principals, name, _MOST_PRINCIPALS)
+        self.forgotten += forgotten
+        return usage
 
     def add(
         self,
         table: str,
         time: int | None,
         access: Access | None,
-        names: Iterable[Name],
+        names: Sequence[Name],
         marks: Iterable[Mark],
         *,
         request: bool = False,
@@ -180,8 +254,9 @@ class SeenClient(Usage):
         """Count one commit, or one request."""
         used = self.tables.get(table)
         if used is None:
-            used = self.tables[table] = Usage()
-        for usage in (self, used, *map(self._principal, names)):
+            used = self.tables[table] = SeenTable()
+        of_table = (used.principal(name) for name in names if name.kind is not PrincipalKind.QUERY)
+        for usage in (self, used, *map(self._principal, names), *of_table):
             (usage.requests if request else usage.commits).add(time)
             if access is not None:
                 usage.access.add(access)
@@ -203,12 +278,26 @@ class SeenClient(Usage):
         if not isinstance(other, SeenClient):
             return
         for table, usage in other.tables.items():
-            self.tables.setdefault(table, Usage()).include(usage)
-        for name, usage in other.principals.items():
-            self._principal(name).include(usage)
+            self.tables.setdefault(table, SeenTable()).include(usage)
+        for name, used in other.principals.items():
+            self._principal(name).include(used)
         for mark, times in other.evidence.items():
             self._count(mark, times)
         self.forgotten += other.forgotten
+
+
+def _principal(principals: dict[Name, Usage], name: Name, most: int) -> tuple[Usage, int]:
+    """Return the sums of a principal, and how many others were forgotten to make room for it."""
+    found = principals.get(name)
+    forgotten = 0
+    if found is None:
+        if len(principals) >= most:
+            by_time = sorted(principals, key=lambda each: principals[each].all.last or 0)
+            for each in by_time[: most // 2]:
+                del principals[each]
+            forgotten = most // 2
+        found = principals[name] = Usage()
+    return found, forgotten
 
 
 class SeenUses:
@@ -238,6 +327,14 @@ class SeenUses:
             mine = self.client(client, seen.confidence)
             mine.could_be, mine.setting = seen.could_be, seen.setting
             mine.include(seen)
+
+    def rename_tables(self, names: Mapping[str, str]) -> None:
+        """Give tables other names; those that `names` lacks keep theirs."""
+        for seen in self.clients.values():
+            renamed: dict[str, SeenTable] = {}
+            for table, usage in seen.tables.items():
+                renamed.setdefault(names.get(table, table), SeenTable()).include(usage)
+            seen.tables = renamed
 
     def name(self, kind: PrincipalKind, text: str) -> Name:
         """Return a principal as outputs show it: without credentials, short, perhaps hashed."""

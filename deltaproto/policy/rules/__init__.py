@@ -111,6 +111,10 @@ _POLICY_MODULES = (
     "unknown_property",
     "deleted_rows_read",
     "log_not_read",
+    "seen_not_declared",
+    "declared_not_seen",
+    "seen_older_version",
+    "rarely_seen",
 )
 
 

@@ -10,6 +10,7 @@ from deltaproto.fleet.scan_history import PastScan
 from deltaproto.fleet.seen_clients import SeenClients
 from deltaproto.inspection.age import format_age, format_time
 from deltaproto.policy.finding import Severity, describe_hidden
+from deltaproto.render.discover import client_tables
 from deltaproto.render.document import (
     Block,
     Callout,
@@ -48,6 +49,7 @@ def document(
         Section("glance", "The fleet at a glance", list(_glance(overview, numbers, policy))),
         Section("first", "Tables to fix first", list(_first(overview, numbers, policy, most))),
         Section("clients", "Clients", list(clients(numbers))),
+        *_stored(overview),
         Section("features", "Features", list(features(overview, numbers))),
         Section("drift", "Over time", list(drift(overview))),
         Section("findings", "Findings", list(_findings(overview, numbers))),
@@ -57,6 +59,17 @@ def document(
         "Delta protocols of the fleet",
         tuple(part for scan in overview.sources for part in _scan(scan, now)),
         sections,
+    )
+
+
+def _stored(overview: Overview) -> Iterator[Section]:
+    """Yield the chapter on the clients that `discover` counted."""
+    if overview.clients_seen is None:
+        return
+    ran = format_time(overview.counted_at)
+    text = f"Counted by discover from commits and access logs, last on {ran}."
+    yield Section(
+        "seen", "Clients seen", [Paragraph((text,)), *client_tables(overview.clients_seen)]
     )
 
 

@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Any, Generic, TypeVar
 
 from deltaproto.fleet.overview import Overview, TableRow
+from deltaproto.render.discover import client_summary
 from deltaproto.render.document.html import document_html
 from deltaproto.render.document.markdown import document_markdown
 from deltaproto.render.document.page import PageTexts
@@ -76,6 +77,9 @@ def _fields(
         ],
         "policy": policy,
         "unknown_writers": None if overview.seen is None else overview.seen.unknown,
+        "clients_seen": (
+            None if overview.clients_seen is None else client_summary(overview.clients_seen)
+        ),
         "tables": len(overview.tables),
         "errors": len(overview.unread),
         "compliant": counted.compliant,

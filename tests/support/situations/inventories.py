@@ -176,3 +176,36 @@ def other_root(world: World) -> Words:
 @situation("A scanned table has a feature that deltaproto does not know", "report")
 def unknown_feature(world: World) -> Words:
     return (world.inventory(world.table("table", protocol(3, 7, ["newThing"], ["newThing"]))),)
+
+
+@situation("No run of `discover` counted a table that is checked or planned", "check", PLANS)
+def uncounted(world: World) -> Words:
+    where = world.inventory(world.table("first"))
+    world.made("discover", where)
+    return (world.table("second"), "--seen", where)
+
+
+@situation("No run of `discover` counted in the inventory of `--seen`", "check", PLANS)
+def never_counted(world: World) -> Words:
+    table = world.table()
+    return (table, "--seen", world.inventory(table))
+
+
+@situation("The newest run of `discover` was a week ago", "check", PLANS)
+def counted_long_ago(world: World) -> Words:
+    table = world.table()
+    where = world.inventory(table)
+    world.made("discover", where)
+    moment = datetime.now(UTC) - timedelta(days=8)
+    ran_at = f"to_timestamp_micros({int(moment.timestamp() * 1e6)})"
+    DeltaTable(f"{where}/clients_seen").update({"ran_at": ran_at})
+    return (table, "--seen", where)
+
+
+@situation("`clients_seen` has a value that no run of `discover` writes", "check", PLANS)
+def impossible_client(world: World) -> Words:
+    table = world.table()
+    where = world.inventory(table)
+    world.made("discover", where)
+    DeltaTable(f"{where}/clients_seen").update({"confidence": "'sure'"})
+    return (table, "--seen", where)

@@ -1,0 +1,33 @@
+"""A client uses the table, and nothing declares that it does.
+
+## What it does
+`check --seen INVENTORY` compares the declared clients of each table with those that `discover`
+counted: by the table's commits, and by the requests of access logs. It reports a client that is
+not declared, a use that is not declared (a client declared for read that appends), and a program
+that leaves a mark which no declared client leaves.
+
+## Why it breaks
+Verdicts, plans and approvals are about declared clients. A change of the protocol can lock out
+another one without a word.
+
+## Who breaks
+The users and jobs behind the client; the finding names them.
+
+## How to fix
+Declare the client with the access that it needs, or waive the finding. `deltaproto discover
+INVENTORY --write-policy policy.yaml` adds the clients seen to a policy.
+
+## How safe
+Only clients of the last 90 days count (`--seen-days`), and those that come back in a longer rhythm.
+Most readers leave a mark only in access logs. A library's mark cannot tell its programs apart: if
+one of them is declared, its mark is not reported.
+
+## References
+`deltaproto discover`, the inventory's table `clients_seen`.
+"""
+
+from __future__ import annotations
+
+from deltaproto.policy.finding import Rule, Severity
+
+RULE = Rule("DP403", "seen-not-declared", Severity.WARNING, since="0.1.0")
