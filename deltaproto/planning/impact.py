@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from deltaproto.clients.model import Verdict
 from deltaproto.clients.requirements import TableRequirements
@@ -82,6 +82,19 @@ def describe_change(change: ClientChange) -> str:
     return f"{change.client}{label} {change.access}: {change.before} -> {change.after}" + (
         f" because of {because}" if change.because else f" ({because})" if because else ""
     )
+
+
+def wrong_result_warning(changes: Iterable[ClientChange]) -> Iterator[str]:
+    """Yield a warning if clients may do wrong that did not before, such as refused ones."""
+    newly = [c for c in changes if c.after is Verdict.WRONG and c.before is not Verdict.WRONG]
+    if newly:
+        names = ", ".join(dict.fromkeys(f"{each.client} ({each.access})" for each in newly))
+        features = sorted({feature for each in newly for feature in each.because})
+        because = f", because of {', '.join(features)}" if features else ""
+        yield (
+            f"These clients may silently read or write wrong rows after the plan{because}: "
+            f"{names}. Make sure that none of them uses the table."
+        )
 
 
 def is_worse(change: ClientChange) -> bool:
