@@ -180,6 +180,7 @@ def _build_plan(
         ),
         clients=changes,
         complete=inputs.complete,
+        everybody=inputs.everybody,
         concurrency=concurrency_change(inputs, left),
     )
     return block_secrets(plan)

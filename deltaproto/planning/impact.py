@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from deltaproto.clients.model import Verdict
 from deltaproto.clients.requirements import TableRequirements
 from deltaproto.clients.verdicts import ClientVerdict
-from deltaproto.planning.plan import ClientChange
+from deltaproto.planning.plan import IN_THE_LOG, ClientChange
 from deltaproto.planning.predict.auto_enable import features_of_columns
 from deltaproto.planning.predict.table import MAPPING_MODE, Table
 from deltaproto.planning.request import PlanInput, TableClient
@@ -23,7 +23,9 @@ def client_changes(inputs: PlanInput, after: TableRequirements) -> tuple[ClientC
     found = compare_clients(inputs.clients, inputs.needs, after)
     if not inputs.everybody:
         return found
-    return tuple(change for change in found if is_worse(change) or is_better(change))
+    # A plan without steps changes nothing for anybody.
+    keeps = () if after is inputs.needs else (IN_THE_LOG,)
+    return tuple(c for c in found if is_worse(c) or is_better(c) or c.label in keeps)
 
 
 def compare_clients(
