@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 from deltaproto.clients import members, requirements, version_scheme
@@ -200,8 +201,9 @@ def range_bounds(
     each: Range, versions: str
 ) -> tuple[version_scheme.Version | None, version_scheme.Version | None]:
     """Return the first version of a range and the first after it; None if open."""
-    start, end = (
-        None if text is None else version_scheme.parse_version(versions, text)
-        for text in (each.start, each.end)
-    )
-    return start, end
+    return _parse_bound(each.start, versions), _parse_bound(each.end, versions)
+
+
+@cache
+def _parse_bound(text: str | None, versions: str) -> version_scheme.Version | None:
+    return None if text is None else version_scheme.parse_version(versions, text)

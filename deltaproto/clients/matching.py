@@ -40,6 +40,9 @@ def gate_verdicts(
     listed: frozenset[str] | None,
     confidence: Confidence,
 ) -> Iterator[PathVerdict]:
+    if gate.accepts_nothing:
+        yield PathVerdict(Verdict.REFUSED, (), "it does not open tables of other engines")
+        return
     top = READER_FEATURES_VERSION if side == "reader" else WRITER_FEATURES_VERSION
     # An odd pair such as (2,4) does not include what one of its numbers implies.
     implied = _implied_features(side, version) & table.protocol.supported

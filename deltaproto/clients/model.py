@@ -78,6 +78,11 @@ class ProtocolGate(NamedTuple):
     reader_features: frozenset[str] | None = None
     """reader features that a writer accepts without reading them; None: those it reads"""
 
+    @property
+    def accepts_nothing(self) -> bool:
+        """True if no protocol passes: the client publishes tables, and opens none of others."""
+        return not self.legacy and self.features is None and self.unchecked == _NONE
+
 
 class AppliesTo(StrEnum):
     """Which of the tables with a feature a problem affects."""

@@ -276,9 +276,9 @@ def _effective_level(
     if declared is None:
         return default, f"the table declares no level; this is the default of {engine}"
     effective = inspection.isolation.effective[WriterEngine(engine)]
-    if effective is IsolationLevel.SNAPSHOT_ISOLATION and engine is MatrixEngine.DELTA_RS:
+    if effective is IsolationLevel.SNAPSHOT_ISOLATION:
         return default, (
-            f"the table declares {declared}, for which delta-rs never counts added files; the "
+            f"the table declares {declared}, for which {engine} never counts added files; the "
             f"cells are those of {default}"
         )
     if effective is None or effective not in DECLARABLE_LEVELS:

@@ -89,6 +89,7 @@ def deserialize_plan(entry: Mapping[str, Any], command: str) -> Plan:
         warnings=_parse_list(entry["warnings"], require_string),
         clients=_parse_list(entry["clients"], _parse_client_change),
         complete=entry["complete"] is True,
+        everybody=entry.get("clients_declared", True) is False,
         concurrency=_concurrency(entry["concurrency"]) if "concurrency" in entry else None,
     )
 

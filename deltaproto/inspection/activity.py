@@ -235,16 +235,15 @@ def _recent_commits(store: LogStore, listing: LogListing) -> Iterator[Commit]:
         yield commit
 
 
-MOST_RELEASE_COMMITS = 50
+MOST_ENGINE_COMMITS = 50
 _DELTA_SPARK = re.compile(r"(?:^|[\s/])Delta-Lake/([\w.+-]+)", re.ASCII)
 
 
-def recent_releases(store: LogStore, listing: LogListing) -> frozenset[str] | None:
-    """Return the engine releases of the newest 50 commits; None if they name none."""
-    newest = islice(sorted(listing.commits, reverse=True), MOST_RELEASE_COMMITS)
-    return (
-        parse_releases(_read_engine(store, listing.commits[version]) for version in newest) or None
-    )
+def recent_engines(store: LogStore, listing: LogListing) -> tuple[str, ...]:
+    """Return the names of the engines of the newest 50 commits, each once, the newest first."""
+    newest = islice(sorted(listing.commits, reverse=True), MOST_ENGINE_COMMITS)
+    names = (_read_engine(store, listing.commits[version]) for version in newest)
+    return tuple(dict.fromkeys(name for name in names if name is not None))
 
 
 def _read_engine(store: LogStore, name: str) -> str | None:

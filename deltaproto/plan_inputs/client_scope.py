@@ -11,13 +11,18 @@ from deltaproto.clients.resolve import ClientAtVersion, newest_version_of
 from deltaproto.errors import UsageError
 from deltaproto.planning.downgrade import DowngradeRequest, plan_downgrade
 from deltaproto.planning.impact import client_changes, describe_change, is_worse
-from deltaproto.planning.plan import Alternative, Blocked, ClientChange, Plan
+from deltaproto.planning.plan import IN_THE_LOG, Alternative, Blocked, ClientChange, Plan
 from deltaproto.planning.policy_impact import (
     UnpredictableError,
     assess_policy_impact,
     predict_facts,
 )
-from deltaproto.planning.request import PlanInput, TableClient, UpgradeRequest, approvable_goal
+from deltaproto.planning.request import (
+    PlanInput,
+    TableClient,
+    UpgradeRequest,
+    approvable_goal,
+)
 from deltaproto.planning.search.cost import compute_cost
 from deltaproto.planning.search.goals import ClientAccess
 from deltaproto.planning.upgrade import plan_upgrade
@@ -27,6 +32,7 @@ from deltaproto.policy.local_catalog import (
     DEFAULT_ACCESS,
     load_local_catalog,
 )
+from deltaproto.protocol.writers import identify_name
 
 
 class PolicyCheckedPlan(NamedTuple):
@@ -95,6 +101,7 @@ class ClientScope:
         if mistakes:
             raise mistakes[0].joined(mistakes[1:])
         self._everybody: tuple[TableClient, ...] | None = None
+        self._with_writers: dict[tuple[str, ...], tuple[TableClient, ...]] = {}
         self.checker = None if policy is None else Checker(policy, self._catalog)
         """checks plans against the policy; None without a policy"""
 
@@ -152,9 +159,20 @@ class ClientScope:
             yield f"{what}." if among else f"{what}; the effect on it is unknown."
 
     def on(self, inputs: PlanInput) -> PlanInput:
-        """Return a table with its clients, or with all known clients if none were named."""
-        clients = self.of(inputs.name, inputs.location) if self.any else self.everybody()
-        return inputs._replace(clients=clients, everybody=not self.any)
+        """Return a table with its clients.
+
+        If none were named: the newest version of every known client, and the versions that recent
+        commits name.
+        """
+        if self.any:
+            return inputs._replace(clients=self.of(inputs.name, inputs.location), everybody=False)
+        found = self._with_writers.get(inputs.engines)
+        if found is None:
+            # Tables with the same writers share their clients, as planning is cached by them.
+            writers = dict(_writers(inputs.engines, self._catalog))
+            others = (c for c in self.everybody() if str(c.candidate.reference) not in writers)
+            found = self._with_writers[inputs.engines] = (*others, *writers.values())
+        return inputs._replace(clients=found, everybody=True)
 
     def ruled(self, plan: Plan, inputs: PlanInput) -> PolicyCheckedPlan:
         """Check the result of a plan for `inputs` against the policy and the clients seen."""
@@ -227,9 +245,28 @@ def newest_clients(catalog: ClientCatalog) -> Iterator[TableClient]:
     """Yield every client at its newest known version."""
     for client in catalog.clients():
         candidate = newest_version_of(client.newest, client)
-        offers = tuple(a for a in DEFAULT_ACCESS if any(path.offers(a) for path in candidate.paths))
+        offers = _offered_accesses(candidate)
         if offers:
             yield TableClient(candidate, offers)
+
+
+def _writers(engines: Iterable[str], catalog: ClientCatalog) -> Iterator[tuple[str, TableClient]]:
+    """Yield the clients that engines' names identify with a version, by reference."""
+    for name in engines:
+        client, version = identify_name(name)
+        if client is None or version is None:
+            continue
+        try:
+            candidate = catalog.resolve(f"{client}@{version}")
+        except UsageError:
+            continue
+        offers = _offered_accesses(candidate)
+        if offers:
+            yield str(candidate.reference), TableClient(candidate, offers, IN_THE_LOG)
+
+
+def _offered_accesses(candidate: ClientAtVersion) -> tuple[Access, ...]:
+    return tuple(a for a in DEFAULT_ACCESS if any(path.offers(a) for path in candidate.paths))
 
 
 Planner = Callable[[PlanInput], Plan]

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from deltaproto.errors import ErrorCode, TableError
-from deltaproto.inspection.activity import recent_releases
+from deltaproto.inspection.activity import parse_releases, recent_engines
 from deltaproto.inspection.facts import facts_from_inspection
 from deltaproto.inspection.inspect import run_rules
 from deltaproto.inspection.interface import Inspection
@@ -58,8 +58,10 @@ def load_plan_input(
         name: None if trace.decides is None else trace.decides.removable_ms(keep)
         for name, trace in traces.seen.items()
     }
+    engines = recent_engines(reached.store, found.listing)
     return made._replace(
-        releases=recent_releases(reached.store, found.listing),
+        releases=parse_releases(engines) or None,
+        engines=engines,
         warnings=(*made.warnings, *_clock_warnings(inspection, now)),
         table=with_history(
             made.table,

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from deltaproto.planning.advice import find_warnings
 from deltaproto.planning.conflict_impact import concurrency_change
 from deltaproto.planning.engine_support import find_engine_blockers
-from deltaproto.planning.impact import client_changes, end_state_of
+from deltaproto.planning.impact import client_changes, end_state_of, wrong_result_warning
 from deltaproto.planning.plan import Alternative, Blocked, Plan
 from deltaproto.planning.request import PlanInput, goal_text
 from deltaproto.planning.search.copy_table import plan_copy
@@ -154,6 +154,9 @@ def _build_plan(
     after = made[-1].protocol_after if made else inputs.table.protocol
     left = best.moves[-1].outcome.table if made else inputs.table
     ending = end_state_of(left) if made else EndState(after)
+    changes = client_changes(
+        inputs, requirements_after(inputs.needs, ending) if made else inputs.needs
+    )
     plan = Plan(
         command="plan-downgrade",
         table=inputs.name,
@@ -170,11 +173,14 @@ def _build_plan(
         blocked=blocked,
         alternatives=alternatives,
         kept=kept,
-        warnings=(*inputs.warnings, *find_warnings(inputs, made, after)),
-        clients=client_changes(
-            inputs, requirements_after(inputs.needs, ending) if made else inputs.needs
+        warnings=(
+            *inputs.warnings,
+            *wrong_result_warning(changes),
+            *find_warnings(inputs, made, after),
         ),
+        clients=changes,
         complete=inputs.complete,
+        everybody=inputs.everybody,
         concurrency=concurrency_change(inputs, left),
     )
     return block_secrets(plan)
@@ -190,12 +196,13 @@ def _build_copy_plan(
     """Return the plan to copy the table."""
     plan = _build_plan(inputs, request, goal, NO_CHANGE, alternatives, (), ())
     after = requirements_after(inputs.needs, EndState(copy.protocol_after))
+    changes = client_changes(inputs, after)
     plan = plan._replace(
         protocol_after=copy.protocol_after,
         steps=copy.steps,
         cost=copy.cost,
-        clients=client_changes(inputs, after),
-        warnings=(*inputs.warnings, _COPY),
+        clients=changes,
+        warnings=(*inputs.warnings, *wrong_result_warning(changes), _COPY),
         concurrency=concurrency_change(inputs, inputs.table._replace(protocol=copy.protocol_after)),
     )
     return block_secrets(plan)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from deltaproto.clients.model import Verdict
 from deltaproto.clients.requirements import TableRequirements
 from deltaproto.clients.verdicts import ClientVerdict
-from deltaproto.planning.plan import ClientChange
+from deltaproto.planning.plan import IN_THE_LOG, ClientChange
 from deltaproto.planning.predict.auto_enable import features_of_columns
 from deltaproto.planning.predict.table import MAPPING_MODE, Table
 from deltaproto.planning.request import PlanInput, TableClient
@@ -23,7 +23,9 @@ def client_changes(inputs: PlanInput, after: TableRequirements) -> tuple[ClientC
     found = compare_clients(inputs.clients, inputs.needs, after)
     if not inputs.everybody:
         return found
-    return tuple(change for change in found if is_worse(change) or is_better(change))
+    # A plan without steps changes nothing for anybody.
+    keeps = () if after is inputs.needs else (IN_THE_LOG,)
+    return tuple(c for c in found if is_worse(c) or is_better(c) or c.label in keeps)
 
 
 def compare_clients(
@@ -82,6 +84,19 @@ def describe_change(change: ClientChange) -> str:
     return f"{change.client}{label} {change.access}: {change.before} -> {change.after}" + (
         f" because of {because}" if change.because else f" ({because})" if because else ""
     )
+
+
+def wrong_result_warning(changes: Iterable[ClientChange]) -> Iterator[str]:
+    """Yield a warning if clients may do wrong that did not before, such as refused ones."""
+    newly = [c for c in changes if c.after is Verdict.WRONG and c.before is not Verdict.WRONG]
+    if newly:
+        names = ", ".join(dict.fromkeys(f"{each.client} ({each.access})" for each in newly))
+        features = sorted({feature for each in newly for feature in each.because})
+        because = f", because of {', '.join(features)}" if features else ""
+        yield (
+            f"These clients may silently read or write wrong rows after the plan{because}: "
+            f"{names}. Make sure that none of them uses the table."
+        )
 
 
 def is_worse(change: ClientChange) -> bool:

@@ -16,6 +16,9 @@ from deltaproto.planning.statement import Action
 from deltaproto.protocol.isolation import Isolation, RowLevelSupport
 from deltaproto.protocol.protocol import Protocol
 
+IN_THE_LOG = "in the log"
+"""label of a client that nobody declared, and that a recent commit names"""
+
 
 class StreamEffect(StrEnum):
     """Effect of a step's commit on a streaming read."""
@@ -247,6 +250,16 @@ class Plan(NamedTuple):
     """False: the table was not fully visible, so predictions may be incomplete"""
     concurrency: ConcurrencyChange | None = None
     """None: the plan comes from a file of an earlier version"""
+    everybody: bool = False
+    """True: no client was declared; `clients` has those whose access changes, of all known ones,
+    and those in the log"""
+
+    @property
+    def notified_clients(self) -> tuple[ClientChange, ...]:
+        """Return the changes for declared clients, or else for those in the log."""
+        if not self.everybody:
+            return self.clients
+        return tuple(each for each in self.clients if each.label == IN_THE_LOG)
 
     @property
     def point_of_no_return(self) -> str | None:

@@ -29,7 +29,7 @@ class TableClient(NamedTuple):
     candidate: ClientAtVersion
     access: tuple[Access, ...]
     label: str | None = None
-    """label in the policy, and who was seen to use the client"""
+    """label in the policy, and who was seen to use the client; or `plan.IN_THE_LOG`"""
 
 
 class PlanInput(NamedTuple):
@@ -57,6 +57,8 @@ class PlanInput(NamedTuple):
     """known settings of the writing Spark session"""
     releases: frozenset[str] | None = None
     """Delta Spark releases of writers in the recent log; None: not checked, or none found"""
+    engines: tuple[str, ...] = ()
+    """names of the engines of recent commits, as the log has them"""
     warnings: tuple[str, ...] = ()
     """warnings from the reader that apply to any plan"""
 

@@ -95,6 +95,7 @@ def plan_upgrade(inputs: PlanInput, request: UpgradeRequest) -> Plan:
             inputs, requirements_after(inputs.needs, ending) if made else inputs.needs
         ),
         complete=inputs.complete,
+        everybody=inputs.everybody,
         concurrency=concurrency_change(inputs, walk.table if made else inputs.table),
     )
     return block_secrets(plan)

@@ -9,6 +9,7 @@ from deltaproto.clients import requirements
 from deltaproto.policy.contents import find_contents
 from deltaproto.policy.finding import Finding
 from deltaproto.protocol.feature import Trace
+from deltaproto.protocol.isolation import ISOLATION_PROPERTY, WriterEngine, evaluate_isolation
 from deltaproto.protocol.table_state import TableState
 
 SEPARATOR = "; "
@@ -141,8 +142,10 @@ def describe_inconsistencies(
     findings: Iterable[Finding], configuration: Mapping[str, str | None]
 ) -> Iterator[str]:
     """Yield a sentence for each inconsistency."""
+    level = configuration.get(ISOLATION_PROPERTY)
+    unparsed = evaluate_isolation(level).effective[WriterEngine.DELTA_SPARK] is None
     for finding in findings:
-        if finding.rule in _INCONSISTENT:
+        if finding.rule in _INCONSISTENT or (unparsed and finding.rule == "DP113"):
             yield f"{finding.message} ({finding.rule}): clients handle this differently"
     for key, value in configuration.items():
         if value is None:

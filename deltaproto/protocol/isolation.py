@@ -84,8 +84,9 @@ def _effective_level(engine: WriterEngine, declared: str | None) -> IsolationLev
                 else _parse_declarable(declared)
             )
         case WriterEngine.DELTA_SPARK:
-            # Setting WriteSerializable is refused, but a stored value is respected.
-            return IsolationLevel.SERIALIZABLE if declared is None else _parse_declarable(declared)
+            # Setting another level than Serializable is refused, but each stored one is respected,
+            # SnapshotIsolation too (commits of 4.4.0 record it); what is no level fails commits.
+            return IsolationLevel.SERIALIZABLE if declared is None else _parse_level(declared)
         case WriterEngine.DELTA_RS:
             return _KERNEL_RS_SPELLING.get(declared or "", IsolationLevel.SERIALIZABLE)
 

@@ -101,7 +101,11 @@ def _usability_table(usability: tuple[Usability, ...], *, every_version: bool) -
     headings, found = rows(usability, every_version=every_version)
     table: list[list[Line]] = [[(cell,) for cell in row] for row in found]
     spare = frozenset[int]() if every_version else _NEWEST
-    return TableBlock([each.capitalize() for each in headings], table, spare=spare, below=True)
+    # A verdict such as "ok >= 1.4" stays on one line, so that each client takes one if possible.
+    last = len(headings) - 1
+    whole = frozenset[int]() if every_version else frozenset(range(last))
+    names = [each.capitalize() for each in headings]
+    return TableBlock(names, table, spare=spare, below=True, whole=whole)
 
 
 def _policy(decisions: Iterable[Decision]) -> Iterator[str]:

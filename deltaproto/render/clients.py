@@ -222,6 +222,8 @@ def _row(client: Client) -> tuple[str, ...]:
 def _brief(gate: ProtocolGate | None) -> str:
     if gate is None:
         return "no"
+    if gate.accepts_nothing:
+        return "only its own"
     highest = max(gate.legacy, default=0)
     if gate.features is None:
         return f"up to version {highest}"

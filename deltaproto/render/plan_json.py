@@ -75,6 +75,7 @@ def plan_fields(plan: Plan, now: float) -> dict[str, Any]:
             }
             for change in plan.clients
         ],
+        "clients_declared": not plan.everybody,
         **({"concurrency": _concurrency(plan.concurrency)} if plan.concurrency else {}),
         "point_of_no_return": plan.point_of_no_return,
         "complete": plan.complete,

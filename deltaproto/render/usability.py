@@ -9,7 +9,7 @@ from deltaproto.clients.matching import Verdict
 from deltaproto.clients.usability import Usability, VersionSpan
 from deltaproto.render.terminal import truncate_list
 
-_SHOWN_BECAUSE = 4
+_SHOWN_BECAUSE = 3
 UNDECLARED = (
     "No client is declared, so nothing fails; --policy FILE or --client ID@VERSION declares one."
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
+from functools import cache
 from pathlib import Path
 
 import pyarrow as pa
@@ -43,12 +44,17 @@ def any_needs(draw: st.DrawFn) -> TableRequirements:
     return table_requirements(stored, usage, {}, by_name=draw(st.booleans()))
 
 
+@cache
+def resolved(reference: str) -> ClientAtVersion:
+    return ClientCatalog().resolve(reference)
+
+
 def verdicts(
     candidate: ClientAtVersion, access: Access, table: TableRequirements
 ) -> dict[str | None, Verdict]:
     """What a declared client of that version gets on each path that offers the access."""
     reference = str(candidate.reference._replace(path=None))
-    found = evaluate_clients(ClientCatalog().resolve(reference), (access,), table)
+    found = evaluate_clients(resolved(reference), (access,), table)
     return {each.path: each.verdict for each in found if not each.reason.startswith(NOT_OFFERED)}
 
 
@@ -85,6 +91,7 @@ def test_it_agrees_with_each_version_by_itself(
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1500)
 @given(table=any_needs())
 @settings(max_examples=examples(200))
 def test_every_client_and_version_agrees_on_200_tables(table: TableRequirements) -> None:

@@ -243,7 +243,8 @@ class TestTable:
             ("Serializable", "databricks", "Serializable", "declares Serializable"),
             ("WriteSerializable", "delta-spark", "WriteSerializable", "declares Write"),
             ("nonsense", "databricks", "WriteSerializable", "which is not allowed"),
-            ("SnapshotIsolation", "delta-spark", "Serializable", "which is not allowed"),
+            ("nonsense", "delta-spark", "Serializable", "every commit fails"),
+            ("SnapshotIsolation", "delta-spark", "Serializable", "never counts added files"),
         ],
     )
     def test_items_6_and_15_the_level_with_its_reason(

@@ -42,6 +42,48 @@ def test_item_1_the_lowest_versions_take_no_access(
     assert "trino@483 append" in kept["reason"]
 
 
+def test_item_1_a_client_that_would_do_wrong_is_a_warning(cli: Cli, log: Log) -> None:
+    """Reader version 2 kept kafka-delta-ingest out, which writes (1,4) and checks no constraint."""
+    checks = {"delta.constraints.positive": "id > 0"}
+    log.commit(0, commit_info(), protocol(2, 5), metadata(checks)).commit(1, add())
+    found = plan(cli("plan-downgrade", log.table, "--lowest", "--format", "json"))
+    newly = {c["client"] for c in found["clients"] if c["after"] == "wrong" != c["before"]}
+    assert newly == {"kafka-delta-ingest"}
+    (warning,) = [text for text in found["warnings"] if "wrong rows" in text]
+    assert "kafka-delta-ingest (append)" in warning
+    assert "checkConstraints" in warning
+    log.commit(2, commit_info(), metadata()).commit(3, add("b.parquet"))
+    found = plan(cli("plan-downgrade", log.table, "--lowest", "--format", "json"))
+    assert "wrong rows" not in " ".join(found["warnings"])
+
+
+def test_item_1_a_feature_without_a_switch_is_not_in_use(cli: Cli, log: Log) -> None:
+    features = ["vacuumProtocolCheck"]
+    log.commit(0, commit_info(), protocol(3, 7, features, [*BASIC, *features]), metadata())
+    log.commit(1, add())
+    found = plan(cli("plan-downgrade", log.table, "--lowest", "--format", "json"))
+    (kept,) = [each for each in found["kept"] if each["feature"] == "vacuumProtocolCheck"]
+    assert kept["reason"] == "it is unknown whether anything uses it"
+    assert "--drop vacuumProtocolCheck" in kept["remedy"]
+
+
+def test_item_2_only_what_stays_blocks_a_client(cli: Cli, log: Log) -> None:
+    """One path needs a drop that is possible, the other one that is not."""
+    readers = ["columnMapping", "timestampNtz", "vacuumProtocolCheck"]
+    stored = protocol(3, 7, readers, [*BASIC, *readers, "icebergCompatV2"])
+    ids = {"delta__columnMapping__id": 1, "delta__columnMapping__physicalName": "id"}
+    mapped = {"delta.columnMapping.mode": "name", "delta.columnMapping.maxColumnId": "1"}
+    settings = metadata(mapped, schema_string(column("id", **ids)))
+    log.commit(0, commit_info(), stored, settings).commit(1, add())
+    for goal in ((), ("--lowest",)):
+        client = ("--for-client", "deltalake@1.6.6", "--access", "read")
+        found = plan(cli("plan-downgrade", log.table, *goal, *client, "--format", "json"))
+        assert [each["feature"] for each in found["blocked"]] == ["columnMapping"]
+    engine = ("--for-client", "deltalake/engine@1.6.6", "--access", "read")
+    found = plan(cli("plan-downgrade", log.table, *engine, "--format", "json"))
+    assert found["features_removed"] == ["vacuumProtocolCheck"]
+
+
 def test_item_2_the_lowest_protocol_for_a_client_and_for_a_policy(
     cli: Cli, log: Log, tmp_path: Path
 ) -> None:
@@ -71,8 +113,9 @@ def test_item_2_the_lowest_protocol_for_a_client_and_for_a_policy(
         assert {"columnMapping", "timestampNtz"} <= {*found["protocol_after"]["readerFeatures"]}
         (gained,) = [c for c in found["clients"] if c["client"].startswith("trino")]
         assert (gained["access"], gained["after"]) == ("append", "ok")
-    # The end of a wait counts from the second in which the plan is made.
-    steps = [[{**step, "not_before": None} for step in found["steps"]] for found in plans]
+    # The end of a wait and of the history count from the second in which the plan is made.
+    times = {"not_before": None, "history_lost_before": None}
+    steps = [[{**step, **times} for step in found["steps"]] for found in plans]
     assert steps[0] == steps[1]
 
 
@@ -103,6 +146,28 @@ def test_item_6_who_can_use_this_table(cli: Cli, log: Log) -> None:
     assert ranges.code == 0
     assert ">= 12.2" in ranges.out
     assert cli("check", log.table, "--client", "all").code == 0
+
+
+def test_item_6_each_client_takes_one_line_of_80_columns(
+    cli: Cli, log: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    log.commit(0, commit_info(), VECTORS, metadata(ON)).commit(1, add())
+    table = cli("check", log.table).out.partition("\n\n")[0].splitlines()[2:]
+    alone = [line for line in table if not line.startswith("     ")]
+    assert all(len(line) <= 80 for line in table)
+    assert len(alone) > 40
+    # Only a cell with several deciding features continues on the next line.
+    assert len(table) - len(alone) <= len(alone) / 3
+    for name in ("delta-spark", "starrocks", "snowflake-delta-direct"):
+        (line,) = [line for line in table if line.split()[0] == name]
+        assert line.split()[1:3] == ["ok", ">="]
+
+
+def test_item_6_a_client_that_opens_no_table_of_others(cli: Cli, log: Log) -> None:
+    log.commit(0, commit_info(), protocol(1, 2), metadata()).commit(1, add())
+    ran = cli("check", log.table, "--client", "fabric-warehouse", "--access", "read")
+    assert "it does not open tables of other engines" in words(ran)
 
 
 def test_item_10_history_names_the_plan_of_a_commit(cli: Cli, log: Log) -> None:

@@ -51,7 +51,7 @@ def isolation(cli: Cli, log: Log, *actions: dict[str, Any]) -> dict[str, Any]:
         (None, "Serializable", "WriteSerializable"),
         ("WriteSerializable", "WriteSerializable", "WriteSerializable"),
         ("Serializable", "Serializable", "Serializable"),
-        ("SnapshotIsolation", None, None),
+        ("SnapshotIsolation", "SnapshotIsolation", None),
         ("serialisable", None, None),
     ],
 )
@@ -66,6 +66,10 @@ def test_item_6_the_level_in_force(
     # A level that engines refuse is not in force in a matrix, either.
     said = words(cli("conflicts", log.table, "--engine", "delta-spark"))
     assert ("every commit fails" in said) == (spark is None)
+    # Where every commit fails, nobody is said to be able to append.
+    client = ("--client", "delta-spark@4.4.0", "--access", "append", "--format", "json")
+    (verdict,) = cli("check", log.table, *client).json["verdicts"]
+    assert (verdict["verdict"] == "ok") == (spark is not None)
 
 
 @pytest.mark.parametrize(

@@ -162,6 +162,7 @@ def test_logical_names_of_mapped_columns() -> None:
 
 
 S, W, N = IsolationLevel.SERIALIZABLE, IsolationLevel.WRITE_SERIALIZABLE, None
+SNAPSHOT = IsolationLevel.SNAPSHOT_ISOLATION
 
 
 @pytest.mark.parametrize(
@@ -171,10 +172,10 @@ S, W, N = IsolationLevel.SERIALIZABLE, IsolationLevel.WRITE_SERIALIZABLE, None
         ("Serializable", S, S, S, True),
         ("serializable", S, S, S, True),
         ("WriteSerializable", W, W, S, True),
-        ("SnapshotIsolation", N, N, S, False),
+        ("SnapshotIsolation", SNAPSHOT, N, S, False),
         ("writeSerializable", W, W, W, True),
         ("WRITESERIALIZABLE", W, W, S, True),
-        ("snapshotIsolation", N, N, IsolationLevel.SNAPSHOT_ISOLATION, False),
+        ("snapshotIsolation", SNAPSHOT, N, SNAPSHOT, False),
         ("bogus", N, N, S, False),
     ],
 )

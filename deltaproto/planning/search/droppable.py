@@ -164,31 +164,33 @@ def find_unknown_features(inputs: PlanInput, names: Iterable[str]) -> Iterator[B
 def find_blockers(
     inputs: PlanInput, goal: Goal, ending: EndState, droppable: DroppableFeatures
 ) -> Iterator[Blocked]:
-    """Yield the blockers of the goal, feature by feature."""
+    """Yield the blockers of the goal, feature by feature.
+
+    What drops would solve is a blocker only if nothing else is one.
+    """
     undroppable = droppable.undroppable
     objections = sorted(goal.objections(ending))
+    solvable: list[Blocked] = []
+    others = False
     for name in objections:
-        if name in undroppable:
-            yield undroppable[name]
-        elif name == CHECKPOINT_PROTECTION and (refusal := find_protection_refusal(inputs.table)):
-            yield Blocked(name, refusal.message, refusal.remedy, refusal.error)
-        elif name == CHECKPOINT_PROTECTION:
-            yield Blocked(
-                name,
-                "fast drops add it, and removing it truncates the history, which you want to keep",
-                "--history truncate",
-            )
+        blocker = _feature_blocker(inputs, name, undroppable)
+        if blocker is not None:
+            others = True
+            yield blocker
     if isinstance(goal, ClientsSupported):
         after = requirements_after(inputs.needs, ending)
         for change in compare_clients(inputs.clients, inputs.needs, after):
-            if change.after is not Verdict.OK and not set(change.because) & set(objections) & {
-                *undroppable
-            }:
-                yield Blocked(
-                    None,
-                    f"{change.client}, {change.access}: {change.reason}",
-                    _remedy(change.access),
-                )
+            because = {*change.because}
+            if change.after is Verdict.OK or because & {*objections} & {*undroppable}:
+                continue
+            blocker = Blocked(
+                None, f"{change.client}, {change.access}: {change.reason}", _remedy(change.access)
+            )
+            if because and because <= {*droppable.names}:
+                solvable.append(blocker)
+                continue
+            others = True
+            yield blocker
     elif isinstance(goal, VersionsAtMost) and not objections:
         yield Blocked(
             None,
@@ -196,6 +198,25 @@ def find_blockers(
             f"as low as ({goal.reader},{goal.writer})",
             "see the nearest reachable protocol",
         )
+    if not others:
+        yield from solvable
+
+
+def _feature_blocker(
+    inputs: PlanInput, name: str, undroppable: Mapping[str, Blocked]
+) -> Blocked | None:
+    """Return why a feature stays that the goal objects to; None if it can be dropped."""
+    if name in undroppable:
+        return undroppable[name]
+    if name != CHECKPOINT_PROTECTION:
+        return None
+    if refusal := find_protection_refusal(inputs.table):
+        return Blocked(name, refusal.message, refusal.remedy, refusal.error)
+    return Blocked(
+        name,
+        "fast drops add it, and removing it truncates the history, which you want to keep",
+        "--history truncate",
+    )
 
 
 def _remedy(access: Access) -> str:

@@ -220,7 +220,9 @@ def _why_kept(state: FeatureState, droppable: DroppableFeatures) -> Blocked | No
     """Return why a feature stays, unless versions and clients decide."""
     name = state.name
     stuck = droppable.undroppable.get(name)
-    in_use = state.enabled or state.present
+    # Such a feature has no switch: that it counts as enabled does not show a use.
+    switched_on = state.enabled and not isinstance(state.feature.enablement, AlwaysWhenSupported)
+    in_use = switched_on or state.present
     if stuck is not None:
         use = f"in use ({state.evidence}); " if in_use and state.evidence else ""
         return Blocked(name, f"{use}{stuck.reason}", stuck.remedy, stuck.error)

@@ -5,7 +5,10 @@ Compares `delta.isolationLevel` with the two valid values: `Serializable` and
 `WriteSerializable`.
 
 ## Why it breaks
-Delta Spark throws on the next commit, delta-rs silently falls back to Serializable.
+Engines cannot set such a value, but other writers can store it. Delta Spark throws on the next
+commit if the value is not an isolation level at all. It uses `SnapshotIsolation`, with which it
+does not compare added files: an UPDATE, DELETE or MERGE misses rows that another one adds at the
+same time, without an error. delta-rs silently falls back to Serializable.
 
 ## Who breaks
 Writers.

@@ -97,6 +97,8 @@ class TableBlock(NamedTuple):
     """columns that text omits if not all columns fit"""
     below: bool = False
     """whether text may show the last column below its row if not all columns fit"""
+    whole: frozenset[int] = frozenset()
+    """columns whose cells text does not fold; it prefers a smaller gap between columns"""
 
 
 class MatrixCell(NamedTuple):

@@ -87,12 +87,12 @@ class LineWriter:
 
     def _table(self, table: TableBlock, indent: int) -> None:
         cells = [[single_line(plain(cell)) for cell in row] for row in table.rows]
-        for headings, omitted in _layouts(table):
+        for headings, omitted, gap in _layouts(table):
             shown = _without([single_line(each) for each in headings], omitted)
             rows = [_without(row, omitted) for row in cells]
-            gap = 1 if headings is table.short else _GAP
+            whole = _without([n in table.whole for n in range(len(headings))], omitted)
             room = self._painter.width - indent - gap * (len(shown) - 1)
-            widths = _fitted(list(zip(shown, *rows, strict=True)), room)
+            widths = _fitted(list(zip(shown, *rows, strict=True)), room, whole)
             if widths is None or any(_height(row, widths) > _TALLEST for row in rows):
                 continue
             self._row(_aligned(shown, rows, widths), widths, indent, gap, [BOLD] * len(widths))
@@ -208,13 +208,15 @@ def _label(heading: str) -> str:
     return heading.lower() if heading[1:].islower() else heading
 
 
-def _layouts(table: TableBlock) -> Iterator[tuple[Sequence[str], frozenset[int]]]:
-    """Yield headings and omitted columns, the best layout first."""
-    yield table.headings, frozenset()
+def _layouts(table: TableBlock) -> Iterator[tuple[Sequence[str], frozenset[int], int]]:
+    """Yield headings, omitted columns and the gap between columns, the best layout first."""
+    yield table.headings, frozenset(), _GAP
     if table.spare:
-        yield table.headings, table.spare
+        yield table.headings, table.spare, _GAP
+    if table.whole:
+        yield table.headings, table.spare, 1
     if table.short:
-        yield table.short, table.spare
+        yield table.short, table.spare, 1
 
 
 def _without(row: Sequence[_T], omitted: frozenset[int]) -> list[_T]:
@@ -243,14 +245,20 @@ def _row_codes(table: TableBlock, number: int) -> list[str | None]:
     return [None if tone is None else CODES[tone] for tone in (each or row for each in tones)]
 
 
-def _fitted(columns: Sequence[Sequence[str]], room: int) -> list[int] | None:
-    """Return widths that fit, shrinking columns with spare room; None if words would break."""
+def _fitted(columns: Sequence[Sequence[str]], room: int, whole: Sequence[bool]) -> list[int] | None:
+    """Return widths that fit, shrinking columns with spare room; None if words would break.
+
+    Args:
+        whole: whether a column must not shrink.
+    """
     widths = [max(map(width_of, column)) for column in columns]
     if sum(widths) <= room:
         return widths
     least = [
-        max((width_of(word) for cell in column for word in cell.split()), default=0)
-        for column in columns
+        width
+        if fixed
+        else max((width_of(word) for cell in column for word in cell.split()), default=0)
+        for column, width, fixed in zip(columns, widths, whole, strict=True)
     ]
     while (missing := sum(widths) - room) > 0:
         spare = [width - low for width, low in zip(widths, least, strict=True)]

@@ -74,7 +74,7 @@ def burn_in(book: Book, say: Phrases) -> Section:
         )
         boxes[0] = (*boxes[0], ": ", *text)
     later = {
-        "clients": any(entry.plan.clients for entry in book.changing),
+        "clients": any(entry.clients for entry in book.changing),
         "maintenance": True,
         "checkpoint": any(
             entry.plan.protocol_before != entry.plan.protocol_after for entry in book.changing

@@ -14,7 +14,7 @@ from deltaproto.execution.warning import ApplyWarning, build_warning
 from deltaproto.inspection.activity import Activity
 from deltaproto.planning.advice import reenables_itself
 from deltaproto.planning.impact import is_worse
-from deltaproto.planning.plan import Plan, Step
+from deltaproto.planning.plan import ClientChange, Plan, Step
 from deltaproto.planning.predict.outcome import Rewrite
 from deltaproto.policy.approvals import LossRuling
 from deltaproto.policy.document.model import Window
@@ -50,6 +50,11 @@ class RunbookEntry(NamedTuple):
     def plan(self) -> Plan:
         """Return the plan itself."""
         return self.planned.plan
+
+    @property
+    def clients(self) -> tuple[ClientChange, ...]:
+        """Return the access of the clients to notify: declared ones, or else those in the log."""
+        return self.plan.notified_clients
 
     @property
     def name(self) -> Code:
@@ -98,7 +103,7 @@ class RunbookEntry(NamedTuple):
     @property
     def losing(self) -> bool:
         """Return True if a client of the plan loses access."""
-        return any(is_worse(each) for each in self.plan.clients)
+        return any(is_worse(each) for each in self.clients)
 
 
 def _leaves_without_trace(name: str) -> bool:

@@ -107,16 +107,20 @@ def clients(book: Book, say: Phrases) -> Section:
 
 
 def _clients(book: Book, say: Phrases) -> Iterator[Block]:
-    checked = sum(len(entry.plan.clients) for entry in book.entries)
+    checked = sum(len(entry.clients) for entry in book.entries)
     changes = _changes(book)
-    undeclared = [entry for entry in book.changing if not entry.plan.clients]
-    blocked = [entry for entry in book.entries if entry.plan.blocked and entry.plan.clients]
+    undeclared = [entry for entry in book.changing if not entry.clients]
+    blocked = [entry for entry in book.entries if entry.plan.blocked and entry.clients]
+    from_log = [entry for entry in book.changing if entry.plan.everybody]
     if not checked:
-        yield Callout(Tone.WARNING, say.line("clients.none"))
-    elif undeclared:
+        yield Callout(Tone.WARNING, say.line("clients.unseen" if from_log else "clients.none"))
+    elif from_log:
+        seen = dict.fromkeys(each.client for entry in from_log for each in entry.clients)
+        yield Callout(Tone.WARNING, say.line("clients.seen", clients=every(codes(seen), say)))
+    if checked and undeclared:
         line = say.line("clients.unasked", tables=names(undeclared, say))
         yield Callout(Tone.WARNING, line)
-    elif not changes:
+    elif checked and not changes:
         yield Paragraph(say.line("clients.same", count=checked))
     if blocked:
         yield Paragraph(say.line("clients.blocked", tables=names(blocked, say)))
@@ -144,7 +148,7 @@ def _changes(book: Book) -> list[_Change]:
     # A blocked plan changes nothing.
     for entry in book.changing:
         one: dict[tuple[str, str | None, Verdict, Verdict, bool], _Change] = {}
-        for each in entry.plan.clients:
+        for each in entry.clients:
             if not is_worse(each) and not is_better(each):
                 continue
             key = (each.client, each.label, each.before, each.after, is_worse(each))

@@ -160,7 +160,10 @@ class TestClients:
         tables = {"a": Access.APPEND, "b": Access.READ, "c": Access.READ}
         plans = [
             plan._replace(
-                id=name, plan=plan.plan._replace(table=name, clients=(self.change(access),))
+                id=name,
+                plan=plan.plan._replace(
+                    table=name, clients=(self.change(access),), everybody=False
+                ),
             )
             for name, access in tables.items()
         ]
@@ -173,8 +176,12 @@ class TestClients:
         plan = one("enable")
         same = self.change(Access.READ)._replace(after=Verdict.OK)
         plans = [
-            plan._replace(id="1", plan=plan.plan._replace(table="asked", clients=(same,))),
-            plan._replace(id="2", plan=plan.plan._replace(table="unasked", clients=())),
+            plan._replace(
+                id="1", plan=plan.plan._replace(table="asked", clients=(same,), everybody=False)
+            ),
+            plan._replace(
+                id="2", plan=plan.plan._replace(table="unasked", clients=(), everybody=False)
+            ),
         ]
         assert "No client was checked for `unasked`" in told(*plans)
 
