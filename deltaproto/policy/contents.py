@@ -115,6 +115,7 @@ def _walk(struct: Mapping[str, Any], parent: str, mapped: bool) -> Iterator[tupl
         seen.add(name.casefold())
         if mapped and not _is_mapped(field):
             yield requirements.UNMAPPED_COLUMNS, path
+        yield from _unless(isinstance(field.get("nullable"), bool), path)
         yield from _contents_of_type(field.get("type"), path, mapped)
 
 
@@ -135,14 +136,24 @@ def _contents_of_type(kind: Any, path: str, mapped: bool) -> Iterator[tuple[str,
             case "struct":
                 yield from _walk(kind, f"{path}.", mapped)
             case "array":
+                yield from _unless(isinstance(kind.get("containsNull"), bool), path)
                 yield from _collection(path, mapped)
                 yield from _contents_of_type(kind.get("elementType"), f"{path}.element", mapped)
             case "map":
+                yield from _unless(isinstance(kind.get("valueContainsNull"), bool), path)
                 yield from _collection(path, mapped)
                 yield from _contents_of_type(kind.get("keyType"), f"{path}.key", mapped)
                 yield from _contents_of_type(kind.get("valueType"), f"{path}.value", mapped)
             case other:
                 yield requirements.TYPE_PREFIX + str(other), path
+    else:
+        yield from _unless(False, path)
+
+
+def _unless(well_formed: bool, path: str) -> Iterator[tuple[str, str]]:
+    """Yield the hazard of a type that lacks what the specification requires."""
+    if not well_formed:
+        yield requirements.TYPE_PREFIX + requirements.MALFORMED, path
 
 
 def _collection(path: str, mapped: bool) -> Iterator[tuple[str, str]]:
