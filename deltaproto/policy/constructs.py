@@ -30,6 +30,7 @@ _KEYWORDS = {
 }
 _PATTERNS = ("LIKE", "ILIKE", "RLIKE", "REGEXP")
 """operators that are also functions"""
+_DIGITS = 9
 _QUANTIFIERS = ("ALL", "ANY", "SOME")
 _INSIDE = frozenset(
     "WHEN THEN ELSE END AS FROM FOR BOTH LEADING TRAILING PLACING ALL ANY".split()  # noqa: SIM905
@@ -44,6 +45,8 @@ _TYPES = frozenset(
 )
 """cast targets that are not constructs; element types of the last three are checked"""
 _AFTER_CAST = ("CAST", "TRY_CAST")
+_COUNTING = ("SUBSTR", "SUBSTRING", "LEFT", "RIGHT")
+"""functions whose second argument counts characters: engines differ where it is below 1"""
 
 
 def find_constructs(expression: str, columns: Collection[str] = ()) -> tuple[str, ...]:
@@ -74,6 +77,8 @@ def _find_in_tokens(tokens: Sequence[Token], columns: Collection[str]) -> Iterat
                 yield from _typed_number(after)
                 continue
             yield from _classify_word(token, before, after, columns, folded)
+            if token.key in _COUNTING and after is not None and after.key == "(":
+                yield from _unusual_count(token, tokens[at + 2 :])
         elif token.key[0].isdigit():
             if token.key.startswith("0X"):
                 yield "hexadecimal number"
@@ -88,6 +93,25 @@ def _find_in_tokens(tokens: Sequence[Token], columns: Collection[str]) -> Iterat
             continue
         else:
             yield from _classify_sign(token, before, after)
+
+
+def _unusual_count(function: Token, after: Sequence[Token]) -> Iterator[str]:
+    """Yield a construct unless the call's second argument is a number of at least 1."""
+    depth, number = 0, 0
+    arguments: list[list[Token]] = [[]]
+    for token in after:
+        if depth == 0 and token.key == ")":
+            break
+        depth += {"(": 1, ")": -1}.get(token.key, 0)
+        if depth == 0 and token.key in (",", "FROM", "FOR"):
+            arguments.append([])
+        else:
+            arguments[-1].append(token)
+    count = arguments[1] if len(arguments) > 1 else []
+    if len(count) == 1 and count[0].key.isdecimal():
+        number = int(count[0].key[:_DIGITS])
+    if number < 1:
+        yield f"{function.text.lower()}() with a count that may be below 1"
 
 
 def _typed_number(after: Token | None) -> Iterator[str]:
