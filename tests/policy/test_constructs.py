@@ -64,6 +64,12 @@ ROWS = (
     ("substring(word from -1) = 'a'", ("substring()", f"substring() {BELOW}")),
     ("right(word, id) = 'a'", ("right()", f"right() {BELOW}")),
     ("left(word, 1 + 1) = 'a'", ("left()", f"left() {BELOW}")),
+    ("trim(both 'x' from word) = 'a'", ("trim()",)),
+    ("ltrim('x', word) = 'a'", ("ltrim()", "ltrim() with 2 arguments")),
+    ("replace(word, 'a') = 'a'", ("replace()", "replace() with 2 arguments")),
+    ("ceil(price, 1) > 0", ("ceil()", "ceil() with 2 arguments")),
+    ("cast(id as string) = '1'", ("cast", "cast to string")),
+    ("price::decimal(5,2) > 0", ("::", "cast to decimal")),
     ("substr(", ("substr()", f"substr() {BELOW}")),
     ("day > date'2000-01-01'", ("day", "date literal")),
 )
