@@ -1,10 +1,10 @@
 """What `check` says of random unusual tables, against what real clients do with them.
 
 Each case is a seed: Spark makes a random table, each client reads it, appends a row and deletes
-one, and Spark reads the result. An `ok` that fails or gives other rows is a mismatch, and the seed
-reproduces it; a refusal that works is a false alarm, and only counted. The clients other than Delta
-Spark get environments of their own in `--cache`. `make bench` does not run this, because it takes
-minutes.
+one, and Spark reads the result. Rows are compared value by value. An `ok` that fails or gives other
+rows is a mismatch, and the seed reproduces it; a refusal that works is a false alarm, and only
+shown. The clients other than Delta Spark get environments of their own in `--cache`. `make bench`
+does not run this, because it takes minutes.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ class Uses(NamedTuple):
     """How one client is used: each function returns rows or None, or raises."""
 
     rows: Callable[[str], Any]
-    append: Callable[[str, list[Column]], Any] | None
-    delete: Callable[[str, int], Any] | None
+    append: Callable[[str, Any], Any] | None
+    delete: Callable[[str, Any], Any] | None
 
 
 class Failed(Exception):
@@ -73,31 +73,41 @@ def main() -> int:
     parser.add_argument("--cases", type=int, default=60, help="tables")
     parser.add_argument("--seed", type=int, default=0, help="the first seed; the others follow")
     parser.add_argument("--made", default="", help="only tables made with a statement like this")
-    parser.add_argument("--by-hand", action="store_true", help="of benchmarks/handmade_tables.py")
+    parser.add_argument(
+        "--tables",
+        choices=("random", "unusual", "by-hand"),
+        default="random",
+        help="of tests/planning/random_tables.py, unusual_tables.py or handmade_tables.py",
+    )
     parser.add_argument("--client", action="append", default=[], help="only this client")
     parser.add_argument("--cache", type=Path, default=ROOT / ".clients")
     parser.add_argument("--minutes", type=float, default=0, help="stop after so long; 0: never")
     arguments = parser.parse_args()
     sys.path.insert(0, str(ROOT))
-    from benchmarks import handmade_tables
+    from benchmarks import handmade_tables, unusual_tables
     from tests.planning.random_tables import draft, drafted_with, make
     from tests.recording.delta_spark import LiveDeltaSpark
 
     names = arguments.client or CLIENTS
+    by_hand = arguments.tables == "by-hand"
     # Without Spark in any role, nothing of it is started.
-    spark = None if arguments.by_hand and SPARK not in names else _session()
-    seeds = drafted_with(arguments.made, arguments.seed)
-    if arguments.by_hand:
-        seeds = itertools.count(arguments.seed)
+    spark = None if by_hand and SPARK not in names else _session()
+    seeds: Iterator[int] = itertools.count(arguments.seed)
+    if arguments.tables == "random":
+        seeds = drafted_with(arguments.made, arguments.seed)
 
-    def made(seed: int, path: Path) -> Callable[[str], list[dict[str, Any]]]:
-        """Make the table of a seed, and return what reads it and its copies."""
-        if arguments.by_hand:
+    def made(seed: int, path: Path) -> Table:
+        if by_hand:
             handmade_tables.make(seed, path)
-            return handmade_tables.rows
+            return Table(str(path), handmade_tables.rows)
         assert spark is not None
+        referee = partial(_spark_rows, spark)
+        if arguments.tables == "unusual":
+            table = unusual_tables.make(spark, seed, path)
+            print(f"seed {seed} is {table.story}", *table.statements, sep=";\n    ")
+            return Table(table.path, referee, table.managed_name)
         make(LiveDeltaSpark(spark), draft(seed), path)
-        return partial(_spark_rows, spark)
+        return Table(str(path), referee)
 
     counted: Counter[tuple[str, str, str]] = Counter()
     started, bad, cases = time.monotonic(), 0, 0
@@ -110,7 +120,7 @@ def main() -> int:
             path = folder / FOLDERS[seed % len(FOLDERS)]
             try:
                 folder.mkdir()
-                found = [*_compared(made(seed, path), str(path), clients, counted)]
+                found = [*_compared(made(seed, path), clients, counted)]
                 cases += 1
             except Exception:
                 found = [traceback.format_exc()]
@@ -139,9 +149,16 @@ Referee = Callable[[str], list[dict[str, Any]]]
 """reads the rows of a table, whatever wrote it"""
 
 
-def _compared(
-    referee: Referee, path: str, clients: dict[str, Uses], counted: Counter[Any]
-) -> Iterator[str]:
+class Table(NamedTuple):
+    """A table that was made for a seed."""
+
+    path: str
+    referee: Referee
+    managed_name: str | None = None
+    """the name by which a catalog manages it; its copies cannot be read"""
+
+
+def _compared(table: Table, clients: dict[str, Uses], counted: Counter[Any]) -> Iterator[str]:
     """Use every client in every way, and yield each `ok` that is none."""
     from deltaproto.clients.catalog import ClientCatalog
     from deltaproto.clients.model import Access, Verdict
@@ -149,23 +166,28 @@ def _compared(
     from deltaproto.inspection import Inspection, ReadRequest, inspect_table
     from deltaproto.inspection.facts import facts_from_inspection
 
-    inspection = inspect_table(path, ReadRequest())
-    assert isinstance(inspection, Inspection)
-    needs = facts_from_inspection(inspection).needs
-    schema = inspection.state.metadata.schema
+    def needs(name: str) -> tuple[Any, Any]:
+        inspection = inspect_table(name, ReadRequest())
+        assert isinstance(inspection, Inspection), inspection
+        return facts_from_inspection(inspection).needs, inspection.state.metadata.schema
+
+    path, managed = table.path, table.managed_name
+    by_path, schema = needs(path)
     assert schema is not None
     columns = [*_columns(schema)]
-    base = [_normal_row(row, columns) for row in referee(path)]
-    gone = min(row["id"] for row in base) if base else 0
-    left = [row for row in base if row["id"] != gone]
-    for name, uses in clients.items():
+    base = [_normal_row(row, columns) for row in table.referee(managed or path)]
+    trial = _Trial(table, columns, base, min(row["id"] for row in base) if base else 0)
+    # By name there are no copies, so Spark comes last.
+    for name, uses in sorted(clients.items(), key=lambda item: item[0] == SPARK):
+        named = managed if name == SPARK else None
         for access in (Access.READ, Access.APPEND, Access.DML):
-            for each, said in path_verdicts(ClientCatalog().resolve(name), access, needs):
+            wanted = needs(named)[0] if named else by_path
+            for each, said in path_verdicts(ClientCatalog().resolve(name), access, wanted):
                 if each is None:
                     counted[name, str(access), "unknown version"] += 1
                     continue
                 try:
-                    wrong = _used(referee, path, columns, (name, uses), access, base, left, gone)
+                    wrong = trial.use(name, uses, access)
                 except NotImplementedError:
                     counted[name, str(access), f"{said.verdict}, not offered"] += 1
                     continue
@@ -175,52 +197,73 @@ def _compared(
                 counted[name, str(access), f"{said.verdict}, {came if wrong else 'right'}"] += 1
                 if wrong and said.verdict is Verdict.OK:
                     yield f"{name} {access}: {wrong[:600]}"
+                elif not wrong and said.verdict is not Verdict.OK:
+                    print(f"  {name} {access} is right, but {said.verdict}: {said.reason[:200]}")
 
 
-def _used(
-    referee: Referee,
-    path: str,
-    columns: list[Column],
-    client: tuple[str, Uses],
-    access: Any,
-    base: list[dict[str, Any]],
-    left: list[dict[str, Any]],
-    gone: int,
-) -> str:
-    """Use a client on a copy, and return what is wrong about the rows."""
-    name, uses = client
-    if access == "read":
-        found = [_normal_row(row, columns) for row in uses.rows(path)]
-        return _difference(found, base)
-    copy = Path(path).parent / f"copy-{name.replace('/', '-')}-{access}" / Path(path).name
-    shutil.copytree(path, copy)
-    if access == "append":
-        if uses.append is None:
+class _Trial:
+    """Uses clients on a table or on copies of it, each use on another copy."""
+
+    def __init__(
+        self, table: Table, columns: list[Column], base: list[dict[str, Any]], gone: int
+    ) -> None:
+        self.table, self.columns = table, columns
+        self.rows, self.gone = base, gone
+
+    def use(self, name: str, uses: Uses, access: Any) -> str:
+        """Return what is wrong about the rows afterwards; empty if they are right.
+
+        Raises:
+            NotImplementedError: if the client has no such operation.
+        """
+        named = self.table.managed_name if name == SPARK else None
+        if access == "read":
+            return _difference(self._normal(uses.rows(named or self.table.path)), self.rows)
+        use = uses.append if access == "append" else uses.delete
+        if use is None:
             raise NotImplementedError
-        given = [c for c in columns if c.value is not ...]
-        uses.append(str(copy), given)
-        after = [_normal_row(row, columns) for row in referee(str(copy))]
-        new = [row for row in after if row["id"] == NEW]
-        rest = [row for row in after if row["id"] != NEW]
-        wrong = _difference(rest, base)
-        expected = {c.name: _normal(c.value, c.type) for c in given}
-        if len(new) != 1 or any(not _same(new[0][k], v) for k, v in expected.items()):
-            wrong = wrong or f"rows: {new} instead of {expected}"
-        return wrong
-    if uses.delete is None:
-        raise NotImplementedError
-    uses.delete(str(copy), gone)
-    return _difference([_normal_row(row, columns) for row in referee(str(copy))], left)
+        target = named or self._copy(f"{name.replace('/', '-')}-{access}")
+        if access == "append":
+            given = [c for c in self.columns if c.value is not ...]
+            use(target, given)
+            expected = {c.name: _normal(c.value, c.type) for c in given}
+            after = self._after(target, named)
+            new = [row for row in after if row["id"] == NEW]
+            wrong = _difference([row for row in after if row["id"] != NEW], self.rows)
+            if len(new) != 1 or any(not _same(new[0][k], v) for k, v in expected.items()):
+                wrong = wrong or f"rows: {new} instead of {expected}"
+            return wrong
+        use(target, self.gone)
+        left = [row for row in self.rows if row["id"] != self.gone]
+        after = self._after(target, named)
+        return _difference([row for row in after if not (named and row["id"] == NEW)], left)
+
+    def _copy(self, name: str) -> str:
+        path = Path(self.table.path)
+        copy = path.parent / f"copy-{name}" / path.name
+        shutil.copytree(path, copy)
+        return str(copy)
+
+    def _after(self, target: str, named: str | None) -> list[dict[str, Any]]:
+        if self.table.managed_name and not named:
+            # Nobody can read what was written beside the catalog.
+            return [{"id": "written beside the catalog"}]
+        return self._normal(self.table.referee(target))
+
+    def _normal(self, rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+        return [_normal_row(row, self.columns) for row in rows]
 
 
 def _columns(schema: Any) -> Iterator[Column]:
     for field in schema["fields"]:
         metadata = field.get("metadata", {})
+        # The files have CHAR as text; Spark pads it on reading.
+        kind = metadata.get("__CHAR_VARCHAR_TYPE_STRING", field["type"])
         filled = any(key.startswith(("delta.identity", "delta.generation")) for key in metadata)
         value: Any = NEW if field["name"] == "id" else None
         if isinstance(field["type"], str) and field["name"] != "id":
             value = _PLAIN.get(field["type"])
-        yield Column(field["name"], field["type"], ... if filled else value)
+        yield Column(field["name"], kind, ... if filled else value)
 
 
 def _uses(name: str, spark: SparkSession | None, cache: Path, home: Path) -> Uses:
@@ -262,17 +305,21 @@ def _spark_uses(spark: SparkSession) -> Uses:
     def append(table: str, columns: list[Column]) -> None:
         values = ", ".join("null" if c.value is None else repr(c.value) for c in columns)
         names = ", ".join(f"`{c.name}`" for c in columns)
-        spark.sql(f"insert into delta.`{table}` ({names}) values ({values})")
+        spark.sql(f"insert into {_in_sql(table)} ({names}) values ({values})")
 
     return Uses(
         partial(_spark_rows, spark),
         append,
-        lambda table, key: spark.sql(f"delete from delta.`{table}` where id = {key}"),
+        lambda table, key: spark.sql(f"delete from {_in_sql(table)} where id = {key}"),
     )
 
 
-def _spark_rows(spark: SparkSession, path: str) -> list[dict[str, Any]]:
-    return [row.asDict(True) for row in spark.sql(f"select * from delta.`{path}`").collect()]
+def _spark_rows(spark: SparkSession, table: str) -> list[dict[str, Any]]:
+    return [row.asDict(True) for row in spark.sql(f"select * from {_in_sql(table)}").collect()]
+
+
+def _in_sql(table: str) -> str:
+    return f"delta.`{table}`" if table.startswith("/") else table
 
 
 def _normal_row(row: dict[str, Any], columns: list[Column]) -> dict[str, Any]:
@@ -295,6 +342,8 @@ def _normal(value: Any, kind: Any) -> Any:
         return moment.replace(tzinfo=moment.tzinfo or UTC).timestamp()
     if kind in ("float", "double") or kind.startswith("decimal"):
         return float(value)
+    if kind.startswith("char("):
+        return value.rstrip(" ")
     if kind == "binary":
         return value if isinstance(value, str) else f"0x{bytes(value).hex()}"
     return str(value) if kind == "date" else value

@@ -25,9 +25,7 @@ ADAPTER_SERVER = Path(__file__).parent / "adapter_server.py"
 _NUMBERS = ("count", "total")
 _NO_KNOWN_FORM = (ValueError, KeyError, TypeError, AttributeError)
 _INVALID_RESPONSE = "its process sent an invalid response"
-_KEPT = re.compile(
-    r"PATH|HOME|LANG|LC_.*|TZ|TMPDIR|TEMP|TMP|JAVA_HOME|USER|LOGNAME|.*_proxy|.*_PROXY"
-)
+_KEPT = re.compile(r"PATH|HOME|LANG|LC_.*|TMPDIR|TEMP|TMP|JAVA_HOME|USER|LOGNAME|.*_proxy|.*_PROXY")
 
 
 class ReplyKind(StrEnum):
@@ -218,8 +216,12 @@ class CommandAdapter:
 
 
 def clean_environment() -> dict[str, str]:
-    """Return the environment variables that clients need, without our own settings."""
-    return {key: value for key, value in os.environ.items() if _KEPT.fullmatch(key)}
+    """Return the environment variables that clients need, without our own settings.
+
+    The time zone is UTC: some clients return times in the zone of their process, without naming it.
+    """
+    kept = {key: value for key, value in os.environ.items() if _KEPT.fullmatch(key)}
+    return {**kept, "TZ": "UTC"}
 
 
 def _parse_printed(function: str, lines: list[bytes]) -> Reply:

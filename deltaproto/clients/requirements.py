@@ -37,6 +37,8 @@ UNNAMED_ROW_IDS = "unnamed-row-ids"
 APPEND_ONLY = "append-only"
 TYPE_PREFIX, EXPRESSION_PREFIX = "type ", "expression "
 """prefixes of hazards for a column type and for a construct in a constraint"""
+MALFORMED = "malformed"
+"""a type that lacks a part, after `TYPE_PREFIX`"""
 ANY_OTHER = "*"
 """any other type or construct, after `TYPE_PREFIX` or `EXPRESSION_PREFIX`"""
 
@@ -121,6 +123,8 @@ def is_hazard(word: str) -> bool:
 
 def describe_hazard(hazard: str) -> str:
     """Describe the hazard in a clause about the table."""
+    if hazard == TYPE_PREFIX + MALFORMED:
+        return "the schema lacks a part of a column's definition"
     if hazard.startswith(TYPE_PREFIX):
         return f"a column has the type {hazard.removeprefix(TYPE_PREFIX)}"
     if hazard.startswith(EXPRESSION_PREFIX):

@@ -44,6 +44,15 @@ _TYPES = frozenset(
 )
 """cast targets that are not constructs; element types of the last three are checked"""
 _AFTER_CAST = ("CAST", "TRY_CAST")
+_ARGUMENTS = {
+    **dict.fromkeys(("TRIM", "LTRIM", "RTRIM", "CEIL", "FLOOR", "TO_DATE", "TO_TIMESTAMP"), 1),
+    "REPLACE": 3,
+}
+"""numbers of arguments with which other engines do the same: LTRIM(x, y) trims y in Spark"""
+_FORMATTED = frozenset("string char varchar decimal numeric".split())  # noqa: SIM905
+"""cast targets whose text or rounding differs between engines"""
+_COUNTING = ("SUBSTR", "SUBSTRING", "LEFT", "RIGHT")
+"""functions whose second argument counts characters: engines differ where it is below 1"""
 
 
 def find_constructs(expression: str, columns: Collection[str] = ()) -> tuple[str, ...]:
@@ -74,6 +83,8 @@ def _find_in_tokens(tokens: Sequence[Token], columns: Collection[str]) -> Iterat
                 yield from _typed_number(after)
                 continue
             yield from _classify_word(token, before, after, columns, folded)
+            if after is not None and after.key == "(":
+                yield from _unusual_call(token, tokens[at + 2 :])
         elif token.key[0].isdigit():
             if token.key.startswith("0X"):
                 yield "hexadecimal number"
@@ -88,6 +99,36 @@ def _find_in_tokens(tokens: Sequence[Token], columns: Collection[str]) -> Iterat
             continue
         else:
             yield from _classify_sign(token, before, after)
+
+
+def _unusual_call(function: Token, after: Sequence[Token]) -> Iterator[str]:
+    """Yield a construct for arguments with which engines do not agree on a common function."""
+    name = f"{function.text.lower()}()"
+    expected = _ARGUMENTS.get(function.key)
+    given = len(_split_arguments(after, (",",)))
+    if expected is not None and given != expected:
+        yield f"{name} with {given} argument{'' if given == 1 else 's'}"
+    if function.key in _COUNTING:
+        _, *others = _split_arguments(after, (",", "FROM", "FOR"))
+        count = others[0] if others else []
+        literal = len(count) == 1 and count[0].key.isdecimal()
+        if not literal or not count[0].key.strip("0"):
+            yield f"{name} with a count that may be below 1"
+
+
+def _split_arguments(after: Sequence[Token], separators: Collection[str]) -> list[list[Token]]:
+    """Split the tokens after an opening bracket."""
+    depth = 0
+    arguments: list[list[Token]] = [[]]
+    for token in after:
+        if depth == 0 and token.key == ")":
+            break
+        depth += {"(": 1, ")": -1}.get(token.key, 0)
+        if depth == 0 and token.key in separators and not token.string:
+            arguments.append([])
+        else:
+            arguments[-1].append(token)
+    return arguments
 
 
 def _typed_number(after: Token | None) -> Iterator[str]:
@@ -105,7 +146,7 @@ def _closes_number(tokens: Sequence[Token], at: int) -> bool:
 
 def _type(token: Token) -> Iterator[str]:
     name = token.text.lower()
-    if name not in _TYPES:
+    if name not in _TYPES or name in _FORMATTED:
         yield f"cast to {name}"
 
 

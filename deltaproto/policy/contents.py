@@ -16,6 +16,7 @@ from deltaproto.clients import requirements
 from deltaproto.policy.constructs import find_constructs
 from deltaproto.protocol.decoding import parse_whole
 from deltaproto.protocol.metadata import Metadata
+from deltaproto.sql.tokens import scan_tokens
 
 Columns = tuple[str, ...]
 Contents = Mapping[str, Columns]
@@ -29,6 +30,7 @@ _OF_FEATURES = ("geometry", "geography", "string collate", "timestamp_nanos", "t
 """prefixes of types that require a feature; the feature's support decides for them"""
 _DECIMAL = re.compile(r"decimal\((\d+), ?(\d+)\)")
 _PARAMETERS = re.compile(r"\(.*\)")
+_CASTS = frozenset(("cast", "try_cast", "::"))
 _CONSTRAINT = "delta.constraints."
 _PHYSICAL, _ID = "delta.columnMapping.physicalName", "delta.columnMapping.id"
 _MODE = "delta.columnMapping.mode"
@@ -50,13 +52,26 @@ def find_contents(metadata: Metadata) -> Contents:
     )
     if mode in _MODES and _were_dropped(metadata):
         found[requirements.DROPPED_COLUMNS] = ()
-    names = _names(metadata.schema)
     for key, text in metadata.configuration.items():
         if key.lower().startswith(_CONSTRAINT) and text:
             name = key[len(_CONSTRAINT) :]
-            for construct in find_constructs(text, names):
+            for construct in _constructs(text, metadata.schema):
                 _add(found, requirements.EXPRESSION_PREFIX + construct, name)
     return found
+
+
+def _constructs(text: str, schema: Mapping[str, Any] | None) -> Iterator[str]:
+    """Yield the constructs of an expression; casts of times are one, as their units differ."""
+    found = find_constructs(text, _names(schema))
+    yield from found
+    if _CASTS.isdisjoint(found):
+        return
+    words = {(each.value if each.quoted else each.text).casefold() for each in scan_tokens(text)}
+    for field in (schema or {}).get("fields") or ():
+        type_ = field.get("type") if isinstance(field, dict) else None
+        if str(type_).startswith("timestamp") and str(field.get("name")).casefold() in words:
+            yield "cast beside a timestamp"
+            return
 
 
 def _were_dropped(metadata: Metadata) -> bool:
@@ -84,7 +99,7 @@ def _contents_of_schema(schema_string: str, partitions: Sequence[str], mapped: b
                 found, requirements.EXPRESSION_PREFIX + "delta.invariants", str(column.get("name"))
             )
         for text in _column_expressions(column.get("metadata")):
-            for construct in find_constructs(text, names):
+            for construct in _constructs(text, schema):
                 _add(found, requirements.EXPRESSION_PREFIX + construct, str(column.get("name")))
     for name in partitions:
         if name not in names:
@@ -115,6 +130,7 @@ def _walk(struct: Mapping[str, Any], parent: str, mapped: bool) -> Iterator[tupl
         seen.add(name.casefold())
         if mapped and not _is_mapped(field):
             yield requirements.UNMAPPED_COLUMNS, path
+        yield from _unless(isinstance(field.get("nullable"), bool), path)
         yield from _contents_of_type(field.get("type"), path, mapped)
 
 
@@ -135,14 +151,24 @@ def _contents_of_type(kind: Any, path: str, mapped: bool) -> Iterator[tuple[str,
             case "struct":
                 yield from _walk(kind, f"{path}.", mapped)
             case "array":
+                yield from _unless(isinstance(kind.get("containsNull"), bool), path)
                 yield from _collection(path, mapped)
                 yield from _contents_of_type(kind.get("elementType"), f"{path}.element", mapped)
             case "map":
+                yield from _unless(isinstance(kind.get("valueContainsNull"), bool), path)
                 yield from _collection(path, mapped)
                 yield from _contents_of_type(kind.get("keyType"), f"{path}.key", mapped)
                 yield from _contents_of_type(kind.get("valueType"), f"{path}.value", mapped)
             case other:
                 yield requirements.TYPE_PREFIX + str(other), path
+    else:
+        yield from _unless(False, path)
+
+
+def _unless(well_formed: bool, path: str) -> Iterator[tuple[str, str]]:
+    """Yield the hazard of a type that lacks what the specification requires."""
+    if not well_formed:
+        yield requirements.TYPE_PREFIX + requirements.MALFORMED, path
 
 
 def _collection(path: str, mapped: bool) -> Iterator[tuple[str, str]]:

@@ -39,6 +39,7 @@ class NoteKind(StrEnum):
     SEVERAL_PROTOCOLS = "several-protocols"
     NO_COMMIT_FILES = "no-commit-files"
     MISNAMED_FILES = "misnamed-files"
+    METADATA_INCOMPLETE = "metadata-incomplete"
     STAGED_COMMITS = "staged-commits"
 
 

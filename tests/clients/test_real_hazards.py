@@ -86,6 +86,8 @@ TABLES = (
     kind("negative scale", "decimal(10,-2)"),
     kind("upper case", "LONG"),
     kind("alias", "bigint"),
+    kind("array without nullability", {"type": "array", "elementType": "long"}),
+    kind("number", 5),
     kind("good decimal", "decimal(38,38)"),
     check("id > 0 and word is not null"),
     check("size(array(id)) = 1"),
@@ -99,6 +101,18 @@ TABLES = (
     check("!(id < 0)"),
     check("length(word) < 9 and upper(word) <> 'X'"),
     check("cast(id as int) > 0"),
+    check("id > 0 and ltrim('c', word) <> 'c'"),
+    check("id > 0 and replace(word, 'a') is not null"),
+    check("id > 0 and initcap('a-b') = 'A-b'"),
+    check("id > 0 and chr(256) <> 'Ā'"),
+    check("id > 0 and date_part('dow', date'2024-08-15') = 5"),
+    check("id > 0 and date_trunc('mm', timestamp'2024-08-15 00:00:00') is not null"),
+    check("id > 0 and cast(1.005 as decimal(5,2)) = 1.01"),
+    check("id > 0 and cast(timestamp'2020-01-01 00:00:00' as string) = '2020-01-01 00:00:00'"),
+    check("id > 0 and interval 1 day = interval 24 hours"),
+    check("id > 0 and substr(word, 0, 1) <> ''"),
+    check("id > 0 and length(right(word, id - 7)) = 0"),
+    check("id > 0 and substring(word from 1 for 1) <> ''"),
     check("case when id > 0 then true else false end"),
     check("ID > 0"),
     check("unheard_of(id)"),
@@ -131,6 +145,68 @@ def build(made: Made, root: Path) -> str:
     if made.mark:
         log.raw(0, codecs.BOM_UTF8 + log.path(0, ".json").read_bytes())
     return log.table
+
+
+def other_schema(log: Log) -> None:
+    log.checksum(0, protocol(1, 2), metadata(schema=schema_string(ID)))
+
+
+def later_checksum(log: Log) -> None:
+    log.checksum(5, protocol(1, 2), metadata(schema=schema_string(ID, WORD)))
+
+
+def hint_alone(log: Log) -> None:
+    (log.folder / "_last_checkpoint").write_text('{"version":0,"size":3}')
+
+
+def without(member: str) -> Callable[[Log], object]:
+    def change(log: Log) -> None:
+        file = log.path(0, ".json")
+        actions = [json.loads(line) for line in file.read_text().splitlines()]
+        for action in actions:
+            action.get("metaData", {}).pop(member, None)
+        log.commit(0, *actions)
+
+    return change
+
+
+DAMAGES: tuple[tuple[str, Callable[[Log], object]], ...] = (
+    ("a checksum with another schema", other_schema),
+    ("a checksum beyond the log", later_checksum),
+    ("a hint without its checkpoint", hint_alone),
+    ("no id", without("id")),
+    ("no format", without("format")),
+    ("no partition columns", without("partitionColumns")),
+    ("no configuration", without("configuration")),
+)
+"""what breaks this client, and the specification forbids"""
+
+
+def opens(table: str) -> bool:
+    try:
+        return [field.name for field in deltalake.DeltaTable(table).schema().fields] == [
+            "id",
+            "word",
+        ]
+    except Exception:
+        return False
+
+
+@pytest.mark.parametrize(
+    ("name", "damage"), DAMAGES, ids=[name.replace(" ", "-") for name, _ in DAMAGES]
+)
+def test_no_verdict_is_ok_where_the_log_is_damaged(
+    name: str, damage: Callable[[Log], object], tmp_path: Path
+) -> None:
+    table = build(Made(name), tmp_path / "made")
+    log = Log.__new__(Log)
+    log.root, log.folder = Path(table), Path(table) / "_delta_log"
+    # With a second commit, the state is not in the newest one.
+    log.commit(1, commit_info(), add("g.parquet", size=1))
+    assert opens(table)
+    damage(log)
+    assert not opens(table)
+    assert Verdict.OK not in {said.verdict for *_, said in judged(table)}
 
 
 def ids(table: str) -> list[int]:

@@ -11,8 +11,10 @@ import deltalake
 import pyarrow as pa
 import pytest
 
+from deltaproto.planning.ddl.parse import parse_script
 from deltaproto.planning.downgrade import DowngradeRequest, plan_downgrade
 from deltaproto.planning.request import UpgradeRequest
+from deltaproto.planning.search.route import predict_statement
 from deltaproto.planning.upgrade import plan_upgrade
 from tests.planning.oracle import execute
 from tests.planning.test_nested_not_null_on_spark import (
@@ -25,7 +27,7 @@ from tests.planning.test_nested_not_null_on_spark import (
     table,
 )
 from tests.recording.delta_spark import DeltaSpark
-from tests.support.engines import needs_delta
+from tests.support.engines import RUNNING, needs_delta
 from tests.support.failures import collect_failures
 
 NAMES = "DELTA_INVALID_CHARACTERS_IN_COLUMN_NAMES"
@@ -93,6 +95,44 @@ def test_spark_refuses_the_names_that_are_predicted(
             with failures.of(name):
                 path = table(tmp_path / str(number), json.dumps(schema), partitions)
                 assert compare(delta_spark, path, SET) == error
+
+
+WORD, LETTERS = field("word", "string"), struct(field("a", "long"), field("A", "long"))
+EXISTING, AMBIGUOUS = "DELTA_DUPLICATE_COLUMNS_FOUND.EXISTING_SCHEMA", "AMBIGUOUS_REFERENCE"
+CAST = "DATATYPE_MISMATCH.CAST_WITHOUT_SUGGESTION"
+# What Delta Spark 4.4.0 answered.
+INSERTS: tuple[tuple[dict[str, Any], str, str | None], ...] = (
+    *(
+        (struct(ID, WORD, field("WORD", "string")), *each)
+        for each in (
+            ("insert into {t} values (1, 'a', 'b')", EXISTING),
+            ("insert into {t} (id) values (1)", AMBIGUOUS),
+            ("insert into {t} (id, word) values (1, 'a')", AMBIGUOUS),
+            ("insert overwrite {t} (id) values (1)", AMBIGUOUS),
+            ("insert into {t} values (1, null)", "DELTA_INSERT_COLUMN_ARITY_MISMATCH"),
+            ("insert into {t} (nope) values (1)", "UNRESOLVED_COLUMN.WITH_SUGGESTION"),
+        )
+    ),
+    *(
+        (struct(ID, field("s", LETTERS)), *each)
+        for each in (
+            ("insert into {t} values (1, null)", EXISTING),
+            ("insert into {t} (id) values (1)", f"{AMBIGUOUS}_TO_FIELDS"),
+            ("insert into {t} values (1, 'a', 'b')", CAST),
+        )
+    ),
+    (struct(ID, field("s", array("long"))), "insert into {t} values (1, 'a', 'b')", CAST),
+    (struct(ID, WORD), "insert into {t} values (1, 'a', 'b')", "DELTA_METADATA_MISMATCH"),
+    (struct(ID, WORD), "insert into {t} values (1, 'a')", None),
+)
+
+
+def test_inserts_are_refused_as_measured(tmp_path: Path) -> None:
+    for number, (schema, statement, error) in enumerate(INSERTS):
+        given = look(table(tmp_path / str(number), compact(schema)))
+        (parsed,) = parse_script(statement.replace("{t}", given.sql))
+        said = predict_statement(parsed.statement, given.table, RUNNING)
+        assert (said.refusal.error if said.refusal else None) == error, statement
 
 
 @needs_delta("4.4", "what it was measured with")

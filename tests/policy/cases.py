@@ -78,6 +78,11 @@ def checkpointed(log: Log) -> None:
     log.checkpoint(1, protocol(1, 2), metadata(), add())
 
 
+def hint_alone(log: Log) -> None:
+    log.commit(0, protocol(1, 2), metadata()).commit(1, add())
+    (log.folder / "_last_checkpoint").write_text('{"version":1,"size":3}')
+
+
 def marked(version: int) -> Callable[[Log], object]:
     """One of two commits begins with a byte order mark; the first one has a checkpoint."""
 
@@ -519,7 +524,20 @@ CASES: tuple[Case, ...] = (
         metadata(schema='{"type":"struct","fields":[]}'),
         finds={("DP115", None)},
     ),
+    *(
+        case(
+            f"metadata-without-{name}",
+            protocol(1, 2),
+            {"metaData": {k: v for k, v in metadata()["metaData"].items() if k != name}},
+            finds={("DP115", None)},
+        )
+        for name in ("id", "format", "partitionColumns", "configuration")
+    ),
+    case(
+        "struct-without-fields", protocol(1, 2), schema({"type": "struct"}), finds={("DP115", None)}
+    ),
     # DP130 checkpoint-unreadable
+    Case("hint-without-checkpoint", hint_alone, frozenset({("DP130", None)})),
     Case("checkpoint-garbled", broken_checkpoint(b"PAR1garbage"), frozenset({("DP130", None)})),
     Case("checkpoint-of-0-bytes", broken_checkpoint(b""), frozenset({("DP130", None)})),
     Case("checkpoint-good", checkpointed, frozenset()),
@@ -562,6 +580,15 @@ CASES: tuple[Case, ...] = (
     case("partition-of-the-same-name", protocol(2, 5), partitioned("c")),
     # DP141 unusual-type
     case("void", protocol(1, 2), schema("void"), finds={("DP141", None)}),
+    *(
+        case(f"malformed-{name}", protocol(1, 2), schema(type_), finds={("DP141", None)})
+        for name, type_ in (
+            ("array", {"type": "array", "elementType": "long"}),
+            ("map", {"type": "map", "keyType": "long", "valueType": "long"}),
+            ("number", 5),
+            ("nothing", None),
+        )
+    ),
     case("varchar", protocol(1, 2), schema("varchar(5)"), finds={("DP141", None)}),
     case("decimal-too-long", protocol(1, 2), schema("decimal(50,2)"), finds={("DP141", None)}),
     case("decimal-of-38", protocol(1, 2), schema("decimal(38,38)")),

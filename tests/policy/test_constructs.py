@@ -18,6 +18,7 @@ PLAIN = (
     "price > 1e-3 and id < 10L",
     "id > 0 /* size(x) */ -- div",
 )
+BELOW = "with a count that may be below 1"
 ROWS = (
     ("size(tags) > 0", ("size()",)),
     ("YEAR(CURRENT_DATE()) > 2000", ("year()", "current_date()")),
@@ -56,6 +57,20 @@ ROWS = (
     ("word not ilike all ('a', 'b')", ("ilike", "like any")),
     ("word || 'x' = 'y'", ("||",)),
     ("id / 2 > 0", ("/",)),
+    ("substr(word, 1, 2) = 'a'", ("substr()",)),
+    ("substr(trim(word), 2) = 'a,b'", ("substr()", "trim()")),
+    ("SUBSTRING(word from 1 for 1) = 'a'", ("substring()",)),
+    ("substr(word, 0) = 'a'", ("substr()", f"substr() {BELOW}")),
+    ("substring(word from -1) = 'a'", ("substring()", f"substring() {BELOW}")),
+    ("right(word, id) = 'a'", ("right()", f"right() {BELOW}")),
+    ("left(word, 1 + 1) = 'a'", ("left()", f"left() {BELOW}")),
+    ("trim(both 'x' from word) = 'a'", ("trim()",)),
+    ("ltrim('x', word) = 'a'", ("ltrim()", "ltrim() with 2 arguments")),
+    ("replace(word, 'a') = 'a'", ("replace()", "replace() with 2 arguments")),
+    ("ceil(price, 1) > 0", ("ceil()", "ceil() with 2 arguments")),
+    ("cast(id as string) = '1'", ("cast", "cast to string")),
+    ("price::decimal(5,2) > 0", ("::", "cast to decimal")),
+    ("substr(", ("substr()", f"substr() {BELOW}")),
     ("day > date'2000-01-01'", ("day", "date literal")),
 )
 

@@ -127,9 +127,30 @@ def test_a_schema_of_unexpected_values_shows_what_it_can() -> None:
     found = find_contents(mapped(*odd, column(1, ARRAY), highest=2))  # type: ignore[arg-type]
     assert found == {
         requirements.UNMAPPED_COLUMNS: ("n", "m"),
+        requirements.TYPE_PREFIX + requirements.MALFORMED: ("n", "m"),
         requirements.MAPPED_COLLECTIONS: ("c1",),
         requirements.DROPPED_COLUMNS: (),
     }
+
+
+def test_a_cast_of_a_time_has_a_name() -> None:
+    """delta-rs casts a timestamp to nanoseconds, Spark to seconds."""
+    fields = [
+        {"name": name, "type": type_, "nullable": True, "metadata": {}}
+        for name, type_ in (("id", "long"), ("At", "timestamp"), ("n", "timestamp_ntz"))
+    ]
+    schema = json.dumps({"type": "struct", "fields": fields})
+
+    def found(expression: str) -> bool:
+        metadata = Metadata(
+            None, schema_string=schema, configuration={"delta.constraints.c": expression}
+        )
+        return requirements.EXPRESSION_PREFIX + "cast beside a timestamp" in find_contents(metadata)
+
+    assert found("cast(at as bigint) > 0")
+    assert found("`n`::long > 0")
+    assert not found("cast(id as int) > 0")
+    assert not found("at > timestamp'2020-01-01 00:00:00'")
 
 
 def test_invariants_and_expressions_name_their_column_once() -> None:

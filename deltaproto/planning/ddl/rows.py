@@ -23,6 +23,7 @@ from deltaproto.planning.predict.schema import (
     Struct,
     dotted_path,
     find_column,
+    find_duplicate,
     is_same_name,
     walk_columns,
 )
@@ -173,13 +174,19 @@ def _resolve_insert(
         yield Resolution(Refusal(error, message, "give each row the same number of values"))
         return
     for row in words.values:
-        if len(row) != len(targets):
+        counted = len(row) == len(targets)
+        if not counted and (words.columns is not None or len(row) < len(targets)):
             yield Resolution(_column_count_refusal(row, targets, named=words.columns is not None))
             return
-        for expression, column in zip(row, targets, strict=True):
+        # By position, Spark casts the values before it counts them.
+        for expression, column in zip(row, targets, strict=False):
             yield resolve_value(
                 table._replace(schema=Struct(())), expression, column.type, (), engine
             )
+        if not counted:
+            yield Resolution(_column_count_refusal(row, targets, named=False))
+            return
+    yield from _refuse_equal_names(schema, named=words.columns is not None)
     missing = [c.name for c in schema.columns if not c.nullable and c.default is None]
     absent = [name for name in missing if name not in [c.name for c in targets]]
     if absent:
@@ -190,6 +197,20 @@ def _resolve_insert(
                 "add it to the statement",
             )
         )
+
+
+def _refuse_equal_names(schema: Struct, *, named: bool) -> Iterator[Resolution]:
+    """Refuse rows for a table in which two names differ in case only."""
+    twice = find_duplicate(schema)
+    if twice is None:
+        return
+    error = "DELTA_DUPLICATE_COLUMNS_FOUND.EXISTING_SCHEMA"
+    if named:
+        # Columns that are not listed are filled from the schema, by name.
+        error = "AMBIGUOUS_REFERENCE" if len(twice) == 1 else "AMBIGUOUS_REFERENCE_TO_FIELDS"
+    message = f"two columns have the name {dotted_path(twice)}, apart from case"
+    remedy = "write the rows to a new table with other names"
+    yield Resolution(Refusal(error, message, remedy))
 
 
 def _column_count_refusal(row: tuple[str, ...], targets: list[Column], *, named: bool) -> Refusal:

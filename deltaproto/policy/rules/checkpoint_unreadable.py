@@ -1,17 +1,21 @@
 """A checkpoint cannot be read, so the state was read from the commits.
 
 ## What it does
-Reports a damaged or empty checkpoint in a log that is otherwise complete.
+Reports a damaged or empty checkpoint in a log that is otherwise complete, and a `_last_checkpoint`
+in a log without any checkpoint.
 
 ## Why it breaks
-Once the old commits are cleaned up, the table can no longer be read.
+Once the old commits are cleaned up, the table can no longer be read. Clients based on Delta Kernel
+fail at once if `_last_checkpoint` names a checkpoint that does not exist.
 
 ## Who breaks
-delta-rs already refuses the table. Delta Spark falls back to the commits, as deltaproto does.
+delta-rs already refuses the table, and so do DuckDB, Polars and Daft without the checkpoint that
+`_last_checkpoint` names. Delta Spark falls back to the commits, as deltaproto does.
 
 ## How to fix
 Write a new checkpoint while the commits still exist (Delta Spark writes one every ten commits;
-in deltalake, call `create_checkpoint()`). Then remove the broken file.
+in deltalake, call `create_checkpoint()`). Then remove the broken file. Delete a `_last_checkpoint`
+that names a missing file; it is optional.
 
 ## How safe
 A new checkpoint does not change the table. Write it before the log retention removes commits.

@@ -1,14 +1,17 @@
 """The version checksum does not match its commit.
 
 ## What it does
-Reports a `.crc` file of the newest version whose transaction, protocol, metadata or timestamp
-contradicts the commit of the same version. The state is read from the log itself.
+Reports a `.crc` file whose transaction, protocol, metadata or timestamp contradicts the log, or
+whose version the log does not have. The file of the newest version is compared, else the newest
+one since the last checkpoint. The state is read from the log itself.
 
 ## Why it breaks
 Delta Spark and other clients read protocol and metadata from the checksum without verifying it.
 
 ## Who breaks
-Every client that trusts checksums: it may see a protocol that the table does not have.
+Every client that trusts checksums: it may see a protocol or columns that the table does not have.
+Delta Kernel, and so delta-rs, Polars, DuckDB and Daft, also starts from checksums of older
+versions. deltalake, Polars and Daft fail if one is newer than the log.
 
 ## How to fix
 Find out who copied or edited the log folder. Then delete the checksum file, which is optional.

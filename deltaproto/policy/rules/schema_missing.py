@@ -1,13 +1,15 @@
-"""The table's metadata has no usable schema.
+"""The table's metadata is incomplete, most often without a usable schema.
 
 ## What it does
-Reports a metaData action whose `schemaString` is absent or is not a JSON struct.
+Reports a metaData action whose `schemaString` is absent or is not a JSON struct, or a commit whose
+metaData has no id, format, partition columns or configuration.
 
 ## Why it breaks
-The features that the schema uses are unknown, and most clients cannot open the table.
+Without a schema, the features that it uses are unknown. Most clients cannot open such a table.
 
 ## Who breaks
-delta-rs and the Delta Kernel refuse the table; Delta Spark opens it with an empty schema at best.
+delta-rs and the Delta Kernel refuse the table. Without a schema, Delta Spark opens it with an empty
+schema at best.
 
 ## How to fix
 Find the commit that stored it, and the client that wrote it.
@@ -16,7 +18,7 @@ Find the commit that stored it, and the client that wrote it.
 Checking is read-only.
 
 ## References
-PROTOCOL.md, "Change Metadata": schemaString is required.
+PROTOCOL.md, "Change Metadata": all of these are required.
 """
 
 from __future__ import annotations
@@ -25,12 +27,19 @@ from collections.abc import Iterator
 
 from deltaproto.policy.context import RuleContext
 from deltaproto.policy.finding import Finding, Rule, Severity
-from deltaproto.protocol.table_state import ReaderName
+from deltaproto.protocol.table_state import NoteKind, ReaderName
 
 RULE = Rule("DP115", "schema-missing", Severity.WARNING, since="0.1.0")
 
 
 def check(subject: RuleContext) -> Iterator[Finding]:
+    for note in subject.state.notes:
+        if note.kind is NoteKind.METADATA_INCOMPLETE:
+            yield RULE.finding(
+                subject.table,
+                f"{note.message}, which the specification requires",
+                "find the client that wrote the commit; any change of a property stores it again",
+            )
     schema = subject.state.metadata.schema
     if subject.state.reader is ReaderName.SPARK:
         return
@@ -40,7 +49,7 @@ def check(subject: RuleContext) -> Iterator[Finding]:
             "the schema has no columns, so the table cannot be read yet",
             "add columns; the first write by most engines does this",
         )
-    if subject.state.metadata.traits is None:
+    if subject.state.metadata.traits is None or schema is None:
         yield RULE.finding(
             subject.table,
             "the metadata has no usable schema, so the features that the schema uses are unknown",

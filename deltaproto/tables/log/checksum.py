@@ -95,23 +95,62 @@ def verify_against_log(
         if error.code is not ErrorCode.CORRUPT_LOG:
             raise
         return from_checksum
-    differs = [
-        what
-        for what, one, other in (
-            ("protocol", from_checksum.protocol, snapshot.protocol),
-            ("metadata", from_checksum.metadata, snapshot.metadata),
-        )
-        if one != other
-    ]
+    differs = _differences(from_checksum, snapshot)
     if not differs:
         # The checksum has all domains; a replay may stop before it has found them all.
         from_checksum.layout, from_checksum.notes = snapshot.layout, snapshot.notes
         return from_checksum
-    why = f"its {' and '.join(differs)} differ{'s' if len(differs) == 1 else ''} from the log's"
-    name = listing.checksums[version]
-    note = Note(NoteKind.CHECKSUM_CONTRADICTS, f"{name} is ignored: {why}")
-    snapshot.notes.insert(0, note)
+    snapshot.notes.insert(0, _difference_note(listing.checksums[version], differs))
     return snapshot
+
+
+def find_contradicting_checksum(
+    store: LogStore, listing: LogListing, version: int, snapshot: Snapshot
+) -> Note | None:
+    """Return a note if the checksum that other readers may start from contradicts the log.
+
+    Delta Kernel, and so delta-rs, Polars and DuckDB, starts from the newest checksum since the
+    newest checkpoint, whatever its transaction, and applies newer commits to it (measured with
+    deltalake 1.6.6 and DuckDB 1.5.5).
+
+    Args:
+        snapshot: of `version`, from the log itself.
+    """
+    newest = max(listing.checksums, default=-1)
+    if listing.newest is not None and newest > listing.newest and not snapshot.catalog_managed:
+        text = f"{listing.checksums[newest]} is ignored: the log ends at version {listing.newest}"
+        return Note(NoteKind.CHECKSUM_CONTRADICTS, text)
+    base = max((each.version for each in listing.last_checkpoints(version)), default=0)
+    at = max((v for v in listing.checksums if base <= v <= version), default=None)
+    if at is None:
+        return None
+    name = listing.checksums[at]
+    try:
+        with store.open(name) as file:
+            found = _parse_snapshot(name, parse_object(name, None, file.read(), _MEMBERS))
+    except TableError as error:
+        if error.code in (ErrorCode.STORAGE, ErrorCode.TIMEOUT):
+            raise
+        return None
+    if found is None:
+        return None
+    # What a newer commit replaced may differ.
+    replaced = {what for what, commit in snapshot.set_by.items() if commit > at}
+    differs = [what for what in _differences(found, snapshot) if what not in replaced]
+    return _difference_note(name, differs) if differs else None
+
+
+def _differences(one: Snapshot, other: Snapshot) -> list[str]:
+    pairs = (
+        ("protocol", one.protocol, other.protocol),
+        ("metadata", one.metadata, other.metadata),
+    )
+    return [what for what, left, right in pairs if left != right]
+
+
+def _difference_note(name: str, differs: list[str]) -> Note:
+    why = f"its {' and '.join(differs)} differ{'s' if len(differs) == 1 else ''} from the log's"
+    return Note(NoteKind.CHECKSUM_CONTRADICTS, f"{name} is ignored: {why}")
 
 
 def _parse_snapshot(name: str, checksum: Mapping[str, Any]) -> Snapshot | None:

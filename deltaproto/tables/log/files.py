@@ -19,6 +19,7 @@ _PART_DIGITS = 10
 
 
 # Delta Spark takes these for commits and checkpoints, and then looks for names of 20 digits.
+_HINT = "_last_checkpoint"
 _MISNAMED = re.compile(r"[0-9]+\.(?:json|checkpoint\.(?:[0-9]+\.[0-9]+\.)?parquet)")
 
 
@@ -46,6 +47,8 @@ class LogListing:
         self.misnamed: list[str] = []
         """commits and checkpoints whose version does not have 20 digits"""
         self.staged_commits = False
+        self.checkpoint_hint = False
+        """there is a `_last_checkpoint`"""
 
     @property
     def newest(self) -> int | None:
@@ -81,6 +84,7 @@ def build_listing(entries: Iterable[FolderEntry]) -> LogListing:
         # Inlined version of `_number`, which saves a function call per name.
         if not (rest and digits.isdigit() and digits.isascii()):
             listing.staged_commits |= name == STAGED_COMMITS
+            listing.checkpoint_hint |= name == _HINT
             if _MISNAMED.fullmatch(name) is not None:
                 listing.misnamed.append(name)
         elif rest == ".json":

@@ -20,7 +20,11 @@ from deltaproto.protocol.table_state import (
     UnsupportedProtocol,
 )
 from deltaproto.tables.log.catalog_managed import RatifiedLog
-from deltaproto.tables.log.checksum import snapshot_from_checksum, verify_against_log
+from deltaproto.tables.log.checksum import (
+    find_contradicting_checksum,
+    snapshot_from_checksum,
+    verify_against_log,
+)
 from deltaproto.tables.log.commits import state_from_checkpoint
 from deltaproto.tables.log.files import LogListing, build_listing, commit_info, read_actions
 from deltaproto.tables.log.layout import find_layout_traces
@@ -97,6 +101,8 @@ class LogReader:
             if snapshot is not None:
                 return verify_against_log(store, listing, version, snapshot), traces
         snapshot = replay(store, listing, version)
+        if self._use_checksums and wrong is None:
+            wrong = find_contradicting_checksum(store, listing, version, snapshot)
         if wrong is not None:
             snapshot.notes.insert(0, wrong)
         return snapshot, {}
@@ -232,6 +238,13 @@ def _listing_notes(listing: LogListing, snapshot: Snapshot) -> tuple[Note, ...]:
                 NoteKind.MISNAMED_FILES,
                 f"the version in the name of {name} does not have 20 digits{more}: delta-rs "
                 "ignores it, Delta Spark cannot read the table",
+            )
+        )
+    if listing.checkpoint_hint and not listing.checkpoints:
+        notes.append(
+            Note(
+                NoteKind.CHECKPOINT_UNREADABLE,
+                "_last_checkpoint names a checkpoint, but the log has none",
             )
         )
     for name in sorted(listing.empty_checkpoints):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -22,6 +22,8 @@ from deltaproto.tables.log.files import (
 from deltaproto.tables.log.layout import LayoutEvidence
 from deltaproto.tables.storage.interface import LogStore
 
+_REQUIRED = ("id", "format", "partitionColumns", "configuration")
+"""members of a metaData action, besides the schema (PROTOCOL.md, "Change Metadata")"""
 _NEEDS_DOMAINS = ("domainMetadata", "clustering")
 
 
@@ -42,6 +44,8 @@ class Snapshot:
         self.metadata = metadata
         self.domains = domains if domains is not None else {}
         self.all_domains = all_domains
+        self.set_by: dict[str, int] = {}
+        """versions of the commits that set `protocol` and `metadata`; none if older"""
         self.commit_info: dict[str, Any] = {}
         self.notes: list[Note] = []
         self.layout = LayoutEvidence()
@@ -230,7 +234,27 @@ def _add_commits(
             actions = list(read_actions(name, file, seen=seen))
         if version == newest:
             snapshot.commit_info = commit_info(actions)
+        known = (snapshot.protocol, snapshot.metadata)
         snapshot.add_older(name, actions)
+        for what, before, now in zip(
+            ("protocol", "metadata"), known, (snapshot.protocol, snapshot.metadata), strict=True
+        ):
+            if before is None and now is not None:
+                snapshot.set_by[what] = version
+        if snapshot.set_by.get("metadata") == version:
+            snapshot.notes += _missing_members(name, actions)
+
+
+def _missing_members(name: str, actions: Iterable[Mapping[str, Any]]) -> Iterator[Note]:
+    """Yield a note if the commit's metaData lacks what the specification requires.
+
+    Delta Kernel, and so delta-rs, Polars, DuckDB and Daft, refuses such a commit.
+    """
+    *_, metadata = (action["metaData"] for action in actions if "metaData" in action)
+    missing = [member for member in _REQUIRED if metadata.get(member) is None]
+    if missing:
+        text = f"the metaData action of {name} has no {' and no '.join(missing)}"
+        yield Note(NoteKind.METADATA_INCOMPLETE, text)
 
 
 def _add_checkpoint(store: LogStore, snapshot: Snapshot, base: Checkpoint) -> bool:

@@ -290,7 +290,7 @@ def test_a_checksum_of_the_newest_commit_saves_reading_the_rest(log: Log) -> Non
     ("fields", "contradicts"),
     [
         ({"txnId": "another"}, True),
-        ({}, False),
+        ({}, True),
         ({"txnId": "t1", "numProtocol": 2}, False),
         ({"txnId": "t1", "inCommitTimestampOpt": 5}, True),
     ],
@@ -304,6 +304,39 @@ def test_a_checksum_that_cannot_be_proven_is_ignored(
     assert pair(state) == (1, 2)
     kinds = {note.kind for note in state.notes}
     assert (NoteKind.CHECKSUM_CONTRADICTS in kinds) is contradicts
+
+
+def contradicted(log: Log) -> bool:
+    return NoteKind.CHECKSUM_CONTRADICTS in {note.kind for note in read(log).notes}
+
+
+def test_a_checksum_that_older_commits_contradict_is_reported(log: Log) -> None:
+    log.commit(0, P12, M).commit(1, info("t1"), add()).commit(2, info("t2"), add())
+    assert not contradicted(log.checksum(1, P12, M))
+    assert contradicted(log.checksum(1, P37, M))
+    assert not contradicted(log.checksum(2, P12, M)), "only the newest is a start for others"
+    assert contradicted(log.checksum(2, P12, metadata({"delta.appendOnly": "true"})))
+
+
+def test_a_checksum_before_the_change_that_it_lacks_is_right(log: Log) -> None:
+    log.commit(0, P12, M).commit(1, info("t1"), add()).commit(2, info("t2"), P13)
+    assert not contradicted(log.checksum(1, P12, M))
+    # The commit of version 2 replaced the protocol, whatever it was.
+    assert not contradicted(log.checksum(1, P37, M))
+    assert contradicted(log.checksum(1, P12, metadata({"delta.appendOnly": "true"})))
+
+
+def test_a_checksum_below_the_checkpoint_is_of_no_use_to_anybody(log: Log) -> None:
+    log.commit(0, P12, M).commit(1, info("t1"), add()).checksum(0, P37, M)
+    assert contradicted(log)
+    log.checkpoint(1, P12, M, add())
+    assert not contradicted(log)
+
+
+def test_a_checksum_beyond_the_log_is_reported(log: Log) -> None:
+    log.commit(0, P12, M).checksum(5, P12, M)
+    (note,) = read(log).notes
+    assert note.message == f"{5:020d}.crc is ignored: the log ends at version 0"
 
 
 def test_a_checksum_against_the_protocol_of_its_own_commit_is_a_lie(log: Log) -> None:
