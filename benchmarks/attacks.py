@@ -147,8 +147,6 @@ def hostile_tables(campaign: Campaign) -> None:
     )
     summary = checked.get("summary", {})
     campaign.expect("checked", summary.get("tables") == len(tables), summary, len(tables))
-    for table in tables:
-        campaign.run("history", table, "--format", "json", codes=(0, 3))
 
 
 def damaged_fleet(campaign: Campaign, count: int, kills: int, seed: int) -> None:
