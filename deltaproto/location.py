@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from enum import StrEnum
-from typing import NamedTuple
+from typing import NamedTuple, TextIO
 
-from deltaproto.errors import ErrorCode, TableError
+from deltaproto.errors import ErrorCode, TableError, UsageError
 from deltaproto.redaction import has_credentials, may_have_credentials
 
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/")
 _PLAIN = r"[A-Za-z0-9\-._~/]*"
 _NAME_PART = r"(?:[^\s./`\\]+|`(?:[^`]|``)+`)"
 _NAME = rf"{_NAME_PART}(?:\.{_NAME_PART}){{1,2}}"
+_LONGEST_LINE = 1 << 16
 CATALOG_SCHEMES = ("glue", "hms", "uc")
 """schemes of catalogs that are reached without Spark"""
 
@@ -132,13 +133,23 @@ def _file_system_bytes(path: str) -> bytes:
         ) from None
 
 
-def parse_table_list(lines: Iterable[str]) -> Iterator[str]:
+def parse_table_list(file: TextIO) -> Iterator[str]:
     """Yield the table names in a list, one per line.
 
     Blank lines and lines that start with `#` are ignored. Spaces around a name are dropped, unless
     a path with them exists.
+
+    Raises:
+        UsageError: for a line that is too long for a name, as in a file of something else.
     """
-    for line in lines:
+    number = 0
+    while line := file.readline(_LONGEST_LINE + 1):
+        number += 1
+        if len(line) > _LONGEST_LINE:
+            raise UsageError(
+                f"line {number} of the list of tables has more than {_LONGEST_LINE:,} characters",
+                "put one path, URI or name on each line",
+            )
         written = line.rstrip("\r\n")
         name = written.strip()
         if name and not name.startswith("#"):

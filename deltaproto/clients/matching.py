@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
 from deltaproto.clients.model import (
     ANY_TABLE,
@@ -64,7 +65,7 @@ def gate_verdicts(
             f"it does not support table features, so not {side} version {version}",
         )
     else:
-        yield from _listed_verdicts(gate, table, sorted(listed or ()), confidence)
+        yield from _listed_verdicts(gate, table, listed or frozenset(), confidence)
     yield from _mode_verdicts(gate, table)
 
 
@@ -102,25 +103,38 @@ def _implied_features(side: str, version: int) -> frozenset[str]:
 
 
 def _listed_verdicts(
-    gate: ProtocolGate, table: TableRequirements, names: list[str], confidence: Confidence
+    gate: ProtocolGate,
+    table: TableRequirements,
+    listed: frozenset[str],
+    confidence: Confidence,
 ) -> Iterator[PathVerdict]:
     assert gate.features is not None
+    known, strange = _split_unknown(listed)
     unchecked = gate.unchecked or frozenset()
-    passing = [
-        name
-        for name in names
-        if name in unchecked or (ANY_UNKNOWN_FEATURE in unchecked and is_unknown_feature(name))
+    any_strange = ANY_UNKNOWN_FEATURE in unchecked
+    passing = (unchecked & listed) | (frozenset(strange) if any_strange else frozenset())
+    handled = gate.features | gate.unused | passing
+    groups = [
+        (tuple(name for name in names if name not in handled), unknown)
+        for names, unknown in ((known, False), (strange, True))
     ]
-    handled = gate.features | gate.unused | frozenset(passing)
-    lacking = [name for name in names if name not in handled]
-    for unknown in dict.fromkeys(map(is_unknown_feature, lacking)):
+    for lacking, unknown in sorted(group for group in groups if group[0]):
         yield PathVerdict(
             _refusal_verdict(confidence, nobody_knows=unknown),
-            tuple(name for name in lacking if is_unknown_feature(name) is unknown),
+            lacking,
             "it does not support {}" + (", an unknown feature" if unknown else ""),
         )
-    yield from _used_refusals([n for n in names if n in gate.unused], table)
-    yield from _unchecked_verdicts(passing, table)
+    yield from _used_refusals(sorted(gate.unused & listed), table)
+    yield from _unchecked_verdicts(sorted(passing), table)
+
+
+# A table may list thousands of unknown features, and each path of each client is held against it.
+@lru_cache(maxsize=16)
+def _split_unknown(listed: frozenset[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the known names, sorted, and the unknown ones."""
+    names = sorted(listed)
+    strange = frozenset(name for name in names if is_unknown_feature(name))
+    return tuple(n for n in names if n not in strange), tuple(n for n in names if n in strange)
 
 
 def understands_feature(gate: ProtocolGate, name: str) -> bool:
@@ -148,9 +162,8 @@ def _used_refusals(names: Iterable[str], table: TableRequirements) -> Iterator[P
 
 
 def _unchecked_verdicts(names: Iterable[str], table: TableRequirements) -> Iterator[PathVerdict]:
-    for name in names:
-        if table.uses(name) is not False:
-            yield PathVerdict(Verdict.WRONG, (name,), "it accepts {} without supporting it")
+    if used := tuple(name for name in names if table.uses(name) is not False):
+        yield PathVerdict(Verdict.WRONG, used, "it accepts {} without supporting it")
 
 
 def _mode_verdicts(gate: ProtocolGate, table: TableRequirements) -> Iterator[PathVerdict]:
@@ -316,9 +329,9 @@ _CHECKING = frozenset({Access.APPEND, Access.DML})
 
 def _requirement_verdicts(path: Path, table: TableRequirements) -> Iterator[PathVerdict]:
     supported = table.protocol.supported
-    for name in sorted(table.protocol.listed):
-        if not any(understands_feature(gate, name) for gate in (path.read, path.write) if gate):
-            continue
+    gates = [gate for gate in (path.read, path.write) if gate is not None]
+    understood = frozenset[str]().union(*(gate.features or () for gate in gates))
+    for name in sorted(understood & table.protocol.listed):
         missing = [
             other
             for other in feature_catalog.feature_record(name).required_features

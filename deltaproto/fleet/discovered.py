@@ -82,15 +82,18 @@ class FolderSelection(NamedTuple):
     def enters(self, below: str, *, in_table: bool = False) -> bool:
         """Return True if the folder at the path `below` the root is searched."""
         name = below.rpartition("/")[2]
-        if _matches_any(self.exclude, below, name):
+        if self.excludes(below):
             return False
         apart = name.startswith((".", "_")) or (in_table and "=" in name)
         return not apart or _matches_any(self.include, below, name)
 
     def hides(self, below: str) -> bool:
-        """Return True if a folder is skipped without being excluded by the user."""
-        name = below.rpartition("/")[2]
-        return name.startswith((".", "_")) and not _matches_any(self.exclude, below, name)
+        """Return True if a folder is skipped for its first character, not excluded by the user."""
+        return below.rpartition("/")[2].startswith((".", "_")) and not self.excludes(below)
+
+    def excludes(self, below: str) -> bool:
+        """Return True if the user excludes the folder at the path `below` the root."""
+        return _matches_any(self.exclude, below, below.rpartition("/")[2])
 
     def takes(self, below: str) -> bool:
         """Return True if a table at the path `below` the root is included."""

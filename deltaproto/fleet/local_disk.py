@@ -30,10 +30,11 @@ def tables_under(
     """Find every table at or below the absolute paths.
 
     A folder with a `_delta_log` is a table, even if that is a broken link. The rest of such a
-    folder is searched except for its partitions; unless it is a root, only within limits. `passed`
-    counts what was not searched. Links to folders are followed, each target once; tables there have
-    their real path. If the selection is `flat`, no table is returned twice; otherwise it may be,
-    with the same path. A root without tables is an error.
+    folder is searched except for its partitions; unless it is a root, only within limits. A folder
+    named like a partition that has a log is no partition. `passed` counts what was not searched.
+    Links to folders are followed, each target once; tables there have their real path. If the
+    selection is `flat`, no table is returned twice; otherwise it may be, with the same path. A
+    root without tables is an error.
 
     Args:
         own: path of the inventory with a slash at the end; its tables do not count.
@@ -150,8 +151,8 @@ class _Walk:
             if name == LOG_FOLDER:
                 continue
             folder = f"{path.rstrip('/')}/{name}"
-            if not self._selection.enters(inside + name, in_table=in_table):
-                if not in_table and self._selection.hides(inside + name):
+            if not self._enters(folder, inside + name, in_table=in_table):
+                if self._selection.hides(inside + name) and (not in_table or _has_log(folder)):
                     self._passed.add(PlaceKind.HIDDEN, folder)
                 continue
             if link:
@@ -166,6 +167,13 @@ class _Walk:
                 self.shared = True
                 continue
             yield folder, inside + name, table
+
+    def _enters(self, folder: str, below: str, *, in_table: bool) -> bool:
+        """Return True if a folder is searched; no partition of a table has a log of its own."""
+        if self._selection.enters(below, in_table=in_table):
+            return True
+        usual = self._selection.excludes(below) or self._selection.hides(below)
+        return in_table and not usual and _has_log(folder)
 
     def _reached(self, folder: str) -> bool:
         """Return True if one of the walks reaches the folder without following a link."""
@@ -182,7 +190,7 @@ class _Walk:
             if path in self._starts:
                 # From here on, the other walk covers it.
                 return False
-            if not self._selection.enters(below, in_table=in_table):
+            if not self._enters(path, below, in_table=in_table):
                 return False
         return True
 
@@ -199,6 +207,10 @@ class _Walk:
                 elif link and not os.path.exists(entry.path):
                     self._passed.add(PlaceKind.NOWHERE, entry.path)
         return found
+
+
+def _has_log(folder: str) -> bool:
+    return os.path.lexists(f"{folder}/{LOG_FOLDER}")
 
 
 def _target(link: str) -> str:

@@ -61,7 +61,7 @@ def saved_entries(path: str, ages: SavedAges | None = None) -> Iterator[Any]:
                     ages.read(document.members.get("generated_at"))
                 yield _without_credentials(entry)
             _check_document(document, path)
-            if whole and document.members.get("complete") is False:
+            if whole and document.members.get("complete") is not True:
                 raise TableError(
                     ErrorCode.NOT_FOUND,
                     f"{path} was not complete when it was saved, and every table in it is: tables "
@@ -134,11 +134,8 @@ def _is_before_parts(document: JsonFile) -> bool:
 
 
 def _cut_off_error(path: str, last: _Parts) -> TableError:
-    return TableError(
-        ErrorCode.NOT_FOUND,
-        f"{path} is truncated: it has table {last.read} of {last.of}, but not all others",
-        _SAVE,
-    )
+    known = f"table {last.read} of {last.of}, but not all others" if last.of else "no table 1"
+    return TableError(ErrorCode.NOT_FOUND, f"{path} is truncated: it has {known}", _SAVE)
 
 
 def _check_document(document: JsonFile, path: str) -> None:

@@ -43,9 +43,10 @@ def write_script(plan: Plan, file: IO[str], now: float) -> None:
     if any(step.sql is not None and has_variable(step.sql) for step in plan.steps):
         file.write(f"SET {SUBSTITUTION}=false;\n")
     times = moments(plan.steps, now)
+    no_return = plan.point_of_no_return
     for step, (earliest, _) in zip(plan.steps, times, strict=True):
         file.write("\n")
-        if step.id == plan.point_of_no_return:
+        if step.id == no_return:
             comment("point of no return")
         comment(f"{step.id}: {step.why}")
         if step.sql is None:

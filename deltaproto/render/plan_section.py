@@ -162,8 +162,9 @@ def _steps(plan: Plan, now: float) -> Iterator[Block]:
     if warning is not None:
         tone = Tone.GOOD if warning == "summary.reversible" else Tone.WARNING
         yield Callout(tone, phrases("en").line(warning))
+    no_return = plan.point_of_no_return
     for step, (earliest, lost) in zip(plan.steps, moments(plan.steps, now), strict=True):
-        if step.id == plan.point_of_no_return:
+        if step.id == no_return:
             yield Callout(Tone.DANGER, ("point of no return: the next step cannot be reverted",))
         maybe = " (only if the previous call did not succeed)" if step.optional else ""
         facts = FactList(list(_step(plan, step, earliest, lost)))

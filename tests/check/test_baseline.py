@@ -20,10 +20,10 @@ def table(path: Path, id: str, **properties: str) -> str:
     return Log(path).commit(0, commit_info("CREATE TABLE"), P12, described, add()).table
 
 
-def change(path: Path, *actions: dict[str, object]) -> None:
-    """Add version 1 to a table."""
+def change(path: Path, *actions: dict[str, object], version: int = 1) -> None:
+    """Add a version to a table."""
     text = "".join(json.dumps(action) + "\n" for action in actions)
-    (path / "_delta_log" / f"{1:020}.json").write_text(text)
+    (path / "_delta_log" / f"{version:020}.json").write_text(text)
 
 
 def rules(ran: Ran) -> set[tuple[str, str, str]]:
@@ -64,6 +64,22 @@ def test_another_checkout_matches_by_relative_path(
     ran = cli("check", "./lake/t", "--baseline", before, "--format", "json")
     # The other checkout is still there, and its table is not gone.
     assert (ran.code, rules(ran)) == (0, {("DP223", "warning", "./lake/t")})
+
+
+def test_a_feature_that_is_no_longer_in_use(
+    cli: Cli, save: Callable[..., str], tmp_path: Path
+) -> None:
+    there = tmp_path / "t"
+    name = table(there, "id-1")
+    change(
+        there, commit_info("SET TBLPROPERTIES"), metadata({"delta.appendOnly": "true"}, id="id-1")
+    )
+    before = save(name)
+    change(there, commit_info("UNSET TBLPROPERTIES"), metadata(id="id-1"), version=2)
+    ran = cli("check", name, "--baseline", before, "--format", "json", "--fail-on", "warning")
+    assert (ran.code, rules(ran)) == (1, {("DP221", "warning", name)})
+    (finding,) = ran.json["findings"]
+    assert "appendOnly is no longer in use" in finding["message"]
 
 
 def test_what_changed(cli: Cli, save: Callable[..., str], tmp_path: Path) -> None:

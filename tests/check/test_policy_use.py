@@ -231,8 +231,11 @@ class TestNames:
     ) -> None:
         table = make("gold/orders", protocol(2, 5))
         (tmp_path / "free").symlink_to(table)
+        (tmp_path / "shared").mkdir()
+        (tmp_path / "shared" / "_delta_log").symlink_to(Path(table) / "_delta_log")
         file = policy(f"tables: {{'{pattern}': {{max_reader_version: 1}}}}\n")
-        assert cli("check", str(tmp_path / "free"), "--policy", file).code == 1
+        for name in ("free", "shared"):
+            assert cli("check", str(tmp_path / name), "--policy", file).code == 1
 
     def test_unicode_in_either_form(self, cli: Cli, make: Make, policy: Policy) -> None:
         composed, decomposed = "b\u00fccher", "bu\u0308cher"

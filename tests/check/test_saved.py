@@ -180,7 +180,7 @@ ERROR = {"code": "not-found", "message": "gone", "hint": ""}
 
 
 def document(*tables: Any, **members: Any) -> dict[str, Any]:
-    head = {"schema_version": SCHEMA_VERSION, "command": "inspect"}
+    head = {"schema_version": SCHEMA_VERSION, "command": "inspect", "complete": True}
     return {**head, "tables": list(tables), **members}
 
 
@@ -351,3 +351,15 @@ def test_older_inspections_did_not_look_for_hazards(
     (older,) = cli("check", str(saved), *ask).json["verdicts"]
     assert older["verdict"] == "unknown"
     assert "it is unknown whether data files are named by absolute paths" in older["reason"]
+
+
+@pytest.mark.parametrize("complete", [None, False, "true", 1])
+def test_only_a_file_that_says_so_is_complete(
+    cli: Callable[..., Ran], write: Callable[..., str], complete: Any
+) -> None:
+    """Every table of it is, so a table that could not be read was left out."""
+    saved = document(ENTRY, complete=complete)
+    if complete is None:
+        del saved["complete"]
+    ran = cli("check", write(json.dumps(saved), "saved.json"), "--client", "trino@476")
+    assert (ran.code, "was not complete when it was saved" in ran.out) == (3, True)

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Ran
+from tests.support.hostile import SPARSE_BYTES
 from tests.support.logs import Log, add, commit_info, metadata, protocol
 
 Cli = Callable[..., Ran]
@@ -23,7 +24,7 @@ def table(log: Log) -> str:
     return log.commit(0, commit_info(), protocol(1, 2), metadata(), add("a")).table
 
 
-@pytest.mark.parametrize(
+FILES = pytest.mark.parametrize(
     "words",
     [
         ("check", "{table}", "--policy", "{file}"),
@@ -38,6 +39,9 @@ def table(log: Log) -> str:
     ],
     ids=lambda words: " ".join(words).replace("{", "").replace("}", ""),
 )
+
+
+@FILES
 def test_a_named_pipe_or_a_device_is_refused(
     words: tuple[str, ...], cli: Cli, table: str, tmp_path: Path
 ) -> None:
@@ -49,6 +53,26 @@ def test_a_named_pipe_or_a_device_is_refused(
         ran = cli(*(word.format(table=table, file=file) for word in words))
         assert ran.code in (2, 3), (file, ran)
         assert ran.err + ran.out
+
+
+@FILES
+def test_a_file_of_50_gib_without_a_line_is_refused(
+    words: tuple[str, ...], cli: Cli, table: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "sparse"
+    file.touch()
+    os.truncate(file, SPARSE_BYTES)
+    ran = cli(*(word.format(table=table, file=file) for word in words))
+    assert (ran.code, str(file) in ran.err or "line 1 of the list" in ran.err) == (2, True), ran
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="no /dev/zero")
+@pytest.mark.parametrize("command", ["check", "inspect"])
+def test_standard_input_without_a_line_is_refused(command: str) -> None:
+    words = [sys.executable, "-m", "deltaproto", command, "-"]
+    with Path("/dev/zero").open("rb") as zeros:
+        ran = subprocess.run(words, stdin=zeros, capture_output=True, text=True, check=False)
+    assert (ran.returncode, "line 1 of the list of tables has more than" in ran.stderr) == (2, True)
 
 
 @pytest.mark.skipif(not Path("/dev/fd").exists(), reason="no /dev/fd")

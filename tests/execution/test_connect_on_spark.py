@@ -72,6 +72,25 @@ def test_the_server_does_what_was_planned(
 
 
 @pytest.mark.slow
+def test_a_folder_that_is_called_like_a_variable_is_not_another_table(
+    server: ConnectServer, made: Path, tmp_path: Path
+) -> None:
+    """Spark would replace the variable in the statement, and change the table beside it."""
+    table, file = crash_trial.planned(ROW_TRACKING, made, tmp_path / "${suffix}")
+    victim = tmp_path / "1" / "table"
+    shutil.copytree(table, victim)
+    before = sorted(path.name for path in (victim / "_delta_log").iterdir())
+    words = [*crash_trial.apply_command(file, conf={"suffix": "1"}), "--spark-remote"]
+    ran = subprocess.run(
+        [*words, server.remote], env=outside(), capture_output=True, text=True, check=False
+    )
+    assert sorted(path.name for path in (victim / "_delta_log").iterdir()) == before
+    (result,) = json.loads(ran.stdout)["results"]
+    assert (ran.returncode, result["status"]) == (0, "done"), result["message"]
+    assert list(crash_trial.checked(table, file)) == []
+
+
+@pytest.mark.slow
 def test_two_plans_at_a_time(server: ConnectServer, made: Path, tmp_path: Path) -> None:
     tables, files = zip(
         *(crash_trial.planned(ROW_TRACKING, made, tmp_path / name) for name in "xy"), strict=True

@@ -81,6 +81,9 @@ def expected(before: dict[str, Entry], now: dict[str, Entry]) -> set[tuple[str, 
             unused = {f["name"] for f in old["features"] if in_use(f) is False}
             enabled = unused & had & has & {f["name"] for f in new["features"] if in_use(f)}
             found |= {(table, "feature-enabled", name) for name in enabled}
+            used = {f["name"] for f in old["features"] if in_use(f)}
+            disabled = used & had & has & unused_now
+            found |= {(table, "feature-disabled", name) for name in disabled}
             if old["isolation"]["declared"] != new["isolation"]["declared"]:
                 found.add((table, "isolation-changed", None))
     return found

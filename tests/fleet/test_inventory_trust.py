@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import signal
 import subprocess
@@ -248,6 +249,16 @@ def test_drift_of_a_setting_that_the_protocol_supported(
     assert ran.code == 1
     (change,) = ran.json["changes"]
     assert (change["change"], change["feature"]) == ("feature-enabled", "appendOnly")
+    commit = lake / "b/three/_delta_log" / f"{1:020}.json"
+    actions = (commit_info("UNSET TBLPROPERTIES"), metadata(id="b/three"))
+    commit.write_text("".join(json.dumps(action) + "\n" for action in actions))
+    assert cli("scan", str(lake), "--inventory", where).code == 0
+    assert cli("drift", where).code == 0
+    ran = cli("drift", where, "--fail-on", "warning", "--format", "json")
+    assert ran.code == 1
+    (change,) = ran.json["changes"]
+    assert (change["change"], change["feature"]) == ("feature-disabled", "appendOnly")
+    assert change["commit"]["version"] == 1
 
 
 @pytest.mark.parametrize(

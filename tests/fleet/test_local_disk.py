@@ -249,6 +249,28 @@ def test_a_root_that_is_a_table_hides_no_table_below_it(tmp_path: Path) -> None:
     ]
 
 
+def test_a_table_is_no_partition_of_the_table_around_it(tmp_path: Path) -> None:
+    """Whatever its folder is called: it is found, or counted where hidden folders are."""
+    grow(
+        tmp_path,
+        {
+            "_delta_log": "empty",
+            "region=eu": {"_delta_log": "empty", "below": "table"},
+            "k=v": {"part.parquet": "file"},
+            "_change_data": {"part.parquet": "file"},
+            "_old": {"_delta_log": "empty"},
+            ".copy": {"_delta_log": "empty"},
+        },
+    )
+    passed = SkippedPlaces()
+    seen = list(tables_under([str(tmp_path)], NOTHING, passed=passed))
+    names = [str(Path(each.location).relative_to(tmp_path)) for each in seen]  # type: ignore[union-attr]
+    assert names == [".", "region=eu", "region=eu/below"]
+    (note,) = passed.notes()
+    assert note.startswith("2 folders whose names start with . or _ were not searched")
+    assert found(tmp_path, FolderSelection(exclude=("region=*",))) == [str(tmp_path)]
+
+
 def test_a_folder_named_like_a_partition_is_searched_outside_of_tables(tmp_path: Path) -> None:
     grow(tmp_path, {"region=eu": {"orders": "table", "day=1": {"t": "table"}}})
     assert sorted(found(tmp_path)) == [

@@ -31,6 +31,10 @@ _ATTRIBUTABLE_KINDS = frozenset(ChangeKind) - {
     ChangeKind.READABLE,
     ChangeKind.TABLE_GONE,
 }
+_OPPOSITE = {
+    ChangeKind.FEATURE_ENABLED: ChangeKind.FEATURE_DISABLED,
+    ChangeKind.FEATURE_DISABLED: ChangeKind.FEATURE_ENABLED,
+}
 
 
 class CommitAttributor:
@@ -90,10 +94,10 @@ def _attribute_commits(
             # A change by a missing commit must not be attributed to the next one.
             state = _TableHistoryState(None) if before is not None else state
         expected = commit.version + 1
-        for key in state.after(commit):
-            made[key] = causing_commit(commit)
-        for name in state.disabled:
-            made.pop((ChangeKind.FEATURE_ENABLED, name), None)
+        for kind, name in state.after(commit):
+            made[kind, name] = causing_commit(commit)
+            if kind in _OPPOSITE:
+                made.pop((_OPPOSITE[kind], name), None)
         if before is None and commit.version == 0:
             made[ChangeKind.TABLE_NEW, None] = causing_commit(commit)
     return [change._replace(culprit=made.get(_key(change))) for change in changes]
@@ -114,13 +118,10 @@ class _TableHistoryState:
         self._metadata: Metadata | None = None
         used = () if seen is None else seen.usage
         self._enabled = frozenset(each[1:] for each in used if not each.startswith("-"))
-        self.disabled: frozenset[str] = frozenset()
-        """features that the last commit disabled"""
 
     def after(self, commit: Commit) -> Iterator[tuple[ChangeKind, str | None]]:
         """Yield the kinds of change that the commit made."""
         new, metadata = commit.protocol, commit.metadata
-        self.disabled = frozenset()
         if new is not None:
             if self._protocol is not None:
                 yield from protocol_differences(self._protocol, new)
@@ -134,10 +135,12 @@ class _TableHistoryState:
             self._isolation, self._id, self._metadata = isolation, metadata.id, metadata
         if self._protocol is not None and self._metadata is not None:
             enabled = enabled_features(self._protocol, self._metadata)
-            yield from (
-                (ChangeKind.FEATURE_ENABLED, name) for name in sorted(enabled - self._enabled)
-            )
-            self._enabled, self.disabled = enabled, self._enabled - enabled
+            for kind, names in (
+                (ChangeKind.FEATURE_ENABLED, enabled - self._enabled),
+                (ChangeKind.FEATURE_DISABLED, self._enabled - enabled),
+            ):
+                yield from ((kind, name) for name in sorted(names))
+            self._enabled = enabled
 
 
 def causing_commit(commit: Commit) -> CausingCommit:

@@ -20,6 +20,7 @@ class ChangeKind(StrEnum):
     PROTOCOL_RAISED = "protocol-raised"
     UNREADABLE = "unreadable"
     FEATURE_DISAPPEARED = "feature-disappeared"
+    FEATURE_DISABLED = "feature-disabled"
     PROTOCOL_LOWERED = "protocol-lowered"
     ISOLATION_CHANGED = "isolation-changed"
     TABLE_REPLACED = "table-replaced"
@@ -36,6 +37,7 @@ SEVERITY = {
     ChangeKind.PROTOCOL_RAISED: Severity.ERROR,
     ChangeKind.UNREADABLE: Severity.ERROR,
     ChangeKind.FEATURE_DISAPPEARED: Severity.WARNING,
+    ChangeKind.FEATURE_DISABLED: Severity.WARNING,
     ChangeKind.PROTOCOL_LOWERED: Severity.WARNING,
     ChangeKind.ISOLATION_CHANGED: Severity.WARNING,
     ChangeKind.TABLE_REPLACED: Severity.WARNING,
@@ -214,10 +216,11 @@ def find_differences(
                 if kind is ChangeKind.FEATURE_APPEARED and _is_implied(name, new, now.usage):
                     kind = ChangeKind.FEATURE_IMPLIED
                 yield difference(kind, old, new, name)
-            unused = {each[1:] for each in before.usage if each.startswith("-")}
-            for name in sorted(unused & old.supported & new.supported):
-                if f"+{name}" in now.usage:
+            for name in sorted(old.supported & new.supported):
+                if f"-{name}" in before.usage and f"+{name}" in now.usage:
                     yield difference(ChangeKind.FEATURE_ENABLED, "not in use", "in use", name)
+                if f"+{name}" in before.usage and f"-{name}" in now.usage:
+                    yield difference(ChangeKind.FEATURE_DISABLED, "in use", "not in use", name)
             if levels := before.levels.differ(now.levels):
                 yield difference(ChangeKind.ISOLATION_CHANGED, *levels)
 

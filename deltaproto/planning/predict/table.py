@@ -111,6 +111,8 @@ class Table(NamedTuple):
     def constraint_key(self, name: str) -> str | None:
         """Return the property key of the constraint (case-insensitive), or None."""
         wanted = CONSTRAINT_PREFIX + name.lower()
+        if wanted in self.configuration:
+            return wanted
         return next((key for key in self.configuration if key.lower() == wanted), None)
 
     def on(self, key: str) -> bool:
@@ -123,7 +125,9 @@ class Table(NamedTuple):
 
     def without_properties(self, *keys: str) -> Table:
         """Return the table without these properties."""
-        kept = {key: value for key, value in self.configuration.items() if key not in keys}
+        kept = dict(self.configuration)
+        for key in keys:
+            kept.pop(key, None)
         return self._replace(configuration=kept)
 
     def waited(self) -> Table:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -19,6 +20,7 @@ from deltaproto.location import CATALOG_SCHEMES, locate
 EVERYTHING = ("*", "**")
 _SAME_STORE = {"s3a": "s3", "s3n": "s3", "abfs": "abfss"}
 _PART = "\0"
+_LOG_FOLDER = "_delta_log"
 _ESCAPE = r"%[0-9A-Fa-f]{2}"
 # Alternatives, extended globs such as +(a), a variable as a folder, and regular expressions.
 _ELSEWHERE = r"\||[?*+@]\(|(?<![^/])\$[A-Za-z_]\w*(?![^/])|^\^|(?<=/)\.\*+(?![^/])"
@@ -49,10 +51,9 @@ class TableNames:
         )
         self._table = table
         self._by_path = _is_path(named, where)
+        real = _resolve_links(where, folders)
         self._places = tuple(
-            dict.fromkeys(
-                _normalize_unicode(each) for each in (where, _resolve_links(where, folders))
-            )
+            dict.fromkeys(map(_normalize_unicode, (where, real, *_owners_of_log(real))))
         )
 
     def match(self, pattern: str) -> bool:
@@ -137,6 +138,13 @@ def _resolve_links(where: str, folders: dict[str, str] | None) -> str:
         return f"{folders[above].rstrip('/')}/{name}"
     except (OSError, ValueError):
         return where
+
+
+def _owners_of_log(real: str) -> Iterator[str]:
+    """Yield the table that a log is linked from: whoever changes this table changes that one."""
+    log = f"{real}/{_LOG_FOLDER}"
+    if real.startswith("/") and os.path.islink(log):
+        yield os.path.realpath(log).removesuffix(f"/{_LOG_FOLDER}")
 
 
 @lru_cache(maxsize=1024)

@@ -1,10 +1,11 @@
-"""The protocol lost a feature since the baseline.
+"""The protocol lost a feature since the baseline, or no longer uses it.
 
 ## What it does
-Compares the table with its state in the baseline.
+Compares the table with its state in the baseline: the features of the protocol, and those in use.
 
 ## Why it breaks
-Writers no longer have to enforce the guarantee of a removed feature.
+Writers no longer have to enforce the guarantee of a removed or disabled feature: a table without
+appendOnly accepts UPDATE and DELETE, and one without the change data feed records no changes.
 
 ## Who breaks
 Processes that rely on the feature. More clients than before can use the table.
@@ -38,6 +39,15 @@ def examine(case: PolicyContext) -> Iterator[Finding]:
         yield RULE.finding(
             case.table,
             f"{name} was removed from the protocol since version {before.version}",
+            f"if intended, save a new baseline; otherwise see deltaproto history {case.word}",
+            feature=name,
+            evidence=span(before, now),
+        )
+    both = before.protocol.supported & now.protocol.supported
+    for name in sorted(both & before.needs.used & now.needs.unused):
+        yield RULE.finding(
+            case.table,
+            f"{name} is no longer in use since version {before.version}",
             f"if intended, save a new baseline; otherwise see deltaproto history {case.word}",
             feature=name,
             evidence=span(before, now),

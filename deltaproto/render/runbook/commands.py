@@ -130,8 +130,9 @@ def steps_of(book: Book, group: Group[RunbookEntry], number: int, say: Phrases) 
     if plan.steps:
         yield Paragraph(say.line("commands.versions", engine=str(plan.engine)))
     times = book.times(entry)
+    no_return = plan.point_of_no_return
     for step, (earliest, lost) in zip(plan.steps, times, strict=True):
-        if step.id == plan.point_of_no_return:
+        if step.id == no_return:
             yield Callout(Tone.DANGER, say.line("step.return"))
         title = say.text("step.title", id=step.id, why=step.why)
         yield Section(

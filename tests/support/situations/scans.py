@@ -45,6 +45,11 @@ def wrong_list(world: World) -> Words:
     return ("--list", world.file("names.txt", f"{world.table()}\n/nowhere/table\n"))
 
 
+@situation("A line of a `--list` file is too long for a name", "scan")
+def long_line_in_list(world: World) -> Words:
+    return ("--list", world.file("names.txt", "x" * 100_000))
+
+
 @situation("A line of a `--list` file is a catalog name", "scan")
 def name_in_list(world: World) -> Words:
     return ("--list", world.file("names.txt", f"{world.table()}\nsales.orders\n"))
