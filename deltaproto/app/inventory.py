@@ -328,9 +328,9 @@ class Inventory:
         files = words(client_files, "client_files")
         state = self._state(scan)
         require_current(self.location, self._reader, state, scan, self._storage)
-        checker, seen = report_checker(loaded, files, self._reader, state)
+        checker, writers = report_checker(loaded, files, self._reader, state)
         found = self._reader.overview(state, checker)
-        found = add_clients_seen(found._replace(seen=seen), self.location, self._storage)
+        found = add_clients_seen(found._replace(last_writers=writers), self.location, self._storage)
         if not (found.tables or found.unread):
             raise no_tables_error(self.location)
         text = Report(rendered(found, rules, chosen, most, datetime.now(UTC)))

@@ -11,9 +11,9 @@ from deltaproto.cli import options
 from deltaproto.cli.declare import Argument, Command, Option, Panel
 from deltaproto.errors import ExitCode, UsageError
 from deltaproto.fleet.inventory_reader import open_inventory_reader, select_newest_state
-from deltaproto.fleet.report_checker import count_seen_clients
+from deltaproto.fleet.last_writers import LastWriters
+from deltaproto.fleet.report_checker import find_last_writers
 from deltaproto.fleet.schemas import is_inventory
-from deltaproto.fleet.seen_clients import SeenClients
 from deltaproto.fleet.settings_file import parse_settings, read_settings
 from deltaproto.fleet.starter import (
     STARTER_INVENTORY,
@@ -62,14 +62,14 @@ def _write_settings(values: Mapping[str, Any]) -> str:
     return f"wrote {SETTINGS_FILE}"
 
 
-def _find_writers(inventory: str | None, storage: Mapping[str, str]) -> SeenClients | None:
+def _find_writers(inventory: str | None, storage: Mapping[str, str]) -> LastWriters | None:
     if inventory is None or not is_inventory(inventory, storage):
         return None
     reader = open_inventory_reader(inventory, storage, None)
-    return count_seen_clients(reader, select_newest_state(reader, None), load_local_catalog(()))
+    return find_last_writers(reader, select_newest_state(reader, None), load_local_catalog(()))
 
 
-def _write_policy(path: str, writers: SeenClients | None) -> str:
+def _write_policy(path: str, writers: LastWriters | None) -> str:
     shown = os.path.relpath(path)
     text = starter_policy(writers)
     if os.path.lexists(path):

@@ -45,9 +45,9 @@ def run(values: Mapping[str, Any]) -> int:
         inventory = open_inventory(values["inventory"], values)
         state = select_newest_state(inventory, values["scan"])
         require_current(values["inventory"], inventory, state, values["scan"], storage)
-        checker, seen = report_checker(rules, values["client_file"], inventory, state)
+        checker, writers = report_checker(rules, values["client_file"], inventory, state)
         found = inventory.overview(state, checker)
-        found = found._replace(seen=seen)
+        found = found._replace(last_writers=writers)
         if values["engine"] is EngineChoice.LOCAL:
             found = add_clients_seen(found, values["inventory"], storage)
         if not (found.tables or found.unread or values["allow_empty"]):

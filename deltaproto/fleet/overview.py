@@ -11,10 +11,10 @@ from typing import Protocol as Interface
 from deltaproto.clients.model import Access, Verdict
 from deltaproto.fleet.drift.diff import Difference
 from deltaproto.fleet.inventory_queries import InventoryQueries, NewestState, newest_of_each_root
+from deltaproto.fleet.last_writers import LastWriters
 from deltaproto.fleet.scan_history import PastScan, ScanPair, sql_literal
 from deltaproto.fleet.schemas import Inventory
 from deltaproto.fleet.seen.uses import SeenUses
-from deltaproto.fleet.seen_clients import SeenClients
 from deltaproto.policy.declared_verdict import DeclaredVerdict
 from deltaproto.policy.evaluate import Checker, TableCheck
 from deltaproto.policy.finding import Finding
@@ -97,7 +97,7 @@ class Overview(NamedTuple):
     """findings that the policy waives"""
     off: int = 0
     """findings of rules that the policy turns off"""
-    seen: SeenClients | None = None
+    last_writers: LastWriters | None = None
     """without a policy: the clients that are evaluated"""
     clients_seen: SeenUses | None = None
     """what runs of `discover` counted; None: there were none"""

@@ -9,8 +9,8 @@ from deltaproto.clients.catalog import ClientCatalog
 from deltaproto.errors import ErrorCode, TableError
 from deltaproto.fleet.inventory_queries import NewestState
 from deltaproto.fleet.inventory_reader import InventoryReader
+from deltaproto.fleet.last_writers import LastWriters, summarize_rows
 from deltaproto.fleet.schemas import Inventory
-from deltaproto.fleet.seen_clients import SeenClients, summarize_rows
 from deltaproto.policy.document import Policy
 from deltaproto.policy.evaluate import Checker
 from deltaproto.policy.local_catalog import load_local_catalog, load_local_policy, parse_declared
@@ -38,7 +38,7 @@ def load_report_policy(path: str | None, *, allow_empty: bool) -> Policy | None:
 
 def report_checker(
     policy: Policy | None, files: Sequence[str], inventory: InventoryReader, state: NewestState
-) -> tuple[Checker, SeenClients | None]:
+) -> tuple[Checker, LastWriters | None]:
     """Return the checker of a report: of the policy, or of the clients that its tables name.
 
     Those are the clients that made the newest commit of a table, also returned.
@@ -49,13 +49,13 @@ def report_checker(
     catalog = load_local_catalog(files, policy)
     if policy is not None:
         return Checker(policy, catalog), None
-    seen = count_seen_clients(inventory, state, catalog)
-    return Checker(Policy(source=""), catalog, asked=map(parse_declared, seen.clients)), seen
+    writers = find_last_writers(inventory, state, catalog)
+    return Checker(Policy(source=""), catalog, asked=map(parse_declared, writers.clients)), writers
 
 
-def count_seen_clients(
+def find_last_writers(
     inventory: InventoryReader, state: NewestState, catalog: ClientCatalog
-) -> SeenClients:
+) -> LastWriters:
     """Count the writers of the tables in the newest state of an inventory.
 
     Raises:

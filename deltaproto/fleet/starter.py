@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from deltaproto.fleet.seen_clients import SeenClients
+from deltaproto.fleet.last_writers import LastWriters
 
 STARTER_INVENTORY = "_inventory"
 STARTER_POLICY = "policy.yaml"
@@ -52,7 +52,7 @@ def starter_settings(folder: str, roots: Sequence[str], inventory: str, policy: 
     )
 
 
-def starter_policy(writers: SeenClients | None) -> str:
+def starter_policy(writers: LastWriters | None) -> str:
     """Return the text of a starter policy: of these writers, or without clients."""
     if writers is None or not writers.tables:
         return _NO_CLIENTS

@@ -11,7 +11,7 @@ import pytest
 from deltalake import __version__ as deltalake_version
 from deltalake import write_deltalake
 
-from deltaproto.fleet.seen_clients import summarize_rows
+from deltaproto.fleet.last_writers import summarize_rows
 from deltaproto.fleet.starter import starter_policy
 from deltaproto.policy.local_catalog import load_local_catalog, load_local_policy
 from tests.conftest import Ran

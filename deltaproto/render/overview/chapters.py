@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
+from deltaproto.fleet.last_writers import LastWriters
 from deltaproto.fleet.overview import Overview
 from deltaproto.fleet.scan_history import PastScan
-from deltaproto.fleet.seen_clients import SeenClients
 from deltaproto.inspection.age import format_age, format_time
 from deltaproto.policy.finding import Severity, describe_hidden
 from deltaproto.render.discover import client_tables
@@ -86,8 +86,8 @@ def _glance(overview: Overview, numbers: FleetSummary, policy: str | None) -> It
         told = f"{unread:,} could not be read: the report is incomplete."
         yield Callout(Tone.DANGER, (told,))
     checked = f"by the policy {policy}" if policy else "by the clients that wrote last"
-    if overview.seen is not None:
-        yield _seen_clients(overview.seen)
+    if overview.last_writers is not None:
+        yield _last_writers(overview.last_writers)
     incomplete = sum(not row.complete for row in overview.tables)
     errors = sum(count for (_, severity), count in numbers.rules.items() if severity == "error")
     yield FactList(
@@ -124,17 +124,19 @@ def _glance(overview: Overview, numbers: FleetSummary, policy: str | None) -> It
     )
 
 
-def _seen_clients(seen: SeenClients) -> Callout:
+def _last_writers(writers: LastWriters) -> Callout:
     """Say which clients stand in for those of a policy."""
     ask: Line = (" Declare them with ", Code("--policy"), ".")
-    if not seen.clients:
+    if not writers.clients:
         return Callout(
             Tone.WARNING,
             ("No policy was given, and no commit names a client: no client was checked.", *ask),
         )
-    names = sorted(seen.clients, key=lambda name: (-seen.clients[name], name))
+    names = sorted(writers.clients, key=lambda name: (-writers.clients[name], name))
     named = truncate_list(names, _CLIENTS_NAMED)
-    unknown = f" Tables whose last writer is not known: {seen.unknown:,}." if seen.unknown else ""
+    unknown = (
+        f" Tables whose last writer is not known: {writers.unknown:,}." if writers.unknown else ""
+    )
     return Callout(
         Tone.NOTE,
         (

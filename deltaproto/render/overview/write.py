@@ -76,7 +76,7 @@ def _fields(
             for each in overview.sources
         ],
         "policy": policy,
-        "unknown_writers": None if overview.seen is None else overview.seen.unknown,
+        "unknown_writers": None if overview.last_writers is None else overview.last_writers.unknown,
         "clients_seen": (
             None if overview.clients_seen is None else client_summary(overview.clients_seen)
         ),

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from deltaproto.clients.catalog import ClientCatalog
 
 
-class SeenClients(NamedTuple):
+class LastWriters(NamedTuple):
     """Who made the newest commits of the tables in an inventory. Readers leave no trace there."""
 
     tables: int
@@ -34,7 +34,7 @@ class SeenClients(NamedTuple):
         return self.tables - sum(self.clients.values())
 
 
-def summarize_rows(rows: Iterable[Mapping[str, Any]], catalog: ClientCatalog) -> SeenClients:
+def summarize_rows(rows: Iterable[Mapping[str, Any]], catalog: ClientCatalog) -> LastWriters:
     """Count the writers of rows of the inventory's `tables`."""
     clients: Counter[str] = Counter()
     without_version: Counter[str] = Counter()
@@ -56,7 +56,7 @@ def summarize_rows(rows: Iterable[Mapping[str, Any]], catalog: ClientCatalog) ->
         else:
             clients[f"{client}@{version}"] += 1
     highest = (reader, writer)
-    return SeenClients(tables, clients, without_version, unidentified, unnamed, highest)
+    return LastWriters(tables, clients, without_version, unidentified, unnamed, highest)
 
 
 def _is_version(catalog: ClientCatalog, client: str, version: str) -> bool:
