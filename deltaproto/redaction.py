@@ -109,6 +109,7 @@ _ENCODING_SIGNS = "%&\\\t\r\n"
 _LOCAL = ("file:", "delta.`file:")
 _SHORTEST = 4
 _ENCODED_ADDRESS = r"\b[A-Za-z][\w+.-]{1,30}://[^\s'\"`]*%[^\s'\"`]*"
+_HIDDEN_ALREADY = r"(?i)//\*\*\*@|(?:=|3D|:)(?:[\s+]|%[0-9A-F]{2})*\*\*\*"
 _ENCODED = 3
 """how many times a text may be encoded"""
 
@@ -281,9 +282,7 @@ def _without_credentials(address: str) -> str:
 
 def has_credentials(address: str) -> bool:
     """Return True if `redact_address` hides something in the address, or already has."""
-    return redact_address(address) != address or any(
-        mark in address for mark in (f"//{HIDDEN}@", f"={HIDDEN}", f"3D{HIDDEN}", f":{HIDDEN}")
-    )
+    return redact_address(address) != address or re.search(_HIDDEN_ALREADY, address) is not None
 
 
 def _secrets(options: Iterable[Mapping[str, str]]) -> Iterator[str]:

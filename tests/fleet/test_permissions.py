@@ -136,9 +136,9 @@ def test_discover_reads_logs_of_tables_the_inventory_and_access_logs(
 ) -> None:
     inventory = "s3://lake/_inventory"
     cli("scan", "s3://lake/gold", "--inventory", inventory, *store.words)
-    for place in ("s3://lake/gold/orders", "s3://lake/gold", inventory):
+    for words in (("s3://lake/gold/orders",), ("s3://lake/gold",), (inventory, "--no-store")):
         store.requests.clear()
-        assert cli("discover", place, *store.words).code == 0
+        assert cli("discover", *words, *store.words).code == 0
         found = store.actions("gold/")
         assert ("get", "log") in found
         assert found <= READING | {("list", "other")}
@@ -148,4 +148,10 @@ def test_discover_reads_logs_of_tables_the_inventory_and_access_logs(
     logs = ("--access-log", "s3://lake/gold/orders/_delta_log/", *store.words)
     assert cli("discover", "s3://lake/gold/events", *logs).code == 3
     assert store.actions("gold/orders/") <= READING
+    store.requests.clear()
+    assert cli("discover", inventory, *store.words).code == 0
+    assert store.actions("gold/") <= READING | {("list", "other")}
+    kept = {action for action, _ in store.actions("_inventory/")}
+    assert kept == {"get", "list", "put"}
+    assert "also put below `clients_seen`, unless `--no-store` is passed" in PAGE
     assert "| `discover --access-log` | the access logs | list and get below them |" in PAGE
