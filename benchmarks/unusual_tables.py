@@ -7,10 +7,10 @@ the table has is random: columns, partition values, and features of other storie
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
+
+from deltaproto.certification.fixtures.make import session_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -108,7 +108,7 @@ def make(spark: SparkSession, seed: int, path: Path) -> Made:
     if draft.managed:
         return _make_managed(spark, draft, f"managed.unusual{seed}")
     done = []
-    with _settings(spark, {ZONE: draft.zone, TYPE_CHECK: str(not draft.unchecked).lower()}):
+    with session_settings(spark, {ZONE: draft.zone, TYPE_CHECK: str(not draft.unchecked).lower()}):
         for text in draft.statements:
             sql = text.replace("{t}", f"delta.`{path}`").replace("{path}", str(path))
             done.append(sql.replace("{source}", f"delta.`{path}-source`"))
@@ -127,21 +127,6 @@ def _make_managed(spark: SparkSession, draft: _Draft, name: str) -> Made:
     for sql in later:
         spark.sql(sql)
     return Made(draft.story, str(table_folder(spark, name)), name, (create, *later))
-
-
-@contextmanager
-def _settings(spark: SparkSession, wanted: dict[str, str]) -> Iterator[None]:
-    before = {key: spark.conf.get(key, None) for key in wanted}
-    try:
-        for key, value in wanted.items():
-            spark.conf.set(key, value)
-        yield
-    finally:
-        for key, old in before.items():
-            if old is None:
-                spark.conf.unset(key)
-            else:
-                spark.conf.set(key, old)
 
 
 class _Draft:

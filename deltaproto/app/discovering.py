@@ -17,10 +17,14 @@ from deltaproto.errors import (
     ResultError,
     TableError,
     UsageError,
-    no_tables_error,
 )
 from deltaproto.fleet.seen.collect import Discovery as _Discovery
-from deltaproto.fleet.seen.collect import LogOptions, add_access_logs, discover_writers
+from deltaproto.fleet.seen.collect import (
+    LogOptions,
+    add_access_logs,
+    discover_writers,
+    require_read,
+)
 from deltaproto.fleet.seen.find_logs import find_logs
 from deltaproto.fleet.seen.uses import Client, SeenClient
 from deltaproto.policy.finding import Finding
@@ -248,10 +252,7 @@ def discover(
     logs = words(access_logs, "access_logs")
     tables_read = find_logs(names, by.storage_options, allow_empty=allow_empty)
     found = discover_writers(tables_read, settings, _ignore)
-    if not (found.tables or found.failed or allow_empty):
-        raise no_tables_error(", ".join(names))
-    if not (found.tables or logs) and len(found.failed) == 1:
-        raise found.failed[0].error
+    require_read(found, names, logs=bool(logs), allow_empty=allow_empty)
     return Discovery(add_access_logs(found, logs, settings, _ignore))
 
 

@@ -12,7 +12,7 @@ from deltaproto.cli import options
 from deltaproto.cli.declare import Argument, Command, Option, Panel
 from deltaproto.cli.inspect import read_table_names
 from deltaproto.cli.progress import show_rate, warn
-from deltaproto.errors import ExitCode, UsageError, no_tables_error
+from deltaproto.errors import ExitCode, UsageError
 from deltaproto.fleet.inventory import InventoryTables, open_inventory_tables
 from deltaproto.fleet.scan import new_scan_id
 from deltaproto.fleet.schemas import Inventory, is_inventory
@@ -21,6 +21,7 @@ from deltaproto.fleet.seen.collect import (
     LogOptions,
     add_access_logs,
     discover_writers,
+    require_read,
 )
 from deltaproto.fleet.seen.find_logs import find_logs
 from deltaproto.fleet.seen.policy_file import DraftedFile, draft_file
@@ -49,10 +50,9 @@ def run(values: Mapping[str, Any]) -> int:
     for notice in notices(found):
         NOTICES.append(notice)
         warn(notice)
-    if not (found.tables or found.failed or values["allow_empty"]):
-        raise no_tables_error(", ".join(values["names"]))
-    if not (found.tables or values["access_log"]) and len(found.failed) == 1:
-        raise found.failed[0].error
+    require_read(
+        found, values["names"], logs=bool(values["access_log"]), allow_empty=values["allow_empty"]
+    )
     policy = values["write_policy"]
     drafted = draft_file(policy, found, datetime.now(UTC)) if policy else None
     with options.open_output(values["output"]) as file:

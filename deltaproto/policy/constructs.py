@@ -49,7 +49,7 @@ _ARGUMENTS = {
     "REPLACE": 3,
 }
 """numbers of arguments with which other engines do the same: LTRIM(x, y) trims y in Spark"""
-_FORMATTED = frozenset("string char varchar decimal numeric".split())  # noqa: SIM905
+_FORMATTED = frozenset(("string", "char", "varchar", "decimal", "numeric"))
 """cast targets whose text or rounding differs between engines"""
 _COUNTING = ("SUBSTR", "SUBSTRING", "LEFT", "RIGHT")
 """functions whose second argument counts characters: engines differ where it is below 1"""

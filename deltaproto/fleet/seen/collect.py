@@ -8,7 +8,7 @@ from itertools import islice
 from types import MappingProxyType
 from typing import NamedTuple
 
-from deltaproto.errors import ErrorCode, TableError
+from deltaproto.errors import ErrorCode, TableError, no_tables_error
 from deltaproto.fleet.local_engine import THREADS
 from deltaproto.fleet.seen.commits import ReadLog, ReadUpTo, add_commits
 from deltaproto.fleet.seen.find_logs import FailedTable, FoundLog
@@ -160,6 +160,22 @@ def _place(each: FoundLog) -> str:
     """Return what recognizes a table: its location, or the name of a catalog's table."""
     named = each.location.kind is LocationKind.NAME
     return each.table if named else normalize_location(each.location.uri)
+
+
+def require_read(found: Discovery, names: Iterable[str], *, logs: bool, allow_empty: bool) -> None:
+    """Require that something was read.
+
+    Args:
+        names: the tables, roots and inventories that were named.
+        logs: whether there are access logs, which may show requests to a table that failed.
+
+    Raises:
+        TableError: when there is no table, or the only one cannot be read.
+    """
+    if not (found.tables or found.failed or allow_empty):
+        raise no_tables_error(", ".join(names))
+    if not (found.tables or logs) and len(found.failed) == 1:
+        raise found.failed[0].error
 
 
 def add_access_logs(

@@ -35,20 +35,17 @@ def examine(case: PolicyContext) -> Iterator[Finding]:
     before, now = case.baseline, case.facts
     if before is None:
         return
-    for name in sorted(before.protocol.supported - now.protocol.supported):
-        yield RULE.finding(
-            case.table,
-            f"{name} was removed from the protocol since version {before.version}",
-            f"if intended, save a new baseline; otherwise see deltaproto history {case.word}",
-            feature=name,
-            evidence=span(before, now),
-        )
+    removed = before.protocol.supported - now.protocol.supported
     both = before.protocol.supported & now.protocol.supported
-    for name in sorted(both & before.needs.used & now.needs.unused):
-        yield RULE.finding(
-            case.table,
-            f"{name} is no longer in use since version {before.version}",
-            f"if intended, save a new baseline; otherwise see deltaproto history {case.word}",
-            feature=name,
-            evidence=span(before, now),
-        )
+    for names, what in (
+        (removed, "was removed from the protocol"),
+        (both & before.needs.used & now.needs.unused, "is no longer in use"),
+    ):
+        for name in sorted(names):
+            yield RULE.finding(
+                case.table,
+                f"{name} {what} since version {before.version}",
+                f"if intended, save a new baseline; otherwise see deltaproto history {case.word}",
+                feature=name,
+                evidence=span(before, now),
+            )
