@@ -103,7 +103,9 @@ HAZARDS_BY_FEATURE: Mapping[str, frozenset[str]] = {
     "rowTracking": frozenset({UNNAMED_ROW_IDS}),
 }
 """hazards that disappear once a feature is no longer used"""
-OF_WRITTEN_FILES = frozenset({ABSOLUTE_PATHS, DELTA_RS_FILES, DELTA_RS_REWRITES, HIDDEN_PARTITIONS})
+OF_FILE_WRITERS = frozenset({DELTA_RS_FILES, DELTA_RS_REWRITES})
+"""hazards that only the commits show, not a checkpoint"""
+OF_WRITTEN_FILES = frozenset({ABSOLUTE_PATHS, *OF_FILE_WRITERS, HIDDEN_PARTITIONS})
 """hazards that disappear once Delta Spark rewrites every data file, as it does to remove mapping"""
 ENABLED_LATER = {"columnMapping": MAPPING_ADDED_LATER, "appendOnly": APPEND_ONLY}
 """hazards that appear when a feature is enabled on an existing table"""

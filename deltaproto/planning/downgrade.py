@@ -8,7 +8,12 @@ from typing import Any, NamedTuple
 from deltaproto.planning.advice import find_warnings
 from deltaproto.planning.conflict_impact import concurrency_change
 from deltaproto.planning.engine_support import find_engine_blockers
-from deltaproto.planning.impact import client_changes, end_state_of, wrong_result_warning
+from deltaproto.planning.impact import (
+    client_changes,
+    end_state_of,
+    lost_evidence_warning,
+    wrong_result_warning,
+)
 from deltaproto.planning.plan import Alternative, Blocked, Plan
 from deltaproto.planning.request import PlanInput, goal_text
 from deltaproto.planning.search.copy_table import plan_copy
@@ -154,9 +159,9 @@ def _build_plan(
     after = made[-1].protocol_after if made else inputs.table.protocol
     left = best.moves[-1].outcome.table if made else inputs.table
     ending = end_state_of(left) if made else EndState(after)
-    changes = client_changes(
-        inputs, requirements_after(inputs.needs, ending) if made else inputs.needs
-    )
+    needs = requirements_after(inputs.needs, ending) if made else inputs.needs
+    changes = client_changes(inputs, needs)
+    truncates = any(step.truncates for step in made)
     plan = Plan(
         command="plan-downgrade",
         table=inputs.name,
@@ -177,6 +182,7 @@ def _build_plan(
             *inputs.warnings,
             *wrong_result_warning(changes),
             *find_warnings(inputs, made, after),
+            *(lost_evidence_warning(inputs.clients, needs) if truncates else ()),
         ),
         clients=changes,
         complete=inputs.complete,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from deltaproto.clients.model import Verdict
-from deltaproto.clients.requirements import TableRequirements
+from deltaproto.clients.requirements import OF_FILE_WRITERS, TableRequirements
 from deltaproto.clients.verdicts import ClientVerdict
 from deltaproto.planning.plan import IN_THE_LOG, ClientChange
 from deltaproto.planning.predict.auto_enable import features_of_columns
@@ -96,6 +96,34 @@ def wrong_result_warning(changes: Iterable[ClientChange]) -> Iterator[str]:
         yield (
             f"These clients may silently read or write wrong rows after the plan{because}: "
             f"{names}. Make sure that none of them uses the table."
+        )
+
+
+def lost_evidence_warning(
+    clients: Iterable[TableClient], after: TableRequirements
+) -> Iterator[str]:
+    """Yield a warning if `check` cannot repeat verdicts once the first commits are deleted.
+
+    They show who wrote the data files. The plan's verdicts, with `after`, still use that.
+    """
+    unseen = after._replace(
+        hazards=after.hazards - OF_FILE_WRITERS, unseen=after.unseen | OF_FILE_WRITERS
+    )
+    forgotten = [
+        f"{_client_name(client, path)} ({access})"
+        for client in clients
+        for access in client.access
+        for (path, known), (_, then) in zip(
+            cached_verdicts(client.candidate, access, after),
+            cached_verdicts(client.candidate, access, unseen),
+            strict=True,
+        )
+        if then.verdict is not known.verdict
+    ]
+    if forgotten:
+        yield (
+            "The deleted commits show whether delta-rs wrote data files. Without them, check says "
+            f"unknown for {', '.join(dict.fromkeys(forgotten))}; --history keep avoids that."
         )
 
 

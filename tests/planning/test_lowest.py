@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from deltaproto.clients.catalog import ClientCatalog
 from deltaproto.clients.model import Access, Verdict
-from deltaproto.clients.requirements import TableRequirements
+from deltaproto.clients.requirements import OF_FILE_WRITERS, TableRequirements
 from deltaproto.plan_inputs.client_scope import newest_clients
 from deltaproto.planning.downgrade import DowngradeRequest, plan_downgrade
 from deltaproto.planning.impact import compare_clients
@@ -282,3 +282,25 @@ def test_the_plan_ends_at_the_lowest_protocol(
     if not plan.blocked:
         assert plan.protocol_after == best.protocol
         assert not lost(plan)
+
+
+def test_a_plan_says_which_verdicts_check_cannot_repeat_without_the_history() -> None:
+    table = table_of(carrying("deletionVectors"))._replace(clients=EVERYBODY, everybody=True)
+    drop = DowngradeRequest(drop=("deletionVectors",))
+    kept, truncated = (
+        plan_downgrade(table, drop._replace(history=choice)) for choice in HistoryChoice
+    )
+    assert any(step.truncates for step in truncated.steps)
+    assert not lost(truncated), "what is known is still true"
+    (warning,) = (text for text in truncated.warnings if "check says unknown" in text)
+    assert "daft@" in warning and "delta-spark@" not in warning
+    assert not any("check says unknown" in text for text in kept.warnings)
+
+
+def test_nothing_is_forgotten_that_was_never_known() -> None:
+    table = table_of(carrying("deletionVectors"))._replace(clients=EVERYBODY, everybody=True)
+    table = table._replace(needs=table.needs._replace(unseen=OF_FILE_WRITERS))
+    drop = DowngradeRequest(drop=("deletionVectors",), history=HistoryChoice.TRUNCATE)
+    plan = plan_downgrade(table, drop)
+    assert any(step.truncates for step in plan.steps)
+    assert not any("check says unknown" in text for text in plan.warnings)

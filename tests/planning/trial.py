@@ -10,6 +10,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from deltaproto.clients.model import Verdict
+from deltaproto.clients.requirements import OF_FILE_WRITERS, TableRequirements
 from deltaproto.execution.progress import without_dropped_features
 from deltaproto.execution.verify import FEATURE_NOT_PRESENT, RETENTION_WAIT_ERRORS
 from deltaproto.plan_inputs.from_log import load_plan_input
@@ -212,19 +213,27 @@ def _refusals(
 
 def _ended(place: Place, given: PlanInput, asked: DowngradeRequest, plan: Plan) -> Iterator[str]:
     after = _look(place)
-    yield from _reached(after, given, asked)
-    again = plan_downgrade(after._replace(clients=given.clients), asked)
+    forgets = any(step.truncates for step in plan.steps)
+    # The deleted commits showed who wrote the files; the plan says that check forgets it.
+    known = _remembering(after.needs, given.needs) if forgets else after.needs
+    yield from _reached(after._replace(needs=known), given, asked)
+    again = plan_downgrade(after._replace(clients=given.clients, needs=known), asked)
     # A checkpoint that Delta made unasked can have taken v2Checkpoint out of use meanwhile.
     out_of_use = given.table.v2_checkpoint and after.table.v2_checkpoint is False
     if (again.steps and not out_of_use) or again.blocked:
         left = [step.sql for step in again.steps] or again.blocked
         yield f"planned again, there is more to do: {left}"
     # What stays enabled comes back with the next write.
-    lasting = after.needs._replace(absent=after.needs.absent - after.needs.used)
-    real, later = (
+    lasting = known._replace(absent=known.absent - known.used)
+    real, later, checked = (
         {(c.client, c.access): c for c in compare_clients(given.clients, given.needs, needs)}
-        for needs in (after.needs, lasting)
+        for needs in (known, lasting, after.needs)
     )
+    warned = " ".join(text for text in plan.warnings if "check says unknown" in text)
+    for (client, access), change in checked.items():
+        forgotten = change.after is not real[client, access].after
+        if forgotten and f"{client} ({access})" not in warned:
+            yield f"{client}, {access}: {change.after} ({change.reason}), and no warning of it"
     for change in plan.clients:
         found = real[change.client, change.access]
         comes_back = later[change.client, change.access].after is change.after or (
@@ -235,6 +244,13 @@ def _ended(place: Place, given: PlanInput, asked: DowngradeRequest, plan: Plan) 
                 f"{change.client}, {change.access}: {found.after} ({found.reason}) instead of "
                 f"{change.after}"
             )
+
+
+def _remembering(after: TableRequirements, before: TableRequirements) -> TableRequirements:
+    """What clients have to handle, with what the table's first commits showed of its files."""
+    seen = OF_FILE_WRITERS - before.unseen
+    shown = before.hazards & seen & after.unseen
+    return after._replace(hazards=after.hazards | shown, unseen=after.unseen - seen)
 
 
 def _reached(after: PlanInput, given: PlanInput, asked: DowngradeRequest) -> Iterator[str]:
