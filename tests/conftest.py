@@ -45,6 +45,20 @@ settings.register_profile(
 settings.load_profile(PROFILE)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Fail a test that starts a Spark session without being marked: two are slow on two cores."""
+    before = _has_session()
+    yield
+    if _has_session() and not before and item.get_closest_marker("spark") is None:
+        pytest.fail("it started a Spark session: mark it `spark`, and use the fixture")
+
+
+def _has_session() -> bool:
+    context = getattr(sys.modules.get("pyspark.core.context"), "SparkContext", None)
+    return getattr(context, "_active_spark_context", None) is not None
+
+
 class Ran(NamedTuple):
     """One run of the command line in this process."""
 

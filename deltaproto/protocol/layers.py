@@ -72,11 +72,29 @@ def feature_states(
     traces: Mapping[Trace, bool],
 ) -> tuple[FeatureState, ...]:
     """Return the state of every supported feature, sorted by name."""
-    listed, implied = protocol.listed, protocol.implied
-    return tuple(
-        _feature_state(name, protocol, metadata, domains, traces, name in listed, name in implied)
-        for name in sorted(protocol.supported)
-    )
+    listed, implied, supported = protocol.listed, protocol.implied, protocol.supported
+    by_readers = protocol.reader_features or frozenset()
+    found = []
+    for name in sorted(supported):
+        feature = feature_catalog.feature_record(name, in_reader_list=name in by_readers)
+        on, shown = evaluate_enablement(feature.enablement, metadata, domains)
+        if feature.status is FeatureStatus.UNKNOWN:
+            on = None
+        present, seen = _evaluate_presence(feature, metadata, on, shown, traces)
+        found.append(
+            FeatureState(
+                feature=feature,
+                kind=feature.kind,
+                listed=name in listed,
+                implied=name in implied,
+                enabled=on,
+                present=present,
+                required_by=feature_catalog.find_dependents(name, supported),
+                evidence=shown or seen,
+                kept_by=feature_catalog.features_blocking_drop(name, supported, present=present),
+            )
+        )
+    return tuple(found)
 
 
 def evaluate_enablement(
@@ -107,34 +125,6 @@ def enabled_features(protocol: Protocol, metadata: Metadata) -> frozenset[str]:
         for name in protocol.supported
         if (record := feature_catalog.find_feature(name)) is not None
         and evaluate_enablement(record.enablement, metadata, None)[0]
-    )
-
-
-def _feature_state(
-    name: str,
-    protocol: Protocol,
-    metadata: Metadata,
-    domains: Mapping[str, str] | None,
-    traces: Mapping[Trace, bool],
-    listed: bool,
-    implied: bool,
-) -> FeatureState:
-    in_reader_list = name in (protocol.reader_features or ())
-    feature = feature_catalog.feature_record(name, in_reader_list=in_reader_list)
-    on, shown = evaluate_enablement(feature.enablement, metadata, domains)
-    if feature.status is FeatureStatus.UNKNOWN:
-        on = None
-    present, seen = _evaluate_presence(feature, metadata, on, shown, traces)
-    return FeatureState(
-        feature=feature,
-        kind=feature.kind,
-        listed=listed,
-        implied=implied,
-        enabled=on,
-        present=present,
-        required_by=feature_catalog.find_dependents(name, protocol.supported),
-        evidence=shown or seen,
-        kept_by=feature_catalog.features_blocking_drop(name, protocol.supported, present=present),
     )
 
 

@@ -5,11 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.conftest import Ran
 from tests.fleet.moves import sound_fleet
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 Cli = Callable[..., Ran]
 
@@ -52,7 +56,10 @@ def test_the_policy_is_found_for_a_table(cli: Cli, folder: Path) -> None:
     assert "delta-spark@2.4.0" not in cli("check", str(table), "--config", "none").out
 
 
-def test_a_plan_that_takes_access_is_refused_without_an_option(cli: Cli, folder: Path) -> None:
+@pytest.mark.spark
+def test_a_plan_that_takes_access_is_refused_without_an_option(
+    cli: Cli, folder: Path, spark: SparkSession
+) -> None:
     lake = folder / "lake"
     table = next(path.parent for path in lake.rglob("_delta_log"))
     words = ("plan-upgrade", str(table), "--enable", "v2Checkpoint", "--output", "plan.json")

@@ -293,7 +293,8 @@ def test_a_plan_says_which_verdicts_check_cannot_repeat_without_the_history() ->
     assert any(step.truncates for step in truncated.steps)
     assert not lost(truncated), "what is known is still true"
     (warning,) = (text for text in truncated.warnings if "check says unknown" in text)
-    assert "daft@" in warning and "delta-spark@" not in warning
+    assert "daft@" in warning
+    assert "delta-spark@" not in warning
     assert not any("check says unknown" in text for text in kept.warnings)
 
 

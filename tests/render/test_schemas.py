@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from jsonschema import Draft202012Validator, ValidationError
+from jsonschema import Draft202012Validator
+from jsonschema_rs import ValidationError
 
 from deltaproto.clients.model import Access, Verdict
 from deltaproto.errors import ErrorCode

@@ -6,7 +6,7 @@ import json
 from functools import cache
 from typing import Any
 
-from jsonschema import Draft202012Validator
+from jsonschema_rs import Draft202012Validator
 
 from deltaproto.render.schemas import load_schema
 from tests.conftest import Ran
@@ -18,8 +18,7 @@ def validate(command: str, document: dict[str, Any]) -> None:
 
 @cache
 def _validator(command: str) -> Draft202012Validator:
-    checker = Draft202012Validator.FORMAT_CHECKER
-    return Draft202012Validator(load_schema(command), format_checker=checker)
+    return Draft202012Validator(load_schema(command), validate_formats=True)
 
 
 def documents(ran: Ran, command: str) -> list[dict[str, Any]]:

@@ -6,6 +6,7 @@ import io
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from html.parser import HTMLParser
 
 import pytest
@@ -155,9 +156,15 @@ _SPACES = re.compile(r"\\(?:n|x09|x0[a-d]|x1[c-f]|x85|u202[89])")
 
 def is_shown(text: str, shown: str) -> bool:
     """Whether a page shows a text, spaces and line ends apart: formats fold or escape those."""
-    wanted = escape_control_chars("".join(text.split()))
-    found = escape_control_chars("".join(shown.split()))
-    return wanted in found or _SPACES.sub("", wanted) in _SPACES.sub("", found)
+    wanted, found = _unspaced(text), _unspaced(shown)
+    return wanted[0] in found[0] or wanted[1] in found[1]
+
+
+@lru_cache(maxsize=4)
+def _unspaced(text: str) -> tuple[str, str]:
+    """A text without spaces, and without escaped ones either."""
+    joined = escape_control_chars("".join(text.split()))
+    return joined, _SPACES.sub("", joined)
 
 
 class Page(HTMLParser):
