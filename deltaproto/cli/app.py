@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import Annotated, Any
 
 import typer
@@ -40,28 +40,12 @@ def run(commands: Mapping[str, str], load: Callable[[str], Command], words: Sequ
         commands: name and summary of every command, for the list of commands.
         load: returns the declaration of a command. Only the command that runs is loaded.
     """
-    app = typer.Typer(
-        name="deltaproto",
-        cls=_Group,
-        help="Inspect the protocol of Delta Lake tables, and change it without breaking anyone.",
-        no_args_is_help=True,
-        rich_markup_mode=None,
-        pretty_exceptions_enable=False,
-        context_settings={"help_option_names": ["-h", "--help"]},
-    )
-    app.callback()(_tool_options)
     called = next((word for word in [*words, *_words_to_complete()][:1] if word in commands), "")
-    parsed: list[Callable[[], int]] = []
-    for name, summary in commands.items():
-        if name == called:
-            command = load(name)
-            app.command(name, cls=_command_class(command), help=command.help)(
-                _build_callback(command, parsed)
-            )
-        elif not called:
-            app.command(name, help=summary)(_unparsed_command)
+    command = load(called) if called else None
+    parser, parsed = _build_parser(tuple(commands.items()), command)
+    parsed.clear()
     try:
-        outcome = app(args=list(words), prog_name="deltaproto", standalone_mode=False)
+        outcome = parser(args=list(words), prog_name="deltaproto", standalone_mode=False)
     except Exception as error:
         # Typer has moved its usage error classes between releases.
         message = getattr(error, "format_message", None)
@@ -74,6 +58,36 @@ def run(commands: Mapping[str, str], load: Callable[[str], Command], words: Sequ
         raise UsageError(" ".join(message().split()), hint) from None
     # Run outside typer, which would turn signals into its own errors.
     return parsed[0]() if parsed else int(outcome or ExitCode.OK)
+
+
+@lru_cache(maxsize=32)
+def _build_parser(
+    commands: tuple[tuple[str, str], ...], command: Command | None
+) -> tuple[Callable[..., Any], list[Callable[[], int]]]:
+    """Return typer's parser, and the list to which it appends the call that it parsed.
+
+    Args:
+        command: the only one that is parsed; None: the others are listed.
+    """
+    app = typer.Typer(
+        name="deltaproto",
+        cls=_Group,
+        help="Inspect the protocol of Delta Lake tables, and change it without breaking anyone.",
+        no_args_is_help=True,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(_tool_options)
+    parsed: list[Callable[[], int]] = []
+    if command is not None:
+        app.command(command.name, cls=_command_class(command), help=command.help)(
+            _build_callback(command, parsed)
+        )
+    else:
+        for name, summary in commands:
+            app.command(name, help=summary)(_unparsed_command)
+    return typer.main.get_command(app), parsed
 
 
 def _words_to_complete() -> list[str]:
@@ -111,8 +125,10 @@ def _command_class(command: Command) -> type[TyperCommand]:
             records |= {panel.value: [] for panel in Panel}
             for parameter in self.get_params(ctx):
                 # Usage errors name the variable; help does not.
+                shown = getattr(parameter, "show_envvar", False)
                 setattr(parameter, "show_envvar", False)  # noqa: B010
                 record = parameter.get_help_record(ctx)
+                setattr(parameter, "show_envvar", shown)  # noqa: B010
                 if record is not None:
                     argument = parameter.param_type_name == "argument"
                     panel = panels.get(str(parameter.name), Panel.OUTPUT)
