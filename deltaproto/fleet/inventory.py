@@ -44,6 +44,7 @@ class InventoryTables:
         except TableError as error:
             raise UsageError(error.message, error.hint) from None
         self._options = dict(storage_options)
+        self._read: dict[Inventory, Any] = {}
 
     def staging_folder(self, *, here: bool = True) -> str:
         """Folder of unfinished scans: next to a local inventory, else in the user's cache.
@@ -99,6 +100,7 @@ class InventoryTables:
         from deltalake import CommitProperties, write_deltalake
         from deltalake.exceptions import DeltaError
 
+        self._read.pop(name, None)
         try:
             table = self._table(name)
             if table is None:
@@ -127,6 +129,7 @@ class InventoryTables:
         from deltalake import write_deltalake
         from deltalake.exceptions import CommitFailedError, DeltaError
 
+        self._read.pop(name, None)
         table = self.readable(name)
         try:
             write_deltalake(table, rows, mode="overwrite", predicate=condition)
@@ -178,6 +181,7 @@ class InventoryTables:
         from deltalake import CommitProperties
         from deltalake.exceptions import DeltaError
 
+        self._read.pop(name, None)
         table = self._table(name)
         if table is None:
             return
@@ -203,17 +207,22 @@ class InventoryTables:
         return scan_id in self.scan_ids(name)
 
     def readable(self, name: Inventory) -> Any:
-        """Open one of its tables with deltalake.
+        """Return one of its tables, opened with deltalake.
+
+        It stays at this version until this object writes to it, so that all queries of a command
+        see the same rows and the log is listed once.
 
         Raises:
             UsageError: when it does not exist or cannot be read.
             TableError: corrupt-log, when a column has a different type from what `scan` writes.
         """
-        table = self._table(name)
-        if table is None:
-            raise missing_inventory_error(self.location.path or self.location.uri)
-        _require_types(name, table.schema())
-        return table
+        if name not in self._read:
+            table = self._table(name)
+            if table is None:
+                raise missing_inventory_error(self.location.path or self.location.uri)
+            _require_types(name, table.schema())
+            self._read[name] = table
+        return self._read[name]
 
     def holds(self, name: Inventory) -> bool:
         """Return True if one of its tables exists. Raises like `readable`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -70,16 +71,23 @@ class Project:
         return ran.returncode, ran.stdout + ran.stderr
 
 
-@pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
-    project = Project(tmp_path)
-    code, output = project.run("--spark-results", "record", spark="a ")
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the tests and their recordings."""
+    folder = tmp_path_factory.mktemp("recorded")
+    code, output = Project(folder).run("--spark-results", "record", spark="a ")
     assert code == 0, output
     # Of whatever Spark and Java run these tests.
-    (path,) = (tmp_path / "recordings").iterdir()
+    (path,) = (folder / "recordings").iterdir()
     document = files.read(path)
     files.save(path, files.pinned(), "2026-01-01", document["tests"])
-    return project
+    return folder
+
+
+@pytest.fixture
+def project(recorded: Path, tmp_path: Path) -> Project:
+    shutil.copytree(recorded, tmp_path, dirs_exist_ok=True)
+    return Project(tmp_path)
 
 
 def test_a_replay_needs_no_spark_and_says_what_it_did(project: Project) -> None:
