@@ -116,6 +116,7 @@ class Bucket:
 def _handler(bucket: Bucket, host: str, port: int) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True
 
         def _pass_on(self) -> None:
             behind = http.client.HTTPConnection(host, port)
