@@ -16,7 +16,7 @@ from tests.conftest import Ran
 from tests.render.runbook.ten import CASES, planned
 from tests.support.logs import Log, commit_info, metadata, protocol
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 Cli = Callable[..., Ran]
 Open = Callable[..., Opened]
 LONG = "<img src=x onerror=window.pwned=1>\u202e" + "n" * 10_000 + "</script>"

@@ -123,6 +123,7 @@ def test_search_filter_sort_and_pages(page: Path, opened: Open) -> None:
     assert numbers[0] > 1
 
 
+@pytest.mark.slow
 def test_the_address_holds_what_is_shown(page: Path, opened: Open) -> None:
     found = opened(page)
     found.page.locator("#feature").select_option("deletionVectors")
@@ -139,6 +140,7 @@ def test_the_address_holds_what_is_shown(page: Path, opened: Open) -> None:
     assert found.messages == []
 
 
+@pytest.mark.slow
 def test_each_figure_leads_to_its_tables(page: Path, opened: Open) -> None:
     found = opened(page)
     links = found.page.locator("#client-feature td a").all()[:8]
@@ -157,6 +159,7 @@ def test_each_figure_leads_to_its_tables(page: Path, opened: Open) -> None:
         says(found, int(text.split(" like ")[0]) if " like " in text else 1)
 
 
+@pytest.mark.slow
 def test_a_table_opens_and_closes_by_keyboard(page: Path, opened: Open) -> None:
     found = opened(page)
     button = found.page.locator("#list button.open").first

@@ -64,6 +64,7 @@ def test_axe_finds_nothing(runbook: str, opened: Open, scheme: str, width: int) 
     assert found.violations() == []
 
 
+@pytest.mark.slow
 def test_nothing_but_tables_and_code_is_wider_than_the_window(runbook: str, opened: Open) -> None:
     page = opened(runbook, viewport={"width": 400, "height": 800}).page
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
@@ -84,6 +85,7 @@ def test_a_command_is_copied_as_it_stands(runbook: str, opened: Open) -> None:
     assert wanted.startswith("ALTER TABLE ")
 
 
+@pytest.mark.slow
 def test_what_was_ticked_stays_ticked_in_this_runbook_only(
     runbook: str, opened: Open, cli: Cli
 ) -> None:
@@ -100,6 +102,7 @@ def test_what_was_ticked_stays_ticked_in_this_runbook_only(
     assert page.locator(".checks input:checked").count() == 0
 
 
+@pytest.mark.slow
 def test_the_contents_lead_to_the_chapters(runbook: str, opened: Open) -> None:
     page = opened(runbook).page
     for link in page.locator("nav a").all():
@@ -108,6 +111,7 @@ def test_the_contents_lead_to_the_chapters(runbook: str, opened: Open) -> None:
         assert page.locator(f"section{target} > h2").inner_text() == link.inner_text()
 
 
+@pytest.mark.slow
 def test_on_paper_everything_is_unfolded(runbook: str, opened: Open) -> None:
     page = opened(runbook).page
     assert page.locator("details[open]").count() == 0

@@ -156,6 +156,7 @@ def _look(page: Page, address: str, names: list[str]) -> list[tuple[str, list[st
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 @pytest.mark.parametrize("width", [1280, 390])
 def test_nothing_of_the_longest_pages_is_clipped(
@@ -178,6 +179,7 @@ def test_nothing_of_any_page_is_clipped(
     page.close()
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_a_copy_button_copies_the_command_and_not_its_output(
     browser: Browser, address: str

@@ -187,6 +187,7 @@ class TestOnce:
         assert cli("apply", file, "--dry-run", "--detailed-exitcode").code == 10
         assert (newest(table), sorted(table.parent.iterdir())) == (version, beside)
 
+    @pytest.mark.slow
     def test_the_session_keeps_no_mark(self, cli: Cli, table: Path, spark: SparkSession) -> None:
         assert apply(cli, plan(cli, table, *TWO_STEPS)).code == 0
         spark.sql(f"insert into delta.`{table}` values (100, 'y')")
@@ -234,6 +235,7 @@ class TestGates:
         assert "--allow-irreversible" in ran.out
         assert newest(table) == version
 
+    @pytest.mark.slow
     def test_data_commits_in_between_do_no_harm(
         self, cli: Cli, table: Path, spark: SparkSession
     ) -> None:
@@ -404,7 +406,7 @@ class TestRaces:
 
         monkeypatch.setattr(StatementRunner, "run", disturbed)
 
-    @pytest.mark.parametrize("when", [1, 2])
+    @pytest.mark.parametrize("when", [1, pytest.param(2, marks=pytest.mark.slow)])
     def test_somebody_changes_the_protocol_while_a_step_is_sent(
         self, when: int, cli: Cli, table: Path, spark: SparkSession, monkeypatch: Any
     ) -> None:
@@ -569,6 +571,7 @@ class TestCrashes:
         assert {step["state"] for step in again["steps"]} == {"done-earlier"}
         assert newest(table) == version
 
+    @pytest.mark.slow
     def test_a_full_disk_stops_it_and_says_so(
         self, cli: Cli, table: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -125,6 +125,7 @@ class TestRehearse:
         spark.sql(f"alter table delta.`{table}` add column more int")
         assert rehearse(cli, file).code == 4
 
+    @pytest.mark.slow
     def test_harm_to_the_source_would_be_seen(
         self, cli: Cli, table: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
