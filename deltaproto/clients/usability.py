@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from deltaproto.clients import version_scheme
@@ -15,7 +16,7 @@ from deltaproto.clients.resolve import (
     first_version_of,
     resolve_reference,
 )
-from deltaproto.clients.verdicts import path_verdicts
+from deltaproto.clients.verdicts import IdentityKey, path_verdicts
 
 
 class VersionSpan(NamedTuple):
@@ -75,16 +76,27 @@ def find_usability(
     """Yield the usability of each path that any version offers, over all known versions."""
     candidates = known_versions(client)
     for access in accesses:
+        verdicts = [_verdicts_by_path(candidate, access, table) for candidate in candidates]
         for path in _offering_paths(candidates, access):
             spans: list[VersionSpan] = []
-            for candidate in candidates:
-                judgement, offered = _path_verdict(candidate, path, access, table)
+            for candidate, by_path in zip(candidates, verdicts, strict=True):
+                found = by_path.get(path, by_path.get(None))
+                judgement, offered = found or (
+                    PathVerdict(Verdict.REFUSED, (), f"this version has no {path} path"),
+                    False,
+                )
                 _extend(spans, candidate.reference.version, judgement, offered=offered)
             yield Usability(client, path, access, tuple(spans))
 
 
 def known_versions(client: Client) -> tuple[ClientAtVersion, ...]:
     """Return the first and newest versions of each range and the measured ones, oldest first."""
+    return _known_versions(IdentityKey(client))
+
+
+@lru_cache(maxsize=256)
+def _known_versions(same: IdentityKey[Client]) -> tuple[ClientAtVersion, ...]:
+    client = same.value
     found = {each.start: first_version_of(each, client) for each in client.ranges}
     for one in client.measured:
         if one.start is not None and one.start not in found:
@@ -121,16 +133,14 @@ def _offering_paths(candidates: Sequence[ClientAtVersion], access: Access) -> It
     yield from named or (path.name for path in candidates[-1].paths[:1])
 
 
-def _path_verdict(
-    candidate: ClientAtVersion, name: str | None, access: Access, table: TableRequirements
-) -> tuple[PathVerdict, bool]:
-    """Return the verdict for a path by name, and whether this version offers the access."""
-    by_path: dict[str | None, tuple[PathVerdict, bool]] = {}
-    for path, judgement in path_verdicts(candidate, access, table):
-        key = None if path is None else path.name
-        by_path[key] = judgement, path is None or path.offers(access)
-    found = by_path.get(name, by_path.get(None))
-    return found or (PathVerdict(Verdict.REFUSED, (), f"this version has no {name} path"), False)
+def _verdicts_by_path(
+    candidate: ClientAtVersion, access: Access, table: TableRequirements
+) -> dict[str | None, tuple[PathVerdict, bool]]:
+    """Return the verdict of each path, and whether this version offers the access on it."""
+    return {
+        None if path is None else path.name: (judgement, path is None or path.offers(access))
+        for path, judgement in path_verdicts(candidate, access, table)
+    }
 
 
 def _extend(

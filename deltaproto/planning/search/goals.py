@@ -11,7 +11,7 @@ from deltaproto.clients import requirements
 from deltaproto.clients.model import Access, PathVerdict, Verdict
 from deltaproto.clients.requirements import TableRequirements
 from deltaproto.clients.resolve import ClientAtVersion
-from deltaproto.clients.verdicts import path_verdicts
+from deltaproto.clients.verdicts import IdentityKey, path_verdicts
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.protocol import Protocol
 
@@ -241,29 +241,14 @@ def cached_verdicts(
     candidate: ClientAtVersion, access: Access, table: TableRequirements
 ) -> tuple[tuple[str | None, PathVerdict], ...]:
     """Evaluate each path of the client; the keys are path names."""
-    return _compute_verdicts(_IdentityKey(candidate), access, table)
-
-
-class _IdentityKey:
-    """Cache key compared by identity; comparing the contents would be too slow."""
-
-    __slots__ = ("candidate",)
-
-    def __init__(self, candidate: ClientAtVersion) -> None:
-        self.candidate = candidate
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _IdentityKey) and other.candidate is self.candidate
-
-    def __hash__(self) -> int:
-        return id(self.candidate)
+    return _compute_verdicts(IdentityKey(candidate), access, table)
 
 
 @lru_cache(maxsize=_CACHE_SIZE)
 def _compute_verdicts(
-    same: _IdentityKey, access: Access, table: TableRequirements
+    same: IdentityKey[ClientAtVersion], access: Access, table: TableRequirements
 ) -> tuple[tuple[str | None, PathVerdict], ...]:
     return tuple(
         (None if path is None else path.name, judgement)
-        for path, judgement in path_verdicts(same.candidate, access, table)
+        for path, judgement in path_verdicts(same.value, access, table)
     )
