@@ -19,6 +19,8 @@ demo: $(READY) java ## Make real Delta tables with Spark and look at them with d
 ##@ Develop
 
 PYTEST := -m pytest -p no:cacheprovider
+# By another name: a recipe with the usual one runs even under `make -n`.
+SUBMAKE = $(MAKE) --no-print-directory
 PARALLEL := -n 2 --dist loadgroup --no-loadscope-reorder
 
 # The tenth of the recorded tests that runs live: of this commit, 1 to 10, or none.
@@ -28,15 +30,20 @@ SAMPLE ?= commit
 .PHONY: test
 test: $(READY) archive browser stores ## Lint, types and tests in less than ten minutes
 	@SECONDS=0; checks=$$(mktemp); trap 'rm -f "$$checks"' EXIT; \
-	  $(MAKE) --no-print-directory check > "$$checks" 2>&1 & beside=$$!; \
+	  $(SUBMAKE) check > "$$checks" 2>&1 & beside=$$!; \
 	  $(BIN)/python $(PYTEST) $(PARALLEL) -m "not slow and not packaging" --live-sample $(SAMPLE); \
 	  status=$$?; wait $$beside; status=$$((status | $$?)); cat "$$checks"; \
 	  echo "make test: $$((SECONDS / 60)) min $$((SECONDS % 60)) s without setup"; exit $$status
 
+# Right after `make test`, WHICH=rest leaves out what would only run in the same way again.
+WHICH ?= all
+ALL_OF_all := not replayed
+ALL_OF_rest := (slow or spark or recorded or packaging) and not replayed
+
 .PHONY: test-all
 test-all: $(READY) archive browser stores ## All tests, with live Spark, which must do what was recorded
-	@SECONDS=0; $(MAKE) --no-print-directory check && \
-	  $(BIN)/python $(PYTEST) $(PARALLEL) -m "not replayed" --spark-results verify; status=$$?; \
+	@SECONDS=0; { [ $(WHICH) = rest ] || $(SUBMAKE) check; } && \
+	  $(BIN)/python $(PYTEST) $(PARALLEL) -m "$(ALL_OF_$(WHICH))" --spark-results verify; status=$$?; \
 	  echo "make test-all: $$((SECONDS / 60)) min $$((SECONDS % 60)) s without setup"; exit $$status
 
 .PHONY: sweep
