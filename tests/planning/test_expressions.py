@@ -29,6 +29,7 @@ SCHEMA = Struct(
         Column("b", Atomic("binary")),
     )
 )
+MAP = Map(Atomic("string"), Atomic("integer"))
 TABLE = Table(Protocol(2, 5), {"delta.columnMapping.mode": "name"}).with_schema(SCHEMA)
 
 
@@ -82,6 +83,7 @@ def test_nothing_is_claimed_about_what_is_not_read(expression: str) -> None:
         ("map()['a']", "void"),
         ("ar = ar and array(null) = array(null)", "boolean"),
         ("cast('x' as binary)", "binary"),
+        ("try_cast(s as integer)", "integer"),
         ("s || 'x'", "string"),
         ("i || s", "string"),
         ("1L", "long"),
@@ -99,6 +101,7 @@ def test_types_are_found(expression: str, kind: str) -> None:
     ("expression", "error"),
     [
         ("nope", "UNRESOLVED_COLUMN.WITH_SUGGESTION"),
+        ("cast", "UNRESOLVED_COLUMN.WITH_SUGGESTION"),
         ("t2.i", "UNRESOLVED_COLUMN.WITH_SUGGESTION"),
         ("upper(nope) = 'x'", "UNRESOLVED_COLUMN.WITH_SUGGESTION"),
         ("`a b`.y", "FIELD_NOT_FOUND"),
@@ -193,6 +196,10 @@ def test_without_columns_nothing_is_refused() -> None:
         (Array(Atomic("long")), Array(Atomic("integer")), True, Fit.NO),
         (Array(Atomic("integer")), Array(Atomic("long")), True, Fit.UNKNOWN),
         (Array(Array(Atomic("long"))), Array(Atomic("integer")), True, Fit.UNKNOWN),
+        (MAP, MAP, True, Fit.YES),
+        (Map(Atomic("void"), Atomic("void")), MAP, True, Fit.YES),
+        (Map(Atomic("long"), Atomic("integer")), MAP, True, Fit.UNKNOWN),
+        (Map(Atomic("string"), Atomic("long")), MAP, True, Fit.UNKNOWN),
         (Atomic("integer"), Array(Atomic("integer")), True, Fit.NO),
         (Atomic("integer"), Atomic("variant"), True, Fit.YES),
         (Atomic("boolean"), Atomic("variant"), True, Fit.UNKNOWN),

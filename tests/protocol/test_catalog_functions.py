@@ -57,6 +57,8 @@ def test_levels_differ_where_both_know_the_engine() -> None:
     )
     assert one.differ(one._replace(effective={"rust": "Serializable", "x": "X"})) is None
     assert one.differ(one._replace(declared=None)) is not None
+    refused = one.differ(one._replace(effective={"spark": None}))
+    assert refused == ("Serializable (Serializable on spark)", "Serializable (refused on spark)")
 
 
 @each_row(

@@ -68,6 +68,8 @@ def test_a_schema_that_cannot_be_used_is_none() -> None:
         for kind in (
             {"type": "struct", "fields": [damaged]},
             {"type": "array", "elementType": nested},
+            {"type": "map", "keyType": nested, "valueType": "string"},
+            {"type": "map", "keyType": "string", "valueType": nested},
         ):
             columns = [damaged] if "fields" in kind else [{**column("s"), "type": kind}]
             text = json.dumps({"type": "struct", "fields": columns})

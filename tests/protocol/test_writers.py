@@ -190,7 +190,9 @@ def test_kafka_delta_ingest_is_told_from_other_programs_that_stream_with_delta_r
         "operation": "STREAMING UPDATE",
         "operationParameters": {"queryId": "orders", "epochId": "7"},
     }
-    assert identify_writer(info, [("orders-3", 7)]).label == "kafka-delta-ingest"
+    found = identify_writer(info, [("orders-3", 7)])
+    assert found.label == "kafka-delta-ingest"
+    assert [field for field, _ in found.evidence] == ["clientVersion", "txn"]
     for transactions in ([], [("orders", 7)], [("other-3", 7)], [("orders-x", 7)]):
         assert identify_writer(info, transactions).label == "delta-rs@0.17.0"
 
