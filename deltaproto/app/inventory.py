@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 from deltaproto.app.arguments import NONE, member, reach, words
@@ -23,6 +24,7 @@ from deltaproto.errors import (
 from deltaproto.fleet.drift.diff import Difference
 from deltaproto.fleet.inventory_queries import NewestState
 from deltaproto.fleet.inventory_reader import (
+    InventoryReader,
     build_scan_notices,
     check_scan,
     find_uncompared_scans,
@@ -202,11 +204,13 @@ class Inventory:
                 "create one: deltaproto.scan(…, inventory=…)",
             )
         spark = by.spark.reaching(self.location) if with_spark(engine) else None
-        self._reader = open_inventory_reader(self.location, self._storage, spark)
+        # Opened by each method: a reader stays at the versions that it has read.
+        self._open = partial(open_inventory_reader, self.location, self._storage, spark)
+        self._open()
 
     def scans(self) -> list[PastScan]:
         """Return all scans, oldest first."""
-        return self._reader.scans()
+        return self._open().scans()
 
     def tables(self, where: str | None = None, *, scan: str | None = None) -> Rows:
         """Return one row for each table that was read.
@@ -250,7 +254,8 @@ class Inventory:
         checker = load_checker(policy, clients, access, client_files)
 
         def checks() -> Iterator[TableCheck]:
-            state = self._state(scan)
+            reader = self._open()
+            state = self._state(reader, scan)
             if scan is None:
                 try:
                     require_finished(self.location, state, self._storage)
@@ -258,7 +263,7 @@ class Inventory:
                     yield unreadable_table(self.location, error)
             found = 0
             for each in state.contributing:
-                for checked in check_scan(self.location, self._reader, each, state, checker):
+                for checked in check_scan(self.location, reader, each, state, checker):
                     found += 1
                     yield checked
             if not found:
@@ -285,16 +290,17 @@ class Inventory:
         from deltaproto.fleet.drift.attribution import CommitAttributor
         from deltaproto.fleet.scan_history import find_scan, newest_scan
 
-        scans = self.scans()
+        reader = self._open()
+        scans = reader.scans()
         later = find_scan(scans, until) if until else newest_scan(scans)
         pair = select_pair(scans, since, until) or ScanPair(later, later)
         for each in pair:
             if not (each.tables or each.errors):
                 raise no_tables_error(f"scan {each.scan_id}")
-            self._reader.require_whole(each)
-        left = find_uncompared_scans(self._reader, self.location, self._storage)
+            reader.require_whole(each)
+        left = find_uncompared_scans(reader, self.location, self._storage)
         detective = CommitAttributor(self._storage) if commits else None
-        changes = tuple(self._reader.drift(pair, detective))
+        changes = tuple(reader.drift(pair, detective))
         return Drift(pair, changes, () if until else tuple(left))
 
     def report(
@@ -326,10 +332,11 @@ class Inventory:
         chosen = member(ReportFormat, format, "format")
         loaded = load_report_policy(rules, allow_empty=False)
         files = words(client_files, "client_files")
-        state = self._state(scan)
-        require_current(self.location, self._reader, state, scan, self._storage)
-        checker, writers = report_checker(loaded, files, self._reader, state)
-        found = self._reader.overview(state, checker)
+        reader = self._open()
+        state = self._state(reader, scan)
+        require_current(self.location, reader, state, scan, self._storage)
+        checker, writers = report_checker(loaded, files, reader, state)
+        found = reader.overview(state, checker)
         found = add_clients_seen(found._replace(last_writers=writers), self.location, self._storage)
         if not (found.tables or found.unread):
             raise no_tables_error(self.location)
@@ -346,10 +353,10 @@ class Inventory:
 
     def forget(self, days: int) -> list[str]:
         """Delete the scans that ended more than `days` days ago; return their ids."""
-        return self._reader.forget(days)
+        return self._open().forget(days)
 
-    def _state(self, scan: str | None) -> NewestState:
-        state = select_newest_state(self._reader, scan)
+    def _state(self, reader: InventoryReader, scan: str | None) -> NewestState:
+        state = select_newest_state(reader, scan)
         for notice in build_scan_notices(self.location, state, datetime.now(UTC)).texts:
             _LOG.warning("%s", notice)
         return state
@@ -357,10 +364,11 @@ class Inventory:
     def _rows(self, table: _Tables, where: str | None, scan: str | None) -> Rows:
         import pyarrow as pa
 
-        state = self._state(scan)
+        reader = self._open()
+        state = self._state(reader, scan)
         found = []
         for each in state.contributing:
-            for batch in self._reader.batches(table, each, where):
+            for batch in reader.batches(table, each, where):
                 if len(state.scans) > 1:
                     places = batch.column("location").to_pylist()
                     batch = batch.filter(

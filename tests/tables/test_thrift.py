@@ -67,9 +67,12 @@ def serving(answer: Answer) -> Iterator[str]:
                         return
                     connection.sendall(back)
 
-        threading.Thread(target=serve, daemon=True).start()
+        serving = threading.Thread(target=serve, daemon=True)
+        serving.start()
         yield f"127.0.0.1:{server.getsockname()[1]}"
-        server.close()
+        # Closed while the thread is about to accept, it would accept what the next server gets.
+        server.shutdown(socket.SHUT_RDWR)
+        serving.join()
 
 
 def listed(authority: str, name: str = "") -> tuple[list[str], list[CatalogFailure], FakeClock]:
