@@ -31,6 +31,7 @@ SAMPLE ?= commit
 test: $(READY) archive browser stores ## Lint, types and tests in less than ten minutes
 	@SECONDS=0; checks=$$(mktemp); trap 'rm -f "$$checks"' EXIT; \
 	  $(SUBMAKE) check > "$$checks" 2>&1 & beside=$$!; \
+	  HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-quick} \
 	  $(BIN)/python $(PYTEST) $(PARALLEL) -m "not slow and not packaging" --live-sample $(SAMPLE); \
 	  status=$$?; wait $$beside; status=$$((status | $$?)); cat "$$checks"; \
 	  echo "make test: $$((SECONDS / 60)) min $$((SECONDS % 60)) s without setup"; exit $$status
@@ -38,7 +39,7 @@ test: $(READY) archive browser stores ## Lint, types and tests in less than ten 
 # Right after `make test`, WHICH=rest leaves out what would only run in the same way again.
 WHICH ?= all
 ALL_OF_all := not replayed
-ALL_OF_rest := (slow or spark or recorded or packaging) and not replayed
+ALL_OF_rest := (slow or spark or recorded or packaging or hypothesis) and not replayed
 
 .PHONY: test-all
 test-all: $(READY) archive browser stores ## All tests, with live Spark, which must do what was recorded

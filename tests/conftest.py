@@ -33,6 +33,8 @@ settings.register_profile(
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
+# For `make test`; `make test-all` tries all examples.
+settings.register_profile("quick", settings.get_profile("deltaproto"), max_examples=35)
 # For `make mutation` and `make coverage`: the same few examples each time, none made smaller.
 settings.register_profile(
     "few",

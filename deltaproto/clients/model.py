@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 from deltaproto.clients.requirements import wider_hazards
 
@@ -18,6 +18,7 @@ ANY_UNKNOWN_FEATURE = "*"
 ANY_TABLE = "every table"
 """pseudo-feature of a known problem that occurs with every protocol"""
 _NONE: frozenset[str] = frozenset()
+_T = TypeVar("_T")
 
 
 class Access(StrEnum):
@@ -211,3 +212,18 @@ class PathVerdict(NamedTuple):
     verdict: Verdict
     because: tuple[str, ...] = ()
     reason: str = ""
+
+
+class IdentityKey(Generic[_T]):
+    """A cache key compared by identity: clients are large, and not all of them can be hashed."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: _T) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, IdentityKey) and other.value is self.value
+
+    def __hash__(self) -> int:
+        return id(self.value)

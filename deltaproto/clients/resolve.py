@@ -6,11 +6,12 @@ Measurements of exactly that version take precedence over its range.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from deltaproto.clients import version_scheme
 from deltaproto.clients.entry import range_bounds
-from deltaproto.clients.model import READ_ACCESSES, Access, Client, Path, Range
+from deltaproto.clients.model import READ_ACCESSES, Access, Client, IdentityKey, Path, Range
 from deltaproto.errors import UsageError
 
 
@@ -103,6 +104,14 @@ def first_version_of(each: Range, client: Client) -> ClientAtVersion:
 
 def newest_version_of(each: Range, client: Client) -> ClientAtVersion:
     """Return the newest known version of a range, with measurements of it."""
+    return _newest_version_of(IdentityKey(each), IdentityKey(client))
+
+
+@lru_cache(maxsize=1024)
+def _newest_version_of(
+    same_range: IdentityKey[Range], same_client: IdentityKey[Client]
+) -> ClientAtVersion:
+    each, client = same_range.value, same_client.value
     version = latest_version(each, client)
     if version is None:
         return first_version_of(each, client)

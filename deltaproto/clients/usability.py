@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from deltaproto.clients import version_scheme
 from deltaproto.clients.matching import PathVerdict, Verdict
-from deltaproto.clients.model import Access, Client
+from deltaproto.clients.model import Access, Client, IdentityKey
 from deltaproto.clients.requirements import TableRequirements
 from deltaproto.clients.resolve import (
     ClientAtVersion,
@@ -16,7 +16,7 @@ from deltaproto.clients.resolve import (
     first_version_of,
     resolve_reference,
 )
-from deltaproto.clients.verdicts import IdentityKey, path_verdicts
+from deltaproto.clients.verdicts import path_verdicts
 
 
 class VersionSpan(NamedTuple):

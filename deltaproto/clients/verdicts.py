@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Generic, NamedTuple, TypeVar
+from typing import NamedTuple
 
 from deltaproto.clients.matching import PathVerdict, Verdict, judge_access
 from deltaproto.clients.model import Access, Confidence, Path
 from deltaproto.clients.remedies import Remedy, find_remedies
 from deltaproto.clients.requirements import TableRequirements
 from deltaproto.clients.resolve import ClientAtVersion, ClientReference
-
-_T = TypeVar("_T")
 
 
 class ClientVerdict(NamedTuple):
@@ -36,21 +34,6 @@ class ClientVerdict(NamedTuple):
     def named(self) -> str:
         """The client reference."""
         return str(ClientReference(self.client, self.path, self.version))
-
-
-class IdentityKey(Generic[_T]):
-    """A cache key compared by identity: clients are large, and not all of them can be hashed."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: _T) -> None:
-        self.value = value
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, IdentityKey) and other.value is self.value
-
-    def __hash__(self) -> int:
-        return id(self.value)
 
 
 def evaluate_clients(

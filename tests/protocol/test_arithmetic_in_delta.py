@@ -14,12 +14,13 @@ from deltaproto.protocol.feature import FeatureKind, FeatureStatus
 from deltaproto.protocol.protocol import Protocol
 from tests.protocol.strategies import REGISTERED, protocols
 from tests.support.engines import RUNNING, needs_delta
+from tests.support.examples import examples
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
-SAMPLES = 600
+SAMPLES = examples(600)
 KNOWN = [name for name in REGISTERED if RUNNING.knows(feature_catalog.feature_record(name))]
 NORMALIZED = needs_delta("3.3", "protocols in their lowest form")
 

@@ -8,10 +8,10 @@ from typing import NamedTuple
 from typing import Protocol as Interface
 
 from deltaproto.clients import requirements
-from deltaproto.clients.model import Access, PathVerdict, Verdict
+from deltaproto.clients.model import Access, IdentityKey, PathVerdict, Verdict
 from deltaproto.clients.requirements import TableRequirements
 from deltaproto.clients.resolve import ClientAtVersion
-from deltaproto.clients.verdicts import IdentityKey, path_verdicts
+from deltaproto.clients.verdicts import path_verdicts
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.protocol import Protocol
 
