@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from deltaproto.planning.predict.schema import Array, Atomic, Column, Map, Struct
-from deltaproto.planning.predict.statistics import remove_columns, rename_column, statistics_columns
+from deltaproto.planning.predict.statistics import (
+    remove_columns,
+    rename_column,
+    statistics_columns,
+    validate_statistics_columns,
+)
 from deltaproto.planning.predict.table import Table
 from deltaproto.planning.statement import ClusterBy
 from deltaproto.protocol.properties import (
@@ -57,7 +62,12 @@ def test_columns_of_an_option_are_judged_like_those_of_a_statement(
 
 
 def test_nothing_is_claimed_about_columns_that_are_not_known() -> None:
-    assert ClusterBy(("nope",)).outcome(TABLE.with_schema(None), RUNNING).refusal is None
+    unknown = TABLE.with_schema(None)
+    assert ClusterBy(("nope",)).outcome(unknown, RUNNING).refusal is None
+    named = unknown.with_properties({STATISTICS_COLUMNS_PROPERTY: "nope"})
+    assert validate_statistics_columns(named) is None
+    known = TABLE.with_properties({STATISTICS_COLUMNS_PROPERTY: "nope"})
+    assert validate_statistics_columns(known) is not None
 
 
 @each_row(

@@ -5,7 +5,12 @@ from __future__ import annotations
 import pytest
 
 from deltaproto.protocol.feature import FeatureKind
-from deltaproto.protocol.feature_catalog import LEGACY, feature_record, features_implied_by
+from deltaproto.protocol.feature_catalog import (
+    LEGACY,
+    add_unlisted,
+    feature_record,
+    features_implied_by,
+)
 from deltaproto.protocol.isolation import IsolationLevels
 from deltaproto.protocol.layers import feature_states
 from deltaproto.protocol.metadata import Metadata
@@ -114,3 +119,10 @@ def test_a_short_value_is_shown_whole(value: object) -> None:
 def test_a_long_value_is_cut_with_a_mark() -> None:
     assert show_value("x" * 10_000).endswith("…")
     assert show_value([0] * 1_000_000) == "an array of 1000000"
+
+
+def test_a_feature_that_no_engine_adds_to_such_a_table_has_an_advice_too() -> None:
+    assert add_unlisted("timestampNtz").startswith("add it with deltalake: DeltaTable(…).alter.")
+    assert add_unlisted("geospatial") == (
+        "add it, or remove what uses it, with an engine that still accepts the table"
+    )
