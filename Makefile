@@ -18,6 +18,8 @@ demo: $(READY) java ## Make real Delta tables with Spark and look at them with d
 
 ##@ Develop
 
+# The tests start hundreds of processes, and each would compile every module again.
+export PYTHONDONTWRITEBYTECODE :=
 PYTEST := -m pytest -p no:cacheprovider
 # By another name: a recipe with the usual one runs even under `make -n`.
 SUBMAKE = $(MAKE) --no-print-directory
