@@ -58,7 +58,9 @@ def read_batches(
         left = max_decompressed_bytes(size)
         # Statistics are not requested: damaged ones crash the whole process.
         at_once = _rows_at_once(file, parquet.metadata, chosen, left)
-        for batch in parquet.iter_batches(at_once, columns=list(chosen.values())):
+        columns = list(chosen.values())
+        # After an error, threads of Arrow may still run when the process ends, which aborts it.
+        for batch in parquet.iter_batches(at_once, columns=columns, use_threads=False):
             left -= batch.nbytes
             if left < 0:
                 raise DecompressedTooLarge(
