@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from functools import lru_cache, partial
 from typing import Annotated, Any
 
@@ -125,10 +126,9 @@ def _command_class(command: Command) -> type[TyperCommand]:
             records |= {panel.value: [] for panel in Panel}
             for parameter in self.get_params(ctx):
                 # Usage errors name the variable; help does not.
-                shown = getattr(parameter, "show_envvar", False)
-                setattr(parameter, "show_envvar", False)  # noqa: B010
-                record = parameter.get_help_record(ctx)
-                setattr(parameter, "show_envvar", shown)  # noqa: B010
+                shown = copy(parameter)
+                setattr(shown, "show_envvar", False)  # noqa: B010
+                record = shown.get_help_record(ctx)
                 if record is not None:
                     argument = parameter.param_type_name == "argument"
                     panel = panels.get(str(parameter.name), Panel.OUTPUT)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
 import json
 import struct
 import subprocess
@@ -11,9 +10,7 @@ import uuid
 import zlib
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -28,6 +25,7 @@ from moto.server import ThreadedMotoServer
 from tests.conftest import Ran
 from tests.support.contract import documents
 from tests.support.logs import Log, add, commit_info, metadata, protocol
+from tests.support.proxy import Exchange, proxy
 
 pytestmark = pytest.mark.storage
 Cli = Callable[..., Ran]
@@ -88,11 +86,8 @@ def write_table(folder: Path) -> None:
 class Bucket:
     """An S3 endpoint that logs its requests as S3 does, as if they were made at `time`."""
 
-    def __init__(self, host: str, port: int, log: Path) -> None:
-        self.time, self.log = START, log
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self, host, port))
-        self.url = f"http://127.0.0.1:{self.server.server_port}"
-        Thread(target=self.server.serve_forever, daemon=True).start()
+    def __init__(self, log: Path) -> None:
+        self.time, self.log, self.url = START, log, ""
 
     def options(self, user: str) -> dict[str, str]:
         return {
@@ -104,80 +99,52 @@ class Bucket:
             "AWS_REGION": "us-east-1",
         }
 
-    def write(self, user: str, operation: str, key: str, uri: str, status: int, agent: str) -> None:
+    def write(self, exchange: Exchange) -> None:
         moment = f"{datetime.fromtimestamp(self.time / 1000, UTC):%d/%b/%Y:%H:%M:%S +0000}"
+        key = exchange.path.partition("?")[0].lstrip("/").partition("/")[2]
+        signed = exchange.headers.get("Authorization", "")
+        user = signed.partition("Credential=")[2].partition("/")[0] or "-"
+        operation = f"REST.{exchange.method}.{'OBJECT' if key else 'BUCKET'}"
+        agent = exchange.headers.get("User-Agent", "-")
         with self.log.open("a") as file:
             file.write(
-                f'{"0" * 64} lake [{moment}] 192.0.2.3 {user} ID {operation} {key} "{uri}" '
-                f'{status} - 1 1 1 1 "-" "{agent}" - x SigV4 x AuthHeader lake.s3 TLSv1.2 - -\n'
+                f"{'0' * 64} lake [{moment}] 192.0.2.3 {user} ID {operation} "
+                f'{quote(unquote(key)) or "-"} "{exchange.method} {exchange.path} HTTP/1.1" '
+                f'{exchange.status} - 1 1 1 1 "-" "{agent}" '
+                "- x SigV4 x AuthHeader lake.s3 TLSv1.2 - -\n"
             )
-
-
-def _handler(bucket: Bucket, host: str, port: int) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        disable_nagle_algorithm = True
-
-        def _pass_on(self) -> None:
-            behind = http.client.HTTPConnection(host, port)
-            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            behind.request(self.command, self.path, body, dict(self.headers))
-            answer = behind.getresponse()
-            data = answer.read()
-            self.send_response(answer.status)
-            for name, value in answer.getheaders():
-                if name.lower() not in ("connection", "transfer-encoding", "content-length"):
-                    self.send_header(name, value)
-            length = answer.getheader("Content-Length") if self.command == "HEAD" else None
-            self.send_header("Content-Length", length or str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
-            key = self.path.partition("?")[0].lstrip("/").partition("/")[2]
-            signed = self.headers.get("Authorization", "")
-            bucket.write(
-                signed.partition("Credential=")[2].partition("/")[0] or "-",
-                f"REST.{self.command}.{'OBJECT' if key else 'BUCKET'}",
-                quote(unquote(key)) or "-",
-                f"{self.command} {self.path} HTTP/1.1",
-                answer.status,
-                self.headers.get("User-Agent", "-"),
-            )
-
-        do_GET = do_HEAD = do_PUT = do_POST = _pass_on  # noqa: N815
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    return Handler
 
 
 @pytest.fixture
 def bucket(tmp_path: Path) -> Iterator[Bucket]:
+    running = Bucket(tmp_path / "access.log")
     server = ThreadedMotoServer(port=0, verbose=False)
     server.start()
-    host, port = server.get_host_and_port()
-    running = Bucket(host, port, tmp_path / "access.log")
+    with proxy(*server.get_host_and_port(), running.write) as endpoint:
+        running.url = endpoint.url
+        upload(running, tmp_path / "table")
+        yield running
+    server.stop()
+
+
+def upload(bucket: Bucket, table: Path) -> None:
     client: Any = boto3.client(
         "s3",
-        endpoint_url=running.url,
+        endpoint_url=bucket.url,
         aws_access_key_id="writer",
         aws_secret_access_key="testing",
         region_name="us-east-1",
     )
     client.create_bucket(Bucket="lake")
-    table = tmp_path / "table"
     write_table(table)
     for file in sorted(table.rglob("*")):
         if file.is_file():
             # The vector and the second commit, and the new file and the third.
-            running.time = START + (2 * HOUR if file.suffix == ".bin" else 0)
+            bucket.time = START + (2 * HOUR if file.suffix == ".bin" else 0)
             if file.suffix == ".json":
-                running.time = START + 2 * int(file.stem) * HOUR
+                bucket.time = START + 2 * int(file.stem) * HOUR
             key = f"t/{file.relative_to(table)}"
             client.put_object(Bucket="lake", Key=key, Body=file.read_bytes())
-    yield running
-    running.server.shutdown()
-    server.stop()
 
 
 # It keeps the lock of the interpreter while it waits for the endpoint, which is in this process.

@@ -1,4 +1,4 @@
-"""A proxy before an object store that counts requests, refuses some, and cuts answers off."""
+"""A proxy before an object store that shows requests, refuses some, and cuts answers off."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ import random
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
 _HOP = {"connection", "transfer-encoding", "content-length", "keep-alive"}
@@ -35,11 +37,23 @@ class Faults:
         return ""
 
 
-class Proxy:
-    """Passes S3 requests on to the endpoint `host:port`."""
+class Exchange(NamedTuple):
+    """A request that the endpoint has answered."""
 
-    def __init__(self, host: str, port: int) -> None:
+    method: str
+    path: str
+    headers: Message
+    status: int
+
+
+class Proxy:
+    """Passes S3 requests on to the endpoint `host:port`, and each answered one to `log`."""
+
+    def __init__(
+        self, host: str, port: int, log: Callable[[Exchange], object] = lambda _: None
+    ) -> None:
         self.faults = Faults()
+        self.log = log
         self.requests: list[tuple[str, str]] = []
         """kind (LIST, GET, HEAD, …) and key or prefix of each"""
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self, host, port))
@@ -52,9 +66,11 @@ class Proxy:
 
 
 @contextmanager
-def proxy(host: str, port: int) -> Iterator[Proxy]:
+def proxy(
+    host: str, port: int, log: Callable[[Exchange], object] = lambda _: None
+) -> Iterator[Proxy]:
     """A running proxy, and its end."""
-    running = Proxy(host, port)
+    running = Proxy(host, port, log)
     try:
         yield running
     finally:
@@ -81,6 +97,7 @@ def _handler(proxy: Proxy, host: str, port: int) -> type[BaseHTTPRequestHandler]
             behind.request(self.command, self.path, body, dict(self.headers))
             answer = behind.getresponse()
             data = answer.read()
+            proxy.log(Exchange(self.command, self.path, self.headers, answer.status))
             headers = {k: v for k, v in answer.getheaders() if k.lower() not in _HOP}
             if self.command == "HEAD":
                 self.send_response(answer.status)
