@@ -25,7 +25,8 @@ PYTEST := -m pytest -p no:cacheprovider
 SUBMAKE = $(MAKE) --no-print-directory
 PARALLEL := -n 2 --dist loadgroup --no-loadscope-reorder
 
-# The tenth of the recorded tests that runs live: of this commit, 1 to 10, or none.
+# The tenth of the recorded tests that runs live, and with it the third of the rotating ones that
+# runs: of this commit, 1 to 10, or none live and all rotating ones.
 SAMPLE ?= commit
 
 # Recorded results of Spark, of which a tenth is compared with a live Spark; one JVM.
@@ -41,7 +42,7 @@ test: $(READY) archive browser stores ## Lint, types and tests in less than ten 
 # Right after `make test`, WHICH=rest leaves out what would only run in the same way again.
 WHICH ?= all
 ALL_OF_all := not replayed
-ALL_OF_rest := (slow or spark or recorded or packaging or hypothesis) and not replayed
+ALL_OF_rest := (slow or rotating or spark or recorded or packaging or hypothesis) and not replayed
 
 .PHONY: test-all
 test-all: $(READY) archive browser stores ## All tests, with live Spark, which must do what was recorded

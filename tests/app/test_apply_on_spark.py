@@ -30,6 +30,7 @@ def table(spark: SparkSession, tmp_path: Path) -> str:
 
 
 @needs_drop("deletionVectors")
+@pytest.mark.slow
 def test_a_plan_is_tried_dry_then_carried_out_and_then_done(table: str, tmp_path: Path) -> None:
     journal = tmp_path / "record"
     plan = plan_downgrade(table, drop=["deletionVectors"], history="keep", engine=BY)

@@ -15,6 +15,8 @@ from tests.cli.test_incomplete_answers import ROWS, Row, parameter
 from tests.conftest import Ran
 from tests.support.situations.world import Words, World
 
+pytestmark = pytest.mark.rotating
+
 _OPTIONS = {
     "check": {"--client": "clients", "--policy": "policy", "--scan": "scan"},
     "scan": {

@@ -200,6 +200,7 @@ class TestTypes:
         )
         return [line for line in ran.stdout.splitlines() if "error:" in line]
 
+    @pytest.mark.slow
     def test_strict_mypy_accepts_a_script_and_reports_misspelled_names(
         self, tmp_path: Path
     ) -> None:

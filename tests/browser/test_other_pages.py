@@ -13,7 +13,7 @@ from tests.fleet.fleets import make_fleet
 from tests.render.runbook.ten import CASES
 from tests.support.logs import Log, commit_info, metadata, protocol
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.rotating]
 Cli = Callable[..., Ran]
 Open = Callable[..., Opened]
 HOSTILE = "<img src=x onerror=window.pwned=1>'\"\u202e"

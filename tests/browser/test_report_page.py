@@ -15,7 +15,7 @@ from tests.browser.conftest import Opened
 from tests.fleet.fleets import make_fleet
 from tests.support.logs import Log, commit_info, metadata, protocol
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.rotating]
 Open = Callable[..., Opened]
 OTHER_LOOKS = ((1280, "dark"), (400, "light"), (400, "dark"))
 HOSTILE = (

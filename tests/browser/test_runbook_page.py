@@ -16,7 +16,7 @@ from tests.conftest import Ran
 from tests.render.runbook.ten import CASES, planned
 from tests.support.logs import Log, commit_info, metadata, protocol
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.rotating]
 Cli = Callable[..., Ran]
 Open = Callable[..., Opened]
 OTHER_LOOKS = ((400, "light"), (1280, "light"), (1280, "dark"))

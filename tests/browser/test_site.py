@@ -23,6 +23,8 @@ from tools.docs import DOCS
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
+pytestmark = pytest.mark.rotating
+
 ROOT = DOCS.parent
 QUESTIONS = {
     "concepts/protocol": ("what is a protocol?", "protocol versions and table features"),

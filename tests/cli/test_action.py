@@ -21,6 +21,8 @@ from tests.conftest import Ran
 from tests.support.lakes import s3_lake, trust
 from tests.support.logs import Log, add, commit_info, metadata, protocol
 
+pytestmark = pytest.mark.rotating
+
 ROOT = Path(__file__).parents[2]
 PROGRAM = Path(sys.executable).parent / "deltaproto"
 

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.rotating
+
 PROGRAM = Path(sys.executable).parent / "deltaproto"
 TYPED = {
     "plan-": "plan-upgrade",

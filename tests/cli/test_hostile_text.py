@@ -31,6 +31,8 @@ from tests.certification.made import case
 from tests.conftest import Ran
 from tests.support.logs import Log, add, column, commit_info, metadata, protocol, schema_string
 
+pytestmark = pytest.mark.rotating
+
 Cli = Callable[..., Ran]
 CONTROLS = "\r\x0b\x0c\x1b[31m\x1b]0;x\x07\x7f\x85\x9b31m\u2028\u2029\u202e\u2066\u200f\ufeff"
 ENDS = f"x\n::error title=owned::a{CONTROLS}\n  ::warning::b ##[error]c ##vso[task.setvariable]d"

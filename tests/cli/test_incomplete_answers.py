@@ -16,6 +16,8 @@ from tests.conftest import Ran
 from tests.support.situations import apply, checks, inputs, inventories, plans, policies, scans
 from tests.support.situations.world import BUILDERS, COMMANDS, World
 
+pytestmark = pytest.mark.rotating
+
 assert all((apply, checks, inputs, inventories, plans, policies, scans))
 PAGE = Path(__file__).parents[2] / "docs" / "incomplete-answers.md"
 ROW = re.compile(

@@ -16,6 +16,8 @@ from tests.conftest import Ran
 from tests.support.failures import collect_failures
 from tests.support.logs import Log, metadata, protocol
 
+pytestmark = pytest.mark.rotating
+
 Cli = Callable[..., Ran]
 CANARY = "c4n4ryV4lue9"
 ADDRESSES = (

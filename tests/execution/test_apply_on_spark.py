@@ -193,6 +193,7 @@ class TestOnce:
         spark.sql(f"insert into delta.`{table}` values (100, 'y')")
         assert infos(table)[-1].get("userMetadata") is None
 
+    @pytest.mark.slow
     def test_the_warning_comes_first_also_with_yes(self, cli: Cli, table: Path) -> None:
         ran = cli("apply", plan(cli, table, "--drop", "deletionVectors"), "--yes")
         assert ran.code == 0
@@ -351,6 +352,7 @@ class TestGates:
 class TestWaits:
     """Drops in two calls."""
 
+    @pytest.mark.slow
     def test_it_waits_and_then_goes_on(self, cli: Cli, table: Path, spark: SparkSession) -> None:
         file = plan(cli, table, "--drop", "deletionVectors", "--history", "truncate")
         ran = apply(cli, file)

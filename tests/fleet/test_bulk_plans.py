@@ -15,6 +15,8 @@ from tests.fleet.fleets import make_fleet, without_contradictions
 from tests.fleet.moves import sound_fleet
 from tests.support.contract import validate
 
+pytestmark = pytest.mark.rotating
+
 Cli = Callable[..., Ran]
 
 

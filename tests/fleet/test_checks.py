@@ -17,6 +17,8 @@ from tests.fleet.fleets import make_fleet, without_contradictions
 from tests.fleet.moves import move, sound_fleet
 from tests.support.contract import validate
 
+pytestmark = pytest.mark.rotating
+
 Cli = Callable[..., Ran]
 POLICIES = Path(__file__).parents[2] / "policies"
 OF_HISTORY = {"DP105", "DP106"}

@@ -26,6 +26,8 @@ from tests.support.contract import documents
 from tests.support.lakes import Lake, s3_lake
 from tests.support.logs import Log, commit_info, metadata, protocol
 
+pytestmark = pytest.mark.rotating
+
 Cli = Callable[..., Ran]
 DAY = 86_400_000
 RUNTIME = {

@@ -32,6 +32,8 @@ from deltaproto.fleet.staging import (
 from tests.conftest import Ran
 from tests.support.logs import Log, add, commit_info, metadata, protocol
 
+pytestmark = pytest.mark.rotating
+
 Cli = Callable[..., Ran]
 CHECK = ("check", "--client", "trino@476", "--format", "json")
 

@@ -15,7 +15,7 @@ from werkzeug.serving import WSGIRequestHandler
 from deltaproto.cli.demo import DEMO_TABLES, RECIPES
 from tests.conftest import Ran
 
-pytestmark = pytest.mark.storage
+pytestmark = [pytest.mark.storage, pytest.mark.rotating]
 Cli = Callable[..., Ran]
 PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "permissions.md").read_text()
 

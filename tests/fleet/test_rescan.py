@@ -22,6 +22,8 @@ from tests.fleet.fleets import HOUR_AGO, date_files, make_fleet
 from tests.fleet.test_scan import Cli, rows, scanned
 from tests.support.logs import Log, add, commit_info, metadata, protocol
 
+pytestmark = pytest.mark.rotating
+
 DETAILS = ("tables", "features", "findings", "errors")
 
 

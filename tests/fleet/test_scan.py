@@ -20,6 +20,8 @@ from tests.conftest import Ran
 from tests.fleet.fleets import make_fleet
 from tests.support.contract import validate
 
+pytestmark = pytest.mark.rotating
+
 Cli = Callable[..., Ran]
 Rows = list[dict[str, Any]]
 # Rules that look into the history, which a scan does not.

@@ -26,7 +26,7 @@ from tests.support.logs import Log, add, commit_info, metadata, protocol
 from tests.support.proxy import Proxy, proxy
 from tests.support.retries import retry_at_once
 
-pytestmark = pytest.mark.storage
+pytestmark = [pytest.mark.storage, pytest.mark.rotating]
 Cli = Callable[..., Ran]
 BUCKET = "lake"
 

@@ -3,7 +3,8 @@
 `--spark-results` chooses where the results of tests with the fixture `delta_spark` come from:
 
 - `replay` (default): the committed recordings; `--live-sample` runs a tenth of the tests live and
-  compares what Spark does with their recordings.
+  compares what Spark does with their recordings. It also leaves out two thirds of the tests that
+  are marked `rotating`.
 - `verify`: live; what is recorded must equal the committed recordings.
 - `record`: live; each test that passes replaces its recording.
 - `live`: live, without recordings, for engines other than the pinned one.
@@ -32,7 +33,7 @@ from tests.recording.delta_spark import (
     Recording,
     ReplayedDeltaSpark,
 )
-from tests.recording.sample import parse_sample
+from tests.recording.sample import Sample, parse_sample
 
 
 class Results(StrEnum):
@@ -163,6 +164,8 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark recorded tests, and put tests that share a Spark session into one group."""
     state = state_of(config)
+    if state.sample is not None:
+        _leave_out_rotating(config, items, state.sample)
     one_session = state.results is Results.REPLAY
     whole_modules = not any("::" in argument for argument in config.args)
     for item in items:
@@ -179,6 +182,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if one_session:
         # The longest group first, so that the other process does all the rest meanwhile.
         items.sort(key=lambda item: item.get_closest_marker("spark") is None)
+
+
+def _leave_out_rotating(config: pytest.Config, items: list[pytest.Item], sample: Sample) -> None:
+    out = [
+        item
+        for item in items
+        if item.get_closest_marker("rotating") and not sample.holds_rotating(item.nodeid)
+    ]
+    if out:
+        config.hook.pytest_deselected(items=out)
+        left = {*out}
+        items[:] = [item for item in items if item not in left]
 
 
 @pytest.fixture

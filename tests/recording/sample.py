@@ -1,4 +1,4 @@
-"""The live sample: which tenth of the recorded tests runs in live Spark at this commit."""
+"""The sample of a commit: which recorded tests run live, and which rotating tests run."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from typing import NamedTuple
 from zlib import crc32
 
 TENTHS = 10
+THIRDS = 3
 _ROOT = Path(__file__).parents[2]
 
 
 class Sample(NamedTuple):
-    """A tenth of the recorded tests."""
+    """A tenth of the recorded tests, and a third of the rotating ones."""
 
     tenth: int
     """0 to 9"""
@@ -22,8 +23,16 @@ class Sample(NamedTuple):
         """Whether the test with this node id runs live."""
         return crc32(name.encode()) % TENTHS == self.tenth
 
+    def holds_rotating(self, name: str) -> bool:
+        """Whether the rotating test with this node id runs. Any four commits in a row run all."""
+        return crc32(name.encode()) % THIRDS == self.tenth % THIRDS
+
     def __str__(self) -> str:
-        return f"live sample {self.tenth + 1} of {TENTHS} ({self.reason})"
+        third = self.tenth % THIRDS + 1
+        return (
+            f"live sample {self.tenth + 1} of {TENTHS}, rotating tests {third} of {THIRDS} "
+            f"({self.reason})"
+        )
 
 
 def parse_sample(text: str) -> Sample | None:

@@ -50,7 +50,9 @@ class Project:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        (folder / "pytest.ini").write_text("[pytest]\nmarkers = spark\n    recorded\n")
+        (folder / "pytest.ini").write_text(
+            "[pytest]\nmarkers = spark\n    recorded\n    rotating\n"
+        )
         self.tests = folder / "test_it.py"
         self.tests.write_text(TESTS)
 
@@ -152,9 +154,23 @@ def test_the_live_sample_is_verified_and_named(project: Project) -> None:
     live = {tenth for tenth in range(10) if any(Sample(tenth, "").holds(n) for n in names)}
     for tenth in (min(live), min(set(range(10)) - live)):
         code, output = project.run("--live-sample", str(tenth + 1), spark="b ")
-        assert f"live sample {tenth + 1} of 10 (chosen)" in output
+        assert f"live sample {tenth + 1} of 10, rotating" in output
         assert code == (tenth in live)
         assert ("Spark's results are not as recorded" in output) is bool(code)
+
+
+def test_a_sample_runs_a_third_of_the_rotating_tests_and_other_runs_all(project: Project) -> None:
+    rows = "@pytest.mark.rotating\n@pytest.mark.parametrize('row', range(30))"
+    project.tests.write_text(f"import pytest\n{TESTS}\n{rows}\ndef test_it(row): pass\n")
+    expected = [
+        sum(Sample(tenth, "").holds_rotating(f"test_it.py::test_it[{row}]") for row in range(30))
+        for tenth in range(3)
+    ]
+    assert sum(expected) == 30
+    assert "32 passed" in project.run()[1]
+    for tenth, count in enumerate(expected):
+        _, output = project.run("--live-sample", str(tenth + 1), spark="a ")
+        assert f"{count + 2} passed, {30 - count} deselected" in output
 
 
 def test_only_what_passes_is_recorded(project: Project) -> None:

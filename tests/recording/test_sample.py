@@ -1,11 +1,11 @@
-"""The live sample: reproducible, and complete after ten commits."""
+"""The sample of a commit: reproducible, and complete after some commits."""
 
 from __future__ import annotations
 
 import pytest
 
 from tests.recording import sample
-from tests.recording.sample import TENTHS, Sample, parse_sample
+from tests.recording.sample import TENTHS, THIRDS, Sample, parse_sample
 
 NAMES = [f"tests/test_{number}.py::test_it[{number}]" for number in range(500)]
 
@@ -16,6 +16,16 @@ def test_ten_samples_hold_every_test_once() -> None:
         assert sum(each is not None and each.holds(name) for each in samples) == 1
     sizes = [sum(Sample(tenth, "").holds(name) for name in NAMES) for tenth in range(TENTHS)]
     assert min(sizes) > 20
+
+
+def test_four_commits_in_a_row_run_every_rotating_test() -> None:
+    for first in range(TENTHS):
+        samples = [Sample((first + number) % TENTHS, "") for number in range(THIRDS + 1)]
+        for name in NAMES:
+            assert any(sample.holds_rotating(name) for sample in samples), (first, name)
+    sizes = [sum(Sample(tenth, "").holds_rotating(name) for name in NAMES) for tenth in range(3)]
+    assert sum(sizes) == len(NAMES)
+    assert min(sizes) > 100
 
 
 def git(answers: dict[str, str | None]) -> object:
@@ -38,7 +48,7 @@ def test_the_commit_decides(
     found = parse_sample("commit")
     assert found is not None
     assert found.tenth == expected
-    assert str(found).startswith(f"live sample {expected + 1} of 10 (")
+    assert str(found).startswith(f"live sample {expected + 1} of 10, rotating tests ")
 
 
 def test_other_words() -> None:

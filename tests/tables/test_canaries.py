@@ -24,7 +24,12 @@ from tests.support.lakes import Lake
 from tests.support.logs import Log, add, metadata, protocol
 from tests.support.retries import DELTA_RS_AT_ONCE, retry_at_once
 
-pytestmark = [pytest.mark.storage, pytest.mark.usefixtures("no_cloud"), pytest.mark.timeout(1500)]
+pytestmark = [
+    pytest.mark.storage,
+    pytest.mark.usefixtures("no_cloud"),
+    pytest.mark.timeout(1500),
+    pytest.mark.rotating,
+]
 CANARY = "c4n4ry/V4lue+9"
 SAS = f"sv=2021-08-06&ss=b&srt=sco&sp=rl&se=2039-01-01T00:00:00Z&sig={CANARY}"
 KEY_FILE = json.dumps(

@@ -20,6 +20,8 @@ from tests.tables.log.test_history_on_spark import checkpoint, forget_before_3
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+pytestmark = pytest.mark.rotating
+
 FOUR_FILES = "insert into {t} select cast(id as int), 'x' from range(0, 100, 1, 4)"
 WIDEN = "alter table {t} alter column id type bigint"
 DELETE = "delete from {t} where id in (3, 30)"
