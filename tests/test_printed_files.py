@@ -30,6 +30,7 @@ Cli = Callable[..., Ran]
 ROOT = Path(__file__).parents[1]
 EXECUTED = {
     "README.md": "tests/test_documents.py: test_the_python_of_readme_runs_as_printed",
+    "docs/guides/bring-tables-to-a-policy.md": "tools/docs.py",
     "docs/guides/guard-in-ci.md": "TestCi, tests/cli/test_action.py, tools/docs.py",
     "docs/guides/upgrade-a-fleet.md": "tools/docs.py",
     "docs/how-to/adopt-a-fleet.md": "tools/docs.py",

@@ -130,7 +130,7 @@ def plan_downgrade(
     from deltaproto.plan_inputs.client_scope import client_downgrade_planner, downgrade_planner
     from deltaproto.plan_inputs.parse_goal import parse_feature_names, validate_version_pair
     from deltaproto.planning.downgrade import DowngradeRequest
-    from deltaproto.planning.search.search import HistoryChoice
+    from deltaproto.planning.search.goals import HistoryChoice
 
     by_client = bool(for_clients) or policy is not None
     others = sum((bool(drop), to is not None))

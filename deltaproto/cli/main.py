@@ -28,6 +28,7 @@ COMMANDS = {
     "history": "Show which commits changed a table's protocol, and why",
     "discover": "Show which clients use tables, for whom and how often",
     "check": "Check tables against clients, a policy or a baseline",
+    "plan": "Plan what brings tables to a policy",
     "plan-upgrade": "Plan a new feature, property or isolation level",
     "plan-downgrade": "Plan the cheapest statements that lower the protocol",
     "rehearse": "Run plans on a shallow clone, and compare the results",

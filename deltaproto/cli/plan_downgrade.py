@@ -12,7 +12,7 @@ from deltaproto.errors import ExitCode, UsageError
 from deltaproto.plan_inputs.client_scope import client_downgrade_planner, downgrade_planner
 from deltaproto.plan_inputs.parse_goal import parse_feature_names, parse_version_pair
 from deltaproto.planning.downgrade import DowngradeRequest
-from deltaproto.planning.search.search import HistoryChoice
+from deltaproto.planning.search.goals import HistoryChoice
 from deltaproto.protocol import feature_catalog
 
 _GOAL_FLAGS = ("--lowest", "--drop", "--for-client", "--policy", "--protocol")

@@ -1,10 +1,11 @@
-"""Shared by plan-upgrade and plan-downgrade: options, tables, output and exit codes."""
+"""Shared by plan, plan-upgrade and plan-downgrade: options, tables, output and exit codes."""
 
 from __future__ import annotations
 
 import os
+import re
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import chain
 from typing import Any
@@ -26,15 +27,16 @@ from deltaproto.inspection.age import SavedAges
 from deltaproto.inspection.saved import saved_entries
 from deltaproto.location import LocationKind, locate
 from deltaproto.plan_inputs.cache import CachingPlanner
-from deltaproto.plan_inputs.client_scope import ClientScope, Planner
+from deltaproto.plan_inputs.client_scope import ClientScope, Planner, PolicyCheckedPlan
 from deltaproto.plan_inputs.from_log import load_plan_input
 from deltaproto.plan_inputs.from_snapshot import input_from_saved
 from deltaproto.plan_inputs.parse_goal import split_words
 from deltaproto.planning.engine import Engine, parse_engine
-from deltaproto.planning.plan import Plan
+from deltaproto.planning.plan import Plan, plan_id
 from deltaproto.planning.request import PlanInput
 from deltaproto.policy.local_catalog import DEFAULT_ACCESS, load_local_policy, parse_accesses
 from deltaproto.render.plan import PlanReport, Script
+from deltaproto.render.plan_json import save_plan_file
 from deltaproto.render.plan_script import is_complete
 from deltaproto.tables.engine_errors import contain_table_errors
 
@@ -138,10 +140,16 @@ def plan_tables(
     planner: Planner,
     *,
     cache_saved: bool = True,
+    prepare: Callable[[PlanInput], PlanInput] | None = None,
+    folder: str | None = None,
 ) -> int:
     """Plan every table, render each, and return the worst exit code.
 
     With `cache_saved`, saved tables with the same planner input share one plan.
+
+    Args:
+        prepare: adds to each table what the planner needs.
+        folder: where each plan with steps is saved as a file.
     """
     names = [
         *read_table_names(values["tables"], allow_empty=values["allow_empty"]),
@@ -150,14 +158,11 @@ def plan_tables(
     if not (values["tables"] or values["from_"]):
         raise UsageError("no table", "give a path, a URI or a catalog name, or --from INVENTORY")
     inventories = _find_inventories(names, values)
-    engine = parse_engine(values["engine"]) if values["engine"] else Engine()
+    table_planner = _TablePlanner(values, users, planner, prepare, cache_saved, folder)
     options.refuse_overwrite(
         values["output"], (*names, values["policy"], *values.get("sql", ()), *values["client_file"])
     )
     codes = {ExitCode.OK}
-    # SQL may contain a table version.
-    caching = CachingPlanner(planner, by_version=bool(values.get("sql")))
-    session = options.spark_settings(values).conf
     with options.open_output(values["output"]) as file:
         inputs = _read_plan_inputs(names, inventories, values)
         # The first input shows whether the only name is an inventory.
@@ -178,10 +183,7 @@ def plan_tables(
                 if isinstance(found, TableError):
                     raise found
                 with contain_table_errors():
-                    ready = users.on(found).executed_by(engine, session)
-                    # Saved tables are many, and fall into few groups.
-                    saved = cache_saved and found.fingerprint.metadata is None
-                    plan, losses = users.ruled(caching(ready) if saved else planner(ready), ready)
+                    plan, losses = table_planner.plan(found)
             except TableError as error:
                 if not report.many:
                     raise
@@ -220,11 +222,58 @@ def _find_inventories(names: Sequence[str], values: Mapping[str, Any]) -> set[st
     return inventories
 
 
+class _TablePlanner:
+    """Plans one table after the other; the arguments are those of `plan_tables`."""
+
+    def __init__(
+        self,
+        values: Mapping[str, Any],
+        users: ClientScope,
+        planner: Planner,
+        prepare: Callable[[PlanInput], PlanInput] | None,
+        cache_saved: bool,
+        folder: str | None,
+    ) -> None:
+        self._users, self._planner, self._prepare = users, planner, prepare
+        self._cache_saved, self._folder = cache_saved, folder
+        self._engine = parse_engine(values["engine"]) if values["engine"] else Engine()
+        self._spark = options.spark_settings(values)
+        self._storage = options.parse_pairs(values["storage_option"], "--storage-option")
+        # SQL may contain a table version.
+        self._caching = CachingPlanner(planner, by_version=bool(values.get("sql")))
+
+    def plan(self, found: PlanInput) -> PolicyCheckedPlan:
+        """Plan for one table, and save the plan if it has steps and a folder was given.
+
+        Raises:
+            TableError: if a table of an inventory has to be read again, and cannot be.
+            UsageError: if the plan cannot be saved.
+        """
+        # Saved tables are many, and fall into few groups.
+        saved = self._cache_saved and found.fingerprint.metadata is None
+        checked = self._plan(found, self._caching if saved else self._planner)
+        if self._folder is None or not checked.plan.steps:
+            return checked
+        if saved:
+            # What is saved can be applied, so it is planned for the table as it is now.
+            now = load_plan_input(found.location, self._storage, self._spark, time.time())
+            checked = self._plan(now, self._planner)
+        if checked.plan.steps:
+            save_plan_file(checked.plan, plan_path(self._folder, checked.plan))
+        return checked
+
+    def _plan(self, found: PlanInput, planner: Planner) -> PolicyCheckedPlan:
+        ready = self._users.on(found).executed_by(self._engine, self._spark.conf)
+        if self._prepare is not None:
+            ready = self._prepare(ready)
+        return self._users.ruled(planner(ready), ready)
+
+
 def _exit_code(plan: Plan, detailed: bool) -> ExitCode:
     if not plan.complete:
         # An incomplete result is never compliant.
         return ExitCode.UNREADABLE
-    if plan.blocked:
+    if plan.blocked or plan.unmet:
         return ExitCode.FINDINGS
     return ExitCode.CHANGES if detailed and plan.changes else ExitCode.OK
 
@@ -322,9 +371,15 @@ def _read_table_inputs(
     yield name, found
 
 
+def plan_path(folder: str, plan: Plan) -> str:
+    """Return the file of a plan in a folder: the table's last part, and the plan's id."""
+    name = re.sub(r"[^A-Za-z0-9_.-]+", "-", plan.location.rstrip("/").rpartition("/")[2])
+    return os.path.join(folder, f"{name.strip('.-')[:80] or 'table'}-{plan_id(plan)}.json")
+
+
 def parse_for_clients(values: Mapping[str, Any]) -> list[str]:
     """Return the clients of `--for-client`, which may be repeated or separated by commas."""
-    return split_words(values["for_client"])
+    return split_words(values.get("for_client", ()))
 
 
 def build_users(values: Mapping[str, Any]) -> ClientScope:

@@ -27,10 +27,10 @@ from deltaproto.planning.search.goals import (
     ClientAccess,
     ClientsSupported,
     Goal,
+    HistoryChoice,
     VersionsAtMost,
 )
 from deltaproto.planning.search.lowest import find_unused, is_higher, protocol_versions
-from deltaproto.planning.search.search import HistoryChoice
 from deltaproto.planning.statement import Action, DropFeature, SetProperties, UnsetProperties
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature import PropertyIs, RequirementKind
@@ -83,8 +83,7 @@ def find_unrequested_change(
     if _raises_versions(plan):
         return f"it raises the versions to {plan.protocol_after}, which is not part of its goal"
     try:
-        upgrades = plan.command == "plan-upgrade"
-        limits = _upgrade_limits(plan) if upgrades else _downgrade_limits(plan, use, steps)
+        limits = _find_limits(plan, use, steps)
     except UsageError as error:
         return f"a client of its goal is unknown: {error.message}"
     requested = requested_statements(plan)
@@ -184,6 +183,24 @@ def _find_clustering_excess(
     return None if restores and plan.command != "plan-upgrade" else "changes the clustering"
 
 
+def _find_limits(plan: Plan, use: TableUse | None, steps: Sequence[Step]) -> _Limits:
+    if plan.command == "plan-upgrade":
+        return _upgrade_limits(plan)
+    if plan.command == "plan-downgrade":
+        return _downgrade_limits(plan, use, steps)
+    up, down = _upgrade_limits(plan), _downgrade_limits(plan, use, steps)
+    keys = up.properties.keys() | down.properties.keys()
+    nothing = frozenset[str]()
+    return _Limits(
+        down.drops,
+        up.disables | down.disables,
+        up.adds,
+        {k: up.properties.get(k, nothing) | down.properties.get(k, nothing) for k in keys},
+        up.clustering,
+        down.pair,
+    )
+
+
 def _upgrade_limits(plan: Plan) -> _Limits:
     goal = plan.goal
     wanted = frozenset(goal.get("enable") or ())
@@ -245,6 +262,8 @@ def _downgrade_limits(plan: Plan, use: TableUse | None, steps: Sequence[Step]) -
             if goal["include_enabled"] is not True and use is not None:
                 drops = find_unused(use.states)
             drops |= needed.drops(_clients_goal(plan, use))
+        case "policy":
+            drops = _policy_drops(plan, use, needed, now)
         case "to":
             drops = needed.drops(VersionsAtMost(int(goal["reader"]), int(goal["writer"])))
         case _:
@@ -257,6 +276,21 @@ def _downgrade_limits(plan: Plan, use: TableUse | None, steps: Sequence[Step]) -
         properties={key.lower(): frozenset({value}) for key, value in settings},
         pair=goal["kind"] != "drop" and needed.pair_helps(),
     )
+
+
+def _policy_drops(
+    plan: Plan, use: TableUse | None, needed: NeededChanges, now: Protocol
+) -> set[str]:
+    """Return the features that the requirements of a policy permit to drop."""
+    goal = plan.goal
+    drops = _with_dependents(goal.get("features") or (), now)
+    if (most := goal.get("at_most")) is not None:
+        drops |= needed.drops(VersionsAtMost(int(most["reader"]), int(most["writer"])))
+    if goal.get("clients"):
+        drops |= needed.drops(_clients_goal(plan, use))
+    if goal.get("lowest") is True:
+        drops |= set(now.supported) if use is None else find_unused(use.states)
+    return drops
 
 
 def _clients_goal(plan: Plan, use: TableUse | None) -> Goal | None:

@@ -17,7 +17,7 @@ from deltaproto.planning.plan import CHECKSUM_FIELD, Plan, compute_checksum
 from deltaproto.protocol.stored_secrets import hide_in_json
 from deltaproto.redaction import Redactor, has_credentials, redact_address
 
-_COMMANDS = ("plan-upgrade", "plan-downgrade")
+_COMMANDS = ("plan", "plan-upgrade", "plan-downgrade")
 _SUFFIXES = (".json", ".jsonl")
 _MAX_BYTES = 1 << 28
 _NO_PLANS_HINT = (

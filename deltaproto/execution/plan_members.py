@@ -91,6 +91,8 @@ def deserialize_plan(entry: Mapping[str, Any], command: str) -> Plan:
         complete=entry["complete"] is True,
         everybody=entry.get("clients_declared", True) is False,
         concurrency=_concurrency(entry["concurrency"]) if "concurrency" in entry else None,
+        unmet=_parse_list(entry.get("unmet", []), _parse_blocked),
+        fixes=_parse_list(entry.get("fixes", []), require_string),
     )
 
 

@@ -59,6 +59,7 @@ def _cache_key(inputs: PlanInput, *, by_version: bool) -> Hashable:
         inputs.complete,
         inputs.releases,
         inputs.warnings,
+        None if inputs.target is None else inputs.target.key,
         tuple(id(client.candidate) for client in inputs.clients),
         tuple(client[1:] for client in inputs.clients),
         tuple((s.name, s.enabled, s.present, s.required_by, s.evidence) for s in inputs.states),

@@ -9,14 +9,18 @@ from deltaproto.clients.catalog import ClientCatalog
 from deltaproto.clients.model import Access
 from deltaproto.clients.resolve import ClientAtVersion, newest_version_of
 from deltaproto.errors import UsageError
+from deltaproto.planning.converge import plan_target
 from deltaproto.planning.downgrade import DowngradeRequest, plan_downgrade
 from deltaproto.planning.impact import client_changes, describe_change, is_worse
 from deltaproto.planning.plan import IN_THE_LOG, Alternative, Blocked, ClientChange, Plan
 from deltaproto.planning.policy_impact import (
     UnpredictableError,
     assess_policy_impact,
+    describe_fixes,
+    explain_unmet,
     predict_facts,
 )
+from deltaproto.planning.policy_target import build_target
 from deltaproto.planning.request import (
     PlanInput,
     TableClient,
@@ -27,7 +31,7 @@ from deltaproto.planning.search.cost import compute_cost
 from deltaproto.planning.search.goals import ClientAccess
 from deltaproto.planning.upgrade import plan_upgrade
 from deltaproto.policy.document import Policy, PolicyError, settings_for
-from deltaproto.policy.evaluate import Checker
+from deltaproto.policy.evaluate import Checker, TableCheck
 from deltaproto.policy.local_catalog import (
     DEFAULT_ACCESS,
     load_local_catalog,
@@ -174,6 +178,12 @@ class ClientScope:
             found = self._with_writers[inputs.engines] = (*others, *writers.values())
         return inputs._replace(clients=found, everybody=True)
 
+    def targeted(self, inputs: PlanInput) -> PlanInput:
+        """Return a table with what the policy requires of it."""
+        assert self.checker is not None
+        assert inputs.facts is not None
+        return inputs._replace(target=build_target(self.checker, inputs.facts))
+
     def ruled(self, plan: Plan, inputs: PlanInput) -> PolicyCheckedPlan:
         """Check the result of a plan for `inputs` against the policy and the clients seen."""
         checked = self._ruled(plan, inputs)
@@ -185,9 +195,10 @@ class ClientScope:
     def _ruled(self, plan: Plan, inputs: PlanInput) -> PolicyCheckedPlan:
         if self.checker is None or inputs.facts is None:
             return PolicyCheckedPlan(plan)
-        self.checker.observe(self.checker.check(inputs.facts))
+        now = self.checker.check(inputs.facts)
+        self.checker.observe(now)
         if not plan.steps:
-            return PolicyCheckedPlan(plan)
+            return PolicyCheckedPlan(_with_policy_outcome(plan, now, now))
         try:
             after = predict_facts(inputs.facts, inputs.table, plan.steps, plan)
         except UnpredictableError as error:
@@ -210,7 +221,12 @@ class ClientScope:
             for each in found.violations
         ]
         unapproved = tuple(change for change, _ in found.unapproved)
-        return PolicyCheckedPlan(_block_plan(plan, inputs, broken) if broken else plan, unapproved)
+        if broken:
+            plan = _with_policy_outcome(_block_plan(plan, inputs, broken), now, now)
+        else:
+            assert found.then is not None
+            plan = _with_policy_outcome(plan, now, found.then)
+        return PolicyCheckedPlan(plan, unapproved)
 
     def everybody(self) -> tuple[TableClient, ...]:
         """Every catalog client at its newest version, if none were named."""
@@ -229,6 +245,16 @@ def _is_undeclared(client: TableClient | ClientChange) -> bool:
 def _is_use_of(use: SeenUse, client: TableClient) -> bool:
     reference = client.candidate.reference
     return reference.id == use.id and use.version in (None, reference.version)
+
+
+def _with_policy_outcome(plan: Plan, before: TableCheck, after: TableCheck) -> Plan:
+    """Add to a plan for a policy what it fixes and what it leaves."""
+    if plan.goal.get("kind") != "policy":
+        return plan
+    return plan._replace(
+        fixes=tuple(describe_fixes(before, after)),
+        unmet=tuple(dict.fromkeys(explain_unmet(after, plan.unmet))),
+    )
 
 
 def _block_plan(plan: Plan, inputs: PlanInput, why: list[Blocked]) -> Plan:
@@ -281,6 +307,12 @@ def upgrade_planner(request: UpgradeRequest, keep: Collection[str] = ()) -> Plan
         return plan_upgrade(inputs, request._replace(keep=tuple(kept)))
 
     return planner
+
+
+def target_planner(inputs: PlanInput) -> Plan:
+    """Plan what the policy requires of the table, which `ClientScope.targeted` adds."""
+    assert inputs.target is not None
+    return plan_target(inputs, inputs.target)
 
 
 def downgrade_planner(request: DowngradeRequest) -> Planner:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from deltaproto.planning.advice import find_warnings
+from deltaproto.planning.assemble import assemble_plan
 from deltaproto.planning.conflict_impact import concurrency_change
 from deltaproto.planning.engine_support import find_engine_blockers
 from deltaproto.planning.impact import (
     client_changes,
     end_state_of,
-    lost_evidence_warning,
     wrong_result_warning,
 )
 from deltaproto.planning.plan import Alternative, Blocked, Plan
@@ -30,6 +29,7 @@ from deltaproto.planning.search.goals import (
     EndState,
     FeaturesAbsent,
     Goal,
+    HistoryChoice,
     VersionsAtMost,
     requirements_after,
 )
@@ -42,7 +42,6 @@ from deltaproto.planning.search.lowest import (
 from deltaproto.planning.search.route import DropMode
 from deltaproto.planning.search.search import (
     NO_CHANGE,
-    HistoryChoice,
     SearchTask,
     Solution,
     find_nearest_goal,
@@ -111,7 +110,7 @@ def plan_downgrade(inputs: PlanInput, request: DowngradeRequest) -> Plan:
     if not found or found[0].moves:
         refused += tuple(find_engine_blockers(inputs))
     if refused:
-        return _build_plan(inputs, request, goal, NO_CHANGE, (), refused, kept)
+        return _build_plan(inputs, request, NO_CHANGE, (), refused, kept)
     blocked: tuple[Blocked, ...] = ()
     alternatives: list[Alternative] = []
     if found:
@@ -131,10 +130,10 @@ def plan_downgrade(inputs: PlanInput, request: DowngradeRequest) -> Plan:
             )
         copy = plan_copy(inputs, goal)
         if copy is not None and request.rewrite:
-            return _build_copy_plan(inputs, request, goal, copy, tuple(alternatives))
+            return _build_copy_plan(inputs, request, copy, tuple(alternatives))
         if copy is not None:
             alternatives.append(copy)
-    return _build_plan(inputs, request, goal, best, tuple(alternatives), blocked, kept)
+    return _build_plan(inputs, request, best, tuple(alternatives), blocked, kept)
 
 
 def _build_goal(inputs: PlanInput, request: DowngradeRequest) -> Goal:
@@ -149,58 +148,30 @@ def _build_goal(inputs: PlanInput, request: DowngradeRequest) -> Goal:
 def _build_plan(
     inputs: PlanInput,
     request: DowngradeRequest,
-    goal: Goal,
     best: Solution,
     alternatives: tuple[Alternative, ...],
     blocked: tuple[Blocked, ...],
     kept: tuple[Blocked, ...],
 ) -> Plan:
-    made = build_steps(best.moves, inputs.engine, inputs.files, inputs.sql, inputs.writers)
-    after = made[-1].protocol_after if made else inputs.table.protocol
-    left = best.moves[-1].outcome.table if made else inputs.table
-    ending = end_state_of(left) if made else EndState(after)
-    needs = requirements_after(inputs.needs, ending) if made else inputs.needs
-    changes = client_changes(inputs, needs)
-    truncates = any(step.truncates for step in made)
-    plan = Plan(
-        command="plan-downgrade",
-        table=inputs.name,
-        location=inputs.location,
-        sql_name=inputs.sql,
-        goal=_goal_fields(request),
-        goal_text=goal_text(_goal_fields(request), inputs.table.protocol),
-        engine=inputs.engine,
-        fingerprint=inputs.fingerprint,
-        protocol_before=inputs.table.protocol,
-        protocol_after=after,
-        steps=made,
-        cost=best.cost,
+    return assemble_plan(
+        inputs,
+        "plan-downgrade",
+        _goal_fields(request),
+        best.moves,
         blocked=blocked,
         alternatives=alternatives,
         kept=kept,
-        warnings=(
-            *inputs.warnings,
-            *wrong_result_warning(changes),
-            *find_warnings(inputs, made, after),
-            *(lost_evidence_warning(inputs.clients, needs) if truncates else ()),
-        ),
-        clients=changes,
-        complete=inputs.complete,
-        everybody=inputs.everybody,
-        concurrency=concurrency_change(inputs, left),
     )
-    return block_secrets(plan)
 
 
 def _build_copy_plan(
     inputs: PlanInput,
     request: DowngradeRequest,
-    goal: Goal,
     copy: Alternative,
     alternatives: tuple[Alternative, ...],
 ) -> Plan:
     """Return the plan to copy the table."""
-    plan = _build_plan(inputs, request, goal, NO_CHANGE, alternatives, (), ())
+    plan = _build_plan(inputs, request, NO_CHANGE, alternatives, (), ())
     after = requirements_after(inputs.needs, EndState(copy.protocol_after))
     changes = client_changes(inputs, after)
     plan = plan._replace(

@@ -213,7 +213,7 @@ class Plan(NamedTuple):
     """The result of one request about one table. Pure: it contains no current time."""
 
     command: str
-    """plan-upgrade or plan-downgrade"""
+    """plan, plan-upgrade or plan-downgrade"""
     table: str
     """name given by the user"""
     location: str
@@ -250,6 +250,10 @@ class Plan(NamedTuple):
     """False: the table was not fully visible, so predictions may be incomplete"""
     concurrency: ConcurrencyChange | None = None
     """None: the plan comes from a file of an earlier version"""
+    unmet: tuple[Blocked, ...] = ()
+    """what the policy requires and the plan does not bring about, with the reason"""
+    fixes: tuple[str, ...] = ()
+    """the findings of `check` that the plan removes, each with its rule"""
     everybody: bool = False
     """True: no client was declared; `clients` has those whose access changes, of all known ones,
     and those in the log"""

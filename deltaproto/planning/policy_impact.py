@@ -6,13 +6,13 @@ require properties and an isolation level. So the plan's statements are predicte
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from deltaproto.planning.ddl.parse import parse_script
 from deltaproto.planning.engine import Engine
 from deltaproto.planning.impact import describe_change, end_state_of, find_losses
-from deltaproto.planning.plan import ClientChange, Plan, Step
+from deltaproto.planning.plan import Blocked, ClientChange, Plan, Step
 from deltaproto.planning.predict.table import Table
 from deltaproto.planning.search.goals import EndState, requirements_after
 from deltaproto.planning.search.route import predict_statement
@@ -43,6 +43,8 @@ class PolicyImpact(NamedTuple):
     """number of current violations that stay"""
     before: TableCheck | None = None
     """the check of the table before the plan"""
+    then: TableCheck | None = None
+    """the check of the table after the plan"""
     waived: int = 0
     """number of findings on the result that the policy waives or approves"""
     off: int = 0
@@ -102,9 +104,36 @@ def assess_policy_impact(
         tuple(finding for finding in new if finding.client not in named),
         len(errors) - len(new),
         before,
+        then,
         len(then.suppressed),
         then.silenced,
     )
+
+
+def describe_fixes(before: TableCheck, then: TableCheck) -> Iterator[str]:
+    """Yield the errors and warnings that a check finds before a plan and not after it."""
+    left = {_finding_key(finding) for finding in then.findings}
+    for finding in before.findings:
+        if finding.severity is not Severity.INFO and _finding_key(finding) not in left:
+            yield f"{finding.rule}: {finding.message}"
+
+
+def explain_unmet(then: TableCheck, reasons: Sequence[Blocked]) -> Iterator[Blocked]:
+    """Yield the violations that a plan leaves, with the planner's reason where it has one.
+
+    Args:
+        reasons: why requirements cannot be brought about.
+    """
+    known = {each.feature: each for each in reasons if each.feature is not None}
+    used: set[str | None] = set()
+    for finding in _find_violations(then.findings):
+        found = known.get(finding.feature or "")
+        used.add(finding.feature)
+        why = f"; {found.reason}" if found else ""
+        remedy = found.remedy if found else finding.hint
+        error = found.error if found else ""
+        yield Blocked(finding.feature, f"{finding.rule}: {finding.message}{why}", remedy, error)
+    yield from (each for each in reasons if each.feature is None or each.feature not in used)
 
 
 def predict_facts(today: TableFacts, table: Table, steps: Iterable[Step], plan: Plan) -> TableFacts:

@@ -21,6 +21,7 @@ from deltaproto.protocol.protocol import Protocol
 
 if TYPE_CHECKING:
     from deltaproto.planning.enable import FeatureToEnable
+    from deltaproto.planning.target import Target
 
 
 class TableClient(NamedTuple):
@@ -61,6 +62,8 @@ class PlanInput(NamedTuple):
     """names of the engines of recent commits, as the log has them"""
     warnings: tuple[str, ...] = ()
     """warnings from the reader that apply to any plan"""
+    target: Target | None = None
+    """what a policy requires of the table; None: no plan for a policy is made"""
 
     @property
     def writers(self) -> Writers:
@@ -140,6 +143,8 @@ def goal_text(goal: Mapping[str, Any], before: Protocol) -> str:
             what = "is in use, too" if goal["include_enabled"] else "nothing uses"
             text = f"the lowest protocol: drop what {what}"
             return f"{text}; {_clients(goal)}" if goal.get("clients") else text
+        case "policy":
+            return "; ".join(_target(goal, before)) or "what the policy requires"
     raise ValueError(f"{goal['kind']!r} is not a goal")
 
 
@@ -166,6 +171,20 @@ def _upgrade(goal: Mapping[str, Any]) -> Iterator[str]:
         yield f"{count} SQL statement{'s' if count > 1 else ''}"
     if kept := goal.get("keep"):
         yield f"{', '.join(kept)} keep working"
+
+
+def _target(goal: Mapping[str, Any], before: Protocol) -> Iterator[str]:
+    from deltaproto.planning.search.goals import FeaturesAbsent, VersionsAtMost
+
+    yield from _upgrade(goal)
+    if features := goal.get("features"):
+        yield FeaturesAbsent(frozenset(features) & before.supported).text
+    if (versions := goal.get("at_most")) is not None:
+        yield VersionsAtMost(int(versions["reader"]), int(versions["writer"])).text
+    if goal.get("clients"):
+        yield _clients(goal)
+    if goal.get("lowest"):
+        yield "the lowest protocol: drop what nothing uses"
 
 
 def _clients(goal: Mapping[str, Any]) -> str:

@@ -159,6 +159,14 @@ class Checker:
         """Return the ids of all declared clients, with aliases resolved."""
         return frozenset(candidate.client.id for candidate in self._candidates.values())
 
+    def settings(self, table: str, location: str | None) -> PolicySettings:
+        """Return the policy's settings for one table."""
+        return self._settings(self._match(table, location).entries).settings
+
+    def candidate(self, declared: Declared) -> ClientAtVersion:
+        """Return what the catalog knows about a declared client."""
+        return self._candidates[declared.text]
+
     def check(self, facts: TableFacts) -> TableCheck:
         """Evaluate every declared client and every rule."""
         matched = self._newest = self._match(facts.table, facts.location)

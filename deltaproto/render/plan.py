@@ -288,7 +288,7 @@ def _group(plan: Plan) -> PlanGroup:
 
 
 def _rank(plan: Plan) -> int:
-    if plan.blocked:
+    if plan.blocked or (plan.unmet and not plan.steps):
         return _BLOCKED
     return _PLANNED if plan.steps else _DONE
 
@@ -300,13 +300,14 @@ def _text(plan: Plan) -> str:
             for each in plan.blocked
         )
         return f"blocked: {'; '.join(reasons)}"
+    left = "; ".join(each.reason for each in plan.unmet)
     if not plan.steps:
-        return "nothing to do"
+        return f"stays violated: {left}" if left else "nothing to do"
     steps = [
         f"wait {duration(step.wait_hours)}" if step.sql is None else step.why
         for step in plan.steps
         if not step.optional
     ]
     more = [f"{len(steps) - _STEPS} more steps"] if len(steps) > _STEPS else []
-    text = "; ".join([*steps[:_STEPS], *more])
+    text = "; ".join([*steps[:_STEPS], *more, *((f"stays violated: {left}",) if left else ())])
     return text if plan.point_of_no_return is None else f"{text} (cannot be reverted)"

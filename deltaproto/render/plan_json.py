@@ -1,4 +1,4 @@
-"""Plans as JSON: the shape of `plan-upgrade` and `plan-downgrade`."""
+"""Plans as JSON: the shape of `plan`, `plan-upgrade` and `plan-downgrade`."""
 
 from __future__ import annotations
 
@@ -62,6 +62,7 @@ def plan_fields(plan: Plan, now: float) -> dict[str, Any]:
         ],
         "blocked": _stuck(plan.blocked),
         "kept": _stuck(plan.kept),
+        **_policy_fields(plan),
         "warnings": list(plan.warnings),
         "clients": [
             {
@@ -81,6 +82,12 @@ def plan_fields(plan: Plan, now: float) -> dict[str, Any]:
         "complete": plan.complete,
     }
     return {**fields, CHECKSUM_FIELD: compute_checksum(fields)}
+
+
+def _policy_fields(plan: Plan) -> dict[str, Any]:
+    if plan.goal.get("kind") != "policy":
+        return {}
+    return {"fixes": list(plan.fixes), "unmet": _stuck(plan.unmet)}
 
 
 def _concurrency(change: ConcurrencyChange) -> dict[str, Any]:

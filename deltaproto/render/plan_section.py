@@ -110,11 +110,22 @@ def plan_blocks(plan: Plan, now: float) -> Iterator[Block]:
     if problem is not None:
         yield problem
     yield FactList(facts)
+    if plan.fixes:
+        yield Section("", "Fixes", [Bullets([(text,) for text in plan.fixes])])
+    if plan.unmet:
+        unnamed = [each._replace(feature=None) for each in plan.unmet]
+        yield Section("", "Stays violated", list(_blocked(unnamed, Tone.DANGER)))
     yield Section("", "Features", list(_features(plan.protocol_before, plan.protocol_after)))
     if plan.blocked:
         yield Section("", "Blocked", list(_blocked(plan.blocked, Tone.DANGER)))
     elif not plan.steps:
-        nothing = Callout(Tone.GOOD, ("Nothing to do: the table already is as requested.",))
+        if plan.unmet:
+            nothing = Callout(
+                Tone.WARNING, ("No statement brings the table closer to the policy.",)
+            )
+        else:
+            done = "Nothing to do: the table already is as requested."
+            nothing = Callout(Tone.GOOD, (done,))
         yield Section("", "Steps", [nothing])
     if plan.steps:
         yield Section("", "Steps", list(_steps(plan, now)))

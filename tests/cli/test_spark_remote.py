@@ -36,6 +36,7 @@ SQL = (
     "delete from {t} where id = 3",
 )
 JSON = ("--format", "json")
+POLICY = Path(__file__).parents[2] / "policies" / "spark-oss.yaml"
 READS = (
     f"inspect {NAME}",
     f"inspect spark_catalog.{NAME} --activity",
@@ -52,6 +53,7 @@ READS = (
     f"discover {NAME}",
     f"conflicts {NAME} --operation UPDATE --against DELETE",
     f"conflicts {NAME} --exception ConcurrentAppendException --at 2030-01-01",
+    f"plan {NAME} --policy {POLICY}",
     f"plan-upgrade {NAME} --set delta.appendOnly=true --output {{lake}}/up.json",
     f"plan-downgrade {NAME} --drop {DROPPED} --output {{lake}}/down.json",
     "scan --catalog connected --inventory {lake}/local",

@@ -5,16 +5,16 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from deltaproto.planning.enable import DISABLEABLE_FEATURES, disabling_statements
 from deltaproto.planning.impact import end_state_of
 from deltaproto.planning.predict.table import Table
 from deltaproto.planning.search.cost import Cost, compute_cost
-from deltaproto.planning.search.goals import EndState
+from deltaproto.planning.search.goals import EndState, HistoryChoice
 from deltaproto.planning.search.route import PredictedStatement, predict_statement, raise_to_pair
-from deltaproto.planning.search.search import LEGACY_PAIRS, HistoryChoice, SearchTask
+from deltaproto.planning.search.search import LEGACY_PAIRS, SearchTask
 from deltaproto.planning.statement import (
     DropConstraint,
     DropFeature,
@@ -48,8 +48,8 @@ class _Limits(NamedTuple):
 class _Tables:
     """The tables that statements make of one, numbered as they are found; the first is 0."""
 
-    def __init__(self, task: SearchTask) -> None:
-        self._task = task
+    def __init__(self, task: SearchTask, more: More, met: Met) -> None:
+        self._task, self._more, self._met = task, more, met
         self._found = [task.table]
         self._numbers = {_state(task.table): 0}
         self._moves: dict[tuple[int, tuple[int, int] | None], list[_Move]] = {}
@@ -59,7 +59,9 @@ class _Tables:
             if (number, pair) not in self._moves:
                 table = self._found[number]
                 statements = (
-                    _statements(self._task, table) if pair is None else [raise_to_pair(pair)]
+                    [*_statements(self._task, table), *self._more(table)]
+                    if pair is None
+                    else [raise_to_pair(pair)]
                 )
                 self._moves[number, pair] = [*self._moves_of(table, statements)]
             for move in self._moves[number, pair]:
@@ -69,7 +71,8 @@ class _Tables:
     def reached(self, number: int, limits: _Limits) -> bool:
         table = self._found[number]
         protected = CHECKPOINT_PROTECTION in table.protocol.supported
-        return protected is limits.protected and _reached(self._task, table)
+        reached = protected is limits.protected and _reached(self._task, table)
+        return reached and self._met(table)
 
     def _moves_of(self, table: Table, statements: Iterable[Statement]) -> Iterator[_Move]:
         task = self._task
@@ -87,13 +90,19 @@ class _Tables:
             yield _Move(feature, cost, number)
 
 
-def cheapest(task: SearchTask) -> Cost | None:
+More = Callable[[Table], Iterable[Statement]]
+Met = Callable[[Table], bool]
+
+
+def cheapest(task: SearchTask, more: More = lambda _: (), met: Met = lambda _: True) -> Cost | None:
     """Return the least cost of any sequence that reaches the goal, or None if no sequence does.
+
+    `more` gives further statements that may follow, and `met` is what the table must also be.
 
     A sequence may not drop what can stay, not even to be refused: Delta then leaves a checkpoint,
     which can spare a wait, but nobody asked for that drop.
     """
-    tables = _Tables(task)
+    tables = _Tables(task, more, met)
     every = frozenset(
         name
         for name in task.table.protocol.supported

@@ -9,8 +9,7 @@ from deltaproto.clients.model import Access
 from deltaproto.plan_inputs.client_scope import newest_clients
 from deltaproto.planning.downgrade import DowngradeRequest
 from deltaproto.planning.request import TableClient
-from deltaproto.planning.search.goals import ClientAccess
-from deltaproto.planning.search.search import HistoryChoice
+from deltaproto.planning.search.goals import ClientAccess, HistoryChoice
 
 _PAIRS = ((1, 1), (1, 2), (1, 3), (1, 4), (1, 6), (1, 7), (1, 7), (2, 5), (2, 6), (2, 7), (3, 7))
 # What Delta Spark can drop; the others are asked for too, but seldom.

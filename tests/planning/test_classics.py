@@ -19,8 +19,7 @@ from deltaproto.planning.engine import parse_engine
 from deltaproto.planning.plan import Fingerprint, Plan
 from deltaproto.planning.predict.schema import Atomic, Column, Struct
 from deltaproto.planning.request import PlanInput, UpgradeRequest
-from deltaproto.planning.search.goals import ClientAccess
-from deltaproto.planning.search.search import HistoryChoice
+from deltaproto.planning.search.goals import ClientAccess, HistoryChoice
 from deltaproto.planning.upgrade import plan_upgrade
 from deltaproto.protocol.feature_catalog import all_features
 from deltaproto.protocol.layers import feature_states

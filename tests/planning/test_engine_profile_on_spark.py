@@ -18,7 +18,7 @@ from deltaproto.planning.downgrade import DowngradeRequest, plan_downgrade
 from deltaproto.planning.enable import FeatureToEnable
 from deltaproto.planning.plan import Plan
 from deltaproto.planning.request import PlanInput, UpgradeRequest
-from deltaproto.planning.search.search import HistoryChoice
+from deltaproto.planning.search.goals import HistoryChoice
 from deltaproto.planning.statement import DropFeature
 from deltaproto.planning.upgrade import plan_upgrade
 from deltaproto.protocol import feature_catalog

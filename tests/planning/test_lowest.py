@@ -17,7 +17,7 @@ from deltaproto.planning.impact import compare_clients
 from deltaproto.planning.plan import Plan
 from deltaproto.planning.request import PlanInput, TableClient
 from deltaproto.planning.search.droppable import find_droppable
-from deltaproto.planning.search.goals import FeaturesAbsent, requirements_after
+from deltaproto.planning.search.goals import FeaturesAbsent, HistoryChoice, requirements_after
 from deltaproto.planning.search.lowest import (
     find_lowest_goal,
     find_unused,
@@ -25,7 +25,7 @@ from deltaproto.planning.search.lowest import (
     protocol_versions,
 )
 from deltaproto.planning.search.route import DropSelection
-from deltaproto.planning.search.search import HistoryChoice, SearchTask, predict_end_state
+from deltaproto.planning.search.search import SearchTask, predict_end_state
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature_catalog import CHECKPOINT_PROTECTION
 from deltaproto.protocol.protocol import Protocol

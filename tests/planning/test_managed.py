@@ -13,8 +13,8 @@ from deltaproto.planning.predict.before_drop import prepare_drop
 from deltaproto.planning.predict.outcome import Outcome
 from deltaproto.planning.predict.table import PROTECTED_BEFORE, Table
 from deltaproto.planning.search.droppable import find_droppable
+from deltaproto.planning.search.goals import HistoryChoice
 from deltaproto.planning.search.route import predict_statement
-from deltaproto.planning.search.search import HistoryChoice
 from deltaproto.protocol.feature_catalog import features_blocking_drop
 from deltaproto.protocol.protocol import Protocol
 from tests.planning.test_classics import given

@@ -24,8 +24,7 @@ from deltaproto.planning.predict.schema import Array, Atomic, Column, Struct
 from deltaproto.planning.predict.table import Table
 from deltaproto.planning.request import PlanInput, TableClient, UpgradeRequest
 from deltaproto.planning.search.cost import Files
-from deltaproto.planning.search.goals import ClientAccess
-from deltaproto.planning.search.search import HistoryChoice
+from deltaproto.planning.search.goals import ClientAccess, HistoryChoice
 from deltaproto.planning.upgrade import plan_upgrade
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.protocol import Protocol

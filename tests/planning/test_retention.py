@@ -14,9 +14,9 @@ from deltaproto.planning.predict.properties import (
     retention_hours,
 )
 from deltaproto.planning.predict.table import Table
-from deltaproto.planning.search.goals import FeaturesAbsent
+from deltaproto.planning.search.goals import FeaturesAbsent, HistoryChoice
 from deltaproto.planning.search.route import retention_wait
-from deltaproto.planning.search.search import HistoryChoice, SearchTask, find_solutions
+from deltaproto.planning.search.search import SearchTask, find_solutions
 from deltaproto.planning.statement import DropFeature, Wait
 from deltaproto.protocol.protocol import Protocol
 

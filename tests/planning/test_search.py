@@ -17,9 +17,14 @@ from deltaproto.planning.plan import Fingerprint
 from deltaproto.planning.predict.table import Table
 from deltaproto.planning.request import PlanInput
 from deltaproto.planning.search.cost import Files
-from deltaproto.planning.search.goals import EndState, FeaturesAbsent, Goal, VersionsAtMost
-from deltaproto.planning.search.search import (
+from deltaproto.planning.search.goals import (
+    EndState,
+    FeaturesAbsent,
+    Goal,
     HistoryChoice,
+    VersionsAtMost,
+)
+from deltaproto.planning.search.search import (
     SearchTask,
     find_nearest_goal,
     find_solutions,

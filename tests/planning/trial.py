@@ -18,8 +18,7 @@ from deltaproto.planning.downgrade import DowngradeRequest, plan_downgrade
 from deltaproto.planning.impact import compare_clients
 from deltaproto.planning.plan import Plan, Step
 from deltaproto.planning.request import PlanInput
-from deltaproto.planning.search.goals import ClientsSupported, EndState
-from deltaproto.planning.search.search import HistoryChoice
+from deltaproto.planning.search.goals import ClientsSupported, EndState, HistoryChoice
 from deltaproto.planning.statement import DropFeature
 from deltaproto.protocol.table_state import SparkSettings
 from tests.planning import log_files

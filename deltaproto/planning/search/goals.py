@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from enum import StrEnum
 from functools import lru_cache
 from typing import NamedTuple
 from typing import Protocol as Interface
@@ -14,6 +15,15 @@ from deltaproto.clients.resolve import ClientAtVersion
 from deltaproto.clients.verdicts import path_verdicts
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.protocol import Protocol
+
+
+class HistoryChoice(StrEnum):
+    """`--history`: what may happen to the history that shows dropped features."""
+
+    KEEP = "keep"
+    """keep it, which also keeps checkpointProtection"""
+    TRUNCATE = "truncate"
+    """delete it to remove checkpointProtection"""
 
 
 class EndState(NamedTuple):

@@ -14,11 +14,15 @@ from deltaproto.planning.impact import compare_clients, is_better
 from deltaproto.planning.plan import Blocked, ClientChange
 from deltaproto.planning.request import PlanInput
 from deltaproto.planning.search.droppable import DroppableFeatures
-from deltaproto.planning.search.goals import EndState, FeaturesAbsent, requirements_after
+from deltaproto.planning.search.goals import (
+    EndState,
+    FeaturesAbsent,
+    HistoryChoice,
+    requirements_after,
+)
 from deltaproto.planning.search.route import DropSelection
 from deltaproto.planning.search.search import (
     LEGACY_PAIRS,
-    HistoryChoice,
     SearchTask,
     predict_end_state,
 )
@@ -85,11 +89,13 @@ def find_lowest_goal(
     include_enabled: bool,
     history: HistoryChoice | None,
     needed: DropSelection | None = None,
+    keep: frozenset[str] = frozenset(),
 ) -> LowestGoal:
     """Find the lowest protocol with which every working client keeps working.
 
     Args:
         needed: features to drop or disable for the clients of the goal, if any.
+        keep: features that are not dropped, and neither is what they require.
     """
     every = {state.name: state for state in inputs.states}
     allowed = set(droppable.names)
@@ -97,6 +103,7 @@ def find_lowest_goal(
         allowed &= find_unused(every.values())
     needed = needed or DropSelection()
     allowed |= (needed.dropped | needed.off) & set(droppable.names)
+    allowed -= feature_catalog.with_required_features(keep)
     task = SearchTask(
         inputs.table,
         FeaturesAbsent(frozenset()),

@@ -8,7 +8,6 @@ be dropped. Then it compares the routes by cost.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from enum import StrEnum
 from typing import NamedTuple
 
 from deltaproto.clients.requirements import TableRequirements
@@ -20,7 +19,7 @@ from deltaproto.planning.predict.drop_feature import find_protection_refusal
 from deltaproto.planning.predict.table import Table
 from deltaproto.planning.search.cost import Cost, Files, compute_cost
 from deltaproto.planning.search.droppable import DroppableFeatures, drop_rank, find_droppable
-from deltaproto.planning.search.goals import EndState, Goal
+from deltaproto.planning.search.goals import EndState, Goal, HistoryChoice
 from deltaproto.planning.search.route import (
     DropMode,
     DropSelection,
@@ -32,15 +31,6 @@ from deltaproto.protocol.feature_catalog import CHECKPOINT_PROTECTION
 from deltaproto.protocol.protocol import Protocol
 
 LEGACY_PAIRS = ((1, 1), (1, 2), (1, 3), (1, 4), (1, 6), (2, 5), (2, 6))
-
-
-class HistoryChoice(StrEnum):
-    """`--history`: what may happen to the history that shows dropped features."""
-
-    KEEP = "keep"
-    """keep it, which also keeps checkpointProtection"""
-    TRUNCATE = "truncate"
-    """delete it to remove checkpointProtection"""
 
 
 class Solution(NamedTuple):

@@ -1,0 +1,77 @@
+"""Build a `Plan` from predicted statements."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from deltaproto.planning.advice import find_warnings
+from deltaproto.planning.conflict_impact import concurrency_change
+from deltaproto.planning.impact import (
+    client_changes,
+    end_state_of,
+    lost_evidence_warning,
+    wrong_result_warning,
+)
+from deltaproto.planning.plan import Alternative, Blocked, Plan
+from deltaproto.planning.request import PlanInput, goal_text
+from deltaproto.planning.search.cost import compute_cost
+from deltaproto.planning.search.goals import requirements_after
+from deltaproto.planning.search.route import PredictedStatement
+from deltaproto.planning.steps import block_secrets, build_steps
+
+
+def assemble_plan(
+    inputs: PlanInput,
+    command: str,
+    goal: Mapping[str, Any],
+    moves: Sequence[PredictedStatement],
+    *,
+    blocked: tuple[Blocked, ...] = (),
+    alternatives: tuple[Alternative, ...] = (),
+    kept: tuple[Blocked, ...] = (),
+    unmet: tuple[Blocked, ...] = (),
+    notes: tuple[str, ...] = (),
+) -> Plan:
+    """Return the plan whose statements are `moves`, with their effects.
+
+    Args:
+        notes: warnings about the request, shown before those about the steps.
+    """
+    made = build_steps(moves, inputs.engine, inputs.files, inputs.sql, inputs.writers)
+    after = made[-1].protocol_after if made else inputs.table.protocol
+    left = moves[-1].outcome.table if moves else inputs.table
+    needs = requirements_after(inputs.needs, end_state_of(left)) if moves else inputs.needs
+    changes = client_changes(inputs, needs)
+    truncates = any(step.truncates for step in made)
+    text = goal_text(goal, inputs.table.protocol)
+    plan = Plan(
+        command=command,
+        table=inputs.name,
+        location=inputs.location,
+        sql_name=inputs.sql,
+        goal=goal,
+        goal_text=text,
+        engine=inputs.engine,
+        fingerprint=inputs.fingerprint,
+        protocol_before=inputs.table.protocol,
+        protocol_after=after,
+        steps=made,
+        cost=compute_cost(moves, inputs.engine, inputs.files),
+        blocked=blocked,
+        alternatives=alternatives,
+        kept=kept,
+        unmet=unmet,
+        warnings=(
+            *inputs.warnings,
+            *notes,
+            *wrong_result_warning(changes),
+            *find_warnings(inputs, made, after),
+            *(lost_evidence_warning(inputs.clients, needs) if truncates else ()),
+        ),
+        clients=changes,
+        complete=inputs.complete,
+        everybody=inputs.everybody,
+        concurrency=concurrency_change(inputs, left),
+    )
+    return block_secrets(plan)

@@ -1,0 +1,186 @@
+"""Predict the statements of a plan one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from deltaproto.planning.advice import may_be_table, shorten
+from deltaproto.planning.ddl.user_statement import ParsedStatement
+from deltaproto.planning.enable import CannotEnable, FeatureToEnable, enabling_statements
+from deltaproto.planning.plan import Blocked
+from deltaproto.planning.predict.outcome import Outcome
+from deltaproto.planning.predict.table import (
+    MIN_READER_VERSION,
+    MIN_WRITER_VERSION,
+    ROW_TRACKING,
+    Table,
+)
+from deltaproto.planning.request import PlanInput
+from deltaproto.planning.search.route import PredictedStatement, predict_statement, raise_to_pair
+from deltaproto.planning.statement import ClusterBy, SetProperties, Statement
+from deltaproto.planning.steps import NOT_STORED
+from deltaproto.protocol.decoding import parse_whole
+from deltaproto.protocol.isolation import ISOLATION_PROPERTY as ISOLATION
+from deltaproto.protocol.isolation import IsolationLevel
+from deltaproto.redaction import holds_credentials
+
+_LEVELS: dict[str, str] = {
+    IsolationLevel.SERIALIZABLE: "Under Serializable, blind appends can also conflict.",
+    IsolationLevel.WRITE_SERIALIZABLE: "Under WriteSerializable, the table contents may not match "
+    "the order in the history, and readers may see states that are not in the log.",
+}
+
+_NEVER_LOWER = (
+    "Setting lower versions does not lower a protocol: use plan-downgrade to drop features."
+)
+
+
+class PlanBuilder:
+    """Predicts statements one after the other, up to the first refusal."""
+
+    def __init__(self, inputs: PlanInput, table: Table | None = None) -> None:
+        """Start from the observed table, or from `table`."""
+        self._engine = inputs.engine
+        start = inputs.table._replace(version=inputs.fingerprint.version)
+        self.table = start if table is None else table
+        self.moves: list[PredictedStatement] = []
+        self.blocked: list[Blocked] = []
+        self.notes: list[str] = []
+        self.parsed_by_id: dict[int, ParsedStatement] = {}
+        """the parsed statements of the user's SQL, by identity"""
+
+    def own(self, parsed: ParsedStatement, table: str) -> None:
+        """Add a user's SQL statement, unless it commits nothing."""
+        if self.blocked or self._is_secret(parsed.text):
+            return
+        outcome = predict_statement(parsed.statement, self.table, self._engine)
+        refusal = outcome.refusal
+        if refusal is not None and not refusal.retry:
+            where = f"line {parsed.line}: {shorten(parsed.text)}: {refusal.message}"
+            self.blocked.append(
+                Blocked(parsed.statement.feature, where, refusal.remedy, refusal.error)
+            )
+            return
+        if parsed.target is not None and not may_be_table(parsed.target, table):
+            note = f"The SQL names the table {'.'.join(parsed.target)}; predicted for this one."
+            if note not in self.notes:
+                self.notes.append(note)
+        if outcome.commits:
+            self.parsed_by_id[id(parsed.statement)] = parsed
+            self.moves.append(PredictedStatement(parsed.statement, self.table, outcome))
+        self.table = outcome.table
+
+    def go(self, statement: Statement, *, together: bool = False) -> None:
+        """Add a statement, unless it would change nothing.
+
+        With `together`, properties are set in one statement if the result is the same: each
+        metadata commit is another conflict for other writers.
+        """
+        if self.blocked or self._is_secret(statement.sql("t") or ""):
+            return
+        outcome = predict_statement(statement, self.table, self._engine)
+        refusal = outcome.refusal
+        if refusal is not None and not refusal.retry:
+            self.blocked.append(
+                Blocked(statement.feature, refusal.message, refusal.remedy, refusal.error)
+            )
+            return
+        if _has_no_effect(statement, self.table, outcome):
+            return
+        self.moves.append(PredictedStatement(statement, self.table, outcome))
+        self.table = outcome.table
+        if together:
+            self._join()
+
+    def _is_secret(self, sql: str) -> bool:
+        """Block a statement with a credential: the table's own one is hidden as well."""
+        if not holds_credentials(sql):
+            return False
+        self.blocked.append(NOT_STORED)
+        return True
+
+    def _join(self) -> None:
+        if len(self.moves) < 2:
+            return
+        (one, before, _), (two, _, _) = self.moves[-2:]
+        if not isinstance(one, SetProperties) or not isinstance(two, SetProperties):
+            return
+        # Its backfill is slow and runs before anything else in the statement.
+        if ROW_TRACKING in {*one.properties, *two.properties}:
+            return
+        feature = one.feature if one.feature == two.feature else None
+        both = SetProperties({**one.properties, **two.properties}, feature)
+        outcome = predict_statement(both, before, self._engine)
+        if outcome.refusal is None and _is_same_table(outcome.table, self.table):
+            self.moves[-2:] = [PredictedStatement(both, before, outcome)]
+            self.table = outcome.table
+
+    def enable(self, wanted: FeatureToEnable) -> None:
+        """Enable a feature, with what it requires."""
+        found = enabling_statements(wanted, self.table, self._engine)
+        if isinstance(found, CannotEnable):
+            self.blocked.append(Blocked(*found))
+            return
+        for statement in found:
+            self.go(statement, together=True)
+
+    def set(self, properties: Mapping[str, str]) -> None:
+        """`--set PROPERTY=VALUE`."""
+        before = self.table.protocol
+        now = {
+            MIN_READER_VERSION: before.min_reader_version,
+            MIN_WRITER_VERSION: before.min_writer_version,
+        }
+        self.go(SetProperties(properties))
+        if any(
+            (wanted := parse_whole(properties.get(key, ""))) is not None and wanted < version
+            for key, version in now.items()
+        ):
+            self.notes.append(_NEVER_LOWER)
+
+    def raised(self, pair: tuple[int, int]) -> None:
+        """`--protocol R,W`."""
+        before = self.table.protocol
+        self.go(raise_to_pair(pair))
+        if self.blocked or self.table.protocol != before:
+            return
+        reader, writer = pair
+        if reader < before.min_reader_version or writer < before.min_writer_version:
+            self.notes.append(_NEVER_LOWER)
+        elif pair != (before.min_reader_version, before.min_writer_version):
+            self.notes.append(
+                f"Setting the versions {reader} and {writer} changes nothing: table features come "
+                "with the first feature that requires them (--enable)."
+                if writer == 7
+                else f"The table already has all features that ({reader},{writer}) implies."
+            )
+
+    def cluster(self, columns: tuple[str, ...]) -> None:
+        """Cluster by these columns, or by none."""
+        if self.table.clustering != columns:
+            self.go(ClusterBy(columns))
+
+    def isolated(self, level: str) -> None:
+        """`--isolation LEVEL`."""
+        level = next((each for each in IsolationLevel if each.lower() == level.lower()), level)
+        if level in _LEVELS:
+            self.notes.append(_LEVELS[level])
+        if self.table.configuration.get(ISOLATION, "").lower() != level.lower():
+            self.go(SetProperties({ISOLATION: level}))
+
+
+def _has_no_effect(statement: Statement, table: Table, outcome: Outcome) -> bool:
+    after = outcome.table
+    if isinstance(statement, SetProperties):
+        # Setting the mapping mode to none again would rewrite every file.
+        return (after.protocol, after.configuration) == (table.protocol, table.configuration)
+    return _is_same_table(after, table)
+
+
+def _is_same_table(one: Table, other: Table) -> bool:
+    """Return True if the tables differ at most in their history."""
+    one, other = (
+        each.without_history()._replace(to_checkpoint=None, v2_checkpoint=None, version=None)
+        for each in (one, other)
+    )
+    return one == other

@@ -1,0 +1,270 @@
+"""Plans that bring a table to a target, in either direction.
+
+The target has requirements that the table does not meet, which the plan brings about, and others
+that it meets and must go on meeting. What cannot be brought about is left out, with the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import product
+from typing import NamedTuple
+
+from deltaproto.planning.assemble import assemble_plan
+from deltaproto.planning.builder import PlanBuilder
+from deltaproto.planning.enable import FeatureToEnable
+from deltaproto.planning.engine_support import find_engine_blockers
+from deltaproto.planning.impact import end_state_of
+from deltaproto.planning.plan import Blocked, Plan
+from deltaproto.planning.predict.table import Table
+from deltaproto.planning.request import PlanInput
+from deltaproto.planning.search.all_goals import AllGoals, FeaturesKept, VersionsAtLeast
+from deltaproto.planning.search.cost import Cost, compute_cost
+from deltaproto.planning.search.droppable import GOAL_UNREACHABLE, find_blockers, find_droppable
+from deltaproto.planning.search.goals import (
+    BothGoals,
+    ClientsSupported,
+    FeaturesAbsent,
+    Goal,
+    VersionsAtMost,
+    requirements_after,
+)
+from deltaproto.planning.search.lowest import find_lowest_goal, is_higher, protocol_versions
+from deltaproto.planning.search.route import PredictedStatement
+from deltaproto.planning.search.search import (
+    LEGACY_PAIRS,
+    SearchTask,
+    find_nearest_goal,
+    find_solutions,
+)
+from deltaproto.planning.statement import SetProperties
+from deltaproto.planning.target import (
+    Requirements,
+    Target,
+    each_version,
+    goal_of,
+    is_set,
+    join_accesses,
+)
+from deltaproto.protocol import feature_catalog
+from deltaproto.protocol.feature import PropertyIs
+
+
+class _Route(NamedTuple):
+    moves: tuple[PredictedStatement, ...]
+    notes: tuple[str, ...]
+    cost: Cost
+
+
+def plan_target(inputs: PlanInput, target: Target) -> Plan:
+    """Return the cheapest plan that meets as much of the target as possible."""
+    route, met, unmet = _find_route(inputs, target)
+    blocked = tuple(find_engine_blockers(inputs)) if route.moves else ()
+    return assemble_plan(
+        inputs,
+        "plan",
+        goal_of(met, target),
+        () if blocked else route.moves,
+        blocked=blocked,
+        unmet=unmet,
+        notes=route.notes,
+    )
+
+
+def _find_route(
+    inputs: PlanInput, target: Target
+) -> tuple[_Route, Requirements, tuple[Blocked, ...]]:
+    """Return the cheapest route, what it brings about, and what it does not."""
+    whole = _cheapest(inputs, target.missing, target)
+    if isinstance(whole, _Route):
+        return whole, target.missing, ()
+    best, met = _Route((), (), Cost()), Requirements()
+    unmet: list[Blocked] = []
+    for part in target.missing.parts():
+        wider = met.joined(part)
+        found = _cheapest(inputs, wider, target)
+        if isinstance(found, _Route):
+            best, met = found, wider
+        else:
+            unmet += found
+    return best, met, tuple(dict.fromkeys(unmet))
+
+
+def _cheapest(
+    inputs: PlanInput, wanted: Requirements, target: Target
+) -> _Route | tuple[Blocked, ...]:
+    """Return the cheapest route to all of `wanted`; without any, the first reason."""
+    found: list[_Route] = []
+    reasons: list[tuple[Blocked, ...]] = []
+    for additions in _additions(wanted, target.kept):
+        # Each addition comes before the drops or after them.
+        for early in product((True, False), repeat=len(additions)):
+            chosen = tuple(zip(additions, early, strict=True))
+            route = _try_order(
+                inputs,
+                wanted,
+                target,
+                [part for part, first in chosen if first],
+                [part for part, first in chosen if not first],
+            )
+            if isinstance(route, _Route):
+                found.append(route)
+            else:
+                reasons.append(route)
+    return min(found, key=lambda route: route.cost) if found else reasons[0]
+
+
+def _additions(wanted: Requirements, kept: Requirements) -> Iterator[tuple[Requirements, ...]]:
+    """Yield what statements other than drops bring about, in the order of their statements.
+
+    Drops may lower the versions too far, so the versions that the table has are among them. A
+    legacy pair may imply features that would need feature lists by themselves.
+    """
+    every = (
+        Requirements(features=wanted.features, properties=wanted.properties),
+        Requirements(at_least=each_version(max, wanted.at_least, kept.at_least)),
+        Requirements(cluster_by=wanted.cluster_by),
+    )
+    parts = tuple(part for part in every if part != Requirements())
+    yield parts
+    for pair in LEGACY_PAIRS:
+        lower = pair[0] <= wanted.at_most[0] and pair[1] <= wanted.at_most[1]
+        if lower and wanted.features & feature_catalog.features_implied_by(*pair):
+            yield (Requirements(at_least=pair), *parts)
+
+
+def _try_order(
+    inputs: PlanInput,
+    wanted: Requirements,
+    target: Target,
+    early: Sequence[Requirements],
+    late: Sequence[Requirements],
+) -> _Route | tuple[Blocked, ...]:
+    """Return the route with these additions before and after the drops, or why there is none."""
+    before = _add(PlanBuilder(inputs), early)
+    if before.blocked:
+        return tuple(before.blocked)
+    # What is raised after the drops is none of their concern.
+    floor = (1, 1) if any(part.at_least != (1, 1) for part in late) else target.kept.at_least
+    kept = target.kept._replace(at_least=floor)
+    start = before.table if before.moves else inputs.table
+    dropped = _drop(inputs, start, wanted, target._replace(kept=kept))
+    if isinstance(dropped, tuple):
+        return dropped
+    left = dropped[-1].outcome.table if dropped else before.table
+    after = _add(PlanBuilder(inputs, left), late)
+    if after.blocked:
+        return tuple(after.blocked)
+    moves = (*before.moves, *dropped, *after.moves)
+    broken = tuple(_find_broken(inputs, after.table, wanted.joined(target.kept)))
+    if broken:
+        return broken
+    notes = tuple(dict.fromkeys((*before.notes, *after.notes)))
+    return _Route(moves, notes, compute_cost(moves, inputs.engine, inputs.files))
+
+
+def _add(builder: PlanBuilder, additions: Iterable[Requirements]) -> PlanBuilder:
+    for part in additions:
+        for name in sorted(part.features):
+            if name not in builder.table.protocol.supported:
+                builder.enable(FeatureToEnable(name))
+        if part.properties:
+            builder.go(SetProperties(part.properties), together=True)
+        if is_higher(protocol_versions(builder.table.protocol), part.at_least):
+            builder.raised(part.at_least)
+        if part.cluster_by is not None:
+            builder.cluster(part.cluster_by)
+    return builder
+
+
+def _drop(
+    inputs: PlanInput, table: Table, wanted: Requirements, target: Target
+) -> list[PredictedStatement] | tuple[Blocked, ...]:
+    """Return the cheapest drops that reach the goals from this table, or why there are none."""
+    here = inputs
+    if table is not inputs.table:
+        needs = requirements_after(inputs.needs, end_state_of(table))
+        here = inputs._replace(table=table, needs=needs)
+    droppable = find_droppable(table, inputs.engine)
+    goals = (*_kept_goals(here, wanted, target), *_drop_goals(here, wanted))
+    task = SearchTask(
+        table, AllGoals(goals), inputs.engine, inputs.files, here.needs, target.history, droppable
+    )
+    found = find_solutions(task)
+    if found and wanted.lowest:
+        lowest = find_lowest_goal(
+            here,
+            droppable,
+            include_enabled=False,
+            history=target.history,
+            needed=found[0].choice,
+            keep=wanted.features | target.kept.features | end_state_of(table).on,
+        )
+        found = find_solutions(task._replace(goal=BothGoals(lowest.best.goal, task.goal)))
+    if found:
+        return found[0].moves
+    for goal in goals:
+        alone = task._replace(goal=goal)
+        if not find_solutions(alone):
+            moves = find_nearest_goal(alone)[1][0].moves
+            ending = end_state_of(moves[-1].outcome.table if moves else table)
+            return tuple(find_blockers(here, goal, ending, droppable)) or (GOAL_UNREACHABLE,)
+    return (GOAL_UNREACHABLE,)
+
+
+def _kept_goals(inputs: PlanInput, wanted: Requirements, target: Target) -> Iterator[Goal]:
+    """Yield what the drops must not undo."""
+    kept = wanted.joined(target.kept)
+    yield FeaturesKept(
+        kept.features & inputs.table.protocol.supported, _switched_on(inputs.table, kept)
+    )
+    if target.kept.at_least != (1, 1):
+        yield VersionsAtLeast(*each_version(max, wanted.at_least, target.kept.at_least))
+    yield from _drop_goals(inputs, target.kept)
+
+
+def _drop_goals(inputs: PlanInput, wanted: Requirements) -> Iterator[Goal]:
+    if wanted.absent:
+        yield FeaturesAbsent(wanted.absent)
+    if wanted.at_most != (3, 7):
+        yield VersionsAtMost(*wanted.at_most)
+    if wanted.clients:
+        yield ClientsSupported(join_accesses(wanted.clients), inputs.needs)
+
+
+def _switched_on(table: Table, wanted: Requirements) -> frozenset[str]:
+    """Return the features that required properties enable."""
+    found = set()
+    for name in table.protocol.supported:
+        rule = feature_catalog.feature_record(name).enablement
+        if isinstance(rule, PropertyIs):
+            key = rule.key_in(wanted.properties)
+            if key in wanted.properties and rule.holds(wanted.properties[key]):
+                found.add(name)
+    return frozenset(found)
+
+
+def _find_broken(inputs: PlanInput, after: Table, wanted: Requirements) -> Iterator[Blocked]:
+    """Yield a blocker for each requirement that the table would not meet."""
+    ending = end_state_of(after)
+    goals: list[Goal] = [
+        FeaturesKept(wanted.features),
+        VersionsAtLeast(*wanted.at_least),
+        *_drop_goals(inputs, wanted),
+    ]
+    for goal in goals:
+        if not goal.reached(ending):
+            yield _contradiction(goal.text)
+    for key, value in wanted.properties.items():
+        if not is_set(after.configuration, key, value):
+            yield _contradiction(f"{key} = {value}")
+    if wanted.cluster_by is not None and after.clustering != wanted.cluster_by:
+        yield _contradiction(f"clustering by {', '.join(wanted.cluster_by) or 'no column'}")
+
+
+def _contradiction(text: str) -> Blocked:
+    return Blocked(
+        None,
+        f"it contradicts another requirement: {text}",
+        "change one of the two in the policy",
+    )
