@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from deltaproto.app.executing import ApplyEvent, ApplyResult, EventKind, apply, rehearse
     from deltaproto.app.inventory import Drift, Inventory, Report
     from deltaproto.app.plan import Plan
-    from deltaproto.app.planning import plan_downgrade, plan_upgrade
+    from deltaproto.app.planning import plan_downgrade, plan_policy, plan_upgrade
     from deltaproto.app.reading import (
         ConflictReport,
         History,
@@ -66,7 +66,7 @@ else:
         "app.executing": ("ApplyEvent", "ApplyResult", "EventKind", "apply", "rehearse"),
         "app.inventory": ("Drift", "Inventory", "Report"),
         "app.plan": ("Plan",),
-        "app.planning": ("plan_downgrade", "plan_upgrade"),
+        "app.planning": ("plan_downgrade", "plan_policy", "plan_upgrade"),
         "app.reading": (
             *("ConflictReport", "History", "Inspection"),
             *("find_conflicts", "history", "inspect_table"),
@@ -152,6 +152,7 @@ __all__ = [
     "history",
     "inspect_table",
     "plan_downgrade",
+    "plan_policy",
     "plan_upgrade",
     "rehearse",
     "scan",

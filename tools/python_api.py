@@ -20,6 +20,7 @@ from deltaproto.app.result import Result
 GROUPS = {
     "Functions": (
         *("inspect_table", "check", "history", "find_conflicts", "plan_upgrade", "plan_downgrade"),
+        *("plan_policy",),
         *("apply", "rehearse", "scan", "discover", "to_dict"),
     ),
     "Objects": ("Table", "Plan", "Inventory"),

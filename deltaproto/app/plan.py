@@ -122,14 +122,15 @@ class Plan(Result, _Plan):
         if not self.complete:
             message = f"{self.table}: the table was not fully visible, so predictions may be wrong"
             return ResultError(self, ExitCode.UNREADABLE, message, "see `warnings`")
-        if self.blocked:
-            first = self.blocked[0]
-            message = f"{self.table}: the plan is blocked: {first.reason}"
+        if self.blocked or self.unmet:
+            first = (*self.blocked, *self.unmet)[0]
+            what = "the plan is blocked" if self.blocked else "the policy stays violated"
+            message = f"{self.table}: {what}: {first.reason}"
             return ResultError(self, ExitCode.FINDINGS, message, first.remedy)
         return None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON of `plan-upgrade` or `plan-downgrade`; times are relative to now."""
+        """Return the JSON of the planning commands; times are relative to now."""
         from deltaproto.render.plan_json import plan_fields
 
         return plan_fields(self, time.time())

@@ -159,6 +159,40 @@ def plan_downgrade(
     return _planned(table, planner, users, engine, by)
 
 
+def plan_policy(
+    table: TableSource,
+    policy: str | os.PathLike[str],
+    *,
+    clients: Sequence[str] = (),
+    engine: str | None = None,
+    client_files: Sequence[str] = (),
+    storage_options: Mapping[str, str] = NONE,
+    spark_remote: str | None = None,
+    spark_conf: Mapping[str, str] = NONE,
+) -> Plan:
+    """Plan the cheapest statements that bring a table to a policy, in either direction.
+
+    `Plan.fixes` has what `check` no longer finds afterwards, and `Plan.unmet` what the policy
+    requires and the plan does not bring about, with the reason.
+
+    Args:
+        table: as for `inspect_table`.
+        policy: a YAML file.
+        clients: clients to show the effect on.
+        engine: the engine that will execute the plan, as `delta-spark@4.4` or `databricks@16.4`.
+        client_files: files with custom clients.
+
+    Raises:
+        UsageError: for an invalid policy.
+        TableError: when the table cannot be read, or its protocol violates the spec.
+    """
+    from deltaproto.plan_inputs.client_scope import target_planner
+
+    users = _users(policy, client_files, words(clients, "clients"), ())
+    by = reach(table, storage_options, spark_remote, spark_conf)
+    return _planned(table, lambda inputs: target_planner(users.targeted(inputs)), users, engine, by)
+
+
 def _users(
     policy: str | os.PathLike[str] | None,
     files: Sequence[str],

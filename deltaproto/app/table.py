@@ -166,6 +166,26 @@ class Table:
             spark_conf=self._conf,
         )
 
+    def plan_policy(
+        self,
+        policy: str | os.PathLike[str],
+        *,
+        clients: Sequence[str] = (),
+        engine: str | None = None,
+        client_files: Sequence[str] = (),
+    ) -> Plan:
+        """Plan what brings the table to a policy; see `deltaproto.plan_policy`."""
+        return planning.plan_policy(
+            self.name,
+            policy,
+            clients=clients,
+            engine=engine,
+            client_files=client_files,
+            storage_options=self._storage,
+            spark_remote=self._remote,
+            spark_conf=self._conf,
+        )
+
     def plan_downgrade(
         self,
         *,

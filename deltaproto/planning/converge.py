@@ -18,7 +18,7 @@ from deltaproto.planning.impact import end_state_of
 from deltaproto.planning.plan import Blocked, Plan
 from deltaproto.planning.predict.table import Table
 from deltaproto.planning.request import PlanInput
-from deltaproto.planning.search.all_goals import AllGoals, FeaturesKept, VersionsAtLeast
+from deltaproto.planning.search.all_goals import AllGoals, FeaturesPresent, VersionsAtLeast
 from deltaproto.planning.search.cost import Cost, compute_cost
 from deltaproto.planning.search.droppable import GOAL_UNREACHABLE, find_blockers, find_droppable
 from deltaproto.planning.search.goals import (
@@ -48,6 +48,9 @@ from deltaproto.planning.target import (
 )
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature import PropertyIs
+
+_PROTECTIVE = frozenset({"appendOnly", "checkConstraints"})
+"""features that protect rows: only a policy that forbids them switches them off"""
 
 
 class _Route(NamedTuple):
@@ -86,7 +89,8 @@ def _find_route(
         if isinstance(found, _Route):
             best, met = found, wider
         else:
-            unmet += found
+            name = next(iter(part.absent | part.features), None)
+            unmet += (each._replace(feature=each.feature or name) for each in found)
     return best, met, tuple(dict.fromkeys(unmet))
 
 
@@ -144,11 +148,7 @@ def _try_order(
     before = _add(PlanBuilder(inputs), early)
     if before.blocked:
         return tuple(before.blocked)
-    # What is raised after the drops is none of their concern.
-    floor = (1, 1) if any(part.at_least != (1, 1) for part in late) else target.kept.at_least
-    kept = target.kept._replace(at_least=floor)
-    start = before.table if before.moves else inputs.table
-    dropped = _drop(inputs, start, wanted, target._replace(kept=kept))
+    dropped = _drop(inputs, before.table if before.moves else inputs.table, wanted, target)
     if isinstance(dropped, tuple):
         return dropped
     left = dropped[-1].outcome.table if dropped else before.table
@@ -186,9 +186,19 @@ def _drop(
         needs = requirements_after(inputs.needs, end_state_of(table))
         here = inputs._replace(table=table, needs=needs)
     droppable = find_droppable(table, inputs.engine)
-    goals = (*_kept_goals(here, wanted, target), *_drop_goals(here, wanted))
+    goals = (*_drop_goals(here, target.kept), *_drop_goals(here, wanted))
+    kept = wanted.joined(target.kept)
+    protective = (_PROTECTIVE & end_state_of(table).on) - wanted.absent
     task = SearchTask(
-        table, AllGoals(goals), inputs.engine, inputs.files, here.needs, target.history, droppable
+        table,
+        AllGoals(goals),
+        inputs.engine,
+        inputs.files,
+        here.needs,
+        target.history,
+        droppable,
+        kept.features & table.protocol.supported,
+        _switched_on(table, kept) | protective,
     )
     found = find_solutions(task)
     if found and wanted.lowest:
@@ -198,7 +208,7 @@ def _drop(
             include_enabled=False,
             history=target.history,
             needed=found[0].choice,
-            keep=wanted.features | target.kept.features | end_state_of(table).on,
+            keep=kept.features | end_state_of(table).on,
         )
         found = find_solutions(task._replace(goal=BothGoals(lowest.best.goal, task.goal)))
     if found:
@@ -206,21 +216,21 @@ def _drop(
     for goal in goals:
         alone = task._replace(goal=goal)
         if not find_solutions(alone):
+            if _reaches_without_kept(alone):
+                return (_contradiction(f"{_kept_text(alone)}; {goal.text}"),)
             moves = find_nearest_goal(alone)[1][0].moves
             ending = end_state_of(moves[-1].outcome.table if moves else table)
             return tuple(find_blockers(here, goal, ending, droppable)) or (GOAL_UNREACHABLE,)
-    return (GOAL_UNREACHABLE,)
+    return (_contradiction("; ".join(goal.text for goal in goals)),)
 
 
-def _kept_goals(inputs: PlanInput, wanted: Requirements, target: Target) -> Iterator[Goal]:
-    """Yield what the drops must not undo."""
-    kept = wanted.joined(target.kept)
-    yield FeaturesKept(
-        kept.features & inputs.table.protocol.supported, _switched_on(inputs.table, kept)
-    )
-    if target.kept.at_least != (1, 1):
-        yield VersionsAtLeast(*each_version(max, wanted.at_least, target.kept.at_least))
-    yield from _drop_goals(inputs, target.kept)
+def _reaches_without_kept(task: SearchTask) -> bool:
+    return bool(find_solutions(task._replace(kept=frozenset(), enabled=frozenset())))
+
+
+def _kept_text(task: SearchTask) -> str:
+    kept = [*sorted(task.kept - task.enabled), *(f"{name} enabled" for name in task.enabled)]
+    return f"keep {', '.join(kept)}"
 
 
 def _drop_goals(inputs: PlanInput, wanted: Requirements) -> Iterator[Goal]:
@@ -248,7 +258,7 @@ def _find_broken(inputs: PlanInput, after: Table, wanted: Requirements) -> Itera
     """Yield a blocker for each requirement that the table would not meet."""
     ending = end_state_of(after)
     goals: list[Goal] = [
-        FeaturesKept(wanted.features),
+        FeaturesPresent(wanted.features),
         VersionsAtLeast(*wanted.at_least),
         *_drop_goals(inputs, wanted),
     ]
@@ -265,6 +275,6 @@ def _find_broken(inputs: PlanInput, after: Table, wanted: Requirements) -> Itera
 def _contradiction(text: str) -> Blocked:
     return Blocked(
         None,
-        f"it contradicts another requirement: {text}",
-        "change one of the two in the policy",
+        f"these requirements contradict each other: {text}",
+        "change the policy; what protects rows is only switched off if it is forbidden",
     )

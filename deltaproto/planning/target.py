@@ -27,7 +27,14 @@ class Requirements(NamedTuple):
     """True: no client gains access by dropping what nothing uses"""
 
     def parts(self) -> Iterator[Requirements]:
-        """Yield each requirement alone, those that add something first."""
+        """Yield each requirement alone, those that add something last."""
+        for name in sorted(self.absent):
+            yield Requirements(absent=frozenset({name}))
+        if self.at_most != (3, 7):
+            yield Requirements(at_most=self.at_most)
+        for use in self.clients:
+            for access in use.access:
+                yield Requirements(clients=(use._replace(access=(access,)),))
         for name in sorted(self.features):
             yield Requirements(features=frozenset({name}))
         for key, value in sorted(self.properties.items()):
@@ -36,13 +43,6 @@ class Requirements(NamedTuple):
             yield Requirements(at_least=self.at_least)
         if self.cluster_by is not None:
             yield Requirements(cluster_by=self.cluster_by)
-        for name in sorted(self.absent):
-            yield Requirements(absent=frozenset({name}))
-        if self.at_most != (3, 7):
-            yield Requirements(at_most=self.at_most)
-        for use in self.clients:
-            for access in use.access:
-                yield Requirements(clients=(use._replace(access=(access,)),))
         if self.lowest:
             yield Requirements(lowest=True)
 

@@ -99,6 +99,23 @@ def test_a_downgrade(cli: Cli, table: str, named: dict[str, Any], words: tuple[s
     assert mine["plan_id"] == said["plan_id"]
 
 
+def test_a_plan_for_a_policy(cli: Cli, table: str, tmp_path: Path) -> None:
+    policy = tmp_path / "policy.yaml"
+    policy.write_text(
+        "policy_version: 1\ntables:\n  '**':\n    require_properties: {delta.appendOnly: false}\n"
+        "    forbid_features: [deletionVectors, invariants]\n"
+    )
+    plan = deltaproto.plan_policy(table, policy, clients=["trino@452"])
+    words = ("--policy", str(policy), "--client", "trino@452")
+    said = cli("plan", table, *words, "--format", "json").json
+    mine = json.loads(json.dumps(to_dict(plan)))
+    assert without_times(mine) == without_times({key: said[key] for key in mine})
+    assert plan.fixes
+    assert plan.unmet
+    with pytest.raises(deltaproto.ResultError, match="the policy stays violated: DP205"):
+        plan.raise_for_status()
+
+
 @pytest.mark.parametrize(
     ("named", "words"),
     [

@@ -32,10 +32,11 @@ entry = importlib.import_module("deltaproto.cli.main")
 COMMANDS = [entry.load_command(name) for name in entry.COMMANDS]
 Values = Callable[[Command, list[str]], dict[str, Any]]
 VERBS = frozenset(
-    "Accept Add Also Append Apply Assume Avoid Bring Call Check Choose Classify Clone Cluster Compare "  # noqa: SIM905
-    "Create Delete Do Drop Enable Evaluate Execute Exit Explain Find Give Ignore Keep List Lower "
-    "Make Plan Predict Print Raise Reach Read Refuse Resume Retry Run Save Scan Set Show Skip "
-    "Stop Try Undo Use Wait Warn Write".split()
+    "Accept Add Also Append Apply Assume Avoid Bring Call Check Choose Classify "  # noqa: SIM905
+    "Clone Cluster Compare Create Delete Do Drop Enable Evaluate Execute Exit "
+    "Explain Find Give Ignore Keep List Lower Make Plan Predict Print Raise "
+    "Reach Read Refuse Resume Retry Run Save Scan Set Show Skip Stop Try Undo "
+    "Use Wait Warn Write".split()
 )
 each_command = pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
 

@@ -12,7 +12,7 @@ from deltaproto.planning.converge import plan_target
 from deltaproto.planning.enable import CannotEnable, FeatureToEnable, enabling_statements
 from deltaproto.planning.engine import Engine, EngineName
 from deltaproto.planning.predict.table import Table
-from deltaproto.planning.search.all_goals import AllGoals, FeaturesKept, VersionsAtLeast
+from deltaproto.planning.search.all_goals import AllGoals, FeaturesPresent, VersionsAtLeast
 from deltaproto.planning.search.goals import EndState, FeaturesAbsent, Goal, VersionsAtMost
 from deltaproto.planning.search.route import raise_to_pair
 from deltaproto.planning.search.search import SearchTask
@@ -39,7 +39,9 @@ def requirements(draw: st.DrawFn, table: Table) -> Requirements:
     supported = sorted(table.protocol.supported) or ["none"]
     keys = draw(st.sets(st.sampled_from(sorted(PROPERTIES)), max_size=2))
     return Requirements(
-        features=frozenset(draw(st.sets(st.sampled_from(ADDED), max_size=2))),
+        features=frozenset(
+            draw(st.sets(st.sampled_from(sorted({*ADDED, *table.protocol.supported})), max_size=2))
+        ),
         absent=frozenset(draw(st.sets(st.sampled_from(supported), max_size=2))),
         properties={key: draw(st.sampled_from(PROPERTIES[key])) for key in sorted(keys)},
         at_least=draw(st.sampled_from([(1, 1), (1, 1), (1, 3), (2, 5)])),
@@ -61,7 +63,7 @@ def split(whole: Requirements, table: Table) -> Target:
 def goal_of(wanted: Requirements) -> Goal:
     return AllGoals(
         (
-            FeaturesKept(wanted.features),
+            FeaturesPresent(wanted.features),
             VersionsAtLeast(*wanted.at_least),
             FeaturesAbsent(wanted.absent),
             VersionsAtMost(*wanted.at_most),
@@ -111,7 +113,9 @@ def assert_cheapest(data: st.DataObject, table: Table) -> None:
     if plan.unmet:
         assert best is None, plan.unmet
     elif not plan.blocked:
-        assert plan.cost == best, [step.sql for step in plan.steps]
+        # A plan may raise the versions in the statement that sets the properties.
+        assert best is not None
+        assert plan.cost <= best, [step.sql for step in plan.steps]
 
 
 @given(data=st.data())

@@ -8,26 +8,24 @@ from typing import NamedTuple
 from deltaproto.planning.search.goals import EndState, Goal, Reachable
 
 
-class FeaturesKept(NamedTuple):
-    """These features stay in the protocol, and some of them stay enabled."""
+class FeaturesPresent(NamedTuple):
+    """These features are in the protocol."""
 
     features: frozenset[str]
-    enabled: frozenset[str] = frozenset()
     kind: str = "keep"
 
     @property
     def text(self) -> str:
-        return f"with {', '.join(sorted(self.features | self.enabled))}"
+        return f"with {', '.join(sorted(self.features))}"
 
     def reached(self, ending: EndState) -> bool:
-        stays = self.features | self.enabled <= ending.protocol.supported
-        return stays and not self.enabled & ending.off
+        return self.features <= ending.protocol.supported
 
     def objections(self, ending: EndState) -> frozenset[str]:
         return frozenset()
 
     def weaker(self, reachable: Reachable) -> Iterator[Goal]:
-        yield FeaturesKept(frozenset())
+        yield FeaturesPresent(frozenset())
 
 
 class VersionsAtLeast(NamedTuple):

@@ -59,6 +59,10 @@ class SearchTask(NamedTuple):
     """None: as the goal requires"""
     droppable: DroppableFeatures | None = None
     """what the engine can drop from the table, if already known"""
+    kept: frozenset[str] = frozenset()
+    """features that are not dropped, and neither is what they require"""
+    enabled: frozenset[str] = frozenset()
+    """features that are neither dropped nor disabled"""
 
 
 def find_solutions(task: SearchTask) -> list[Solution]:
@@ -142,8 +146,12 @@ def _find_fewest_changes(
     if end.pair is not None:
         must |= supported - feature_catalog.features_implied_by(*end.pair)
     used = frozenset() if task.needs is None else task.needs.used & supported
-    dropped = frozenset(droppable.names) | must
-    switches = find_disableable(task.table, DISABLEABLE_FEATURES & used, task.engine)
+    kept = feature_catalog.with_required_features(task.kept | task.enabled)
+    if must & kept:
+        return None
+    dropped = (frozenset(droppable.names) - kept) | must
+    usable = (DISABLEABLE_FEATURES & used) - task.enabled
+    switches = find_disableable(task.table, usable, task.engine)
     off = switches - dropped
 
     def reaches(dropped: frozenset[str], off: frozenset[str]) -> bool:
@@ -156,13 +164,13 @@ def _find_fewest_changes(
         if not is_kept_disabled(name, off) and reaches(dropped, off - {name}):
             off -= {name}
     for name in droppable.names:
-        kept = dropped - feature_catalog.with_required_features({name})
-        if name not in dropped or not must <= kept | (must - supported):
+        fewer = dropped - feature_catalog.with_required_features({name})
+        if name not in dropped or not must <= fewer | (must - supported):
             continue
-        if reaches(kept, off):
-            dropped = kept
-        elif name in switches and reaches(kept, off | {name}):
-            dropped, off = kept, off | {name}
+        if reaches(fewer, off):
+            dropped = fewer
+        elif name in switches and reaches(fewer, off | {name}):
+            dropped, off = fewer, off | {name}
     return DropSelection(_with_residue(task, dropped, end), off, end.pair)
 
 

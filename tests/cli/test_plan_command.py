@@ -1,0 +1,204 @@
+"""`plan`: what it fixes, what stays violated, and the exit code that says so."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deltaproto.execution.goal_limits import find_unrequested_change
+from deltaproto.execution.plan_file import LoadedPlan, read_plans
+from deltaproto.execution.rebuild import find_mismatch
+from deltaproto.planning.plan import compute_checksum
+from tests.conftest import Ran
+from tests.support.contract import documents
+from tests.support.logs import Log, metadata, protocol
+
+Cli = Callable[..., Ran]
+VECTORS = ["deletionVectors"]
+POLICY = """
+policy_version: 1
+tables:
+  "**":
+    forbid_features: [deletionVectors, generatedColumns]
+    require_features: [inCommitTimestamp]
+    require_properties: {delta.appendOnly: "false"}
+    isolation: Serializable
+"""
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> str:
+    log = Log(tmp_path / "orders")
+    log.commit(0, protocol(3, 7, VECTORS, ["appendOnly", "invariants", *VECTORS]), metadata())
+    return log.table
+
+
+@pytest.fixture
+def policy(tmp_path: Path) -> Path:
+    path = tmp_path / "policy.yaml"
+    path.write_text(POLICY)
+    return path
+
+
+def planned(cli: Cli, *words: object) -> dict[str, Any]:
+    ran = cli("plan", *map(str, words), "--format", "json")
+    (found,) = documents(ran, "plan")
+    return found
+
+
+def test_one_route_fixes_everything(cli: Cli, table: str, policy: Path) -> None:
+    plan = planned(cli, table, "--policy", policy)
+    assert sorted(step["sql"].split(" ", 3)[3] for step in plan["steps"]) == [
+        "DROP FEATURE `deletionVectors`",
+        "SET TBLPROPERTIES ('delta.enableInCommitTimestamps' = 'true', "
+        "'delta.appendOnly' = 'false', 'delta.isolationLevel' = 'Serializable')",
+    ]
+    assert [text[:5] for text in plan["fixes"]] == ["DP205", "DP206", "DP208", "DP209"]
+    assert plan["unmet"] == plan["blocked"] == []
+    assert plan["goal"]["kind"] == "policy"
+    assert plan["protocol_after"]["writerFeatures"] == [
+        "appendOnly",
+        "checkpointProtection",
+        "inCommitTimestamp",
+        "invariants",
+    ]
+
+
+def test_the_exit_code_tells_compliant_pending_and_impossible(
+    cli: Cli, table: str, policy: Path, tmp_path: Path
+) -> None:
+    words = ("--policy", str(policy), "--detailed-exitcode")
+    assert cli("plan", table, *words).code == 10
+    assert cli("plan", table, "--policy", str(policy)).code == 0
+    met = Log(tmp_path / "met")
+    features = ["appendOnly", "inCommitTimestamp", "invariants"]
+    properties = {"delta.appendOnly": "false", "delta.isolationLevel": "Serializable"}
+    met.commit(0, protocol(1, 7, None, features), metadata(properties))
+    assert cli("plan", met.table, *words).code == 0
+    stuck = Log(tmp_path / "stuck")
+    stuck.commit(0, protocol(1, 4), metadata())
+    ran = cli("plan", stuck.table, *words)
+    assert ran.code == 1
+    assert "Stays violated" in ran.out
+    assert "DP205: generatedColumns is forbidden by the policy" in ran.out
+    # What can be brought about is planned all the same.
+    assert "add inCommitTimestamp to the protocol" in ran.out
+
+
+def test_what_the_policy_accepts_is_left_alone(cli: Cli, table: str, policy: Path) -> None:
+    waived = (
+        "waivers:\n  - {rule: DP205, table: '**', feature: deletionVectors, reason: later, "
+        "expires: 2099-01-01}\n"
+    )
+    policy.write_text(f"{POLICY}severities: {{DP206: off}}\n{waived}")
+    plan = planned(cli, table, "--policy", policy)
+    assert [step["action"] for step in plan["steps"]] == ["set-properties"]
+    assert "inCommitTimestamp" not in plan["steps"][0]["sql"]
+    assert [text[:5] for text in plan["fixes"]] == ["DP208", "DP209"]
+    assert plan["unmet"] == []
+
+
+def test_requirements_that_contradict_each_other_are_named(
+    cli: Cli, table: str, policy: Path
+) -> None:
+    policy.write_text(
+        "policy_version: 1\ntables:\n  '**':\n    forbid_features: [deletionVectors]\n"
+        "    require_properties: {delta.enableDeletionVectors: true}\n"
+    )
+    ran = cli("plan", table, "--policy", str(policy), "--format", "json")
+    assert ran.code == 1
+    stays = " ".join(each["reason"] for each in ran.json["unmet"])
+    assert "DP209: the policy requires delta.enableDeletionVectors = true" in stays
+    assert "these requirements contradict each other" in stays
+    # A policy that contradicts itself enables nothing.
+    assert ran.json["protocol_after"]["readerFeatures"] is None
+
+
+def test_a_client_of_the_policy_gets_its_access(cli: Cli, table: str, policy: Path) -> None:
+    policy.write_text(
+        "policy_version: 1\nclients:\n  - {client: delta-spark@2.2.0, access: [read, append]}\n"
+    )
+    plan = planned(cli, table, "--policy", policy)
+    assert {text[:5] for text in plan["fixes"]} == {"DP201"}
+    assert {each["after"] for each in plan["clients"]} == {"ok"}
+
+
+def test_what_protects_rows_stays_unless_it_is_forbidden(
+    cli: Cli, policy: Path, tmp_path: Path
+) -> None:
+    log = Log(tmp_path / "ledger")
+    properties = {"delta.appendOnly": "true", "delta.constraints.c": "id > 0"}
+    log.commit(0, protocol(1, 3), metadata(properties))
+    clients = "policy_version: 1\nclients:\n  - {client: deltalake/engine@1.6.6, access: [dml]}\n"
+    policy.write_text(clients)
+    plan = planned(cli, log.table, "--policy", policy)
+    assert plan["steps"] == []
+    (stays, *_) = plan["unmet"]
+    assert "append" in stays["reason"]
+    assert "keep appendOnly enabled" in " ".join(each["reason"] for each in plan["unmet"])
+    policy.write_text(f"{clients}tables:\n  '**':\n    forbid_features: [checkConstraints]\n")
+    plan = planned(cli, log.table, "--policy", policy)
+    assert [step["action"] for step in plan["steps"]][:1] == ["drop-constraint"]
+    assert "appendOnly" not in " ".join(str(step["sql"]) for step in plan["steps"])
+
+
+@pytest.mark.parametrize("by", ["table", "inspection", "inventory"])
+def test_saved_plans_can_be_applied_however_the_table_was_named(
+    by: str, cli: Cli, table: str, policy: Path, tmp_path: Path
+) -> None:
+    name = table
+    if by == "inspection":
+        name = str(tmp_path / "saved.json")
+        assert cli("inspect", table, "--format", "json", "--output", name).code == 0
+    elif by == "inventory":
+        name = str(tmp_path / "inventory")
+        assert cli("scan", table, "--inventory", name).code == 0
+    folder = tmp_path / "plans"
+    ran = cli("plan", name, "--policy", str(policy), "--out", str(folder), "--detailed-exitcode")
+    assert ran.code == 10, ran
+    (file,) = folder.iterdir()
+    (loaded,) = read_plans(str(file))
+    assert isinstance(loaded, LoadedPlan)
+    assert loaded.plan.fingerprint.metadata is not None
+    assert loaded.plan.fixes
+    assert find_mismatch(loaded.plan) is None
+    assert find_unrequested_change(loaded.plan) is None
+
+
+@pytest.mark.parametrize(
+    ("sql", "why"),
+    [
+        ("SET TBLPROPERTIES ('delta.appendOnly' = 'true')", "sets delta.appendOnly to true"),
+        ("DROP FEATURE `appendOnly`", "drops appendOnly"),
+        ("SET TBLPROPERTIES ('delta.feature.rowTracking' = 'supported')", "adds rowTracking"),
+    ],
+)
+def test_an_edited_plan_may_not_do_more_than_its_goal(
+    sql: str, why: str, cli: Cli, table: str, policy: Path, tmp_path: Path
+) -> None:
+    plan = planned(cli, table, "--policy", policy)
+    step = plan["steps"][0]
+    step["sql"] = f"ALTER TABLE delta.`{table}` {sql}"
+    plan["seal"] = compute_checksum(plan)
+    file = tmp_path / "edited.json"
+    file.write_text(json.dumps(plan))
+    (loaded,) = read_plans(str(file))
+    assert isinstance(loaded, LoadedPlan)
+    found = find_mismatch(loaded.plan) or find_unrequested_change(loaded.plan)
+    assert found is not None, why
+
+
+def test_mistakes(cli: Cli, table: str, policy: Path, tmp_path: Path) -> None:
+    ran = cli("plan", table)
+    assert ran.code == 2
+    assert "no policy" in ran.err
+    taken = tmp_path / "file"
+    taken.write_text("")
+    ran = cli("plan", table, "--policy", str(policy), "--out", str(taken))
+    assert ran.code == 2
+    assert "is not a folder" in ran.err
+    assert cli("plan", str(tmp_path / "nothing"), "--policy", str(policy)).code == 3
