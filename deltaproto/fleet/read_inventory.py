@@ -210,6 +210,7 @@ def facts_from_row(row: Mapping[str, Any]) -> TableFacts:
         findings=findings,
         complete=row["complete"],
         id=row["id"],
+        clustering=None if (columns := row["clustering_columns"]) is None else tuple(columns),
     )
 
 

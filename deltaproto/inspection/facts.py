@@ -45,6 +45,7 @@ def facts_from_inspection(inspection: Inspection) -> TableFacts:
         complete=inspection.complete,
         changes=state.changes,
         id=state.metadata.id,
+        clustering=state.clustering_columns,
     )
 
 

@@ -217,6 +217,7 @@ def read_entry(entry: Any, path: str) -> TableFacts | SavedError:
             complete=require_type(bool, entry["complete"])
             and entry.get("requested_version") is None,
             id=optional_string(entry.get("id")),
+            clustering=_read_columns(entry.get("clustering_columns")),
             older=entry.get("requested_version") is not None,
         )
     except (*MALFORMED_ENTRY_ERRORS, TableError) as error:
@@ -258,6 +259,10 @@ def malformed_error(path: str, error: Exception) -> UsageError:
         # Python's message names its own types.
         why = "a member of a table has the wrong type or value"
     return UsageError(f"{path} is not what `inspect --format json` writes: {why}", _SAVE)
+
+
+def _read_columns(value: Any) -> tuple[str, ...] | None:
+    return None if value is None else tuple(map(require_string, require_type(list, value)))
 
 
 def _read_finding(entry: Mapping[str, Any]) -> Finding:

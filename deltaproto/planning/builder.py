@@ -35,6 +35,12 @@ _NEVER_LOWER = (
 )
 
 
+def is_clustered(table: Table, columns: tuple[str, ...]) -> bool:
+    """Return True if these are the table's clustering columns, ignoring case."""
+    found = table.clustering
+    return found is not None and [*map(str.casefold, found)] == [*map(str.casefold, columns)]
+
+
 class PlanBuilder:
     """Predicts statements one after the other, up to the first refusal."""
 
@@ -157,7 +163,7 @@ class PlanBuilder:
 
     def cluster(self, columns: tuple[str, ...]) -> None:
         """Cluster by these columns, or by none."""
-        if self.table.clustering != columns:
+        if not is_clustered(self.table, columns):
             self.go(ClusterBy(columns))
 
     def isolated(self, level: str) -> None:

@@ -11,7 +11,7 @@ from itertools import product
 from typing import NamedTuple
 
 from deltaproto.planning.assemble import assemble_plan
-from deltaproto.planning.builder import PlanBuilder
+from deltaproto.planning.builder import PlanBuilder, is_clustered
 from deltaproto.planning.enable import FeatureToEnable
 from deltaproto.planning.engine_support import find_engine_blockers
 from deltaproto.planning.impact import end_state_of
@@ -268,7 +268,7 @@ def _find_broken(inputs: PlanInput, after: Table, wanted: Requirements) -> Itera
     for key, value in wanted.properties.items():
         if not is_set(after.configuration, key, value):
             yield _contradiction(f"{key} = {value}")
-    if wanted.cluster_by is not None and after.clustering != wanted.cluster_by:
+    if wanted.cluster_by is not None and not is_clustered(after, wanted.cluster_by):
         yield _contradiction(f"clustering by {', '.join(wanted.cluster_by) or 'no column'}")
 
 

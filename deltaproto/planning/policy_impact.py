@@ -154,6 +154,7 @@ def predict_facts(today: TableFacts, table: Table, steps: Iterable[Step], plan: 
     return today._replace(
         needs=requirements_after(today.needs, ending),
         configuration=table.configuration,
+        clustering=table.clustering,
         isolation={str(engine): level and str(level) for engine, level in levels.items()},
     )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from deltaproto.clients.model import Access, Verdict
-from deltaproto.planning.search.goals import ClientAccess
+from deltaproto.planning.search.goals import ClientAccess, HistoryChoice
 from deltaproto.planning.target import Requirements, Target, is_set
 from deltaproto.policy.context import TableFacts
 from deltaproto.policy.declared_verdict import DeclaredVerdict
@@ -19,6 +19,7 @@ from deltaproto.policy.finding import Finding
 from deltaproto.policy.rules import (
     above_ceiling,
     below_floor,
+    clustering_differs,
     default_missing,
     forbidden_feature,
     isolation_differs,
@@ -49,7 +50,8 @@ def build_target(checker: Checker, facts: TableFacts) -> Target:
         others = {k: v for k, v in kept.properties.items() if k != ISOLATION_PROPERTY}
         kept = kept._replace(properties=others)
     refused, working = _split_clients(checker, checked)
-    return Target(missing._replace(clients=refused), kept._replace(clients=working))
+    history = None if settings.history is None else HistoryChoice(settings.history)
+    return Target(missing._replace(clients=refused), kept._replace(clients=working), history)
 
 
 def _list_requirements(settings: PolicySettings) -> Iterator[tuple[_Key, Requirements]]:
@@ -63,6 +65,8 @@ def _list_requirements(settings: PolicySettings) -> Iterator[tuple[_Key, Require
     if (level := settings.isolation) is not None:
         wanted = Requirements(properties={ISOLATION_PROPERTY: str(level)})
         yield (isolation_differs.RULE.id, None), wanted
+    if settings.cluster_by is not None:
+        yield (clustering_differs.RULE.id, None), Requirements(cluster_by=settings.cluster_by)
     for side, least, most in (
         ("reader", settings.min_reader_version, settings.max_reader_version),
         ("writer", settings.min_writer_version, settings.max_writer_version),

@@ -59,6 +59,8 @@ class TableFacts(NamedTuple):
     """commits that stored a protocol, oldest first; None if the log is not available"""
     id: str | None = None
     """table id from the metadata; None if the reader does not return it"""
+    clustering: tuple[str, ...] | None = None
+    """clustering columns; None if the reader cannot see them"""
     older: bool = False
     """True if an older version was requested, so the newest version is unknown"""
 

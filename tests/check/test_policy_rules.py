@@ -39,6 +39,17 @@ MAPPED = protocol(3, 7, [CM], ["appendOnly", CM, "invariants"])
 IDS = {"delta__columnMapping__id": 1, "delta__columnMapping__physicalName": "col-1"}
 BY_NAME = metadata({"delta.columnMapping.mode": "name"}, schema_string(column("id", **IDS)))
 WRITERS = protocol(1, 7, None, ["appendOnly", "rowTracking", "domainMetadata"])
+CLUSTERED = (
+    protocol(1, 7, None, ["clustering", "domainMetadata", "appendOnly", "invariants"]),
+    metadata(schema=schema_string(column("region"))),
+    {
+        "domainMetadata": {
+            "domain": "delta.clustering",
+            "configuration": '{"clusteringColumns": [["region"]]}',
+            "removed": False,
+        }
+    },
+)
 TODAY = datetime.datetime.now(datetime.UTC).date()
 TOMORROW, YESTERDAY = TODAY + datetime.timedelta(1), TODAY - datetime.timedelta(1)
 
@@ -155,6 +166,27 @@ CASES = (
         {("DP206", DV, None)},
     ),
     Case("required and implied", (P25,), everywhere(f"require_features: [{CM}]"), set()),
+    # DP212: clustering.
+    Case(
+        "clustered by nothing",
+        (P12,),
+        everywhere("cluster_by: [region]"),
+        {("DP212", None, None)},
+    ),
+    Case("not clustered, as it should be", (P12,), everywhere("cluster_by: []"), set()),
+    Case(
+        "clustered as required, in another case",
+        CLUSTERED,
+        everywhere("cluster_by: [Region]"),
+        set(),
+    ),
+    Case(
+        "clustered and must not be",
+        CLUSTERED,
+        everywhere("cluster_by: []"),
+        {("DP212", None, None)},
+    ),
+    Case("what happens to history is no finding", (P12,), everywhere("history: truncate"), set()),
     # DP208: isolation.
     Case(
         "no level where each has its own",

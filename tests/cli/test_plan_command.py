@@ -118,6 +118,24 @@ def test_requirements_that_contradict_each_other_are_named(
     assert ran.json["protocol_after"]["readerFeatures"] is None
 
 
+def test_clustering_and_history_are_part_of_the_target(cli: Cli, table: str, policy: Path) -> None:
+    policy.write_text(
+        "policy_version: 1\ntables:\n  '**':\n    forbid_features: [deletionVectors]\n"
+        "    cluster_by: [id]\n    history: truncate\n"
+    )
+    plan = planned(cli, table, "--policy", policy)
+    assert "checkpointProtection" not in plan["protocol_after"]["writerFeatures"]
+    assert plan["cost"]["history"] == 1
+    assert [
+        step["sql"].rpartition("` ")[2] for step in plan["steps"] if step["action"] == "cluster-by"
+    ] == ["CLUSTER BY (`id`)"]
+    assert {text[:5] for text in plan["fixes"]} == {"DP205", "DP212"}
+    policy.write_text(policy.read_text().replace("[id]", "[nothing]"))
+    ran = cli("plan", table, "--policy", str(policy))
+    assert ran.code == 1
+    assert "nothing" in ran.out.partition("Stays violated")[2]
+
+
 def test_a_client_of_the_policy_gets_its_access(cli: Cli, table: str, policy: Path) -> None:
     policy.write_text(
         "policy_version: 1\nclients:\n  - {client: delta-spark@2.2.0, access: [read, append]}\n"

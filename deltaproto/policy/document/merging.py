@@ -25,6 +25,8 @@ _SINGLE = (
     "min_reader_version",
     "min_writer_version",
     "isolation",
+    "cluster_by",
+    "history",
     "maintenance_windows",
 )
 _STRICTEST_FIRST = (Severity.ERROR, Severity.WARNING, Severity.INFO, None)

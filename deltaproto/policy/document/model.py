@@ -88,6 +88,10 @@ class PolicySettings(NamedTuple):
     forbid_features: tuple[str, ...] | None = None
     require_features: tuple[str, ...] | None = None
     isolation: IsolationLevel | None = None
+    cluster_by: tuple[str, ...] | None = None
+    """the clustering columns; empty: the table must not be clustered"""
+    history: str | None = None
+    """`keep` or `truncate`: what plans do with the history that shows dropped features"""
     maintenance_windows: tuple[Window, ...] | None = None
     require_properties: Mapping[str, str] = _NO_PROPERTIES
     severities: Levels = _NO_LEVELS

@@ -111,6 +111,10 @@ def _parse_setting(
             return reader.read_integer(node, 1, WRITER_FEATURES_VERSION)
         case "isolation":
             return _parse_isolation(node)
+        case "cluster_by":
+            return _parse_columns(node)
+        case "history":
+            return reader.read_choice(node, ("keep", "truncate"), "history")
         case "maintenance_windows":
             return parse_windows(node)
         case "require_properties":
@@ -151,6 +155,18 @@ def _validate_settings(settings: PolicySettings, values: Mapping[str, Node]) -> 
             "remove it from one list",
             values["require_features"].position,
         )
+
+
+def _parse_columns(node: Node) -> tuple[str, ...]:
+    faults, named = Faults(), list[str]()
+    for item in reader.read_items(node, "a list of column names"):
+        with faults.catching():
+            each = reader.read_text(item, "the name of a column")
+            if each.casefold() in map(str.casefold, named):
+                raise Fault(f"{each} is listed twice", "list it once", item.position)
+            named.append(each)
+    faults.check()
+    return tuple(named)
 
 
 def _parse_features(node: Node) -> tuple[str, ...]:

@@ -95,6 +95,7 @@ _POLICY_MODULES = (
     "required_feature",
     "below_floor",
     "isolation_differs",
+    "clustering_differs",
     "default_missing",
     "stream_at_risk",
     "share_narrowed",
