@@ -2,8 +2,8 @@
 
 Each case is a seed: a random table, a random goal, the plan, and then Spark runs the plan's
 statements. Any difference is a mismatch, and the seed reproduces it. With `--upgrades` the goals
-are plan-upgrade's, else plan-downgrade's. `make bench` does not run this, because it takes minutes;
-see also `tests/planning/test_random_oracle_on_spark.py`.
+are plan-upgrade's, with `--policies` random policies, else plan-downgrade's. `make bench` does not
+run this, because it takes minutes; see also `tests/planning/test_random_oracle_on_spark.py`.
 """
 
 from __future__ import annotations
@@ -31,19 +31,21 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0, help="the first seed; the others follow")
     parser.add_argument("--made", default="", help="only tables made with a statement like this")
     parser.add_argument("--upgrades", action="store_true", help="of plan-upgrade")
+    parser.add_argument("--policies", action="store_true", help="of plan")
     parser.add_argument("--managed", action="store_true", help="of tables that a catalog manages")
     parser.add_argument("--minutes", type=float, default=0, help="stop after so long; 0: never")
     arguments = parser.parse_args()
     sys.path.insert(0, str(ROOT))
     from deltaproto.protocol.table_state import SparkSettings
     from deltaproto.tables.session import spark_session
+    from tests.planning import target_trial as policies
     from tests.planning import trial as downgrades
     from tests.planning import upgrade_trial as upgrades
     from tests.planning.random_tables import drafted_with
     from tests.recording.delta_spark import LiveDeltaSpark
     from tests.support.spark_settings import SMALL_TABLES
 
-    tried = upgrades.tried if arguments.upgrades else downgrades.tried
+    trials = upgrades if arguments.upgrades else policies if arguments.policies else downgrades
     delta_spark = LiveDeltaSpark(spark_session(SparkSettings(conf=SMALL_TABLES)))
     started, bad, executed, cases = time.monotonic(), 0, 0, 0
     covered: Counter[str] = Counter()
@@ -55,7 +57,7 @@ def main() -> int:
                 break
             cases += 1
             try:
-                trial = tried(delta_spark, seed, Path(folder), managed=arguments.managed)
+                trial = trials.tried(delta_spark, seed, Path(folder), managed=arguments.managed)
             except Exception:
                 bad += 1
                 print(f"seed {seed}: failed\n{traceback.format_exc()}", flush=True)
