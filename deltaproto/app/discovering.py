@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -18,14 +19,11 @@ from deltaproto.errors import (
     TableError,
     UsageError,
 )
+from deltaproto.fleet.inventory import open_inventory_tables
+from deltaproto.fleet.schemas import is_inventory
 from deltaproto.fleet.seen.collect import Discovery as _Discovery
-from deltaproto.fleet.seen.collect import (
-    LogOptions,
-    add_access_logs,
-    discover_writers,
-    require_read,
-)
-from deltaproto.fleet.seen.find_logs import find_logs
+from deltaproto.fleet.seen.collect import LogOptions, require_read
+from deltaproto.fleet.seen.run_discovery import DiscoveryRequest, run_discovery
 from deltaproto.fleet.seen.uses import Client, SeenClient
 from deltaproto.policy.finding import Finding
 from deltaproto.render.terminal import counted
@@ -221,6 +219,7 @@ def discover(
     storage_options: Mapping[str, str] = NONE,
     spark_remote: str | None = None,
     spark_conf: Mapping[str, str] = NONE,
+    store: bool = True,
 ) -> Discovery:
     """Find out which clients use tables, for whom and how often.
 
@@ -236,9 +235,11 @@ def discover(
         storage_options: as in deltalake.
         spark_remote: a Spark Connect URL.
         spark_conf: settings of a Spark session that is started here.
+        store: if `tables` is one inventory and `days` is None, add what was counted to its
+            `clients_seen`, and return it together with what earlier runs added.
 
     Raises:
-        UsageError: for an invalid request.
+        UsageError: for an invalid request, and when the inventory cannot be written.
         TableError: when the only table cannot be read, or there is no table.
     """
     names = [table_name(each) for each in table_sources(tables)]
@@ -250,10 +251,13 @@ def discover(
     since = None if days is None else int(time.time() * 1000) - days * _DAY
     settings = LogOptions(by.storage_options, by.spark, since, pseudonymize)
     logs = words(access_logs, "access_logs")
-    tables_read = find_logs(names, by.storage_options, allow_empty=allow_empty)
-    found = discover_writers(tables_read, settings, _ignore)
+    inventory = None
+    if store and days is None and len(names) == 1 and is_inventory(names[0], by.storage_options):
+        inventory = open_inventory_tables(names[0], by.storage_options)
+    request = DiscoveryRequest(names, logs, settings, allow_empty)
+    found = run_discovery(request, inventory, lambda _: nullcontext(_ignore))
     require_read(found, names, logs=bool(logs), allow_empty=allow_empty)
-    return Discovery(add_access_logs(found, logs, settings, _ignore))
+    return Discovery(found)
 
 
 def _ignore(_count: int) -> None:

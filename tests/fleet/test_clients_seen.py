@@ -17,8 +17,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deltaproto.clients.model import Access
-from deltaproto.fleet.inventory import open_inventory_tables
+from deltaproto.fleet.inventory import InventoryTables, open_inventory_tables
 from deltaproto.fleet.schemas import Inventory
+from deltaproto.fleet.seen import run_discovery, stored_uses
+from deltaproto.fleet.seen.collect import add_access_logs
 from deltaproto.fleet.seen.uses import Times
 from tests.conftest import Ran
 from tests.fleet.test_access_logs import s3_line
@@ -163,6 +165,27 @@ def test_two_runs_at_once_count_a_commit_once(
     twice = rows.set_column(0, rows.field(0), pa.array(["9" * 8] * rows.num_rows))
     open_inventory_tables(name, {}).append(Inventory.CLIENTS_SEEN, twice)
     assert commits(discovered(cli, name)) == {"delta-spark@4.4.0": 2}
+
+
+def test_a_run_that_merges_and_is_overtaken_loses_and_doubles_nothing(
+    cli: Cli, tmp_path: Path, inventory: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = made(tmp_path / "lake" / "t", (9, SPARK), (8, RUNTIME))
+    name = inventory()
+    monkeypatch.setattr(stored_uses, "_MOST_RUNS", 1)
+    discovered(cli, name)
+    log.commit(2, commit_info(**APPEND, **SPARK, timestamp=int(time.time() * 1000)))
+
+    def overtaken(*args: Any) -> Any:
+        found = add_access_logs(*args)
+        monkeypatch.setattr(run_discovery, "add_access_logs", add_access_logs)
+        discovered(cli, name)
+        return found
+
+    monkeypatch.setattr(run_discovery, "add_access_logs", overtaken)
+    expected = {"delta-spark@4.4.0": 2, "databricks-runtime@10.4": 1}
+    assert commits(discovered(cli, name)) == expected
+    assert commits(discovered(cli, name)) == expected
 
 
 def test_many_runs_are_merged_and_nothing_is_lost(
@@ -346,6 +369,65 @@ def test_the_requests_of_a_file_are_counted_once(cli: Cli, tmp_path: Path, store
     }
     ran = cli("discover", name, *store.words())
     assert "never who only reads" not in ran.out
+
+
+def test_two_runs_at_once_count_commits_and_requests_once(
+    cli: Cli, tmp_path: Path, store: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_deltalake(str(tmp_path / "twice"), pa.table({"id": [1]}))
+    where = store.upload(tmp_path / "twice", "orders")
+    name, logs = str(tmp_path / "inventory"), tmp_path / "logs"
+    assert cli("scan", where, "--inventory", name, "-q", *store.words()).code == 0
+    words = ("--access-log", str(logs), *store.words())
+    logged(logs / "1", '"deltaproto.trino.455"', 2, days=9)
+    logged(logs / "2", '"deltaproto.trino.476"', 3)
+    discovered(cli, name, *store.words())
+
+    def overtaken(*args: Any) -> Any:
+        found = add_access_logs(*args)
+        monkeypatch.undo()
+        # Another run, which does not see the third file yet.
+        discovered(cli, name, *words)
+        logged(logs / "3", '"deltaproto.trino.480"')
+        return found
+
+    monkeypatch.setattr(run_discovery, "add_access_logs", overtaken)
+    found = discovered(cli, name, *words)
+    expected = {"455": 2, "476": 3, "480": 1}
+    for each in (found, discovered(cli, name, *words)):
+        counts = {one["version"]: one["requests"] for one in each["clients"]}
+        assert {key: count for key, count in counts.items() if count} == expected
+        (writer,) = (one for one in each["clients"] if one["client"] == "deltalake")
+        assert writer["commits"] == 1
+    runs = DeltaTable(f"{name}/clients_seen").to_pyarrow_table()["run_id"].unique()
+    assert len(runs) == 4
+
+
+def test_a_run_that_others_overtake_each_time_is_an_error(
+    cli: Cli, tmp_path: Path, inventory: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made(tmp_path / "lake" / "t", (9, SPARK))
+    name = inventory()
+    monkeypatch.setattr(InventoryTables, "append_if_unchanged", lambda *_: False)
+    ran = cli("discover", name)
+    assert ran.code == 2
+    assert "run one `discover` of this inventory at a time" in ran.err
+
+
+def test_a_clock_that_is_behind_loses_no_run(
+    cli: Cli, tmp_path: Path, inventory: Callable[..., str]
+) -> None:
+    log = made(tmp_path / "lake" / "t", (9, SPARK), (8, SPARK))
+    name = inventory()
+    discovered(cli, name)
+    rows = DeltaTable(f"{name}/clients_seen").to_pyarrow_table()
+    later = pa.array(["99991231T000000Z-00000000"] * rows.num_rows)
+    write_deltalake(
+        f"{name}/clients_seen", rows.set_column(0, rows.field(0), later), mode="overwrite"
+    )
+    log.commit(2, commit_info(**APPEND, **SPARK, timestamp=int(time.time() * 1000)))
+    assert commits(discovered(cli, name)) == {"delta-spark@4.4.0": 3}
+    assert commits(discovered(cli, name)) == {"delta-spark@4.4.0": 3}
 
 
 # What check makes of it.
