@@ -61,7 +61,7 @@ class ClientUse:
     longest_gap_hours: int | None
     """the longest time between two uses, in hours; None if all were in one hour"""
     principals: Mapping[str, tuple[str, ...]]
-    """the names behind it by kind: user, job, notebook, cluster, query, address"""
+    """the names behind it by kind: user, job, notebook, cluster, stream, query, address"""
     confidence: str
     """how sure the client is: certain, likely or unknown"""
     could_be: tuple[str, ...]

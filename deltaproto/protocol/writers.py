@@ -50,7 +50,9 @@ class Principal(NamedTuple):
     notebook: str | None = None
     cluster: str | None = None
     query: str | None = None
-    """id of a Trino query or of a streaming query"""
+    """id of a query, of which each commit has another"""
+    stream: str | None = None
+    """id of a streaming query, which keeps it when it restarts"""
 
 
 class WriterIdentity(NamedTuple):
@@ -277,11 +279,11 @@ def _ingested_from_kafka(
 
     Source: delta-io/kafka-delta-ingest, src/delta_helpers.rs and src/lib.rs.
     """
-    if info.get("operation") != "STREAMING UPDATE" or principal.query is None:
+    if principal.stream is None:
         return None
     for app_id, _ in transactions:
         query, _, partition = app_id.rpartition("-")
-        if query == principal.query and partition.isdecimal():
+        if query == principal.stream and partition.isdecimal():
             return app_id
     return None
 
@@ -305,13 +307,15 @@ def _match(
 
 def _find_principal(info: Mapping[str, Any]) -> Principal:
     job, notebook = _members(info.get("job")), _members(info.get("notebook"))
-    parameters = _members(info.get("operationParameters"))
+    query = _text(_members(info.get("operationParameters")).get("queryId"))
+    streams = info.get("operation") == "STREAMING UPDATE"
     return Principal(
         _text(info.get("userName")) or _text(info.get("userId")),
         _text(job.get("jobName")) or _text(job.get("jobId")),
         _text(notebook.get("notebookId")),
         _text(info.get("clusterId")),
-        _text(parameters.get("queryId")),
+        None if streams else query,
+        query if streams else None,
     )
 
 

@@ -124,6 +124,34 @@ def test_what_was_counted_outlives_the_log(
     assert set(commits(discovered(cli, name, "--no-store")).values()) == {2}
 
 
+def test_streams_are_kept_and_other_queries_are_not(
+    cli: Cli, tmp_path: Path, inventory: Callable[..., str]
+) -> None:
+    streamed = {"operation": "STREAMING UPDATE", "operationParameters": {"queryId": "ab-1"}}
+    trino = {"clusterId": "trino-455-node", "operationParameters": {"queryId": "20240911_1"}}
+    made(
+        tmp_path / "lake" / "t", (9, {**SPARK, **streamed}), (8, trino), (7, {**SPARK, **streamed})
+    )
+    made(tmp_path / "lake" / "u", (9, OLD_SPARK))
+    name = inventory()
+    assert {
+        (each["kind"], each["name"], each["commits"])
+        for client in discovered(cli, name)["clients"]
+        if client["version"] != "2.2.0"
+        for each in client["principals"]
+    } == {
+        *(("user", "bob", 2), ("stream", "ab-1", 2)),
+        *(("cluster", "trino-455-node", 1), ("query", "20240911_1", 1)),
+    }
+    shutil.rmtree(tmp_path / "lake" / "t")
+    kept = discovered(cli, name, code=3)["clients"]
+    names = {(each["kind"], each["name"]) for client in kept for each in client["principals"]}
+    assert names == {("user", "bob"), ("stream", "ab-1"), ("cluster", "trino-455-node")}
+    (use,) = (each for each in kept if each["version"] == "4.4.0")
+    (stream,) = (each for each in use["principals"] if each["kind"] == "stream")
+    assert stream["commits"] == 2
+
+
 def test_another_table_at_the_same_place_is_counted_from_its_beginning(
     cli: Cli, tmp_path: Path, inventory: Callable[..., str]
 ) -> None:

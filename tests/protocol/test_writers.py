@@ -192,6 +192,7 @@ def test_kafka_delta_ingest_is_told_from_other_programs_that_stream_with_delta_r
     }
     found = identify_writer(info, [("orders-3", 7)])
     assert found.label == "kafka-delta-ingest"
+    assert (found.principal.stream, found.principal.query) == ("orders", None)
     assert [field for field, _ in found.evidence] == ["clientVersion", "txn"]
     for transactions in ([], [("orders", 7)], [("other-3", 7)], [("orders-x", 7)]):
         assert identify_writer(info, transactions).label == "delta-rs@0.17.0"

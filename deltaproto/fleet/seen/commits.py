@@ -23,6 +23,7 @@ _NAMES = (
     (PrincipalKind.JOB, "job"),
     (PrincipalKind.NOTEBOOK, "notebook"),
     (PrincipalKind.CLUSTER, "cluster"),
+    (PrincipalKind.STREAM, "stream"),
     (PrincipalKind.QUERY, "query"),
 )
 PRIVATE_MARKS = ("commitInfo.clusterId", "commitInfo.txn")

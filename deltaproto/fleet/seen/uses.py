@@ -41,6 +41,7 @@ class PrincipalKind(StrEnum):
     JOB = "job"
     NOTEBOOK = "notebook"
     CLUSTER = "cluster"
+    STREAM = "stream"
     QUERY = "query"
     ADDRESS = "address"
 
