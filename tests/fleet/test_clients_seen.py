@@ -7,6 +7,7 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +17,15 @@ from deltalake import DeltaTable, write_deltalake
 from hypothesis import given
 from hypothesis import strategies as st
 
+import deltaproto
+from deltaproto import ResultError, UsageError
+from deltaproto.app import planning
 from deltaproto.clients.model import Access
 from deltaproto.fleet.inventory import InventoryTables, open_inventory_tables
 from deltaproto.fleet.schemas import Inventory
 from deltaproto.fleet.seen import run_discovery, stored_uses
 from deltaproto.fleet.seen.collect import add_access_logs
+from deltaproto.fleet.seen.seen_findings import RecentUses
 from deltaproto.fleet.seen.uses import Times
 from tests.conftest import Ran
 from tests.fleet.test_access_logs import s3_line
@@ -695,6 +700,55 @@ def test_a_plan_that_locks_out_somebody_unknown_is_exit_1(
     # What locks out nobody is fine.
     mild = ("plan-upgrade", ledger, "--set", "delta.appendOnly=true")
     planned(cli, *mild, "--policy", where, "--seen", lake, code=0)
+
+
+def test_plans_from_python_are_those_of_the_command(
+    cli: Cli, tmp_path: Path, lake: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger = str(tmp_path / "lake" / "ledger")
+    counts: list[str] = []
+    on = RecentUses.on
+
+    def counting(self: RecentUses, place: str) -> Any:
+        counts.append(place)
+        return on(self, place)
+
+    monkeypatch.setattr(RecentUses, "on", counting)
+    for method, goal, words in (
+        ("plan_upgrade", {"enable": ["deletionVectors"]}, ("--enable", "deletionVectors")),
+        ("plan_downgrade", {"to": (1, 1)}, ("--to", "1,1")),
+    ):
+        command = (method.replace("_", "-"), ledger, *words, "--seen", lake)
+        said = planned(cli, *command, code=1)
+        counts.clear()
+        plan = getattr(deltaproto, method)(ledger, seen=lake, **goal)
+        # Once for each table, not for each question about it.
+        assert len(counts) == 1
+        mine = json.loads(json.dumps(plan.to_dict()))
+        assert mine["clients"] == said["clients"]
+        assert mine["warnings"] == said["warnings"]
+        assert not plan.ok
+        again = getattr(deltaproto.Table(ledger), method)(seen=Path(lake), seen_days=90, **goal)
+        assert again.clients == plan.clients
+    plan = deltaproto.plan_upgrade(ledger, enable=["deletionVectors"], seen=lake)
+    lost = {str(each.client) for each in plan.losses}
+    assert "databricks-runtime@10.4" in lost
+    with pytest.raises(ResultError, match=r"loses access: databricks-runtime@10\.4") as raised:
+        plan.raise_for_status()
+    assert int(raised.value.exit_code) == 1
+    quiet = deltaproto.Table(tmp_path / "lake" / "quiet")
+    for days, count in ((250, 1), (400, 2)):
+        few = quiet.plan_upgrade(enable=["deletionVectors"], seen=lake, seen_days=days)
+        assert len({each.client for each in few.clients}) == count
+    assert deltaproto.plan_upgrade(ledger, set={"delta.appendOnly": "true"}, seen=lake).ok
+    for wrong, message in (({"seen_days": 0}, "seen_days is 0"), ({"seen": ledger}, "not an inv")):
+        named = {"seen": lake, "enable": ["deletionVectors"], **wrong}
+        with pytest.raises(UsageError, match=message):
+            deltaproto.plan_upgrade(ledger, **named)
+    now = datetime.now(UTC) + timedelta(days=9)
+    monkeypatch.setattr(planning, "datetime", type("Later", (), {"now": lambda _: now}))
+    old = deltaproto.plan_upgrade(ledger, enable=["deletionVectors"], seen=lake)
+    assert f"{lake}: the newest run of discover is 9 days old; run it again." in old.warnings
 
 
 def test_the_runbook_names_who_to_notify(cli: Cli, tmp_path: Path, lake: str) -> None:
