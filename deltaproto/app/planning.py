@@ -146,9 +146,7 @@ def plan_downgrade(
     from deltaproto.planning.search.search import HistoryChoice
 
     by_client = bool(for_clients) or policy is not None
-    others = sum((bool(drop), to is not None))
-    if others + (lowest or by_client) != 1:
-        raise UsageError("not one goal", "pass one of lowest, drop, to, or for_clients and policy")
+    _require_one_goal(bool(drop), to is not None, lowest or by_client)
     if include_enabled and not lowest:
         raise UsageError("include_enabled requires lowest")
     request = DowngradeRequest(
@@ -159,18 +157,19 @@ def plan_downgrade(
         history=None if history is None else member(HistoryChoice, history, "history"),
         rewrite=rewrite,
     )
-    watched = words(clients, "clients")
-    wanted = words(for_clients, "for_clients")
-    assumed = () if access else wanted
-    planner = (
-        client_downgrade_planner(request, watched, assumed)
-        if by_client
-        else downgrade_planner(request)
-    )
+    watched, wanted = words(clients, "clients"), words(for_clients, "for_clients")
+    planner = downgrade_planner(request)
+    if by_client:
+        planner = client_downgrade_planner(request, watched, () if access else wanted)
     by = reach(table, storage_options, spark_remote, spark_conf)
     found = _load_seen(seen, seen_days, by)
     users = _users(policy, (*client_files, *catalogue), (*wanted, *watched), access, found)
     return _planned(table, planner, users, engine, by, found)
+
+
+def _require_one_goal(*goals: bool) -> None:
+    if sum(goals) != 1:
+        raise UsageError("not one goal", "pass one of lowest, drop, to, or for_clients and policy")
 
 
 def _users(
