@@ -228,7 +228,8 @@ def discover(
 
     Args:
         tables: tables, folders with tables at any depth, and inventories; one or several.
-        access_logs: access logs of the object store: files, folders and URIs.
+        access_logs: access logs of the object store: files, folders and URIs; or system tables of
+            Databricks, as exports or by name.
         days: only the last N days; None: everything that the logs still have.
         pseudonymize: hashes instead of the names of users, jobs, notebooks, clusters and queries.
         allow_empty: a folder without tables is not an error.

@@ -119,10 +119,10 @@ COMMAND = Command(
     (
         Option(
             ("--access-log",),
-            "Add the readers in this access log: file, folder or URI. Repeatable.",
+            "Add the readers in this access log: file, folder, URI or system table. Repeatable.",
             str,
             many=True,
-            metavar="FILE|URI",
+            metavar="FILE|URI|TABLE",
             panel=Panel.INPUT,
         ),
         Option(

@@ -89,6 +89,8 @@ class LogOptions(NamedTuple):
     """the commits to skip, by the table's location"""
     counted_files: frozenset[CountedFile] = frozenset()
     """files of access logs that are not counted again"""
+    storing: bool = False
+    """whether a later run counts what this one leaves"""
 
 
 def discover_writers(
@@ -151,6 +153,7 @@ def _watched(
             continue
         logs[each.table] = each
         places[each.table] = _place(each)
+        matcher.add_name(each.table)
         if each.location.kind is not LocationKind.NAME:
             matcher.add(each.table, each.location.uri)
         yield each
@@ -199,6 +202,8 @@ def add_access_logs(
             options.since,
             seen,
             options.counted_files.union(files),
+            spark=options.spark,
+            storing=options.storing,
         )
         failed += done.failed
         files += done.files
@@ -236,7 +241,10 @@ def _add_findings(found: Discovery, options: LogOptions) -> Discovery:
 
 
 _Read = tuple[str, SeenUses, ReadLog]
-_FORMATS = "S3 server access logs, CloudTrail, Azure StorageBlobLogs and GCS audit logs are read"
+_FORMATS = (
+    "S3 server access logs, CloudTrail, Azure StorageBlobLogs, GCS audit logs and Databricks' "
+    "system tables are read"
+)
 
 
 def _read_all(

@@ -54,7 +54,7 @@ def run_discovery(
         readers, writers = _read(request, request.options, progress)
         writers.include(readers.uses)
         return readers._replace(uses=writers)
-    options, findings = request.options, None
+    options, findings = request.options._replace(storing=True), None
     for _ in range(_MOST_ATTEMPTS):
         began = datetime.now(UTC)
         stored = read_stored(inventory, pseudonymize=options.pseudonymize)

@@ -41,6 +41,8 @@ class PrincipalKind(StrEnum):
     JOB = "job"
     NOTEBOOK = "notebook"
     CLUSTER = "cluster"
+    PIPELINE = "pipeline"
+    DASHBOARD = "dashboard"
     STREAM = "stream"
     QUERY = "query"
     ADDRESS = "address"
