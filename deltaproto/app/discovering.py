@@ -54,6 +54,8 @@ class ClientUse:
     """the number of its commits"""
     requests: int
     """the number of its requests in the access logs"""
+    data_files: int
+    """the number of its data files whose commits are no longer in the log; 0 if not requested"""
     first_seen: datetime | None
     """the time of its first commit or request (UTC); None if the logs have no time"""
     last_seen: datetime | None
@@ -83,6 +85,7 @@ class ClientUse:
             tuple(sorted(seen.tables)),
             seen.commits.count,
             seen.requests.count,
+            0 if seen.files is None else seen.files.count,
             _time(times.first),
             _time(times.last),
             times.longest_gap_hours,
@@ -144,7 +147,7 @@ class Discovery(Result):
         columns = {
             **dict.fromkeys(("client", "version", "mark"), text),
             **dict.fromkeys(("access", "tables"), pa.list_(text)),
-            **dict.fromkeys(("commits", "requests"), number),
+            **dict.fromkeys(("commits", "requests", "data_files"), number),
             **dict.fromkeys(("first_seen", "last_seen"), stamp),
             "longest_gap_hours": number,
             "principals": pa.list_(text),
@@ -213,6 +216,7 @@ def discover(
     tables: TableSource | Iterable[TableSource],
     *,
     access_logs: Sequence[str] = (),
+    data_files: bool = False,
     days: int | None = None,
     pseudonymize: bool = False,
     allow_empty: bool = False,
@@ -230,6 +234,7 @@ def discover(
         tables: tables, folders with tables at any depth, and inventories; one or several.
         access_logs: access logs of the object store: files, folders and URIs; or system tables of
             Databricks, as exports or by name.
+        data_files: also read the writers of data files whose commits are no longer in the log.
         days: only the last N days; None: everything that the logs still have.
         pseudonymize: hashes instead of the names of users, jobs, notebooks, clusters and queries.
         allow_empty: a folder without tables is not an error.
@@ -250,7 +255,7 @@ def discover(
         raise UsageError(f"days is {days}", f"pass a number from 1 to {_MAX_DAYS}, or None")
     by = reach(None, storage_options, spark_remote, spark_conf)
     since = None if days is None else int(time.time() * 1000) - days * _DAY
-    settings = LogOptions(by.storage_options, by.spark, since, pseudonymize)
+    settings = LogOptions(by.storage_options, by.spark, since, pseudonymize, data_files=data_files)
     logs = words(access_logs, "access_logs")
     inventory = None
     if store and days is None and len(names) == 1 and is_inventory(names[0], by.storage_options):

@@ -61,7 +61,13 @@ def _discover(values: Mapping[str, Any]) -> Discovery:
     since = None if days is None else int(time.time() * 1000) - days * _DAY
     names = list(read_table_names(values["names"], allow_empty=values["allow_empty"]))
     show = not (values["no_progress"] or values["quiet"])
-    settings = LogOptions(storage, options.spark_settings(values), since, values["pseudonymize"])
+    settings = LogOptions(
+        storage,
+        options.spark_settings(values),
+        since,
+        values["pseudonymize"],
+        data_files=values["data_files"],
+    )
     inventory = None if values["no_store"] else _find_inventory(names, days, storage)
     request = DiscoveryRequest(names, values["access_log"], settings, values["allow_empty"])
     return run_discovery(request, inventory, lambda what: show_rate(what, show=show))
@@ -123,6 +129,13 @@ COMMAND = Command(
             str,
             many=True,
             metavar="FILE|URI|TABLE",
+            panel=Panel.INPUT,
+        ),
+        Option(
+            ("--data-files",),
+            "Also read the writers of data files whose commits are no longer in the log.",
+            bool,
+            False,
             panel=Panel.INPUT,
         ),
         Option(

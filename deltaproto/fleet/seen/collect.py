@@ -11,6 +11,7 @@ from typing import NamedTuple
 from deltaproto.errors import ErrorCode, TableError, no_tables_error
 from deltaproto.fleet.local_engine import THREADS
 from deltaproto.fleet.seen.commits import ReadLog, ReadUpTo, add_commits
+from deltaproto.fleet.seen.data_files import FilesRead, add_data_files
 from deltaproto.fleet.seen.find_logs import FailedTable, FoundLog
 from deltaproto.fleet.seen.log_files import CountedFile
 from deltaproto.fleet.seen.read_traces import ReadTraces
@@ -26,6 +27,8 @@ _CHUNK = 8 * THREADS
 """number of tables that are read or waiting at a time"""
 INVENTORY_SOURCE = "inventory"
 """format of the source that consists of what earlier runs counted"""
+DATA_FILES = "data files"
+"""name of the source that consists of the tables' data files"""
 TABLE_LOGS = "table logs"
 """name of the source that consists of the tables' own logs"""
 
@@ -71,6 +74,8 @@ class Discovery(NamedTuple):
     """the commits read of each table whose log is complete"""
     files: tuple[CountedFile, ...] = ()
     """the files of access logs that were read"""
+    file_uses: SeenUses | None = None
+    """the writers of data files whose commits are no longer in the log; None: not requested"""
 
     @property
     def complete(self) -> bool:
@@ -89,6 +94,8 @@ class LogOptions(NamedTuple):
     """the commits to skip, by the table's location"""
     counted_files: frozenset[CountedFile] = frozenset()
     """files of access logs that are not counted again"""
+    data_files: bool = False
+    """whether data files are read whose commits are no longer in the log"""
     storing: bool = False
     """whether a later run counts what this one leaves"""
 
@@ -106,13 +113,16 @@ def discover_writers(
     logs: dict[str, FoundLog] = {}
     failed: list[FailedTable] = []
     read: dict[str, ReadLog] = {}
+    of_files, files_read = SeenUses(pseudonymize=options.pseudonymize), FilesRead()
     tables = commits = identified = unreadable = 0
     for each in _read_all(_watched(found, matcher, places, logs), options, matcher):
         if isinstance(each, FailedTable):
             failed.append(each)
             continue
-        table, part, done = each
+        table, part, done, by_files, of_table = each
         uses.include(part)
+        of_files.include(by_files)
+        files_read = FilesRead(*map(sum, zip(files_read, of_table, strict=True)))
         tables += 1
         seen(tables)
         commits, identified = commits + done.commits, identified + done.identified
@@ -121,7 +131,11 @@ def discover_writers(
             failed.append(FailedTable(table, done.problem))
         else:
             read[table] = done
-    own = Source(TABLE_LOGS, "delta", commits + unreadable, identified, unreadable)
+    sources = [Source(TABLE_LOGS, "delta", commits + unreadable, identified, unreadable)]
+    if options.data_files:
+        count = files_read.files + files_read.unreadable
+        source = Source(DATA_FILES, "parquet", count, files_read.identified, files_read.unreadable)
+        sources.append(source)
     traces = ReadTraces()
     return Discovery(
         uses,
@@ -131,9 +145,10 @@ def discover_writers(
         traces,
         tables,
         tuple(failed),
-        (own,),
+        tuple(sources),
         options.since,
         read=read,
+        file_uses=of_files if options.data_files else None,
     )
 
 
@@ -240,7 +255,7 @@ def _add_findings(found: Discovery, options: LogOptions) -> Discovery:
     return found._replace(findings=tuple(findings), failed=tuple(failed.values()))
 
 
-_Read = tuple[str, SeenUses, ReadLog]
+_Read = tuple[str, SeenUses, ReadLog, SeenUses, FilesRead]
 _FORMATS = (
     "S3 server access logs, CloudTrail, Azure StorageBlobLogs, GCS audit logs and Databricks' "
     "system tables are read"
@@ -267,12 +282,15 @@ def _read_all(
 
 
 def _read(each: FoundLog, options: LogOptions, matcher: TableMatcher) -> _Read | FailedTable:
-    part = SeenUses(pseudonymize=options.pseudonymize)
+    part, of_files = (SeenUses(pseudonymize=options.pseudonymize) for _ in range(2))
+    files = FilesRead()
     try:
         opened = each.open(options.storage, options.spark)
         matcher.add(each.table, opened.location.uri)
         counted = options.counted.get(_place(each))
         done = add_commits(each.table, opened, options.storage, options.since, part, counted)
+        if options.data_files:
+            files = add_data_files(each.table, opened, options.storage, options.since, of_files)
     except TableError as error:
         return FailedTable(each.table, error)
-    return each.table, part, done
+    return each.table, part, done, of_files, files

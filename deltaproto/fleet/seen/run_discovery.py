@@ -51,9 +51,7 @@ def run_discovery(
         TableError: corrupt-log, when the inventory has values that no run writes.
     """
     if inventory is None:
-        readers, writers = _read(request, request.options, progress)
-        writers.include(readers.uses)
-        return readers._replace(uses=writers)
+        return _join(*_read(request, request.options, progress))
     options, findings = request.options._replace(storing=True), None
     for _ in range(_MOST_ATTEMPTS):
         began = datetime.now(UTC)
@@ -72,11 +70,18 @@ def run_discovery(
             "time",
             "run one `discover` of this inventory at a time",
         )
-    writers.include(readers.uses)
-    found = readers._replace(uses=writers, findings=findings)
+    found = _join(readers, writers)._replace(findings=findings)
     if stored is None:
         return found
     return stored.joined(found, inventory.uri(Inventory.CLIENTS_SEEN))
+
+
+def _join(readers: Discovery, writers: SeenUses) -> Discovery:
+    """Return the uses of commits, requests and data files together."""
+    for each in (readers.uses, readers.file_uses):
+        if each is not None:
+            writers.include(each)
+    return readers._replace(uses=writers)
 
 
 def _read(
