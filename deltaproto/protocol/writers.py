@@ -40,6 +40,8 @@ class Mark(NamedTuple):
     confidence: Confidence
     source: str
     samples: tuple[str, ...]
+    could_be: tuple[str, ...] = ()
+    """ids of all clients that leave this mark, if there are several"""
 
 
 class Principal(NamedTuple):
@@ -67,6 +69,8 @@ class WriterIdentity(NamedTuple):
     confidence: Confidence
     evidence: tuple[tuple[str, str], ...]
     """member and value of each mark that the answer is based on"""
+    could_be: tuple[str, ...] = ()
+    """ids of all clients that leave these marks, if there are several; `client` is one of them"""
 
     @property
     def label(self) -> str | None:
@@ -95,9 +99,10 @@ def _mark(
     source: str,
     *samples: str,
     confidence: Confidence = Confidence.CERTAIN,
+    could_be: tuple[str, ...] = (),
 ) -> Mark:
     sure = Confidence.UNKNOWN if client is None else confidence
-    return Mark(client, name, field, pattern, sure, source, samples)
+    return Mark(client, name, field, pattern, sure, source, samples, could_be)
 
 
 MARKS = (
@@ -151,9 +156,17 @@ MARKS = (
         confidence=Confidence.LIKELY,
     ),
     _mark(
+        *("delta-rs", "delta-rs, also deltalake for Python before 0.25.2", "clientVersion"),
+        rf"delta-rs\.(?=0\.(?:1?\d|2[0-4])\.){_VERSION}{_BUILD}",
+        "commits of deltalake 0.10.1 to 0.25.1: they have the version of its Rust crate",
+        "delta-rs.0.21.0",
+        confidence=Confidence.LIKELY,
+        could_be=("deltalake", "delta-rs"),
+    ),
+    _mark(
         *("delta-rs", "delta-rs", "clientVersion"),
         rf"delta-rs\.{_VERSION}{_BUILD}",
-        *(_DELTA_RS, "delta-rs.0.21.0"),
+        *(_DELTA_RS, "delta-rs.0.32.1"),
         confidence=Confidence.LIKELY,
     ),
     _mark(
@@ -246,7 +259,9 @@ def identify_writer(
     if mark.client == "delta-rs" and (found := _ingested_from_kafka(info, principal, transactions)):
         likely = Confidence.LIKELY
         return WriterIdentity(_INGEST, None, text, principal, likely, (*evidence, ("txn", found)))
-    return WriterIdentity(mark.client, version, text, principal, mark.confidence, evidence)
+    return WriterIdentity(
+        mark.client, version, text, principal, mark.confidence, evidence, mark.could_be
+    )
 
 
 def name_writer(info: Mapping[str, Any]) -> str | None:

@@ -517,6 +517,22 @@ def test_who_uses_a_table_and_is_not_declared(cli: Cli, tmp_path: Path, lake: st
     assert len(found["DP405"]) == 2
 
 
+def test_a_mark_of_several_clients_is_declared_by_any_of_them(
+    cli: Cli, tmp_path: Path, inventory: Callable[..., str]
+) -> None:
+    made(tmp_path / "lake" / "t", (300, SPARK), (9, {"clientVersion": "delta-rs.0.20.1"}))
+    name = inventory()
+    found = discovered(cli, name)
+    assert commits(found) == {"delta-spark@4.4.0": 1}
+    (other,) = found["unidentified"]
+    assert (other["mark"], other["could_be"]) == ("delta-rs.0.20.1", ["deltalake", "delta-rs"])
+    for client, undeclared in (("deltalake@0.20.2", 0), ("trino@476", 1)):
+        text = f"clients:\n  - client: {client}\n    access: [append]\n"
+        rules = findings(cli, name, "--policy", policy(tmp_path, text), "--seen", name)
+        seen = [each for each in rules.get("DP403", []) if "delta-rs.0.20.1" in each["message"]]
+        assert len(seen) == undeclared
+
+
 def test_a_use_that_is_not_declared(cli: Cli, tmp_path: Path, lake: str) -> None:
     words = ("--client", "databricks-runtime@10.4", "--access", "read", "--seen", lake)
     found = findings(cli, str(tmp_path / "lake" / "ledger"), *words)
