@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import shutil
@@ -402,6 +403,31 @@ def test_the_requests_of_a_file_are_counted_once(cli: Cli, tmp_path: Path, store
     }
     ran = cli("discover", name, *store.words())
     assert "never who only reads" not in ran.out
+
+
+def test_the_requests_of_a_damaged_file_count_when_it_is_repaired(
+    cli: Cli, tmp_path: Path, store: Lake
+) -> None:
+    write_deltalake(str(tmp_path / "damaged"), pa.table({"id": [1]}))
+    where = store.upload(tmp_path / "damaged", "orders")
+    name, log = str(tmp_path / "inventory"), tmp_path / "logs" / "1.gz"
+    assert cli("scan", where, "--inventory", name, "-q", *store.words()).code == 0
+    logged(log, '"deltaproto.trino.455"', 5000)
+    whole = gzip.compress(log.read_bytes(), mtime=0)
+    log.write_bytes(whole[:-10])
+
+    def requests(code: int) -> int:
+        words = ("--access-log", str(log.parent), *store.words())
+        found = discovered(cli, name, *words, code=code)
+        return sum(each["requests"] for each in found["clients"])
+
+    first = requests(3)
+    assert 0 < first <= 5000
+    # It is read in each run, and added by none.
+    assert requests(3) == first
+    log.write_bytes(whole)
+    assert requests(0) == 5000
+    assert requests(0) == 5000
 
 
 def test_two_runs_at_once_count_commits_and_requests_once(

@@ -74,8 +74,9 @@ class Discovery(NamedTuple):
     """the commits read of each table whose log is complete"""
     files: tuple[CountedFile, ...] = ()
     """the files of access logs that were read"""
-    file_uses: SeenUses | None = None
-    """the writers of data files whose commits are no longer in the log; None: not requested"""
+    unstored: SeenUses | None = None
+    """uses that no run counts for good: by data files, and in access logs that cannot be read to
+    their end; None: there are none"""
 
     @property
     def complete(self) -> bool:
@@ -148,7 +149,7 @@ def discover_writers(
         tuple(sources),
         options.since,
         read=read,
-        file_uses=of_files if options.data_files else None,
+        unstored=of_files,
     )
 
 
@@ -222,6 +223,8 @@ def add_access_logs(
         )
         failed += done.failed
         files += done.files
+        if found.unstored is not None:
+            found.unstored.include(done.broken)
         if done.lines and done.format is None:
             message = f"{name}: no line of a known access log"
             failed.append(FailedTable(name, TableError(ErrorCode.NOT_FOUND, message, _FORMATS)))

@@ -122,6 +122,8 @@ class LogCounts(NamedTuple):
     """the files that were read to their end"""
     known: int
     """number of files that an earlier run counted"""
+    broken: SeenUses
+    """if a later run counts what this one leaves: uses in files that were not read to their end"""
 
 
 def add_access_log(
@@ -152,6 +154,7 @@ def add_access_log(
     failed: list[FailedTable] = []
     files: list[CountedFile] = []
     recent = time.time() - _RECENT
+    broken = SeenUses(pseudonymize=uses.pseudonymize)
     try:
         table = find_log_table(name, options, spark, counted, storing=storing)
         for file in find_files(name, options) if table is None else [table]:
@@ -159,6 +162,8 @@ def add_access_log(
             known += again
             if again and file.modified < recent:
                 continue
+            # A file that cannot be read to its end is read again by the next run.
+            part = SeenUses(pseudonymize=uses.pseudonymize) if storing else uses
             try:
                 for parsed in read_requests(file):
                     lines += 1
@@ -168,16 +173,20 @@ def add_access_log(
                         continue
                     formats[parsed[0]] += 1
                     matched += _add_request(
-                        parsed[1], matcher, uses, traces, since, count=not again
+                        parsed[1], matcher, part, traces, since, count=not again
                     )
                 files += () if again else (file.key,)
+                if part is not uses:
+                    uses.include(part)
             except TableError as error:
                 failed.append(FailedTable(file.name, error))
+                if part is not uses:
+                    broken.include(part)
     except TableError as error:
         failed.append(FailedTable(name, error))
     most = formats.most_common(1)
     format_ = most[0][0] if most else None
-    return LogCounts(format_, lines, matched, unparsed, tuple(failed), tuple(files), known)
+    return LogCounts(format_, lines, matched, unparsed, tuple(failed), tuple(files), known, broken)
 
 
 def _add_request(

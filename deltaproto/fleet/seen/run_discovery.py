@@ -77,8 +77,8 @@ def run_discovery(
 
 
 def _join(readers: Discovery, writers: SeenUses) -> Discovery:
-    """Return the uses of commits, requests and data files together."""
-    for each in (readers.uses, readers.file_uses):
+    """Return all uses together."""
+    for each in (readers.uses, readers.unstored):
         if each is not None:
             writers.include(each)
     return readers._replace(uses=writers)
