@@ -140,6 +140,7 @@ COMMANDS: tuple[tuple[str, tuple[str, ...]], ...] = (
         ("apply", f"{{root}}/{PLAN}", "--yes"),
     ),
     ("Which writers would a change hit?", ("conflicts", "{root}/deletion_vectors")),
+    ("Who uses these tables, and for whom?", ("discover", "{root}")),
     ("Everything known about one feature", ("features", "columnMapping")),
     ("Many tables for a script: JSON, here cut down to the protocols", ("inspect", "{all}")),
 )

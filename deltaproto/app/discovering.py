@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -18,14 +19,11 @@ from deltaproto.errors import (
     TableError,
     UsageError,
 )
+from deltaproto.fleet.inventory import open_inventory_tables
+from deltaproto.fleet.schemas import is_inventory
 from deltaproto.fleet.seen.collect import Discovery as _Discovery
-from deltaproto.fleet.seen.collect import (
-    LogOptions,
-    add_access_logs,
-    discover_writers,
-    require_read,
-)
-from deltaproto.fleet.seen.find_logs import find_logs
+from deltaproto.fleet.seen.collect import LogOptions, require_read
+from deltaproto.fleet.seen.run_discovery import DiscoveryRequest, run_discovery
 from deltaproto.fleet.seen.uses import Client, SeenClient
 from deltaproto.policy.finding import Finding
 from deltaproto.render.terminal import counted
@@ -56,6 +54,8 @@ class ClientUse:
     """the number of its commits"""
     requests: int
     """the number of its requests in the access logs"""
+    data_files: int
+    """the number of its data files whose commits are no longer in the log; 0 if not requested"""
     first_seen: datetime | None
     """the time of its first commit or request (UTC); None if the logs have no time"""
     last_seen: datetime | None
@@ -63,7 +63,7 @@ class ClientUse:
     longest_gap_hours: int | None
     """the longest time between two uses, in hours; None if all were in one hour"""
     principals: Mapping[str, tuple[str, ...]]
-    """the names behind it by kind: user, job, notebook, cluster, query, address"""
+    """the names behind it by kind: user, job, notebook, cluster, stream, query, address"""
     confidence: str
     """how sure the client is: certain, likely or unknown"""
     could_be: tuple[str, ...]
@@ -85,6 +85,7 @@ class ClientUse:
             tuple(sorted(seen.tables)),
             seen.commits.count,
             seen.requests.count,
+            0 if seen.files is None else seen.files.count,
             _time(times.first),
             _time(times.last),
             times.longest_gap_hours,
@@ -146,7 +147,7 @@ class Discovery(Result):
         columns = {
             **dict.fromkeys(("client", "version", "mark"), text),
             **dict.fromkeys(("access", "tables"), pa.list_(text)),
-            **dict.fromkeys(("commits", "requests"), number),
+            **dict.fromkeys(("commits", "requests", "data_files"), number),
             **dict.fromkeys(("first_seen", "last_seen"), stamp),
             "longest_gap_hours": number,
             "principals": pa.list_(text),
@@ -215,12 +216,14 @@ def discover(
     tables: TableSource | Iterable[TableSource],
     *,
     access_logs: Sequence[str] = (),
+    data_files: bool = False,
     days: int | None = None,
     pseudonymize: bool = False,
     allow_empty: bool = False,
     storage_options: Mapping[str, str] = NONE,
     spark_remote: str | None = None,
     spark_conf: Mapping[str, str] = NONE,
+    store: bool = True,
 ) -> Discovery:
     """Find out which clients use tables, for whom and how often.
 
@@ -229,16 +232,20 @@ def discover(
 
     Args:
         tables: tables, folders with tables at any depth, and inventories; one or several.
-        access_logs: access logs of the object store: files, folders and URIs.
+        access_logs: access logs of the object store: files, folders and URIs; or system tables of
+            Databricks, as exports or by name.
+        data_files: also read the writers of data files whose commits are no longer in the log.
         days: only the last N days; None: everything that the logs still have.
         pseudonymize: hashes instead of the names of users, jobs, notebooks, clusters and queries.
         allow_empty: a folder without tables is not an error.
         storage_options: as in deltalake.
         spark_remote: a Spark Connect URL.
         spark_conf: settings of a Spark session that is started here.
+        store: if `tables` is one inventory and `days` is None, add what was counted to its
+            `clients_seen`, and return it together with what earlier runs added.
 
     Raises:
-        UsageError: for an invalid request.
+        UsageError: for an invalid request, and when the inventory cannot be written.
         TableError: when the only table cannot be read, or there is no table.
     """
     names = [table_name(each) for each in table_sources(tables)]
@@ -248,12 +255,15 @@ def discover(
         raise UsageError(f"days is {days}", f"pass a number from 1 to {_MAX_DAYS}, or None")
     by = reach(None, storage_options, spark_remote, spark_conf)
     since = None if days is None else int(time.time() * 1000) - days * _DAY
-    settings = LogOptions(by.storage_options, by.spark, since, pseudonymize)
+    settings = LogOptions(by.storage_options, by.spark, since, pseudonymize, data_files=data_files)
     logs = words(access_logs, "access_logs")
-    tables_read = find_logs(names, by.storage_options, allow_empty=allow_empty)
-    found = discover_writers(tables_read, settings, _ignore)
+    inventory = None
+    if store and days is None and len(names) == 1 and is_inventory(names[0], by.storage_options):
+        inventory = open_inventory_tables(names[0], by.storage_options)
+    request = DiscoveryRequest(names, logs, settings, allow_empty)
+    found = run_discovery(request, inventory, lambda _: nullcontext(_ignore))
     require_read(found, names, logs=bool(logs), allow_empty=allow_empty)
-    return Discovery(add_access_logs(found, logs, settings, _ignore))
+    return Discovery(found)
 
 
 def _ignore(_count: int) -> None:

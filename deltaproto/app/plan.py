@@ -12,8 +12,8 @@ from deltaproto.app.arguments import NONE
 from deltaproto.app.executing import ApplyEvent, ApplyResult, apply, read_plan, rehearse
 from deltaproto.app.result import Result
 from deltaproto.errors import DeltaprotoError, ExitCode, ResultError
+from deltaproto.planning.plan import ClientChange, plan_id
 from deltaproto.planning.plan import Plan as _Plan
-from deltaproto.planning.plan import plan_id
 
 if TYPE_CHECKING:
     from deltaproto.render.document import Document
@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 
 class Plan(Result, _Plan):
     """The steps for one table, and their effects. It changes nothing until it is applied."""
+
+    losses: tuple[ClientChange, ...] = ()
+    """accesses that clients of the policy lose without approval, or that clients of `seen` lose;
+    empty for a plan from a file"""
 
     @property
     def id(self) -> str:
@@ -127,6 +131,11 @@ class Plan(Result, _Plan):
             what = "the plan is blocked" if self.blocked else "the policy stays violated"
             message = f"{self.table}: {what}: {first.reason}"
             return ResultError(self, ExitCode.FINDINGS, message, first.remedy)
+        if self.losses:
+            from deltaproto.planning.impact import describe_change
+
+            message = f"{self.table}: a client loses access: {describe_change(self.losses[0])}"
+            return ResultError(self, ExitCode.FINDINGS, message, "see `losses` and `warnings`")
         return None
 
     def to_dict(self) -> dict[str, Any]:

@@ -5,14 +5,17 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, NamedTuple
 
 from deltaproto.app.arguments import NONE, Reach, TableSource, member, reach, table_name, words
 from deltaproto.app.plan import Plan
 from deltaproto.errors import UsageError
 
 if TYPE_CHECKING:
-    from deltaproto.plan_inputs.client_scope import ClientScope, Planner
+    from deltaproto.plan_inputs.client_scope import ClientScope, Planner, SeenUses
+    from deltaproto.planning.plan import Plan as PlanTuple
+    from deltaproto.planning.request import PlanInput
 
 
 def plan_upgrade(
@@ -28,6 +31,8 @@ def plan_upgrade(
     access: Sequence[str] = (),
     clients: Sequence[str] = (),
     policy: str | os.PathLike[str] | None = None,
+    seen: str | os.PathLike[str] | None = None,
+    seen_days: int = 90,
     engine: str | None = None,
     client_files: Sequence[str] = (),
     catalogue: Sequence[str] = (),
@@ -49,6 +54,9 @@ def plan_upgrade(
         access: access needed by the clients named here; default: read and append.
         clients: clients to show the effect on.
         policy: a YAML file: a result that violates it is blocked; losses of clients are warnings.
+        seen: an inventory in which `discover` counted clients: the effect on them is shown, and a
+            loss of one that is not declared is in `losses`.
+        seen_days: count the clients of the last N days of `seen`.
         engine: the engine that will execute the plan, as `delta-spark@4.4` or `databricks@16.4`.
         client_files: files with custom clients.
         catalogue: the old name of `client_files`.
@@ -77,9 +85,11 @@ def plan_upgrade(
         statements=tuple(parsed for text in words(sql, "sql") for parsed in read_script(text)),
     )
     keep = words(for_clients, "for_clients")
-    users = _users(policy, (*client_files, *catalogue), (*keep, *words(clients, "clients")), access)
     by = reach(table, storage_options, spark_remote, spark_conf)
-    return _planned(table, upgrade_planner(request, keep), users, engine, by)
+    found = _load_seen(seen, seen_days, by)
+    named = (*keep, *words(clients, "clients"))
+    users = _users(policy, (*client_files, *catalogue), named, access, found)
+    return _planned(table, upgrade_planner(request, keep), users, engine, by, found)
 
 
 def plan_downgrade(
@@ -95,6 +105,8 @@ def plan_downgrade(
     history: str | None = None,
     rewrite: bool = False,
     clients: Sequence[str] = (),
+    seen: str | os.PathLike[str] | None = None,
+    seen_days: int = 90,
     engine: str | None = None,
     client_files: Sequence[str] = (),
     catalogue: Sequence[str] = (),
@@ -119,6 +131,9 @@ def plan_downgrade(
         history: keep or truncate.
         rewrite: plan a copy into a new table if drops do not reach the goal.
         clients: clients to show the effect on.
+        seen: an inventory in which `discover` counted clients: the effect on them is shown, and a
+            loss of one that is not declared is in `losses`.
+        seen_days: count the clients of the last N days of `seen`.
         engine: the engine that will execute the plan, as `delta-spark@4.4` or `databricks@16.4`.
         client_files: files with custom clients.
         catalogue: the old name of `client_files`.
@@ -133,9 +148,7 @@ def plan_downgrade(
     from deltaproto.planning.search.goals import HistoryChoice
 
     by_client = bool(for_clients) or policy is not None
-    others = sum((bool(drop), to is not None))
-    if others + (lowest or by_client) != 1:
-        raise UsageError("not one goal", "pass one of lowest, drop, to, or for_clients and policy")
+    _require_one_goal(bool(drop), to is not None, lowest or by_client)
     if include_enabled and not lowest:
         raise UsageError("include_enabled requires lowest")
     request = DowngradeRequest(
@@ -146,17 +159,19 @@ def plan_downgrade(
         history=None if history is None else member(HistoryChoice, history, "history"),
         rewrite=rewrite,
     )
-    watched = words(clients, "clients")
-    wanted = words(for_clients, "for_clients")
-    assumed = () if access else wanted
-    planner = (
-        client_downgrade_planner(request, watched, assumed)
-        if by_client
-        else downgrade_planner(request)
-    )
-    users = _users(policy, (*client_files, *catalogue), (*wanted, *watched), access)
+    watched, wanted = words(clients, "clients"), words(for_clients, "for_clients")
+    planner = downgrade_planner(request)
+    if by_client:
+        planner = client_downgrade_planner(request, watched, () if access else wanted)
     by = reach(table, storage_options, spark_remote, spark_conf)
-    return _planned(table, planner, users, engine, by)
+    found = _load_seen(seen, seen_days, by)
+    users = _users(policy, (*client_files, *catalogue), (*wanted, *watched), access, found)
+    return _planned(table, planner, users, engine, by, found)
+
+
+def _require_one_goal(*goals: bool) -> None:
+    if sum(goals) != 1:
+        raise UsageError("not one goal", "pass one of lowest, drop, to, or for_clients and policy")
 
 
 def plan_policy(
@@ -164,6 +179,8 @@ def plan_policy(
     policy: str | os.PathLike[str],
     *,
     clients: Sequence[str] = (),
+    seen: str | os.PathLike[str] | None = None,
+    seen_days: int = 90,
     engine: str | None = None,
     client_files: Sequence[str] = (),
     storage_options: Mapping[str, str] = NONE,
@@ -179,6 +196,9 @@ def plan_policy(
         table: as for `inspect_table`.
         policy: a YAML file.
         clients: clients to show the effect on.
+        seen: an inventory in which `discover` counted clients: the effect on them is shown, and a
+            loss of one that is not declared is in `losses`.
+        seen_days: count the clients of the last N days of `seen`.
         engine: the engine that will execute the plan, as `delta-spark@4.4` or `databricks@16.4`.
         client_files: files with custom clients.
 
@@ -188,9 +208,14 @@ def plan_policy(
     """
     from deltaproto.plan_inputs.client_scope import target_planner
 
-    users = _users(policy, client_files, words(clients, "clients"), ())
     by = reach(table, storage_options, spark_remote, spark_conf)
-    return _planned(table, lambda inputs: target_planner(users.targeted(inputs)), users, engine, by)
+    found = _load_seen(seen, seen_days, by)
+    users = _users(policy, client_files, words(clients, "clients"), (), found)
+
+    def planner(inputs: PlanInput) -> PlanTuple:
+        return target_planner(users.targeted(inputs))
+
+    return _planned(table, planner, users, engine, by, found)
 
 
 def _users(
@@ -198,17 +223,44 @@ def _users(
     files: Sequence[str],
     named: Sequence[str],
     access: Sequence[str],
+    found: _Seen,
 ) -> ClientScope:
     from deltaproto.plan_inputs.client_scope import ClientScope
     from deltaproto.policy.local_catalog import DEFAULT_ACCESS, load_local_policy, parse_accesses
 
     rules = None if policy is None else load_local_policy(os.fspath(policy))
     does = parse_accesses(words(access, "access"), "access") or DEFAULT_ACCESS
-    return ClientScope(rules, words(files, "client_files"), named, does)
+    return ClientScope(rules, words(files, "client_files"), named, does, found.uses)
+
+
+class _Seen(NamedTuple):
+    uses: SeenUses | None = None
+    notice: str | None = None
+    """that they were counted long ago"""
+
+
+def _load_seen(name: str | os.PathLike[str] | None, days: int, by: Reach) -> _Seen:
+    if name is None:
+        return _Seen()
+    from deltaproto.fleet.seen.seen_findings import MOST_DAYS, RecentUses, uses_for_plans
+    from deltaproto.fleet.seen.stored_uses import require_stored
+    from deltaproto.inspection.age import DEFAULT_MAX_AGE_DAYS, age_warning
+
+    if not 0 < days <= MOST_DAYS:
+        raise UsageError(f"seen_days is {days}", f"pass a number from 1 to {MOST_DAYS}")
+    stored = require_stored(os.fspath(name), by.storage_options)
+    old = age_warning(stored.last_run, datetime.now(UTC), DEFAULT_MAX_AGE_DAYS)
+    notice = None if old is None else f"{name}: the newest run of discover {old}; run it again."
+    return _Seen(uses_for_plans(RecentUses(stored, days)), notice)
 
 
 def _planned(
-    table: TableSource, planner: Planner, users: ClientScope, engine: str | None, by: Reach
+    table: TableSource,
+    planner: Planner,
+    users: ClientScope,
+    engine: str | None,
+    by: Reach,
+    seen: _Seen,
 ) -> Plan:
     """Read a table and plan for it."""
     from deltaproto.plan_inputs.from_log import load_plan_input
@@ -217,4 +269,9 @@ def _planned(
     executed_by = Engine() if engine is None else parse_engine(engine)
     found = load_plan_input(table_name(table), dict(by.storage_options), by.spark, time.time())
     inputs = users.on(found).executed_by(executed_by, by.spark.conf)
-    return Plan._make(users.ruled(planner(inputs), inputs).plan)
+    ruled = users.ruled(planner(inputs), inputs)
+    plan = Plan._make(ruled.plan)
+    if seen.notice is not None:
+        plan = plan._replace(warnings=(*plan.warnings, seen.notice))
+    plan.losses = ruled.losses
+    return plan

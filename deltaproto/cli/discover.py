@@ -14,19 +14,10 @@ from deltaproto.cli.inspect import read_table_names
 from deltaproto.cli.progress import show_rate, warn
 from deltaproto.errors import ExitCode, UsageError
 from deltaproto.fleet.inventory import InventoryTables, open_inventory_tables
-from deltaproto.fleet.scan import new_scan_id
 from deltaproto.fleet.schemas import Inventory, is_inventory
-from deltaproto.fleet.seen.collect import (
-    Discovery,
-    LogOptions,
-    add_access_logs,
-    discover_writers,
-    require_read,
-)
-from deltaproto.fleet.seen.find_logs import find_logs
+from deltaproto.fleet.seen.collect import Discovery, LogOptions, require_read
 from deltaproto.fleet.seen.policy_file import DraftedFile, draft_file
-from deltaproto.fleet.seen.stored_uses import merge_runs, read_stored, store_run
-from deltaproto.fleet.seen.uses import SeenUses
+from deltaproto.fleet.seen.run_discovery import DiscoveryRequest, run_discovery
 from deltaproto.policy.finding import exit_code
 from deltaproto.render.discover import notices, write_discovery, write_settings
 from deltaproto.render.interface import NOTICES
@@ -70,28 +61,16 @@ def _discover(values: Mapping[str, Any]) -> Discovery:
     since = None if days is None else int(time.time() * 1000) - days * _DAY
     names = list(read_table_names(values["names"], allow_empty=values["allow_empty"]))
     show = not (values["no_progress"] or values["quiet"])
-    settings = LogOptions(storage, options.spark_settings(values), since, values["pseudonymize"])
+    settings = LogOptions(
+        storage,
+        options.spark_settings(values),
+        since,
+        values["pseudonymize"],
+        data_files=values["data_files"],
+    )
     inventory = None if values["no_store"] else _find_inventory(names, days, storage)
-    began, stored = datetime.now(UTC), None
-    if inventory is not None:
-        stored = read_stored(inventory, pseudonymize=settings.pseudonymize)
-    if stored is not None:
-        settings = settings._replace(counted=stored.counted, counted_files=stored.files)
-    with show_rate("tables", show=show) as seen:
-        logs = find_logs(names, storage, allow_empty=values["allow_empty"])
-        writers = discover_writers(logs, settings, seen)
-    with show_rate("lines", show=show) as seen:
-        readers = writers._replace(uses=SeenUses(pseudonymize=settings.pseudonymize))
-        found = add_access_logs(readers, values["access_log"], settings, seen)
-    if inventory is not None:
-        store_run(inventory, new_scan_id(began), began, found, writers.uses)
-        if stored is not None:
-            merge_runs(inventory, stored)
-    writers.uses.include(found.uses)
-    found = found._replace(uses=writers.uses)
-    if inventory is None or stored is None:
-        return found
-    return stored.joined(found, inventory.uri(Inventory.CLIENTS_SEEN))
+    request = DiscoveryRequest(names, values["access_log"], settings, values["allow_empty"])
+    return run_discovery(request, inventory, lambda what: show_rate(what, show=show))
 
 
 def _find_inventory(
@@ -146,10 +125,17 @@ COMMAND = Command(
     (
         Option(
             ("--access-log",),
-            "Add the readers in this access log: file, folder or URI. Repeatable.",
+            "Add the readers in this access log: file, folder, URI or system table. Repeatable.",
             str,
             many=True,
-            metavar="FILE|URI",
+            metavar="FILE|URI|TABLE",
+            panel=Panel.INPUT,
+        ),
+        Option(
+            ("--data-files",),
+            "Also read the writers of data files whose commits are no longer in the log.",
+            bool,
+            False,
             panel=Panel.INPUT,
         ),
         Option(

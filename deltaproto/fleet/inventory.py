@@ -3,7 +3,7 @@
 The tables of scans are partitioned by `scan_id`: each scan adds one partition, queries read one or
 two, and old partitions are deleted without rewriting files. A scan is one commit in each table.
 The row in `scans` is committed last: a scan without one is ignored. `clients_seen` is written by
-`discover`, one commit for each run.
+`discover`, one commit for each run; runs exclude each other (`append_if_unchanged`).
 """
 
 from __future__ import annotations
@@ -118,25 +118,75 @@ class InventoryTables:
         except (DeltaError, OSError) as error:
             raise self._unwritable_error(name, error) from None
 
-    def replace(self, name: Inventory, condition: str, rows: Any) -> None:
+    def append_if_unchanged(self, name: Inventory, rows: Any) -> bool:
+        """Add rows if no other process wrote to the table since this object read it.
+
+        A table that this object did not read must not exist, or have no rows yet. All writers of
+        the table must use this method or `replace_if_unchanged`.
+
+        Returns:
+            False, and nothing is added, if another process wrote to it: read it again.
+
+        Raises:
+            UsageError: when the inventory cannot be written.
+        """
+        return self._write_if_unchanged(name, rows, mode="append")
+
+    def replace_if_unchanged(self, name: Inventory, condition: str, rows: Any) -> bool:
         """Replace the rows that match a condition by others that match it, in one commit.
 
-        Rows that another process adds meanwhile stay.
+        Otherwise like `append_if_unchanged`.
+        """
+        return self._write_if_unchanged(name, rows, mode="overwrite", predicate=condition)
+
+    def _write_if_unchanged(self, name: Inventory, rows: Any, **how: Any) -> bool:
+        from deltalake import CommitProperties, Transaction, write_deltalake
+        from deltalake.exceptions import CommitFailedError, DeltaError
+
+        table = self._read.pop(name, None)
+        try:
+            if table is None:
+                if self._table(name) is None:
+                    self._create(name)
+                table = self._table(name)
+                if table.version() > 0:
+                    return False
+            before = table.version()
+            present = {field.name for field in table.schema().fields}
+            write_deltalake(
+                table,
+                rows,
+                schema_mode=None if present.issuperset(inventory_schema(name).names) else "merge",
+                # Delta refuses the later of two commits with the same application id.
+                commit_properties=CommitProperties(
+                    max_commit_retries=100,
+                    app_transactions=[Transaction(f"deltaproto.{name}", before + 1)],
+                ),
+                **how,
+            )
+        except CommitFailedError:
+            return False
+        except (DeltaError, OSError) as error:
+            raise self._unwritable_error(name, error) from None
+        if table.version() == before + 1:
+            # Later versions may have rows of others.
+            self._read[name] = table
+        return True
+
+    def refresh(self, name: Inventory) -> None:
+        """Read a table at its newest version from now on."""
+        self._read.pop(name, None)
+
+    def vacuum(self, name: Inventory) -> None:
+        """Delete files of one of its tables that are older than its retention.
 
         Raises:
             UsageError: when the table cannot be written.
         """
-        from deltalake import write_deltalake
-        from deltalake.exceptions import CommitFailedError, DeltaError
+        from deltalake.exceptions import DeltaError
 
-        self._read.pop(name, None)
-        table = self.readable(name)
         try:
-            write_deltalake(table, rows, mode="overwrite", predicate=condition)
-            table.vacuum(dry_run=False)
-        except CommitFailedError:
-            # Another process was faster; the next one tries again.
-            return
+            self._table(name).vacuum(dry_run=False)
         except (DeltaError, OSError) as error:
             raise self._unwritable_error(name, error) from None
 

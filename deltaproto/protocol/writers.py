@@ -40,6 +40,8 @@ class Mark(NamedTuple):
     confidence: Confidence
     source: str
     samples: tuple[str, ...]
+    could_be: tuple[str, ...] = ()
+    """ids of all clients that leave this mark, if there are several"""
 
 
 class Principal(NamedTuple):
@@ -50,7 +52,9 @@ class Principal(NamedTuple):
     notebook: str | None = None
     cluster: str | None = None
     query: str | None = None
-    """id of a Trino query or of a streaming query"""
+    """id of a query, of which each commit has another"""
+    stream: str | None = None
+    """id of a streaming query, which keeps it when it restarts"""
 
 
 class WriterIdentity(NamedTuple):
@@ -65,6 +69,8 @@ class WriterIdentity(NamedTuple):
     confidence: Confidence
     evidence: tuple[tuple[str, str], ...]
     """member and value of each mark that the answer is based on"""
+    could_be: tuple[str, ...] = ()
+    """ids of all clients that leave these marks, if there are several; `client` is one of them"""
 
     @property
     def label(self) -> str | None:
@@ -93,9 +99,10 @@ def _mark(
     source: str,
     *samples: str,
     confidence: Confidence = Confidence.CERTAIN,
+    could_be: tuple[str, ...] = (),
 ) -> Mark:
     sure = Confidence.UNKNOWN if client is None else confidence
-    return Mark(client, name, field, pattern, sure, source, samples)
+    return Mark(client, name, field, pattern, sure, source, samples, could_be)
 
 
 MARKS = (
@@ -149,9 +156,17 @@ MARKS = (
         confidence=Confidence.LIKELY,
     ),
     _mark(
+        *("delta-rs", "delta-rs, also deltalake for Python before 0.25.2", "clientVersion"),
+        rf"delta-rs\.(?=0\.(?:1?\d|2[0-4])\.){_VERSION}{_BUILD}",
+        "commits of deltalake 0.10.1 to 0.25.1: they have the version of its Rust crate",
+        "delta-rs.0.21.0",
+        confidence=Confidence.LIKELY,
+        could_be=("deltalake", "delta-rs"),
+    ),
+    _mark(
         *("delta-rs", "delta-rs", "clientVersion"),
         rf"delta-rs\.{_VERSION}{_BUILD}",
-        *(_DELTA_RS, "delta-rs.0.21.0"),
+        *(_DELTA_RS, "delta-rs.0.32.1"),
         confidence=Confidence.LIKELY,
     ),
     _mark(
@@ -244,7 +259,9 @@ def identify_writer(
     if mark.client == "delta-rs" and (found := _ingested_from_kafka(info, principal, transactions)):
         likely = Confidence.LIKELY
         return WriterIdentity(_INGEST, None, text, principal, likely, (*evidence, ("txn", found)))
-    return WriterIdentity(mark.client, version, text, principal, mark.confidence, evidence)
+    return WriterIdentity(
+        mark.client, version, text, principal, mark.confidence, evidence, mark.could_be
+    )
 
 
 def name_writer(info: Mapping[str, Any]) -> str | None:
@@ -277,11 +294,11 @@ def _ingested_from_kafka(
 
     Source: delta-io/kafka-delta-ingest, src/delta_helpers.rs and src/lib.rs.
     """
-    if info.get("operation") != "STREAMING UPDATE" or principal.query is None:
+    if principal.stream is None:
         return None
     for app_id, _ in transactions:
         query, _, partition = app_id.rpartition("-")
-        if query == principal.query and partition.isdecimal():
+        if query == principal.stream and partition.isdecimal():
             return app_id
     return None
 
@@ -305,13 +322,15 @@ def _match(
 
 def _find_principal(info: Mapping[str, Any]) -> Principal:
     job, notebook = _members(info.get("job")), _members(info.get("notebook"))
-    parameters = _members(info.get("operationParameters"))
+    query = _text(_members(info.get("operationParameters")).get("queryId"))
+    streams = info.get("operation") == "STREAMING UPDATE"
     return Principal(
         _text(info.get("userName")) or _text(info.get("userId")),
         _text(job.get("jobName")) or _text(job.get("jobId")),
         _text(notebook.get("notebookId")),
         _text(info.get("clusterId")),
-        _text(parameters.get("queryId")),
+        None if streams else query,
+        query if streams else None,
     )
 
 

@@ -28,7 +28,8 @@ from deltaproto.render.inspection_json import finding_fields
 from deltaproto.render.interface import PageFormat, error_fields, format_timestamp, json_text
 from deltaproto.render.terminal import counted
 
-_OWN = ("delta", INVENTORY_SOURCE)
+_FILES = "parquet"
+_OWN = ("delta", _FILES, INVENTORY_SOURCE)
 """formats of sources that are no access logs"""
 _MOST_NAMES = 8
 """principals of one client, and tables of one client, that documents name"""
@@ -142,6 +143,7 @@ def _usage_fields(usage: Usage) -> dict[str, Any]:
         "access": [str(access) for access in Access if access in usage.access],
         "commits": usage.commits.count,
         "requests": usage.requests.count,
+        **({} if usage.files is None else {"data_files": usage.files.count}),
         "first_seen": format_timestamp(both.first),
         "last_seen": format_timestamp(both.last),
     }
@@ -251,6 +253,8 @@ def _facts(seen: SeenClient) -> list[tuple[str, Line]]:
     facts += [("table", (text,)) for text in _few(sorted(seen.tables))]
     shown = [f"{mark.field} = {mark.text} ({count:,})" for mark, count in seen.marks]
     facts += [("evidence", (text,)) for text in _few(shown)]
+    if seen.files is not None:
+        facts.append(("data files", (f"{seen.files.count:,}",)))
     facts.append(("confidence", (str(seen.confidence),)))
     if seen.could_be:
         facts.append(("could be", (", ".join(seen.could_be),)))
@@ -269,6 +273,11 @@ def _source(source: Source) -> Line:
         return (
             f"{source.name}: {source.lines:,} commits and requests that earlier runs counted, "
             f"{source.matched:,} of identified clients",
+        )
+    if source.format == _FILES:
+        return (
+            f"{source.name}: {source.lines:,} whose commits the logs lack, {source.matched:,} of "
+            f"identified clients, {source.unparsed:,} cannot be read",
         )
     if source.format == "delta":
         what = f"{counted(source.lines, 'commit')}, {source.matched:,} of identified clients"

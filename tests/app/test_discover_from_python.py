@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -54,6 +55,22 @@ def test_one_or_several_tables_and_an_inventory(lake: Path) -> None:
     assert discover([lake / "orders", lake / "events"]).tables == 2
     hidden = discover(lake / "orders", pseudonymize=True).clients[0].principals
     assert hidden["user"][0].startswith("sha256:")
+
+
+def test_an_inventory_keeps_what_was_counted(cli: Cli, lake: Path) -> None:
+    deltaproto.scan(lake, inventory=lake.parent / "inventory")
+    inventory = lake.parent / "inventory"
+    discover(inventory, store=False)
+    discover(inventory, days=30_000)
+    assert not (inventory / "clients_seen").exists()
+    assert discover(inventory).clients[0].commits == 67
+    assert (inventory / "clients_seen").exists()
+    shutil.rmtree(lake / "orders")
+    mine = json.loads(json.dumps(discover(inventory).to_dict()))
+    said = cli("discover", str(inventory), "--format", "json").json
+    assert mine == {name: said[name] for name in mine}
+    # What the earlier run counted of the table that is gone.
+    assert sum(each["commits"] for each in mine["clients"]) == 67
 
 
 def test_unidentified_programs_are_separate(log: Log) -> None:

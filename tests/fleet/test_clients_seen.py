@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import shutil
 import time
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +18,15 @@ from deltalake import DeltaTable, write_deltalake
 from hypothesis import given
 from hypothesis import strategies as st
 
+import deltaproto
+from deltaproto import ResultError, UsageError
+from deltaproto.app import planning
 from deltaproto.clients.model import Access
-from deltaproto.fleet.inventory import open_inventory_tables
+from deltaproto.fleet.inventory import InventoryTables, open_inventory_tables
 from deltaproto.fleet.schemas import Inventory
+from deltaproto.fleet.seen import run_discovery, stored_uses
+from deltaproto.fleet.seen.collect import add_access_logs
+from deltaproto.fleet.seen.seen_findings import RecentUses
 from deltaproto.fleet.seen.uses import Times
 from tests.conftest import Ran
 from tests.fleet.test_access_logs import s3_line
@@ -122,6 +130,34 @@ def test_what_was_counted_outlives_the_log(
     assert set(commits(discovered(cli, name, "--no-store")).values()) == {2}
 
 
+def test_streams_are_kept_and_other_queries_are_not(
+    cli: Cli, tmp_path: Path, inventory: Callable[..., str]
+) -> None:
+    streamed = {"operation": "STREAMING UPDATE", "operationParameters": {"queryId": "ab-1"}}
+    trino = {"clusterId": "trino-455-node", "operationParameters": {"queryId": "20240911_1"}}
+    made(
+        tmp_path / "lake" / "t", (9, {**SPARK, **streamed}), (8, trino), (7, {**SPARK, **streamed})
+    )
+    made(tmp_path / "lake" / "u", (9, OLD_SPARK))
+    name = inventory()
+    assert {
+        (each["kind"], each["name"], each["commits"])
+        for client in discovered(cli, name)["clients"]
+        if client["version"] != "2.2.0"
+        for each in client["principals"]
+    } == {
+        *(("user", "bob", 2), ("stream", "ab-1", 2)),
+        *(("cluster", "trino-455-node", 1), ("query", "20240911_1", 1)),
+    }
+    shutil.rmtree(tmp_path / "lake" / "t")
+    kept = discovered(cli, name, code=3)["clients"]
+    names = {(each["kind"], each["name"]) for client in kept for each in client["principals"]}
+    assert names == {("user", "bob"), ("stream", "ab-1"), ("cluster", "trino-455-node")}
+    (use,) = (each for each in kept if each["version"] == "4.4.0")
+    (stream,) = (each for each in use["principals"] if each["kind"] == "stream")
+    assert stream["commits"] == 2
+
+
 def test_another_table_at_the_same_place_is_counted_from_its_beginning(
     cli: Cli, tmp_path: Path, inventory: Callable[..., str]
 ) -> None:
@@ -163,6 +199,27 @@ def test_two_runs_at_once_count_a_commit_once(
     twice = rows.set_column(0, rows.field(0), pa.array(["9" * 8] * rows.num_rows))
     open_inventory_tables(name, {}).append(Inventory.CLIENTS_SEEN, twice)
     assert commits(discovered(cli, name)) == {"delta-spark@4.4.0": 2}
+
+
+def test_a_run_that_merges_and_is_overtaken_loses_and_doubles_nothing(
+    cli: Cli, tmp_path: Path, inventory: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = made(tmp_path / "lake" / "t", (9, SPARK), (8, RUNTIME))
+    name = inventory()
+    monkeypatch.setattr(stored_uses, "_MOST_RUNS", 1)
+    discovered(cli, name)
+    log.commit(2, commit_info(**APPEND, **SPARK, timestamp=int(time.time() * 1000)))
+
+    def overtaken(*args: Any) -> Any:
+        found = add_access_logs(*args)
+        monkeypatch.setattr(run_discovery, "add_access_logs", add_access_logs)
+        discovered(cli, name)
+        return found
+
+    monkeypatch.setattr(run_discovery, "add_access_logs", overtaken)
+    expected = {"delta-spark@4.4.0": 2, "databricks-runtime@10.4": 1}
+    assert commits(discovered(cli, name)) == expected
+    assert commits(discovered(cli, name)) == expected
 
 
 def test_many_runs_are_merged_and_nothing_is_lost(
@@ -348,6 +405,90 @@ def test_the_requests_of_a_file_are_counted_once(cli: Cli, tmp_path: Path, store
     assert "never who only reads" not in ran.out
 
 
+def test_the_requests_of_a_damaged_file_count_when_it_is_repaired(
+    cli: Cli, tmp_path: Path, store: Lake
+) -> None:
+    write_deltalake(str(tmp_path / "damaged"), pa.table({"id": [1]}))
+    where = store.upload(tmp_path / "damaged", "orders")
+    name, log = str(tmp_path / "inventory"), tmp_path / "logs" / "1.gz"
+    assert cli("scan", where, "--inventory", name, "-q", *store.words()).code == 0
+    logged(log, '"deltaproto.trino.455"', 5000)
+    whole = gzip.compress(log.read_bytes(), mtime=0)
+    log.write_bytes(whole[:-10])
+
+    def requests(code: int) -> int:
+        words = ("--access-log", str(log.parent), *store.words())
+        found = discovered(cli, name, *words, code=code)
+        return sum(each["requests"] for each in found["clients"])
+
+    first = requests(3)
+    assert 0 < first <= 5000
+    # It is read in each run, and added by none.
+    assert requests(3) == first
+    log.write_bytes(whole)
+    assert requests(0) == 5000
+    assert requests(0) == 5000
+
+
+def test_two_runs_at_once_count_commits_and_requests_once(
+    cli: Cli, tmp_path: Path, store: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_deltalake(str(tmp_path / "twice"), pa.table({"id": [1]}))
+    where = store.upload(tmp_path / "twice", "orders")
+    name, logs = str(tmp_path / "inventory"), tmp_path / "logs"
+    assert cli("scan", where, "--inventory", name, "-q", *store.words()).code == 0
+    words = ("--access-log", str(logs), *store.words())
+    logged(logs / "1", '"deltaproto.trino.455"', 2, days=9)
+    logged(logs / "2", '"deltaproto.trino.476"', 3)
+    discovered(cli, name, *store.words())
+
+    def overtaken(*args: Any) -> Any:
+        found = add_access_logs(*args)
+        monkeypatch.undo()
+        # Another run, which does not see the third file yet.
+        discovered(cli, name, *words)
+        logged(logs / "3", '"deltaproto.trino.480"')
+        return found
+
+    monkeypatch.setattr(run_discovery, "add_access_logs", overtaken)
+    found = discovered(cli, name, *words)
+    expected = {"455": 2, "476": 3, "480": 1}
+    for each in (found, discovered(cli, name, *words)):
+        counts = {one["version"]: one["requests"] for one in each["clients"]}
+        assert {key: count for key, count in counts.items() if count} == expected
+        (writer,) = (one for one in each["clients"] if one["client"] == "deltalake")
+        assert writer["commits"] == 1
+    runs = DeltaTable(f"{name}/clients_seen").to_pyarrow_table()["run_id"].unique()
+    assert len(runs) == 4
+
+
+def test_a_run_that_others_overtake_each_time_is_an_error(
+    cli: Cli, tmp_path: Path, inventory: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made(tmp_path / "lake" / "t", (9, SPARK))
+    name = inventory()
+    monkeypatch.setattr(InventoryTables, "append_if_unchanged", lambda *_: False)
+    ran = cli("discover", name)
+    assert ran.code == 2
+    assert "run one `discover` of this inventory at a time" in ran.err
+
+
+def test_a_clock_that_is_behind_loses_no_run(
+    cli: Cli, tmp_path: Path, inventory: Callable[..., str]
+) -> None:
+    log = made(tmp_path / "lake" / "t", (9, SPARK), (8, SPARK))
+    name = inventory()
+    discovered(cli, name)
+    rows = DeltaTable(f"{name}/clients_seen").to_pyarrow_table()
+    later = pa.array(["99991231T000000Z-00000000"] * rows.num_rows)
+    write_deltalake(
+        f"{name}/clients_seen", rows.set_column(0, rows.field(0), later), mode="overwrite"
+    )
+    log.commit(2, commit_info(**APPEND, **SPARK, timestamp=int(time.time() * 1000)))
+    assert commits(discovered(cli, name)) == {"delta-spark@4.4.0": 3}
+    assert commits(discovered(cli, name)) == {"delta-spark@4.4.0": 3}
+
+
 # What check makes of it.
 
 
@@ -400,6 +541,22 @@ def test_who_uses_a_table_and_is_not_declared(cli: Cli, tmp_path: Path, lake: st
         cli, lake, "--policy", policy(tmp_path, text), "--seen", lake, "--seen-days", "400"
     )
     assert len(found["DP405"]) == 2
+
+
+def test_a_mark_of_several_clients_is_declared_by_any_of_them(
+    cli: Cli, tmp_path: Path, inventory: Callable[..., str]
+) -> None:
+    made(tmp_path / "lake" / "t", (300, SPARK), (9, {"clientVersion": "delta-rs.0.20.1"}))
+    name = inventory()
+    found = discovered(cli, name)
+    assert commits(found) == {"delta-spark@4.4.0": 1}
+    (other,) = found["unidentified"]
+    assert (other["mark"], other["could_be"]) == ("delta-rs.0.20.1", ["deltalake", "delta-rs"])
+    for client, undeclared in (("deltalake@0.20.2", 0), ("trino@476", 1)):
+        text = f"clients:\n  - client: {client}\n    access: [append]\n"
+        rules = findings(cli, name, "--policy", policy(tmp_path, text), "--seen", name)
+        seen = [each for each in rules.get("DP403", []) if "delta-rs.0.20.1" in each["message"]]
+        assert len(seen) == undeclared
 
 
 def test_a_use_that_is_not_declared(cli: Cli, tmp_path: Path, lake: str) -> None:
@@ -585,6 +742,55 @@ def test_a_plan_that_locks_out_somebody_unknown_is_exit_1(
     # What locks out nobody is fine.
     mild = ("plan-upgrade", ledger, "--set", "delta.appendOnly=true")
     planned(cli, *mild, "--policy", where, "--seen", lake, code=0)
+
+
+def test_plans_from_python_are_those_of_the_command(
+    cli: Cli, tmp_path: Path, lake: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger = str(tmp_path / "lake" / "ledger")
+    counts: list[str] = []
+    on = RecentUses.on
+
+    def counting(self: RecentUses, place: str) -> Any:
+        counts.append(place)
+        return on(self, place)
+
+    monkeypatch.setattr(RecentUses, "on", counting)
+    for method, goal, words in (
+        ("plan_upgrade", {"enable": ["deletionVectors"]}, ("--enable", "deletionVectors")),
+        ("plan_downgrade", {"to": (1, 1)}, ("--to", "1,1")),
+    ):
+        command = (method.replace("_", "-"), ledger, *words, "--seen", lake)
+        said = planned(cli, *command, code=1)
+        counts.clear()
+        plan = getattr(deltaproto, method)(ledger, seen=lake, **goal)
+        # Once for each table, not for each question about it.
+        assert len(counts) == 1
+        mine = json.loads(json.dumps(plan.to_dict()))
+        assert mine["clients"] == said["clients"]
+        assert mine["warnings"] == said["warnings"]
+        assert not plan.ok
+        again = getattr(deltaproto.Table(ledger), method)(seen=Path(lake), seen_days=90, **goal)
+        assert again.clients == plan.clients
+    plan = deltaproto.plan_upgrade(ledger, enable=["deletionVectors"], seen=lake)
+    lost = {str(each.client) for each in plan.losses}
+    assert "databricks-runtime@10.4" in lost
+    with pytest.raises(ResultError, match=r"loses access: databricks-runtime@10\.4") as raised:
+        plan.raise_for_status()
+    assert int(raised.value.exit_code) == 1
+    quiet = deltaproto.Table(tmp_path / "lake" / "quiet")
+    for days, count in ((250, 1), (400, 2)):
+        few = quiet.plan_upgrade(enable=["deletionVectors"], seen=lake, seen_days=days)
+        assert len({each.client for each in few.clients}) == count
+    assert deltaproto.plan_upgrade(ledger, set={"delta.appendOnly": "true"}, seen=lake).ok
+    for wrong, message in (({"seen_days": 0}, "seen_days is 0"), ({"seen": ledger}, "not an inv")):
+        named = {"seen": lake, "enable": ["deletionVectors"], **wrong}
+        with pytest.raises(UsageError, match=message):
+            deltaproto.plan_upgrade(ledger, **named)
+    now = datetime.now(UTC) + timedelta(days=9)
+    monkeypatch.setattr(planning, "datetime", type("Later", (), {"now": lambda _: now}))
+    old = deltaproto.plan_upgrade(ledger, enable=["deletionVectors"], seen=lake)
+    assert f"{lake}: the newest run of discover is 9 days old; run it again." in old.warnings
 
 
 def test_the_runbook_names_who_to_notify(cli: Cli, tmp_path: Path, lake: str) -> None:

@@ -149,6 +149,35 @@ def test_other_releases_and_other_writers() -> None:
     assert wrong == {}
 
 
+# What releases of deltalake for Python recorded in their commits.
+OF_DELTALAKE = {
+    "0.10.1": {"clientVersion": "delta-rs.0.13.1"},
+    "0.15.3": {"clientVersion": "delta-rs.0.17.0"},
+    "0.17.4": {"clientVersion": "delta-rs.0.17.3"},
+    "0.18.2": {"clientVersion": "delta-rs.0.18.1"},
+    "0.19.2": {"clientVersion": "delta-rs.0.19.1"},
+    "0.20.2": {"clientVersion": "delta-rs.0.20.1"},
+    "0.22.3": {"clientVersion": "delta-rs.0.22.3"},
+    "0.23.2": {"clientVersion": "delta-rs.0.23.0"},
+    "0.24.0": {"clientVersion": "delta-rs.0.23.1"},
+    "0.25.1": {"clientVersion": "delta-rs.0.24.0"},
+    "0.25.2": {"clientVersion": "delta-rs.py-0.25.2"},
+    "0.25.5": {"clientVersion": "delta-rs.py-0.25.5"},
+    "1.1.4": {"engineInfo": "delta-rs:py-1.1.4", "clientVersion": "delta-rs.py-1.1.4"},
+}
+
+
+def test_no_release_of_deltalake_is_another_client() -> None:
+    for release, info in OF_DELTALAKE.items():
+        found = identify_writer(info)
+        if found.could_be:
+            assert found.could_be == ("deltalake", "delta-rs"), release
+        else:
+            assert found.label == f"deltalake@{release}"
+    assert identify_writer({"clientVersion": "delta-rs.0.25.0"}).could_be == ()
+    assert identify_writer({"clientVersion": "delta-rs.0.30.0"}).could_be == ()
+
+
 @pytest.mark.parametrize(
     ("info", "label", "confidence"),
     [
@@ -192,6 +221,7 @@ def test_kafka_delta_ingest_is_told_from_other_programs_that_stream_with_delta_r
     }
     found = identify_writer(info, [("orders-3", 7)])
     assert found.label == "kafka-delta-ingest"
+    assert (found.principal.stream, found.principal.query) == ("orders", None)
     assert [field for field, _ in found.evidence] == ["clientVersion", "txn"]
     for transactions in ([], [("orders", 7)], [("other-3", 7)], [("orders-x", 7)]):
         assert identify_writer(info, transactions).label == "delta-rs@0.17.0"
@@ -253,7 +283,7 @@ def test_a_recorded_name_is_identified_again() -> None:
 
 def test_a_long_mark_is_no_mark() -> None:
     found = identify_writer({"engineInfo": "Kernel-1.0.0/" + "x" * 10_000_000})
-    assert found == (None, None, None, Principal(), Confidence.UNKNOWN, ())
+    assert found == (None, None, None, Principal(), Confidence.UNKNOWN, (), ())
 
 
 def test_deltalake_is_identified_by_its_own_commits(tmp_path: Path) -> None:

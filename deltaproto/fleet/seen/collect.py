@@ -11,6 +11,7 @@ from typing import NamedTuple
 from deltaproto.errors import ErrorCode, TableError, no_tables_error
 from deltaproto.fleet.local_engine import THREADS
 from deltaproto.fleet.seen.commits import ReadLog, ReadUpTo, add_commits
+from deltaproto.fleet.seen.data_files import FilesRead, add_data_files
 from deltaproto.fleet.seen.find_logs import FailedTable, FoundLog
 from deltaproto.fleet.seen.log_files import CountedFile
 from deltaproto.fleet.seen.read_traces import ReadTraces
@@ -26,6 +27,8 @@ _CHUNK = 8 * THREADS
 """number of tables that are read or waiting at a time"""
 INVENTORY_SOURCE = "inventory"
 """format of the source that consists of what earlier runs counted"""
+DATA_FILES = "data files"
+"""name of the source that consists of the tables' data files"""
 TABLE_LOGS = "table logs"
 """name of the source that consists of the tables' own logs"""
 
@@ -71,6 +74,9 @@ class Discovery(NamedTuple):
     """the commits read of each table whose log is complete"""
     files: tuple[CountedFile, ...] = ()
     """the files of access logs that were read"""
+    unstored: SeenUses | None = None
+    """uses that no run counts for good: by data files, and in access logs that cannot be read to
+    their end; None: there are none"""
 
     @property
     def complete(self) -> bool:
@@ -89,6 +95,10 @@ class LogOptions(NamedTuple):
     """the commits to skip, by the table's location"""
     counted_files: frozenset[CountedFile] = frozenset()
     """files of access logs that are not counted again"""
+    data_files: bool = False
+    """whether data files are read whose commits are no longer in the log"""
+    storing: bool = False
+    """whether a later run counts what this one leaves"""
 
 
 def discover_writers(
@@ -104,13 +114,16 @@ def discover_writers(
     logs: dict[str, FoundLog] = {}
     failed: list[FailedTable] = []
     read: dict[str, ReadLog] = {}
+    of_files, files_read = SeenUses(pseudonymize=options.pseudonymize), FilesRead()
     tables = commits = identified = unreadable = 0
     for each in _read_all(_watched(found, matcher, places, logs), options, matcher):
         if isinstance(each, FailedTable):
             failed.append(each)
             continue
-        table, part, done = each
+        table, part, done, by_files, of_table = each
         uses.include(part)
+        of_files.include(by_files)
+        files_read = FilesRead(*map(sum, zip(files_read, of_table, strict=True)))
         tables += 1
         seen(tables)
         commits, identified = commits + done.commits, identified + done.identified
@@ -119,7 +132,11 @@ def discover_writers(
             failed.append(FailedTable(table, done.problem))
         else:
             read[table] = done
-    own = Source(TABLE_LOGS, "delta", commits + unreadable, identified, unreadable)
+    sources = [Source(TABLE_LOGS, "delta", commits + unreadable, identified, unreadable)]
+    if options.data_files:
+        count = files_read.files + files_read.unreadable
+        source = Source(DATA_FILES, "parquet", count, files_read.identified, files_read.unreadable)
+        sources.append(source)
     traces = ReadTraces()
     return Discovery(
         uses,
@@ -129,9 +146,10 @@ def discover_writers(
         traces,
         tables,
         tuple(failed),
-        (own,),
+        tuple(sources),
         options.since,
         read=read,
+        unstored=of_files,
     )
 
 
@@ -151,6 +169,7 @@ def _watched(
             continue
         logs[each.table] = each
         places[each.table] = _place(each)
+        matcher.add_name(each.table)
         if each.location.kind is not LocationKind.NAME:
             matcher.add(each.table, each.location.uri)
         yield each
@@ -199,9 +218,13 @@ def add_access_logs(
             options.since,
             seen,
             options.counted_files.union(files),
+            spark=options.spark,
+            storing=options.storing,
         )
         failed += done.failed
         files += done.files
+        if found.unstored is not None:
+            found.unstored.include(done.broken)
         if done.lines and done.format is None:
             message = f"{name}: no line of a known access log"
             failed.append(FailedTable(name, TableError(ErrorCode.NOT_FOUND, message, _FORMATS)))
@@ -235,8 +258,11 @@ def _add_findings(found: Discovery, options: LogOptions) -> Discovery:
     return found._replace(findings=tuple(findings), failed=tuple(failed.values()))
 
 
-_Read = tuple[str, SeenUses, ReadLog]
-_FORMATS = "S3 server access logs, CloudTrail, Azure StorageBlobLogs and GCS audit logs are read"
+_Read = tuple[str, SeenUses, ReadLog, SeenUses, FilesRead]
+_FORMATS = (
+    "S3 server access logs, CloudTrail, Azure StorageBlobLogs, GCS audit logs and Databricks' "
+    "system tables are read"
+)
 
 
 def _read_all(
@@ -259,12 +285,15 @@ def _read_all(
 
 
 def _read(each: FoundLog, options: LogOptions, matcher: TableMatcher) -> _Read | FailedTable:
-    part = SeenUses(pseudonymize=options.pseudonymize)
+    part, of_files = (SeenUses(pseudonymize=options.pseudonymize) for _ in range(2))
+    files = FilesRead()
     try:
         opened = each.open(options.storage, options.spark)
         matcher.add(each.table, opened.location.uri)
         counted = options.counted.get(_place(each))
         done = add_commits(each.table, opened, options.storage, options.since, part, counted)
+        if options.data_files:
+            files = add_data_files(each.table, opened, options.storage, options.since, of_files)
     except TableError as error:
         return FailedTable(each.table, error)
-    return each.table, part, done
+    return each.table, part, done, of_files, files

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from deltaproto.clients.model import Access
 from deltaproto.errors import ErrorCode, TableError
 from deltaproto.fleet.seen.uses import Client, Mark, Name, PrincipalKind, SeenUses, shorten
-from deltaproto.protocol.writers import Principal, identify_writer
+from deltaproto.protocol.writers import Confidence, Principal, identify_writer
 from deltaproto.tables.engine_errors import contain_table_errors
 from deltaproto.tables.log.catalog_managed import has_every_commit
 from deltaproto.tables.log.commits import Commit, read_commits
@@ -23,6 +23,7 @@ _NAMES = (
     (PrincipalKind.JOB, "job"),
     (PrincipalKind.NOTEBOOK, "notebook"),
     (PrincipalKind.CLUSTER, "cluster"),
+    (PrincipalKind.STREAM, "stream"),
     (PrincipalKind.QUERY, "query"),
 )
 PRIVATE_MARKS = ("commitInfo.clusterId", "commitInfo.txn")
@@ -155,14 +156,19 @@ def _recent(commits: Iterator[Commit], since: int | None) -> Iterator[Commit]:
 def _add_commit(table: str, commit: Commit, uses: SeenUses) -> bool:
     """Add one commit. Return True if its writer is a client of the catalog."""
     found = identify_writer(commit.info, commit.transactions)
-    mark = None if found.client is not None else shorten(found.build or _UNNAMED)
-    seen = uses.client(Client(found.client, found.version, mark), found.confidence)
+    known = found.client is not None and not found.could_be
+    if known:
+        seen = uses.client(Client(found.client, found.version), found.confidence)
+    else:
+        unnamed = Client(None, None, shorten(found.build or _UNNAMED))
+        seen = uses.client(unnamed, Confidence.UNKNOWN)
+        seen.could_be = found.could_be
     marks = [_show(Mark(f"commitInfo.{field}", text), uses) for field, text in found.evidence]
     if found.client is None and not marks and found.build is not None:
         field = "engineInfo" if commit.info.get("engineInfo") == found.build else "clientVersion"
         marks = [Mark(f"commitInfo.{field}", shorten(found.build))]
     seen.add(table, commit.timestamp, access_of(commit), _names(found.principal, uses), marks)
-    return found.client is not None
+    return known
 
 
 def _show(mark: Mark, uses: SeenUses) -> Mark:

@@ -16,7 +16,8 @@ from typing import IO, Any, NamedTuple, cast
 
 from deltaproto.errors import ErrorCode, TableError
 from deltaproto.fleet.seen.log_formats import LogFormat, Request, parse_s3_line
-from deltaproto.fleet.seen.log_records import flatten_azure, parse_azure, parse_record
+from deltaproto.fleet.seen.log_records import parse_record
+from deltaproto.fleet.seen.system_tables import find_system_table, parse_system_row, read_parquet
 from deltaproto.input_file import open_input
 from deltaproto.location import LocationKind, locate
 from deltaproto.protocol.decoding import decode_json
@@ -24,6 +25,7 @@ from deltaproto.protocol.decoding import decode_json
 _LONGEST = 256 << 20
 """bytes of a line, or of a JSON document: one line of CloudTrail has thousands of records"""
 _GZIP = b"\x1f\x8b"
+_PARQUET = b"PAR1"
 _MARK = "\ufeff"
 
 Parsed = tuple[LogFormat, Request]
@@ -35,7 +37,8 @@ class CountedFile(NamedTuple):
     name: str
     """absolute path or URI"""
     size: int | None
-    """bytes; a file that has grown is another one"""
+    """bytes; a file that has grown is another one. Of a table: the time up to which its rows were
+    counted, in milliseconds since the epoch"""
 
 
 class LogFile(NamedTuple):
@@ -47,11 +50,14 @@ class LogFile(NamedTuple):
     """bytes; None: it cannot be seen before it is opened"""
     modified: float = 0.0
     """seconds since the epoch"""
+    requests: Callable[[], Iterator[Parsed | None]] | None = None
+    """returns the requests of a table, which is not opened as a file"""
 
     @property
     def key(self) -> CountedFile:
         """What recognizes the file in a later run."""
-        name = self.name if "://" in self.name else os.path.abspath(self.name)
+        as_is = "://" in self.name or self.requests is not None
+        name = self.name if as_is else os.path.abspath(self.name)
         return CountedFile(name, self.size)
 
 
@@ -135,9 +141,16 @@ def read_requests(log: LogFile) -> Iterator[Parsed | None]:
     Raises:
         TableError: when the file cannot be read to its end.
     """
+    if log.requests is not None:
+        yield from log.requests()
+        return
     try:
         with log.open() as file:
-            zipped = file.peek(len(_GZIP))[: len(_GZIP)] == _GZIP
+            start = file.peek(len(_PARQUET))
+            if start[: len(_PARQUET)] == _PARQUET:
+                yield from read_parquet(log.name, file)
+                return
+            zipped = start[: len(_GZIP)] == _GZIP
             yield from _read_lines(cast(IO[bytes], gzip.GzipFile(fileobj=file)) if zipped else file)
     except (OSError, EOFError, zlib.error) as error:
         message = f"{log.name} cannot be read to its end: {error}"
@@ -165,7 +178,7 @@ def _read_lines(file: IO[bytes]) -> Iterator[Parsed | None]:
             if value is None:
                 yield from _read_document(line, file)
                 return
-            yield from map(parse_record, _records(value))
+            yield from map(_parse_record, _records(value))
         else:
             yield from _parse_line(text)
         first = False
@@ -180,7 +193,7 @@ def _parse_line(text: str) -> Iterator[Parsed | None]:
     if value is None:
         yield None
     else:
-        yield from map(parse_record, _records(value))
+        yield from map(_parse_record, _records(value))
 
 
 def _read_document(first: bytes, file: IO[bytes]) -> Iterator[Parsed | None]:
@@ -188,7 +201,7 @@ def _read_document(first: bytes, file: IO[bytes]) -> Iterator[Parsed | None]:
     rest = file.read(_LONGEST)
     value = _decode(first + rest)
     if value is not None:
-        yield from map(parse_record, _records(value))
+        yield from map(_parse_record, _records(value))
         return
     yield None
     for line in rest.splitlines():
@@ -234,10 +247,15 @@ def _rows(table: Any) -> Iterator[Any]:
         yield dict(zip(names, row, strict=True)) if whole else None
 
 
+def _parse_record(record: Any) -> Parsed | None:
+    return parse_record(record) or parse_system_row(record)
+
+
 def _is_header(text: str) -> bool:
-    """Return True for the first line of a CSV export of StorageBlobLogs."""
+    """Return True for the first line of a CSV export of StorageBlobLogs or of a system table."""
     names = [name.strip('" ').partition(" ")[0].lower() for name in text.split(",")]
-    return "operationname" in names and ("uri" in names or "objectkey" in names)
+    azure = "operationname" in names and ("uri" in names or "objectkey" in names)
+    return azure or find_system_table(names) is not None
 
 
 def _read_table(header: str, file: IO[bytes]) -> Iterator[Parsed | None]:
@@ -256,5 +274,4 @@ def _read_table(header: str, file: IO[bytes]) -> Iterator[Parsed | None]:
         if len(row) != len(names):
             yield None
         else:
-            flat = flatten_azure(dict(zip(names, row, strict=True)))
-            yield LogFormat.AZURE, parse_azure(flat)
+            yield _parse_record(dict(zip(names, row, strict=True)))

@@ -13,6 +13,8 @@ from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
+from deltaproto.fleet.seen.uses import PrincipalKind
+
 
 class LogFormat(StrEnum):
     """A format of access logs."""
@@ -21,6 +23,9 @@ class LogFormat(StrEnum):
     CLOUDTRAIL = "cloudtrail"
     AZURE = "azure-storage-log"
     GCS = "gcs-audit-log"
+    DATABRICKS_AUDIT = "databricks-audit"
+    DATABRICKS_LINEAGE = "databricks-table-lineage"
+    DATABRICKS_QUERIES = "databricks-query-history"
 
 
 class RequestKind(StrEnum):
@@ -50,8 +55,54 @@ class Place(NamedTuple):
     key: str
 
 
+_SCHEMES = {
+    **dict.fromkeys(("s3", "s3a", "s3n"), Store.S3),
+    **dict.fromkeys(("gs", "gcs"), Store.GCS),
+    **dict.fromkeys(("abfs", "abfss", "wasb", "wasbs", "az", "azure", "adl"), Store.AZURE),
+}
+_AZURE_HOSTS = (".blob.", ".dfs.")
+
+
+def find_place(uri: str, account: str = "") -> Place | None:
+    """Return the place of a URI; None if it is on no object store.
+
+    Args:
+        account: of a URI without one, such as `az://container/path`.
+    """
+    scheme, separator, rest = uri.partition("://")
+    authority, _, key = rest.partition("/")
+    store, key = _SCHEMES.get(scheme.lower()), key.strip("/")
+    if not separator:
+        return None
+    if store is Store.AZURE:
+        container, at, host = authority.partition("@")
+        account = host.partition(".")[0] if at else account
+        return Place(store, f"{account}/{container}", key)
+    try:
+        host = urlsplit(uri).hostname or "" if store is None else ""
+    except ValueError:
+        return None
+    if any(part in host for part in _AZURE_HOSTS):
+        container, _, key = key.partition("/")
+        return Place(Store.AZURE, f"{host.partition('.')[0]}/{container}", key)
+    return None if store is None else Place(store, authority, key)
+
+
+class TableUse(NamedTuple):
+    """A use of a table as a platform's own log describes it: it names the table, and no object."""
+
+    name: str | None
+    """`catalog.schema.table`"""
+    client: str | None = None
+    """id in the client catalog; None: the user agent shows it"""
+    principals: tuple[tuple[PrincipalKind, str], ...] = ()
+    """without the user"""
+    evidence: tuple[str, str] | None = None
+    """column and value"""
+
+
 class Request(NamedTuple):
-    """One request to a store."""
+    """One request to a store, or one use of a table."""
 
     place: Place | None
     """None for a request that names no object"""
@@ -64,6 +115,10 @@ class Request(NamedTuple):
     user: str | None
     address: str | None
     """the caller's IP address"""
+    use: TableUse | None = None
+    """for a use of a table, whose location is `place` if it is known"""
+    others: tuple[Request, ...] = ()
+    """uses of other tables in the same event"""
 
 
 # A hostile user agent or referrer can contain quotes: the last quote of a line ends the agent, and

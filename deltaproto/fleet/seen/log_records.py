@@ -36,9 +36,9 @@ def parse_record(record: Any) -> tuple[LogFormat, Request] | None:
     audit = record.get("protoPayload") or record.get("protopayload_auditlog")
     if isinstance(audit, Mapping) and "methodName" in audit:
         return LogFormat.GCS, _google(record, audit)
-    flat = flatten_azure(record)
+    flat = _flatten_azure(record)
     if "operationname" in flat and ("uri" in flat or "objectkey" in flat):
-        return LogFormat.AZURE, parse_azure(flat)
+        return LogFormat.AZURE, _parse_azure(flat)
     return None
 
 
@@ -57,7 +57,7 @@ def _cloudtrail(record: Mapping[str, Any]) -> Request:
     user = _text(identity.get("arn")) or _text(identity.get("invokedBy"))
     return Request(
         place,
-        _parse_time(record.get("eventTime")),
+        parse_time(record.get("eventTime")),
         kind if own else RequestKind.OTHER,
         not record.get("errorCode"),
         agent or None,
@@ -90,7 +90,7 @@ def _google(record: Mapping[str, Any], audit: Mapping[str, Any]) -> Request:
     agent = _text(metadata.get("callerSuppliedUserAgent"))
     return Request(
         place,
-        _parse_time(record.get("timestamp")),
+        parse_time(record.get("timestamp")),
         kind,
         not _members(audit.get("status")).get("code"),
         None if agent is None else _GOOGLE_SUFFIX.sub("", agent),
@@ -107,7 +107,7 @@ _GOOGLE = {
 }
 
 
-def flatten_azure(record: Mapping[str, Any]) -> dict[str, Any]:
+def _flatten_azure(record: Mapping[str, Any]) -> dict[str, Any]:
     """Return the members of a record with lowercase names, nested ones too, and without units."""
     identity = _members(record.get("identity"))
     flat: dict[str, Any] = {}
@@ -118,7 +118,7 @@ def flatten_azure(record: Mapping[str, Any]) -> dict[str, Any]:
     return flat
 
 
-def parse_azure(flat: Mapping[str, Any]) -> Request:
+def _parse_azure(flat: Mapping[str, Any]) -> Request:
     """Parse a record of StorageBlobLogs, or of a diagnostic log, with lowercase names."""
     address = _text(flat.get("calleripaddress"))
     if address is not None:
@@ -128,7 +128,7 @@ def parse_azure(flat: Mapping[str, Any]) -> Request:
     status = _text(str(flat.get("statuscode", ""))) or _text(flat.get("statustext")) or ""
     return Request(
         _azure_place(_text(flat.get("uri")), _text(flat.get("objectkey")), operation),
-        _parse_time(flat.get("timegenerated") or flat.get("time")),
+        parse_time(flat.get("timegenerated") or flat.get("time")),
         _azure_kind(operation),
         status.startswith("2") or "success" in status.lower(),
         _text(flat.get("useragentheader")),
@@ -180,7 +180,12 @@ def _azure_place(uri: str | None, object_key: str | None, operation: str) -> Pla
     return Place(Store.AZURE, f"{account}/{container}", key) if container and key else None
 
 
-def _parse_time(value: Any) -> int | None:
+def parse_time(value: Any) -> int | None:
+    """Return a time in milliseconds since the epoch; None if `value` is not one."""
+    if isinstance(value, datetime):
+        return int((value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp() * 1000)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
     if not isinstance(value, str):
         return None
     try:

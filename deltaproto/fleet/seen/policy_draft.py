@@ -96,7 +96,7 @@ def _policy_name(client: Client, catalog: ClientCatalog) -> str | None:
 
 
 def _access(usage: Usage) -> tuple[Access, ...]:
-    if not usage.access and usage.commits.count:
+    if not usage.access and (usage.commits.count or usage.files is not None):
         return _EVERY_WRITE
     return tuple(access for access in Access if access in usage.access)
 
@@ -189,7 +189,9 @@ def _evidence(seen: SeenClient, usages: Collection[Usage]) -> str:
     both, parts = total.all, []
     if both.first is not None and both.last is not None:
         parts.append(f"seen {_day(both.first)} to {_day(both.last)}")
-    numbers = ((total.commits.count, "commit"), (total.requests.count, "request"))
+    numbers = [(total.commits.count, "commit"), (total.requests.count, "request")]
+    if total.files is not None:
+        numbers.append((total.files.count, "data file"))
     parts += [f"{count:,} {what}{'s' * (count != 1)}" for count, what in numbers if count]
     parts.append(f"{len(usages):,} table{'s' * (len(usages) != 1)}")
     names = sorted(seen.principals.items(), key=lambda each: -each[1].all.count)

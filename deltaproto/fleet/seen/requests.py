@@ -7,24 +7,30 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from functools import lru_cache
 from typing import NamedTuple
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from deltaproto.clients.model import Access
 from deltaproto.errors import TableError
 from deltaproto.fleet.seen.find_logs import FailedTable
 from deltaproto.fleet.seen.log_files import CountedFile, find_files, read_requests
-from deltaproto.fleet.seen.log_formats import Place, Request, RequestKind, Store
+from deltaproto.fleet.seen.log_formats import (
+    Place,
+    Request,
+    RequestKind,
+    Store,
+    TableUse,
+    find_place,
+)
+from deltaproto.fleet.seen.log_tables import find_log_table
 from deltaproto.fleet.seen.read_traces import ReadTraces
+from deltaproto.fleet.seen.system_tables import table_name_key
 from deltaproto.fleet.seen.user_agents import NO_AGENT, identify_agent, product_of
 from deltaproto.fleet.seen.uses import Client, Mark, PrincipalKind, SeenUses, shorten
+from deltaproto.protocol.table_state import SparkSettings
+from deltaproto.protocol.writers import Confidence
+from deltaproto.sql.quoting import name_in_statements
 
-_SCHEMES = {
-    **dict.fromkeys(("s3", "s3a", "s3n"), Store.S3),
-    **dict.fromkeys(("gs", "gcs"), Store.GCS),
-    **dict.fromkeys(("abfs", "abfss", "wasb", "wasbs", "az", "azure", "adl"), Store.AZURE),
-}
 _ACCOUNTS = ("azure_storage_account_name", "account_name")
-_AZURE_HOSTS = (".blob.", ".dfs.")
 AGENT_MARK = "user-agent"
 _RECENT = 2 * 86_400
 """seconds"""
@@ -41,14 +47,31 @@ class TableMatcher:
         named = (value for key, value in options.items() if key.lower() in _ACCOUNTS)
         self._account = next(named, "")
         self._tables: dict[tuple[Store, str], dict[str, str]] = {}
+        self._names: dict[str, str] = {}
         self._find = lru_cache(maxsize=65_536)(self._find_folder)
 
     def add(self, table: str, uri: str) -> None:
         """Add a table; one that is on no object store has no requests."""
-        place = self._place(uri)
+        self.add_name(table)
+        place = find_place(uri, self._account)
         if place is not None:
             self._tables.setdefault(place[:2], {})[place.key] = table
             self._find.cache_clear()
+
+    def add_name(self, table: str) -> None:
+        """Add a table that is named as in a catalog; other names are ignored."""
+        name = name_in_statements(table)
+        if "/" not in name and (key := table_name_key(name)) is not None:
+            self._names[key] = table
+
+    def find_used(self, use: TableUse, place: Place | None) -> str | None:
+        """Return the table of a use, by its name or else its location."""
+        key = None if use.name is None else table_name_key(use.name)
+        if key is not None and key in self._names:
+            return self._names[key]
+        # The location of a table, or of a file or folder in it.
+        found = None if place is None else self._find(*place)
+        return None if found is None else found[0]
 
     def find(self, place: Place) -> tuple[str, str] | None:
         """Return the table of an object or a prefix, and the path below the table."""
@@ -85,22 +108,6 @@ class TableMatcher:
         other = f"/{place.bucket.partition('/')[2]}"
         return place.store is Store.AZURE and (place.store, other) in self._tables
 
-    def _place(self, uri: str) -> Place | None:
-        scheme, separator, rest = uri.partition("://")
-        authority, _, key = rest.partition("/")
-        store, key = _SCHEMES.get(scheme.lower()), key.strip("/")
-        if not separator:
-            return None
-        if store is Store.AZURE:
-            container, at, host = authority.partition("@")
-            account = host.partition(".")[0] if at else self._account
-            return Place(store, f"{account}/{container}", key)
-        host = urlsplit(uri).hostname or "" if store is None else ""
-        if any(part in host for part in _AZURE_HOSTS):
-            container, _, key = key.partition("/")
-            return Place(Store.AZURE, f"{host.partition('.')[0]}/{container}", key)
-        return None if store is None else Place(store, authority, key)
-
 
 class LogCounts(NamedTuple):
     """What was read of one access log."""
@@ -115,6 +122,8 @@ class LogCounts(NamedTuple):
     """the files that were read to their end"""
     known: int
     """number of files that an earlier run counted"""
+    broken: SeenUses
+    """if a later run counts what this one leaves: uses in files that were not read to their end"""
 
 
 def add_access_log(
@@ -126,26 +135,35 @@ def add_access_log(
     since: int | None,
     seen: Callable[[int], None] = lambda _: None,
     counted: Collection[CountedFile] = (),
+    *,
+    spark: SparkSettings = SparkSettings(),
+    storing: bool = False,
 ) -> LogCounts:
-    """Add the requests of one access log: a file, or all files below a folder or URI.
+    """Add the requests of one access log: a file, all files below a folder or URI, or a table.
 
     Args:
         since: skip requests before this time, in milliseconds since the epoch.
         seen: called with the number of lines read, for progress.
         counted: files whose requests are not to be counted again. Those of the last two days are
             read for `traces`: who reads without deletion vectors shows over many files.
+        spark: where a name of a catalog is read.
+        storing: whether a later run counts what this one leaves.
     """
     formats: Counter[str] = Counter()
     lines = matched = unparsed = known = 0
     failed: list[FailedTable] = []
     files: list[CountedFile] = []
     recent = time.time() - _RECENT
+    broken = SeenUses(pseudonymize=uses.pseudonymize)
     try:
-        for file in find_files(name, options):
+        table = find_log_table(name, options, spark, counted, storing=storing)
+        for file in find_files(name, options) if table is None else [table]:
             again = file.key in counted
             known += again
             if again and file.modified < recent:
                 continue
+            # A file that cannot be read to its end is read again by the next run.
+            part = SeenUses(pseudonymize=uses.pseudonymize) if storing else uses
             try:
                 for parsed in read_requests(file):
                     lines += 1
@@ -155,16 +173,20 @@ def add_access_log(
                         continue
                     formats[parsed[0]] += 1
                     matched += _add_request(
-                        parsed[1], matcher, uses, traces, since, count=not again
+                        parsed[1], matcher, part, traces, since, count=not again
                     )
                 files += () if again else (file.key,)
+                if part is not uses:
+                    uses.include(part)
             except TableError as error:
                 failed.append(FailedTable(file.name, error))
+                if part is not uses:
+                    broken.include(part)
     except TableError as error:
         failed.append(FailedTable(name, error))
     most = formats.most_common(1)
     format_ = most[0][0] if most else None
-    return LogCounts(format_, lines, matched, unparsed, tuple(failed), tuple(files), known)
+    return LogCounts(format_, lines, matched, unparsed, tuple(failed), tuple(files), known, broken)
 
 
 def _add_request(
@@ -177,6 +199,8 @@ def _add_request(
     count: bool,
 ) -> bool:
     """Add one request. Return True if it was counted: a success, on a table, in the period."""
+    if request.use is not None:
+        return _add_uses(request, request.use, matcher, uses, since, count=count)
     if since is not None and request.time is not None and request.time < since:
         return False
     found = None if request.place is None else matcher.find(request.place)
@@ -203,6 +227,44 @@ def _add_request(
     if request.agent is not None:
         marks.append(Mark(AGENT_MARK, shown))
     seen.add(found[0], request.time, access, names, marks, request=True)
+    return True
+
+
+def _add_uses(
+    request: Request,
+    use: TableUse,
+    matcher: TableMatcher,
+    uses: SeenUses,
+    since: int | None,
+    *,
+    count: bool,
+) -> bool:
+    """Add the uses of one event likewise. They prove nothing about a reader's other requests."""
+    matched = False
+    for other in request.others:
+        if other.use is not None:
+            matched |= _add_uses(other, other.use, matcher, uses, since, count=count)
+    if since is not None and request.time is not None and request.time < since:
+        return matched
+    table = matcher.find_used(use, request.place)
+    if table is None or not (request.ok and count):
+        return matched
+    marks = [] if use.evidence is None else [Mark(use.evidence[0], shorten(use.evidence[1]))]
+    if use.client is not None:
+        seen = uses.client(Client(use.client, None), Confidence.LIKELY)
+    else:
+        agent = identify_agent(request.agent)
+        seen = uses.client(Client(agent.client, agent.version, agent.mark), agent.confidence)
+        seen.could_be, seen.setting = agent.could_be, agent.setting
+        if (text := request.agent) is not None:
+            marks.append(Mark(AGENT_MARK, product_of(text) if uses.pseudonymize else _shown(text)))
+    names = [uses.name(kind, text) for kind, text in use.principals]
+    if request.user is not None:
+        names.append(uses.name(PrincipalKind.USER, request.user))
+    elif request.address is not None:
+        names.append(uses.name(PrincipalKind.ADDRESS, request.address))
+    access = Access.READ if request.kind is RequestKind.READ else None
+    seen.add(table, request.time, access, names, marks, request=True)
     return True
 
 

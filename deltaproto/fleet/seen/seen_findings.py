@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import NamedTuple
 
 from deltaproto.clients.catalog import ClientCatalog
@@ -27,6 +28,7 @@ from deltaproto.policy.rules import (
 from deltaproto.policy.usage import count_tables
 from deltaproto.protocol.writers import MARKS
 
+MOST_DAYS = 36_500
 DEFAULT_DAYS = 90
 """how long a client counts as one that uses a table"""
 _DAY = 86_400_000
@@ -276,12 +278,14 @@ def describe_principals(each: SeenOnTable) -> str:
     return f"{when}; {', '.join(shown)}" if shown else when
 
 
-def uses_for_plans(recent: RecentUses) -> Callable[[str], list[SeenUse] | None]:
+def uses_for_plans(recent: RecentUses) -> Callable[[str], tuple[SeenUse, ...] | None]:
     """Return what gives a planner the uses of the table at a location; None: not counted."""
 
-    def uses(location: str) -> list[SeenUse] | None:
+    # A planner needs the clients of a table before and after it plans.
+    @lru_cache(maxsize=64)
+    def uses(location: str) -> tuple[SeenUse, ...] | None:
         place = normalize_location(location)
-        found = [_for_plan(each) for each in recent.on(place)]
+        found = tuple(_for_plan(each) for each in recent.on(place))
         return found if found or recent.counts(place) else None
 
     return uses

@@ -20,6 +20,7 @@ from deltaproto.fleet.inventory import (
     missing_inventory_error,
     open_inventory_tables,
 )
+from deltaproto.fleet.scan import new_scan_id
 from deltaproto.fleet.scan_history import sql_literal
 from deltaproto.fleet.schemas import Inventory, inventory_schema, is_inventory
 from deltaproto.fleet.seen.collect import INVENTORY_SOURCE, Discovery, Source
@@ -180,7 +181,7 @@ def _runs(rows: Iterable[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
 
 
 def _is_new(row: Mapping[str, Any], before: Mapping[str, ReadUpTo]) -> bool:
-    """Return False for commits that an earlier run counted: two runs were at work at once."""
+    """Return False for commits that an earlier run counted."""
     earlier = before.get(row["location"])
     if row["last_version"] is None or earlier is None or earlier.table_id != row["table_id"]:
         return True
@@ -241,39 +242,51 @@ def _times(stored: Mapping[str, Any]) -> Times:
 
 
 def store_run(
-    inventory: InventoryTables, run_id: str, began: datetime, found: Discovery, writers: SeenUses
-) -> None:
+    inventory: InventoryTables,
+    stored: StoredUses | None,
+    began: datetime,
+    found: Discovery,
+    writers: SeenUses,
+) -> bool:
     """Add what a run counted to the inventory, but for tables whose log is not complete.
 
+    The rows of many runs are replaced by their sums, so that reading stays fast.
+
     Args:
+        stored: what `read_stored` returned before the run; the tables of its `uses` are still
+            locations.
         found: the run; its `uses` are those of requests.
         writers: the uses of commits.
 
+    Returns:
+        False, and nothing is added, if another run added something since then: what both counted
+        would count twice.
+
     Raises:
         UsageError: when the inventory cannot be written.
     """
+    many = stored if stored is not None and stored.runs >= _MOST_RUNS else None
+    if many is not None and not _merge_runs(inventory, many):
+        return False
+    run_id = new_scan_id(began)
+    if stored is not None and run_id <= stored.last_id:
+        # The clock of another machine is ahead; ids are in the order of runs.
+        run_id = f"{stored.last_id}~"
     readers = _of_clients(found.uses, found.places, found.places)
     rows = _table(run_id, began, found.files, chain(_of_writers(writers, found), readers))
-    inventory.append(Inventory.CLIENTS_SEEN, rows)
+    added = inventory.append_if_unchanged(Inventory.CLIENTS_SEEN, rows)
+    if added and many is not None:
+        inventory.vacuum(Inventory.CLIENTS_SEEN)
+    return added
 
 
-def merge_runs(inventory: InventoryTables, stored: StoredUses) -> None:
-    """Replace the rows of many runs by their sums, so that reading stays fast.
-
-    Args:
-        stored: what was read; the tables of its `uses` are still locations.
-
-    Raises:
-        UsageError: when the inventory cannot be written.
-    """
-    if stored.runs < _MOST_RUNS:
-        return
+def _merge_runs(inventory: InventoryTables, stored: StoredUses) -> bool:
     places = {place: place for place in stored.names}
     rows = (
         {**row, "table": stored.names[row["location"]], **_versions(stored, row["location"])}
         for row in _of_clients(stored.uses, places, places)
     )
-    inventory.replace(
+    return inventory.replace_if_unchanged(
         Inventory.CLIENTS_SEEN,
         f"run_id <= {sql_literal(stored.last_id)}",
         _table(stored.last_id, stored.last_run, stored.files, rows),

@@ -150,6 +150,14 @@ RULES = (
         Confidence.CERTAIN,
     ),
     AgentRule(
+        *("polars", "Polars"),
+        # The version is that of its Rust crate.
+        r"polars/\d+(?:\.\d+)+$",
+        "requests of Polars 2.1.0 for data files",
+        ("polars/0.55.1",),
+        Confidence.CERTAIN,
+    ),
+    AgentRule(
         *("trino", "Trino"),
         # The default of its application id since 467.
         r"aws-sdk-java/2\.\S+ (?:.* )?app/Trino(?: |$)|Trino azsdk-java-|.*, Trino$",
@@ -208,6 +216,14 @@ RULES = (
         ("azsdk-cpp-storage-blobs/12.8.0 (Linux 5.10 x86_64)",),
         could_be=("duckdb", "clickhouse"),
         setting=_DUCKDB,
+    ),
+    AgentRule(
+        *(None, "AWS SDK for Rust"),
+        rf"aws-sdk-rust/(?P<version>{_NUMBERS})",
+        "requests of Daft 0.7.26 for data files",
+        ("aws-sdk-rust/1.3.13 os/linux lang/rust/1.91.0-nightly",),
+        could_be=("daft",),
+        setting=_AWS,
     ),
     AgentRule(
         *(None, "AWS SDK for C++"),

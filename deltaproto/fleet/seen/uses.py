@@ -41,6 +41,9 @@ class PrincipalKind(StrEnum):
     JOB = "job"
     NOTEBOOK = "notebook"
     CLUSTER = "cluster"
+    PIPELINE = "pipeline"
+    DASHBOARD = "dashboard"
+    STREAM = "stream"
     QUERY = "query"
     ADDRESS = "address"
 
@@ -168,21 +171,35 @@ class Times:
 class Usage:
     """Commits and requests of one client, principal or table, with the access that they show."""
 
-    __slots__ = ("access", "commits", "requests")
+    __slots__ = ("access", "commits", "files", "requests")
 
     def __init__(self) -> None:
         self.commits, self.requests = Times(), Times()
+        self.files: Times | None = None
+        """data files whose commits are no longer in the log; None: none were read"""
         self.access: set[Access] = set()
 
     @property
     def all(self) -> Times:
-        """Commits and requests together."""
-        return self.commits.merged(self.requests)
+        """Commits and requests together, and data files."""
+        both = self.commits.merged(self.requests)
+        if self.files is not None:
+            both.include(self.files)
+        return both
+
+    @property
+    def data_files(self) -> Times:
+        """The data files, to add to."""
+        if self.files is None:
+            self.files = Times()
+        return self.files
 
     def include(self, other: Usage) -> None:
         """Add what was counted elsewhere."""
         self.commits.include(other.commits)
         self.requests.include(other.requests)
+        if other.files is not None:
+            self.data_files.include(other.files)
         self.access |= other.access
 
 
@@ -262,6 +279,12 @@ class SeenClient(Usage):
                 usage.access.add(access)
         for mark in marks:
             self._count(mark, 1)
+
+    def add_file(self, table: str, time: int, mark: Mark) -> None:
+        """Count one data file."""
+        for usage in (self, self.tables.setdefault(table, SeenTable())):
+            usage.data_files.add(time)
+        self._count(mark, 1)
 
     @property
     def marks(self) -> list[tuple[Mark, int]]:

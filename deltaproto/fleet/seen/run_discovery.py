@@ -1,0 +1,96 @@
+"""A run of `discover`: read the logs, and add what no run counted to the inventory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from deltaproto.errors import UsageError
+from deltaproto.fleet.inventory import InventoryTables
+from deltaproto.fleet.schemas import Inventory
+from deltaproto.fleet.seen.collect import (
+    Discovery,
+    LogOptions,
+    add_access_logs,
+    discover_writers,
+)
+from deltaproto.fleet.seen.find_logs import find_logs
+from deltaproto.fleet.seen.stored_uses import read_stored, store_run
+from deltaproto.fleet.seen.uses import SeenUses
+
+_MOST_ATTEMPTS = 10
+
+Progress = Callable[[str], AbstractContextManager[Callable[[int], None]]]
+"""returns the function to call with a count of what is named, while it is read"""
+
+
+class DiscoveryRequest(NamedTuple):
+    """What to read."""
+
+    names: Sequence[str]
+    """tables, folders, catalogs and inventories"""
+    access_logs: Sequence[str]
+    """files, folders and URIs"""
+    options: LogOptions
+    allow_empty: bool = False
+
+
+def run_discovery(
+    request: DiscoveryRequest, inventory: InventoryTables | None, progress: Progress
+) -> Discovery:
+    """Find out who used the tables.
+
+    Args:
+        inventory: where the result is added to what earlier runs counted; None: nowhere. If another
+            run adds something meanwhile, what is left is counted again.
+
+    Raises:
+        UsageError: when the inventory cannot be read or written.
+        TableError: corrupt-log, when the inventory has values that no run writes.
+    """
+    if inventory is None:
+        return _join(*_read(request, request.options, progress))
+    options, findings = request.options._replace(storing=True), None
+    for _ in range(_MOST_ATTEMPTS):
+        began = datetime.now(UTC)
+        stored = read_stored(inventory, pseudonymize=options.pseudonymize)
+        if stored is not None:
+            options = options._replace(counted=stored.counted, counted_files=stored.files)
+        readers, writers = _read(request, options, progress)
+        # Later attempts do not read old files that the other run counted.
+        findings = readers.findings if findings is None else findings
+        if store_run(inventory, stored, began, readers, writers):
+            break
+        inventory.refresh(Inventory.CLIENTS_SEEN)
+    else:
+        raise UsageError(
+            f"{inventory.uri(Inventory.CLIENTS_SEEN)}: other runs of discover add to it all the "
+            "time",
+            "run one `discover` of this inventory at a time",
+        )
+    found = _join(readers, writers)._replace(findings=findings)
+    if stored is None:
+        return found
+    return stored.joined(found, inventory.uri(Inventory.CLIENTS_SEEN))
+
+
+def _join(readers: Discovery, writers: SeenUses) -> Discovery:
+    """Return all uses together."""
+    for each in (readers.uses, readers.unstored):
+        if each is not None:
+            writers.include(each)
+    return readers._replace(uses=writers)
+
+
+def _read(
+    request: DiscoveryRequest, options: LogOptions, progress: Progress
+) -> tuple[Discovery, SeenUses]:
+    """Return what the logs show, with the uses of requests; and the uses of commits."""
+    with progress("tables") as seen:
+        logs = find_logs(request.names, options.storage, allow_empty=request.allow_empty)
+        writers = discover_writers(logs, options, seen)
+    with progress("lines") as seen:
+        readers = writers._replace(uses=SeenUses(pseudonymize=options.pseudonymize))
+        return add_access_logs(readers, request.access_logs, options, seen), writers.uses
