@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple
+from urllib.parse import unquote
 
 from deltaproto.errors import ErrorCode, TableError
 from deltaproto.location import locate
@@ -67,8 +68,8 @@ class FolderSelection(NamedTuple):
     """The folders to search and the tables to include. Patterns are globs.
 
     A pattern with a slash is matched against the path below the root, any other against each
-    folder's name. Folders named `_…` or `.…`, and `key=value` inside a table, are searched only if
-    an `include` matches them.
+    folder's name. Folders named `_…` or `.…`, and partitions (`key=value` directly in a table or in
+    another partition), are searched only if an `include` matches them.
     """
 
     include: tuple[str, ...] = ()
@@ -80,16 +81,25 @@ class FolderSelection(NamedTuple):
         return not self.include and not any("/" in pattern for pattern in self.exclude)
 
     def enters(self, below: str, *, in_table: bool = False) -> bool:
-        """Return True if the folder at the path `below` the root is searched."""
+        """Return True if the folder at the path `below` the root is searched.
+
+        Args:
+            in_table: whether its parent folder is a table or a partition of one.
+        """
         name = below.rpartition("/")[2]
         if self.excludes(below):
             return False
         apart = name.startswith((".", "_")) or (in_table and "=" in name)
         return not apart or _matches_any(self.include, below, name)
 
-    def hides(self, below: str) -> bool:
-        """Return True if a folder is skipped for its first character, not excluded by the user."""
-        return below.rpartition("/")[2].startswith((".", "_")) and not self.excludes(below)
+    def hides(self, below: str, *, in_table: bool = False) -> bool:
+        """Return True if a folder is skipped for its first character, not excluded by the user.
+
+        False for folders that engines keep inside a table.
+        """
+        name = below.rpartition("/")[2]
+        kept = in_table and name in _KEPT_IN_TABLES
+        return name.startswith((".", "_")) and not kept and not self.excludes(below)
 
     def excludes(self, below: str) -> bool:
         """Return True if the user excludes the folder at the path `below` the root."""
@@ -106,6 +116,20 @@ class FolderSelection(NamedTuple):
         )
 
 
+_KEPT_IN_TABLES = frozenset(
+    {
+        "_change_data",
+        "_checkpoint",
+        "_checkpoints",
+        "_delta_index",
+        "_delta_log",
+        "_spark_metadata",
+        "_symlink_format_manifest",
+        "_temporary",
+    }
+)
+
+
 class PlaceKind(StrEnum):
     """Special places found by a walk."""
 
@@ -113,6 +137,8 @@ class PlaceKind(StrEnum):
     """a folder skipped because of its name"""
     INSIDE = "inside"
     """a table whose folder was not searched completely for other tables"""
+    PARTITION = "partition"
+    """a folder skipped as a partition of a table that has no such partition column"""
     OUTSIDE = "outside"
     """a followed link to a folder outside every root"""
     NOWHERE = "nowhere"
@@ -129,16 +155,44 @@ class SkippedPlaces:
         self._counts: Counter[PlaceKind] = Counter()
         self._first: dict[PlaceKind, str] = {}
         self._lines: list[Callable[[], Iterable[str]]] = []
+        self._partitions: dict[str, dict[str, tuple[int, str]]] = {}
+        """number of skipped folders of each key and one of them, by the table's path or URI"""
 
     def leave_out(self, own: str | None) -> None:
         """Ignore places at or below this path or URI, which ends with a slash."""
         self._own = own
 
-    def add(self, kind: PlaceKind, path: str, shown: str = "") -> None:
+    def add(self, kind: PlaceKind, path: str, shown: str = "", count: int = 1) -> None:
         """Count the place at `path`; `shown` replaces the path in the note."""
         if self._own is None or not f"{path}/".startswith(self._own):
-            self._counts[kind] += 1
+            self._counts[kind] += count
             self._first.setdefault(kind, shown or path)
+
+    def add_partition(self, table: str, folder: str) -> None:
+        """Remember a folder that was skipped as a partition of the table at this path or URI."""
+        key = unquote(folder.rpartition("/")[2].partition("=")[0]).casefold()
+        keys = self._partitions.setdefault(table, {})
+        count, first = keys.get(key, (0, folder))
+        keys[key] = count + 1, min(first, folder)
+
+    def check_partitions(
+        self, tables: Callable[[], Iterable[tuple[str, Sequence[str] | None]]]
+    ) -> None:
+        """Count the folders that were skipped as partitions and are none.
+
+        Args:
+            tables: returns URI and partition columns of the tables; None for unreadable ones. It
+                is called only if folders were skipped.
+        """
+        skipped = {locate(table).uri: keys for table, keys in self._partitions.items()}
+        self._partitions.clear()
+        if not skipped:
+            return
+        for uri, columns in tables():
+            known = {column.casefold() for column in columns or ()}
+            for key, (count, folder) in skipped.pop(uri, {}).items():
+                if key not in known:
+                    self.add(PlaceKind.PARTITION, folder, count=count)
 
     def add_lines(self, lines: Callable[[], Iterable[str]]) -> None:
         """Add lines to the notes; they are requested when the scan ends."""
@@ -164,6 +218,12 @@ _PLACES = {
         "root to search it: ",
         "tables' folders were not searched completely for tables inside them; name one "
         "as a root to search it: first ",
+    ),
+    PlaceKind.PARTITION: (
+        "1 folder is named like a partition of a table that has no such partition column or could "
+        "not be read, and was not searched; name it as a root to search it: ",
+        "folders are named like partitions of tables that have no such partition column or could "
+        "not be read, and were not searched; name them as roots to search them: first ",
     ),
     PlaceKind.OUTSIDE: (
         "1 link points outside the roots, and its target was searched: ",

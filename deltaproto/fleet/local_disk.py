@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from deltaproto.errors import ErrorCode, TableError, no_tables_error
 from deltaproto.fleet.discovered import (
@@ -30,8 +31,9 @@ def tables_under(
     """Find every table at or below the absolute paths.
 
     A folder with a `_delta_log` is a table, even if that is a broken link. The rest of such a
-    folder is searched except for its partitions; unless it is a root, only within limits. A folder
-    named like a partition that has a log is no partition. `passed` counts what was not searched.
+    folder is searched except for its partitions; unless it is a root, only within limits. Only
+    folders directly in a table or in a partition are partitions, and none that has a log. `passed`
+    counts what was not searched.
     Links to folders are followed, each target once; tables there have their real path. If the
     selection is `flat`, no table is returned twice; otherwise it may be, with the same path. A
     root without tables is an error.
@@ -53,11 +55,11 @@ class _Table:
     """A table whose folder is searched for other tables.
 
     Args:
-        path: the table's path; None for a root, which is searched without limits.
+        limited: False for a root, which is searched without limits.
     """
 
-    def __init__(self, path: str | None, passed: SkippedPlaces) -> None:
-        self._path, self._passed = path, passed
+    def __init__(self, path: str, passed: SkippedPlaces, *, limited: bool) -> None:
+        self.path, self._limited, self._passed = path, limited, passed
         self._entries, self._folders = _MOST_ENTRIES, _MOST_FOLDERS
         self.open = True
         """whether its folder is still searched"""
@@ -74,16 +76,28 @@ class _Table:
 
     def fails(self) -> bool:
         """Return True if a folder that cannot be listed is ignored, as it contains data files."""
-        if self._path is None:
+        if not self._limited:
             return False
         self._within(-1)
         return True
 
     def _within(self, left: int) -> bool:
-        if self._path is not None and left < 0 and self.open:
+        if self._limited and left < 0 and self.open:
             self.open = False
-            self._passed.add(PlaceKind.INSIDE, self._path)
+            self._passed.add(PlaceKind.INSIDE, self.path)
         return self.open
+
+
+class _Folder(NamedTuple):
+    """A folder to search."""
+
+    path: str
+    below: str
+    """its path below the root"""
+    table: _Table | None = None
+    """the innermost table around it"""
+    partition: bool = False
+    """whether it is a partition of that table"""
 
 
 class _Walk:
@@ -97,7 +111,7 @@ class _Walk:
         self._roots = [f"{root.rstrip('/')}/" for root in roots]
         self._starts = dict.fromkeys(roots, ("", False))
         """folders with a separate walk, with the path below a root that led there and whether
-        that is inside a table"""
+        that is a partition"""
         self.shared = False
         """whether a folder was left to another walk"""
 
@@ -114,9 +128,9 @@ class _Walk:
                 ),
             )
             return
-        pending: list[tuple[str, str, _Table | None]] = [(root, "", None)]
+        pending = [_Folder(root, "")]
         while pending:
-            path, below, table = pending.pop()
+            path, below, table, partition = pending.pop()
             if table is not None and not table.open:
                 continue
             found = os.path.isdir(f"{path}/{LOG_FOLDER}")
@@ -134,27 +148,26 @@ class _Walk:
                 continue
             if not found and any(name == LOG_FOLDER for name, _ in folders):
                 # It may be listable but not searchable, or a broken link; reading it reports that.
-                table = self._table(path, below)
+                table, found = self._table(path, below), True
                 if self._selection.takes(below):
                     yield DiscoveredTable(path, path)
-            pending += self._entered(path, below, folders, table)
+            pending += self._entered(_Folder(path, below, table, found or partition), folders)
 
     def _table(self, path: str, below: str) -> _Table:
-        return _Table(path if below else None, self._passed)
+        return _Table(path, self._passed, limited=bool(below))
 
-    def _entered(
-        self, path: str, below: str, folders: list[tuple[str, bool]], table: _Table | None
-    ) -> Iterator[tuple[str, str, _Table | None]]:
-        inside = f"{below}/" if below else ""
-        in_table = table is not None
+    def _entered(self, parent: _Folder, folders: list[tuple[str, bool]]) -> Iterator[_Folder]:
+        """Yield the subfolders to search; `parent.partition` is also True for a table."""
+        inside = f"{parent.below}/" if parent.below else ""
+        in_table = parent.partition
         for name, link in folders:
             if name == LOG_FOLDER:
                 continue
-            folder = f"{path.rstrip('/')}/{name}"
+            folder = f"{parent.path.rstrip('/')}/{name}"
             if not self._enters(folder, inside + name, in_table=in_table):
-                if self._selection.hides(inside + name) and (not in_table or _has_log(folder)):
-                    self._passed.add(PlaceKind.HIDDEN, folder)
+                self._skip(folder, inside + name, parent)
                 continue
+            partition = in_table and "=" in name
             if link:
                 link_path, folder = folder, _target(folder)
                 if not _below(folder, self._roots):
@@ -162,11 +175,20 @@ class _Walk:
                 if folder in self._starts or (self._selection.flat and self._reached(folder)):
                     self.shared = True
                     continue
-                self._starts[folder] = inside + name, in_table
+                self._starts[folder] = inside + name, partition
             elif self._selection.flat and folder in self._starts:
                 self.shared = True
                 continue
-            yield folder, inside + name, table
+            yield _Folder(folder, inside + name, parent.table, partition)
+
+    def _skip(self, folder: str, below: str, parent: _Folder) -> None:
+        if self._selection.hides(below):
+            in_table = parent.table is not None
+            if self._selection.hides(below, in_table=in_table) or _has_log(folder):
+                self._passed.add(PlaceKind.HIDDEN, folder)
+        elif not self._selection.excludes(below):
+            assert parent.table is not None
+            self._passed.add_partition(parent.table.path, folder)
 
     def _enters(self, folder: str, below: str, *, in_table: bool) -> bool:
         """Return True if a folder is searched; no partition of a table has a log of its own."""
@@ -179,12 +201,12 @@ class _Walk:
         """Return True if one of the walks reaches the folder without following a link."""
         return any(self._leads(start, *led, folder) for start, led in self._starts.items())
 
-    def _leads(self, start: str, below: str, in_table: bool, folder: str) -> bool:
+    def _leads(self, start: str, below: str, partition: bool, folder: str) -> bool:
         if not folder.startswith(start.rstrip("/") + "/"):
             return False
         path = start
         for name in folder[len(start) :].strip("/").split("/"):
-            in_table = in_table or os.path.isdir(f"{path}/{LOG_FOLDER}")
+            in_table = partition or os.path.isdir(f"{path}/{LOG_FOLDER}")
             below = f"{below}/{name}" if below else name
             path = f"{path.rstrip('/')}/{name}"
             if path in self._starts:
@@ -192,6 +214,7 @@ class _Walk:
                 return False
             if not self._enters(path, below, in_table=in_table):
                 return False
+            partition = in_table and "=" in name
         return True
 
     def _folders(self, path: str, table: _Table | None) -> list[tuple[str, bool]]:

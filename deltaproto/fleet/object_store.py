@@ -41,43 +41,47 @@ def tables_under(
 
     The places `apart` (from `normalize_location`) are skipped. Tables are not searched for other
     tables, because this would list their data files; a root that is a table is searched except for
-    its partitions. `passed` counts the tables that were not searched, and hidden folders outside
-    tables. A root without tables is an error. Tables below `own`, the inventory's place with a
-    slash, do not count.
+    its partitions. `passed` counts the tables that were not searched, and hidden folders. A root
+    without tables is an error. Tables below `own`, the inventory's place with a slash, do not
+    count.
 
     Raises:
         StoreGoneError: when several folders in a row fail because the store does not answer.
     """
-    found_something = in_table = taken = False
+    found_something = taken = root_is_table = False
     listing = partial(_list_with_retries, root, options, StoreHealth())
     passed = SkippedPlaces() if passed is None else passed
     with ThreadPoolExecutor(parallel) as pool:
-        waiting: dict[Future[_Answer], str] = {}
-        pending = [""]
+        # With each folder: whether it is the root's table or a partition of that.
+        waiting: dict[Future[_Answer], tuple[str, bool]] = {}
+        pending = [("", False)]
         while pending or waiting:
             while pending and len(waiting) < parallel * _AHEAD:
-                below = pending.pop()
-                waiting[pool.submit(listing, below, _look_into)] = below
+                below, in_table = pending.pop()
+                waiting[pool.submit(listing, below, _look_into)] = below, in_table
             done, _ = wait(waiting, return_when=FIRST_COMPLETED)
             for future in done:
-                below = waiting.pop(future)
+                below, in_table = waiting.pop(future)
                 seen = future.result()
                 if isinstance(seen, list):
                     inside = f"{below}/" if below else ""
                     for name in (inside + name for name in sorted(seen, reverse=True)):
+                        uri = _uri(root, name)
                         if not selection.enters(name, in_table=in_table):
-                            if not in_table and selection.hides(name):
-                                passed.add(PlaceKind.HIDDEN, _uri(root, name))
-                        elif normalize_location(_uri(root, name)) in apart:
+                            if selection.hides(name, in_table=root_is_table):
+                                passed.add(PlaceKind.HIDDEN, uri)
+                            elif not selection.hides(name) and not selection.excludes(name):
+                                passed.add_partition(_uri(root, ""), uri)
+                        elif normalize_location(uri) in apart:
                             taken = True
                         else:
-                            pending.append(name)
+                            pending.append((name, in_table and "=" in name.rpartition("/")[2]))
                     found_something |= bool(seen) or bool(below)
                     continue
                 found_something = True
                 if isinstance(seen, DiscoveredTable) and not below:
-                    in_table = True
-                    waiting[pool.submit(listing, below, _folders)] = below
+                    root_is_table = True
+                    waiting[pool.submit(listing, below, _folders)] = below, True
                 elif isinstance(seen, DiscoveredTable):
                     passed.add(PlaceKind.INSIDE, seen.location)
                 if isinstance(seen, UnreadablePlace) or selection.takes(below):

@@ -90,6 +90,7 @@ def run_scan(request: ScanRequest, progress: ScanProgress) -> ScanResult:
             staging.add(batch)
             tally.add(batch)
             progress(tally.tables + tally.errors.total())
+        passed.check_partitions(lambda: _partition_columns(staging))
         seconds = time.monotonic() - clock
         if request.inventory is not None:
             row = scan_row(request, staging.scan_id, tally, began, seconds, engine="local")
@@ -175,6 +176,12 @@ def nothing_to_resume_error() -> UsageError:
 def new_scan_id(began: datetime) -> str:
     """Return an id that sorts by time, to the microsecond, and is unique."""
     return f"{began:%Y%m%dT%H%M%SZ}-{began.microsecond:05x}{secrets.randbelow(16**3):03x}"
+
+
+def _partition_columns(staging: Staging) -> Iterator[tuple[str, list[str] | None]]:
+    for batch in staging.batches():
+        names = ("location", "partition_columns")
+        yield from zip(*(batch.column(name).to_pylist() for name in names), strict=True)
 
 
 def _unnested_rows(staging: Staging, name: Inventory) -> Iterator[pa.RecordBatch]:

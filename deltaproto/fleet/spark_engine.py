@@ -149,6 +149,11 @@ class SparkEngine:
             tally.merge(row["counts"])
         return tally
 
+    def partition_columns(self) -> Iterator[tuple[str, list[str] | None]]:
+        """Yield the location and partition columns of each staged table; None if unreadable."""
+        rows = self._staged().select("location", "partition_columns").collect()
+        return ((row["location"], row["partition_columns"]) for row in rows)
+
     def _staged(self) -> DataFrame:
         return self._session.read.format("delta").load(self._staging)
 

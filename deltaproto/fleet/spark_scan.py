@@ -103,6 +103,7 @@ def _run_scan(
         engine.stage(unreadable_place_rows(scan_id, unseen))
     expect_rows(session, resumed + looked)
     tally = engine.tally()
+    passed.check_partitions(engine.partition_columns)
     seconds = time.monotonic() - clock
     engine.publish(scan_row(request, scan_id, tally, began, seconds, engine="spark"))
     engine.clear()

@@ -207,6 +207,8 @@ def _impact_without_schema_log(statement: Statement, before: Table, after: Table
         if not isinstance(statement, UserStatement):
             return StreamImpact(reads, StreamEffect.CONTINUES, "the schema does not change")
         return StreamImpact(reads, StreamEffect.RESTART, "the schema may change (it is unknown)")
+    if before.schema is after.schema:
+        return StreamImpact(reads, StreamEffect.CONTINUES, "the stream is not affected")
     old, new = dict(walk_columns(before.schema)), dict(walk_columns(after.schema))
     if not old.keys() <= new.keys():
         why = "columns are removed: DELTA_STREAMING_INCOMPATIBLE_SCHEMA_CHANGE_USE_SCHEMA_LOG"

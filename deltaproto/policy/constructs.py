@@ -7,7 +7,8 @@ client catalog lists the clients that support it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cached_property
 
 from deltaproto.sql.tokens import Token, scan_tokens
 
@@ -51,8 +52,19 @@ _ARGUMENTS = {
 """numbers of arguments with which other engines do the same: LTRIM(x, y) trims y in Spark"""
 _FORMATTED = frozenset(("string", "char", "varchar", "decimal", "numeric"))
 """cast targets whose text or rounding differs between engines"""
+_SEPARATORS = (",", "FROM", "FOR")
+"""of arguments"""
 _COUNTING = ("SUBSTR", "SUBSTRING", "LEFT", "RIGHT")
 """functions whose second argument counts characters: engines differ where it is below 1"""
+
+
+class ColumnNames(frozenset[str]):
+    """The columns of a schema; create it once for all of its expressions."""
+
+    @cached_property
+    def folded(self) -> frozenset[str]:
+        """The names without case."""
+        return frozenset(name.casefold() for name in self)
 
 
 def find_constructs(expression: str, columns: Collection[str] = ()) -> tuple[str, ...]:
@@ -60,17 +72,17 @@ def find_constructs(expression: str, columns: Collection[str] = ()) -> tuple[str
 
     Functions end in `()`. A column whose case differs from the schema's also counts as a construct.
     """
-    return tuple(dict.fromkeys(_find_in_tokens(scan_tokens(expression), columns)))
+    known = columns if isinstance(columns, ColumnNames) else ColumnNames(columns)
+    return tuple(dict.fromkeys(_find_in_tokens(scan_tokens(expression), known)))
 
 
-def _find_in_tokens(tokens: Sequence[Token], columns: Collection[str]) -> Iterator[str]:
-    folded = {name.casefold() for name in columns}
-    types = _find_cast_types(tokens)
+def _find_in_tokens(tokens: Sequence[Token], columns: ColumnNames) -> Iterator[str]:
+    types, calls = _find_cast_types(tokens), _find_calls(tokens)
     for at, token in enumerate(tokens):
         after = tokens[at + 1] if at + 1 < len(tokens) else None
         before = tokens[at - 1] if at else None
         if token.quoted:
-            yield from _classify_column(token.value, columns, folded)
+            yield from _classify_column(token.value, columns)
         elif token.string:
             if before is not None and before.string:
                 yield "adjacent strings"
@@ -82,9 +94,9 @@ def _find_in_tokens(tokens: Sequence[Token], columns: Collection[str]) -> Iterat
             if token.key in _SUFFIXES and _closes_number(tokens, at):
                 yield from _typed_number(after)
                 continue
-            yield from _classify_word(token, before, after, columns, folded)
-            if after is not None and after.key == "(":
-                yield from _unusual_call(token, tokens[at + 2 :])
+            yield from _classify_word(token, before, after, columns)
+            if at + 1 in calls:
+                yield from _unusual_call(token, tokens, calls[at + 1])
         elif token.key[0].isdigit():
             if token.key.startswith("0X"):
                 yield "hexadecimal number"
@@ -101,34 +113,36 @@ def _find_in_tokens(tokens: Sequence[Token], columns: Collection[str]) -> Iterat
             yield from _classify_sign(token, before, after)
 
 
-def _unusual_call(function: Token, after: Sequence[Token]) -> Iterator[str]:
+def _unusual_call(function: Token, tokens: Sequence[Token], bounds: Sequence[int]) -> Iterator[str]:
     """Yield a construct for arguments with which engines do not agree on a common function."""
     name = f"{function.text.lower()}()"
     expected = _ARGUMENTS.get(function.key)
-    given = len(_split_arguments(after, (",",)))
-    if expected is not None and given != expected:
-        yield f"{name} with {given} argument{'' if given == 1 else 's'}"
+    if expected is not None:
+        given = 1 + sum(tokens[at].key == "," for at in bounds[:-1])
+        if given != expected:
+            yield f"{name} with {given} argument{'' if given == 1 else 's'}"
     if function.key in _COUNTING:
-        _, *others = _split_arguments(after, (",", "FROM", "FOR"))
-        count = others[0] if others else []
-        literal = len(count) == 1 and count[0].key.isdecimal()
-        if not literal or not count[0].key.strip("0"):
+        second = tokens[bounds[0] + 1 : bounds[1]] if len(bounds) > 1 else ()
+        literal = len(second) == 1 and second[0].key.isdecimal()
+        if not literal or not second[0].key.strip("0"):
             yield f"{name} with a count that may be below 1"
 
 
-def _split_arguments(after: Sequence[Token], separators: Collection[str]) -> list[list[Token]]:
-    """Split the tokens after an opening bracket."""
-    depth = 0
-    arguments: list[list[Token]] = [[]]
-    for token in after:
-        if depth == 0 and token.key == ")":
-            break
-        depth += {"(": 1, ")": -1}.get(token.key, 0)
-        if depth == 0 and token.key in separators and not token.string:
-            arguments.append([])
-        else:
-            arguments[-1].append(token)
-    return arguments
+def _find_calls(tokens: Sequence[Token]) -> Mapping[int, Sequence[int]]:
+    """Return the separators and the end of the arguments of each opening bracket."""
+    found: dict[int, list[int]] = {}
+    open_brackets: list[list[int]] = []
+    for at, token in enumerate(tokens):
+        if token.key == "(":
+            found[at] = []
+            open_brackets.append(found[at])
+        elif token.key == ")" and open_brackets:
+            open_brackets.pop().append(at)
+        elif token.key in _SEPARATORS and not token.string and open_brackets:
+            open_brackets[-1].append(at)
+    for bounds in open_brackets:
+        bounds.append(len(tokens))
+    return found
 
 
 def _typed_number(after: Token | None) -> Iterator[str]:
@@ -172,11 +186,7 @@ def _find_cast_types(tokens: Sequence[Token]) -> set[int]:
 
 
 def _classify_word(
-    token: Token,
-    before: Token | None,
-    after: Token | None,
-    columns: Collection[str],
-    folded: Collection[str],
+    token: Token, before: Token | None, after: Token | None, columns: ColumnNames
 ) -> Iterator[str]:
     key = token.key
     qualified = before is not None and before.key == "."
@@ -198,13 +208,13 @@ def _classify_word(
     elif after is not None and after.string and key in _LITERALS:
         yield f"{key.lower()} literal"
     else:
-        yield from _classify_column(token.text, columns, folded)
+        yield from _classify_column(token.text, columns)
 
 
-def _classify_column(name: str, columns: Collection[str], folded: Collection[str]) -> Iterator[str]:
-    if name not in columns and name.casefold() in folded:
+def _classify_column(name: str, columns: ColumnNames) -> Iterator[str]:
+    if name not in columns and name.casefold() in columns.folded:
         yield "column in another case"
-    elif columns and name.casefold() not in folded:
+    elif columns and name.casefold() not in columns.folded:
         yield name.lower()
 
 

@@ -10,10 +10,10 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from deltaproto.clients import requirements
-from deltaproto.policy.constructs import find_constructs
+from deltaproto.policy.constructs import ColumnNames, find_constructs
 from deltaproto.protocol.decoding import parse_whole
 from deltaproto.protocol.metadata import Metadata
 from deltaproto.sql.tokens import scan_tokens
@@ -45,33 +45,54 @@ _ASSIGNED = "col-"
 def find_contents(metadata: Metadata) -> Contents:
     """Return the hazards of schema and constraints; empty without a usable schema."""
     mode = (metadata.configuration.get(_MODE) or "none").lower()
-    found = dict(
-        _contents_of_schema(
-            metadata.schema_string or "", metadata.partition_columns, mode in _MODES
-        )
+    of_schema = _contents_of_schema(
+        metadata.schema_string or "", metadata.partition_columns, mode in _MODES
     )
+    found = {hazard: dict.fromkeys(columns) for hazard, columns in of_schema.items()}
     if mode in _MODES and _were_dropped(metadata):
-        found[requirements.DROPPED_COLUMNS] = ()
-    for key, text in metadata.configuration.items():
-        if key.lower().startswith(_CONSTRAINT) and text:
-            name = key[len(_CONSTRAINT) :]
-            for construct in _constructs(text, metadata.schema):
+        found[requirements.DROPPED_COLUMNS] = {}
+    constraints = {
+        key[len(_CONSTRAINT) :]: text
+        for key, text in metadata.configuration.items()
+        if key.lower().startswith(_CONSTRAINT) and text
+    }
+    if constraints:
+        columns = _columns_of(metadata.schema)
+        for name, text in constraints.items():
+            for construct in _constructs(text, columns):
                 _add(found, requirements.EXPRESSION_PREFIX + construct, name)
-    return found
+    return _to_contents(found)
 
 
-def _constructs(text: str, schema: Mapping[str, Any] | None) -> Iterator[str]:
+class _Columns(NamedTuple):
+    """The columns that expressions of a table refer to."""
+
+    known: ColumnNames
+    times: frozenset[str]
+    """names of timestamps, without case"""
+
+
+def _columns_of(schema: Mapping[str, Any] | None) -> _Columns:
+    fields = [each for each in (schema or {}).get("fields") or () if isinstance(each, dict)]
+    return _Columns(
+        ColumnNames(str(each.get("name")) for each in fields),
+        frozenset(
+            str(each.get("name")).casefold()
+            for each in fields
+            if str(each.get("type")).startswith("timestamp")
+        ),
+    )
+
+
+def _constructs(text: str, columns: _Columns) -> Iterator[str]:
     """Yield the constructs of an expression; casts of times are one, as their units differ."""
-    found = find_constructs(text, _names(schema))
+    found = find_constructs(text, columns.known)
     yield from found
     if _CASTS.isdisjoint(found):
         return
-    words = {(each.value if each.quoted else each.text).casefold() for each in scan_tokens(text)}
-    for field in (schema or {}).get("fields") or ():
-        type_ = field.get("type") if isinstance(field, dict) else None
-        if str(type_).startswith("timestamp") and str(field.get("name")).casefold() in words:
-            yield "cast beside a timestamp"
-            return
+    words = ((each.value if each.quoted else each.text).casefold() for each in scan_tokens(text))
+    if not columns.times.isdisjoint(words):
+        yield "cast beside a timestamp"
 
 
 def _were_dropped(metadata: Metadata) -> bool:
@@ -85,12 +106,13 @@ def _were_dropped(metadata: Metadata) -> bool:
 
 @lru_cache(maxsize=4096)
 def _contents_of_schema(schema_string: str, partitions: Sequence[str], mapped: bool) -> Contents:
-    found: dict[str, Columns] = {}
+    found: _Found = {}
     schema = Metadata(None, schema_string=schema_string).schema
     if schema is None:
-        return found
+        return {}
     columns = [each for each in schema["fields"] if isinstance(each, dict)]
-    names = _names(schema)
+    of_expressions = _columns_of(schema)
+    partitioned = frozenset(partitions)
     for hazard, path in _walk(schema, "", mapped):
         _add(found, hazard, path)
     for column in columns:
@@ -99,22 +121,22 @@ def _contents_of_schema(schema_string: str, partitions: Sequence[str], mapped: b
                 found, requirements.EXPRESSION_PREFIX + "delta.invariants", str(column.get("name"))
             )
         for text in _column_expressions(column.get("metadata")):
-            for construct in _constructs(text, schema):
+            for construct in _constructs(text, of_expressions):
                 _add(found, requirements.EXPRESSION_PREFIX + construct, str(column.get("name")))
     for name in partitions:
-        if name not in names:
+        if name not in of_expressions.known:
             _add(found, requirements.PARTITION_NOT_IN_SCHEMA, name)
     for column in columns:
-        if column.get("type") == "binary" and column.get("name") in partitions:
+        if column.get("type") == "binary" and str(column.get("name")) in partitioned:
             _add(found, requirements.BINARY_PARTITIONS, str(column.get("name")))
     if mapped:
         for column in columns:
             name, physical = str(column.get("name")), _physical(column)
-            if name in partitions and physical not in (None, name):
+            if name in partitioned and physical not in (None, name):
                 _add(found, requirements.MAPPED_PARTITIONS, name)
-            elif name not in partitions and not (physical or _ASSIGNED).startswith(_ASSIGNED):
+            elif name not in partitioned and not (physical or _ASSIGNED).startswith(_ASSIGNED):
                 _add(found, requirements.MAPPING_ADDED_LATER, name)
-    return found
+    return _to_contents(found)
 
 
 def _walk(struct: Mapping[str, Any], parent: str, mapped: bool) -> Iterator[tuple[str, str]]:
@@ -233,11 +255,13 @@ def _physical(column: Mapping[str, Any]) -> str | None:
     return found if isinstance(found, str) else None
 
 
-def _names(schema: Mapping[str, Any] | None) -> frozenset[str]:
-    columns = (schema or {}).get("fields") or ()
-    return frozenset(str(each.get("name")) for each in columns if isinstance(each, dict))
+_Found = dict[str, dict[str, None]]
+"""hazard name to columns or constraints, in order and each once"""
 
 
-def _add(found: dict[str, Columns], hazard: str, name: str) -> None:
-    if name not in found.get(hazard, ()):
-        found[hazard] = (*found.get(hazard, ()), name)
+def _add(found: _Found, hazard: str, name: str) -> None:
+    found.setdefault(hazard, {})[name] = None
+
+
+def _to_contents(found: _Found) -> Contents:
+    return {hazard: tuple(names) for hazard, names in found.items()}

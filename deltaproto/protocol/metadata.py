@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from types import MappingProxyType
 from typing import Any
@@ -119,19 +119,34 @@ class Metadata:
             return None
 
     def logical_path(self, physical: Sequence[str]) -> str:
-        """Return the dotted name of the column at a physical path (PROTOCOL.md, "Column Mapping").
+        """Return the result of `logical_paths` for one path."""
+        return self.logical_paths([physical])[0]
 
-        Unknown parts of the path are unchanged. Names are back-quoted as in Spark's DESCRIBE
-        DETAIL.
+    def logical_paths(self, physical: Iterable[Sequence[str]]) -> tuple[str, ...]:
+        """Return the dotted names of columns at physical paths (PROTOCOL.md, "Column Mapping").
+
+        Unknown parts of a path are unchanged. Names are back-quoted as in Spark's DESCRIBE DETAIL.
         """
-        names: list[str] = []
-        struct: Any = self.schema
-        for step in physical:
-            fields = struct.get("fields") if isinstance(struct, dict) else None
-            found = next((f for f in fields or () if step == physical_name(f)), None)
-            names.append(step if found is None else str(found.get("name")))
-            struct = found.get("type") if found is not None else None
-        return ".".join(map(quote_if_needed, names))
+        known: dict[int, dict[str, Any]] = {}
+
+        def fields_of(struct: Any) -> Mapping[str, Any]:
+            if id(struct) not in known:
+                fields = struct.get("fields") if isinstance(struct, dict) else None
+                # The first of several fields with a name counts.
+                named = ((physical_name(field), field) for field in reversed(fields or ()))
+                known[id(struct)] = {name: field for name, field in named if isinstance(name, str)}
+            return known[id(struct)]
+
+        def logical(path: Sequence[str]) -> str:
+            names: list[str] = []
+            struct: Any = self.schema
+            for step in path:
+                found = fields_of(struct).get(step)
+                names.append(step if found is None else str(found.get("name")))
+                struct = found.get("type") if found is not None else None
+            return ".".join(map(quote_if_needed, names))
+
+        return tuple(map(logical, physical))
 
     @cached_property
     def traits(self) -> Mapping[Trait, tuple[str, ...]] | None:

@@ -241,12 +241,40 @@ def test_a_root_that_is_a_table_hides_no_table_below_it(tmp_path: Path) -> None:
     passed = SkippedPlaces()
     seen = list(tables_under([str(tmp_path)], NOTHING, passed=passed))
     names = [str(Path(each.location).relative_to(tmp_path)) for each in seen]  # type: ignore[union-attr]
-    assert names == [".", "below/t"]
+    assert names == [".", "below/deeper/k=v/t", "below/t"]
     assert passed.notes() == ()
     assert found(tmp_path, FolderSelection(("region=*",))) == [
         str(tmp_path),
         str(tmp_path / "region=eu" / "t"),
     ]
+
+
+def test_tables_far_below_a_table(tmp_path: Path) -> None:
+    """Only the folders of the table's own partitions are left out."""
+    deep = {"archive": {"2024": {"orders": "table", "day=1": {"h=2": {"t": "table"}}}}}
+    below = ["", "/archive/2024/day=1/h=2/t", "/archive/2024/orders"]
+    grow(tmp_path, {"lake": {**deep, "_delta_log": "empty", "k=v": {"l=w": {"t": "table"}}}})
+    for root in (tmp_path / "lake", tmp_path):
+        assert noted(root) == ([f"{tmp_path}/lake{each}" for each in below], ())
+
+
+def test_a_folder_that_is_not_a_partition_of_the_table_around_it_is_counted(
+    tmp_path: Path,
+) -> None:
+    columns = {"a": ["Region"], "b": [], "c": None, "d": ["x y"]}
+    for name in columns:
+        grow(tmp_path / name, {"_delta_log": "empty", "region=eu": {"t": "table"}})
+    grow(tmp_path / "a", {"day=1": "empty", "day=2": "empty", "region=us": "empty"})
+    grow(tmp_path / "d", {"x%20y=1": "empty"})
+    passed = SkippedPlaces()
+    list(tables_under([str(tmp_path)], NOTHING, passed=passed))
+    assert passed.notes() == ()
+    passed.check_partitions(
+        lambda: [(f"file://{tmp_path}/{name}", known) for name, known in columns.items()]
+    )
+    (note,) = passed.notes()
+    assert note.startswith("5 folders are named like partitions of tables that have no such")
+    assert note.endswith(f"first {tmp_path}/a/day=1")
 
 
 def test_a_table_is_no_partition_of_the_table_around_it(tmp_path: Path) -> None:
@@ -344,8 +372,10 @@ def test_tables_inside_tables(tmp_path: Path) -> None:
     (tmp_path / "a" / "link").symlink_to(tmp_path / "elsewhere")
     below = tmp_path / "a" / "b" / "c"
     every = [str(tmp_path / "a"), str(below), str(below / "inner" / "deep")]
-    assert noted(tmp_path) == ([*every, str(tmp_path / "elsewhere" / "t")], ())
-    assert noted(tmp_path, below) == ([*every, str(tmp_path / "elsewhere" / "t")], ())
+    tables, (hidden,) = noted(tmp_path)
+    assert tables == [*every, str(tmp_path / "elsewhere" / "t")]
+    assert hidden.endswith(f"{tmp_path}/a/_x")
+    assert noted(tmp_path, below) == (tables, (hidden,))
     assert noted(tmp_path, selection=FolderSelection((), ("b",)))[0] == [
         every[0],
         str(tmp_path / "elsewhere" / "t"),

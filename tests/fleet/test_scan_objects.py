@@ -337,6 +337,32 @@ def test_tables_inside_tables_are_not_searched_for(cli: Cli, store: Store, tmp_p
     )
 
 
+def test_tables_far_below_a_root_that_is_a_table_are_found_as_on_disks(
+    cli: Cli, store: Store, tmp_path: Path
+) -> None:
+    found = ("t", "t/archive/2024/orders", "t/archive/day=1/x")
+    for name in (*found, "t/region=eu/x", "t/_old/x"):
+        described = metadata(id=name, partition_columns=["day"])
+        Log(tmp_path / name).commit(0, commit_info(), protocol(1, 2), described)
+    for folder in ("_change_data", "day=1", "day=2/hour=3"):
+        (tmp_path / "t" / folder).mkdir(parents=True)
+        (tmp_path / "t" / folder / "part-0.parquet").write_bytes(b"x")
+    root = store.upload(tmp_path, "below")
+    store.proxy.requests.clear()
+    remote = cli("scan", f"{root}/t", *store.options, "--format", "json").json
+    requested = [unquote(path) for _, path in store.proxy.requests]
+    assert not [path for path in requested if "/t/day=" in path or "/t/region=" in path]
+    local = cli("scan", str(tmp_path / "t"), "--format", "json").json
+    assert (remote["tables"], local["tables"]) == (3, 3)
+    notes = [note.replace(root, str(tmp_path)) for note in remote["notes"]]
+    hidden, inside, partition = notes
+    assert hidden.endswith(f"{tmp_path}/t/_old")
+    assert partition.startswith("1 folder is named like a partition of a table that has no such")
+    assert partition.endswith(f"{tmp_path}/t/region=eu")
+    assert (hidden, partition) == tuple(local["notes"])
+    assert inside.startswith("2 tables' folders were not searched completely")
+
+
 @pytest.mark.parametrize(
     ("root", "code"),
     [(f"s3://{BUCKET}/nothing/here", "not-found"), ("s3://no-such-bucket/x", "not-found")],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 
 from deltaproto.planning.engine import Engine
 from deltaproto.planning.predict import iceberg, statistics
@@ -87,28 +88,54 @@ def unstorable(table: Table) -> Refusal | None:
     false. Appending rows still works, unless two columns have the same name.
     Source: Delta Spark 4.4's `OptimisticTransaction.assertMetadata`.
     """
-    return _validate_names(table) or _validate_types(table)
+    schema = _SameSchema(table.schema or Struct(()))
+    return _unstorable(schema, table.partition_columns, mapped=table.mapped)
 
 
-def _validate_names(table: Table) -> Refusal | None:
-    twice = find_duplicate(table.schema or Struct(()))
+class _SameSchema:
+    """A schema as a cache key: equal only to itself, since comparing all columns takes long."""
+
+    def __init__(self, schema: Struct) -> None:
+        self.schema = schema
+
+    def __hash__(self) -> int:
+        return id(self.schema)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _SameSchema) and self.schema is other.schema
+
+
+@lru_cache(maxsize=64)
+def _unstorable(
+    same: _SameSchema, partition_columns: tuple[str, ...], *, mapped: bool
+) -> Refusal | None:
+    """Check the columns once for all statements of a plan that keep them."""
+    schema = same.schema
+    return _validate_names(schema, partition_columns, mapped=mapped) or _validate_types(schema)
+
+
+def _validate_names(
+    schema: Struct, partition_columns: tuple[str, ...], *, mapped: bool
+) -> Refusal | None:
+    twice = find_duplicate(schema)
     if twice is not None:
         return Refusal(
             "DELTA_DUPLICATE_COLUMNS_FOUND.METADATA_UPDATE",
             f"two columns have the name {dotted_path(twice)}, apart from case",
             "write the rows to a new table with other names",
         )
-    if table.mapped:
+    if mapped:
         return None
     remedy = f"set {MAPPING_MODE} = name first, which allows every name"
-    for path, _ in walk_columns(table.schema or Struct(())):
-        if path[0] not in table.partition_columns and FORBIDDEN & set(path[-1]):
+    partitions = frozenset(partition_columns)
+    for path, _ in walk_columns(schema):
+        if path[0] not in partitions and FORBIDDEN & set(path[-1]):
             return Refusal(
                 "DELTA_INVALID_CHARACTERS_IN_COLUMN_NAMES",
                 f"without column mapping, Delta Spark does not store the name {dotted_path(path)}",
                 remedy,
             )
-    for name in table.partition_columns:
+    for name in partition_columns:
         if FORBIDDEN & set(name):
             return Refusal(
                 "DELTA_INVALID_PARTITION_COLUMN_NAME",
@@ -118,8 +145,8 @@ def _validate_names(table: Table) -> Refusal | None:
     return None
 
 
-def _validate_types(table: Table) -> Refusal | None:
-    for path, column in walk_columns(table.schema or Struct(())):
+def _validate_types(schema: Struct) -> Refusal | None:
+    for path, column in walk_columns(schema):
         name = column.type.name if isinstance(column.type, Atomic) else ""
         if name.startswith(_NOT_STORED) and not column.widened:
             return Refusal(

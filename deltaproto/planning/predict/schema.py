@@ -91,11 +91,41 @@ def child_columns(column: Column) -> tuple[Column, ...]:
             return ()
 
 
-def find_column(schema: Struct, path: Path) -> Column | None:
-    """Return the column at a path."""
+class FieldIndex:
+    """Finds many fields of the same structs without a walk over all fields for each."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[Struct, dict[str, Column], dict[str, Column]]] = {}
+
+    def find(self, struct: Struct, name: str) -> Column | None:
+        """Return the first field with this name, ignoring case."""
+        return self._of(struct)[1].get(name.casefold())
+
+    def find_exact(self, struct: Struct, name: str) -> Column | None:
+        """Return the first field with exactly this name."""
+        return self._of(struct)[2].get(name)
+
+    def _of(self, struct: Struct) -> tuple[Struct, dict[str, Column], dict[str, Column]]:
+        # It is kept with its fields, so that no other struct gets its id.
+        if id(struct) not in self._known:
+            fields = struct.columns[::-1]
+            self._known[id(struct)] = (
+                struct,
+                {field.name.casefold(): field for field in fields},
+                {field.name: field for field in fields},
+            )
+        return self._known[id(struct)]
+
+
+def find_column(schema: Struct, path: Path, index: FieldIndex | None = None) -> Column | None:
+    """Return the column at a path; pass the same `index` to look up many."""
     at: Column = Column("", schema)
     for name in path:
-        found = next((part for part in child_columns(at) if is_same_name(part.name, name)), None)
+        if index is not None and isinstance(at.type, Struct):
+            found = index.find(at.type, name)
+        else:
+            parts = child_columns(at)
+            found = next((part for part in parts if is_same_name(part.name, name)), None)
         if found is None:
             return None
         at = found
@@ -207,18 +237,38 @@ def find_duplicate(schema: Struct) -> Path | None:
     """Return the first column or field with a duplicate name, ignoring case."""
     for path, column in ((), Column("", schema)), *walk_columns(schema):
         fields = column.type.columns if isinstance(column.type, Struct) else ()
-        names = [field.name.casefold() for field in fields]
-        for number, name in enumerate(names):
-            if name in names[:number]:
-                return (*path, fields[number].name)
+        seen: set[str] = set()
+        for field in fields:
+            if field.name.casefold() in seen:
+                return (*path, field.name)
+            seen.add(field.name.casefold())
     return None
 
 
 def without_type_changes(schema: Struct) -> Struct:
     """Return the schema without recorded type changes."""
-    for path in [path for path, column in walk_columns(schema) if column.widened]:
-        schema = change_column(schema, path, lambda column: column._replace(type_changes=None))
-    return schema
+    changed = _type_without_changes(schema)
+    assert isinstance(changed, Struct)
+    return changed
+
+
+def _type_without_changes(kind: Type) -> Type:
+    match kind:
+        case Struct(columns):
+            return Struct(
+                tuple(
+                    column._replace(type=_type_without_changes(column.type), type_changes=None)
+                    for column in columns
+                )
+            )
+        case Array():
+            return kind._replace(element=_type_without_changes(kind.element))
+        case Map():
+            return kind._replace(
+                key=_type_without_changes(kind.key), value=_type_without_changes(kind.value)
+            )
+        case Atomic():
+            return kind
 
 
 _LENGTH = "__CHAR_VARCHAR_TYPE_STRING"

@@ -14,6 +14,7 @@ from deltaproto.planning.predict.schema import (
     Array,
     Atomic,
     Column,
+    FieldIndex,
     Map,
     Path,
     Struct,
@@ -21,7 +22,6 @@ from deltaproto.planning.predict.schema import (
     child_columns,
     dotted_path,
     find_column,
-    is_same_name,
 )
 from deltaproto.planning.predict.table import Table
 from deltaproto.protocol.decoding import parse_whole
@@ -41,20 +41,18 @@ _MOST = 4
 _NO_TYPE = "cluster by numbers, strings, dates or timestamps"
 
 
-def validate_path(schema: Struct, path: Path) -> Refusal | None:
+def _validate_path(schema: Struct, path: Path, index: FieldIndex) -> Refusal | None:
     """Refuse a path that Delta cannot find; None if it exists."""
     at: Type = schema
     for number, name in enumerate(path, 1):
-        here = Column("", at)
         match at:
             case Struct():
-                found = next(
-                    (part for part in child_columns(here) if is_same_name(part.name, name)), None
-                )
+                found = index.find(at, name)
                 if found is None:
                     return _missing_column(path[:number])
             case Array() | Map():
-                found = next((part for part in child_columns(here) if part.name == name), None)
+                parts = child_columns(Column("", at))
+                found = next((part for part in parts if part.name == name), None)
                 if found is None:
                     return _collection_path_refusal(at, path[: number - 1])
             case Atomic():
@@ -96,22 +94,20 @@ def validate_statistics_columns(table: Table) -> Refusal | None:
     named = parse_column_names(table.configuration.get(STATISTICS_COLUMNS_PROPERTY, ""))
     if table.schema is None or not named:
         return None
-    data = Struct(
-        tuple(c for c in table.schema.columns if not _is_partition_column(table, (c.name,)))
-    )
+    partitions, data, index = _folded_partitions(table), _data_columns(table), FieldIndex()
     seen: list[Path] = []
     for path in named:
-        if _is_partition_column(table, path):
+        if dotted_path(path).casefold() in partitions:
             return Refusal(
                 "DELTA_COLUMN_DATA_SKIPPING_NOT_SUPPORTED_PARTITIONED_COLUMN",
                 f"{STATISTICS_COLUMNS_PROPERTY} names {dotted_path(path)}, a partition column",
                 "list only data columns",
             )
-        refusal = validate_path(data, path)
+        refusal = _validate_path(data, path, index)
         if refusal is not None:
             message = f"{STATISTICS_COLUMNS_PROPERTY} names {dotted_path(path)}: {refusal.message}"
             return refusal._replace(message=message)
-        column = _find_exact(data, path)
+        column = _find_exact(data, path, index)
         if column is None:
             continue
         if len(path) == 1 and not isinstance(column.type, Struct) and not is_eligible(column.type):
@@ -132,17 +128,25 @@ def validate_statistics_columns(table: Table) -> Refusal | None:
     return None
 
 
-def _is_partition_column(table: Table, path: Path) -> bool:
-    return any(is_same_name(dotted_path(path), name) for name in table.partition_columns)
+def _folded_partitions(table: Table) -> frozenset[str]:
+    return frozenset(name.casefold() for name in table.partition_columns)
 
 
-def _find_exact(schema: Struct, path: Path) -> Column | None:
+def _data_columns(table: Table) -> Struct:
+    partitions, schema = _folded_partitions(table), table.schema or Struct(())
+    return Struct(tuple(c for c in schema.columns if c.name.casefold() not in partitions))
+
+
+def _find_exact(schema: Struct, path: Path, index: FieldIndex) -> Column | None:
     """Return the column with this exact spelling; Delta checks the type of no others."""
     at = Column("", schema)
     for number, name in enumerate(path, 1):
         if number == len(path) and not isinstance(at.type, Struct):
             return None
-        found = next((part for part in child_columns(at) if part.name == name), None)
+        if isinstance(at.type, Struct):
+            found = index.find_exact(at.type, name)
+        else:
+            found = next((part for part in child_columns(at) if part.name == name), None)
         if found is None:
             return None
         at = found
@@ -162,12 +166,13 @@ def validate_clustering(table: Table, columns: Sequence[Path]) -> Refusal | None
 
     Covers Spark's checks before Delta's; returns None if the columns are unknown.
     """
+    index = FieldIndex()
     for path in columns if table.schema is not None else ():
         assert table.schema is not None
-        refusal = validate_path(table.schema, path)
+        refusal = _validate_path(table.schema, path, index)
         if refusal is not None:
             return refusal
-    paths = Counter(tuple(name.casefold() for name in path) for path in columns)
+    paths = Counter(map(_folded, columns))
     twice = [path for path, count in paths.items() if count > 1]
     if twice:
         error = "DELTA_DUPLICATE_COLUMNS_FOUND.CLUSTER_BY"
@@ -186,17 +191,18 @@ def validate_clustering_statistics(table: Table, columns: Sequence[Path]) -> Ref
     schema = table.schema
     if schema is None:
         return None
+    index = FieldIndex()
     for path in columns:
         for number in range(1, len(path) + 1):
-            parent = schema if number == 1 else _type(schema, path[: number - 1])
+            parent = schema if number == 1 else _type(schema, path[: number - 1], index)
             if not isinstance(parent, Struct):
                 return _missing_column(path)
-            if _holds_variant(_type(schema, path[:number])):
+            if _holds_variant(_type(schema, path[:number], index)):
                 return _unordered_type_refusal(path)
-    kept = {tuple(name.casefold() for name in path) for path in statistics_columns(table)}
-    missing = [p for p in columns if tuple(name.casefold() for name in p) not in kept]
+    kept = set(map(_folded, statistics_columns(table)))
+    missing = [path for path in columns if _folded(path) not in kept]
     for path in missing:
-        if not is_eligible(_type(schema, path)):
+        if not is_eligible(_type(schema, path, index)):
             return _unordered_type_refusal(path)
     if missing:
         return Refusal(
@@ -212,8 +218,8 @@ def _unordered_type_refusal(path: Path) -> Refusal:
     return Refusal(error, f"files have no min and max values for {dotted_path(path)}", _NO_TYPE)
 
 
-def _type(schema: Struct, path: Path) -> Type:
-    found = find_column(schema, path)
+def _type(schema: Struct, path: Path, index: FieldIndex) -> Type:
+    found = find_column(schema, path, index)
     return Atomic("") if found is None else found.type
 
 
@@ -230,20 +236,26 @@ def statistics_columns(table: Table) -> frozenset[Path]:
     Empty if the table's columns are unknown.
     """
     schema = table.schema or Struct(())
-    data = Struct(tuple(c for c in schema.columns if not _is_partition_column(table, (c.name,))))
+    data, index = _data_columns(table), FieldIndex()
     named = parse_column_names(table.configuration.get(STATISTICS_COLUMNS_PROPERTY, "")) or ()
     leaves = [path for c in data.columns for path in _leaves((c.name,), c)]
     if STATISTICS_COLUMNS_PROPERTY in table.configuration:
-        chosen = [path for path in leaves if any(_is_within(path, name) for name in named)]
+        listed = {_folded(path) for path in named}
+        chosen = [path for path in leaves if not listed.isdisjoint(_prefixes(_folded(path)))]
     else:
         stored = parse_whole(table.configuration.get(INDEXED_COLUMNS_PROPERTY, ""))
         limit = _INDEXED if stored is None else stored
         chosen = leaves if limit < 0 else leaves[:limit]
-    return frozenset(path for path in chosen if is_eligible(_type(schema, path)))
+    return frozenset(path for path in chosen if is_eligible(_type(schema, path, index)))
 
 
-def _is_within(path: Path, name: Path) -> bool:
-    return len(name) <= len(path) and all(map(is_same_name, path, name))
+def _folded(path: Path) -> Path:
+    return tuple(name.casefold() for name in path)
+
+
+def _prefixes(path: Path) -> Iterator[Path]:
+    """Yield the path and those of its parents, and that of the whole schema."""
+    return (path[:length] for length in range(len(path) + 1))
 
 
 def rename_column(table: Table, old: Path, new: Path) -> Table:

@@ -179,7 +179,7 @@ def _clustering_columns(
         return ()
     try:
         columns = json.loads(stored).get("clusteringColumns") or []
-        return tuple(metadata.logical_path(path) for path in columns)
+        return metadata.logical_paths(columns)
     except (ValueError, AttributeError, TypeError, RecursionError):
         return None
 

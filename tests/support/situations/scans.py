@@ -139,6 +139,12 @@ def inside(world: World) -> Words:
     return (str(lake),)
 
 
+@situation("A folder in a table is named like a partition, and is not one", "scan")
+def not_a_partition(world: World) -> Words:
+    world.table("lake/a/one/region=eu/orders")
+    return (str(world.lake()),)
+
+
 @situation("A link leads out of the roots", "scan")
 def outside(world: World) -> Words:
     lake = world.lake()
