@@ -33,6 +33,12 @@ RANDOM_PREFIXES = "random-prefixes"
 ISO_TIMESTAMPS = "iso-timestamp-partitions"
 MIXED_TIMESTAMPS = "mixed-timestamp-partitions"
 BYTE_ORDER_MARK = "byte-order-mark"
+UNSIZED_FILES = "files-without-size"
+IMPOSSIBLE_SIZES = "impossible-file-sizes"
+NO_PARTITION_VALUES = "files-without-partition-values"
+INCOMPLETE_ADDS = "incomplete-add-actions"
+MISTYPED_ADDS = "mistyped-add-actions"
+UNREADABLE_STATISTICS = "unreadable-statistics"
 UNNAMED_ROW_IDS = "unnamed-row-ids"
 APPEND_ONLY = "append-only"
 TYPE_PREFIX, EXPRESSION_PREFIX = "type ", "expression "
@@ -70,6 +76,12 @@ _TEXTS = {
     ISO_TIMESTAMPS: "timestamps in partition values are stored in ISO 8601",
     MIXED_TIMESTAMPS: "timestamps in partition values are stored in two forms",
     BYTE_ORDER_MARK: "a commit begins with a byte order mark",
+    UNSIZED_FILES: "an add action lacks the size of its data file",
+    IMPOSSIBLE_SIZES: "an add action has a size that no data file has",
+    NO_PARTITION_VALUES: "an add action lacks partition values",
+    INCOMPLETE_ADDS: "an add action lacks modificationTime or dataChange",
+    MISTYPED_ADDS: "a member of an add action has another type than the specification says",
+    UNREADABLE_STATISTICS: "the statistics of a data file are not a JSON object",
     UNNAMED_ROW_IDS: "row tracking is enabled without the names of its columns",
     APPEND_ONLY: "the table is append-only",
 }

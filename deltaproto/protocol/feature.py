@@ -83,6 +83,12 @@ class Trace(StrEnum):
     DELTA_RS_FILES = "data files that delta-rs wrote from Arrow data"
     DELTA_RS_REWRITES = "data files written by a delta-rs DELETE, UPDATE or MERGE"
     BYTE_ORDER_MARK = "a commit that begins with a byte order mark"
+    UNSIZED_FILES = "an add action without the size of its data file"
+    IMPOSSIBLE_SIZES = "an add action with a size that no data file has"
+    NO_PARTITION_VALUES = "an add action without partition values"
+    INCOMPLETE_ADDS = "an add action without another required member"
+    MISTYPED_ADDS = "an add action with a member of another type"
+    UNREADABLE_STATISTICS = "statistics of a data file that are not a JSON object"
 
 
 class PropertyIs(NamedTuple):
