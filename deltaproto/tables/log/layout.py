@@ -47,6 +47,14 @@ _SCHEMES = (
 )  # fmt: skip
 
 
+_STORING = "writePartitionColumnsToParquet"
+_DELTA_SPARK = re.compile(r"Apache-Spark/\S+ Delta-Lake/(\d{1,4})\.(\d{1,4})\.\S+", re.ASCII)
+_STORES_SINCE = (4, 4)
+"""releases that store partition columns in data files unless the property `_STORING` is false"""
+_ADDS_FOREIGN = ("CLONE", "CONVERT", "MANUAL UPDATE")
+"""operations that add files which others wrote"""
+
+
 def is_absolute(path: str) -> bool:
     """Return True if an action's path is a URI or starts at the root (PROTOCOL.md, "Add File")."""
     return _ABSOLUTE.match(path) is not None
@@ -73,6 +81,8 @@ class LayoutEvidence:
         """what `add` actions of these commits lack"""
         self.partitions = PartitionEvidence()
         """of the live files that these commits added"""
+        self.stores_partitions = True
+        """certainly all of these commits that added files stored the partition columns in them"""
         self._removed: set[str] = set()
 
     def add(
@@ -101,12 +111,17 @@ class LayoutEvidence:
                 if action == "add":
                     self.partitions.add(path, values)
         self._removed |= removed
+        if _STORING in str(info.get("operationParameters")):
+            self.stores_partitions = False
         if added:
             self._written(info)
 
     def _written(self, info: Mapping[str, Any]) -> None:
         engine = info.get("engineInfo") or info.get("clientVersion")
         operation = str(info.get("operation"))
+        release = _DELTA_SPARK.fullmatch(str(engine))
+        stores = release is not None and (int(release[1]), int(release[2])) >= _STORES_SINCE
+        self.stores_partitions &= stores and operation not in _ADDS_FOREIGN
         if not str(engine).startswith("delta-rs") or operation == "OPTIMIZE":
             return
         # Files that others wrote and delta-rs only committed have no metrics.
@@ -175,6 +190,9 @@ def find_layout_traces(
         {flaw: flaw in layout.flaws for flaw in FLAWS if flaws_known or flaw in layout.flaws}
     )
     writers = _read_older(store, listing, floor, layout) if every_commit and whole else False
+    if writers and layout.partitions.hidden and not layout.partitions.folders:
+        property_ = metadata.configuration.get(f"delta.{_STORING}")
+        found[Trace.STORED_PARTITIONS] = layout.stores_partitions and property_ in (None, "true")
     for trace, shown in (
         (Trace.DELTA_RS_FILES, layout.delta_rs_files),
         (Trace.DELTA_RS_REWRITES, layout.delta_rs_rewrites),
