@@ -95,7 +95,8 @@ TABLES = (
     *(
         Made(f"{name} {value}", stored={name: value})
         for name, value in (
-            *(("size", value) for value in (None, 0, -1)),
+            # With a size of -1, deltalake 1.6.6 may take all memory.
+            *(("size", value) for value in (None, 0)),
             *((name, None) for name in ("modificationTime", "dataChange", "partitionValues")),
             *(("stats", value) for value in (None, "", "[]", '{"numRecords":1', {"numRecords": 3})),
         )
