@@ -315,7 +315,18 @@ def _spark_uses(spark: SparkSession) -> Uses:
 
 
 def _spark_rows(spark: SparkSession, table: str) -> list[dict[str, Any]]:
-    return [row.asDict(True) for row in spark.sql(f"select * from {_in_sql(table)}").collect()]
+    frame = spark.sql(f"select * from {_in_sql(table)}")
+    # pyspark cannot collect intervals of months.
+    found = frame.select(*(_readable(field) for field in frame.schema)).collect()
+    return [row.asDict(True) for row in found]
+
+
+def _readable(field: Any) -> Any:
+    from pyspark.sql import functions
+
+    column = functions.col(f"`{field.name}`")
+    months = field.dataType.typeName() == "yearmonthinterval"
+    return column.cast("string").alias(field.name) if months else column
 
 
 def _in_sql(table: str) -> str:

@@ -126,10 +126,28 @@ def make(seed: int, folder: Path) -> str:
     absolute = random.random() < 0.2
     for number in range(random.randint(1, 3)):
         actions.append({"add": _file(random, number, folder, kinds, parted, physical, absolute)})
+    _damage(Random(f"damage by hand {seed}"), actions[-1]["add"])
     log = folder / "_delta_log"
     log.mkdir(parents=True, exist_ok=True)
     (log / f"{0:020d}.json").write_text("".join(json.dumps(a) + "\n" for a in actions))
     return str(folder)
+
+
+_MEMBERS = ("size", "modificationTime", "dataChange", "partitionValues", "stats")
+
+
+def _damage(random: Random, added: dict[str, Any]) -> None:
+    """Leave out a required member of one file in a tenth of the tables, or break its statistics.
+
+    It draws from a source of its own: the seeds of earlier releases give the same tables otherwise.
+    """
+    if random.random() >= 0.1:
+        return
+    name = random.choice(_MEMBERS)
+    if name == "stats":
+        added[name] = random.choice(("", "{", "[]"))
+    elif not (name == "partitionValues" and added[name]):
+        del added[name]
 
 
 def _field(kind: _Kind, number: int, physical: str, mapping: str) -> dict[str, Any]:
@@ -241,7 +259,7 @@ def _rows_of(path: str, added: dict[str, Any], fields: Any) -> Iterator[dict[str
         for field in fields:
             name = field["name"]
             physical = field["metadata"].get("delta.columnMapping.physicalName", name)
-            if physical in added["partitionValues"]:
+            if physical in added.get("partitionValues", {}):
                 text = added["partitionValues"][physical] or None
                 made[name] = parts[name].get(text, text)
             else:

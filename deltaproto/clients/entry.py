@@ -18,7 +18,13 @@ from deltaproto.clients.model import (
     Range,
     Verdict,
 )
-from deltaproto.clients.path_entry import Hazards, parse_bound, parse_hazards, parse_path
+from deltaproto.clients.path_entry import (
+    Hazards,
+    parse_bound,
+    parse_hazards,
+    parse_path,
+    parse_versioned_hazards,
+)
 
 _CLIENT = {"id", "name", "aliases", "versions", "ranges", "measured", "decodes_paths", "hazards"}
 _PATH = {"read", "write", "access", "known_bad", "hazards"}
@@ -80,6 +86,7 @@ def parse_client(plain: Mapping[str, Any], where: str) -> Client:
         versions=versions,
         ranges=tuple(ranges),
         measured=tuple(measured),
+        hazards=parse_versioned_hazards(plain, versions, where),
     )
 
 

@@ -172,6 +172,14 @@ class Range(NamedTuple):
     """True if the documents list only some features, so others are unknown"""
 
 
+class VersionedHazards(NamedTuple):
+    """Handling of hazards by every path of a client, from `start` to before `end`."""
+
+    start: str | None
+    end: str | None
+    hazards: Mapping[tuple[str, Access], Handling]
+
+
 class Client(NamedTuple):
     """An engine or library with all its known versions."""
 
@@ -183,6 +191,8 @@ class Client(NamedTuple):
     ranges: tuple[Range, ...]
     measured: tuple[Range, ...] = ()
     """measured single versions (`start`), which take precedence over `ranges`"""
+    hazards: tuple[VersionedHazards, ...] = ()
+    """facts of every path; those that apply to the first version of a range are in its paths"""
 
     @property
     def newest(self) -> Range:

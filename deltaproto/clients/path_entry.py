@@ -17,6 +17,7 @@ from deltaproto.clients.model import (
     Path,
     ProtocolGate,
     Verdict,
+    VersionedHazards,
 )
 
 _GATE = {"legacy", "features", "unused", "legacy_unused", "unchecked", "modes"}
@@ -206,6 +207,19 @@ def parse_hazards(
         handling = Handling(verdict, what, reference)
         found |= {(word, each): handling for word in words for each in access}
     return found
+
+
+def parse_versioned_hazards(
+    plain: Mapping[str, Any], versions: str, where: str
+) -> tuple[VersionedHazards, ...]:
+    """Parse a client's hazards with their versions."""
+    found = []
+    for number, item in enumerate(members.read_items(plain, "hazards", where, [])):
+        place = f"{where}: hazards[{number}]"
+        rest = {key: value for key, value in item.items() if key not in _OF_VERSIONS}
+        first, end = (parse_bound(item, key, versions, place) for key in ("from", "before"))
+        found.append(VersionedHazards(first, end, parse_hazards({"hazards": [rest]}, where)))
+    return tuple(found)
 
 
 def _includes_version(

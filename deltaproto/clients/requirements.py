@@ -28,11 +28,18 @@ PARTITIONS_AT_NON_ASCII_LOCATION = "partitions-at-non-ascii-location"
 ODD_LOCATION = "odd-location"
 PERCENT_IN_PATH = "percent-in-path"
 HIDDEN_PARTITIONS = "hidden-partitions"
+STORED_PARTITIONS = "stored-partitions"
 BINARY_PARTITIONS = "binary-partitions"
 RANDOM_PREFIXES = "random-prefixes"
 ISO_TIMESTAMPS = "iso-timestamp-partitions"
 MIXED_TIMESTAMPS = "mixed-timestamp-partitions"
 BYTE_ORDER_MARK = "byte-order-mark"
+UNSIZED_FILES = "files-without-size"
+IMPOSSIBLE_SIZES = "impossible-file-sizes"
+NO_PARTITION_VALUES = "files-without-partition-values"
+INCOMPLETE_ADDS = "incomplete-add-actions"
+MISTYPED_ADDS = "mistyped-add-actions"
+UNREADABLE_STATISTICS = "unreadable-statistics"
 UNNAMED_ROW_IDS = "unnamed-row-ids"
 APPEND_ONLY = "append-only"
 TYPE_PREFIX, EXPRESSION_PREFIX = "type ", "expression "
@@ -65,16 +72,30 @@ _TEXTS = {
     ODD_LOCATION: "the table's path contains brackets or one of ^ | \\ `",
     PERCENT_IN_PATH: "the table's path contains a percent sign",
     HIDDEN_PARTITIONS: "the folders of data files do not show their partition values",
+    STORED_PARTITIONS: "the data files have their partition columns, and no folders of partitions",
     BINARY_PARTITIONS: "a partition column is binary",
     RANDOM_PREFIXES: "new data files have random prefixes instead of folders of partitions",
     ISO_TIMESTAMPS: "timestamps in partition values are stored in ISO 8601",
     MIXED_TIMESTAMPS: "timestamps in partition values are stored in two forms",
     BYTE_ORDER_MARK: "a commit begins with a byte order mark",
+    UNSIZED_FILES: "an add action lacks the size of its data file",
+    IMPOSSIBLE_SIZES: "an add action has a size that no data file has",
+    NO_PARTITION_VALUES: "an add action lacks partition values",
+    INCOMPLETE_ADDS: "an add action lacks modificationTime or dataChange",
+    MISTYPED_ADDS: "a member of an add action has another type than the specification says",
+    UNREADABLE_STATISTICS: "the statistics of a data file are not a JSON object",
     UNNAMED_ROW_IDS: "row tracking is enabled without the names of its columns",
     APPEND_ONLY: "the table is append-only",
 }
 OF_PARTITION_VALUES = frozenset(
-    {HIDDEN_PARTITIONS, BINARY_PARTITIONS, RANDOM_PREFIXES, ISO_TIMESTAMPS, MIXED_TIMESTAMPS}
+    {
+        HIDDEN_PARTITIONS,
+        STORED_PARTITIONS,
+        BINARY_PARTITIONS,
+        RANDOM_PREFIXES,
+        ISO_TIMESTAMPS,
+        MIXED_TIMESTAMPS,
+    }
 )
 """hazards of partition values in paths and in the log"""
 HARMLESS_UNLESS_KNOWN = frozenset(
@@ -105,7 +126,9 @@ HAZARDS_BY_FEATURE: Mapping[str, frozenset[str]] = {
 """hazards that disappear once a feature is no longer used"""
 OF_FILE_WRITERS = frozenset({DELTA_RS_FILES, DELTA_RS_REWRITES})
 """hazards that only the commits show, not a checkpoint"""
-OF_WRITTEN_FILES = frozenset({ABSOLUTE_PATHS, *OF_FILE_WRITERS, HIDDEN_PARTITIONS})
+OF_WRITTEN_FILES = frozenset(
+    {ABSOLUTE_PATHS, *OF_FILE_WRITERS, HIDDEN_PARTITIONS, STORED_PARTITIONS}
+)
 """hazards that disappear once Delta Spark rewrites every data file, as it does to remove mapping"""
 ENABLED_LATER = {"columnMapping": MAPPING_ADDED_LATER, "appendOnly": APPEND_ONLY}
 """hazards that appear when a feature is enabled on an existing table"""

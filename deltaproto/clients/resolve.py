@@ -11,7 +11,15 @@ from typing import NamedTuple
 
 from deltaproto.clients import version_scheme
 from deltaproto.clients.entry import range_bounds
-from deltaproto.clients.model import READ_ACCESSES, Access, Client, IdentityKey, Path, Range
+from deltaproto.clients.model import (
+    READ_ACCESSES,
+    Access,
+    Client,
+    Handling,
+    IdentityKey,
+    Path,
+    Range,
+)
 from deltaproto.errors import UsageError
 
 
@@ -91,7 +99,40 @@ def resolve_reference(reference: ClientReference, client: Client) -> ClientAtVer
         return ClientAtVersion(
             reference, client, None, (), _unknown_version_reason(client, reference, version)
         )
-    return _combine_measured(reference, client, each, measured)
+    here = None if each is None else _with_hazards_of(each, client, version)
+    found = _combine_measured(reference, client, here, measured)
+    return found._replace(documented=each) if measured else found._replace(range=each)
+
+
+def _with_hazards_of(each: Range, client: Client, version: version_scheme.Version) -> Range:
+    """Replace the client's facts on the range's first version by those on this version."""
+    first = version_scheme.parse_version(client.versions, each.start or "")
+    at_first, now = (_hazards_at(client, known) for known in (first, version))
+    if at_first == now:
+        return each
+    paths = []
+    for path in each.paths:
+        own = {key: value for key, value in path.hazards.items() if at_first.get(key) != value}
+        paths.append(path._replace(hazards={**now, **own}))
+    return each._replace(paths=tuple(paths))
+
+
+def _hazards_at(
+    client: Client, version: version_scheme.Version | None
+) -> dict[tuple[str, Access], Handling]:
+    found: dict[tuple[str, Access], Handling] = {}
+    for item in client.hazards:
+        start, end = (
+            version_scheme.parse_version(client.versions, bound or "")
+            for bound in (item.start, item.end)
+        )
+        if version is None:
+            applies = item.start is None
+        else:
+            applies = (start is None or start <= version) and (end is None or version < end)
+        if applies:
+            found |= item.hazards
+    return found
 
 
 def first_version_of(each: Range, client: Client) -> ClientAtVersion:

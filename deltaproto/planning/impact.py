@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from deltaproto.clients.model import Verdict
-from deltaproto.clients.requirements import OF_FILE_WRITERS, TableRequirements
+from deltaproto.clients.requirements import (
+    HIDDEN_PARTITIONS,
+    OF_FILE_WRITERS,
+    STORED_PARTITIONS,
+    TableRequirements,
+)
 from deltaproto.clients.verdicts import ClientVerdict
 from deltaproto.planning.plan import IN_THE_LOG, ClientChange
 from deltaproto.planning.predict.auto_enable import features_of_columns
@@ -106,9 +111,12 @@ def lost_evidence_warning(
 
     They show who wrote the data files. The plan's verdicts, with `after`, still use that.
     """
-    unseen = after._replace(
-        hazards=after.hazards - OF_FILE_WRITERS, unseen=after.unseen | OF_FILE_WRITERS
-    )
+    unknown = OF_FILE_WRITERS
+    shown, said = "whether delta-rs wrote data files", "unknown"
+    if STORED_PARTITIONS in after.hazards:
+        unknown |= {HIDDEN_PARTITIONS}
+        shown, said = "who wrote the data files", "unknown or wrong"
+    unseen = after._replace(hazards=after.hazards - unknown, unseen=after.unseen | unknown)
     forgotten = [
         f"{_client_name(client, path)} ({access})"
         for client in clients
@@ -122,8 +130,8 @@ def lost_evidence_warning(
     ]
     if forgotten:
         yield (
-            "The deleted commits show whether delta-rs wrote data files. Without them, check says "
-            f"unknown for {', '.join(dict.fromkeys(forgotten))}; --history keep avoids that."
+            f"The deleted commits show {shown}. Without them, check says {said} "
+            f"for {', '.join(dict.fromkeys(forgotten))}; --history keep avoids that."
         )
 
 

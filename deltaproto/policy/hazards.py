@@ -14,7 +14,7 @@ from deltaproto.protocol.table_state import TableState
 
 SEPARATOR = "; "
 """between the hazards in a finding's evidence"""
-_RULES = ("DP134", "DP140", "DP141", "DP142", "DP143")
+_RULES = ("DP134", "DP136", "DP137", "DP140", "DP141", "DP142", "DP143")
 _FILES = {
     Trace.ABSOLUTE_PATHS: requirements.ABSOLUTE_PATHS,
     Trace.NON_ASCII_PATHS: requirements.NON_ASCII_PATHS,
@@ -29,6 +29,7 @@ _WRITERS = {
     Trace.DELTA_RS_FILES: requirements.DELTA_RS_FILES,
 }
 """hazards of data file writers, from the log; without a finding, as few readers are affected"""
+_RANDOM = "delta.randomizeFilePrefixes"
 _ROW_TRACKING = "delta.enableRowTracking"
 _ROW_ID_COLUMN = "delta.rowTracking.materializedRowIdColumnName"
 
@@ -51,15 +52,17 @@ def hazards_from_findings(
     partition_columns: Sequence[str] = (),
 ) -> Iterator[str]:
     """Yield every hazard that findings, properties, path and partitioning show."""
+    stored = False
     for finding in findings:
         if finding.rule in _RULES:
             words = (finding.evidence or "").split(SEPARATOR)
+            stored |= requirements.STORED_PARTITIONS in words
             yield from (word for word in words if requirements.is_hazard(word))
     if _is_enabled(configuration, "delta.appendOnly"):
         yield requirements.APPEND_ONLY
     if _is_enabled(configuration, _ROW_TRACKING) and not configuration.get(_ROW_ID_COLUMN):
         yield requirements.UNNAMED_ROW_IDS
-    if partition_columns and _is_enabled(configuration, "delta.randomizeFilePrefixes"):
+    if not stored and partition_columns and _is_enabled(configuration, _RANDOM):
         yield requirements.RANDOM_PREFIXES
     for word in _location_hazards(location):
         yield word

@@ -78,11 +78,18 @@ class Trace(StrEnum):
     NON_ASCII_PATHS = "data files with non-ASCII characters in their paths"
     ESCAPED_PATHS = "data files with escapes in their paths"
     HIDDEN_PARTITIONS = "data files whose paths do not show their partition values"
+    STORED_PARTITIONS = "data files that have their partition columns, and no folders of partitions"
     ISO_TIMESTAMPS = "partition values with timestamps in ISO 8601"
     MIXED_TIMESTAMPS = "a partition column with timestamps in two forms"
     DELTA_RS_FILES = "data files that delta-rs wrote from Arrow data"
     DELTA_RS_REWRITES = "data files written by a delta-rs DELETE, UPDATE or MERGE"
     BYTE_ORDER_MARK = "a commit that begins with a byte order mark"
+    UNSIZED_FILES = "an add action without the size of its data file"
+    IMPOSSIBLE_SIZES = "an add action with a size that no data file has"
+    NO_PARTITION_VALUES = "an add action without partition values"
+    INCOMPLETE_ADDS = "an add action without another required member"
+    MISTYPED_ADDS = "an add action with a member of another type"
+    UNREADABLE_STATISTICS = "statistics of a data file that are not a JSON object"
 
 
 class PropertyIs(NamedTuple):

@@ -10,7 +10,11 @@ from hypothesis import strategies as st
 
 from deltaproto.clients.catalog import ClientCatalog
 from deltaproto.clients.model import Access, Verdict
-from deltaproto.clients.requirements import OF_FILE_WRITERS, TableRequirements
+from deltaproto.clients.requirements import (
+    OF_FILE_WRITERS,
+    STORED_PARTITIONS,
+    TableRequirements,
+)
 from deltaproto.plan_inputs.client_scope import newest_clients
 from deltaproto.planning.downgrade import DowngradeRequest, plan_downgrade
 from deltaproto.planning.impact import compare_clients
@@ -296,6 +300,17 @@ def test_a_plan_says_which_verdicts_check_cannot_repeat_without_the_history() ->
     assert "daft@" in warning
     assert "delta-spark@" not in warning
     assert not any("check says unknown" in text for text in kept.warnings)
+
+
+def test_a_plan_says_that_check_forgets_who_stored_partition_columns() -> None:
+    table = table_of(carrying("deletionVectors"))._replace(clients=EVERYBODY, everybody=True)
+    hazards = frozenset({STORED_PARTITIONS})
+    table = table._replace(needs=table.needs._replace(hazards=hazards))
+    drop = DowngradeRequest(drop=("deletionVectors",), history=HistoryChoice.TRUNCATE)
+    (warning,) = (
+        text for text in plan_downgrade(table, drop).warnings if "check says unknown" in text
+    )
+    assert "polars/scan@2.1.0 (read)" in warning
 
 
 def test_nothing_is_forgotten_that_was_never_known() -> None:

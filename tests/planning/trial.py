@@ -10,7 +10,13 @@ from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from deltaproto.clients.model import Verdict
-from deltaproto.clients.requirements import OF_FILE_WRITERS, TableRequirements
+from deltaproto.clients.requirements import (
+    HIDDEN_PARTITIONS,
+    OF_FILE_WRITERS,
+    RANDOM_PREFIXES,
+    STORED_PARTITIONS,
+    TableRequirements,
+)
 from deltaproto.execution.progress import without_dropped_features
 from deltaproto.execution.verify import FEATURE_NOT_PRESENT, RETENTION_WAIT_ERRORS
 from deltaproto.plan_inputs.from_log import load_plan_input
@@ -249,7 +255,10 @@ def _remembering(after: TableRequirements, before: TableRequirements) -> TableRe
     """What clients have to handle, with what the table's first commits showed of its files."""
     seen = OF_FILE_WRITERS - before.unseen
     shown = before.hazards & seen & after.unseen
-    return after._replace(hazards=after.hazards | shown, unseen=after.unseen - seen)
+    hazards = after.hazards | shown
+    if STORED_PARTITIONS in before.hazards and HIDDEN_PARTITIONS in hazards:
+        hazards = (hazards - {HIDDEN_PARTITIONS, RANDOM_PREFIXES}) | {STORED_PARTITIONS}
+    return after._replace(hazards=hazards, unseen=after.unseen - seen)
 
 
 def _reached(after: PlanInput, given: PlanInput, asked: DowngradeRequest) -> Iterator[str]:

@@ -95,6 +95,19 @@ def marked(version: int) -> Callable[[Log], object]:
     return build
 
 
+def incomplete(version: int, **members: Any) -> Callable[[Log], object]:
+    """An add action of one of two commits with other members; the first one has a checkpoint."""
+
+    def build(log: Log) -> None:
+        adds = [add(), add("p2")]
+        for name, value in members.items():
+            adds[version]["add"][name] = value
+        log.commit(0, protocol(1, 2), metadata(), adds[0]).commit(1, adds[1])
+        log.checkpoint(0, protocol(1, 2), metadata(), adds[0])
+
+    return build
+
+
 def partitioned(physical: str) -> Action:
     """Metadata of a table with column mapping and one column, by which it is partitioned."""
     ids = {"delta__columnMapping__id": 1, "delta__columnMapping__physicalName": physical}
@@ -563,6 +576,43 @@ CASES: tuple[Case, ...] = (
     # DP134 byte-order-mark
     Case("marked", marked(1), frozenset({("DP134", None)})),
     Case("marked-before-the-checkpoint", marked(0), frozenset()),
+    # DP136 file-size-missing, DP137 incomplete-add-actions
+    *(
+        Case(f"add-with-{name}-{value}", incomplete(1, **{name: value}), frozenset({(rule, None)}))
+        for rule, name, value in (
+            *(("DP136", "size", value) for value in (None, 0, -1)),
+            *(("DP137", "size", value) for value in ("12", 1.5, True, 1 << 63)),
+            *(("DP137", "modificationTime", value) for value in (None, "12", 1.5, [1])),
+            *(("DP137", "path", value) for value in (None, 5)),
+            *(("DP137", "dataChange", value) for value in (None, "true", 1)),
+            *(("DP137", "partitionValues", value) for value in (None, [])),
+            *(
+                ("DP137", "stats", each)
+                for each in ("", "[]", '{"numRecords":1', {"numRecords": 1})
+            ),
+        )
+    ),
+    *(
+        Case(f"add-with-{name}-{value}", incomplete(1, **{name: value}), frozenset())
+        for name, value in (
+            ("size", 1),
+            *(("modificationTime", value) for value in (0, -1)),
+            *(("stats", value) for value in (None, "{}", ' {"numRecords":1} ')),
+        )
+    ),
+    *(
+        Case(
+            f"checkpoint-with-{name}-{value}",
+            incomplete(0, **{name: value}),
+            frozenset({(rule, None)}),
+        )
+        for rule, name, value in (
+            *(("DP136", "size", value) for value in (None, 0, -1)),
+            ("DP137", "modificationTime", None),
+            ("DP137", "dataChange", None),
+        )
+    ),
+    Case("complete-checkpoint", incomplete(0), frozenset()),
     # DP140 file-layout
     commits(
         "absolute-path",

@@ -54,6 +54,18 @@ def test_the_evidence_of_findings_names_hazards() -> None:
     }
 
 
+def test_random_prefixes_hide_nothing_where_files_have_the_columns() -> None:
+    random = {"delta.randomizeFilePrefixes": "true"}
+
+    def found(*words: str) -> set[str]:
+        findings = [finding("DP140", word) for word in words]
+        return {*hazards_from_findings(findings, random, "file:///t", ["p"])}
+
+    stored, hidden = requirements.STORED_PARTITIONS, requirements.HIDDEN_PARTITIONS
+    assert found(hidden) == {hidden, requirements.RANDOM_PREFIXES}
+    assert found("absolute-paths", stored) == {"absolute-paths", stored}
+
+
 def test_properties_show_hazards_in_any_case() -> None:
     assert set(hazards_from_findings((), {"delta.appendOnly": "TRUE"}, "")) == {
         requirements.APPEND_ONLY

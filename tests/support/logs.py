@@ -51,6 +51,8 @@ _TYPES = pa.schema(
                     ("path", pa.string()),
                     ("partitionValues", pa.map_(pa.string(), pa.string())),
                     ("size", pa.int64()),
+                    ("modificationTime", pa.int64()),
+                    ("dataChange", pa.bool_()),
                     (
                         "deletionVector",
                         pa.struct([("storageType", pa.string()), ("pathOrInlineDv", pa.string())]),

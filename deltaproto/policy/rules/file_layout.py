@@ -7,7 +7,8 @@ Reports properties of data files that the log shows and the protocol does not:
 - paths with escapes or characters beyond ASCII, which come from partition values;
 - partition columns stored under physical names, as in tables created with column mapping;
 - folders that do not show the partition values of their files (`delta.randomizeFilePrefixes`, or
-  timestamps in another time zone than UTC);
+  timestamps in another time zone than UTC), and whether all of these files were written by Delta
+  Spark 4.4 or later, which also stores the values in the files;
 - timestamps in partition values in ISO 8601, or in that and the older form; binary ones.
 
 `deltaproto check` also considers column mapping that was enabled on existing files; arrays, maps
@@ -51,13 +52,16 @@ _HINT = "check the clients of the table; a deep clone or CREATE TABLE AS SELECT 
 
 
 def check(subject: RuleContext) -> Iterator[Finding]:
+    traces = subject.state.traces
+    stored = bool(traces.get(Trace.STORED_PARTITIONS))
     shown = {
-        requirements.ABSOLUTE_PATHS: subject.state.traces.get(Trace.ABSOLUTE_PATHS),
-        requirements.NON_ASCII_PATHS: subject.state.traces.get(Trace.NON_ASCII_PATHS),
-        requirements.ESCAPED_PATHS: subject.state.traces.get(Trace.ESCAPED_PATHS),
-        requirements.HIDDEN_PARTITIONS: subject.state.traces.get(Trace.HIDDEN_PARTITIONS),
-        requirements.ISO_TIMESTAMPS: subject.state.traces.get(Trace.ISO_TIMESTAMPS),
-        requirements.MIXED_TIMESTAMPS: subject.state.traces.get(Trace.MIXED_TIMESTAMPS),
+        requirements.ABSOLUTE_PATHS: traces.get(Trace.ABSOLUTE_PATHS),
+        requirements.NON_ASCII_PATHS: traces.get(Trace.NON_ASCII_PATHS),
+        requirements.ESCAPED_PATHS: traces.get(Trace.ESCAPED_PATHS),
+        requirements.HIDDEN_PARTITIONS: not stored and traces.get(Trace.HIDDEN_PARTITIONS),
+        requirements.STORED_PARTITIONS: stored,
+        requirements.ISO_TIMESTAMPS: traces.get(Trace.ISO_TIMESTAMPS),
+        requirements.MIXED_TIMESTAMPS: traces.get(Trace.MIXED_TIMESTAMPS),
         requirements.BINARY_PARTITIONS: requirements.BINARY_PARTITIONS in subject.contents,
         requirements.MAPPED_PARTITIONS: requirements.MAPPED_PARTITIONS in subject.contents,
     }

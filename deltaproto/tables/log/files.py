@@ -11,7 +11,9 @@ from typing import IO, Any, NamedTuple
 
 from deltaproto.errors import ErrorCode, TableError
 from deltaproto.protocol.decoding import decode_json, decode_members
+from deltaproto.protocol.feature import Trace
 from deltaproto.protocol.stored_secrets import hide_in_commit_info
+from deltaproto.tables.log.add_flaws import flaws_of_add, looks_complete
 from deltaproto.tables.storage.interface import STAGED_COMMITS, FolderEntry
 
 _VERSION_DIGITS = 20
@@ -144,7 +146,8 @@ _LONGEST_LINE = 64 * 1024 * 1024
 """bytes; the longest line that Delta writes is a metaData action, with the schema"""
 _PATH = re.compile(rb'\{"(\w+)":\{[^{}]*?"path":"([^"]*)"')
 _PARTITION_VALUES = re.compile(rb'"partitionValues":(\{(?:[^{}"]|"(?:[^"\\]|\\.)*")*\})')
-_FILE_ACTIONS = (b'{"add":{', b'{"remove":{', b'{"cdc":{')
+_ADD = b'{"add":{'
+_FILE_ACTIONS = (_ADD, b'{"remove":{', b'{"cdc":{')
 
 
 class FileChange(NamedTuple):
@@ -155,6 +158,8 @@ class FileChange(NamedTuple):
     path: str
     values: Mapping[str, Any] | None
     """its partition values; None: unknown"""
+    flaws: tuple[Trace, ...] = ()
+    """what an `add` action lacks"""
 
 
 def corrupt_error(name: str, line: int | None, why: str) -> TableError:
@@ -205,7 +210,10 @@ def read_actions(
             if not line.endswith(b"}}"):
                 raise corrupt_error(name, number, "the JSON is truncated")
             if seen is not None:
-                changes += _changes_in_line(line)
+                if line.startswith(_ADD) and not looks_complete(line):
+                    changes += _changes_of_action(parse_object(name, number, line))
+                else:
+                    changes += _changes_in_line(line)
             continue
         action = parse_object(name, number, line)
         if seen is not None:
@@ -219,9 +227,14 @@ def read_actions(
 
 def _changes_of_action(action: Mapping[str, Any]) -> Iterator[FileChange]:
     for kind in ("add", "remove"):
-        if isinstance(file := action.get(kind), dict) and isinstance(file.get("path"), str):
-            values = file.get("partitionValues")
-            yield FileChange(kind, file["path"], values if isinstance(values, dict) else None)
+        if not isinstance(file := action.get(kind), dict):
+            continue
+        flaws = tuple(flaws_of_add(file)) if kind == "add" else ()
+        path, values = file.get("path"), file.get("partitionValues")
+        if isinstance(path, str):
+            yield FileChange(kind, path, values if isinstance(values, dict) else None, flaws)
+        elif flaws:
+            yield FileChange(kind, "", None, flaws)
 
 
 def _changes_in_line(line: bytes) -> Iterator[FileChange]:

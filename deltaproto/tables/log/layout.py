@@ -17,10 +17,16 @@ from typing import Any
 from deltaproto.errors import ErrorCode, TableError
 from deltaproto.protocol.feature import Trace
 from deltaproto.protocol.metadata import Metadata
+from deltaproto.tables.log.add_flaws import FLAWS, flaws_in_statistics
 from deltaproto.tables.log.checkpoint import CheckpointFiles, checkpoint_adds
 from deltaproto.tables.log.files import Checkpoint, FileChange, LogListing, read_actions
 from deltaproto.tables.log.parquet import UnsupportedParquet
-from deltaproto.tables.log.parquet.footer import Bounds, read_bounds
+from deltaproto.tables.log.parquet.footer import (
+    Bounds,
+    LeafStatistics,
+    read_statistics,
+    text_bounds,
+)
 from deltaproto.tables.log.partition_paths import (
     PartitionEvidence,
     is_partitioned_by_text,
@@ -39,6 +45,14 @@ _SCHEMES = (
     "/", "abfs:", "abfss:", "adl:", "cosn:", "dbfs:", "file:", "gs:", "hdfs:", "http:", "https:",
     "obs:", "oss:", "s3:", "s3a:", "s3n:", "viewfs:", "wasb:", "wasbs:",
 )  # fmt: skip
+
+
+_STORING = "writePartitionColumnsToParquet"
+_DELTA_SPARK = re.compile(r"Apache-Spark/\S+ Delta-Lake/(\d{1,4})\.(\d{1,4})\.\S+", re.ASCII)
+_STORES_SINCE = (4, 4)
+"""releases that store partition columns in data files unless the property `_STORING` is false"""
+_ADDS_FOREIGN = ("CLONE", "CONVERT", "MANUAL UPDATE")
+"""operations that add files which others wrote"""
 
 
 def is_absolute(path: str) -> bool:
@@ -63,8 +77,12 @@ class LayoutEvidence:
         self.delta_rs_rewrites = False
         """the same, by a DELETE, UPDATE or MERGE"""
         self.byte_order_mark = False
+        self.flaws: set[Trace] = set()
+        """what `add` actions of these commits lack"""
         self.partitions = PartitionEvidence()
         """of the live files that these commits added"""
+        self.stores_partitions = True
+        """certainly all of these commits that added files stored the partition columns in them"""
         self._removed: set[str] = set()
 
     def add(
@@ -80,7 +98,8 @@ class LayoutEvidence:
         self.byte_order_mark |= mark
         added = False
         removed = set()
-        for action, path, values in files:
+        for action, path, values, flaws in files:
+            self.flaws.update(flaws)
             added |= action == "add"
             self.escaped |= action == "add" and "%" in path
             absolute, non_ascii = is_absolute(path), not path.isascii()
@@ -92,12 +111,17 @@ class LayoutEvidence:
                 if action == "add":
                     self.partitions.add(path, values)
         self._removed |= removed
+        if _STORING in str(info.get("operationParameters")):
+            self.stores_partitions = False
         if added:
             self._written(info)
 
     def _written(self, info: Mapping[str, Any]) -> None:
         engine = info.get("engineInfo") or info.get("clientVersion")
         operation = str(info.get("operation"))
+        release = _DELTA_SPARK.fullmatch(str(engine))
+        stores = release is not None and (int(release[1]), int(release[2])) >= _STORES_SINCE
+        self.stores_partitions &= stores and operation not in _ADDS_FOREIGN
         if not str(engine).startswith("delta-rs") or operation == "OPTIMIZE":
             return
         # Files that others wrote and delta-rs only committed have no metrics.
@@ -135,10 +159,11 @@ def find_layout_traces(
         found[Trace.BYTE_ORDER_MARK] = layout.byte_order_mark
     absolute = layout.absolute
     if base is not None and not absolute:
-        has_absolute = _checkpoint_has_absolute(store, base)
+        has_absolute = _checkpoint_has_absolute(store, base, layout.flaws)
         absolute, whole = bool(has_absolute), whole and has_absolute is not None
     if absolute or whole or not every_commit:
         found[Trace.ABSOLUTE_PATHS] = absolute
+    flaws_known = whole or not every_commit
     columns = partition_types(metadata)
     if columns and base is None:
         # Writers keep their habits: the newest commit that adds files shows them.
@@ -161,7 +186,13 @@ def find_layout_traces(
     for trace, shown in layout.partitions.traces(columns).items():
         if shown or whole or not every_commit or not columns:
             found[trace] = shown
+    found.update(
+        {flaw: flaw in layout.flaws for flaw in FLAWS if flaws_known or flaw in layout.flaws}
+    )
     writers = _read_older(store, listing, floor, layout) if every_commit and whole else False
+    if writers and layout.partitions.hidden and not layout.partitions.folders:
+        property_ = metadata.configuration.get(f"delta.{_STORING}")
+        found[Trace.STORED_PARTITIONS] = layout.stores_partitions and property_ in (None, "true")
     for trace, shown in (
         (Trace.DELTA_RS_FILES, layout.delta_rs_files),
         (Trace.DELTA_RS_REWRITES, layout.delta_rs_rewrites),
@@ -183,10 +214,10 @@ def _read_older(store: LogStore, listing: LogListing, floor: int, layout: Layout
     older = sorted((v for v in listing.commits if v <= floor), reverse=True)
     if len(older) <= floor or len(older) > _MOST_OLDER:
         return False
-    marked = layout.byte_order_mark
+    marked, flaws = layout.byte_order_mark, set(layout.flaws)
     done = [_read_commit(store, listing, each, layout) for each in older]
     # Clients do not read these commits.
-    layout.byte_order_mark = marked
+    layout.byte_order_mark, layout.flaws = marked, flaws
     return all(done)
 
 
@@ -208,12 +239,19 @@ def _read_commit(
     return True
 
 
-def _checkpoint_has_absolute(store: LogStore, checkpoint: Checkpoint) -> bool | None:
-    """Return True if a checkpoint has absolute paths; None if it cannot be read."""
+def _checkpoint_has_absolute(
+    store: LogStore, checkpoint: Checkpoint, flaws: set[Trace]
+) -> bool | None:
+    """Return True if a checkpoint has absolute paths; None if it cannot be read.
+
+    Adds what its `add` actions lack to `flaws`.
+    """
     try:
-        answers = [
-            _has_absolute_by_bounds(store, name) for name in _checkpoint_files(store, checkpoint)
-        ]
+        answers = []
+        for name in _checkpoint_files(store, checkpoint):
+            leaves = _add_statistics(store, name)
+            flaws.update(flaws_in_statistics(leaves or {}))
+            answers.append(_has_absolute_by_bounds(leaves))
         if True in answers or None not in answers:
             return True in answers
     except TableError as error:
@@ -232,7 +270,7 @@ def _starts_with(store: LogStore, checkpoint: Checkpoint, columns: Iterable[str]
     starts = tuple(f"{name}=" for name in columns)
     try:
         for name in _checkpoint_files(store, checkpoint):
-            bounds = _path_bounds(store, name)
+            bounds = _path_bounds(_add_statistics(store, name))
             if bounds is None or None in bounds:
                 return False
             low, high = bounds
@@ -263,20 +301,28 @@ def _checkpoint_files(store: LogStore, checkpoint: Checkpoint) -> list[str]:
     return [*checkpoint.files, *found.sidecars()]
 
 
-def _path_bounds(store: LogStore, name: str) -> Bounds | None:
-    """Return the lowest and highest path of a checkpoint file by its statistics, if it has any."""
+_Leaves = Mapping[str, LeafStatistics]
+
+
+def _add_statistics(store: LogStore, name: str) -> _Leaves | None:
+    """Return the statistics of the column `add` of a checkpoint file, if it has any."""
     if not name.endswith(".parquet"):
         return None
     try:
         with store.open(name) as file:
-            return read_bounds(file, ("add", "path"))
+            return read_statistics(file, "add")
     except UnsupportedParquet:
         return None
 
 
-def _has_absolute_by_bounds(store: LogStore, name: str) -> bool | None:
+def _path_bounds(leaves: _Leaves | None) -> Bounds | None:
+    """Return the lowest and highest path; both None without paths, None if unknown."""
+    return None if leaves is None else text_bounds(leaves.get("path"))
+
+
+def _has_absolute_by_bounds(leaves: _Leaves | None) -> bool | None:
     """Return True if a checkpoint file has absolute paths by its statistics; None if unknown."""
-    found = _path_bounds(store, name)
+    found = _path_bounds(leaves)
     if found is None:
         return None
     low, high = found

@@ -64,6 +64,8 @@ class PartitionEvidence:
         """a file with partition values was added"""
         self.hidden = False
         """a path does not show its values"""
+        self.folders = False
+        """a path has a folder of a partition, with any value"""
         self._iso: set[str] = set()
         self._plain: set[str] = set()
 
@@ -72,6 +74,7 @@ class PartitionEvidence:
         if not values:
             return
         self.seen = True
+        self.folders = self.folders or "=" in unquote(path.rpartition("/")[0])
         self.hidden = self.hidden or not shows_partition_values(path, values)
         for name, value in values.items():
             iso = is_iso_timestamp(value)

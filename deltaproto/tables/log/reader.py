@@ -19,6 +19,7 @@ from deltaproto.protocol.table_state import (
     TableState,
     UnsupportedProtocol,
 )
+from deltaproto.tables.log.add_flaws import FLAWS
 from deltaproto.tables.log.catalog_managed import RatifiedLog
 from deltaproto.tables.log.checksum import (
     find_contradicting_checksum,
@@ -142,6 +143,7 @@ class LogReader:
             traces.update({trace: shown for trace, shown in layout.items() if trace not in traces})
         else:
             traces[Trace.BYTE_ORDER_MARK] = snapshot.layout.byte_order_mark
+            traces.update({flaw: flaw in snapshot.layout.flaws for flaw in FLAWS})
         if self._look_in_files:
             from deltaproto.tables.log.traces import find_file_traces
 

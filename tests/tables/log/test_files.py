@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from deltaproto.errors import TableError
 from deltaproto.tables.log import files
+from deltaproto.tables.log.add_flaws import flaws_of_add
 from deltaproto.tables.log.files import build_listing, commit_info, read_actions
 
 MARK = b"\xef\xbb\xbf"
@@ -79,13 +80,18 @@ def test_every_action_is_read_or_left_out_as_requested(
     assert info == (infos[0] if infos else {})
     assert marked is bool(mark)
     moved = [
-        (kind, each[kind]["path"], each[kind].get("partitionValues"))
+        (
+            kind,
+            each[kind]["path"],
+            each[kind].get("partitionValues"),
+            tuple(flaws_of_add(each[kind])) if kind == "add" else (),
+        )
         for each in plain
         for kind in ("add", "remove")
         if kind in each
     ]
     # The path of an action that is not parsed is found without parsing it, unless it is escaped.
-    escaped = any('"q"' in path or "\\" in path for _, path, _ in moved)
+    escaped = any('"q"' in path or "\\" in path for _, path, *_ in moved)
     if not escaped:
         assert named == moved
 
@@ -96,7 +102,7 @@ def test_the_first_commit_info_is_the_commits() -> None:
     lines = [{"add": {"path": "p"}}, {"commitInfo": first}, {"commitInfo": second}]
     text = b"\n".join(json.dumps(each).encode() for each in lines)
     _, (info, named, _) = read(text)
-    assert (info, named) == (first, [("add", "p", None)])
+    assert (info, named) == (first, [("add", "p", None, tuple(flaws_of_add({"path": "p"})))])
     assert commit_info(read_actions("0.json", io.BytesIO(text))) == first
     assert commit_info([{"commitInfo": None}, {"commitInfo": 3}, {"commitInfo": second}]) == second
     assert commit_info([{"add": {}}]) == {}

@@ -17,7 +17,7 @@ from deltaproto.protocol.table_state import NoteKind
 from deltaproto.tables.log import layout
 from deltaproto.tables.log.layout import is_absolute
 from deltaproto.tables.log.parquet import UnsupportedParquet
-from deltaproto.tables.log.parquet.footer import read_bounds
+from deltaproto.tables.log.parquet.footer import LeafStatistics, read_statistics, text_bounds
 from deltaproto.tables.log.partition_paths import is_partitioned_by_text, partition_types
 from deltaproto.tables.log.reader import LogReader
 from deltaproto.tables.spark import read_local_layout
@@ -187,18 +187,23 @@ class TestBounds:
         table = pa.table({"add": [{"path": p} for p in ("c", "a", "e", "b")] + [None]})
         pq.write_table(table, tmp_path / "f", row_group_size=2)
         with (tmp_path / "f").open("rb") as file:
-            assert read_bounds(file, ("add", "path")) == ("a", "e")
-            assert read_bounds(file, ("add", "other")) == (None, None)
+            found = read_statistics(file, "add")
+        assert found == {"path": LeafStatistics(4, (b"a", b"b"), (b"c", b"e"), bounded=True)}
+        assert text_bounds(found["path"]) == ("a", "e")
+        assert text_bounds(found.get("other")) == (None, None)
 
     def test_nothing_without_statistics(self, tmp_path: Path) -> None:
-        pq.write_table(pa.table({"a": ["x"]}), tmp_path / "f", write_statistics=False)
+        table = pa.table({"a": [{"x": "x"}]})
+        pq.write_table(table, tmp_path / "f", write_statistics=False)
         with (tmp_path / "f").open("rb") as file:
-            assert read_bounds(file, ("a",)) is None
+            found = read_statistics(file, "a")
+        assert found == {"x": LeafStatistics(None, (), (), bounded=False)}
+        assert text_bounds(found["x"]) is None
 
     def test_damage_is_left_to_others(self, tmp_path: Path) -> None:
         (tmp_path / "f").write_bytes(b"PAR1" + bytes(40) + b"\x20\0\0\0PAR1")
         with (tmp_path / "f").open("rb") as file, pytest.raises(UnsupportedParquet):
-            read_bounds(file, ("a",))
+            read_statistics(file, "a")
 
 
 class TestBySpark:

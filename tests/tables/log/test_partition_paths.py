@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -129,6 +130,65 @@ def test_the_log_shows_it_wherever_the_files_are_listed(
     if where == "old checkpoint":
         log.path(0, ".json").unlink()
     assert seen(log) == shown
+
+
+SPARK = {"engineInfo": "Apache-Spark/4.2.0 Delta-Lake/4.4.0"}
+OLDER = {"engineInfo": "Apache-Spark/4.1.1 Delta-Lake/4.3.1"}
+KEY = "delta.writePartitionColumnsToParquet"
+
+
+def names(action: dict[str, Any], operation: str, **more: Any) -> list[dict[str, Any]]:
+    """A commit of Delta Spark 4.4 with an action."""
+    return [commit_info(operation, **SPARK, **more), action]
+
+
+@each_row(
+    ("commits", "shown"),
+    [
+        ([names(stored("ab/0", PLAIN), "WRITE")], True),
+        ([names(stored("0", PLAIN), "WRITE")], True),
+        ([names(stored("ab/0", PLAIN), "WRITE"), names(stored("x/1", PLAIN), "OPTIMIZE")], True),
+        ([[commit_info("WRITE", **OLDER), stored("ab/0", PLAIN)]], False),
+        ([[commit_info("WRITE"), stored("ab/0", PLAIN)]], False),
+        ([[stored("ab/0", PLAIN)]], False),
+        ([names(stored("ab/0", PLAIN), "CLONE")], False),
+        ([names(stored("ab/0", PLAIN), "WRITE"), [commit_info(**OLDER), stored("b", ISO)]], False),
+        # A path with any folder of a partition, or none that hides, is another case.
+        ([names(stored("ab/0", PLAIN), "WRITE"), names(stored("at=1/0", PLAIN), "WRITE")], None),
+        ([names(stored(f"{HOUR}/0", PLAIN), "WRITE")], None),
+        # The property may have been false when the files were written.
+        ([names(stored("ab/0", PLAIN), "WRITE"), names(described(**{KEY: "false"}), "X")], False),
+        (
+            [
+                names(stored("ab/0", PLAIN), "WRITE"),
+                names(described(), "UNSET", operationParameters={"properties": f'["{KEY}"]'}),
+            ],
+            False,
+        ),
+    ],
+)
+def test_files_of_delta_spark_have_their_partition_columns(
+    commits: list[list[dict[str, Any]]], shown: bool | None, tmp_path: Path
+) -> None:
+    log = Log(tmp_path / str(len([*tmp_path.iterdir()])))
+    log.commit(0, commit_info("CREATE TABLE", **SPARK), protocol(1, 2), described())
+    for version, actions in enumerate(commits, 1):
+        log.commit(version, *actions)
+    traces = LogReader(every_commit=True).read(log.table).traces
+    assert traces.get(Trace.STORED_PARTITIONS) is shown
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_only_a_whole_history_shows_who_stored_the_columns(log: Log, kept: bool) -> None:
+    actions = [protocol(1, 2), described(), stored("ab/0", PLAIN)]
+    log.commit(0, commit_info(**SPARK), *actions).checkpoint(0, *actions)
+    log.commit(1, commit_info(**SPARK))
+    if not kept:
+        log.path(0, ".json").unlink()
+    assert seen(log) == [True, False, False]
+    traces = LogReader(every_commit=True).read(log.table).traces
+    assert traces.get(Trace.STORED_PARTITIONS) is (True if kept else None)
+    assert Trace.STORED_PARTITIONS not in LogReader().read(log.table).traces
 
 
 def test_a_partition_by_numbers_is_decided_by_the_statistics_of_a_checkpoint(

@@ -1,8 +1,8 @@
-"""The footer of a Parquet file: the positions of the wanted leaves, and the bounds of a column."""
+"""The footer of a Parquet file: the positions of the wanted leaves, and their statistics."""
 
 from __future__ import annotations
 
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 from deltaproto.tables.log.parquet.schema import Leaf, ParquetGroup, SchemaReader, leaves_of
 from deltaproto.tables.log.parquet.thrift import (
@@ -199,35 +199,54 @@ class Footer:
 
 
 _NULLS, _MAX, _MIN = 3, 5, 6
-_BOUNDS_CHUNK: WantedFields = {
+_STATISTICS_CHUNK: WantedFields = {
     _META: {
         _PATH: LIST,
         _VALUES: I64,
         _STATISTICS: {_NULLS: I64, _MAX: BINARY, _MIN: BINARY},
     }
 }
-Bounds = tuple[str | None, str | None]
 
 
-def read_bounds(file: IO[bytes], column: tuple[str, ...]) -> Bounds | None:
-    """Return the minimum and maximum of a string column; both None if it has no values.
+class LeafStatistics(NamedTuple):
+    """The statistics of one leaf, of all row groups."""
 
-    Returns None instead of a pair when a row group lacks statistics.
+    filled: int | None
+    """number of values that are not null; None if a row group lacks it"""
+    least: tuple[bytes, ...]
+    """the minimum of each row group with values, as Parquet stores it"""
+    most: tuple[bytes, ...]
+    bounded: bool
+    """False if a row group with values lacks its minimum or maximum"""
+
+
+def read_statistics(file: IO[bytes], parent: str) -> dict[str, LeafStatistics]:
+    """Return the statistics of each leaf that is a direct member of a struct column, by name.
 
     Raises:
         UnsupportedParquet: the footer is corrupt or larger than this reader supports.
     """
     try:
-        return _parse_bounds(
-            CompactReader(TailReadFile(file).footer()), [name.encode() for name in column]
-        )
+        return _parse_statistics(CompactReader(TailReadFile(file).footer()), parent.encode())
     except (LookupError, ValueError) as error:
         raise UnsupportedParquet(f"a corrupt footer: {error}") from None
 
 
-def _parse_bounds(thrift: CompactReader, path: list[bytes]) -> Bounds | None:
-    low: str | None = None
-    high: str | None = None
+Bounds = tuple[str | None, str | None]
+
+
+def text_bounds(leaf: LeafStatistics | None) -> Bounds | None:
+    """Return the minimum and maximum of text; both None without values, None if unknown."""
+    if leaf is None or (leaf.bounded and not leaf.least):
+        return None, None
+    if not leaf.bounded:
+        return None
+    low, high = min(leaf.least), max(leaf.most)
+    return low.decode("utf-8", "replace"), high.decode("utf-8", "replace")
+
+
+def _parse_statistics(thrift: CompactReader, parent: bytes) -> dict[str, LeafStatistics]:
+    found: dict[str, LeafStatistics] = {}
     groups = False
     for field, kind in thrift.fields():
         if (field, kind) != (4, LIST):
@@ -235,19 +254,30 @@ def _parse_bounds(thrift: CompactReader, path: list[bytes]) -> Bounds | None:
             continue
         groups = True
         for chunk in _parse_chunks(thrift):
-            if chunk.get(_PATH) != path:
-                continue
-            statistics: dict[int, Any] = chunk.get(_STATISTICS, {})
-            if statistics.get(_NULLS) == chunk.get(_VALUES):
-                continue
-            if _MIN not in statistics or _MAX not in statistics:
-                return None
-            least, most = (statistics[each].decode("utf-8", "replace") for each in (_MIN, _MAX))
-            low = least if low is None else min(low, least)
-            high = most if high is None else max(high, most)
+            match chunk.get(_PATH):
+                case [bytes(name), bytes(leaf)] if name == parent:
+                    text = leaf.decode("utf-8", "replace")
+                    found[text] = _with_chunk(found.get(text, _EMPTY), chunk)
     if not groups:
         raise UnsupportedParquet("a footer without row groups")
-    return low, high
+    return found
+
+
+_EMPTY = LeafStatistics(0, (), (), True)
+
+
+def _with_chunk(leaf: LeafStatistics, chunk: dict[int, Any]) -> LeafStatistics:
+    statistics: dict[int, Any] = chunk.get(_STATISTICS, {})
+    values, nulls = chunk.get(_VALUES), statistics.get(_NULLS)
+    filled = None
+    if leaf.filled is not None and values is not None and nulls is not None:
+        filled = leaf.filled + values - nulls
+    if nulls == values:
+        return leaf._replace(filled=filled)
+    if _MIN not in statistics or _MAX not in statistics:
+        return leaf._replace(filled=filled, bounded=False)
+    least, most = (*leaf.least, statistics[_MIN]), (*leaf.most, statistics[_MAX])
+    return LeafStatistics(filled, least, most, leaf.bounded)
 
 
 def _parse_chunks(thrift: CompactReader) -> list[dict[int, Any]]:
@@ -256,7 +286,7 @@ def _parse_chunks(thrift: CompactReader) -> list[dict[int, Any]]:
     for _ in range(thrift.elements(STRUCT)):
         for field, kind in thrift.fields():
             if (field, kind) == (1, LIST):
-                found += [thrift.struct(_BOUNDS_CHUNK) for _ in range(thrift.elements(STRUCT))]
+                found += [thrift.struct(_STATISTICS_CHUNK) for _ in range(thrift.elements(STRUCT))]
             else:
                 thrift.skip(kind)
     return [chunk[_META] for chunk in found if _META in chunk]

@@ -1,0 +1,52 @@
+"""An action that adds a data file is incomplete.
+
+## What it does
+Reports `add` actions, in commits since the newest checkpoint or in the checkpoint, that lack
+`partitionValues`, `modificationTime` or `dataChange`, or have a member of another type; and
+statistics that are not a JSON object. Of a checkpoint, only its footers are read.
+
+## Why it breaks
+The specification requires these members. Clients built on the Rust kernel, such as deltalake,
+Polars, Daft and DuckDB, refuse the whole table. Delta Spark fails only without partition values.
+
+## Who breaks
+`deltaproto check` shows what was measured with each client; everything else is unknown.
+
+## How to fix
+The log was written by hand or by a tool that does not follow the specification. Fix that tool.
+Copy the table with a client that reads it, such as Delta Spark: `CREATE TABLE … AS SELECT`.
+
+## How safe
+A copy changes nothing in this table; readers must move to the copy.
+
+## References
+PROTOCOL.md, "Add File and Remove File", "Per-file Statistics".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from deltaproto.clients import requirements
+from deltaproto.policy.context import RuleContext
+from deltaproto.policy.finding import Finding, Rule, Severity
+from deltaproto.protocol.feature import Trace
+
+RULE = Rule("DP137", "incomplete-add-actions", Severity.WARNING, since="0.1.0")
+_FLAWS = {
+    Trace.NO_PARTITION_VALUES: requirements.NO_PARTITION_VALUES,
+    Trace.INCOMPLETE_ADDS: requirements.INCOMPLETE_ADDS,
+    Trace.MISTYPED_ADDS: requirements.MISTYPED_ADDS,
+    Trace.UNREADABLE_STATISTICS: requirements.UNREADABLE_STATISTICS,
+}
+
+
+def check(subject: RuleContext) -> Iterator[Finding]:
+    for trace, word in _FLAWS.items():
+        if subject.state.traces.get(trace):
+            yield RULE.finding(
+                subject.table,
+                f"{requirements.describe_hazard(word)}, and some clients fail",
+                "check the clients of the table, and fix the tool that wrote the action",
+                evidence=word,
+            )
