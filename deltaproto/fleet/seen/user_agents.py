@@ -222,8 +222,8 @@ RULES = (
         rf"aws-sdk-rust/(?P<version>{_NUMBERS})",
         "requests of Daft 0.7.26 for data files",
         ("aws-sdk-rust/1.3.13 os/linux lang/rust/1.91.0-nightly",),
+        # Daft ignores the setting of the AWS SDKs.
         could_be=("daft",),
-        setting=_AWS,
     ),
     AgentRule(
         *(None, "AWS SDK for C++"),
