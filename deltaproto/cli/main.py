@@ -144,11 +144,20 @@ class _InternalError(DeltaprotoError):
 
 
 def _to_expected_error(error: Exception) -> DeltaprotoError:
-    """Return an EngineError if a library cannot be imported, else an internal error."""
+    """Return an EngineError if a library or Spark is missing, else an internal error."""
     if isinstance(error, FileNotFoundError) and _is_directory_missing():
         from deltaproto.location import NO_WORKING_DIRECTORY
 
         return UsageError(*NO_WORKING_DIRECTORY)
+    if "pyspark" in sys.modules:
+        from deltaproto.tables.engine_errors import (
+            is_connection_lost,
+            lost_engine_error,
+            spark_message,
+        )
+
+        if is_connection_lost(spark_message(error)):
+            return lost_engine_error(error)
     if not isinstance(error, ImportError) or (error.name or "").startswith("deltaproto"):
         return _InternalError(error)
     hints = (hint for word, hint in _MISSING_LIBRARY_HINTS.items() if word in str(error).lower())

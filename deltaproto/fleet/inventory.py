@@ -332,6 +332,15 @@ def wrong_type_error(name: Inventory, column: str, found: str, wanted: str) -> T
     )
 
 
+def missing_column_error(name: Inventory, column: str) -> TableError:
+    """Return the error of an inventory that lacks a column that `scan` writes."""
+    return TableError(
+        ErrorCode.CORRUPT_LOG,
+        f"the inventory's table {name} has no column {column}",
+        "the inventory is damaged; scan again with another --inventory",
+    )
+
+
 def _plain(type_: Any) -> Any:
     """Return a Delta type without nullability and comments, which differ by engine."""
     if isinstance(type_, list):

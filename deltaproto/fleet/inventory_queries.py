@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from deltaproto.errors import ErrorCode, TableError, UsageError
 from deltaproto.fleet.discovered import FolderSelection
-from deltaproto.fleet.inventory import InventoryTables
+from deltaproto.fleet.inventory import InventoryTables, missing_column_error
 from deltaproto.fleet.scan_history import (
     KEYS_OF_ROWS,
     Extent,
@@ -21,7 +21,7 @@ from deltaproto.fleet.scan_history import (
     require_rows,
     scans_query,
 )
-from deltaproto.fleet.schemas import Inventory
+from deltaproto.fleet.schemas import Inventory, rows_schema
 from deltaproto.fleet.staging import Unfinished
 from deltaproto.policy.document import normalize_location
 from deltaproto.redaction import Redactor
@@ -111,11 +111,17 @@ class LocalInventoryQueries(InventoryQueries):
         from deltalake.exceptions import DeltaError
 
         builder = QueryBuilder()
-        for name in tables:
-            builder.register(str(name), self._inventory.readable(name))
+        opened = {name: self._inventory.readable(name) for name in tables}
+        for name, table in opened.items():
+            builder.register(str(name), table)
         try:
             yield from pa.RecordBatchReader.from_stream(builder.execute(sql))
         except (DeltaError, pa.ArrowException, OSError) as error:
+            for name, table in opened.items():
+                present = {field.name for field in table.schema().fields}
+                for column in rows_schema(name).names:
+                    if column not in present and column in str(error):
+                        raise missing_column_error(name, column) from None
             message = Redactor()(" ".join(str(error).split()))
             raise UsageError(
                 f"the query on the inventory failed: {message}", _QUERY_FAILED_HINT

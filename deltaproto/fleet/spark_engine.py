@@ -32,7 +32,7 @@ from deltaproto.fleet.schemas import (
 from deltaproto.fleet.staging import SPARK_STAGING_FOLDER, is_running
 from deltaproto.redaction import Redactor
 from deltaproto.sql.quoting import quote_identifier
-from deltaproto.tables.engine_errors import first_line
+from deltaproto.tables.engine_errors import first_line, is_connection_lost, spark_message
 from deltaproto.tables.session import expect_rows, remove_folder, sql_rows
 
 if TYPE_CHECKING:
@@ -186,6 +186,8 @@ class SparkEngine:
         try:
             action()
         except Exception as error:
+            if is_connection_lost(spark_message(error)):
+                raise
             raise UsageError(
                 f"Spark cannot scan into {self._inventory}: {Redactor()(_find_cause(error))}",
                 "check that Spark may write there, and that its executors have deltaproto",

@@ -7,7 +7,7 @@ import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from deltaproto.errors import UsageError
+from deltaproto.errors import DeltaprotoError, EngineError, UsageError
 from deltaproto.fleet.discovered import SkippedPlaces, UnreadablePlace
 from deltaproto.fleet.discovery import discover_tables
 from deltaproto.fleet.rows_builder import unreadable_place_rows
@@ -30,6 +30,7 @@ from deltaproto.fleet.staging import (
     unfinished_scans,
 )
 from deltaproto.protocol.table_state import SparkSettings
+from deltaproto.tables.engine_errors import is_connection_lost, lost_engine_error, spark_message
 from deltaproto.tables.session import expect_rows, spark_session
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def scan_with_spark(
     Raises:
         UsageError: when a root, a list or the inventory cannot be used.
         ScanLockedError: when another process is running the scan to resume.
-        EngineError: when Spark is not available.
+        EngineError: when Spark is not available, disconnects or stops responding.
     """
     if request.inventory is None:
         raise UsageError(
@@ -76,7 +77,15 @@ def scan_with_spark(
             ReadSettings(scan_id, request.storage_options, request.seconds),
             resumes=staged.get(scan_id, False),
         )
-        return _run_scan(request, session, engine, scan_id, began, clock, progress)
+        try:
+            return _run_scan(request, session, engine, scan_id, began, clock, progress)
+        except DeltaprotoError:
+            raise
+        except Exception as error:
+            if not is_connection_lost(spark_message(error)):
+                raise
+            hint = "start it, and continue with --resume: the tables read so far are kept"
+            raise EngineError(lost_engine_error(error).message, hint) from None
 
 
 def _run_scan(

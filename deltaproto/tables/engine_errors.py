@@ -8,15 +8,22 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from deltaproto.errors import DeltaprotoError, ErrorCode, TableError
+from deltaproto.errors import DeltaprotoError, EngineError, ErrorCode, TableError
 
 _CONNECTION_LOST = re.compile(
     r"Connection refused|Answer from Java side is empty|Error while sending or receiving|"
     r"StatusCode.UNAVAILABLE|SESSION_CLOSED|INVALID_HANDLE|SparkContext was shut down|"
     r"An error occurred while trying to connect|has been stopped|stopped SparkContext|"
+    r"Spark Connect server stopped responding|"
     # The complete message of py4j in Spark 3.5 when the JVM dies during or before a call.
     r"\AAn error occurred while calling [\w.$]+\Z|\A\w+ does not exist in the JVM\Z"
 )
+LOST_HINT = "start it and run again"
+SILENT_SECONDS = 60
+"""time after which a Spark Connect server that answers nothing is given up"""
+# gRPC's texts for calls on a channel that was closed, which `spark_connect` does with servers that
+# stopped responding.
+_CLOSED = re.compile(r"Channel closed!|on closed channel!")
 # gRPC's text for a failed call (grpc._channel.__repr__).
 _CALL = re.compile(
     r"<_(?:InactiveRpcError|MultiThreadedRendezvous) of RPC that terminated with:"
@@ -32,6 +39,8 @@ def first_line(error: BaseException) -> str:
 
 def _text(error: BaseException) -> str:
     text = str(error)
+    if _CLOSED.search(text):
+        return f"the Spark Connect server stopped responding ({SILENT_SECONDS} s without an answer)"
     # The first line of a gRPC error is only a class name.
     call = _CALL.match(text)
     return f"{call[1]}: {call[2]}" if call else text
@@ -52,6 +61,11 @@ def spark_message(error: BaseException) -> str:
 def spark_first_line(error: BaseException) -> str:
     """Return the first line of Spark's own message."""
     return first_line(Exception(spark_message(error)))
+
+
+def lost_engine_error(error: BaseException) -> EngineError:
+    """Return the error of a Spark that disconnected or stopped responding."""
+    return EngineError(f"Spark disconnected: {first_line(error)}", LOST_HINT)
 
 
 def is_connection_lost(text: str) -> bool:

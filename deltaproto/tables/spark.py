@@ -21,7 +21,12 @@ from deltaproto.protocol.stored_secrets import hide_in_column
 from deltaproto.protocol.table_state import ReaderName, SparkSettings, TableState
 from deltaproto.redaction import Redactor
 from deltaproto.sql.quoting import sql_table_name
-from deltaproto.tables.engine_errors import first_line, is_connection_lost, spark_message
+from deltaproto.tables.engine_errors import (
+    first_line,
+    is_connection_lost,
+    lost_engine_error,
+    spark_message,
+)
 from deltaproto.tables.session import PYSPARK_MISSING, spark_session, sql_rows
 from deltaproto.tables.storage.through_spark import find_unreachable_cause
 
@@ -231,7 +236,7 @@ _HINTS = {
 def _refusal_error(error: BaseException, redact: Redactor) -> TableError:
     text = spark_message(error)
     if is_connection_lost(text):
-        return EngineError(f"Spark disconnected: {first_line(error)}", "start it and run again")
+        return lost_engine_error(error)
     match = _ERROR_CLASS.search(text)
     error_class = match[1] if match else ""
     if not error_class and _VIEW.search(text):

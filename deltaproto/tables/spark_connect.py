@@ -7,13 +7,22 @@ import contextlib
 import os
 import re
 import socket
+import threading
 import warnings
+import weakref
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from deltaproto.errors import EngineError, UsageError
 from deltaproto.protocol.table_state import SparkSettings
 from deltaproto.sql.quoting import SUBSTITUTION
-from deltaproto.tables.engine_errors import first_line
+from deltaproto.tables.engine_errors import (
+    SILENT_SECONDS,
+    first_line,
+    is_connection_lost,
+    lost_engine_error,
+    spark_message,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -21,10 +30,18 @@ if TYPE_CHECKING:
 
 CONNECT_SECONDS = 10
 CONNECT_GONE_SECONDS = 10
+ASK_SECONDS = 10.0
+"""time between two questions whether a server still responds"""
+_SLICES = 60
+_watched: weakref.WeakSet[Any] = weakref.WeakSet()
+"""sessions that have a thread which asks"""
 
 
 def connect_session(sql: Any, settings: SparkSettings) -> SparkSession:
     """Return a session with the server at `settings.remote`.
+
+    A server that later stops responding is given up after a minute, even if it still accepts
+    connections: calls that wait for it then fail. A statement may take any time.
 
     Raises:
         UsageError: when that is not a URL.
@@ -34,15 +51,19 @@ def connect_session(sql: Any, settings: SparkSettings) -> SparkSession:
     # gRPC writes every failed attempt directly to standard error.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     warnings.filterwarnings("ignore", r"\[RETRIES_EXCEEDED\]", UserWarning)
+    warnings.filterwarnings("ignore", "ReleaseExecute failed", UserWarning)
     _require_listening(remote)
     try:
         _wait_for_server(settings.remote or "", remote)
         builder = sql.SparkSession.builder.remote(settings.remote)
-        for key, value in settings.conf.items():
-            builder = builder.config(key, value)
+        # Without settings this sends nothing, so that the first call is watched.
         session = builder.getOrCreate()
         _limit_retries(session, CONNECT_GONE_SECONDS)
         _skip_exit_command(session)
+        _watch(session)
+        for key, value in settings.conf.items():
+            builder = builder.config(key, value)
+        session = builder.getOrCreate()
         _ = session.version
         with contextlib.suppress(Exception):
             # If the server refuses, so does `without_substitution`, before any statement is sent.
@@ -51,6 +72,8 @@ def connect_session(sql: Any, settings: SparkSettings) -> SparkSession:
     except EngineError:
         raise
     except Exception as error:
+        if is_connection_lost(spark_message(error)):
+            raise lost_engine_error(error) from None
         if "UNAUTHENTICATED" in first_line(error):
             raise EngineError(
                 f"the Spark Connect server at {remote.shown} "
@@ -99,6 +122,56 @@ def _skip_exit_command(session: Any) -> None:
         atexit.unregister(at_exit)
 
 
+def _watch(session: Any) -> None:
+    """Give the session's server up when it stops responding, in a thread of its own."""
+    if session not in _watched:
+        _watched.add(session)
+        give_up_silent(
+            lambda: session.conf.get(SUBSTITUTION, None), lambda: _disconnect(session), ASK_SECONDS
+        )
+
+
+def give_up_silent(
+    ask: Callable[[], object],
+    give_up: Callable[[], object],
+    pause: float,
+    seconds: float = SILENT_SECONDS,
+) -> threading.Thread:
+    """Call `ask` again and again, in a thread; call `give_up` when it does not return in time.
+
+    An exception is an answer: whoever waits for the server gets it as well.
+    """
+
+    def watch() -> None:
+        over = threading.Event()
+        while True:
+            answered = threading.Event()
+
+            def question(answered: threading.Event = answered) -> None:
+                with contextlib.suppress(Exception):
+                    ask()
+                answered.set()
+
+            threading.Thread(target=question, daemon=True).start()
+            # In slices: a process that was itself suspended waits on afterwards.
+            if not any(answered.wait(seconds / _SLICES) for _ in range(_SLICES)):
+                give_up()
+                return
+            over.wait(pause)
+
+    thread = threading.Thread(target=watch, daemon=True)
+    thread.start()
+    return thread
+
+
+def _disconnect(session: Any) -> None:
+    """Let all calls of the session fail that wait for its server."""
+    stop_retrying(session)
+    client = session.client
+    # Closing the client would wait for the server.
+    getattr(client, "_channel", client).close()
+
+
 def stop_retrying(session: Any) -> None:
     """Stop all retries of a session whose server is unreachable, including those in its threads.
 
@@ -145,6 +218,7 @@ def _wait_for_server(url: str, remote: ConnectServer) -> None:
             hint = "the server may not use TLS: leave out use_ssl, and use localhost for a token"
         else:
             hint = "check the port, and add /;use_ssl=true if the server uses TLS"
+        hint += "; a server that is suspended or overloaded does not respond either"
         spoken = "with TLS, as requested" if tls else "without TLS"
         raise EngineError(
             f"the server at {remote.shown} is not a Spark Connect server {spoken}", hint

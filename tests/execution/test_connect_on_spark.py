@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -168,3 +170,47 @@ def test_a_server_that_goes_away_is_told_and_the_next_run_goes_on(
     assert (done["code"], done["status"]) == (0, "done"), err
     assert list(crash_trial.checked(table, file)) == []
     shutil.rmtree(tmp_path / "x")
+
+
+@pytest.mark.slow
+def test_a_server_that_is_suspended_during_a_step_is_given_up_and_the_next_run_goes_on(
+    server: ConnectServer, made: Path, tmp_path: Path
+) -> None:
+    table, file = crash_trial.planned(ROW_TRACKING, made, tmp_path / "x")
+    suspended = f"""
+import os, signal, sys
+from deltaproto.cli.main import main
+from deltaproto.execution.runner import StatementRunner
+from deltaproto.tables import spark_connect
+
+spark_connect.ASK_SECONDS = 0.1
+spark_connect.give_up_silent.__defaults__ = (5.0,)
+run = StatementRunner.run
+
+def suspends(*of):
+    os.killpg({server.group}, signal.SIGSTOP)
+    return run(*of)
+
+StatementRunner.run = suspends
+sys.exit(main(sys.argv[1:]))
+"""
+    words = crash_trial.apply_command(file, conf={})[3:]
+    try:
+        process = subprocess.Popen(
+            [sys.executable, "-c", suspended, *words, "--spark-remote", server.remote],
+            env=outside(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        gone, err = end(process)
+    finally:
+        os.killpg(server.group, signal.SIGCONT)
+    assert (gone["code"], gone["status"]) == (5, "failed"), err
+    assert (
+        "the connection to Spark is lost: the Spark Connect server stopped resp" in gone["message"]
+    )
+    assert "start Spark" in gone["hint"]
+    done, err = end(begin(file, server))
+    assert (done["code"], done["status"]) == (0, "done"), err
+    assert list(crash_trial.checked(table, file)) == []

@@ -103,8 +103,14 @@ class ConnectServer:
         """Whether its process is there."""
         return self._process is not None and self._process.poll() is None
 
+    @property
+    def group(self) -> int:
+        """The group of its processes."""
+        assert self._process is not None
+        return self._process.pid
+
     def kill(self) -> None:
-        """End it with SIGKILL, as a machine that goes away would."""
+        """End it with SIGKILL, as a machine that goes away would, even if it is stopped."""
         if self._process is not None and self.running:
             os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()

@@ -12,11 +12,13 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import deltaproto
 from deltaproto.errors import ErrorCode, UsageError
+from deltaproto.execution.runner import StatementRunner
 from deltaproto.redaction import Redactor
 from deltaproto.tables import spark_connect
 from deltaproto.tables.engine_errors import first_line
@@ -143,6 +145,92 @@ def test_a_server_of_another_kind_is_refused(
             check_refusal(ran.code, ran.table["error"], url)
             assert SECRET not in ran.out + ran.err
             assert "ssl_transport" not in ran.err
+
+
+def test_a_server_that_stops_responding_is_given_up() -> None:
+    stopped, calls, gone = threading.Event(), [0], threading.Event()
+
+    def ask() -> None:
+        calls[0] += 1
+        if calls[0] == 2:
+            raise OSError("an answer as well")
+        if calls[0] == 4:
+            stopped.wait()
+
+    watch = spark_connect.give_up_silent(ask, gone.set, 0.0, 0.1)
+    watch.join()
+    stopped.set()
+    assert gone.is_set()
+    assert calls == [4]
+
+
+MUTE = """
+import sys, threading
+from concurrent import futures
+
+import grpc
+
+from deltaproto.cli.main import main
+from deltaproto.tables import spark_connect
+
+spark_connect.give_up_silent.__defaults__ = (0.5,)
+hold = threading.Event()
+
+class Mute(grpc.GenericRpcHandler):
+    def service(self, details):
+        return grpc.unary_unary_rpc_method_handler(lambda *_: hold.wait())
+
+server = grpc.server(futures.ThreadPoolExecutor(32), handlers=[Mute()])
+port = server.add_insecure_port("127.0.0.1:0")
+server.start()
+try:
+    code = main([*sys.argv[1:], "--spark-remote", f"sc://127.0.0.1:{port}"])
+finally:
+    hold.set()
+    server.stop(None)
+sys.exit(code)
+"""
+
+
+@pytest.mark.parametrize("command", ["inspect", "scan"])
+def test_a_connect_server_that_answers_nothing_is_one_error(
+    log: Log, tmp_path: Path, command: str
+) -> None:
+    """It accepts connections, as a server does whose process is suspended or has a deadlock."""
+    pytest.importorskip("grpc")
+    pytest.importorskip("pyspark")
+    table = log.commit(0, protocol(1, 2), metadata()).table
+    words = {
+        "inspect": ("--reader", "spark", "--spark-conf", "a.b=c"),
+        "scan": ("--engine", "spark", "--inventory", str(tmp_path / "inventory")),
+    }[command]
+    ran = subprocess.run(
+        [sys.executable, "-c", MUTE, command, table, *words, "--format", "json"],
+        env=outside(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    document = json.loads(ran.stdout)
+    error = document["error"] if command == "scan" else document["tables"][0]["error"]
+    assert (ran.returncode, error["code"]) == (3, "engine-unavailable"), ran.stderr
+    assert error["message"] == (
+        "Spark disconnected: the Spark Connect server stopped responding (60 s without an answer)"
+    )
+    assert error["hint"]
+    assert "Warning" not in ran.stderr
+
+
+def test_a_step_whose_server_was_given_up_is_lost() -> None:
+    class Gone:
+        conf = SimpleNamespace(get=lambda *_: None, set=lambda *_: None, unset=lambda *_: None)
+
+        def sql(self, _: str) -> None:
+            raise ValueError("Cannot invoke RPC on closed channel!")
+
+    result = StatementRunner(Gone()).run("SELECT 1", "mark")  # type: ignore[arg-type]
+    assert result.lost
+    assert result.message.startswith("the Spark Connect server stopped responding")
 
 
 @pytest.mark.slow

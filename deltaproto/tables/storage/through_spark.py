@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from io import BytesIO
 from typing import IO, TYPE_CHECKING, Any
 
-from deltaproto.errors import EngineError, ErrorCode, TableError
+from deltaproto.errors import ErrorCode, TableError
 from deltaproto.redaction import Redactor
 from deltaproto.tables.storage.errors import DENIED, StorageRefusal, classify_refusal
 from deltaproto.tables.storage.interface import (
@@ -251,15 +251,19 @@ class SparkLogStore:
         return older[:taken]
 
     def _read(self, paths: Sequence[str], *columns: str) -> Sequence[Any]:
-        from deltaproto.tables.engine_errors import first_line, is_connection_lost, spark_message
+        from deltaproto.tables.engine_errors import (
+            first_line,
+            is_connection_lost,
+            lost_engine_error,
+            spark_message,
+        )
 
         source = self._session.read.format("binaryFile").option("recursiveFileLookup", "true")
         try:
             return tuple(source.load([*paths]).selectExpr(*columns).collect())
         except Exception as error:
             if is_connection_lost(spark_message(error)):
-                message = f"Spark disconnected: {first_line(error)}"
-                raise EngineError(message, "start it and run again") from None
+                raise lost_engine_error(error) from None
             raise TableError(
                 ErrorCode.STORAGE, f"Spark cannot read {self._uri}: {Redactor()(first_line(error))}"
             ) from None

@@ -77,6 +77,15 @@ def retyped(world: World) -> Words:
     return (where,)
 
 
+@situation("The inventory lacks a column", *ALL)
+def narrowed(world: World) -> Words:
+    where = world.inventory(str(world.lake()))
+    rows = DeltaTable(f"{where}/tables").to_pyarrow_table().drop_columns(["version"])
+    shutil.rmtree(f"{where}/tables")
+    write_deltalake(f"{where}/tables", rows, partition_by=["scan_id"])
+    return (where,)
+
+
 @situation("The inventory has a value that no scan writes", *ALL)
 def impossible(world: World) -> Words:
     where = world.inventory(str(world.lake()))
