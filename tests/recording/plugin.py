@@ -164,8 +164,6 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark recorded tests, and put tests that share a Spark session into one group."""
     state = state_of(config)
-    if state.sample is not None:
-        _leave_out_rotating(config, items, state.sample)
     one_session = state.results is Results.REPLAY
     whole_modules = not any("::" in argument for argument in config.args)
     for item in items:
@@ -179,6 +177,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         on_spark = item.get_closest_marker("spark") is not None
         group = "spark" if one_session and on_spark else _name(item)[0]
         item.add_marker(pytest.mark.xdist_group(group))
+    if state.sample is not None:
+        _leave_out_rotating(config, items, state.sample)
     if one_session:
         # The longest group first, so that the other process does all the rest meanwhile.
         items.sort(key=lambda item: item.get_closest_marker("spark") is None)
@@ -188,7 +188,7 @@ def _leave_out_rotating(config: pytest.Config, items: list[pytest.Item], sample:
     out = [
         item
         for item in items
-        if item.get_closest_marker("rotating") and not sample.holds_rotating(item.nodeid)
+        if item.get_closest_marker("rotating") and not sample.holds_rotating("::".join(_name(item)))
     ]
     if out:
         config.hook.pytest_deselected(items=out)

@@ -129,6 +129,7 @@ GUARDED = {
     ("execution/runner.py", "facts"),
     ("execution/runner.py", "run"),
     ("fleet/spark_questions.py", "ask"),
+    ("fleet/seen/log_tables.py", "_ask"),
 }
 """functions that send SQL: after `has_variable`, or a text without a name"""
 

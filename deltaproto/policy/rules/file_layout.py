@@ -6,9 +6,8 @@ Reports properties of data files that the log shows and the protocol does not:
 - absolute paths: the table is a shallow clone, or files were registered where they were;
 - paths with escapes or characters beyond ASCII, which come from partition values;
 - partition columns stored under physical names, as in tables created with column mapping;
-- folders that do not show the partition values of their files (`delta.randomizeFilePrefixes`, or
-  timestamps in another time zone than UTC), and whether all of these files were written by Delta
-  Spark 4.4 or later, which also stores the values in the files;
+- folders that do not show the partition values of their files (random prefixes, or timestamps in
+  another time zone than UTC), and whether all files also store the values (Delta Spark 4.4);
 - timestamps in partition values in ISO 8601, or in that and the older form; binary ones.
 
 `deltaproto check` also considers column mapping that was enabled on existing files; arrays, maps
