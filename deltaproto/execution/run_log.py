@@ -22,11 +22,16 @@ RECORD_SUFFIXES = (JOURNAL_SUFFIX, AUDIT_FILE, UNDO_SUFFIX)
 """file name endings in that folder"""
 
 
+_PIPE = "it is a named pipe or socket, not a file"
+
+
 def find_append_obstacle(path: Path) -> str | None:
     """Return why nothing can be appended to the file at `path`, or None. Creates nothing."""
     try:
         if path.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        if path.is_fifo() or path.is_socket():
+            return _PIPE
         place = path
         while not os.path.lexists(place):
             place = place.parent
@@ -45,6 +50,9 @@ def open_for_append(path: Path, mode: int) -> int:
         OSError: when the file cannot be written.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
+    if path.is_fifo() or path.is_socket():
+        # To open a pipe would wait for a reader.
+        raise OSError(errno.EINVAL, _PIPE, str(path))
     cut_off = _ends_mid_line(path)
     file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, mode)
     if cut_off:

@@ -155,6 +155,17 @@ def test_a_dry_run_finds_that_records_cannot_be_written(
     assert not (tmp_path / "new").exists()
 
 
+@pytest.mark.parametrize("words", [("--dry-run",), ()], ids=["dry run", "run"])
+def test_no_run_waits_for_the_reader_of_a_pipe(
+    words: tuple[str, ...], cli: Cli, file: str, runner: FakeRunner, tmp_path: Path
+) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    code, result = apply(cli, file, *words, "--audit", str(pipe))
+    assert (code, result["status"], runner.sent) == (2, "refused", 0)
+    assert "it is a named pipe or socket, not a file" in result["message"]
+
+
 def test_a_dry_run_finds_a_folder_without_permission(
     cli: Cli, file: str, runner: FakeRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
