@@ -17,12 +17,30 @@ def run(values: Mapping[str, Any]) -> int:
     if not values["policy"]:
         raise UsageError("no policy", "pass --policy FILE: it states what the tables must be")
     folder = values["out"]
-    if folder is not None and os.path.lexists(folder) and not os.path.isdir(folder):
-        raise UsageError(f"{folder} is not a folder", "pass a folder for the plans")
+    if folder is not None:
+        _require_no_plans(folder)
     users = plans.build_users(values)
     return plans.plan_tables(
         values, "plan", users, target_planner, prepare=users.targeted, folder=folder
     )
+
+
+def _require_no_plans(folder: str) -> None:
+    """Refuse a folder with plans: `apply` would execute the old ones as well."""
+    if not os.path.lexists(folder):
+        return
+    try:
+        names = os.listdir(folder)
+    except OSError as error:
+        raise UsageError(
+            f"{folder}: {error.strerror or error}", "pass a folder for the plans"
+        ) from None
+    old = sorted(name for name in names if name.endswith((".json", ".jsonl")))
+    if old:
+        raise UsageError(
+            f"{folder} has plans already, such as {old[0]}",
+            "pass a new folder: apply would execute the old plans as well",
+        )
 
 
 COMMAND = Command(

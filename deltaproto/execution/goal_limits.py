@@ -288,8 +288,6 @@ def _policy_drops(
         drops |= needed.drops(VersionsAtMost(int(most["reader"]), int(most["writer"])))
     if goal.get("clients"):
         drops |= needed.drops(_clients_goal(plan, use))
-    if goal.get("lowest") is True:
-        drops |= set(now.supported) if use is None else find_unused(use.states)
     return drops
 
 

@@ -18,18 +18,17 @@ from deltaproto.planning.impact import end_state_of
 from deltaproto.planning.plan import Blocked, Plan
 from deltaproto.planning.predict.table import Table
 from deltaproto.planning.request import PlanInput
-from deltaproto.planning.search.all_goals import AllGoals, FeaturesPresent, VersionsAtLeast
 from deltaproto.planning.search.cost import Cost, compute_cost
 from deltaproto.planning.search.droppable import GOAL_UNREACHABLE, find_blockers, find_droppable
 from deltaproto.planning.search.goals import (
-    BothGoals,
+    AllGoals,
     ClientsSupported,
     FeaturesAbsent,
     Goal,
     VersionsAtMost,
     requirements_after,
 )
-from deltaproto.planning.search.lowest import find_lowest_goal, is_higher, protocol_versions
+from deltaproto.planning.search.lowest import is_higher, protocol_versions
 from deltaproto.planning.search.route import PredictedStatement
 from deltaproto.planning.search.search import (
     LEGACY_PAIRS,
@@ -201,16 +200,6 @@ def _drop(
         _switched_on(table, kept) | protective,
     )
     found = find_solutions(task)
-    if found and wanted.lowest:
-        lowest = find_lowest_goal(
-            here,
-            droppable,
-            include_enabled=False,
-            history=target.history,
-            needed=found[0].choice,
-            keep=kept.features | end_state_of(table).on,
-        )
-        found = find_solutions(task._replace(goal=BothGoals(lowest.best.goal, task.goal)))
     if found:
         return found[0].moves
     for goal in goals:
@@ -229,7 +218,8 @@ def _reaches_without_kept(task: SearchTask) -> bool:
 
 
 def _kept_text(task: SearchTask) -> str:
-    kept = [*sorted(task.kept - task.enabled), *(f"{name} enabled" for name in task.enabled)]
+    on = [f"{name} enabled" for name in sorted(task.enabled)]
+    kept = [*sorted(task.kept - task.enabled), *on]
     return f"keep {', '.join(kept)}"
 
 
@@ -256,14 +246,13 @@ def _switched_on(table: Table, wanted: Requirements) -> frozenset[str]:
 
 def _find_broken(inputs: PlanInput, after: Table, wanted: Requirements) -> Iterator[Blocked]:
     """Yield a blocker for each requirement that the table would not meet."""
-    ending = end_state_of(after)
-    goals: list[Goal] = [
-        FeaturesPresent(wanted.features),
-        VersionsAtLeast(*wanted.at_least),
-        *_drop_goals(inputs, wanted),
-    ]
-    for goal in goals:
-        if not goal.reached(ending):
+    if lost := sorted(wanted.features - after.protocol.supported):
+        yield _contradiction(f"with {', '.join(lost)}")
+    if is_higher(protocol_versions(after.protocol), wanted.at_least):
+        reader, writer = wanted.at_least
+        yield _contradiction(f"reader version {reader} and writer version {writer} at least")
+    for goal in _drop_goals(inputs, wanted):
+        if not goal.reached(end_state_of(after)):
             yield _contradiction(goal.text)
     for key, value in wanted.properties.items():
         if not is_set(after.configuration, key, value):

@@ -183,8 +183,6 @@ def _target(goal: Mapping[str, Any], before: Protocol) -> Iterator[str]:
         yield VersionsAtMost(int(versions["reader"]), int(versions["writer"])).text
     if goal.get("clients"):
         yield _clients(goal)
-    if goal.get("lowest"):
-        yield "the lowest protocol: drop what nothing uses"
 
 
 def _clients(goal: Mapping[str, Any]) -> str:

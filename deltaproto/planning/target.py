@@ -23,8 +23,6 @@ class Requirements(NamedTuple):
     """reader and writer version"""
     at_most: tuple[int, int] = (3, 7)
     clients: tuple[ClientAccess, ...] = ()
-    lowest: bool = False
-    """True: no client gains access by dropping what nothing uses"""
 
     def parts(self) -> Iterator[Requirements]:
         """Yield each requirement alone, those that add something last."""
@@ -43,8 +41,6 @@ class Requirements(NamedTuple):
             yield Requirements(at_least=self.at_least)
         if self.cluster_by is not None:
             yield Requirements(cluster_by=self.cluster_by)
-        if self.lowest:
-            yield Requirements(lowest=True)
 
     def joined(self, other: Requirements) -> Requirements:
         """Return both; they must not contradict each other."""
@@ -56,7 +52,6 @@ class Requirements(NamedTuple):
             each_version(max, self.at_least, other.at_least),
             each_version(min, self.at_most, other.at_most),
             (*self.clients, *other.clients),
-            self.lowest or other.lowest,
         )
 
 
@@ -107,8 +102,6 @@ def goal_of(met: Requirements, target: Target) -> Mapping[str, Any]:
             {"client": str(use.candidate.reference), "access": [str(a) for a in use.access]}
             for use in join_accesses(met.clients)
         ]
-    if met.lowest:
-        goal["lowest"] = True
     if target.history is not None:
         goal["history"] = str(target.history)
     return goal

@@ -218,5 +218,12 @@ def test_mistakes(cli: Cli, table: str, policy: Path, tmp_path: Path) -> None:
     taken.write_text("")
     ran = cli("plan", table, "--policy", str(policy), "--out", str(taken))
     assert ran.code == 2
-    assert "is not a folder" in ran.err
+    assert "Not a directory" in ran.err
+    folder = tmp_path / "plans"
+    assert cli("plan", table, "--policy", str(policy), "--out", str(folder)).code == 0
+    before = sorted(folder.iterdir())
+    ran = cli("plan", table, "--policy", str(policy), "--out", str(folder))
+    assert ran.code == 2
+    assert f"{folder} has plans already, such as {before[0].name}" in ran.err
+    assert sorted(folder.iterdir()) == before
     assert cli("plan", str(tmp_path / "nothing"), "--policy", str(policy)).code == 3

@@ -12,8 +12,14 @@ from deltaproto.planning.converge import plan_target
 from deltaproto.planning.enable import CannotEnable, FeatureToEnable, enabling_statements
 from deltaproto.planning.engine import Engine, EngineName
 from deltaproto.planning.predict.table import Table
-from deltaproto.planning.search.all_goals import AllGoals, FeaturesPresent, VersionsAtLeast
-from deltaproto.planning.search.goals import EndState, FeaturesAbsent, Goal, VersionsAtMost
+from deltaproto.planning.search.goals import (
+    AllGoals,
+    EndState,
+    FeaturesAbsent,
+    Goal,
+    VersionsAtMost,
+)
+from deltaproto.planning.search.lowest import is_higher, protocol_versions
 from deltaproto.planning.search.route import raise_to_pair
 from deltaproto.planning.search.search import SearchTask
 from deltaproto.planning.statement import SetProperties, Statement
@@ -61,19 +67,15 @@ def split(whole: Requirements, table: Table) -> Target:
 
 
 def goal_of(wanted: Requirements) -> Goal:
-    return AllGoals(
-        (
-            FeaturesPresent(wanted.features),
-            VersionsAtLeast(*wanted.at_least),
-            FeaturesAbsent(wanted.absent),
-            VersionsAtMost(*wanted.at_most),
-        )
-    )
+    return AllGoals((FeaturesAbsent(wanted.absent), VersionsAtMost(*wanted.at_most)))
 
 
 def is_met(wanted: Requirements, table: Table) -> bool:
-    return goal_of(wanted).reached(EndState(table.protocol)) and all(
-        is_set(table.configuration, key, value) for key, value in wanted.properties.items()
+    return (
+        goal_of(wanted).reached(EndState(table.protocol))
+        and wanted.features <= table.protocol.supported
+        and not is_higher(protocol_versions(table.protocol), wanted.at_least)
+        and all(is_set(table.configuration, key, value) for key, value in wanted.properties.items())
     )
 
 

@@ -198,6 +198,30 @@ class BothGoals(NamedTuple):
         yield from self.first.weaker(reachable)
 
 
+class AllGoals(NamedTuple):
+    """Any number of goals at once."""
+
+    goals: tuple[Goal, ...]
+    kind: str = "policy"
+
+    @property
+    def text(self) -> str:
+        return "; ".join(goal.text for goal in self.goals)
+
+    def reached(self, ending: EndState) -> bool:
+        return all(goal.reached(ending) for goal in self.goals)
+
+    def objections(self, ending: EndState) -> frozenset[str]:
+        return frozenset().union(*(goal.objections(ending) for goal in self.goals))
+
+    def weaker(self, reachable: Reachable) -> Iterator[Goal]:
+        kept: tuple[Goal, ...] = ()
+        for goal in self.goals:
+            if reachable(AllGoals((*kept, goal))):
+                kept = (*kept, goal)
+        yield AllGoals(kept)
+
+
 def requirements_after(before: TableRequirements, ending: EndState) -> TableRequirements:
     """Return the table's requirements for clients in this end state."""
     left = ending.protocol.supported

@@ -89,13 +89,11 @@ def find_lowest_goal(
     include_enabled: bool,
     history: HistoryChoice | None,
     needed: DropSelection | None = None,
-    keep: frozenset[str] = frozenset(),
 ) -> LowestGoal:
     """Find the lowest protocol with which every working client keeps working.
 
     Args:
         needed: features to drop or disable for the clients of the goal, if any.
-        keep: features that are not dropped, and neither is what they require.
     """
     every = {state.name: state for state in inputs.states}
     allowed = set(droppable.names)
@@ -103,7 +101,6 @@ def find_lowest_goal(
         allowed &= find_unused(every.values())
     needed = needed or DropSelection()
     allowed |= (needed.dropped | needed.off) & set(droppable.names)
-    allowed -= feature_catalog.with_required_features(keep)
     task = SearchTask(
         inputs.table,
         FeaturesAbsent(frozenset()),
