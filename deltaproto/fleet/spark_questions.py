@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +21,7 @@ from deltaproto.fleet.inventory_queries import InventoryQueries
 from deltaproto.fleet.read_inventory import read_error_rows
 from deltaproto.fleet.scan_history import PastScan, ScanPair
 from deltaproto.fleet.schemas import Inventory, columns_ddl, inventory_schema, inventory_table_sql
-from deltaproto.sql.quoting import has_variable
-from deltaproto.tables.session import expect_rows, sql_rows, without_substitution
+from deltaproto.tables.session import expect_rows, open_query, sql_rows
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -88,8 +86,7 @@ class SparkInventoryQueries(InventoryQueries):
 
     def ask(self, sql: str) -> DataFrame:
         """Return the result of a query."""
-        with without_substitution(self._session) if has_variable(sql) else nullcontext():
-            return self._session.sql(sql)
+        return open_query(self._session, sql)
 
     def _open_all(self) -> None:
         """Open all tables of scans at the same time: each is a few small jobs."""

@@ -224,8 +224,10 @@ class ClientScope:
         if broken:
             plan = _with_policy_outcome(_block_plan(plan, inputs, broken), now, now)
         else:
+            assert found.before is not None
             assert found.then is not None
-            plan = _with_policy_outcome(plan, now, found.then)
+            # Neither looks at the commits of the past.
+            plan = _with_policy_outcome(plan, found.before, found.then)
         return PolicyCheckedPlan(plan, unapproved)
 
     def everybody(self) -> tuple[TableClient, ...]:

@@ -42,6 +42,19 @@ class Requirements(NamedTuple):
         if self.cluster_by is not None:
             yield Requirements(cluster_by=self.cluster_by)
 
+    @property
+    def key(self) -> Hashable:
+        """Equal for the same requirements; clients are compared by identity, which is fast."""
+        return (
+            self.features,
+            self.absent,
+            tuple(sorted(self.properties.items())),
+            self.cluster_by,
+            self.at_least,
+            self.at_most,
+            tuple((id(use.candidate), use.access) for use in self.clients),
+        )
+
     def joined(self, other: Requirements) -> Requirements:
         """Return both; they must not contradict each other."""
         return Requirements(
@@ -67,19 +80,7 @@ class Target(NamedTuple):
     @property
     def key(self) -> Hashable:
         """Equal for targets with the same plans."""
-        return (
-            self.history,
-            *(
-                (
-                    *(part for part in each if not isinstance(part, Mapping)),
-                    *sorted(each.properties.items()),
-                )
-                for each in (
-                    side._replace(clients=tuple((id(c), a) for c, a in side.clients))  # type: ignore[misc]
-                    for side in (self.missing, self.kept)
-                )
-            ),
-        )
+        return self.missing.key, self.kept.key, self.history
 
 
 def goal_of(met: Requirements, target: Target) -> Mapping[str, Any]:

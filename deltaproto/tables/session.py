@@ -34,7 +34,7 @@ from deltaproto.tables.spark_connect import configure_stores, connect_session, i
 from deltaproto.tables.storage.through_spark import hadoop_conf_from_environment
 
 if TYPE_CHECKING:
-    from pyspark.sql import Row, SparkSession
+    from pyspark.sql import DataFrame, Row, SparkSession
 
 _LOCAL_CONF = {
     "spark.ui.enabled": "false",
@@ -101,6 +101,16 @@ def expect_rows(session: SparkSession, rows: int) -> None:
     for key, (few, many) in _INTERPRETED.items():
         if not started_with.contains(key):
             session.conf.set(key, many if rows >= _MANY_ROWS else few)
+
+
+def open_query(session: SparkSession, sql: str) -> DataFrame:
+    """Return the result of a query as written.
+
+    Raises:
+        EngineError: when the session would replace `${…}` in it.
+    """
+    with without_substitution(session) if has_variable(sql) else contextlib.nullcontext():
+        return session.sql(sql)
 
 
 def sql_rows(session: SparkSession, sql: str, *columns: str) -> list[Row]:

@@ -27,6 +27,7 @@ from deltaproto.tables.engine_errors import (
     lost_engine_error,
     spark_message,
 )
+from deltaproto.tables.log.add_flaws import FLAWS
 from deltaproto.tables.session import PYSPARK_MISSING, spark_session, sql_rows
 from deltaproto.tables.storage.through_spark import find_unreachable_cause
 
@@ -130,12 +131,7 @@ _LAYOUT = (
     Trace.DELTA_RS_FILES,
     Trace.DELTA_RS_REWRITES,
     Trace.BYTE_ORDER_MARK,
-    Trace.UNSIZED_FILES,
-    Trace.IMPOSSIBLE_SIZES,
-    Trace.NO_PARTITION_VALUES,
-    Trace.INCOMPLETE_ADDS,
-    Trace.UNREADABLE_STATISTICS,
-    Trace.MISTYPED_ADDS,
+    *FLAWS,
 )
 
 

@@ -139,7 +139,7 @@ def give_up_silent(
 ) -> threading.Thread:
     """Call `ask` again and again, in a thread; call `give_up` when it does not return in time.
 
-    An exception is an answer: whoever waits for the server gets it as well.
+    An exception counts as an answer: the caller that waits for the server gets it too.
     """
 
     def watch() -> None:

@@ -186,7 +186,7 @@ CASES = (
         everywhere("cluster_by: []"),
         {("DP212", None, None)},
     ),
-    Case("what happens to history is no finding", (P12,), everywhere("history: truncate"), set()),
+    Case("a setting for plans is not a finding", (P12,), everywhere("history: truncate"), set()),
     # DP208: isolation.
     Case(
         "no level where each has its own",

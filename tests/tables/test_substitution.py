@@ -128,8 +128,7 @@ GUARDED = {
     ("tables/session.py", "_rows"),
     ("execution/runner.py", "facts"),
     ("execution/runner.py", "run"),
-    ("fleet/spark_questions.py", "ask"),
-    ("fleet/seen/log_tables.py", "_ask"),
+    ("tables/session.py", "open_query"),
 }
 """functions that send SQL: after `has_variable`, or a text without a name"""
 

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import nullcontext
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from deltaproto.errors import DeltaprotoError, ErrorCode, TableError
 from deltaproto.fleet.schemas import is_table
@@ -21,11 +20,8 @@ from deltaproto.fleet.seen.system_tables import SystemTable, find_system_table
 from deltaproto.location import LocationKind, locate
 from deltaproto.protocol.table_state import SparkSettings
 from deltaproto.redaction import Redactor
-from deltaproto.sql.quoting import has_variable, parse_name, quote_identifier
+from deltaproto.sql.quoting import parse_name, quote_identifier
 from deltaproto.tables.engine_errors import first_line, spark_first_line
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 _HELD_BACK = 6 * 3_600_000
 """milliseconds before the newest row from which a later run counts: rows arrive hours late"""
@@ -167,16 +163,12 @@ class _SparkTable:
         except Exception as error:
             raise self._error(error) from None
 
-    def _ask(self, sql: str) -> DataFrame:
-        from deltaproto.tables.session import without_substitution
-
-        with without_substitution(self._session) if has_variable(sql) else nullcontext():
-            return self._session.sql(sql)
-
     def rows(self, columns: str, where: str) -> Iterator[Mapping[str, Any]]:
+        from deltaproto.tables.session import open_query
+
         sql = f"SELECT {columns} FROM {self._name} WHERE {where}"  # noqa: S608  quoted
         try:
-            found = self._ask(sql)
+            found = open_query(self._session, sql)
             for row in found.toLocalIterator():
                 values = row.asDict(recursive=True)
                 # Spark returns times in the zone of this process, without a zone.

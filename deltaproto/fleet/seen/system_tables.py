@@ -119,7 +119,7 @@ def _parse_audit(row: Mapping[str, Any]) -> Request:
 
 
 _AUDITED = {
-    # `getTable` is no use: it reads the description, also for whoever only browses a catalog.
+    # `getTable` does not count: browsing a catalog also reads the description.
     "generateTemporaryTableCredential": RequestKind.READ,
     "generateTemporaryTableCredentials": RequestKind.READ,
     "deltaSharingQueryTable": RequestKind.READ,
