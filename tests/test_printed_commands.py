@@ -246,6 +246,8 @@ def test_the_commands_of_a_page_run_as_printed(
     monkeypatch.chdir(tmp_path / "work")
     if any(each.page == page and each.line.endswith("deltaproto demo lake") for each in HERE):
         shutil.rmtree("lake")
+    if any(each.page == page and "--out plans" in each.line for each in HERE):
+        shutil.rmtree("plans")
     for name, value in {**_environment(bucket), "XDG_CACHE_HOME": str(tmp_path)}.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("UC_TOKEN", "token")

@@ -12,6 +12,8 @@ from deltaproto.errors import DeltaprotoError, EngineError, ErrorCode, TableErro
 
 _CONNECTION_LOST = re.compile(
     r"Connection refused|Answer from Java side is empty|Error while sending or receiving|"
+    # The complete messages of py4j when the JVM dies between two calls or during one.
+    r"\AError while (?:sending|receiving)\Z|\AGateway is not connected\.\Z|"
     r"StatusCode.UNAVAILABLE|SESSION_CLOSED|INVALID_HANDLE|SparkContext was shut down|"
     r"An error occurred while trying to connect|has been stopped|stopped SparkContext|"
     r"Spark Connect server stopped responding|"

@@ -11,6 +11,12 @@ from deltaproto.tables.engine_errors import is_connection_lost
     ("text", "gone"),
     [
         ("Answer from Java side is empty", True),
+        # py4j, where the JVM dies between two calls.
+        ("Error while sending", True),
+        ("Error while receiving", True),
+        ("Gateway is not connected.", True),
+        ("[DELTA_X] Error while sending the file", False),
+        ("java.io.IOException: Connection reset by peer", False),
         ("StatusCode.UNAVAILABLE: failed to connect to all addresses", True),
         # All that Spark 3.5 says of a JVM that was killed.
         ("An error occurred while calling o55.sql", True),
