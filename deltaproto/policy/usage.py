@@ -113,7 +113,7 @@ class PolicyUse:
         if not self._tables:
             return
         for entry in self._policy.tables:
-            if entry.position not in self._entries:
+            if entry.position not in self._entries and entry.profile is None:
                 yield self._nothing(f'the pattern "{entry.pattern}"', entry.pattern, entry.position)
         for waiver in self._policy.waivers:
             if waiver.position not in self._waivers:

@@ -146,6 +146,7 @@ def decision_fields(decision: Decision) -> dict[str, Any]:
         "value": decision.value,
         "pattern": decision.pattern,
         "line": None if decision.position is None else decision.position.line,
+        **({} if decision.profile is None else {"profile": decision.profile}),
     }
 
 

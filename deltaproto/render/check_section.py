@@ -110,18 +110,21 @@ def _usability_table(usability: tuple[Usability, ...], *, every_version: bool) -
 
 def _policy(decisions: Iterable[Decision]) -> Iterator[str]:
     """Yield each policy pattern that determined a setting, with its settings."""
-    patterns: dict[str, Counter[str]] = {}
+    patterns: dict[tuple[str, str | None], Counter[str]] = {}
     values = {}
     for each in decisions:
         if each.pattern is not None:
-            patterns.setdefault(each.pattern, Counter())[each.setting] += 1
-            values[each.pattern, each.setting] = each.value
-    for pattern, named in patterns.items():
+            source = each.pattern, each.profile
+            patterns.setdefault(source, Counter())[each.setting] += 1
+            values[source, each.setting] = each.value
+    for source, named in patterns.items():
         settings = (
-            f"{name} ({count})" if name in LISTS else f"{name} {values[pattern, name]}"
+            f"{name} ({count})" if name in LISTS else f"{name} {values[source, name]}"
             for name, count in named.items()
         )
-        yield f'"{pattern}": {", ".join(settings)}'
+        pattern, profile = source
+        inherited = "" if profile is None else f" (profile {profile})"
+        yield f'"{pattern}"{inherited}: {", ".join(settings)}'
 
 
 def _waived(each: Suppression) -> str:

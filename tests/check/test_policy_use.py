@@ -36,6 +36,19 @@ def vectors(make: Make) -> str:
     return make("customers", protocol(3, 7, names, [*names, "appendOnly", "invariants"]), on)
 
 
+def test_the_profile_of_a_setting_is_shown(
+    checked: Checked, vectors: str, policy: Policy, cli: Cli
+) -> None:
+    profile = "profiles:\n  gold-1: {forbid_features: [deletionVectors]}\n"
+    file = policy(f"{profile}tables:\n  '**/customers': {{profile: gold-1}}\n")
+    document = checked(vectors, "--policy", file, code=1)
+    assert [(s["setting"], s["profile"], s["line"]) for s in document["settings"]] == [
+        ("forbid_features", "gold-1", 5)
+    ]
+    text = " ".join(cli("check", vectors, "--policy", file).out.split())
+    assert '"**/customers" (profile gold-1): forbid_features (1)' in text
+
+
 class TestClients:
     def test_those_of_a_pattern_add_to_those_of_all_tables(
         self, checked: Checked, vectors: str, policy: Policy

@@ -17,5 +17,5 @@ SMALL_TABLES = {
     **FEW_ROWS,
 }
 
-SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+SHORT_LIVED = f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC {java_options()}"
 """Java's options for a process that does little and ends"""

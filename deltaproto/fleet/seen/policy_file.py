@@ -88,7 +88,10 @@ def _require_kept(before: Policy, after: Policy, path: str) -> None:
         UsageError: when anything else of the policy would change.
     """
     settings = [
-        {each.pattern: each.settings._replace(clients=None) for each in policy.tables}
+        {
+            (each.pattern, each.profile): each.settings._replace(clients=None)
+            for each in policy.tables
+        }
         for policy in (before, after)
     ]
     kept = (
@@ -127,7 +130,10 @@ def _plain(settings: PolicySettings | None) -> str:
 def _contains(after: Policy, before: Policy) -> bool:
     """Return True if every list of clients has all that it had."""
     lists = [
-        {None: policy.clients, **{each.pattern: each.settings.clients for each in policy.tables}}
+        {
+            None: policy.clients,
+            **{(each.pattern, each.profile): each.settings.clients for each in policy.tables},
+        }
         for policy in (after, before)
     ]
     return all(

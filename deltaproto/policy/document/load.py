@@ -22,11 +22,13 @@ if TYPE_CHECKING:
 
 VERSION = 1
 _POLICY_VERSION = "policy_version"
+_PROFILES = "profiles"
 _FIELDS = (
     _POLICY_VERSION,
     "define",
     "catalogues",
     "clients",
+    _PROFILES,
     "tables",
     "severities",
     "waivers",
@@ -58,10 +60,19 @@ def load_policy(path: str, *, rules: Collection[str], today: datetime.date) -> P
 def _parse_policy(root: Node, path: str, rules: Collection[str], today: datetime.date) -> Policy:
     _check_version(root)
     faults, policy = Faults(), Policy(source=path)
-    for key, node in reader.read_pairs(root):
+    profiles: settings.Profiles = {}
+    # Profiles first: patterns name them, in any order.
+    pairs = sorted(reader.read_pairs(root), key=lambda pair: pair[0].text != _PROFILES)
+    for key, node in pairs:
         with faults.catching():
             reader.require_known_key(key, _FIELDS)
-            policy = _parse_key(policy, key.text, node, rules, today)
+            if key.text == _PROFILES:
+                profiles = settings.parse_profiles(node, rules)
+            elif key.text == "tables":
+                entries = settings.parse_table_entries(node, rules, profiles)
+                policy = policy._replace(tables=entries)
+            else:
+                policy = _parse_key(policy, key.text, node, rules, today)
     faults.check()
     _check_clients(policy)
     return policy
@@ -78,8 +89,6 @@ def _parse_key(
             return policy._replace(client_files=_parse_client_files(node))
         case "clients":
             return policy._replace(clients=parse_declared_clients(node))
-        case "tables":
-            return policy._replace(tables=settings.parse_table_entries(node, rules))
         case "severities":
             return policy._replace(severities=settings.parse_severities(node, rules))
         case "waivers":

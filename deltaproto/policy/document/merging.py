@@ -42,6 +42,8 @@ class Decision(NamedTuple):
     pattern: str | None
     """None: set for all tables"""
     position: Position | None
+    profile: str | None = None
+    """the profile that the pattern inherits it from"""
 
 
 class Notice(NamedTuple):
@@ -132,14 +134,18 @@ class _SettingsMerger:
         for name in _SINGLE:
             value = getattr(settings, name)
             if value is not None:
-                decision = Decision(name, _format_value(value), pattern, entry.position)
+                decision = Decision(
+                    name, _format_value(value), pattern, entry.position, entry.profile
+                )
                 self._weakened(name, self._single.get(name), value, decision)
                 self._single[name] = value, decision
         for name in _KEYED:
             keyed: Mapping[str, Any] = getattr(settings, name)
             for key, value in keyed.items():
                 place = None if pattern is None else entry.position
-                decision = Decision(f"{name}.{key}", _format_value(value), pattern, place)
+                decision = Decision(
+                    f"{name}.{key}", _format_value(value), pattern, place, entry.profile
+                )
                 self._weakened(name, self._keyed[name].get(key), value, decision)
                 self._keyed[name][key] = value, decision
 
@@ -164,13 +170,19 @@ class _SettingsMerger:
         before = self._lists.get(name, [])
         replaces = getattr(entry.settings, f"{name}_replace")
         known = {each for each, _ in before}
-        if before and pattern is not None:
-            self._notices += _list_notices(name, before, value, entry, replaces=replaces)
+        # What a pattern adds to its own profile needs no notice.
+        changed = [each for each in before if replaces or each[1].pattern != pattern]
+        if changed and pattern is not None:
+            self._notices += _list_notices(name, changed, value, entry, replaces=replaces)
         added = [
             (
                 each,
                 Decision(
-                    name, _format_value(each), pattern, getattr(each, "position", entry.position)
+                    name,
+                    _format_value(each),
+                    pattern,
+                    getattr(each, "position", entry.position),
+                    entry.profile,
                 ),
             )
             for each in value
@@ -185,6 +197,8 @@ class _SettingsMerger:
             return
         required = before[1]
         source = "all tables" if required.pattern is None else f'"{required.pattern}"'
+        if required.profile is not None:
+            source = f"{source} (profile {required.profile})"
         assert after.position is not None
         self._notices.append(
             Notice(

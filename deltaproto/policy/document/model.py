@@ -107,6 +107,8 @@ class TableEntry(NamedTuple):
     pattern: str
     settings: PolicySettings
     position: Position
+    profile: str | None = None
+    """the profile that these settings come from; None: they are the pattern's own"""
 
 
 class Waiver(NamedTuple):

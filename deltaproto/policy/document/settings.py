@@ -18,27 +18,59 @@ from deltaproto.protocol.isolation import DECLARABLE_LEVELS, IsolationLevel
 from deltaproto.protocol.violations import READER_FEATURES_VERSION, WRITER_FEATURES_VERSION
 
 _OFF = "off"
+_PROFILE = "profile"
+_SETTINGS = PolicySettings._fields
 _LEVELS = (*(severity.value for severity in Severity), _OFF)
 
+Profiles = Mapping[str, PolicySettings]
 
-def parse_table_entries(node: Node, rules: Collection[str]) -> tuple[TableEntry, ...]:
-    """Parse the table patterns of a policy, in file order.
+
+def parse_profiles(node: Node, rules: Collection[str]) -> Profiles:
+    """Parse named settings, which patterns inherit.
 
     Raises:
-        Fault: a pattern or setting is invalid.
+        Fault: a name or setting is invalid.
+    """
+    profiles: dict[str, PolicySettings] = {}
+    faults = Faults()
+    for key, value in reader.read_pairs(node, "a mapping from names to settings"):
+        with faults.catching():
+            name = reader.read_text(key, "the name of a profile")
+            profiles[name] = _parse_settings(reader.read_fields(value, _SETTINGS), rules)
+    faults.check()
+    return MappingProxyType(profiles)
+
+
+def parse_table_entries(
+    node: Node, rules: Collection[str], profiles: Profiles
+) -> tuple[TableEntry, ...]:
+    """Parse the table patterns of a policy, in file order; a profile precedes the pattern's own.
+
+    Raises:
+        Fault: a pattern or setting is invalid, or there is no such profile.
     """
     pairs = reader.read_pairs(node, "a mapping from patterns to settings")
-    return parse_each(lambda pair: _parse_entry(*pair, rules), pairs)
+    found = parse_each(lambda pair: _parse_entries(*pair, rules, profiles), pairs)
+    return tuple(entry for entries in found for entry in entries)
 
 
-def _parse_entry(key: Scalar, value: Node, rules: Collection[str]) -> TableEntry:
-    faults = Faults()
+def _parse_entries(
+    key: Scalar, value: Node, rules: Collection[str], profiles: Profiles
+) -> list[TableEntry]:
+    faults, found = Faults(), list[TableEntry]()
+    read = ""
     with faults.catching():
         read = parse_pattern(key)
     with faults.catching():
-        settings = _parse_settings(value, rules)
+        values = reader.read_fields(value, (_PROFILE, *_SETTINGS))
+        node = values.pop(_PROFILE, None)
+        if node is not None:
+            with faults.catching():
+                name = reader.read_choice(node, sorted(profiles), "profile")
+                found.append(TableEntry(read, profiles[name], node.position, name))
+        found.append(TableEntry(read, _parse_settings(values, rules), key.position))
     faults.check()
-    return TableEntry(read, settings, key.position)
+    return found
 
 
 def parse_pattern(node: Node) -> str:
@@ -87,8 +119,7 @@ def parse_feature(node: Node) -> str:
     return name
 
 
-def _parse_settings(node: Node, rules: Collection[str]) -> PolicySettings:
-    values = reader.read_fields(node, PolicySettings._fields)
+def _parse_settings(values: Mapping[str, Node], rules: Collection[str]) -> PolicySettings:
     faults, read = Faults(), dict[str, Any]()
     for name, value in values.items():
         with faults.catching():

@@ -101,7 +101,7 @@ class TestSchema:
     def test_names_what_the_loader_knows(self) -> None:
         definitions = SCHEMA["$defs"]
         assert definitions["features"]["items"]["enum"] == [f.name for f in all_features()]
-        assert set(definitions["settings"]["properties"]) == set(PolicySettings._fields)
+        assert set(definitions["settings"]["properties"]) == {"profile", *PolicySettings._fields}
 
     def test_describes_every_key(self) -> None:
         def undescribed(schema: Any) -> list[str]:
