@@ -29,6 +29,7 @@ from deltaproto.planning.request import (
 )
 from deltaproto.planning.search.cost import compute_cost
 from deltaproto.planning.search.goals import ClientAccess
+from deltaproto.planning.target import Requirements
 from deltaproto.planning.upgrade import plan_upgrade
 from deltaproto.policy.document import Policy, PolicyError, settings_for
 from deltaproto.policy.evaluate import Checker, TableCheck
@@ -36,6 +37,7 @@ from deltaproto.policy.local_catalog import (
     DEFAULT_ACCESS,
     load_local_catalog,
 )
+from deltaproto.policy.rules.lowest_required import RULE as LOWEST_RULE
 from deltaproto.protocol.writers import identify_name
 
 
@@ -207,6 +209,8 @@ class ClientScope:
                 _block_plan(plan, inputs, [Blocked(None, why, "plan without --policy")])
             )
         found = assess_policy_impact(self.checker, inputs.facts, after, approvable_goal(plan))
+        if (wider := _widen_target(inputs, found.then)) is not None:
+            return self._ruled(target_planner(wider), wider)
         loses = "would lose" if found.violations else "loses"
         notes = [
             f"The policy's client {loses} access: {describe_change(one)}."
@@ -219,6 +223,8 @@ class ClientScope:
         broken = [
             Blocked(each.feature, f"the result violates the policy: {each.message}", each.hint)
             for each in found.violations
+            # Where the policy is the target, what drops cannot reach stays violated.
+            if inputs.target is None or each.rule != LOWEST_RULE.id
         ]
         unapproved = tuple(change for change, _ in found.unapproved)
         if broken:
@@ -257,6 +263,25 @@ def _with_policy_outcome(plan: Plan, before: TableCheck, after: TableCheck) -> P
         fixes=tuple(describe_fixes(before, after)),
         unmet=tuple(dict.fromkeys(explain_unmet(after, plan.unmet))),
     )
+
+
+def _widen_target(inputs: PlanInput, then: TableCheck | None) -> PlanInput | None:
+    """Return the table with a wider target if the plan leaves features that nothing needs.
+
+    Such as one that the plan itself switches off, or the checkpointProtection of a drop.
+    """
+    if inputs.target is None or then is None:
+        return None
+    missing = inputs.target.missing
+    left = {
+        finding.feature
+        for finding in then.findings
+        if finding.rule == LOWEST_RULE.id and finding.feature and not finding.detail
+    }
+    more = Requirements(absent=frozenset(left) - missing.absent)
+    if not more.absent:
+        return None
+    return inputs._replace(target=inputs.target._replace(missing=missing.joined(more)))
 
 
 def _block_plan(plan: Plan, inputs: PlanInput, why: list[Blocked]) -> Plan:

@@ -31,7 +31,6 @@ from deltaproto.planning.search.goals import (
 from deltaproto.planning.search.lowest import is_higher, protocol_versions
 from deltaproto.planning.search.route import PredictedStatement
 from deltaproto.planning.search.search import (
-    LEGACY_PAIRS,
     SearchTask,
     find_nearest_goal,
     find_solutions,
@@ -130,7 +129,7 @@ def _additions(wanted: Requirements, kept: Requirements) -> Iterator[tuple[Requi
     )
     parts = tuple(part for part in every if part != Requirements())
     yield parts
-    for pair in LEGACY_PAIRS:
+    for pair in feature_catalog.LEGACY_PAIRS:
         lower = pair[0] <= wanted.at_most[0] and pair[1] <= wanted.at_most[1]
         if lower and wanted.features & feature_catalog.features_implied_by(*pair):
             yield (Requirements(at_least=pair), *parts)

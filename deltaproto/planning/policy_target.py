@@ -23,6 +23,7 @@ from deltaproto.policy.rules import (
     default_missing,
     forbidden_feature,
     isolation_differs,
+    lowest_required,
     required_feature,
 )
 from deltaproto.protocol.isolation import ISOLATION_PROPERTY
@@ -37,7 +38,7 @@ def build_target(checker: Checker, facts: TableFacts) -> Target:
     found = {_key_of(finding) for finding in checked.findings}
     accepted = {_key_of(each.finding) for each in checked.suppressed}
     missing, kept = Requirements(), Requirements()
-    for key, part in _list_requirements(settings):
+    for key, part in _list_requirements(settings, facts):
         if key in found:
             missing = missing.joined(part)
         elif key not in accepted and key[0] not in _rules_off(settings):
@@ -54,7 +55,9 @@ def build_target(checker: Checker, facts: TableFacts) -> Target:
     return Target(missing._replace(clients=refused), kept._replace(clients=working), history)
 
 
-def _list_requirements(settings: PolicySettings) -> Iterator[tuple[_Key, Requirements]]:
+def _list_requirements(
+    settings: PolicySettings, facts: TableFacts
+) -> Iterator[tuple[_Key, Requirements]]:
     """Yield each requirement of the policy but its clients, with the key of its finding."""
     for name in settings.require_features or ():
         yield (required_feature.RULE.id, name), Requirements(features=frozenset({name}))
@@ -65,6 +68,11 @@ def _list_requirements(settings: PolicySettings) -> Iterator[tuple[_Key, Require
     if (level := settings.isolation) is not None:
         wanted = Requirements(properties={ISOLATION_PROPERTY: str(level)})
         yield (isolation_differs.RULE.id, None), wanted
+    for name in lowest_required.find_unneeded(facts.needs, settings):
+        yield (lowest_required.RULE.id, name), Requirements(absent=frozenset({name}))
+    if (form := lowest_required.find_lower_form(facts.needs, settings)) is not None:
+        versions = form.min_reader_version, form.min_writer_version
+        yield (lowest_required.RULE.id, lowest_required.FORM), Requirements(at_most=versions)
     if settings.cluster_by is not None:
         yield (clustering_differs.RULE.id, None), Requirements(cluster_by=settings.cluster_by)
     for side, least, most in (

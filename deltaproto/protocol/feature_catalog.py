@@ -84,6 +84,10 @@ def search_feature(text: str) -> tuple[Feature | None, tuple[str, ...]]:
     return None, tuple(folded[name] for name in near)
 
 
+LEGACY_PAIRS = ((1, 1), (1, 2), (1, 3), (1, 4), (1, 6), (2, 5), (2, 6))
+"""the reader and writer versions without feature lists that Delta Spark stores"""
+
+
 def features_implied_by(min_reader_version: int, min_writer_version: int) -> frozenset[str]:
     """Return the features of a legacy pair (TableFeatureSupport.implicitlySupportedFeatures).
 

@@ -39,6 +39,8 @@ MAPPED = protocol(3, 7, [CM], ["appendOnly", CM, "invariants"])
 IDS = {"delta__columnMapping__id": 1, "delta__columnMapping__physicalName": "col-1"}
 BY_NAME = metadata({"delta.columnMapping.mode": "name"}, schema_string(column("id", **IDS)))
 WRITERS = protocol(1, 7, None, ["appendOnly", "rowTracking", "domainMetadata"])
+WIDENING = protocol(3, 7, ["typeWidening"], ["appendOnly", "invariants", "typeWidening"])
+PROTECTED = protocol(1, 7, None, ["appendOnly", "checkpointProtection", "invariants"])
 CLUSTERED = (
     protocol(1, 7, None, ["clustering", "domainMetadata", "appendOnly", "invariants"]),
     metadata(schema=schema_string(column("region"))),
@@ -185,6 +187,45 @@ CASES = (
         CLUSTERED,
         everywhere("cluster_by: []"),
         {("DP212", None, None)},
+    ),
+    # DP213: the lowest protocol.
+    Case("lowest, and in use", (VECTORS, DV_ON), everywhere("protocol: lowest"), set()),
+    Case("lowest by a pair of versions", (P25,), everywhere("protocol: lowest"), set()),
+    Case(
+        "nothing uses it",
+        (WIDENING, metadata()),
+        everywhere("protocol: lowest"),
+        {("DP213", "typeWidening", None)},
+    ),
+    Case(
+        "nothing uses it, and it is required",
+        (WIDENING, metadata()),
+        everywhere("protocol: lowest, require_features: [typeWidening]"),
+        set(),
+    ),
+    Case(
+        "nothing shows whether anything uses it",
+        (VECTORS, metadata()),
+        everywhere("protocol: lowest"),
+        {("DP213", DV, None)},
+    ),
+    Case(
+        "the same features in a higher form",
+        (protocol(3, 7, [], ["appendOnly", "invariants"]), metadata()),
+        everywhere("protocol: lowest"),
+        {("DP213", None, None)},
+    ),
+    Case(
+        "protected history",
+        (PROTECTED, metadata()),
+        everywhere("protocol: lowest"),
+        {("DP213", "checkpointProtection", None)},
+    ),
+    Case(
+        "protected history that the policy keeps",
+        (PROTECTED, metadata()),
+        everywhere("protocol: lowest, history: keep"),
+        set(),
     ),
     Case("a setting for plans is not a finding", (P12,), everywhere("history: truncate"), set()),
     # DP208: isolation.

@@ -136,6 +136,26 @@ def test_clustering_and_history_are_part_of_the_target(cli: Cli, table: str, pol
     assert "nothing" in ran.out.partition("Stays violated")[2]
 
 
+def test_the_lowest_protocol_includes_what_the_plan_itself_leaves_unused(
+    cli: Cli, table: str, policy: Path
+) -> None:
+    policy.write_text(
+        "policy_version: 1\ntables:\n  '**':\n    protocol: lowest\n"
+        "    require_properties: {delta.enableDeletionVectors: false}\n"
+    )
+    plan = planned(cli, table, "--policy", policy)
+    after = plan["protocol_after"]
+    assert (after["minReaderVersion"], after["minWriterVersion"]) == (1, 2)
+    assert "deletionVectors" in plan["goal"]["features"]
+    assert plan["cost"]["history"] == 1
+    assert plan["unmet"] == []
+    # Kept history is protected by a feature, which the policy then needs.
+    policy.write_text(f"{policy.read_text()}    history: keep\n")
+    plan = planned(cli, table, "--policy", policy)
+    assert "checkpointProtection" in plan["protocol_after"]["writerFeatures"]
+    assert plan["unmet"] == []
+
+
 def test_a_client_of_the_policy_gets_its_access(cli: Cli, table: str, policy: Path) -> None:
     policy.write_text(
         "policy_version: 1\nclients:\n  - {client: delta-spark@2.2.0, access: [read, append]}\n"

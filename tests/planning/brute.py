@@ -14,7 +14,7 @@ from deltaproto.planning.predict.table import Table
 from deltaproto.planning.search.cost import Cost, compute_cost
 from deltaproto.planning.search.goals import EndState, HistoryChoice
 from deltaproto.planning.search.route import PredictedStatement, predict_statement, raise_to_pair
-from deltaproto.planning.search.search import LEGACY_PAIRS, SearchTask
+from deltaproto.planning.search.search import SearchTask
 from deltaproto.planning.statement import (
     DropConstraint,
     DropFeature,
@@ -109,7 +109,7 @@ def cheapest(task: SearchTask, more: More = lambda _: (), met: Met = lambda _: T
         if task.engine.drops(feature_catalog.feature_record(name))
     ) | {CHECKPOINT_PROTECTION}
     best: Cost | None = None
-    for protected, pair in itertools.product((False, True), (None, *LEGACY_PAIRS)):
+    for protected, pair in itertools.product((False, True), (None, *feature_catalog.LEGACY_PAIRS)):
         limits = _Limits(every, pair, protected)
         for least in _least(tables, limits, set()) if _reachable(tables, limits) else ():
             found = _cheapest_within(tables, least)

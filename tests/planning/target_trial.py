@@ -68,6 +68,8 @@ def random_policy(random: Random, given: PlanInput) -> str:
         {"client": client, "access": list(access)}
         for client, access in random.sample(_CLIENTS, random.randint(0, 2))
     ]
+    if random.random() < 0.25:
+        settings["protocol"] = "lowest"
     return yaml.safe_dump({"policy_version": 1, "clients": clients, "tables": {"**": settings}})
 
 

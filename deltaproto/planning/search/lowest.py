@@ -22,7 +22,6 @@ from deltaproto.planning.search.goals import (
 )
 from deltaproto.planning.search.route import DropSelection
 from deltaproto.planning.search.search import (
-    LEGACY_PAIRS,
     SearchTask,
     predict_end_state,
 )
@@ -161,7 +160,10 @@ def _drop_sets(
     supported = protocol.supported
     sets = [
         allowed,
-        *(supported - feature_catalog.features_implied_by(*pair) for pair in LEGACY_PAIRS),
+        *(
+            supported - feature_catalog.features_implied_by(*pair)
+            for pair in feature_catalog.LEGACY_PAIRS
+        ),
     ]
     sets += [allowed - feature_catalog.with_required_features({name}) for name in sorted(allowed)]
     sets.append(

@@ -30,8 +30,6 @@ from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature_catalog import CHECKPOINT_PROTECTION
 from deltaproto.protocol.protocol import Protocol
 
-LEGACY_PAIRS = ((1, 1), (1, 2), (1, 3), (1, 4), (1, 6), (2, 5), (2, 6))
-
 
 class Solution(NamedTuple):
     """One way to the goal."""
@@ -109,7 +107,7 @@ def _target_pairs(task: SearchTask, droppable: DroppableFeatures) -> Iterator[_T
     if task.history is not HistoryChoice.TRUNCATE:
         yield _TargetPair(True, None)
     yield _TargetPair(False, None)
-    for pair in LEGACY_PAIRS if refuse_rewrite(task.table) is None else ():
+    for pair in feature_catalog.LEGACY_PAIRS if refuse_rewrite(task.table) is None else ():
         surplus = supported - feature_catalog.features_implied_by(*pair) - {CHECKPOINT_PROTECTION}
         if surplus <= {*droppable.names}:
             yield _TargetPair(False, pair)

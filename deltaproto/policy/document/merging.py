@@ -25,6 +25,7 @@ _SINGLE = (
     "min_reader_version",
     "min_writer_version",
     "isolation",
+    "protocol",
     "cluster_by",
     "history",
     "maintenance_windows",

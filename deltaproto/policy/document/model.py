@@ -88,6 +88,8 @@ class PolicySettings(NamedTuple):
     forbid_features: tuple[str, ...] | None = None
     require_features: tuple[str, ...] | None = None
     isolation: IsolationLevel | None = None
+    protocol: str | None = None
+    """`lowest`: no features that the table does not need"""
     cluster_by: tuple[str, ...] | None = None
     """the clustering columns; empty: the table must not be clustered"""
     history: str | None = None

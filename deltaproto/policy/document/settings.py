@@ -142,6 +142,8 @@ def _parse_setting(
             return reader.read_integer(node, 1, WRITER_FEATURES_VERSION)
         case "isolation":
             return _parse_isolation(node)
+        case "protocol":
+            return reader.read_choice(node, ("lowest",), "protocol")
         case "cluster_by":
             return _parse_columns(node)
         case "history":

@@ -100,6 +100,7 @@ _POLICY_MODULES = (
     "below_floor",
     "isolation_differs",
     "clustering_differs",
+    "lowest_required",
     "default_missing",
     "stream_at_risk",
     "share_narrowed",

@@ -1,0 +1,146 @@
+"""The policy requires the lowest protocol, and the table has features that it does not need.
+
+## What it does
+With `protocol: lowest`, looks for supported features that nothing on the table uses, that the
+policy does not require, and without which the protocol is lower: lower versions, or fewer listed
+features. A feature whose use is unknown is reported too, because it may be one of them.
+
+## Why it breaks
+An unused feature blocks clients that lack it, for no benefit.
+
+## Who breaks
+Clients that support the lower protocol only.
+
+## How to fix
+`deltaproto plan TABLE --policy FILE` drops the features. checkpointProtection protects history: it
+counts as needed with `history: keep`, and goes with the history otherwise.
+
+## How safe
+DROP FEATURE is a metadata and protocol change: it conflicts with concurrent writes.
+
+## References
+The policy's `protocol`; "lowest possible protocol" in the platform's documentation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from deltaproto.clients.requirements import TableRequirements
+from deltaproto.policy.context import PolicyContext
+from deltaproto.policy.document.model import PolicySettings
+from deltaproto.policy.finding import Finding, Rule, Severity
+from deltaproto.protocol import feature_catalog
+from deltaproto.protocol.feature_catalog import CHECKPOINT_PROTECTION
+from deltaproto.protocol.protocol import Protocol
+
+RULE = Rule("DP213", "lowest-protocol-required", Severity.ERROR, since="0.2.0")
+_UNKNOWN = "unknown"
+FORM = "form"
+"""detail of the finding that only the form of the protocol is not the lowest"""
+_EVERY_TABLE = 2
+"""writer version whose features every new table has"""
+
+
+def examine(case: PolicyContext) -> Iterator[Finding]:
+    needs = case.facts.needs
+    unneeded = find_unneeded(needs, case.settings)
+    lowest = _without(needs.protocol, unneeded)
+    for name in sorted(unneeded):
+        yield RULE.finding(
+            case.table,
+            f"the policy requires the lowest protocol, {lowest}; nothing needs {name}",
+            "DROP FEATURE; `deltaproto plan` plans it",
+            feature=name,
+        )
+    if find_lower_form(needs, case.settings) is not None and not unneeded:
+        yield RULE.finding(
+            case.table,
+            f"the policy requires the lowest protocol; {needs.protocol} supports the same "
+            f"features as {lowest}",
+            "the next protocol change by Delta Spark 3.3 or later stores the lowest form",
+            detail=FORM,
+        )
+    for name in sorted(_find_unknown(needs, case.settings)):
+        yield RULE.finding(
+            case.table,
+            f"the policy requires the lowest protocol; it is unknown whether anything uses {name}",
+            "`deltaproto plan TABLE --policy FILE` searches the table's files for traces",
+            feature=name,
+            detail=_UNKNOWN,
+        )
+
+
+def find_unneeded(needs: TableRequirements, settings: PolicySettings) -> frozenset[str]:
+    """Return the features without which the protocol is the lowest that the table can have.
+
+    Empty if the policy does not require the lowest protocol.
+    """
+    protocol = needs.protocol
+    if settings.protocol is None or not protocol.uses_table_features:
+        return frozenset()
+    wanted = _required(settings)
+    idle = {name for name in protocol.supported - wanted if _is_idle(name, needs)}
+    if settings.history != "keep":
+        idle |= {CHECKPOINT_PROTECTION} & protocol.supported - wanted
+    # Dropping more may raise the versions, as fewer features fit a pair of versions.
+    pairs = (feature_catalog.features_implied_by(*pair) for pair in feature_catalog.LEGACY_PAIRS)
+    choices = [_closed(idle - kept, protocol) for kept in (frozenset[str](), *pairs)]
+    best = min(choices, key=lambda dropped: (_rank(_without(protocol, dropped)), len(dropped)))
+    return best if _rank(_without(protocol, best)) < _rank(protocol.lowest()) else frozenset()
+
+
+def find_lower_form(needs: TableRequirements, settings: PolicySettings) -> Protocol | None:
+    """Return the lowest protocol with the same features if it is required and another is stored."""
+    protocol = needs.protocol
+    if settings.protocol is None or not protocol.uses_table_features or protocol.violations():
+        return None
+    lowest = protocol.lowest()
+    same = lowest.supported == protocol.supported and lowest != protocol
+    return lowest if same else None
+
+
+def _find_unknown(needs: TableRequirements, settings: PolicySettings) -> frozenset[str]:
+    if settings.protocol is None or not needs.protocol.uses_table_features:
+        return frozenset()
+    return frozenset(
+        name
+        for name in needs.protocol.listed - _required(settings)
+        if needs.holds(name) is None and _can_go(name)
+    )
+
+
+def _required(settings: PolicySettings) -> frozenset[str]:
+    return feature_catalog.with_required_features(settings.require_features or ())
+
+
+def _is_idle(name: str, needs: TableRequirements) -> bool:
+    switchless = feature_catalog.feature_record(name).switchless
+    return _can_go(name) and name in needs.absent and (switchless or name in needs.unused)
+
+
+def _can_go(name: str) -> bool:
+    feature = feature_catalog.feature_record(name)
+    return feature.droppable and name != CHECKPOINT_PROTECTION
+
+
+def _closed(dropped: frozenset[str] | set[str], protocol: Protocol) -> frozenset[str]:
+    """Return the features of `dropped` that no other feature requires."""
+    kept = feature_catalog.with_required_features(protocol.supported - dropped)
+    return frozenset(dropped - kept)
+
+
+def _without(protocol: Protocol, dropped: frozenset[str] | set[str]) -> Protocol:
+    for name in sorted(dropped):
+        protocol = protocol.without_feature(name)
+    return protocol.lowest()
+
+
+def _rank(protocol: Protocol) -> tuple[int, int, int]:
+    """Sort key: versions, then features that not every table has."""
+    above = [
+        name
+        for name in protocol.supported
+        if feature_catalog.feature_record(name).min_writer > _EVERY_TABLE
+    ]
+    return protocol.min_reader_version, protocol.min_writer_version, len(above)
