@@ -183,7 +183,7 @@ def plan_tables(
                 if isinstance(found, TableError):
                     raise found
                 with contain_table_errors():
-                    plan, losses = table_planner.plan(found)
+                    plan, losses, _ = table_planner.plan(found)
             except TableError as error:
                 if not report.many:
                     raise
@@ -240,7 +240,7 @@ class _TablePlanner:
         self._spark = options.spark_settings(values)
         self._storage = options.parse_pairs(values["storage_option"], "--storage-option")
         # SQL may contain a table version.
-        self._caching = CachingPlanner(planner, by_version=bool(values.get("sql")))
+        self._caching = CachingPlanner(self._check, users, by_version=bool(values.get("sql")))
 
     def plan(self, found: PlanInput) -> PolicyCheckedPlan:
         """Plan for one table, and save the plan if it has steps and a folder was given.
@@ -251,22 +251,26 @@ class _TablePlanner:
         """
         # Saved tables are many, and fall into few groups.
         saved = self._cache_saved and found.fingerprint.metadata is None
-        checked = self._plan(found, self._caching if saved else self._planner)
+        ready = self._add_clients(found)
+        checked = self._caching(ready) if saved else self._check(ready)
         if self._folder is None or not checked.plan.steps:
             return checked
         if saved:
             # What is saved can be applied, so it is planned for the table as it is now.
             now = load_plan_input(found.location, self._storage, self._spark, time.time())
-            checked = self._plan(now, self._planner)
+            checked = self._caching(self._add_clients(now))
         if checked.plan.steps:
             save_plan_file(checked.plan, plan_path(self._folder, checked.plan))
         return checked
 
-    def _plan(self, found: PlanInput, planner: Planner) -> PolicyCheckedPlan:
-        ready = self._users.on(found).executed_by(self._engine, self._spark.conf)
+    def _add_clients(self, found: PlanInput) -> PlanInput:
+        return self._users.on(found).executed_by(self._engine, self._spark.conf)
+
+    def _check(self, ready: PlanInput) -> PolicyCheckedPlan:
+        """Plan for one table, and check the result."""
         if self._prepare is not None:
             ready = self._prepare(ready)
-        return self._users.ruled(planner(ready), ready)
+        return self._users.ruled(self._planner(ready), ready)
 
 
 def _exit_code(plan: Plan, detailed: bool) -> ExitCode:

@@ -8,42 +8,73 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
 
+from deltaproto.plan_inputs.client_scope import ClientScope, PolicyCheckedPlan
 from deltaproto.planning.plan import Plan, Step
+from deltaproto.planning.predict.outcome import Rewrite
 from deltaproto.planning.request import PlanInput
+from deltaproto.planning.search.cost import Files
 
-# A placeholder that no name or address can contain: paths have no NUL.
-_TABLE_PLACEHOLDER = "\0table\0"
+# A quoted name in SQL that no table can have: paths have no NUL.
+_TABLE_PLACEHOLDER = "delta.`\0table\0`"
 _CACHE_SIZE = 4096
 
 
 class CachingPlanner:
-    """A planner that caches plans of identical tables."""
+    """A planner that caches plans of identical tables, with the check of their results.
 
-    def __init__(self, planner: Callable[[PlanInput], Plan], *, by_version: bool = False) -> None:
-        self._planner, self._by_version = planner, by_version
-        self._known: dict[Hashable, Plan] = {}
+    Args:
+        plan: plans for one table with its clients, and checks the result.
+    """
 
-    def __call__(self, inputs: PlanInput) -> Plan:
+    def __init__(
+        self,
+        plan: Callable[[PlanInput], PolicyCheckedPlan],
+        users: ClientScope,
+        *,
+        by_version: bool = False,
+    ) -> None:
+        self._plan, self._users, self._by_version = plan, users, by_version
+        self._known: dict[Hashable, PolicyCheckedPlan] = {}
+
+    def __call__(self, inputs: PlanInput) -> PolicyCheckedPlan:
         """Return the plan for one table."""
-        key = _cache_key(inputs, by_version=self._by_version)
-        plan = self._known.get(key)
-        if plan is None:
+        group = self._users.group_of(inputs)
+        if group is None:
+            return self._plan(inputs)
+        key = (group, _cache_key(inputs, by_version=self._by_version))
+        # Most plans rewrite no files, and are the same for any.
+        found = self._known.get(key) or self._known.get((key, inputs.files))
+        if found is not None:
+            self._users.observe(found, inputs)
+            return found._replace(plan=_with_table(found.plan, inputs))
+        files = _WatchedFiles(*inputs.files)
+        found = self._plan(inputs._replace(sql=_TABLE_PLACEHOLDER, files=files))
+        if not _names_table(found.plan, inputs):
             if len(self._known) >= _CACHE_SIZE:
                 self._known.clear()
-            plan = self._known[key] = self._planner(
-                inputs._replace(name="", location="", sql=_TABLE_PLACEHOLDER)
-            )
-        return plan._replace(
-            table=inputs.name,
-            location=inputs.location,
-            sql_name=inputs.sql,
-            fingerprint=inputs.fingerprint,
-            steps=_with_table_name(plan.steps, inputs.sql),
-            alternatives=tuple(
-                each._replace(steps=_with_table_name(each.steps, inputs.sql))
-                for each in plan.alternatives
-            ),
-        )
+            self._known[(key, inputs.files) if files.used else key] = found
+        return found._replace(plan=_with_table(found.plan, inputs))
+
+
+class _WatchedFiles(Files):
+    """Files that know whether a plan depends on them."""
+
+    used = False
+
+    @property
+    def files(self) -> int | None:
+        self.used = True
+        return self[0]
+
+    @property
+    def bytes(self) -> int | None:
+        self.used = True
+        return self[1]
+
+    def rewritten(self, rewrite: Rewrite) -> tuple[int | None, int | None]:
+        if rewrite is not Rewrite.NONE:
+            self.used = True
+        return super().rewritten(rewrite)
 
 
 def _cache_key(inputs: PlanInput, *, by_version: bool) -> Hashable:
@@ -55,14 +86,32 @@ def _cache_key(inputs: PlanInput, *, by_version: bool) -> Hashable:
         *sorted(table.configuration.items()),
         *sorted(table.left.items()),
         inputs.needs,
-        inputs.files,
         inputs.complete,
         inputs.releases,
         inputs.warnings,
-        None if inputs.target is None else inputs.target.key,
         tuple(id(client.candidate) for client in inputs.clients),
         tuple(client[1:] for client in inputs.clients),
         tuple((s.name, s.enabled, s.present, s.required_by, s.evidence) for s in inputs.states),
+    )
+
+
+def _names_table(plan: Plan, inputs: PlanInput) -> bool:
+    """Return True if a text of the plan names the table, so that it is no other table's plan."""
+    text = repr(plan._replace(table="", location="", sql_name="", fingerprint=inputs.fingerprint))
+    return any(name and name in text for name in (inputs.name, inputs.location))
+
+
+def _with_table(plan: Plan, inputs: PlanInput) -> Plan:
+    return plan._replace(
+        table=inputs.name,
+        location=inputs.location,
+        sql_name=inputs.sql,
+        fingerprint=inputs.fingerprint,
+        steps=_with_table_name(plan.steps, inputs.sql),
+        alternatives=tuple(
+            each._replace(steps=_with_table_name(each.steps, inputs.sql))
+            for each in plan.alternatives
+        ),
     )
 
 

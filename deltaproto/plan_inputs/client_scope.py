@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
 from typing import NamedTuple
 
 from deltaproto.clients.catalog import ClientCatalog
@@ -48,6 +48,8 @@ class PolicyCheckedPlan(NamedTuple):
     """blocked if its result violates the policy; has a warning for each loss"""
     losses: tuple[ClientChange, ...] = ()
     """accesses that the policy's clients lose without approval, or that clients seen lose"""
+    now: TableCheck | None = None
+    """the check of the table before the plan; None without a policy"""
 
 
 class SeenUse(NamedTuple):
@@ -188,17 +190,46 @@ class ClientScope:
 
     def ruled(self, plan: Plan, inputs: PlanInput) -> PolicyCheckedPlan:
         """Check the result of a plan for `inputs` against the policy and the clients seen."""
-        checked = self._ruled(plan, inputs)
+        now = None
+        if self.checker is not None and inputs.facts is not None:
+            now = self.checker.check(inputs.facts)
+            self.checker.observe(now)
+        checked = PolicyCheckedPlan(plan) if now is None else self._ruled(plan, inputs, now)
         notes = self._seen_notes(inputs)
         lost = filter(is_worse, filter(_is_undeclared, checked.plan.clients))
         plan = checked.plan._replace(warnings=(*checked.plan.warnings, *notes))
-        return PolicyCheckedPlan(plan, (*checked.losses, *lost))
+        return PolicyCheckedPlan(plan, (*checked.losses, *lost), now)
 
-    def _ruled(self, plan: Plan, inputs: PlanInput) -> PolicyCheckedPlan:
+    def group_of(self, inputs: PlanInput) -> Hashable | None:
+        """Return what the clients and the policy have to do with the result of a plan.
+
+        Plans of tables that are otherwise alike differ only if this does. None: each table may be
+        different.
+        """
+        if self._seen is not None:
+            return None
         if self.checker is None or inputs.facts is None:
-            return PolicyCheckedPlan(plan)
-        now = self.checker.check(inputs.facts)
-        self.checker.observe(now)
+            return ()
+        facts = inputs.facts
+        return (
+            self.checker.applicable(facts.table, facts.location),
+            tuple(sorted(facts.configuration.items())),
+            tuple(sorted(facts.isolation.items())),
+            tuple(finding._replace(table="") for finding in facts.findings),
+            facts.complete,
+            facts.clustering,
+            facts.older,
+        )
+
+    def observe(self, checked: PolicyCheckedPlan, inputs: PlanInput) -> None:
+        """Record that the policy applies to `inputs` as to the table of `checked`."""
+        if self.checker is not None and inputs.facts is not None and checked.now is not None:
+            facts = inputs.facts
+            self.checker.observe(checked.now._replace(table=facts.table, location=facts.location))
+
+    def _ruled(self, plan: Plan, inputs: PlanInput, now: TableCheck) -> PolicyCheckedPlan:
+        assert self.checker is not None
+        assert inputs.facts is not None
         if not plan.steps:
             return PolicyCheckedPlan(_with_policy_outcome(plan, now, now))
         try:
@@ -210,7 +241,7 @@ class ClientScope:
             )
         found = assess_policy_impact(self.checker, inputs.facts, after, approvable_goal(plan))
         if (wider := _widen_target(inputs, found.then)) is not None:
-            return self._ruled(target_planner(wider), wider)
+            return self._ruled(target_planner(wider), wider, now)
         loses = "would lose" if found.violations else "loses"
         notes = [
             f"The policy's client {loses} access: {describe_change(one)}."

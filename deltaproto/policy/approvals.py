@@ -12,7 +12,7 @@ from deltaproto.clients.catalog import ClientCatalog
 from deltaproto.clients.model import Access, Client
 from deltaproto.clients.resolve import ClientReference, parse_reference
 from deltaproto.errors import UsageError
-from deltaproto.policy.document import Policy, PolicyError
+from deltaproto.policy.document import Policy, PolicyError, Position
 from deltaproto.policy.document.model import Approval
 from deltaproto.policy.document.patterns import TableNames
 
@@ -80,6 +80,10 @@ class Approvals:
 
     def __bool__(self) -> bool:
         return bool(self._all)
+
+    def applicable(self, names: TableNames) -> tuple[Position, ...]:
+        """Return the positions of the approvals that match a table."""
+        return tuple(each.position for each, _ in self._all if names.match(each.table))
 
     def about(self, names: TableNames, clients: Iterable[str]) -> Iterator[Approval]:
         """Yield the approvals that match a table and one of its clients."""

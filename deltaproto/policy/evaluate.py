@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, NamedTuple
 
@@ -162,6 +162,19 @@ class Checker:
     def settings(self, table: str, location: str | None) -> PolicySettings:
         """Return the policy's settings for one table."""
         return self._settings(self._match(table, location).entries).settings
+
+    def applicable(self, table: str, location: str | None) -> Hashable:
+        """Return what of the policy applies to one table: equal for the same parts."""
+        matched = self._match(table, location)
+        return (
+            tuple(entry.position for entry in matched.entries),
+            tuple(
+                each.waiver.position
+                for each in self._waived
+                if matched.names.match(each.waiver.table)
+            ),
+            self.approvals.applicable(matched.names),
+        )
 
     def candidate(self, declared: Declared) -> ClientAtVersion:
         """Return what the catalog knows about a declared client."""

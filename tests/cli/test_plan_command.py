@@ -12,7 +12,10 @@ import pytest
 from deltaproto.execution.goal_limits import find_unrequested_change
 from deltaproto.execution.plan_file import LoadedPlan, read_plans
 from deltaproto.execution.rebuild import find_mismatch
+from deltaproto.plan_inputs import client_scope
+from deltaproto.planning.converge import plan_target
 from deltaproto.planning.plan import compute_checksum
+from deltaproto.planning.request import PlanInput
 from tests.conftest import Ran
 from tests.support.contract import documents
 from tests.support.logs import Log, metadata, protocol
@@ -205,6 +208,44 @@ def test_saved_plans_can_be_applied_however_the_table_was_named(
     assert loaded.plan.fixes
     assert find_mismatch(loaded.plan) is None
     assert find_unrequested_change(loaded.plan) is None
+
+
+def test_tables_of_an_inventory_are_planned_by_group(
+    cli: Cli, policy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "lake"
+    vectors = protocol(3, 7, VECTORS, ["appendOnly", "invariants", *VECTORS])
+    for name in ("a", "b", "c", "waived"):
+        Log(root / name).commit(0, vectors, metadata())
+    Log(root / "plain").commit(0, protocol(1, 2), metadata())
+    waiver = "{rule: DP208, table: '**/waived', reason: r, expires: 2099-01-01}"
+    policy.write_text(f"{POLICY}waivers: [{waiver}]\n")
+    inventory = str(tmp_path / "inventory")
+    assert cli("scan", str(root), "--inventory", inventory).code == 0
+    calls: list[PlanInput] = []
+    monkeypatch.setattr(
+        client_scope,
+        "plan_target",
+        lambda inputs, target: calls.append(inputs) or plan_target(inputs, target),
+    )
+    words = ("--policy", str(policy), "--engine", "delta-spark@4.4.0")
+    ran = cli("plan", inventory, *words, "--format", "json")
+    found = {plan["location"]: plan for plan in ran.json["plans"]}
+    assert len(found) == 5
+    assert len(calls) == 3
+    assert "the waiver" not in ran.err
+    steps = {place.rpartition("/")[2]: plan["steps"] for place, plan in found.items()}
+    for name in ("a", "b", "c"):
+        assert all(f"/{name}`" in step["sql"] for step in steps[name])
+        other = [step["sql"].replace(f"/{name}`", "/a`") for step in steps[name]]
+        assert other == [step["sql"] for step in steps["a"]]
+    assert "isolationLevel" in str(steps["a"])
+    assert "isolationLevel" not in str(steps["waived"])
+    for location, plan in found.items():
+        alone = planned(cli, location, *words)
+        for member in ("fixes", "unmet", "goal", "protocol_after", "clients"):
+            assert plan[member] == alone[member], (location, member)
+        assert [step["sql"] for step in plan["steps"]] == [step["sql"] for step in alone["steps"]]
 
 
 @pytest.mark.parametrize(

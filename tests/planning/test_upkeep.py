@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from deltaproto.plan_inputs.cache import CachingPlanner
+from deltaproto.plan_inputs.client_scope import ClientScope, PolicyCheckedPlan
 from deltaproto.planning.ddl.maintenance import HISTORY_MAY_BE_MISSING
 from deltaproto.planning.ddl.parse import parse_script
 from deltaproto.planning.engine import Engine, parse_engine
 from deltaproto.planning.predict.table import Table
-from deltaproto.planning.request import UpgradeRequest
+from deltaproto.planning.request import PlanInput, UpgradeRequest
+from deltaproto.planning.search.cost import Files
 from deltaproto.planning.upgrade import plan_upgrade
 from deltaproto.protocol.protocol import Protocol
 from tests.planning.test_search import planned_for
@@ -55,13 +57,42 @@ def test_an_older_version_may_be_gone() -> None:
 
 def test_tables_of_different_versions_are_not_planned_alike() -> None:
     asked = UpgradeRequest(statements=tuple(parse_script("restore t to version as of 4")))
-    plans = CachingPlanner(lambda given: plan_upgrade(given, asked), by_version=True)
+    plans = CachingPlanner(
+        lambda given: PolicyCheckedPlan(plan_upgrade(given, asked)),
+        ClientScope(None, (), ()),
+        by_version=True,
+    )
     given = planned_for(TABLE)
     blocked = [
-        bool(plans(given._replace(fingerprint=given.fingerprint._replace(version=v))).blocked)
+        bool(plans(given._replace(fingerprint=given.fingerprint._replace(version=v))).plan.blocked)
         for v in (3, 5)
     ]
     assert blocked == [True, False]
+
+
+def test_files_matter_only_to_plans_that_rewrite_them() -> None:
+    calls: list[PlanInput] = []
+
+    def plan(given: PlanInput) -> PolicyCheckedPlan:
+        calls.append(given)
+        return PolicyCheckedPlan(plan_upgrade(given, asked))
+
+    for script, expected in (
+        ("alter table t set tblproperties ('delta.appendOnly' = 'true')", 1),
+        ("reorg table t apply (purge)", 3),
+    ):
+        asked = UpgradeRequest(statements=tuple(parse_script(script)))
+        plans = CachingPlanner(plan, ClientScope(None, (), ()))
+        calls.clear()
+        for size in (100, 200, 300):
+            files = Files(1, size, 1, size)
+            given = planned_for(TABLE._replace(vectors=True))._replace(
+                files=files, name="/lake/orders", location="file:///lake/orders"
+            )
+            cached = plans(given).plan
+            assert cached.cost == plan_upgrade(given, asked).cost
+            assert cached.table == given.name
+        assert len(calls) == expected
 
 
 @each_row(

@@ -25,6 +25,7 @@ The policy's `protocol`; "lowest possible protocol" in the platform's documentat
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 from deltaproto.clients.requirements import TableRequirements
 from deltaproto.policy.context import PolicyContext
@@ -83,6 +84,12 @@ def find_unneeded(needs: TableRequirements, settings: PolicySettings) -> frozens
     idle = {name for name in protocol.supported - wanted if _is_idle(name, needs)}
     if settings.history != "keep":
         idle |= {CHECKPOINT_PROTECTION} & protocol.supported - wanted
+    return _choose_drops(protocol, frozenset(idle)) if idle else frozenset()
+
+
+@lru_cache(maxsize=4096)
+def _choose_drops(protocol: Protocol, idle: frozenset[str]) -> frozenset[str]:
+    """Return the fewest features of `idle` without which the protocol is as low as it can be."""
     # Dropping more may raise the versions, as fewer features fit a pair of versions.
     pairs = (feature_catalog.features_implied_by(*pair) for pair in feature_catalog.LEGACY_PAIRS)
     choices = [_closed(idle - kept, protocol) for kept in (frozenset[str](), *pairs)]
