@@ -253,6 +253,29 @@ def test_a_table_that_cannot_be_written_asks_for_permission(
     assert ("plan again" in result["hint"]) is not denied
 
 
+@pytest.mark.parametrize(
+    ("said", "hint"),
+    [
+        ("org.apache.hadoop.fs.FSError: java.io.IOException: No space left on device", "free some"),
+        ("org.apache.hadoop.hdfs.protocol.DSQuotaExceededException: 3 TB", "free some space"),
+        (
+            "awaitResult: caused by java.io.IOException: /t (Operation not permitted)",
+            "write access",
+        ),
+    ],
+)
+def test_storage_that_refuses_to_be_written_needs_no_other_plan(
+    cli: Cli, file: str, runner: FakeRunner, said: str, hint: str
+) -> None:
+    """Also after the first commits of a step."""
+    runner.after = lambda: StatementResult("", said)
+    code, result = apply(cli, file)
+    assert (code, runner.sent) == (5, 1)
+    assert f"the table has its commits 1 ({SET})" in result["message"]
+    assert hint in result["hint"]
+    assert "run the same command again" in result["hint"]
+
+
 def test_a_plan_without_a_fingerprint_of_the_metadata_is_refused(
     cli: Cli, table: Log, runner: FakeRunner, tmp_path: Path
 ) -> None:
