@@ -177,6 +177,19 @@ def test_a_dry_run_finds_a_folder_without_permission(
     assert result["message"].endswith("Permission denied")
 
 
+@pytest.mark.parametrize("words", [("--dry-run",), ()], ids=["dry run", "run"])
+def test_no_run_begins_without_its_lock(
+    words: tuple[str, ...], cli: Cli, file: str, runner: FakeRunner, tmp_path: Path
+) -> None:
+    """Where somebody else made the lock, only the journal's folder may be writable."""
+    plan_id = json.loads(Path(file).read_text())["plan_id"]
+    lock = tmp_path / "shared" / f"{plan_id}.journal.jsonl.lock"
+    lock.mkdir(parents=True)
+    code, result = apply(cli, file, *words, "--journal", str(lock.parent))
+    assert (code, result["status"], runner.sent) == (2, "refused", 0)
+    assert "cannot write the journal" in result["message"]
+
+
 def test_results_are_in_the_order_of_the_plans(file: str) -> None:
     (planned,) = (each for each in read_plans(file) if isinstance(each, LoadedPlan))
     written = io.StringIO()
