@@ -40,10 +40,10 @@ _CONFLICT_EXCEPTIONS = re.compile(
     r"MetadataChangedException|ProtocolChangedException)\b"
 )
 _PERMISSION_DENIED = re.compile(
-    r"(?i)\b(?:permission[ _]?denied|access[ _]?denied|AccessControlException|"
+    r"(?i)\b(?:permission[ _]?denied|access[ _]?denied(?:exception)?|AccessControlException|"
     r"read-only file ?system|(?:HTTP|status code)[ :]*403|403 Forbidden|INSUFFICIENT_PERMISSIONS|"
     r"AuthorizationPermissionMismatch|AuthorizationFailure|not authori[sz]ed|"
-    r"does not have storage\.objects\.\w+|Mkdirs failed|Operation not permitted)\b"
+    r"does not have storage\.objects\.\w+|Mkdirs failed|operation (?:is )?not permitted)\b"
 )
 _STORAGE_FULL = re.compile(
     r"(?i)\b(?:no space left on device|(?:disk )?quota[ _]?exceeded|\w*QuotaExceededException|"

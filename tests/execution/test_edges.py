@@ -221,7 +221,9 @@ def test_a_signal_is_handled_like_ctrl_c_and_the_next_run_completes_the_audit(
     assert first == f"interrupted by {number.name}"
     assert "run the same command again to resume" in hint
     assert signal.getsignal(number) is before
-    assert [(line["step"], line["outcome"]) for line in audit(file)] == [("s1", "unseen")]
+    (line,) = audit(file)
+    assert (line["step"], line["outcome"]) == ("s1", "unseen")
+    assert line["message"] == f"Terminated: received {number.name}"
     runner.after = StatementResult
     code, _ = apply(cli, file)
     assert (code, runner.sent) == (0, 2)
@@ -253,6 +255,8 @@ def test_a_failure_after_commits_names_them_and_how_to_go_on(
         ("org.apache.hadoop.security.AccessControlException: no", True),
         ("Operation failed: This request is not authorized to perform this", True),
         ("[INSUFFICIENT_PERMISSIONS] User lacks MODIFY", True),
+        ("java.nio.file.AccessDeniedException: s3a://b/t/_delta_log/1.json", True),
+        ("This operation is not permitted as the blob is immutable due to a policy.", True),
         ("[DELTA_UNKNOWN_CONFIGURATION] Unknown configuration", False),
     ],
 )
