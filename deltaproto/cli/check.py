@@ -43,6 +43,7 @@ from deltaproto.policy.local_catalog import (
     parse_accesses,
     parse_declared,
 )
+from deltaproto.policy.usage import describe_overridden
 from deltaproto.render.check import CheckFormat, Style, write_check
 from deltaproto.render.interface import NOTICES
 from deltaproto.render.usability import UNDECLARED
@@ -74,6 +75,7 @@ def run(values: Mapping[str, Any]) -> int:
         baseline=baseline,
         survey=survey,
     )
+    _notice_overridden(policy, checker)
     style = Style(
         values["format"],
         color=not values["no_color"],
@@ -125,6 +127,13 @@ def run(values: Mapping[str, Any]) -> int:
         for notice in NOTICES[before:]:
             warn(notice)
     return int(ExitCode.worst(codes))
+
+
+def _notice_overridden(policy: Policy, checker: Checker) -> None:
+    """Show definitions of clients that the catalog knows; with a policy, they are findings."""
+    for client in () if policy.source else checker.overridden:
+        NOTICES.append(describe_overridden(client))
+        warn(NOTICES[-1])
 
 
 def _split_clients(

@@ -25,6 +25,7 @@ from deltaproto.fleet.inventory_reader import (
 )
 from deltaproto.fleet.report_checker import load_report_policy, report_checker
 from deltaproto.fleet.seen.stored_uses import add_clients_seen
+from deltaproto.policy.finding import describe_hidden
 from deltaproto.render.interface import NOTICES
 from deltaproto.render.overview.write import ReportFormat, rendered
 
@@ -61,6 +62,10 @@ def run(values: Mapping[str, Any]) -> int:
         NOTICES.extend(notices)
         for notice in notices:
             warn(notice)
+        hidden = describe_hidden(found.waived, found.off)
+        if hidden and values["format"] is ReportFormat.CSV:
+            # Its lines are tables, so it has no place for a summary.
+            warn(f"findings not shown: {hidden}")
         made = rendered(found, policy, values["format"], values["most"], now)
     with options.open_output(values["output"]) as file:
         file.write(made)

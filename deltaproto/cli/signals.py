@@ -17,6 +17,9 @@ class Terminated(KeyboardInterrupt):
 
     number = signal.SIGTERM
 
+    def __str__(self) -> str:
+        return f"received {self.number.name}"
+
 
 @contextmanager
 def resume_hint(hint: str | None) -> Iterator[None]:

@@ -48,6 +48,10 @@ class ClientCatalog:
         """Return every id, sorted."""
         return tuple(sorted({*self._own, *(self.get(name).id for name in shipped_client_ids())}))
 
+    def overrides(self, client: Client) -> bool:
+        """Return True if a site's entry decides what a client of the built-in catalog supports."""
+        return client.id in self._own and client.id.casefold() in shipped_client_ids()
+
     def clients(self) -> tuple[Client, ...]:
         """Return every client, sorted by id."""
         return tuple(self.get(name) for name in self.ids())

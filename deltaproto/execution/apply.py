@@ -21,6 +21,7 @@ from deltaproto.execution.run_log import (
     JournalError,
     find_append_obstacle,
     journal_path,
+    lock_path,
 )
 from deltaproto.execution.runner import StatementRunner
 from deltaproto.execution.waits import WaitLimits
@@ -119,8 +120,10 @@ def _prepare_and_confirm(
     if not prepared.left and not (prepared.unaudited and not session.dry_run):
         return _already_done_result(prepared)
     if session.dry_run:
+        journal = journal_path(session.context.folder(planned.path), planned.id)
         places = (
-            ("journal", journal_path(session.context.folder(planned.path), planned.id)),
+            ("journal", journal),
+            ("journal's lock", lock_path(journal)),
             ("audit log", Path(session.audit(planned.path))),
         )
         for name, path in places:

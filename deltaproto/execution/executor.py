@@ -25,6 +25,7 @@ from deltaproto.execution.verify import (
     VerifiedStep,
     cross_check_with_delta_rs,
     is_permission_denied,
+    is_storage_full,
     verify_step,
 )
 from deltaproto.execution.waits import (
@@ -307,13 +308,13 @@ class StepExecutor:
         else:
             said = f"{step.id} {_FAILURE_PHRASES[judged.verdict]}: {judged.message}"
         hint = _HINTS[judged.verdict]
-        if judged.verdict is StepVerdict.REFUSED and is_permission_denied(judged.message):
-            hint = _PERMISSION_HINT
+        storage = _storage_hint(judged.message) if judged.verdict is StepVerdict.REFUSED else None
         if own:
             made = ", ".join(f"{commit.version} ({commit.operation})" for commit in own)
             said += f"; the table has its commits {made}"
             if judged.verdict not in (StepVerdict.UNEXPECTED, StepVerdict.LOST):
                 hint = f"fix the cause and run the same command again: it resumes {step.id}"
+        hint = storage or hint
         self._tell(record._replace(done=StepStatus.FAILED, message=judged.message))
         self._ledger.failed(step, judged.message, self._limits.now())
         return StopReason(ExitCode.FAILED, said, hint)
@@ -347,6 +348,18 @@ _REPLAN_HINT = "plan again: the remaining steps depend on the table's current st
 _PERMISSION_HINT = (
     "give Spark's account write access to the table's folder, and run the same command again"
 )
+_FULL_HINT = (
+    "free some space for the table and for Spark's temporary files, and run the same command again"
+)
+
+
+def _storage_hint(message: str) -> str | None:
+    """Return what to do when the storage refused to write; None if it did not."""
+    if is_permission_denied(message):
+        return _PERMISSION_HINT
+    return _FULL_HINT if is_storage_full(message) else None
+
+
 _HINTS = {
     StepVerdict.LOST: "start Spark, and run the same command again: it finds the finished steps",
     StepVerdict.CONFLICT: "run the same command when the table is idle, or stop the other writer",

@@ -175,6 +175,11 @@ def journal_path(folder: str, plan_id: str) -> Path:
     return Path(folder) / f"{plan_id}{JOURNAL_SUFFIX}"
 
 
+def lock_path(journal: Path) -> Path:
+    """Return the path of the file that a run locks while it writes a journal."""
+    return journal.with_name(f"{journal.name}.lock")
+
+
 def read_journal(path: Path, plan_id: str) -> JournalState:
     """Read the journal at `path`; the result is empty if there is no file.
 
@@ -246,7 +251,7 @@ def _read_events(path: Path) -> Iterator[Mapping[str, Any]]:
 def _acquire_lock(path: Path, plan_id: str) -> Any:
     from filelock import FileLock, Timeout
 
-    lock = FileLock(f"{path}.lock", timeout=0)
+    lock = FileLock(lock_path(path), timeout=0)
     try:
         lock.acquire()
     except Timeout:

@@ -14,7 +14,12 @@ from deltaproto.planning.engine import EngineName
 from deltaproto.protocol.table_state import SparkSettings
 from deltaproto.redaction import Redactor
 from deltaproto.sql.quoting import has_variable
-from deltaproto.tables.engine_errors import first_line, is_connection_lost, spark_message
+from deltaproto.tables.engine_errors import (
+    first_line,
+    is_connection_lost,
+    spark_message,
+    spark_root_cause,
+)
 from deltaproto.tables.session import remove_folder, spark_session, without_substitution
 from deltaproto.tables.spark_connect import stop_retrying
 
@@ -126,7 +131,11 @@ class StatementRunner:
             if is_connection_lost(text):
                 stop_retrying(self._session)
                 return StatementResult("", first_line(error), lost=True)
-            return StatementResult(find_error_class(text), first_line(Exception(text)))
+            found, message = find_error_class(text), first_line(Exception(text))
+            cause = "" if found else spark_root_cause(error)
+            if cause and cause not in message:
+                message += f" caused by {cause}"
+            return StatementResult(found, message)
         return StatementResult()
 
     def removed(self, uri: str) -> bool:

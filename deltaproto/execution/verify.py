@@ -40,10 +40,14 @@ _CONFLICT_EXCEPTIONS = re.compile(
     r"MetadataChangedException|ProtocolChangedException)\b"
 )
 _PERMISSION_DENIED = re.compile(
-    r"(?i)\b(?:permission[ _]?denied|access[ _]?denied|AccessControlException|"
+    r"(?i)\b(?:permission[ _]?denied|access[ _]?denied(?:exception)?|AccessControlException|"
     r"read-only file ?system|(?:HTTP|status code)[ :]*403|403 Forbidden|INSUFFICIENT_PERMISSIONS|"
     r"AuthorizationPermissionMismatch|AuthorizationFailure|not authori[sz]ed|"
-    r"does not have storage\.objects\.\w+|Mkdirs failed|Operation not permitted)\b"
+    r"does not have storage\.objects\.\w+|Mkdirs failed|operation (?:is )?not permitted)\b"
+)
+_STORAGE_FULL = re.compile(
+    r"(?i)\b(?:no space left on device|(?:disk )?quota[ _]?exceeded|\w*QuotaExceededException|"
+    r"insufficient ?storage)\b"
 )
 _ERROR_CLASS = re.compile(r"\[([A-Z][A-Z0-9_.]+)\]")
 
@@ -69,6 +73,11 @@ class StatementResult(NamedTuple):
 def is_permission_denied(message: str) -> bool:
     """Return True if the storage or the catalog denied the engine write access."""
     return _PERMISSION_DENIED.search(message) is not None
+
+
+def is_storage_full(message: str) -> bool:
+    """Return True if the engine ran out of space or exceeded a quota."""
+    return _STORAGE_FULL.search(message) is not None
 
 
 def find_error_class(text: str) -> str:

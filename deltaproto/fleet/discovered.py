@@ -198,6 +198,10 @@ class SkippedPlaces:
         """Add lines to the notes; they are requested when the scan ends."""
         self._lines.append(lines)
 
+    def not_searched(self) -> dict[PlaceKind, int]:
+        """Return how many places of each kind were not searched: tables below them are missing."""
+        return {kind: self._counts[kind] for kind in _UNSEARCHED}
+
     def notes(self) -> tuple[str, ...]:
         """Return one line for each kind found, and the added lines."""
         places = (
@@ -238,6 +242,9 @@ _PLACES = {
         "catalog names have the location of another table, and were read once: first ",
     ),
 }
+
+
+_UNSEARCHED = (PlaceKind.HIDDEN, PlaceKind.INSIDE, PlaceKind.PARTITION, PlaceKind.NOWHERE)
 
 
 def _format_count(count: int, one: str, many: str) -> str:

@@ -313,7 +313,7 @@ def describe_scan(scan: PastScan, now: datetime | None = None) -> str:
     ended = age.format_time(scan.ended_at)
     if now is not None:
         ended += f" ({age.format_age(now - scan.ended_at)})"
-    return f"scan {scan.scan_id}, ended {ended}, of {', '.join(scan.roots)}"
+    return f"scan {scan.scan_id}, ended {ended}, of {', '.join(scan.roots)} {scan.limits}".rstrip()
 
 
 def find_uncompared_scans(lister: ScanLister, name: str, storage: Mapping[str, str]) -> list[str]:

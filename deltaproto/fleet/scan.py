@@ -10,12 +10,19 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from deltaproto import __version__
 from deltaproto.errors import ErrorCode, UsageError
 from deltaproto.fleet import local_engine
-from deltaproto.fleet.discovered import DiscoveredTable, SkippedPlaces, UnreadablePlace
+from deltaproto.fleet.discovered import (
+    DiscoveredTable,
+    FolderSelection,
+    PlaceKind,
+    SkippedPlaces,
+    UnreadablePlace,
+)
 from deltaproto.fleet.discovery import DiscoverySource, discover_tables
 from deltaproto.fleet.inventory import InventoryTables
 from deltaproto.fleet.rows_builder import unnest_rows, unreadable_place_rows
@@ -64,6 +71,10 @@ class ScanResult(NamedTuple):
     """places that were not searched, and links out of the roots; one line each"""
     unchanged: int = 0
     """tables not read, since their log is unchanged since the last scan"""
+    selection: FolderSelection = FolderSelection()
+    """patterns of the folders that were searched"""
+    not_searched: Mapping[PlaceKind, int] = MappingProxyType({})
+    """how many places of each kind were not searched"""
 
 
 def run_scan(request: ScanRequest, progress: ScanProgress) -> ScanResult:
@@ -96,7 +107,16 @@ def run_scan(request: ScanRequest, progress: ScanProgress) -> ScanResult:
             row = scan_row(request, staging.scan_id, tally, began, seconds, engine="local")
             request.inventory.add(row, lambda name: _unnested_rows(staging, name))
         staging.remove()
-        return ScanResult(staging.scan_id, seconds, tally, resumed, passed.notes(), last.unchanged)
+        return ScanResult(
+            staging.scan_id,
+            seconds,
+            tally,
+            resumed,
+            passed.notes(),
+            last.unchanged,
+            request.source.selection,
+            passed.not_searched(),
+        )
 
 
 def _read_tables(

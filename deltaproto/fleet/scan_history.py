@@ -53,6 +53,11 @@ class PastScan(NamedTuple):
         """Scan scope; only scans with equal scope can be diffed for added and removed tables."""
         return extent_of(self.roots, self.included, self.excluded)
 
+    @property
+    def limits(self) -> str:
+        """The options that limited the scan, in one line; empty if there were none."""
+        return limits_in_words(self.included, self.excluded)
+
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> PastScan:
         """Convert a row; timestamps without a zone are UTC.
@@ -91,6 +96,12 @@ class PastScan(NamedTuple):
 def extent_of(roots: Iterable[str], included: Iterable[str], excluded: Iterable[str]) -> Extent:
     """Return the extent of a scan, from its roots and the patterns of folders."""
     return Extent(frozenset(roots), frozenset(included), frozenset(excluded))
+
+
+def limits_in_words(included: Iterable[str], excluded: Iterable[str]) -> str:
+    """Return the options that limited a scan, in one line; empty if there were none."""
+    words = [f"--include {each}" for each in sorted(included)]
+    return " ".join([*words, *(f"--exclude {each}" for each in sorted(excluded))])
 
 
 COLUMNS = (

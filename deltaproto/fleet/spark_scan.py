@@ -116,4 +116,12 @@ def _run_scan(
     seconds = time.monotonic() - clock
     engine.publish(scan_row(request, scan_id, tally, began, seconds, engine="spark"))
     engine.clear()
-    return ScanResult(scan_id, seconds, tally, resumed, passed.notes())
+    return ScanResult(
+        scan_id,
+        seconds,
+        tally,
+        resumed,
+        passed.notes(),
+        selection=request.source.selection,
+        not_searched=passed.not_searched(),
+    )

@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from deltaproto.errors import UsageError
-from deltaproto.fleet.scan_history import Extent, extent_of
+from deltaproto.fleet.scan_history import Extent, extent_of, limits_in_words
 from deltaproto.fleet.schemas import staged_schema
 
 if TYPE_CHECKING:
@@ -177,10 +177,8 @@ def _other_roots_error(scan: Unfinished, extent: Extent) -> UsageError:
 
 def in_words(extent: Extent) -> str:
     """Return the roots and patterns of a scan in one line."""
-    words = [", ".join(sorted(extent.roots)) or "no root"]
-    words += [f"--include {each}" for each in sorted(extent.included)]
-    words += [f"--exclude {each}" for each in sorted(extent.excluded)]
-    return " ".join(words)
+    limits = limits_in_words(extent.included, extent.excluded)
+    return f"{', '.join(sorted(extent.roots)) or 'no root'} {limits}".rstrip()
 
 
 class Unfinished(NamedTuple):

@@ -62,7 +62,11 @@ def load_plan_input(
     return made._replace(
         releases=parse_releases(engines) or None,
         engines=engines,
-        warnings=(*made.warnings, *_clock_warnings(inspection, now)),
+        warnings=(
+            *made.warnings,
+            *_clock_warnings(inspection, now),
+            *_file_time_warnings(found.aging, now),
+        ),
         table=with_history(
             made.table,
             seen,
@@ -124,6 +128,19 @@ def _clock_warnings(inspection: Inspection, now: float) -> Iterator[str]:
         f"{min(hours, 1e6):,.1f} hours ahead of this machine's clock: check the clocks. New "
         "commits continue from that timestamp, and this plan computes waiting times from the "
         "clock."
+    )
+
+
+def _file_time_warnings(aging: LogAging, now: float) -> Iterator[str]:
+    """Warn about log files from the future: history expires by the times of its files."""
+    newest = max(aging.commits.values(), default=0)
+    if newest <= now * 1000 + _CLOCK_SKEW_MS:
+        return
+    hours = (newest - now * 1000) / _HOUR_MS
+    yield (
+        f"A commit file of the log was modified {min(hours, 1e6):,.1f} hours ahead of this "
+        "machine's clock: check the clocks. Delta deletes history by these times, so a step that "
+        "waits for history to expire may have to wait that much longer."
     )
 
 

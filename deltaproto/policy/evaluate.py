@@ -143,7 +143,10 @@ class Checker:
         self._folders: dict[str, str] = {}
         self._newest: _MatchedEntries | None = None
         self._today = today or datetime.datetime.now(datetime.UTC).date()
-        self.use = PolicyUse(policy, self._today)
+        used = {each.client.id: each.client for each in self._candidates.values()}
+        self.overridden = tuple(sorted(id for id, each in used.items() if catalog.overrides(each)))
+        """clients whose verdicts come from the site's entries instead of the built-in ones"""
+        self.use = PolicyUse(policy, self._today, self.overridden)
         """which parts of the policy the checked tables used"""
         self.approvals = Approvals(policy, catalog)
         """the policy's approvals, for the checks of a plan"""

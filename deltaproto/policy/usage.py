@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from deltaproto.policy.document import Policy, Position
 from deltaproto.policy.document.merging import Merged, Notice
@@ -27,8 +27,10 @@ class PolicyUse:
     Nothing is stored per table, so the size depends only on the policy.
     """
 
-    def __init__(self, policy: Policy, today: datetime.date) -> None:
-        self._policy, self._today = policy, today
+    def __init__(
+        self, policy: Policy, today: datetime.date, overridden: Sequence[str] = ()
+    ) -> None:
+        self._policy, self._today, self._overridden = policy, today, overridden
         self._entries: set[Position] = set()
         self._waivers: set[Position] = set()
         self._approvals: set[Position] = set()
@@ -84,6 +86,14 @@ class PolicyUse:
         yield from self._properties()
         yield from self._expired()
         yield from self._others
+        for client in self._overridden:
+            yield policy_override.RULE.finding(
+                self._policy.source,
+                f"{self._policy.source}: {describe_overridden(client)}",
+                "check that this is intended; without the definition, the catalog's verdicts apply",
+                client=client,
+                detail=f"client {client}",
+            )
         for notice, count in self._notices.items():
             yield policy_override.RULE.finding(
                 self._policy.source,
@@ -182,6 +192,14 @@ class PolicyUse:
 
     def _at(self, position: Position) -> str:
         return f"{self._policy.source}:{position.line}:{position.column}"
+
+
+def describe_overridden(client: str) -> str:
+    """Return the notice of a built-in client that a site defines itself."""
+    return (
+        f"{client} is defined in the policy or a client file: its verdicts do not come from the "
+        "catalog"
+    )
 
 
 def has_requirements(policy: Policy) -> bool:

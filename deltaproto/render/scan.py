@@ -13,7 +13,7 @@ from deltaproto.clients.matching import Verdict
 from deltaproto.fleet.discovered import DiscoveredTable, UnreadablePlace
 from deltaproto.fleet.evaluate import PolicyTally
 from deltaproto.fleet.scan import ScanResult, Tally
-from deltaproto.fleet.scan_history import ScanPair
+from deltaproto.fleet.scan_history import ScanPair, limits_in_words
 from deltaproto.policy.finding import Severity, describe_hidden
 from deltaproto.render.document import (
     Block,
@@ -95,6 +95,9 @@ def scan_fields(scan: ScanResult, after: Afterwards, inventory: str | None) -> d
         "incomplete": tally.incomplete,
         "resumed": scan.resumed,
         "unchanged": scan.unchanged,
+        "included": list(scan.selection.include),
+        "excluded": list(scan.selection.exclude),
+        "not_searched": {str(kind): count for kind, count in scan.not_searched.items()},
         "seconds": round(scan.seconds, 3),
         "inventory": inventory,
         "by_severity": {str(each): tally.findings[each] for each in Severity},
@@ -174,6 +177,8 @@ def _blocks(scan: ScanResult, after: Afterwards, inventory: str | None) -> Itera
         yield Paragraph(
             (f"{scan.unchanged:,} of them are unchanged since the last scan; --full reads them",)
         )
+    if limits := limits_in_words(*scan.selection):
+        yield Paragraph((f"the search was limited by {limits}",))
     yield from _errors(scan)
     yield from (Callout(Tone.WARNING, (text,)) for text in (*scan.notes, *NOTICES))
     if tally.protocols:

@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from deltaproto.errors import DeltaprotoError, EngineError, ErrorCode, TableError
 
@@ -21,6 +22,7 @@ _CONNECTION_LOST = re.compile(
     r"\AAn error occurred while calling [\w.$]+\Z|\A\w+ does not exist in the JVM\Z"
 )
 LOST_HINT = "start it and run again"
+_MOST_CAUSES = 20
 SILENT_SECONDS = 60
 """time after which a Spark Connect server that answers nothing is given up"""
 # gRPC's texts for calls on a channel that was closed, which `spark_connect` does with servers that
@@ -58,6 +60,25 @@ def spark_message(error: BaseException) -> str:
     except Exception:
         # The JVM may have exited.
         return str(error)
+
+
+def spark_root_cause(error: BaseException) -> str:
+    """Return the first line of the innermost Java exception that caused the error; empty if none.
+
+    Spark wraps what happens in its threads in exceptions that name no reason.
+    """
+    cause: Any = getattr(error, "java_exception", None)
+    found = ""
+    try:
+        for _ in range(_MOST_CAUSES):
+            cause = cause.getCause()
+            if cause is None:
+                break
+            found = first_line(Exception(str(cause.toString())))
+    except Exception:
+        # The JVM may have exited.
+        return ""
+    return found
 
 
 def spark_first_line(error: BaseException) -> str:

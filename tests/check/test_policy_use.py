@@ -77,6 +77,39 @@ class TestClients:
             assert "replaces the clients" in shown, format_
 
 
+class TestDefinitions:
+    """A definition of a client that the catalog knows decides in silence otherwise."""
+
+    OWN = (
+        "trino:\n    name: Trino\n    versions: number\n    ranges:\n"
+        "      - read: {legacy: [1, 2], features: [deletionVectors]}\n"
+    )
+    SHOWN = "trino is defined in the policy or a client file"
+
+    def test_a_policy_that_defines_a_client_of_the_catalog(
+        self, checked: Checked, vectors: str, policy: Policy, cli: Cli
+    ) -> None:
+        document = checked(vectors, "--policy", policy(READS), code=1)
+        assert "DP304" not in rules(document)
+        file = policy(f"{READS}define:\n  {self.OWN}")
+        document = checked(vectors, "--policy", file, code=0)
+        (notice,) = (f for f in document["findings"] if f["rule"] == "DP304")
+        assert (notice["client"], self.SHOWN in notice["message"]) == ("trino", True)
+        ran = cli("plan-upgrade", vectors, "--set", "a=b", "--policy", file)
+        assert self.SHOWN in ran.err
+
+    def test_a_client_file_without_a_policy(
+        self, vectors: str, tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        own = tmp_path / "clients.yaml"
+        own.write_text(f"clients:\n  - id: {self.OWN.replace(':', '', 1)}")
+        monkeypatch.setenv("DELTAPROTO_CLIENT_FILE", str(own))
+        for format_ in ("text", "json", "sarif"):
+            words = ("--client", OLD, "--access", "read", "--format", format_)
+            ran = cli("check", vectors, *words)
+            assert (ran.code, self.SHOWN in ran.out, self.SHOWN in ran.err) == (0, True, True)
+
+
 class TestDecisions:
     def test_the_output_names_the_pattern_of_each_setting(
         self, checked: Checked, make: Make, policy: Policy, cli: Cli

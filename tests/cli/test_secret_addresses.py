@@ -64,6 +64,11 @@ ADDRESSES = (
     f"\u200bhttps://me:{CANARY}@host/t",
     f"https:\\\\me:{CANARY}@host\\t",
     f"https://host/t?client_assertion={CANARY}",
+    f"s3://lake/t?aws_secret_access_key={CANARY}",
+    f"abfss://c@a.dfs.core.windows.net/t?azure_storage_account_key={CANARY}",
+    f"s3://lake/t?fs.s3a.secret.key={CANARY}",
+    f"abfss://c@a.dfs.core.windows.net/t?fs.azure.account.key.a.dfs.core.windows.net={CANARY}",
+    f"gs://lake/t?customer-encryption-key={CANARY}",
     f"DefaultEndpointsProtocol=https;AccountName=a;AccountKey={CANARY};EndpointSuffix=x",
 )
 ELSEWHERE = (

@@ -177,6 +177,19 @@ def test_a_dry_run_finds_a_folder_without_permission(
     assert result["message"].endswith("Permission denied")
 
 
+@pytest.mark.parametrize("words", [("--dry-run",), ()], ids=["dry run", "run"])
+def test_no_run_begins_without_its_lock(
+    words: tuple[str, ...], cli: Cli, file: str, runner: FakeRunner, tmp_path: Path
+) -> None:
+    """Where somebody else made the lock, only the journal's folder may be writable."""
+    plan_id = json.loads(Path(file).read_text())["plan_id"]
+    lock = tmp_path / "shared" / f"{plan_id}.journal.jsonl.lock"
+    lock.mkdir(parents=True)
+    code, result = apply(cli, file, *words, "--journal", str(lock.parent))
+    assert (code, result["status"], runner.sent) == (2, "refused", 0)
+    assert "cannot write the journal" in result["message"]
+
+
 def test_results_are_in_the_order_of_the_plans(file: str) -> None:
     (planned,) = (each for each in read_plans(file) if isinstance(each, LoadedPlan))
     written = io.StringIO()
@@ -208,7 +221,9 @@ def test_a_signal_is_handled_like_ctrl_c_and_the_next_run_completes_the_audit(
     assert first == f"interrupted by {number.name}"
     assert "run the same command again to resume" in hint
     assert signal.getsignal(number) is before
-    assert [(line["step"], line["outcome"]) for line in audit(file)] == [("s1", "unseen")]
+    (line,) = audit(file)
+    assert (line["step"], line["outcome"]) == ("s1", "unseen")
+    assert line["message"] == f"Terminated: received {number.name}"
     runner.after = StatementResult
     code, _ = apply(cli, file)
     assert (code, runner.sent) == (0, 2)
@@ -240,6 +255,8 @@ def test_a_failure_after_commits_names_them_and_how_to_go_on(
         ("org.apache.hadoop.security.AccessControlException: no", True),
         ("Operation failed: This request is not authorized to perform this", True),
         ("[INSUFFICIENT_PERMISSIONS] User lacks MODIFY", True),
+        ("java.nio.file.AccessDeniedException: s3a://b/t/_delta_log/1.json", True),
+        ("This operation is not permitted as the blob is immutable due to a policy.", True),
         ("[DELTA_UNKNOWN_CONFIGURATION] Unknown configuration", False),
     ],
 )
@@ -251,6 +268,29 @@ def test_a_table_that_cannot_be_written_asks_for_permission(
     assert (code, result["status"]) == (5, "failed")
     assert ("write access to the table's folder" in result["hint"]) is denied
     assert ("plan again" in result["hint"]) is not denied
+
+
+@pytest.mark.parametrize(
+    ("said", "hint"),
+    [
+        ("org.apache.hadoop.fs.FSError: java.io.IOException: No space left on device", "free some"),
+        ("org.apache.hadoop.hdfs.protocol.DSQuotaExceededException: 3 TB", "free some space"),
+        (
+            "awaitResult: caused by java.io.IOException: /t (Operation not permitted)",
+            "write access",
+        ),
+    ],
+)
+def test_storage_that_refuses_to_be_written_needs_no_other_plan(
+    cli: Cli, file: str, runner: FakeRunner, said: str, hint: str
+) -> None:
+    """Also after the first commits of a step."""
+    runner.after = lambda: StatementResult("", said)
+    code, result = apply(cli, file)
+    assert (code, runner.sent) == (5, 1)
+    assert f"the table has its commits 1 ({SET})" in result["message"]
+    assert hint in result["hint"]
+    assert "run the same command again" in result["hint"]
 
 
 def test_a_plan_without_a_fingerprint_of_the_metadata_is_refused(

@@ -20,9 +20,14 @@ RUNTIME = "spark.databricks.clusterUsageTags.sparkVersion"
 class Java(Exception):
     """An error as py4j raises it: its own text only names the call."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, *causes: str) -> None:
         super().__init__("An error occurred while calling o1.sql")
-        self.java_exception = SimpleNamespace(toString=lambda: text)
+        chain: SimpleNamespace | None = None
+        for each in reversed((text, *causes)):
+            chain = SimpleNamespace(
+                toString=lambda each=each: each, getCause=lambda chain=chain: chain
+            )
+        self.java_exception = chain
 
 
 class Session:
@@ -74,6 +79,26 @@ def runner(session: Session) -> StatementRunner:
             StatementResult(
                 "DELTA_METADATA_CHANGED", "org.x.DeltaE: [DELTA_METADATA_CHANGED] changed"
             ),
+            True,
+        ),
+        (
+            Java(
+                "x.SparkException: awaitResult: ", "x.Aborted", "java.io.E: /t/a (denied)\n  at x"
+            ),
+            StatementResult(
+                "", "x.SparkException: awaitResult: caused by java.io.E: /t/a (denied)"
+            ),
+            True,
+        ),
+        # Delta's own errors are complete, and a message that quotes its cause is.
+        (
+            Java("[DELTA_X] it failed", "java.io.E"),
+            StatementResult("DELTA_X", "[DELTA_X] it failed"),
+            True,
+        ),
+        (
+            Java("x.E: java.io.F: no", "java.io.F: no"),
+            StatementResult("", "x.E: java.io.F: no"),
             True,
         ),
         (RuntimeError("\n no class \n more"), StatementResult("", "no class"), True),

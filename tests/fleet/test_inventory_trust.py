@@ -46,6 +46,25 @@ def lake(tmp_path: Path) -> Path:
     return tmp_path / "lake"
 
 
+def test_patterns_that_limited_a_scan_are_shown(
+    cli: Cli, lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also those of a variable, which nobody sees on the command line."""
+    where = str(tmp_path / "inventory")
+    limits = "--include a --exclude two"
+    scan = ("scan", str(lake), "--inventory", where, "--include", "a")
+    with monkeypatch.context() as patch:
+        patch.setenv("DELTAPROTO_EXCLUDE", "two")
+        ran = cli(*scan)
+    assert (ran.code, f"the search was limited by {limits}" in ran.out) == (0, True)
+    found = cli(*scan, "--exclude", "two", "--format", "json").json
+    assert (found["tables"], found["included"], found["excluded"]) == (1, ["a"], ["two"])
+    ran = cli("check", where, "--client", "trino@476")
+    assert (ran.code, f"of file://{lake} {limits}" in ran.out) == (0, True)
+    ran = cli("report", where, "--format", "markdown")
+    assert (ran.code, f"limited by `{limits}`" in ran.out) == (0, True)
+
+
 def test_rows_that_are_lost(cli: Cli, lake: Path, tmp_path: Path) -> None:
     where = str(tmp_path / "inventory")
     assert cli("scan", str(lake), "--inventory", where).code == 0

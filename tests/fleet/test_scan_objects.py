@@ -327,6 +327,7 @@ def test_tables_inside_tables_are_not_searched_for(cli: Cli, store: Store, tmp_p
     (note,) = ran["notes"]
     assert (ran["tables"], note.partition(" folders were")[0]) == (2, "2 tables'")
     assert f"name one as a root to search it: first {root}/" in note
+    assert ran["not_searched"] == {"hidden": 0, "inside": 2, "partition": 0, "nowhere": 0}
     ran = cli("scan", f"{root}/a", *store.options, "--format", "json").json
     assert (ran["tables"], ran["notes"]) == (
         2,

@@ -76,7 +76,8 @@ def _stored(overview: Overview) -> Iterator[Section]:
 def _scan(scan: PastScan, now: datetime) -> Line:
     ended = f"ended {format_time(scan.ended_at)} ({format_age(now - scan.ended_at)})"
     roots = ", ".join(scan.roots) or "named tables"
-    return (f"Scan {scan.scan_id}, {ended}, of ", Code(roots), ". ")
+    limits: Line = (", limited by ", Code(scan.limits)) if scan.limits else ()
+    return (f"Scan {scan.scan_id}, {ended}, of ", Code(roots), *limits, ". ")
 
 
 def _glance(overview: Overview, numbers: FleetSummary, policy: str | None) -> Iterator[Block]:

@@ -114,6 +114,9 @@ def test_a_spreadsheet_reads_every_table(cli: Cli, fleet: tuple[str, str]) -> No
     inventory, policy = fleet
     ran = cli("report", inventory, "--policy", policy, "--format", "csv")
     document = cli("check", inventory, "--policy", policy, "--format", "json").json
+    hidden = document["summary"]["off"]
+    assert hidden
+    assert f"findings not shown: {hidden} turned off by severities" in ran.err
     rows = list(csv.DictReader(io.StringIO(ran.out)))
     assert not any(cell.startswith(("=", "+", "-", "@")) for row in rows for cell in row.values())
     assert not any(letter in ran.out for letter in "\u202e\x1b\r")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from datetime import UTC, datetime
 
 from tests.support.logs import commit_info, metadata, protocol
@@ -109,6 +110,17 @@ def clock(world: World) -> list[Words]:
     stored = protocol(3, 7, ["deletionVectors"], features)
     log.commit(0, info, stored, settings)
     return [("plan-downgrade", log.table, "--drop", "deletionVectors")]
+
+
+@situation("A file of the log is from the future", PLANS)
+def future_file(world: World) -> list[Words]:
+    log = world.log()
+    features = ["deletionVectors"]
+    log.commit(0, protocol(3, 7, features, features), metadata())
+    ahead = datetime.now(UTC).timestamp() + 3 * 86_400
+    os.utime(log.path(0, ".json"), (ahead, ahead))
+    goal = ("--drop", "deletionVectors", "--history", "truncate")
+    return [("plan-downgrade", log.table, *goal)]
 
 
 @situation("The table's protocol breaks the specification", PLANS)
