@@ -40,6 +40,7 @@ NO_PARTITION_VALUES = "files-without-partition-values"
 INCOMPLETE_ADDS = "incomplete-add-actions"
 MISTYPED_ADDS = "mistyped-add-actions"
 UNREADABLE_STATISTICS = "unreadable-statistics"
+UNREADABLE_WITH_BOOLEANS = "unreadable-statistics-with-booleans"
 UNNAMED_ROW_IDS = "unnamed-row-ids"
 APPEND_ONLY = "append-only"
 TYPE_PREFIX, EXPRESSION_PREFIX = "type ", "expression "
@@ -84,6 +85,8 @@ _TEXTS = {
     INCOMPLETE_ADDS: "an add action lacks modificationTime or dataChange",
     MISTYPED_ADDS: "a member of an add action has another type than the specification says",
     UNREADABLE_STATISTICS: "the statistics of a data file are not a JSON object",
+    UNREADABLE_WITH_BOOLEANS: "the statistics of a data file are not a JSON object, and a column "
+    "is boolean",
     UNNAMED_ROW_IDS: "row tracking is enabled without the names of its columns",
     APPEND_ONLY: "the table is append-only",
 }
@@ -174,6 +177,8 @@ def wider_hazards(hazard: str) -> Iterator[str]:
     Intervals of the same kind are stored the same way: a client that supports one supports all.
     """
     yield hazard
+    if hazard == UNREADABLE_WITH_BOOLEANS:
+        yield UNREADABLE_STATISTICS
     if hazard in _INTERVALS:
         yield _INTERVALS[hazard]
     for kind in (TYPE_PREFIX, EXPRESSION_PREFIX):
