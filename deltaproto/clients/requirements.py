@@ -23,6 +23,7 @@ ESCAPED_PATHS = "escaped-paths"
 VECTORS_ON_SPECIAL_PATHS = "deletion-vectors-on-special-paths"
 SPECIAL_LOCATION = "special-location"
 HIVE_LOCATION = "hive-location"
+PARTITIONS_AT_HIVE_LOCATION = "partitions-at-hive-location"
 NON_ASCII_LOCATION = "non-ascii-location"
 PARTITIONS_AT_NON_ASCII_LOCATION = "partitions-at-non-ascii-location"
 ODD_LOCATION = "odd-location"
@@ -70,6 +71,8 @@ _TEXTS = {
     PARTITIONS_AT_NON_ASCII_LOCATION: "the table is partitioned, and its path ends in a non-ASCII "
     "character",
     HIVE_LOCATION: "a folder of the table's path looks like a partition, as in a=b",
+    PARTITIONS_AT_HIVE_LOCATION: "the table is partitioned, and a folder of its path looks like a "
+    "partition, as in a=b",
     ODD_LOCATION: "the table's path contains brackets or one of ^ | \\ `",
     PERCENT_IN_PATH: "the table's path contains a percent sign",
     HIDDEN_PARTITIONS: "the folders of data files do not show their partition values",
@@ -105,7 +108,7 @@ HARMLESS_UNLESS_KNOWN = frozenset(
     {
         *(DELTA_RS_FILES, DELTA_RS_REWRITES, MAPPING_ADDED_LATER, MAPPED_COLLECTIONS),
         *(DROPPED_COLUMNS, ESCAPED_PATHS, VECTORS_ON_SPECIAL_PATHS, HIVE_LOCATION),
-        *(PARTITIONS_AT_NON_ASCII_LOCATION, *OF_PARTITION_VALUES),
+        *(PARTITIONS_AT_HIVE_LOCATION, PARTITIONS_AT_NON_ASCII_LOCATION, *OF_PARTITION_VALUES),
     }
 )
 """hazards that unmeasured clients are assumed to handle: few readers depend on the Arrow schema or
