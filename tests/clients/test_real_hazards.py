@@ -110,6 +110,7 @@ TABLES = (
             ("booleans", {"type": "array", "elementType": "boolean", "containsNull": True}),
         )
     ),
+    Made("boolean part", partition="true", of_partition="boolean", stored={"stats": "["}),
     check("id > 0 and word is not null"),
     check("size(array(id)) = 1"),
     check("year(current_date()) > 2000"),

@@ -26,7 +26,7 @@ PROTOCOL.md, "Add File and Remove File", "Per-file Statistics".
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from deltaproto.clients import requirements
@@ -46,8 +46,10 @@ _FLAWS = {
 def check(subject: RuleContext) -> Iterator[Finding]:
     for trace, flaw in _FLAWS.items():
         if subject.state.traces.get(trace):
-            unreadable = flaw == requirements.UNREADABLE_STATISTICS
-            booleans = unreadable and _has_booleans(subject.state.metadata.schema)
+            metadata = subject.state.metadata
+            booleans = flaw == requirements.UNREADABLE_STATISTICS and _has_booleans(
+                metadata.schema, metadata.partition_columns
+            )
             word = requirements.UNREADABLE_WITH_BOOLEANS if booleans else flaw
             yield RULE.finding(
                 subject.table,
@@ -57,10 +59,13 @@ def check(subject: RuleContext) -> Iterator[Finding]:
             )
 
 
-def _has_booleans(kind: Mapping[str, Any] | None) -> bool:
-    """Return True if a struct has a boolean column, which may be in another struct."""
-    fields = (kind or {}).get("fields") or ()
-    kinds = [field.get("type") for field in fields if isinstance(field, dict)]
+def _has_booleans(kind: Mapping[str, Any] | None, without: Sequence[str] = ()) -> bool:
+    """Return True if a struct has a boolean column, which may be in another struct.
+
+    Partition columns (`without`) have no statistics.
+    """
+    fields = [field for field in (kind or {}).get("fields") or () if isinstance(field, dict)]
+    kinds = [field.get("type") for field in fields if field.get("name") not in without]
     return "boolean" in kinds or any(
         _has_booleans(each) for each in kinds if isinstance(each, dict)
     )
