@@ -23,6 +23,7 @@ ESCAPED_PATHS = "escaped-paths"
 VECTORS_ON_SPECIAL_PATHS = "deletion-vectors-on-special-paths"
 SPECIAL_LOCATION = "special-location"
 HIVE_LOCATION = "hive-location"
+PARTITIONS_AT_HIVE_LOCATION = "partitions-at-hive-location"
 NON_ASCII_LOCATION = "non-ascii-location"
 PARTITIONS_AT_NON_ASCII_LOCATION = "partitions-at-non-ascii-location"
 ODD_LOCATION = "odd-location"
@@ -40,6 +41,7 @@ NO_PARTITION_VALUES = "files-without-partition-values"
 INCOMPLETE_ADDS = "incomplete-add-actions"
 MISTYPED_ADDS = "mistyped-add-actions"
 UNREADABLE_STATISTICS = "unreadable-statistics"
+UNREADABLE_WITH_BOOLEANS = "unreadable-statistics-with-booleans"
 UNNAMED_ROW_IDS = "unnamed-row-ids"
 APPEND_ONLY = "append-only"
 TYPE_PREFIX, EXPRESSION_PREFIX = "type ", "expression "
@@ -69,6 +71,8 @@ _TEXTS = {
     PARTITIONS_AT_NON_ASCII_LOCATION: "the table is partitioned, and its path ends in a non-ASCII "
     "character",
     HIVE_LOCATION: "a folder of the table's path looks like a partition, as in a=b",
+    PARTITIONS_AT_HIVE_LOCATION: "the table is partitioned, and a folder of its path looks like a "
+    "partition, as in a=b",
     ODD_LOCATION: "the table's path contains brackets or one of ^ | \\ `",
     PERCENT_IN_PATH: "the table's path contains a percent sign",
     HIDDEN_PARTITIONS: "the folders of data files do not show their partition values",
@@ -84,6 +88,8 @@ _TEXTS = {
     INCOMPLETE_ADDS: "an add action lacks modificationTime or dataChange",
     MISTYPED_ADDS: "a member of an add action has another type than the specification says",
     UNREADABLE_STATISTICS: "the statistics of a data file are not a JSON object",
+    UNREADABLE_WITH_BOOLEANS: "the statistics of a data file are not a JSON object, and a column "
+    "is boolean",
     UNNAMED_ROW_IDS: "row tracking is enabled without the names of its columns",
     APPEND_ONLY: "the table is append-only",
 }
@@ -102,7 +108,7 @@ HARMLESS_UNLESS_KNOWN = frozenset(
     {
         *(DELTA_RS_FILES, DELTA_RS_REWRITES, MAPPING_ADDED_LATER, MAPPED_COLLECTIONS),
         *(DROPPED_COLUMNS, ESCAPED_PATHS, VECTORS_ON_SPECIAL_PATHS, HIVE_LOCATION),
-        *(PARTITIONS_AT_NON_ASCII_LOCATION, *OF_PARTITION_VALUES),
+        *(PARTITIONS_AT_HIVE_LOCATION, PARTITIONS_AT_NON_ASCII_LOCATION, *OF_PARTITION_VALUES),
     }
 )
 """hazards that unmeasured clients are assumed to handle: few readers depend on the Arrow schema or
@@ -174,6 +180,8 @@ def wider_hazards(hazard: str) -> Iterator[str]:
     Intervals of the same kind are stored the same way: a client that supports one supports all.
     """
     yield hazard
+    if hazard == UNREADABLE_WITH_BOOLEANS:
+        yield UNREADABLE_STATISTICS
     if hazard in _INTERVALS:
         yield _INTERVALS[hazard]
     for kind in (TYPE_PREFIX, EXPRESSION_PREFIX):

@@ -215,7 +215,7 @@ def _classify_column(name: str, columns: ColumnNames) -> Iterator[str]:
     if name not in columns and name.casefold() in columns.folded:
         yield "column in another case"
     elif columns and name.casefold() not in columns.folded:
-        yield name.lower()
+        yield name.lower() if name.strip() else "blank name"
 
 
 def _classify_string(token: Token) -> Iterator[str]:

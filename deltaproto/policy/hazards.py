@@ -66,8 +66,15 @@ def hazards_from_findings(
         yield requirements.RANDOM_PREFIXES
     for word in _location_hazards(location):
         yield word
-        if word == requirements.NON_ASCII_LOCATION and partition_columns:
-            yield requirements.PARTITIONS_AT_NON_ASCII_LOCATION
+        if partition_columns and word in _OF_PARTITIONED:
+            yield _OF_PARTITIONED[word]
+
+
+_OF_PARTITIONED = {
+    requirements.NON_ASCII_LOCATION: requirements.PARTITIONS_AT_NON_ASCII_LOCATION,
+    requirements.HIVE_LOCATION: requirements.PARTITIONS_AT_HIVE_LOCATION,
+}
+"""hazards that a location adds for partitioned tables"""
 
 
 def _location_hazards(location: str) -> Iterator[str]:

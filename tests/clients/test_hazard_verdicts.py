@@ -84,6 +84,17 @@ def test_the_catalog_says_what_was_measured(
         ("polars/scan@2.1.0", READ, requirements.UNREADABLE_STATISTICS, Verdict.OK),
         ("deltalake/engine@1.6.6", READ, requirements.UNREADABLE_STATISTICS, Verdict.REFUSED),
         ("deltalake/pyarrow@1.6.6", READ, requirements.UNREADABLE_STATISTICS, Verdict.OK),
+        ("deltalake/engine@1.6.6", APPEND, requirements.UNREADABLE_WITH_BOOLEANS, Verdict.REFUSED),
+        ("deltalake/pyarrow@1.6.6", READ, requirements.UNREADABLE_WITH_BOOLEANS, Verdict.REFUSED),
+        ("polars/scan@2.1.0", READ, requirements.UNREADABLE_WITH_BOOLEANS, Verdict.REFUSED),
+        ("polars/eager@1.44.2", READ, requirements.UNREADABLE_WITH_BOOLEANS, Verdict.UNKNOWN),
+        ("polars@1.13.0", READ, requirements.PARTITIONS_AT_HIVE_LOCATION, Verdict.OK),
+        ("polars@1.20.1", READ, requirements.PARTITIONS_AT_HIVE_LOCATION, Verdict.WRONG),
+        ("polars/scan@2.1.0", READ, requirements.PARTITIONS_AT_HIVE_LOCATION, Verdict.REFUSED),
+        ("polars/scan@2.1.0", APPEND, requirements.PARTITIONS_AT_HIVE_LOCATION, Verdict.OK),
+        ("polars/eager@2.1.0", READ, requirements.HIVE_LOCATION, Verdict.OK),
+        ("daft@0.7.26", READ, requirements.UNREADABLE_WITH_BOOLEANS, Verdict.REFUSED),
+        ("duckdb@1.5.5", READ, requirements.UNREADABLE_WITH_BOOLEANS, Verdict.OK),
     ],
 )
 def test_damage_has_a_verdict_only_where_it_was_measured(

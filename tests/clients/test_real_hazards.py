@@ -101,6 +101,16 @@ TABLES = (
             *(("stats", value) for value in (None, "", "[]", '{"numRecords":1', {"numRecords": 3})),
         )
     ),
+    *(
+        Made(f"{name} and stats {text}", (ID, WORD, column("v", of_column)), stored={"stats": text})
+        for text in ("", "[]")
+        for name, of_column in (
+            ("boolean", "boolean"),
+            ("inner boolean", json.loads(schema_string(column("b", "boolean")))),
+            ("booleans", {"type": "array", "elementType": "boolean", "containsNull": True}),
+        )
+    ),
+    Made("boolean part", partition="true", of_partition="boolean", stored={"stats": "["}),
     check("id > 0 and word is not null"),
     check("size(array(id)) = 1"),
     check("year(current_date()) > 2000"),

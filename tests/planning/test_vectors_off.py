@@ -9,6 +9,7 @@ from __future__ import annotations
 from deltaproto.planning.engine import Engine
 from deltaproto.planning.predict.drop_feature import drop_feature
 from deltaproto.planning.predict.outcome import Rewrite
+from deltaproto.planning.predict.schema import Atomic, Column, Struct
 from deltaproto.planning.predict.table import Table
 from deltaproto.protocol.protocol import Protocol
 
@@ -27,3 +28,27 @@ def test_with_the_property_on_it_is_unset_for_sure() -> None:
     table = TABLE.with_properties({"delta.enableDeletionVectors": "true"})
     said = drop_feature(table, "deletionVectors", Engine())
     assert all(commit.sure for commit in said.commits)
+
+
+def test_a_refused_statement_may_purge_before() -> None:
+    # If there is nothing to unset, the type is first checked by the drop commit.
+    schema = Struct((Column("v", Atomic("interval day to second")),))
+    table = TABLE.with_schema(schema)._replace(traced=frozenset())
+    said = drop_feature(table, "deletionVectors", Engine())
+    assert [commit.operation for commit in said.commits] == [
+        *("REORG", "Deletion Vector Tombstones"),
+        *["Empty Commit"] * 3,
+    ]
+    assert (said.fewest, said.rewrites) == (0, Rewrite.VECTORS)
+    assert said.refusal is not None
+    assert said.refusal.sure
+    assert (said.table.vectors, said.table.protocol) == (None, table.protocol)
+
+
+def test_what_may_be_refused_may_also_have_to_wait() -> None:
+    schema = Struct((Column("v", Atomic("interval day to second")),))
+    table = TABLE.with_schema(schema)._replace(traced=frozenset({"deletionVectors"}))
+    said = drop_feature(table, "deletionVectors", Engine(), truncate=True)
+    assert [commit.operation for commit in said.commits][-1] == "Empty Commit"
+    assert said.refusal is not None
+    assert not said.refusal.sure

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from deltaproto.policy.constructs import find_constructs
@@ -86,5 +86,7 @@ def test_everything_else_has_a_name(row: tuple[str, tuple[str, ...]]) -> None:
 
 
 @given(st.text(max_size=60))
+@example("`` > 0")
+@example("` ` > 0")
 def test_any_text_has_constructs(text: str) -> None:
     assert all(word.strip() for word in find_constructs(text, COLUMNS))

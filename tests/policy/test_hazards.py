@@ -36,6 +36,8 @@ def test_only_local_paths_hold_percent_signs_literally() -> None:
     assert set(hazards_from_findings((), {}, "file:///t%5E")) == {requirements.ODD_LOCATION}
     assert set(hazards_from_findings((), {}, "s3://bucket/t=1/a+b")) == {requirements.HIVE_LOCATION}
     assert set(hazards_from_findings((), {}, "file:///t%3D1")) == {requirements.HIVE_LOCATION}
+    below = {requirements.HIVE_LOCATION, requirements.PARTITIONS_AT_HIVE_LOCATION}
+    assert set(hazards_from_findings((), {}, "file:///a=b/t", ["p"])) == below
     assert not set(hazards_from_findings((), {}, "file:///t-1/a+b"))
     assert not set(hazards_from_findings((), {}, "s3://bucket/t%2520"))
 

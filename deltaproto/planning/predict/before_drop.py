@@ -42,20 +42,54 @@ class BeforeDrop(NamedTuple):
     changed: bool | None = False
     """traces were removed, so the history still has some; None: unknown"""
     refusal: Refusal | None = None
+    """why the statement ends with the preparation"""
+    doubt: Refusal | None = None
+    """why the statement may end at an operation that depends on unknown facts; `operations` are
+    those of a statement that does not"""
     warnings: tuple[str, ...] = ()
 
 
 def prepare_drop(table: Table, name: str) -> BeforeDrop:
     """Predict the preparation before the feature is dropped."""
     prepared = _PREPARE.get(name, _prepare_nothing)(table)
-    if prepared.refusal is not None:
-        return prepared
-    for at, (operation, sure) in enumerate(prepared.operations):
+    operations: list[tuple[str, bool]] = []
+    doubt: Refusal | None = None
+    for operation, sure in prepared.operations:
         refusal = _refuse_operation(table, operation)
-        if refusal is not None:
-            sure = sure and refusal.sure
-            return BeforeDrop(table, prepared.operations[:at], refusal=refusal._replace(sure=sure))
-    return prepared
+        if refusal is None:
+            operations.append((operation, sure and doubt is None))
+        elif sure and refusal.sure:
+            return _refuse(table, prepared, operations, doubt or refusal)
+        else:
+            doubt = doubt or refusal._replace(sure=False)
+            if not refusal.sure:
+                operations.append((operation, False))
+    if doubt is None:
+        return prepared
+    if prepared.refusal is not None:
+        return _refuse(table, prepared, operations, doubt._replace(sure=prepared.refusal.sure))
+    return _refuse(table, prepared, operations, None)._replace(doubt=doubt)
+
+
+def _refuse(
+    table: Table,
+    prepared: BeforeDrop,
+    operations: list[tuple[str, bool]],
+    refusal: Refusal | None,
+) -> BeforeDrop:
+    """Return the preparation without its refused operations.
+
+    The others may happen, if an earlier refused one is not needed.
+    """
+    if not operations:
+        return BeforeDrop(table, changed=None, refusal=refusal)
+    after = prepared.table
+    left = table._replace(
+        vectors=None if after.vectors != table.vectors else table.vectors,
+        strays=None if after.strays != table.strays else table.strays,
+        row_ids=None if after.row_ids != table.row_ids else table.row_ids,
+    )
+    return BeforeDrop(left, tuple(operations), prepared.rewrites, None, refusal)
 
 
 def _refuse_operation(table: Table, operation: str) -> Refusal | None:

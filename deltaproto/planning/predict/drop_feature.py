@@ -55,15 +55,26 @@ def _predict_drop(table: Table, name: str, engine: Engine, truncate: bool) -> Ou
     if name == CHECKPOINT_PROTECTION:
         return _drop_protection(table, engine)
     prepared = prepare_drop(table, name)
-    operations = list(prepared.operations)
     if prepared.refusal is not None:
         done = tuple(
-            PredictedCommit(operation, table.protocol, sure) for operation, sure in operations
+            PredictedCommit(operation, table.protocol, sure)
+            for operation, sure in prepared.operations
         )
-        return Outcome(prepared.table, done, refusal=prepared.refusal)
+        return Outcome(prepared.table, done, prepared.rewrites, prepared.refusal)
+    outcome = _predict_prepared(prepared, name, engine, truncate)
+    if prepared.doubt is None:
+        return outcome
+    commits = tuple(commit._replace(sure=False) for commit in outcome.commits)
+    later = outcome.refusal
+    refusal = prepared.doubt._replace(sure=later is not None and later.sure and not later.retry)
+    return Outcome(prepared.table, commits, outcome.rewrites, refusal, outcome.warnings)
+
+
+def _predict_prepared(prepared: BeforeDrop, name: str, engine: Engine, truncate: bool) -> Outcome:
     protects = feature_catalog.feature_record(name).drop.protects_history
     if truncate or not engine.fast_drop:
         return _predict_truncation(prepared, name, engine, truncate=truncate)
+    operations = list(prepared.operations)
     if protects:
         operations += [(EMPTY_COMMIT, True)] * _BARRIERS
     return _commit_drop(prepared, name, engine, operations, protect=protects)
@@ -167,7 +178,8 @@ def find_drop_refusal(table: Table, name: str, engine: Engine) -> Refusal | None
 
     Constraints do not, as they are dropped first.
     """
-    refusal = prepare_drop(table, name).refusal
+    prepared = prepare_drop(table, name)
+    refusal = prepared.refusal or prepared.doubt
     if name == "checkConstraints" and refusal is not None:
         unstored = unstorable(table)
         if unstored is not None:

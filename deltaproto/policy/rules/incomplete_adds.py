@@ -8,6 +8,7 @@ statistics that are not a JSON object. Of a checkpoint, only its footers are rea
 ## Why it breaks
 The specification requires these members. Clients built on the Rust kernel, such as deltalake,
 Polars, Daft and DuckDB, refuse the whole table. Delta Spark fails only without partition values.
+deltalake, and so Polars and Daft, parses statistics when it opens a table with a boolean column.
 
 ## Who breaks
 `deltaproto check` shows what was measured with each client; everything else is unknown.
@@ -25,7 +26,8 @@ PROTOCOL.md, "Add File and Remove File", "Per-file Statistics".
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from deltaproto.clients import requirements
 from deltaproto.policy.context import RuleContext
@@ -42,11 +44,28 @@ _FLAWS = {
 
 
 def check(subject: RuleContext) -> Iterator[Finding]:
-    for trace, word in _FLAWS.items():
+    for trace, flaw in _FLAWS.items():
         if subject.state.traces.get(trace):
+            metadata = subject.state.metadata
+            booleans = flaw == requirements.UNREADABLE_STATISTICS and _has_booleans(
+                metadata.schema, metadata.partition_columns
+            )
+            word = requirements.UNREADABLE_WITH_BOOLEANS if booleans else flaw
             yield RULE.finding(
                 subject.table,
                 f"{requirements.describe_hazard(word)}, and some clients fail",
                 "check the clients of the table, and fix the tool that wrote the action",
                 evidence=word,
             )
+
+
+def _has_booleans(kind: Mapping[str, Any] | None, without: Sequence[str] = ()) -> bool:
+    """Return True if a struct has a boolean column, which may be in another struct.
+
+    Partition columns (`without`) have no statistics.
+    """
+    fields = [field for field in (kind or {}).get("fields") or () if isinstance(field, dict)]
+    kinds = [field.get("type") for field in fields if field.get("name") not in without]
+    return "boolean" in kinds or any(
+        _has_booleans(each) for each in kinds if isinstance(each, dict)
+    )
