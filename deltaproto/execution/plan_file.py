@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from deltaproto.errors import ErrorCode, ExitCode, UsageError
 from deltaproto.execution.plan_members import deserialize_plan, earliest_times
+from deltaproto.execution.rollout_file import ROLLOUT_FILE
 from deltaproto.execution.run_log import RECORD_SUFFIXES
 from deltaproto.input_file import open_input
 from deltaproto.inspection.json_entries import WrongTypeError, require_string
@@ -76,7 +77,9 @@ def find_plan_files(paths: Sequence[str], *, allow_empty: bool = False) -> list[
         inside = [
             os.path.join(path, name)
             for name in names
-            if name.endswith(_SUFFIXES) and not name.endswith(RECORD_SUFFIXES)
+            if name.endswith(_SUFFIXES)
+            and not name.endswith(RECORD_SUFFIXES)
+            and name != ROLLOUT_FILE
         ]
         if not inside and not allow_empty:
             raise NoPlansError(f"{path} contains no plan", _NO_PLANS_HINT)
