@@ -131,7 +131,7 @@ COMMAND = Command(
     ),
     examples=(
         "plan ./orders --policy policy.yaml",
-        "plan ./_inventory --policy policy.yaml --out plans --detailed-exitcode",
+        "plan inventory --policy policy.yaml --out gold --detailed-exitcode",
     ),
     exits=(ExitCode.OK, ExitCode.FINDINGS, ExitCode.USAGE, ExitCode.UNREADABLE, ExitCode.CHANGES),
 )
