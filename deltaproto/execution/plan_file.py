@@ -62,10 +62,12 @@ def find_plan_files(paths: Sequence[str], *, allow_empty: bool = False) -> list[
 
     Raises:
         NoPlansError: for a folder without a plan, unless `allow_empty`.
-        UsageError: for a folder that cannot be listed.
+        UsageError: for a folder that cannot be listed, and for the file of a rollout.
     """
     found: list[str] = []
     for path in paths:
+        if os.path.basename(path) == ROLLOUT_FILE and os.path.isfile(path):
+            raise UsageError(f"{path} is not a plan", "pass its folder to apply the rollout")
         if not os.path.isdir(path):
             found.append(path)
             continue

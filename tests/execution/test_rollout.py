@@ -280,6 +280,8 @@ def test_a_closed_window_is_waited_for(fleet: Fleet) -> None:
 def test_the_plans_must_be_those_of_the_rollout(fleet: Fleet) -> None:
     fleet.plan()
     plan = next(fleet.plans.glob("dev_a-*.json"))
+    ran = fleet.cli("apply", *map(str, fleet.plans.glob("*.json")), "--yes")
+    assert (ran.code, "pass its folder" in ran.err) == (2, True)
     ran = fleet.cli("apply", str(fleet.plans), str(plan), "--yes")
     assert (ran.code, "cannot be combined" in ran.err) == (2, True)
     plan.rename(fleet.plans.parent / plan.name)
