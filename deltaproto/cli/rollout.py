@@ -15,6 +15,7 @@ from deltaproto.errors import ExitCode, UsageError
 from deltaproto.execution.rollout_file import Rollout, load_rollout
 from deltaproto.execution.rollout_log import RolloutLog
 from deltaproto.execution.run_log import AUDIT_FILE
+from deltaproto.identity import current_actor
 from deltaproto.redaction import Redactor
 from deltaproto.render.terminal import single_line
 
@@ -44,7 +45,7 @@ def run(values: Mapping[str, Any]) -> int:
     action = _Action(words[0])
     if len(words) != (3 if action is _Action.SKIP else 2):
         wanted = "a folder of plans and a table" if action is _Action.SKIP else "a folder of plans"
-        raise UsageError(f"rollout {action} takes {wanted}", _EXAMPLE)
+        raise UsageError(f"rollout {action} takes {wanted}", "run deltaproto rollout --help")
     if action is _Action.SKIP and not reason:
         raise UsageError("rollout skip needs a reason", "pass --reason TEXT")
     rollout = load_rollout(words[1])
@@ -59,16 +60,10 @@ def run(values: Mapping[str, Any]) -> int:
     if action is _Action.RESUME and decisions.paused is None and not decisions.failed:
         print("the rollout is not paused, and no table failed")
         return int(ExitCode.OK)
-    by = f"{action} by {_actor()}"
-    log.decide(action, time.time(), name=plan, reason=f"{by}: {reason}" if reason else by)
+    shown = f"by {current_actor().actor}{': ' + reason if reason else ''}"
+    log.decide(action, time.time(), name=plan, reason=reason, shown=shown)
     print(_EFFECTS.get(action) or single_line(f"{words[2]} is skipped: {reason}"))
     return int(ExitCode.OK)
-
-
-def _actor() -> str:
-    from deltaproto.identity import current_actor
-
-    return current_actor().actor
 
 
 def _find_plan(rollout: Rollout, name: str) -> str:

@@ -89,11 +89,14 @@ class RolloutLog:
             found = _with_event(found, event)
         return found
 
-    def decide(self, event: str, now: float, *, name: str = "", reason: str = "") -> None:
+    def decide(
+        self, event: str, now: float, *, name: str = "", reason: str = "", shown: str = ""
+    ) -> None:
         """Record `pause`, `resume`, `abort` or `skip` in the audit log, then in the journal.
 
         Args:
             name: the id of the plan to skip.
+            shown: what `status` shows instead of the reason.
 
         Raises:
             UsageError: when the audit log cannot be written; nothing is decided then.
@@ -112,7 +115,7 @@ class RolloutLog:
             audit.close()
         if problem is not None:
             raise UsageError(problem, "pass a writable file with --audit; nothing was decided")
-        self.add(event, now, name=name, reason=reason)
+        self.add(event, now, name=name, reason=shown or reason)
 
     def add(self, event: str, now: float, *, name: str = "", reason: str = "") -> None:
         """Append one line to the journal, which is on disk when this returns.

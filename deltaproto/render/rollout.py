@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 from collections import Counter
 from collections.abc import Iterator
 from enum import StrEnum
@@ -31,13 +33,13 @@ _TONES = {
     RolloutStatus.SKIPPED: Tone.WARNING,
 }
 _HINTS = {
-    RolloutStatus.READY: "run deltaproto apply with the folder",
-    RolloutStatus.WAITING: "run deltaproto apply with the folder then, or pass --wait",
+    RolloutStatus.READY: "run deltaproto apply {}",
+    RolloutStatus.WAITING: "run deltaproto apply {} then, or pass --wait",
     RolloutStatus.STOPPED: (
-        "fix the cause, then run deltaproto rollout resume; or exclude the table with deltaproto "
-        "rollout skip"
+        "fix the cause, then run deltaproto rollout resume {}; or exclude the table with "
+        "deltaproto rollout skip"
     ),
-    RolloutStatus.PAUSED: "run deltaproto rollout resume to continue",
+    RolloutStatus.PAUSED: "to continue, run deltaproto rollout resume {}",
     RolloutStatus.ABORTED: "plan again into a new folder for the tables that are not done",
 }
 
@@ -89,8 +91,14 @@ def rollout_section(progress: RolloutProgress) -> Section:
 def _blocks(progress: RolloutProgress) -> Iterator[Block]:
     if progress.message:
         yield Paragraph((progress.message,))
+    blocked = progress.status not in (RolloutStatus.READY, RolloutStatus.WAITING)
     rows: list[list[Line]] = [
-        [(wave.name,), (str(wave.status),), (_counts(wave),), (_next_step(wave),)]
+        [
+            (wave.name,),
+            (str(wave.status),),
+            (_counts(wave),),
+            ("" if blocked else _next_step(wave),),
+        ]
         for wave in progress.waves
     ]
     yield TableBlock(_HEADINGS, rows, [_TONES.get(wave.status) for wave in progress.waves])
@@ -111,7 +119,8 @@ def _blocks(progress: RolloutProgress) -> Iterator[Block]:
     if progress.next_at is not None:
         yield Paragraph((f"next step: {stamp(progress.next_at)}",))
     if progress.status in _HINTS:
-        yield Paragraph((f"hint: {_HINTS[progress.status]}",))
+        folder = shlex.quote(os.path.dirname(progress.rollout.path))
+        yield Paragraph((f"hint: {_HINTS[progress.status].format(folder)}",))
 
 
 def _is_notable(table: TableProgress) -> bool:
