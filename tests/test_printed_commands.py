@@ -159,6 +159,8 @@ def world(tmp_path_factory: pytest.TempPathFactory, bucket: Lake, examples: Path
     ranges = "versions: dotted\nranges: [{read: {legacy: [1, 2]}, access: [read]}]\n"
     (work / "my-reader.yaml").write_text(f"id: my-reader\nname: Mine\n{ranges}")
     (work / "plans").mkdir()
+    target = "tables: {'*': {isolation: Serializable}}"
+    (work / "waves.yaml").write_text(f"policy_version: 1\n{target}\nrollout: {{waves: [1]}}\n")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(work)
         for name, value in {**_environment(bucket), "XDG_CACHE_HOME": f"{home}/cache"}.items():
@@ -168,6 +170,7 @@ def world(tmp_path_factory: pytest.TempPathFactory, bucket: Lake, examples: Path
             ("scan", "s3://lake", "--inventory", "s3://lake/_inventory"),
             ("scan", "orders", "--inventory", "inventory"),
             ("inspect", "orders", "--format", "json", "--output", "saved.json"),
+            ("plan", "orders", "customers", "--policy", "waves.yaml", "--out", "waves"),
             *(
                 ("plan-downgrade", "orders", *_DROP, "--output", name)
                 for name in (

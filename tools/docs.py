@@ -60,6 +60,7 @@ _SCHEMAS = (
         "check",
         "plan",
         "apply",
+        "status",
         "conflicts",
         "scan",
         "scan-list",

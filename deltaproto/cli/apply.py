@@ -12,7 +12,9 @@ from typing import Any
 from deltaproto.cli import options
 from deltaproto.cli.declare import Command, Option, Panel
 from deltaproto.cli.plan_io import (
+    AUDIT,
     FORMAT,
+    JOURNAL,
     PLANS,
     default_journal_dir,
     lazy_runner,
@@ -24,9 +26,14 @@ from deltaproto.cli.signals import handle_termination, resume_hint
 from deltaproto.errors import ExitCode, TableError, UsageError
 from deltaproto.execution.apply import ApplySession, apply_plans, preparation_failure
 from deltaproto.execution.goal_limits import find_unrelated_undo
+from deltaproto.execution.hooks import Hooks, open_hooks
 from deltaproto.execution.plan_file import LoadedPlan, find_plan_files, read_plans
 from deltaproto.execution.prepare import ApplyContext, PreparedPlan
 from deltaproto.execution.result import ApplyResult
+from deltaproto.execution.rollout import RolloutRun
+from deltaproto.execution.rollout_file import Rollout, find_rollout
+from deltaproto.execution.rollout_log import RolloutLog
+from deltaproto.execution.rollout_state import match_plans
 from deltaproto.execution.run_log import AUDIT_FILE, UNDO_SUFFIX, journal_path
 from deltaproto.execution.undo import StalePlanError, plan_undo
 from deltaproto.execution.waits import WaitLimits
@@ -35,6 +42,7 @@ from deltaproto.policy.evaluate import Checker
 from deltaproto.policy.local_catalog import load_local_catalog, load_local_policy
 from deltaproto.redaction import Redactor
 from deltaproto.render.plan_json import save_plan_file
+from deltaproto.render.rollout import rollout_fields, rollout_section
 from deltaproto.render.terminal import single_line
 
 
@@ -86,6 +94,8 @@ _RESUME_HINT = "committed steps are kept and recorded; run the same command agai
 def run(values: Mapping[str, Any]) -> int:
     """Execute every plan, render each result, and return the worst exit code."""
     plans, codes = load_and_report_plans(values["plans"], allow_empty=values["allow_empty"])
+    rollout = None if values["undo"] else find_rollout(values["plans"])
+    hooks = _open_hooks(values["hooks"], rollout)
     options.require_range(values["parallel"], "--parallel", _MAX_PARALLEL)
     options.require_range(values["retries"], "--retries", _MAX_RETRIES, 0)
     storage = options.parse_pairs(values["storage_option"], "--storage-option")
@@ -121,7 +131,7 @@ def run(values: Mapping[str, Any]) -> int:
             observer=to.display,
             limits=WaitLimits(values["retries"], values["wait"]),
             dry_run=values["dry_run"],
-            parallel=values["parallel"],
+            parallel=values["parallel"] or (1 if rollout is None else rollout.parallel),
         )
         asks = not (values["yes"] or values["dry_run"])
 
@@ -133,15 +143,40 @@ def run(values: Mapping[str, Any]) -> int:
 
         ready, refused = _choose_plans(plans, context, values)
         to.report.expect([*(each.planned.id for each in refused), *(each.id for each in ready)])
+        waves: RolloutRun | None = None
+        results = apply_plans(ready, session, confirm, ask_all_first=asks)
+        if rollout is not None:
+            log = RolloutLog(
+                rollout, context.folder(rollout.path), session.audit(rollout.path), redact
+            )
+            waves = RolloutRun(rollout, match_plans(rollout, plans), session, log, hooks)
+            results = waves.apply(confirm, ask_all_first=asks)
         with handle_termination(), resume_hint(None if values["dry_run"] else _RESUME_HINT):
-            for applied in chain(refused, apply_plans(ready, session, confirm, ask_all_first=asks)):
-                codes.add(applied.code)
+            for applied in chain(refused, results):
+                # Whether a rollout has pending steps is known at its end.
+                if waves is None or applied.code is not ExitCode.CHANGES:
+                    codes.add(applied.code)
                 to.result(applied)
+        if waves is not None:
+            progress = waves.progress()
+            codes.add(progress.code)
+            to.report.rollout, to.text.closing = rollout_fields(progress), rollout_section(progress)
         options.print_policy_notices(context.checker)
     codes.add(to.output.code)
     if not values["detailed_exitcode"]:
         codes = {ExitCode.OK if code is ExitCode.CHANGES else code for code in codes}
     return int(ExitCode.worst(codes))
+
+
+def _open_hooks(folder: str | None, rollout: Rollout | None) -> Hooks | None:
+    if folder is None:
+        return None
+    if rollout is None:
+        raise UsageError(
+            "--hooks needs a folder of plans with a rollout",
+            "plan with --out and a policy that has the section `rollout`",
+        )
+    return open_hooks(folder, rollout.hook_minutes * 60)
 
 
 def _choose_plans(
@@ -238,26 +273,20 @@ COMMAND = Command(
         ),
         Option(
             ("--parallel",),
-            "Apply this many plans at a time.",
+            "Apply this many plans at a time. Default: 1, or as the rollout says.",
             int,
-            1,
             metavar="N",
             panel=Panel.SAFETY,
         ),
         Option(
-            ("--journal",),
-            "Keep journals in this folder. Default: .deltaproto next to the plan file.",
+            ("--hooks",),
+            "Run the programs of this folder before and after the tables of a rollout.",
             str,
             metavar="DIR",
-            panel=Panel.OUTPUT,
+            panel=Panel.SAFETY,
         ),
-        Option(
-            ("--audit",),
-            "Append to this audit log. Default: audit.jsonl next to the journals.",
-            str,
-            metavar="FILE",
-            panel=Panel.OUTPUT,
-        ),
+        JOURNAL,
+        AUDIT,
         Option(
             ("--detailed-exitcode",),
             "Exit 10 if steps remain.",

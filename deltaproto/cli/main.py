@@ -34,6 +34,8 @@ COMMANDS = {
     "rehearse": "Run plans on a shallow clone, and compare the results",
     "runbook": "Write a release runbook for plans",
     "apply": "Execute plans step by step, gated and verified",
+    "status": "Show how far a rollout has come",
+    "rollout": "Pause, resume or abort a rollout, or skip a table",
     "conflicts": "Show which concurrent operations conflict",
     "features": "Show the catalog of table features",
     "clients": "Show what clients can read and write",

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import os
+import re
+import sys
 from collections.abc import Mapping
 from typing import Any
 
 from deltaproto.cli import plans
 from deltaproto.cli.declare import Command, Option, Panel
 from deltaproto.errors import ExitCode, UsageError
+from deltaproto.execution.rollout_file import ROLLOUT_FILE
 from deltaproto.plan_inputs.client_scope import target_planner
+from deltaproto.planning.plan import Plan, plan_id
+from deltaproto.planning.rollout import RolloutTable, Wave, assign_waves
+from deltaproto.planning.search.cost import Cost
+from deltaproto.policy.document.model import RolloutSettings
+from deltaproto.render.plan_json import save_plan_file
+from deltaproto.render.rollout_json import save_rollout_file
 
 
 def run(values: Mapping[str, Any]) -> int:
@@ -17,12 +26,63 @@ def run(values: Mapping[str, Any]) -> int:
     if not values["policy"]:
         raise UsageError("no policy", "pass --policy FILE: it states what the tables must be")
     folder = values["out"]
+    users = plans.build_users(values)
+    saved: _PlanFolder | None = None
     if folder is not None:
         _require_no_plans(folder)
-    users = plans.build_users(values)
-    return plans.plan_tables(
-        values, "plan", users, target_planner, prepare=users.targeted, folder=folder
+        saved = _PlanFolder(folder, users.policy and users.policy.rollout)
+    code = plans.plan_tables(
+        values,
+        "plan",
+        users,
+        target_planner,
+        prepare=users.targeted,
+        save=None if saved is None else saved.save,
     )
+    if saved is not None and (waves := saved.assign_waves()) and not values["quiet"]:
+        sizes = ", ".join(f"{wave.name}: {len(wave.tables)}" for wave in waves)
+        print(f"tables in each wave of the rollout: {sizes}", file=sys.stderr)
+    return code
+
+
+class _PlanFolder:
+    """Saves plans in a folder, and assigns them to waves if the policy has a rollout."""
+
+    def __init__(self, folder: str, rollout: RolloutSettings | None) -> None:
+        self._folder, self._rollout = folder, rollout
+        self._planned: dict[str, tuple[RolloutTable, Cost]] = {}
+
+    def save(self, plan: Plan) -> None:
+        """Save one plan.
+
+        Raises:
+            UsageError: if a file cannot be written.
+        """
+        if self._rollout is not None and not self._planned:
+            self._save_rollout((), complete=False)
+        name = _plan_file_name(plan)
+        save_plan_file(plan, os.path.join(self._folder, name))
+        table = RolloutTable(plan_id(plan), plan.table, plan.location, name)
+        self._planned[table.plan_id] = table, plan.cost
+
+    def assign_waves(self) -> tuple[Wave, ...]:
+        """Save which plan is in which wave, and return the waves; empty without a rollout."""
+        if self._rollout is None or not self._planned:
+            return ()
+        waves = assign_waves(self._rollout, self._planned.values())
+        self._save_rollout(waves, complete=True)
+        return waves
+
+    def _save_rollout(self, waves: tuple[Wave, ...], *, complete: bool) -> None:
+        assert self._rollout is not None
+        path = os.path.join(self._folder, ROLLOUT_FILE)
+        save_rollout_file(self._rollout, waves, path, complete=complete)
+
+
+def _plan_file_name(plan: Plan) -> str:
+    """Return the table's last part and the plan's id, as a file name."""
+    name = re.sub(r"[^A-Za-z0-9_.-]+", "-", plan.location.rstrip("/").rpartition("/")[2])
+    return f"{name.strip('.-')[:80] or 'table'}-{plan_id(plan)}.json"
 
 
 def _require_no_plans(folder: str) -> None:
@@ -71,7 +131,7 @@ COMMAND = Command(
     ),
     examples=(
         "plan ./orders --policy policy.yaml",
-        "plan /data/_inventory --policy policy.yaml --out plans --detailed-exitcode",
+        "plan inventory --policy policy.yaml --out gold --detailed-exitcode",
     ),
     exits=(ExitCode.OK, ExitCode.FINDINGS, ExitCode.USAGE, ExitCode.UNREADABLE, ExitCode.CHANGES),
 )

@@ -36,6 +36,21 @@ FORMAT = Option(
     ("--format",), "Choose the output format.", ApplyFormat, ApplyFormat.TEXT, panel=Panel.OUTPUT
 )
 
+JOURNAL = Option(
+    ("--journal",),
+    "Keep journals in this folder. Default: .deltaproto next to the plan file.",
+    str,
+    metavar="DIR",
+    panel=Panel.OUTPUT,
+)
+AUDIT = Option(
+    ("--audit",),
+    "Append to this audit log. Default: audit.jsonl next to the journals.",
+    str,
+    metavar="FILE",
+    panel=Panel.OUTPUT,
+)
+
 
 class PlanOutput(NamedTuple):
     """Output sinks for progress and results."""

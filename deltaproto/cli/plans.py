@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -32,11 +31,10 @@ from deltaproto.plan_inputs.from_log import load_plan_input
 from deltaproto.plan_inputs.from_snapshot import input_from_saved
 from deltaproto.plan_inputs.parse_goal import split_words
 from deltaproto.planning.engine import Engine, parse_engine
-from deltaproto.planning.plan import Plan, plan_id
+from deltaproto.planning.plan import Plan
 from deltaproto.planning.request import PlanInput
 from deltaproto.policy.local_catalog import DEFAULT_ACCESS, load_local_policy, parse_accesses
 from deltaproto.render.plan import PlanReport, Script
-from deltaproto.render.plan_json import save_plan_file
 from deltaproto.render.plan_script import is_complete
 from deltaproto.tables.engine_errors import contain_table_errors
 
@@ -141,7 +139,7 @@ def plan_tables(
     *,
     cache_saved: bool = True,
     prepare: Callable[[PlanInput], PlanInput] | None = None,
-    folder: str | None = None,
+    save: Callable[[Plan], None] | None = None,
 ) -> int:
     """Plan every table, render each, and return the worst exit code.
 
@@ -149,7 +147,7 @@ def plan_tables(
 
     Args:
         prepare: adds to each table what the planner needs.
-        folder: where each plan with steps is saved as a file.
+        save: receives each plan with steps, for the table as it is now.
     """
     names = [
         *read_table_names(values["tables"], allow_empty=values["allow_empty"]),
@@ -158,7 +156,7 @@ def plan_tables(
     if not (values["tables"] or values["from_"]):
         raise UsageError("no table", "give a path, a URI or a catalog name, or --from INVENTORY")
     inventories = _find_inventories(names, values)
-    table_planner = _TablePlanner(values, users, planner, prepare, cache_saved, folder)
+    table_planner = _TablePlanner(values, users, planner, prepare, cache_saved, save)
     options.refuse_overwrite(
         values["output"], (*names, values["policy"], *values.get("sql", ()), *values["client_file"])
     )
@@ -232,10 +230,10 @@ class _TablePlanner:
         planner: Planner,
         prepare: Callable[[PlanInput], PlanInput] | None,
         cache_saved: bool,
-        folder: str | None,
+        save: Callable[[Plan], None] | None,
     ) -> None:
         self._users, self._planner, self._prepare = users, planner, prepare
-        self._cache_saved, self._folder = cache_saved, folder
+        self._cache_saved, self._save = cache_saved, save
         self._engine = parse_engine(values["engine"]) if values["engine"] else Engine()
         self._spark = options.spark_settings(values)
         self._storage = options.parse_pairs(values["storage_option"], "--storage-option")
@@ -243,7 +241,7 @@ class _TablePlanner:
         self._caching = CachingPlanner(self._check, users, by_version=bool(values.get("sql")))
 
     def plan(self, found: PlanInput) -> PolicyCheckedPlan:
-        """Plan for one table, and save the plan if it has steps and a folder was given.
+        """Plan for one table, and save the plan if it has steps.
 
         Raises:
             TableError: if a table of an inventory has to be read again, and cannot be.
@@ -253,14 +251,14 @@ class _TablePlanner:
         saved = self._cache_saved and found.fingerprint.metadata is None
         ready = self._add_clients(found)
         checked = self._caching(ready) if saved else self._check(ready)
-        if self._folder is None or not checked.plan.steps:
+        if self._save is None or not checked.plan.steps:
             return checked
         if saved:
             # What is saved can be applied, so it is planned for the table as it is now.
             now = load_plan_input(found.location, self._storage, self._spark, time.time())
             checked = self._caching(self._add_clients(now))
         if checked.plan.steps:
-            save_plan_file(checked.plan, plan_path(self._folder, checked.plan))
+            self._save(checked.plan)
         return checked
 
     def _add_clients(self, found: PlanInput) -> PlanInput:
@@ -373,12 +371,6 @@ def _read_table_inputs(
     except TableError as error:
         found = error
     yield name, found
-
-
-def plan_path(folder: str, plan: Plan) -> str:
-    """Return the file of a plan in a folder: the table's last part, and the plan's id."""
-    name = re.sub(r"[^A-Za-z0-9_.-]+", "-", plan.location.rstrip("/").rpartition("/")[2])
-    return os.path.join(folder, f"{name.strip('.-')[:80] or 'table'}-{plan_id(plan)}.json")
 
 
 def parse_for_clients(values: Mapping[str, Any]) -> list[str]:

@@ -21,9 +21,10 @@ COMMAND_LINE_ONLY = frozenset(
         "--write-baseline",
         "--list-tables",
         "--write-policy",
+        "--hooks",
     }
 )
-"""options that lower safety, which must be passed explicitly in each run"""
+"""options that lower safety or run programs, which must be passed explicitly in each run"""
 
 _FAIL_ON = "--fail-on"
 _INVENTORY_ENGINE = "DELTAPROTO_INVENTORY_ENGINE"

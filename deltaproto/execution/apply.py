@@ -43,6 +43,8 @@ class ApplySession(NamedTuple):
     limits: WaitLimits
     dry_run: bool = False
     parallel: int = 1
+    around: Callable[[LoadedPlan, Callable[[], ApplyResult]], ApplyResult] = lambda _, run: run()
+    """runs one plan, or returns a result without running it; called from several threads"""
 
 
 Confirm = Callable[[PreparedPlan], str | None]
@@ -62,10 +64,15 @@ def apply_plans(
         for planned in plans
     ]
 
-    halt = threading.Event()
-    session = session._replace(limits=session.limits._replace(halted=halt.is_set))
+    halt, stopped = threading.Event(), session.limits.halted
+    limits = session.limits._replace(halted=lambda: halt.is_set() or stopped())
+    session = session._replace(limits=limits)
 
     def one(each: LoadedPlan | PreparedPlan | ApplyResult) -> ApplyResult:
+        planned = each if isinstance(each, LoadedPlan) else each.planned
+        return session.around(planned, lambda: run(each))
+
+    def run(each: LoadedPlan | PreparedPlan | ApplyResult) -> ApplyResult:
         if isinstance(each, ApplyResult):
             return each
         try:

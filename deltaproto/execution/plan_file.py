@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from deltaproto.errors import ErrorCode, ExitCode, UsageError
 from deltaproto.execution.plan_members import deserialize_plan, earliest_times
+from deltaproto.execution.rollout_file import ROLLOUT_FILE
 from deltaproto.execution.run_log import RECORD_SUFFIXES
 from deltaproto.input_file import open_input
 from deltaproto.inspection.json_entries import WrongTypeError, require_string
@@ -61,10 +62,12 @@ def find_plan_files(paths: Sequence[str], *, allow_empty: bool = False) -> list[
 
     Raises:
         NoPlansError: for a folder without a plan, unless `allow_empty`.
-        UsageError: for a folder that cannot be listed.
+        UsageError: for a folder that cannot be listed, and for the file of a rollout.
     """
     found: list[str] = []
     for path in paths:
+        if os.path.basename(path) == ROLLOUT_FILE and os.path.isfile(path):
+            raise UsageError(f"{path} is not a plan", "pass its folder to apply the rollout")
         if not os.path.isdir(path):
             found.append(path)
             continue
@@ -76,7 +79,9 @@ def find_plan_files(paths: Sequence[str], *, allow_empty: bool = False) -> list[
         inside = [
             os.path.join(path, name)
             for name in names
-            if name.endswith(_SUFFIXES) and not name.endswith(RECORD_SUFFIXES)
+            if name.endswith(_SUFFIXES)
+            and not name.endswith(RECORD_SUFFIXES)
+            and name != ROLLOUT_FILE
         ]
         if not inside and not allow_empty:
             raise NoPlansError(f"{path} contains no plan", _NO_PLANS_HINT)

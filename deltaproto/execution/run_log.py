@@ -188,7 +188,7 @@ def read_journal(path: Path, plan_id: str) -> JournalState:
     """
     done, early, point, since, holder = 0, frozenset[str](), None, None, None
     unaudited: list[SentStatement] = []
-    for event in _read_events(path):
+    for event in read_events(path):
         if event.get("plan") != plan_id:
             raise UsageError(
                 f"{path} is not a journal of plan {plan_id}",
@@ -229,7 +229,12 @@ def _damaged_journal_error(path: Path) -> UsageError:
     )
 
 
-def _read_events(path: Path) -> Iterator[Mapping[str, Any]]:
+def read_events(path: Path) -> Iterator[Mapping[str, Any]]:
+    """Yield the lines of a journal; none if there is no file.
+
+    Raises:
+        UsageError: when it cannot be read.
+    """
     try:
         text = path.read_text(encoding="utf-8", errors="replace")
     except FileNotFoundError:

@@ -91,7 +91,7 @@ class ClientScope:
         access: tuple[Access, ...] = DEFAULT_ACCESS,
         seen: SeenUses | None = None,
     ) -> None:
-        self._policy, self._seen = policy, seen
+        self.policy, self._seen = policy, seen
         self._catalog = load_local_catalog(files, policy)
         self._named = [
             TableClient(self._catalog.resolve(text), access) for text in dict.fromkeys(named)
@@ -116,13 +116,13 @@ class ClientScope:
     @property
     def any(self) -> bool:
         """True if any client was named."""
-        return bool(self._named or self._policy is not None or self._seen is not None)
+        return bool(self._named or self.policy is not None or self._seen is not None)
 
     def of(self, table: str, location: str) -> tuple[TableClient, ...]:
         """Return the clients of one table."""
         declared: list[TableClient] = []
-        if self._policy is not None:
-            for each in settings_for(self._policy, table, location).clients or ():
+        if self.policy is not None:
+            for each in settings_for(self.policy, table, location).clients or ():
                 declared.append(TableClient(self._declared[each.text], each.access, each.label))
         clients = [*self._named, *declared]
         for use in (self._seen(location) or ()) if self._seen is not None else ():

@@ -52,6 +52,8 @@ class ApplyReport:
         self._counts: Counter[str] = Counter()
         self._order: list[str] = []
         self._entries: dict[str, str] = {}
+        self.rollout: dict[str, Any] | None = None
+        """the progress of the rollout at the end, as JSON; None without a rollout"""
 
     def expect(self, plans: Iterable[str]) -> None:
         """Order the results in the JSON document by these plan ids."""
@@ -79,7 +81,10 @@ class ApplyReport:
         self._spool.add(*map(self._entries.pop, ids), *self._entries.values())
         self._spool.close("results", self._file)
         summary = {"plans": self._counts.total(), **dict(sorted(self._counts.items()))}
-        self._file.write(f',\n  "summary": {json.dumps(summary)}\n}}\n')
+        rollout = ""
+        if self.rollout is not None:
+            rollout = f',\n  "rollout": {json.dumps(_redacted(self.rollout, self._redact))}'
+        self._file.write(f',\n  "summary": {json.dumps(summary)}{rollout}\n}}\n')
 
 
 class ApplyText:
@@ -94,6 +99,8 @@ class ApplyText:
         self._file, self._redact = file, redact
         self._lock = threading.Lock()
         self._results: list[ApplyResult] = []
+        self.closing: Block | None = None
+        """printed after the summary"""
 
     def warned(self, prepared: PreparedPlan) -> None:
         """Print what is about to happen, who is affected, and the gates."""
@@ -113,9 +120,11 @@ class ApplyText:
         self._write(result_section(applied))
 
     def close(self) -> None:
-        """Print the summary if there were several plans."""
+        """Print the summary if there were several plans, and the closing block."""
         if len(self._results) > 1:
             self._write(summary_line(self._results))
+        if self.closing is not None:
+            self._write(self.closing)
 
     def _write(self, block: Block) -> None:
         redacted: Block = _redacted(block, self._redact)

@@ -218,7 +218,15 @@ def save_plan_file(plan: Plan, path: str) -> None:
         UsageError: if it cannot be written.
     """
     fields = plan_fields(plan, time.time())
-    text = dump_json(envelope(plan.command, fields, complete=plan.complete)) + "\n"
+    write_plan_text(dump_json(envelope(plan.command, fields, complete=plan.complete)) + "\n", path)
+
+
+def write_plan_text(text: str, path: str) -> None:
+    """Write a file of a folder of plans atomically.
+
+    Raises:
+        UsageError: if it cannot be written.
+    """
     aside = f"{path}.{os.getpid()}.tmp"
     try:
         os.makedirs(os.path.dirname(path) or ".", exist_ok=True)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from deltaproto.errors import UsageError
 from deltaproto.execution.goal_limits import find_unrequested_change
 from deltaproto.execution.plan_file import LoadedPlan, read_plans
 from deltaproto.execution.rebuild import find_mismatch
+from deltaproto.execution.rollout_file import load_rollout
 from deltaproto.plan_inputs import client_scope
 from deltaproto.planning.converge import plan_target
 from deltaproto.planning.plan import compute_checksum
@@ -288,3 +291,47 @@ def test_mistakes(cli: Cli, table: str, policy: Path, tmp_path: Path) -> None:
     assert f"{folder} has plans already, such as {before[0].name}" in ran.err
     assert sorted(folder.iterdir()) == before
     assert cli("plan", str(tmp_path / "nothing"), "--policy", str(policy)).code == 3
+
+
+def test_a_policy_with_a_rollout_assigns_waves(
+    cli: Cli, table: str, policy: Path, tmp_path: Path
+) -> None:
+    other = Log(tmp_path / "dev" / "returns")
+    other.commit(0, protocol(3, 7, VECTORS, ["appendOnly", *VECTORS]), metadata())
+    policy.write_text(f"{POLICY}rollout: {{canary: ['dev/*'], waves: [50%], soak: 1d}}\n")
+    folder = tmp_path / "plans"
+    ran = cli("plan", table, other.table, "--policy", str(policy), "--out", str(folder))
+    assert ran.code == 0
+    assert "tables in each wave of the rollout: canary: 1, wave 1: 1" in ran.err
+    rollout = load_rollout(str(folder))
+    assert [[each.table for each in wave.tables] for wave in rollout.waves] == [
+        [other.table],
+        [table],
+    ]
+    assert rollout.soak_hours == 24
+    assert {each.file for each in rollout.tables} == {*os.listdir(folder)} - {"rollout.json"}
+    path = folder / "rollout.json"
+    whole = path.read_text()
+    for text, why in (
+        (whole.replace("24.0", "0.0"), "was changed after it was made"),
+        (whole[:-9], "is not a complete JSON document"),
+        ("{}", "is not the file of a rollout"),
+    ):
+        path.write_text(text)
+        with pytest.raises(UsageError, match=why):
+            load_rollout(str(folder))
+
+
+def test_plans_of_an_interrupted_planning_cannot_be_applied(
+    cli: Cli, table: str, policy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    policy.write_text(f"{POLICY}rollout: {{waves: [1]}}\n")
+    folder = tmp_path / "plans"
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("deltaproto.cli.plan.assign_waves", interrupt)
+    cli("plan", table, "--policy", str(policy), "--out", str(folder))
+    with pytest.raises(UsageError, match="planning was interrupted"):
+        load_rollout(str(folder))

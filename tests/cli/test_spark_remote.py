@@ -74,6 +74,7 @@ WRITES = (
 WITHOUT = {
     "report": "asks the inventory's files only",
     "certify": "needs the Spark of this machine",
+    "status": "asks Spark only where a named table is, as apply does",
 }
 """commands that take the option and cannot use a server"""
 RUN = re.compile(

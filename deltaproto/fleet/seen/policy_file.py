@@ -101,6 +101,7 @@ def _require_kept(before: Policy, after: Policy, path: str) -> None:
         and _without_positions(before.expired) == _without_positions(after.expired)
         and _without_positions(before.approvals) == _without_positions(after.approvals)
         and before.severities == after.severities
+        and before.rollout == after.rollout
         and all(
             _plain(settings[1].get(pattern)) == _plain(value)
             for pattern, value in settings[0].items()

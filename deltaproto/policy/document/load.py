@@ -15,6 +15,7 @@ from deltaproto.policy.document.clients import (
 from deltaproto.policy.document.errors import Fault, Faults, PolicyError, parse_each
 from deltaproto.policy.document.model import Approval, ClientFile, Policy, Waiver
 from deltaproto.policy.document.patterns import EVERYTHING
+from deltaproto.policy.document.rollout import parse_rollout
 from deltaproto.policy.document.source import Node
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ _FIELDS = (
     "severities",
     "waivers",
     "approvals",
+    "rollout",
 )
 _WAIVER = ("rule", "table", "feature", "client", "reason", "expires")
 _APPROVAL = (
@@ -99,6 +101,8 @@ def _parse_key(
             )
         case "approvals":
             return policy._replace(approvals=_parse_approvals(node))
+        case "rollout":
+            return policy._replace(rollout=parse_rollout(node))
     return policy
 
 

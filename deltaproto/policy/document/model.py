@@ -147,6 +147,30 @@ class Approval(NamedTuple):
     position: Position
 
 
+class WaveSize(NamedTuple):
+    """The size of a wave: a number of tables, or a percentage of those that are not canaries."""
+
+    number: int
+    percent: bool = False
+
+
+class RolloutSettings(NamedTuple):
+    """In which waves `apply` executes the plans of a folder."""
+
+    canary: tuple[str, ...] = ()
+    """patterns of the tables in the first wave"""
+    waves: tuple[WaveSize, ...] = ()
+    """sizes of the waves after it; one more wave has the remaining tables"""
+    soak_hours: float = 0.0
+    """how long the next wave waits after the last step of a wave"""
+    parallel: int = 1
+    """how many tables of a wave run at a time"""
+    max_failures: int = 0
+    """how many tables may fail before no other table is started"""
+    hook_minutes: float = 5.0
+    """after this time, a hook is stopped and has failed"""
+
+
 class Policy(NamedTuple):
     """A policy file. `clients` and `severities` apply to all tables."""
 
@@ -162,6 +186,8 @@ class Policy(NamedTuple):
     """expired waivers, which no longer apply"""
     approvals: tuple[Approval, ...] = ()
     """including expired ones"""
+    rollout: RolloutSettings | None = None
+    """None: every plan of a folder may run at once"""
 
     def declared(self) -> Iterator[Declared]:
         """Yield every declared client, in file order."""

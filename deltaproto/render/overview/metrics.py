@@ -57,7 +57,7 @@ def table_csv(overview: Overview) -> str:
 
 def _metric_lines(overview: Overview, counted: FleetSummary, now: datetime) -> Iterator[str]:
     rows = overview.tables
-    yield from _gauge(
+    yield from gauge_lines(
         "deltaproto_tables",
         "Tables by protocol version.",
         (
@@ -65,7 +65,7 @@ def _metric_lines(overview: Overview, counted: FleetSummary, now: datetime) -> I
             for (reader, writer), count in sorted(counted.protocols.items())
         ),
     )
-    yield from _gauge(
+    yield from gauge_lines(
         "deltaproto_feature_tables",
         "Tables by feature: supported, enabled (by a property or a column), present (in files).",
         (
@@ -78,12 +78,12 @@ def _metric_lines(overview: Overview, counted: FleetSummary, now: datetime) -> I
             )
         ),
     )
-    yield from _gauge(
+    yield from gauge_lines(
         "deltaproto_isolation_tables",
         "Tables by declared isolation level.",
         (({"level": level}, count) for level, count in sorted(counted.isolation.items())),
     )
-    yield from _gauge(
+    yield from gauge_lines(
         "deltaproto_findings",
         "Findings by rule and severity, without waived ones.",
         (
@@ -91,12 +91,12 @@ def _metric_lines(overview: Overview, counted: FleetSummary, now: datetime) -> I
             for (rule, severity), count in sorted(_all_rules(overview, counted).items())
         ),
     )
-    yield from _gauge(
+    yield from gauge_lines(
         "deltaproto_suppressed_findings",
         "Findings that the policy waives, or whose rules it turns off.",
         (({"by": "waiver"}, overview.waived), ({"by": "severity"}, overview.off)),
     )
-    yield from _gauge(
+    yield from gauge_lines(
         "deltaproto_verdicts",
         "Tables by client, access and verdict.",
         (
@@ -106,19 +106,19 @@ def _metric_lines(overview: Overview, counted: FleetSummary, now: datetime) -> I
         ),
     )
     compliant = "Tables that every client can use, without an error."
-    yield from _gauge("deltaproto_compliant_tables", compliant, [({}, counted.compliant)])
+    yield from gauge_lines("deltaproto_compliant_tables", compliant, [({}, counted.compliant)])
     incomplete = "Tables that may have newer commits, which only their catalog knows."
     number = sum(not row.complete for row in rows)
-    yield from _gauge("deltaproto_incomplete_tables", incomplete, [({}, number)])
+    yield from gauge_lines("deltaproto_incomplete_tables", incomplete, [({}, number)])
     codes = Counter(unread.code for unread in overview.unread)
-    yield from _gauge(
+    yield from gauge_lines(
         "deltaproto_scan_errors",
         "Tables that could not be read, by error code.",
         (({"code": code}, count) for code, count in sorted(codes.items())),
     )
     changes = "Changes since the scan before."
-    yield from _gauge("deltaproto_changes", changes, [({}, len(overview.changes))])
-    yield from _gauge(
+    yield from gauge_lines("deltaproto_changes", changes, [({}, len(overview.changes))])
+    yield from gauge_lines(
         "deltaproto_scan_age_seconds",
         "Age of the newest scan of each root.",
         (
@@ -133,7 +133,8 @@ def _all_rules(overview: Overview, counted: FleetSummary) -> Counter[tuple[str, 
     return counted.rules + Counter((f.rule, str(f.severity)) for f in overview.of_policy)
 
 
-def _gauge(name: str, about: str, samples: Iterable[Sample]) -> Iterator[str]:
+def gauge_lines(name: str, about: str, samples: Iterable[Sample]) -> Iterator[str]:
+    """Yield the lines of one gauge, without line feeds. Label values are escaped."""
     yield f"# TYPE {name} gauge"
     yield f"# HELP {name} {about}"
     for labels, value in samples:

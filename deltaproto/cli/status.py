@@ -1,0 +1,92 @@
+"""`deltaproto status`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from deltaproto.cli import options
+from deltaproto.cli.declare import Argument, Command, Option, Panel
+from deltaproto.cli.plan_io import JOURNAL, default_journal_dir, load_and_report_plans
+from deltaproto.errors import ExitCode
+from deltaproto.execution.prepare import ApplyContext
+from deltaproto.execution.rollout_file import load_rollout
+from deltaproto.execution.rollout_log import RolloutLog
+from deltaproto.execution.rollout_state import match_plans, read_progress
+from deltaproto.policy.local_catalog import load_local_policy
+from deltaproto.redaction import Redactor
+from deltaproto.render.rollout import StatusFormat, write_status
+
+
+def run(values: Mapping[str, Any]) -> int:
+    """Render the progress of a rollout. Changes nothing."""
+    folder = values["folder"]
+    rollout = load_rollout(folder)
+    plans, codes = load_and_report_plans([folder])
+    storage = options.parse_pairs(values["storage_option"], "--storage-option")
+    spark = options.spark_settings(values).reaching(*(each.plan.location for each in plans))
+    options.refuse_overwrite(values["output"], (rollout.path, values["policy"]))
+    context = ApplyContext(
+        storage,
+        spark,
+        folder=lambda path: values["journal"] or default_journal_dir(path),
+        policy=load_local_policy(values["policy"]) if values["policy"] else None,
+    )
+    log = RolloutLog(rollout, context.folder(rollout.path), "", Redactor(storage, spark.conf))
+    progress = read_progress(
+        rollout, match_plans(rollout, plans), context, log.decisions(), time.time()
+    )
+    with options.open_output(values["output"]) as file:
+        write_status(progress, values["format"], file, color=not values["no_color"])
+    code = progress.code
+    if code is ExitCode.CHANGES and not values["detailed_exitcode"]:
+        code = ExitCode.OK
+    return int(ExitCode.worst({*codes, code}))
+
+
+COMMAND = Command(
+    "status",
+    "Show how far the rollout of a folder of plans has come: each wave, what it waits for, and "
+    "what failed.",
+    run,
+    Argument("folder", "PLANS", "Folder of plans with a rollout, from `plan --out`."),
+    (
+        Option(
+            ("--policy",),
+            "Also show when its maintenance windows open.",
+            str,
+            metavar="FILE",
+            panel=Panel.CLIENTS,
+            setting="policy",
+        ),
+        JOURNAL,
+        Option(
+            ("--detailed-exitcode",),
+            "Exit 10 if steps remain.",
+            bool,
+            False,
+            panel=Panel.OUTPUT,
+        ),
+        Option(
+            ("--format",),
+            "Choose the output format.",
+            StatusFormat,
+            StatusFormat.TEXT,
+            panel=Panel.OUTPUT,
+        ),
+        options.OUTPUT,
+        *options.READING,
+    ),
+    examples=(
+        "status waves",
+        "status waves --format json --policy policy.yaml",
+    ),
+    exits=(
+        ExitCode.OK,
+        ExitCode.FINDINGS,
+        ExitCode.USAGE,
+        ExitCode.UNREADABLE,
+        ExitCode.CHANGES,
+    ),
+)

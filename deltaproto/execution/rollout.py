@@ -1,0 +1,175 @@
+"""Applies the plans of a folder in waves."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from deltaproto.errors import ExitCode
+from deltaproto.execution.apply import ApplySession, Confirm, apply_plans
+from deltaproto.execution.hooks import AFTER_TABLE, BEFORE_TABLE, BEFORE_WAVE, ON_FAILURE, Hooks
+from deltaproto.execution.plan_file import LoadedPlan
+from deltaproto.execution.result import ApplyResult, ApplyStatus
+from deltaproto.execution.rollout_file import Rollout
+from deltaproto.execution.rollout_log import RolloutLog
+from deltaproto.execution.rollout_state import (
+    RolloutProgress,
+    RolloutStatus,
+    read_progress,
+)
+
+_ENDED = (ApplyStatus.DONE, ApplyStatus.NOTHING)
+_MAX_SLEEP = 1.0
+
+
+class RolloutRun:
+    """One call of `apply` for a folder with a rollout.
+
+    Args:
+        plans: every plan of the rollout, by id.
+        hooks: None: there are none.
+    """
+
+    def __init__(
+        self,
+        rollout: Rollout,
+        plans: Mapping[str, LoadedPlan],
+        session: ApplySession,
+        log: RolloutLog,
+        hooks: Hooks | None,
+    ) -> None:
+        self._rollout, self._plans, self._log, self._hooks = rollout, plans, log, hooks
+        self._now, self._limits = session.limits.now, session.limits
+        self._lock = threading.Lock()
+        self._held: dict[str, float] = {}
+        self._tried: set[str] = set()
+        """plans that this run cannot execute, for a reason that is not the table's"""
+        # Waits are those of the rollout: a waiting table must not keep the others of its wave.
+        limits = session.limits._replace(wait=False, halted=self._is_aborted)
+        self._session = session._replace(limits=limits)
+        if not session.dry_run:
+            self._session = self._session._replace(around=self._run_table)
+
+    def apply(self, confirm: Confirm, *, ask_all_first: bool) -> Iterator[ApplyResult]:
+        """Apply what may run now, wave after wave, and yield every result.
+
+        Raises:
+            PlanLockedError: when another process applies the rollout.
+            UsageError: when the journal or the audit log cannot be read or written.
+        """
+        if self._session.dry_run:
+            yield from self._apply_tables(self._ready(self.progress()), confirm, ask_all_first)
+            return
+        with self._log.locked():
+            while True:
+                progress = self.progress()
+                ready = self._ready(progress)
+                if ready and self._begin_wave(progress):
+                    yield from self._apply_tables(ready, confirm, ask_all_first)
+                elif not (self._limits.wait and self._sleep_until(progress.next_at)):
+                    return
+
+    def progress(self) -> RolloutProgress:
+        """Read how far the rollout has come."""
+        return read_progress(
+            self._rollout,
+            self._plans,
+            self._session.context,
+            self._log.decisions(),
+            self._now(),
+            self._held,
+        )
+
+    def _ready(self, progress: RolloutProgress) -> list[LoadedPlan]:
+        """Return the plans of the current wave that may run now."""
+        if progress.current is None or progress.status is not RolloutStatus.READY:
+            return []
+        return [
+            self._plans[each.table.plan_id]
+            for each in progress.current.tables
+            if each.status is RolloutStatus.READY and each.table.plan_id not in self._tried
+        ]
+
+    def _apply_tables(
+        self, ready: Sequence[LoadedPlan], confirm: Confirm, ask_all_first: bool
+    ) -> Iterator[ApplyResult]:
+        for applied in apply_plans(ready, self._session, confirm, ask_all_first=ask_all_first):
+            if applied.earliest is not None:
+                # Delta may refuse a step whose wait is over; the log does not show that.
+                self._held[applied.planned.id] = applied.earliest
+            elif applied.status not in _ENDED and not _outside_window(applied):
+                self._tried.add(applied.planned.id)
+            yield applied
+
+    def _begin_wave(self, progress: RolloutProgress) -> bool:
+        """Run the hook of the wave once. Return False if it failed, and the rollout is paused."""
+        wave = progress.current
+        if wave is None or wave.name in self._log.decisions().begun:
+            return True
+        if self._passes(BEFORE_WAVE, self._rollout.path, wave.name):
+            self._log.add("wave", self._now(), name=wave.name)
+            return True
+        return False
+
+    def _run_table(self, planned: LoadedPlan, run: Callable[[], ApplyResult]) -> ApplyResult:
+        table = planned.plan.table
+        with self._lock:
+            blocked = self._find_obstacle()
+        if blocked is None and not self._passes(BEFORE_TABLE, planned.path, table):
+            blocked = "its hook failed"
+        if blocked is not None:
+            message = f"not started: {blocked}"
+            return ApplyResult(planned, ApplyStatus.WAITING, ExitCode.CHANGES, message)
+        applied = run()
+        if _is_failure(applied):
+            with self._lock:
+                self._log.add("failed", self._now(), name=planned.id, reason=applied.message)
+            self._passes(ON_FAILURE, planned.path, table, applied.message)
+        self._passes(AFTER_TABLE, planned.path, table, str(applied.status))
+        return applied
+
+    def _find_obstacle(self) -> str | None:
+        """Return why no other table may be started now, or None."""
+        decisions = self._log.decisions()
+        if decisions.aborted is not None:
+            return "the rollout was aborted"
+        if decisions.paused is not None:
+            return "the rollout is paused"
+        if len(decisions.failed) > self._rollout.max_failures:
+            return "too many tables of the rollout failed"
+        return None
+
+    def _passes(self, hook: str, file: str, *arguments: str) -> bool:
+        """Run a hook. If it fails, pause the rollout and return False."""
+        problem = None if self._hooks is None else self._hooks.run(hook, file, *arguments)
+        if problem is None:
+            return True
+        with self._lock:
+            self._log.decide("pause", self._now(), reason=f"{arguments[0]}: {problem}")
+        return False
+
+    def _is_aborted(self) -> bool:
+        return self._log.decisions().aborted is not None
+
+    def _sleep_until(self, until: float | None) -> bool:
+        """Sleep until a time, or until a decision is recorded. Return False without a time."""
+        if until is None:
+            return False
+        before = self._log.decisions()
+        while (left := until - self._now()) > 0 and self._log.decisions() == before:
+            self._limits.sleep(min(left, _MAX_SLEEP))
+        return True
+
+
+def _is_failure(applied: ApplyResult) -> bool:
+    """Return True if a table failed; not if only this run could not execute it."""
+    if applied.status is not ApplyStatus.REFUSED:
+        return applied.status in (ApplyStatus.FAILED, ApplyStatus.UNREADABLE)
+    # Without a failed gate, another run has the plan, or this run was interrupted.
+    refused = any(not gate.passed for gate in applied.gates) and not _outside_window(applied)
+    return refused and applied.code is not ExitCode.USAGE
+
+
+def _outside_window(applied: ApplyResult) -> bool:
+    """Return True if nothing but a closed maintenance window kept the plan from running."""
+    return {gate.name for gate in applied.gates if not gate.passed} == {"window"}

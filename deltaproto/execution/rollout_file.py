@@ -1,0 +1,107 @@
+"""Reads `rollout.json`: which plan of a folder is in which wave."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from deltaproto.errors import UsageError
+from deltaproto.input_file import open_input
+from deltaproto.planning.plan import CHECKSUM_FIELD, compute_checksum
+from deltaproto.planning.rollout import RolloutTable, Wave
+
+ROLLOUT_FILE = "rollout.json"
+_ID_LENGTH = 16
+_MAX_BYTES = 1 << 28
+_MEMBERS = ("soak_hours", "parallel", "max_failures", "hook_minutes", "waves", "complete")
+_PLAN_AGAIN = "plan again into a new folder, and do not edit its files"
+
+
+class Rollout(NamedTuple):
+    """The contents of the file."""
+
+    id: str
+    path: str
+    waves: tuple[Wave, ...]
+    soak_hours: float
+    parallel: int
+    max_failures: int
+    hook_minutes: float
+
+    @property
+    def tables(self) -> tuple[RolloutTable, ...]:
+        """Every table, in the order of the waves."""
+        return tuple(table for wave in self.waves for table in wave.tables)
+
+
+def find_rollout(paths: Iterable[str]) -> Rollout | None:
+    """Return the rollout of a folder of plans; None if no argument has one.
+
+    Raises:
+        UsageError: when the file is damaged or incomplete, or is not the only argument.
+    """
+    named = list(paths)
+    for path in named:
+        if not os.path.lexists(os.path.join(path, ROLLOUT_FILE)):
+            continue
+        if len(named) > 1:
+            raise UsageError(
+                f"{path} has a rollout, so it cannot be combined with other arguments",
+                f"pass only {path}",
+            )
+        return load_rollout(path)
+    return None
+
+
+def load_rollout(folder: str) -> Rollout:
+    """Return the rollout of a folder of plans.
+
+    Raises:
+        UsageError: when the folder has none, or the file is damaged or incomplete.
+    """
+    path = os.path.join(folder, ROLLOUT_FILE)
+    try:
+        with open_input(path) as file:
+            document = json.loads(file.read(_MAX_BYTES).decode("utf-8"))
+    except FileNotFoundError:
+        raise UsageError(
+            f"{folder} has no rollout",
+            "plan with --out and a policy that has the section `rollout`",
+        ) from None
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}", "check the path") from None
+    except (ValueError, RecursionError):
+        raise UsageError(f"{path} is not a complete JSON document", _PLAN_AGAIN) from None
+    try:
+        return _parse(document, path)
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise UsageError(f"{path} is not the file of a rollout", _PLAN_AGAIN) from None
+
+
+def _parse(document: Mapping[str, Any], path: str) -> Rollout:
+    fields = {name: document[name] for name in _MEMBERS}
+    seal = compute_checksum(fields)
+    if document["command"] != "rollout":
+        raise ValueError(path)
+    if document[CHECKSUM_FIELD] != seal:
+        raise UsageError(f"{path} was changed after it was made", _PLAN_AGAIN)
+    if fields["complete"] is not True:
+        raise UsageError(f"{path} is incomplete: planning was interrupted", _PLAN_AGAIN)
+    soak, minutes = float(fields["soak_hours"]), float(fields["hook_minutes"])
+    if not (math.isfinite(soak) and math.isfinite(minutes) and soak >= 0 < minutes):
+        raise ValueError(path)
+    return Rollout(
+        seal[:_ID_LENGTH],
+        path,
+        tuple(
+            Wave(str(wave["name"]), tuple(RolloutTable(**each) for each in wave["plans"]))
+            for wave in fields["waves"]
+        ),
+        soak,
+        int(fields["parallel"]),
+        int(fields["max_failures"]),
+        minutes,
+    )

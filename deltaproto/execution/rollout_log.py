@@ -1,0 +1,161 @@
+"""The decisions and failures of a rollout: in its journal, and in the audit log."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from deltaproto.errors import ExitCode, UsageError
+from deltaproto.execution.rollout_file import Rollout
+from deltaproto.execution.run_log import (
+    AuditLog,
+    Journal,
+    JournalError,
+    PlanLockedError,
+    append,
+    journal_path,
+    open_for_append,
+    read_events,
+)
+from deltaproto.identity import current_actor
+
+_MODE = 0o600
+
+
+class Decisions(NamedTuple):
+    """What was decided or failed so far. Tables are named by the ids of their plans."""
+
+    paused: str | None = None
+    """the reason, if the rollout is paused"""
+    aborted: str | None = None
+    skipped: Mapping[str, str] = {}
+    """the reason by table"""
+    failed: Mapping[str, tuple[str, float]] = {}
+    """the cause and the time by table; empty after `resume`"""
+    begun: frozenset[str] = frozenset()
+    """the waves whose hook before-wave has passed"""
+
+
+class RolloutLog:
+    """Records decisions and failures. Several processes may append to one log.
+
+    Args:
+        folder: the folder of the journals.
+        audit: path of the audit log.
+        redact: removes credentials from texts.
+    """
+
+    def __init__(
+        self, rollout: Rollout, folder: str, audit: str, redact: Callable[[str], str]
+    ) -> None:
+        self.path: Path = journal_path(folder, rollout.id)
+        self._rollout, self._folder, self._audit, self._redact = rollout, folder, audit, redact
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the lock of the rollout: one process at a time starts tables.
+
+        Raises:
+            PlanLockedError: when another process holds it.
+            UsageError: when the journal cannot be written.
+        """
+        try:
+            journal = Journal(self._folder, self._rollout.id)
+        except PlanLockedError as error:
+            raise PlanLockedError(
+                error.message.replace("this plan", "this rollout"), error.hint
+            ) from None
+        with journal:
+            journal.add("begin", time.time(), **current_actor()._asdict())
+            yield
+
+    def decisions(self) -> Decisions:
+        """Read what was decided and failed.
+
+        Raises:
+            UsageError: when the journal cannot be read, or is not that of this rollout.
+        """
+        found = Decisions()
+        for event in read_events(self.path):
+            if event.get("plan") != self._rollout.id:
+                raise UsageError(
+                    f"{self.path} is not the journal of this rollout",
+                    "pass another folder with --journal",
+                )
+            found = _with_event(found, event)
+        return found
+
+    def decide(
+        self, event: str, now: float, *, name: str = "", reason: str = "", shown: str = ""
+    ) -> None:
+        """Record `pause`, `resume`, `abort` or `skip` in the audit log, then in the journal.
+
+        Args:
+            name: the id of the plan to skip.
+            shown: what `status` shows instead of the reason.
+
+        Raises:
+            UsageError: when the audit log cannot be written; nothing is decided then.
+            JournalError: when the journal cannot be written.
+        """
+        audit = AuditLog(self._audit, self._redact)
+        try:
+            problem = audit.add(
+                at=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now)),
+                rollout=self._rollout.id,
+                action=event,
+                plan=name or None,
+                reason=reason or None,
+            )
+        finally:
+            audit.close()
+        if problem is not None:
+            raise UsageError(problem, "pass a writable file with --audit; nothing was decided")
+        self.add(event, now, name=name, reason=shown or reason)
+
+    def add(self, event: str, now: float, *, name: str = "", reason: str = "") -> None:
+        """Append one line to the journal, which is on disk when this returns.
+
+        Args:
+            name: the id of a plan, or the name of a wave.
+
+        Raises:
+            JournalError: when it cannot be written.
+        """
+        line = {"event": event, "at": now, "plan": self._rollout.id}
+        try:
+            file = open_for_append(self.path, _MODE)
+            try:
+                append(file, {**line, "name": name, "reason": self._redact(reason)})
+            finally:
+                os.close(file)
+        except OSError as error:
+            failed = JournalError(
+                f"cannot write the journal {self.path}: {error.strerror}",
+                "pass a writable folder with --journal",
+            )
+            failed.exit_code = ExitCode.USAGE
+            raise failed from None
+
+
+def _with_event(found: Decisions, event: Mapping[str, Any]) -> Decisions:
+    name, reason = str(event.get("name", "")), str(event.get("reason", ""))
+    match event["event"]:
+        case "pause":
+            return found._replace(paused=reason)
+        case "resume":
+            return found._replace(paused=None, failed={})
+        case "abort":
+            return found._replace(aborted=reason)
+        case "skip":
+            failed = {each: why for each, why in found.failed.items() if each != name}
+            return found._replace(skipped={**found.skipped, name: reason}, failed=failed)
+        case "failed":
+            return found._replace(failed={**found.failed, name: (reason, float(event["at"]))})
+        case "wave":
+            return found._replace(begun=found.begun | {name})
+    return found

@@ -1,0 +1,260 @@
+"""How far a rollout has come: read from the tables, the journals and the decisions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from typing import NamedTuple
+
+from deltaproto.errors import DeltaprotoError, ExitCode, UsageError
+from deltaproto.execution.plan_file import LoadedPlan
+from deltaproto.execution.preflight import check_window_open
+from deltaproto.execution.prepare import ApplyContext, locate_progress
+from deltaproto.execution.rollout_file import Rollout
+from deltaproto.execution.rollout_log import Decisions
+from deltaproto.execution.run_log import journal_path, read_journal
+from deltaproto.execution.waits import SECONDS_PER_HOUR, wait_ends_at, wait_not_needed
+from deltaproto.execution.warning import maintenance_windows_for
+from deltaproto.planning.rollout import RolloutTable, Wave
+from deltaproto.tables.engine_errors import contain_table_errors
+
+
+class RolloutStatus(StrEnum):
+    """The status of a rollout, a wave or a table."""
+
+    DONE = "done"
+    SKIPPED = "skipped"
+    """a table that `rollout skip` excluded"""
+    FAILED = "failed"
+    """a table that failed since the last `resume`"""
+    READY = "ready"
+    """may run now"""
+    WAITING = "waiting"
+    """may run at a later time"""
+    PENDING = "pending"
+    """an earlier wave is not done"""
+    STOPPED = "stopped"
+    """more tables failed than the policy accepts"""
+    PAUSED = "paused"
+    ABORTED = "aborted"
+
+
+_ENDED = (RolloutStatus.DONE, RolloutStatus.SKIPPED, RolloutStatus.FAILED)
+
+
+class TableProgress(NamedTuple):
+    """The progress of one table."""
+
+    table: RolloutTable
+    status: RolloutStatus
+    until: float | None = None
+    """when it may run, in seconds since the epoch; None: now, or unknown"""
+    since: float | None = None
+    """when it ended, in seconds since the epoch"""
+    message: str = ""
+    """the cause of a failure, the reason of a skip, or what is waited for"""
+    unread: bool = False
+    """whether the table could not be read"""
+
+
+class WaveProgress(NamedTuple):
+    """The progress of one wave."""
+
+    name: str
+    status: RolloutStatus
+    tables: tuple[TableProgress, ...]
+    until: float | None = None
+    """when its next step may run, in seconds since the epoch; None: now, or unknown"""
+    message: str = ""
+    """what it waits for"""
+
+    @property
+    def ended_at(self) -> float | None:
+        """When its last table ended; None if all were skipped."""
+        return max((each.since for each in self.tables if each.since is not None), default=None)
+
+
+class RolloutProgress(NamedTuple):
+    """The progress of a rollout."""
+
+    rollout: Rollout
+    status: RolloutStatus
+    waves: tuple[WaveProgress, ...]
+    message: str = ""
+    """why it does not continue"""
+
+    @property
+    def current(self) -> WaveProgress | None:
+        """The first wave that is not done, or None."""
+        return next((wave for wave in self.waves if wave.status is not RolloutStatus.DONE), None)
+
+    @property
+    def next_at(self) -> float | None:
+        """When the next step may run, in seconds since the epoch. None: now, or not by itself."""
+        waiting = self.status is RolloutStatus.WAITING and self.current is not None
+        return self.current.until if waiting and self.current else None
+
+    @property
+    def complete(self) -> bool:
+        """False if a table could not be read."""
+        return not any(table.unread for wave in self.waves for table in wave.tables)
+
+    @property
+    def code(self) -> ExitCode:
+        """The exit code: a table is unreadable, steps are pending, blocked, or done."""
+        if not self.complete:
+            return ExitCode.UNREADABLE
+        if self.status in (RolloutStatus.READY, RolloutStatus.WAITING):
+            return ExitCode.CHANGES
+        failed = any(
+            table.status is RolloutStatus.FAILED for wave in self.waves for table in wave.tables
+        )
+        blocked = failed or self.status is not RolloutStatus.DONE
+        return ExitCode.FINDINGS if blocked else ExitCode.OK
+
+
+def match_plans(rollout: Rollout, plans: Iterable[LoadedPlan]) -> dict[str, LoadedPlan]:
+    """Return the plans by id.
+
+    Raises:
+        UsageError: when the folder lacks a plan of the rollout, or has others.
+    """
+    found = {planned.id: planned for planned in plans}
+    hint = "plan again into a new folder"
+    for table in rollout.tables:
+        if table.plan_id not in found:
+            raise UsageError(f"{rollout.path}: the plan {table.file} is missing", hint)
+    others = found.keys() - {table.plan_id for table in rollout.tables}
+    if others:
+        raise UsageError(f"{found[min(others)].path} is not in {rollout.path}", hint)
+    return found
+
+
+def read_progress(
+    rollout: Rollout,
+    plans: Mapping[str, LoadedPlan],
+    context: ApplyContext,
+    decisions: Decisions,
+    now: float,
+    held: Mapping[str, float] | None = None,
+) -> RolloutProgress:
+    """Determine the progress at a time in seconds since the epoch.
+
+    A finished table is known from its journal, or else from its log. The tables of a wave are only
+    read once it may run.
+
+    Args:
+        held: tables that must not run before a time, which their logs do not show.
+
+    Raises:
+        UsageError: when a journal cannot be read.
+    """
+    waves: list[WaveProgress] = []
+    opens: float | None = 0.0
+    for wave in rollout.waves:
+        begins = opens is not None and now >= opens
+        tables = tuple(
+            _read_table(table, plans[table.plan_id], context, decisions, now, look=begins)
+            for table in wave.tables
+        )
+        tables = tuple(_hold(each, held or {}, now) for each in tables)
+        found = _judge_wave(wave, tables, opens, now)
+        waves.append(found)
+        opens = None
+        if found.status is RolloutStatus.DONE:
+            ended = found.ended_at
+            opens = 0.0 if ended is None else ended + rollout.soak_hours * SECONDS_PER_HOUR
+    failed = sum(table.status is RolloutStatus.FAILED for wave in waves for table in wave.tables)
+    current = next((each for each in waves if each.status is not RolloutStatus.DONE), None)
+    status, message = RolloutStatus.DONE, ""
+    if current is not None:
+        status, message = current.status, current.message
+    if current is not None or failed > rollout.max_failures:
+        if decisions.aborted is not None:
+            status, message = RolloutStatus.ABORTED, decisions.aborted
+        elif failed > rollout.max_failures:
+            status = RolloutStatus.STOPPED
+            message = f"{failed} failed, max_failures is {rollout.max_failures}"
+        elif decisions.paused is not None:
+            status, message = RolloutStatus.PAUSED, decisions.paused
+    return RolloutProgress(rollout, status, tuple(waves), message)
+
+
+def _judge_wave(
+    wave: Wave, tables: tuple[TableProgress, ...], opens: float | None, now: float
+) -> WaveProgress:
+    if all(each.status in _ENDED for each in tables):
+        return WaveProgress(wave.name, RolloutStatus.DONE, tables)
+    if opens is None:
+        return WaveProgress(wave.name, RolloutStatus.PENDING, tables)
+    if now < opens:
+        message = "soak time of the wave before it"
+        return WaveProgress(wave.name, RolloutStatus.WAITING, tables, opens, message)
+    if any(each.status is RolloutStatus.READY for each in tables):
+        return WaveProgress(wave.name, RolloutStatus.READY, tables)
+    waiting = [each for each in tables if each.until is not None]
+    first = min(waiting, key=lambda each: each.until or 0, default=None)
+    message = "" if first is None else f"{first.table.table}: {first.message}"
+    until = None if first is None else first.until
+    return WaveProgress(wave.name, RolloutStatus.WAITING, tables, until, message)
+
+
+def _hold(found: TableProgress, held: Mapping[str, float], now: float) -> TableProgress:
+    until = held.get(found.table.plan_id, 0.0)
+    if found.status is not RolloutStatus.READY or until <= now:
+        return found
+    return found._replace(
+        status=RolloutStatus.WAITING, until=until, message="more history must expire first"
+    )
+
+
+def _read_table(
+    table: RolloutTable,
+    planned: LoadedPlan,
+    context: ApplyContext,
+    decisions: Decisions,
+    now: float,
+    *,
+    look: bool,
+) -> TableProgress:
+    path = journal_path(context.folder(planned.path), planned.id)
+    journal = read_journal(path, planned.id)
+    if journal.done >= len(planned.plan.steps):
+        return TableProgress(table, RolloutStatus.DONE, since=journal.since)
+    if table.plan_id in decisions.skipped:
+        reason = decisions.skipped[table.plan_id]
+        return TableProgress(table, RolloutStatus.SKIPPED, message=reason)
+    found = TableProgress(table, RolloutStatus.PENDING)
+    if look:
+        try:
+            with contain_table_errors():
+                found = _read_log(table, planned, context, now)
+        except DeltaprotoError as error:
+            # `apply` reports it, and counts it as a failure.
+            message = error.message
+            found = TableProgress(table, RolloutStatus.READY, message=message, unread=True)
+    failure = decisions.failed.get(table.plan_id)
+    if failure is not None and found.status is not RolloutStatus.DONE:
+        reason, at = failure
+        return TableProgress(table, RolloutStatus.FAILED, since=at, message=reason)
+    return found
+
+
+def _read_log(
+    table: RolloutTable, planned: LoadedPlan, context: ApplyContext, now: float
+) -> TableProgress:
+    located, plan = locate_progress(planned, context), planned.plan
+    stands = located.stands
+    if stands.done >= len(plan.steps):
+        return TableProgress(table, RolloutStatus.DONE, since=located.since)
+    if plan.steps[stands.done].sql is None and not wait_not_needed(plan, stands):
+        until = wait_ends_at(planned, stands, located.since)
+        if now < until:
+            message = "history has to be old enough"
+            return TableProgress(table, RolloutStatus.WAITING, until, message=message)
+    windows = None if context.outside_window else maintenance_windows_for(context.policy, plan)
+    closed = check_window_open(windows, now)
+    if closed is not None:
+        message = "no maintenance window is open"
+        return TableProgress(table, RolloutStatus.WAITING, closed.earliest, message=message)
+    return TableProgress(table, RolloutStatus.READY)

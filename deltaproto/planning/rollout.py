@@ -1,0 +1,64 @@
+"""Divides plans into the waves of a rollout. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from deltaproto.planning.search.cost import Cost
+from deltaproto.policy.document.model import RolloutSettings
+from deltaproto.policy.document.patterns import TableNames
+
+CANARY = "canary"
+
+
+class RolloutTable(NamedTuple):
+    """A table with a plan."""
+
+    plan_id: str
+    table: str
+    """the name given by the user"""
+    location: str
+    """absolute URI"""
+    file: str
+    """name of the plan's file in its folder"""
+
+
+class Wave(NamedTuple):
+    """Tables that may run at the same time."""
+
+    name: str
+    """`canary`, or `wave` and its number"""
+    tables: tuple[RolloutTable, ...]
+
+
+def assign_waves(
+    settings: RolloutSettings, planned: Iterable[tuple[RolloutTable, Cost]]
+) -> tuple[Wave, ...]:
+    """Return the waves, none of them empty. The same plans always get the same waves.
+
+    Within and across waves, cheaper plans come first; of equal ones, by location.
+    """
+    ordered = sorted(planned, key=lambda each: (each[1], each[0].location, each[0].plan_id))
+    canaries: list[RolloutTable] = []
+    others: list[RolloutTable] = []
+    for table, _ in ordered:
+        names = TableNames(table.table, table.location)
+        is_canary = any(map(names.match, settings.canary))
+        (canaries if is_canary else others).append(table)
+    waves = [Wave(CANARY, tuple(canaries))]
+    begin = 0
+    for number, end in enumerate(_wave_ends(settings, len(others)), 1):
+        waves.append(Wave(f"wave {number}", tuple(others[begin:end])))
+        begin = end
+    return tuple(wave for wave in waves if wave.tables)
+
+
+def _wave_ends(settings: RolloutSettings, count: int) -> Sequence[int]:
+    """Return for each wave how many tables it and the earlier ones have."""
+    ends: list[int] = []
+    for size in settings.waves:
+        # Percentages are rounded up, so that no wave is empty while tables remain.
+        tables = -(-count * size.number // 100) if size.percent else size.number
+        ends.append(min(count, (ends[-1] if ends else 0) + tables))
+    return [*ends, count]

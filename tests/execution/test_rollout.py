@@ -1,0 +1,427 @@
+"""Folders with a rollout: waves, soak, failures, decisions and hooks, without Spark."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from deltaproto.errors import UsageError
+from deltaproto.execution.hooks import open_hooks
+from deltaproto.execution.plan_file import LoadedPlan, read_plans
+from deltaproto.execution.rollout_file import load_rollout
+from deltaproto.execution.run_log import STATE_FOLDER, Journal
+from deltaproto.execution.runner import EngineFacts
+from deltaproto.execution.verify import StatementResult
+from deltaproto.execution.waits import WaitLimits
+from tests.conftest import Ran
+from tests.execution.scripted import NOW, ON, VECTORS, Clock, ScriptedEngine
+from tests.support.contract import documents
+from tests.support.logs import Log, commit_info
+
+HOUR = 3600.0
+NAMES = ("dev_a", "b", "c", "d", "e")
+POLICY = """
+policy_version: 1
+tables:
+  "*": {forbid_features: [deletionVectors]}
+  d: {history: truncate}
+rollout: {canary: ["dev_*"], waves: [2], soak: 6h}
+"""
+
+
+class TimedEngine(ScriptedEngine):
+    """Commits at the clock's time."""
+
+    clock: Clock
+
+    def commit(self, operation: str, *actions: dict[str, Any], mark: str | None = None) -> None:
+        self.version += 1
+        tag = {} if mark is None else {"userMetadata": mark}
+        info = commit_info(operation, **{**tag, "timestamp": int(self.clock.now * 1000)})
+        self.log.commit(self.version, info, *actions)
+
+
+class Fleet:
+    """Five tables, a policy with a rollout, and an engine for all of them."""
+
+    def __init__(self, folder: Path, cli: Callable[..., Ran]) -> None:
+        self.cli, self.clock = cli, Clock()
+        self.plans, self.policy = folder / "plans", folder / "policy.yaml"
+        self.policy.write_text(POLICY)
+        self.logs = {name: Log(folder / "lake" / name) for name in NAMES}
+        for log in self.logs.values():
+            log.commit(0, commit_info("CREATE TABLE"), VECTORS, ON)
+        self.sent: list[str] = []
+        self.scripts: dict[str, Callable[[], StatementResult]] = {}
+        self.engines: dict[str, TimedEngine] = {}
+        self.names: dict[str, str] = {}
+
+    def plan(self) -> None:
+        tables = [log.table for log in self.logs.values()]
+        words = ("--policy", str(self.policy), "--out", str(self.plans), "--quiet")
+        assert self.cli("plan", *tables, *words).code == 0
+        for table in load_rollout(str(self.plans)).tables:
+            (planned,) = read_plans(str(self.plans / table.file))
+            assert isinstance(planned, LoadedPlan)
+            name = Path(table.table).name
+            engine = TimedEngine(self.logs[name], planned)
+            engine.clock = self.clock
+            self.engines[planned.id], self.names[planned.id] = engine, name
+
+    def apply(self, *words: str) -> Ran:
+        return self.cli(
+            "apply", str(self.plans), "--yes", "--allow-irreversible", "--detailed-exitcode", *words
+        )
+
+    def applied(self, *words: str) -> tuple[int, list[str], dict[str, Any]]:
+        """Apply. Return the exit code, the tables that got statements, and the progress."""
+        before = len(self.sent)
+        ran = self.apply("--format", "json", *words)
+        (document,) = documents(ran, "apply")
+        return ran.code, self.sent[before:], document["rollout"]
+
+    def decide(self, action: str, *words: str) -> Ran:
+        return self.cli("rollout", action, str(self.plans), *words)
+
+    def status(self, *words: str) -> Ran:
+        return self.cli("status", str(self.plans), *words)
+
+    def hook(self, name: str, script: str) -> tuple[str, str]:
+        """Write a hook. Return the option that names its folder."""
+        folder = self.plans.parent / "hooks"
+        folder.mkdir(exist_ok=True)
+        (folder / name).write_text(f"#!/bin/sh\n{script}\n")
+        (folder / name).chmod(0o755)
+        return "--hooks", str(folder)
+
+    def audited(self) -> list[dict[str, Any]]:
+        """The decisions in the audit log."""
+        lines = (self.plans / STATE_FOLDER / "audit.jsonl").read_text().splitlines()
+        return [line for line in map(json.loads, lines) if "action" in line]
+
+    # What a runner of statements has.
+    def facts(self) -> EngineFacts:
+        return next(iter(self.engines.values())).facts()
+
+    def apart(self) -> Fleet:
+        return self
+
+    def run(self, sql: str, mark: str, progress: object = None) -> StatementResult:
+        plan = json.loads(mark)["deltaproto"]["plan"]
+        name = self.names[plan]
+        self.sent.append(name)
+        if name in self.scripts:
+            return self.scripts[name]()
+        return self.engines[plan].run(sql, mark, progress)
+
+
+def statuses(progress: dict[str, Any]) -> list[str]:
+    return [wave["status"] for wave in progress["waves"]]
+
+
+def tables(progress: dict[str, Any]) -> dict[str, str]:
+    return {
+        Path(table["table"]).name: table["status"]
+        for wave in progress["waves"]
+        for table in wave["tables"]
+    }
+
+
+def on_fire() -> StatementResult:
+    return StatementResult("DELTA_SOMETHING", "the disk is on fire")
+
+
+@pytest.fixture
+def fleet(tmp_path: Path, cli: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch) -> Fleet:
+    made = Fleet(tmp_path, cli)
+    monkeypatch.setattr("deltaproto.cli.apply.lazy_runner", lambda _: lambda: made)
+    for command in ("status", "rollout"):
+        clock = SimpleNamespace(time=lambda: made.clock.now)
+        monkeypatch.setattr(f"deltaproto.cli.{command}.time", clock)
+    monkeypatch.setattr(
+        "deltaproto.cli.apply.WaitLimits",
+        lambda retries, wait: WaitLimits(
+            retries, wait, lambda: made.clock.now, lambda seconds: made.clock.sleep(seconds)
+        ),
+    )
+    return made
+
+
+def test_each_wave_waits_for_the_one_before_it(fleet: Fleet) -> None:
+    fleet.plan()
+    code, sent, progress = fleet.applied()
+    assert (code, sent) == (10, ["dev_a"])
+    assert statuses(progress) == ["done", "waiting", "pending"]
+    assert progress["next_at"] == "2033-05-18T09:33:20Z"
+    # Cron comes too early: nothing is sent.
+    fleet.clock.now += 6 * HOUR - 1
+    assert fleet.applied()[:2] == (10, [])
+    fleet.clock.now += 1
+    code, sent, progress = fleet.applied()
+    assert (code, {*sent}) == (10, {"b", "c"})
+    assert statuses(progress) == ["done", "done", "waiting"]
+    fleet.clock.now += 6 * HOUR
+    # d waits until its history is old enough; e does not wait for it.
+    code, sent, progress = fleet.applied()
+    assert (code, sent) == (10, ["e", "d"])
+    assert tables(progress)["d"] == "waiting"
+    assert progress["next_at"] == "2033-05-19T15:33:20Z"
+    fleet.clock.now += 24 * HOUR
+    code, sent, progress = fleet.applied()
+    assert (code, sent, progress["status"]) == (0, ["d"], "done")
+    assert fleet.applied()[:2] == (0, [])
+
+
+def test_without_its_journals_a_rollout_continues_from_the_logs(fleet: Fleet) -> None:
+    fleet.plan()
+    for expected in (["dev_a"], ["b", "c"], ["e", "d"], ["d"]):
+        code, sent, progress = fleet.applied()
+        assert sorted(sent) == sorted(expected)
+        # Another machine has only the plans.
+        shutil.rmtree(fleet.plans / STATE_FOLDER)
+        assert fleet.applied()[:2] == (code, [])
+        shutil.rmtree(fleet.plans / STATE_FOLDER)
+        fleet.clock.now += 24 * HOUR
+    assert (code, progress["status"]) == (0, "done")
+
+
+def test_a_failing_wave_stops_exactly_there(fleet: Fleet) -> None:
+    fleet.plan()
+    fleet.applied()
+    fleet.clock.now += 6 * HOUR
+    fleet.scripts["b"] = on_fire
+    code, sent, progress = fleet.applied()
+    # c is in the same wave, and is not started.
+    assert (code, sent, progress["status"]) == (5, ["b"], "stopped")
+    assert tables(progress) == {
+        "dev_a": "done",
+        "b": "failed",
+        "c": "ready",
+        "d": "pending",
+        "e": "pending",
+    }
+    assert "the disk is on fire" in progress["waves"][1]["tables"][0]["message"]
+    del fleet.scripts["b"]
+    fleet.clock.now += 24 * HOUR
+    code, sent, progress = fleet.applied()
+    assert (code, sent, progress["status"]) == (1, [], "stopped")
+    assert "1 failed, max_failures is 0" in fleet.apply().out
+
+
+def test_failures_within_the_limit_do_not_stop_the_others(fleet: Fleet) -> None:
+    fleet.policy.write_text(POLICY.replace("soak: 6h", "parallel: 3, max_failures: 1"))
+    fleet.plan()
+    fleet.scripts["b"] = on_fire
+    code, sent, progress = fleet.applied()
+    # Without a time between waves, they follow each other in one run.
+    assert (code, sorted(sent)) == (5, sorted(NAMES))
+    assert statuses(progress) == ["done", "done", "waiting"]
+    fleet.clock.now += 24 * HOUR
+    code, sent, progress = fleet.applied()
+    assert (code, sent, progress["status"], tables(progress)["b"]) == (1, ["d"], "done", "failed")
+
+
+def test_a_killed_run_is_resumed_and_repeats_nothing(fleet: Fleet) -> None:
+    fleet.policy.write_text(POLICY.replace(", soak: 6h", ""))
+    fleet.plan()
+    plan = next(id for id, name in fleet.names.items() if name == "c")
+
+    class Killed(BaseException):
+        """Like a kill: nothing is recorded after it."""
+
+    def killed() -> StatementResult:
+        engine = fleet.engines[plan]
+        (step,) = engine.steps.values()
+        mark = json.dumps({"deltaproto": {"plan": plan, "step": step.id, "run": "gone"}})
+        engine.predicted(step, mark)
+        raise Killed
+
+    fleet.scripts["c"] = killed
+    with pytest.raises(Killed):
+        fleet.apply()
+    assert fleet.sent == ["dev_a", "b", "c"]
+    del fleet.scripts["c"]
+    assert fleet.applied()[1] == ["e", "d"]
+
+
+def test_only_one_process_applies_a_rollout(fleet: Fleet) -> None:
+    fleet.plan()
+    rollout = load_rollout(str(fleet.plans))
+    with Journal(str(fleet.plans / STATE_FOLDER), rollout.id):
+        ran = fleet.apply()
+    assert (ran.code, fleet.sent) == (4, [])
+    assert "this rollout is being executed by" in ran.err
+
+
+def test_with_wait_the_run_stays_through_every_wait(fleet: Fleet) -> None:
+    fleet.plan()
+    code, sent, progress = fleet.applied("--wait")
+    assert (code, progress["status"]) == (0, "done")
+    assert sent[0] == "dev_a"
+    assert fleet.clock.now >= NOW + 36 * HOUR
+
+
+def test_a_closed_window_is_waited_for(fleet: Fleet) -> None:
+    # 2033-05-18 is a Wednesday.
+    window = "maintenance_windows: [{days: [thu], from: '03:00', to: '04:00'}]"
+    fleet.policy.write_text(POLICY.replace("[deletionVectors]}", f"[deletionVectors], {window}}}"))
+    fleet.plan()
+    code, sent, progress = fleet.applied("--policy", str(fleet.policy))
+    assert (code, sent, progress["next_at"]) == (10, [], "2033-05-19T03:00:00Z")
+    assert fleet.applied()[1] == ["dev_a"]
+
+
+def test_the_plans_must_be_those_of_the_rollout(fleet: Fleet) -> None:
+    fleet.plan()
+    plan = next(fleet.plans.glob("dev_a-*.json"))
+    ran = fleet.cli("apply", *map(str, fleet.plans.glob("*.json")), "--yes")
+    assert (ran.code, "pass its folder" in ran.err) == (2, True)
+    ran = fleet.cli("apply", str(fleet.plans), str(plan), "--yes")
+    assert (ran.code, "cannot be combined" in ran.err) == (2, True)
+    plan.rename(fleet.plans.parent / plan.name)
+    ran = fleet.apply()
+    assert (ran.code, "is missing" in ran.err) == (2, True)
+    # One plan by its own name is applied as ever, and so is a dry run of the wave.
+    assert fleet.cli("apply", str(next(fleet.plans.glob("b-*"))), "--yes", "--dry-run").code == 0
+    assert fleet.sent == []
+
+
+def test_a_paused_rollout_starts_no_other_table(fleet: Fleet) -> None:
+    fleet.policy.write_text(POLICY.replace(", soak: 6h", ""))
+    fleet.plan()
+
+    def paused_meanwhile() -> StatementResult:
+        assert fleet.decide("pause", "--reason", "incident 4711").code == 0
+        return fleet.engines[plan].run(fleet.engines[plan].steps["s1"].sql or "", mark)
+
+    plan = next(id for id, name in fleet.names.items() if name == "b")
+    mark = json.dumps({"deltaproto": {"plan": plan, "step": "s1", "run": "r"}})
+    fleet.scripts["b"] = paused_meanwhile
+    _, sent, progress = fleet.applied()
+    assert (sent, progress["status"]) == (["dev_a", "b"], "paused")
+    assert progress["message"].endswith(": incident 4711")
+    assert fleet.applied()[:2] == (1, [])
+    assert fleet.decide("resume").code == 0
+    assert "c" in fleet.applied()[1]
+    assert [line["action"] for line in fleet.audited()] == ["pause", "resume"]
+    assert all(line["actor"] and line["rollout"] for line in fleet.audited())
+    assert "not paused" in fleet.decide("resume").out
+
+
+def test_failed_tables_are_tried_again_after_resume_or_skipped(fleet: Fleet) -> None:
+    fleet.policy.write_text(POLICY.replace(", soak: 6h", ""))
+    fleet.plan()
+    fleet.scripts["b"] = on_fire
+    assert fleet.applied()[:2] == (5, ["dev_a", "b"])
+    ran = fleet.decide("skip", "b")
+    assert (ran.code, "needs a reason" in ran.err) == (2, True)
+    assert fleet.decide("resume").code == 0
+    assert fleet.applied()[:2] == (5, ["b"])
+    assert fleet.decide("skip", "b", "--reason", "is dropped next week").code == 0
+    code, sent, progress = fleet.applied()
+    assert (code, sent, tables(progress)["b"]) == (10, ["c", "e", "d"], "skipped")
+    (skipped,) = [line for line in fleet.audited() if line["action"] == "skip"]
+    assert fleet.names[skipped["plan"]] == "b"
+    assert fleet.decide("skip", "x", "--reason", "y").code == 2
+
+
+def test_abort_lets_running_statements_finish_and_sends_no_other(fleet: Fleet) -> None:
+    fleet.policy.write_text(POLICY.replace("Vectors]}", "Vectors], isolation: Serializable}"))
+    fleet.plan()
+    plan = next(id for id, name in fleet.names.items() if name == "dev_a")
+    first = fleet.engines[plan].steps["s1"]
+
+    def aborted_meanwhile() -> StatementResult:
+        assert fleet.decide("abort").code == 0
+        mark = json.dumps({"deltaproto": {"plan": plan, "step": "s1", "run": "r"}})
+        return fleet.engines[plan].run(first.sql or "", mark)
+
+    fleet.scripts["dev_a"] = aborted_meanwhile
+    assert len(fleet.engines[plan].steps) > 1
+    code, sent, progress = fleet.applied()
+    assert (code, sent, progress["status"]) == (5, ["dev_a"], "aborted")
+    assert fleet.applied()[:2] == (1, [])
+    ran = fleet.decide("resume")
+    assert (ran.code, "was aborted" in ran.err) == (2, True)
+
+
+def test_status_shows_each_wave_and_the_next_step(fleet: Fleet) -> None:
+    fleet.plan()
+    fleet.scripts["b"] = on_fire
+    fleet.applied()
+    ran = fleet.status("--format", "json", "--detailed-exitcode")
+    (document,) = documents(ran, "status")
+    progress = document["rollout"]
+    assert (ran.code, statuses(progress)) == (10, ["done", "waiting", "pending"])
+    assert progress["next_at"] == progress["waves"][1]["next_at"] == "2033-05-18T09:33:20Z"
+    fleet.clock.now += 6 * HOUR
+    fleet.applied()
+    ran = fleet.status()
+    assert ran.code == 1
+    assert "rollout stopped" in ran.out
+    assert "the disk is on fire" in " ".join(ran.out.split())
+    assert "deltaproto rollout resume" in " ".join(ran.out.split())
+    metrics = fleet.status("--format", "openmetrics").out
+    assert 'deltaproto_rollout_tables{wave="wave 1",status="failed"} 1' in metrics
+    assert 'deltaproto_rollout_status{status="stopped"} 1' in metrics
+    assert metrics.endswith("# EOF\n")
+    assert "<table" in fleet.status("--format", "html").out
+    # A table that cannot be read makes the result incomplete.
+    fleet.decide("resume")
+    shutil.rmtree(Path(fleet.logs["c"].table) / "_delta_log")
+    assert fleet.status().code == 3
+    ran = fleet.cli("status", str(fleet.policy.parent))
+    assert (ran.code, "has no rollout" in ran.err) == (2, True)
+
+
+def test_hooks_get_the_plan_and_stop_the_wave(fleet: Fleet) -> None:
+    fleet.policy.write_text(POLICY.replace("soak: 6h", "hook_timeout: 1m"))
+    fleet.plan()
+    said = fleet.plans.parent / "said"
+    for name in ("before-table", "after-table", "on-failure"):
+        fleet.hook(name, f'echo "{name} ${{1##*/}} $2" >> {said}; cat > {said}.json')
+    fleet.hook("before-wave", f'echo "before-wave $1" >> {said}; test "$1" != "wave 2"')
+    words = fleet.hook("before-table", f'echo "before ${{1##*/}}" >> {said}; cat > {said}.plan')
+    fleet.scripts["b"] = on_fire
+    assert fleet.applied(*words)[:2] == (5, ["dev_a", "b"])
+    lines = said.read_text().splitlines()
+    assert lines[:3] == ["before-wave canary", "before dev_a", "after-table dev_a done"]
+    assert lines[3:5] == ["before-wave wave 1", "before b"]
+    assert lines[5].startswith("on-failure b s1 was rejected: the disk is on fire")
+    assert lines[6] == "after-table b failed"
+    assert fleet.names[json.loads(Path(f"{said}.plan").read_text())["plan_id"]] == "b"
+    # The hook of the last wave fails, and pauses the rollout.
+    del fleet.scripts["b"]
+    fleet.decide("resume")
+    code, sent, progress = fleet.applied(*words)
+    assert (code, sent, progress["status"]) == (1, ["b", "c"], "paused")
+    assert progress["message"] == "wave 2: hook before-wave exited with 1"
+    assert said.read_text().splitlines().count("before-wave wave 1") == 1
+    fleet.hook("before-wave", "exit 0")
+    fleet.hook("before-table", "echo no ticket; exit 3")
+    fleet.decide("resume")
+    code, sent, progress = fleet.applied(*words)
+    assert (code, sent, progress["status"]) == (1, [], "paused")
+    assert progress["message"].endswith("hook before-table exited with 3: no ticket")
+
+
+def test_a_hook_that_runs_too_long_is_killed(tmp_path: Path) -> None:
+    path = tmp_path / "before-table"
+    path.write_text("#!/bin/sh\nsleep 600 &\nsleep 600\n")
+    document = tmp_path / "plan.json"
+    document.write_text("{}")
+    with pytest.raises(UsageError, match="is not an executable file"):
+        open_hooks(str(tmp_path), 1)
+    path.chmod(0o755)
+    hooks = open_hooks(str(tmp_path), 0.2)
+    problem = hooks.run("before-table", str(document), "t")
+    assert problem == "hook before-table was killed after 0 s"
+    assert hooks.run("after-table", str(document), "t") is None
+    with pytest.raises(UsageError, match="has no hook"):
+        open_hooks(str(document.parent / ".."), 1)
