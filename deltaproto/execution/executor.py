@@ -71,6 +71,7 @@ class StepExecutor:
         self._observer, self._limits = observer, limits
         self._options, self._redact = storage_options, redact
         self._stands, self._since = prepared.stands, prepared.since
+        self._held = prepared.held
         self._run = uuid.uuid4().hex[:8]
         self._ledger = RunLog(prepared.planned, self._run, journal, audit, prepared.approvals)
         self._waiting = WaitHandler(prepared.planned, limits, observer, self._ledger)
@@ -176,13 +177,11 @@ class StepExecutor:
             if judged.verdict in _SUCCESS_VERDICTS:
                 return self._verified(step, record, judged) or self._unaudited(step)
             if judged.verdict is StepVerdict.WAIT:
-                hint = "run the same command again then, or pass --wait"
-                said = f"{step.id} has to wait: more history must expire first"
-                stop = StopReason(ExitCode.CHANGES, said, hint, now + _RETENTION_RETRY_SECONDS)
+                stop = _young_history(step, now + _RETENTION_RETRY_SECONDS)
                 if (unaudited := self._unaudited(step)) is not None:
                     self._tell(record._replace(done=StepStatus.WAITING))
                     return unaudited
-                if self._waiting.ends(step, stop):
+                if self._waiting.ends(step, stop, refused=True):
                     self._tell(record._replace(done=StepStatus.WAITING))
                     return stop
             elif (
@@ -207,6 +206,14 @@ class StepExecutor:
             if self._waiting.ends(step, shut):
                 self.records.append(StepRecord(step.id, StepStatus.WAITING))
                 return shut
+        # Each attempt commits before Delta refuses it, so an early one is not sent.
+        held, until = self._held or ("", 0.0)
+        if held == step.id and self._limits.now() < until:
+            young = _young_history(step, until)
+            if self._waiting.ends(step, young, refused=True):
+                self.records.append(StepRecord(step.id, StepStatus.WAITING))
+                return young
+        self._held = None
         point, stands = self._stands.point, self._stands
         sight = self._prepared.watched.look(point.version)
         found = progress_from_commits(
@@ -337,6 +344,15 @@ class StepExecutor:
         others = [each for each in sight.commits if each.version not in mine]
         others = [each for each in others if commit_tag_of(each) is None]
         return describe_commit(others[-1]) if others else "not visible in the log"
+
+
+def _young_history(step: Step, until: float) -> StopReason:
+    return StopReason(
+        ExitCode.CHANGES,
+        f"{step.id} has to wait: more history must expire first",
+        "run the same command again then, or pass --wait",
+        until,
+    )
 
 
 _FAILURE_PHRASES = {

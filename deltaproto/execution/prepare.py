@@ -78,6 +78,8 @@ class PreparedPlan(NamedTuple):
     """statements of earlier runs that are missing in the audit log"""
     approvals: tuple[str, ...] = ()
     """each loss of access, with the approval that permits it"""
+    held: tuple[str, float] | None = None
+    """the step that Delta refused because history is too young, and when it may be sent again"""
 
     @property
     def left(self) -> tuple[Step, ...]:
@@ -109,7 +111,7 @@ def prepare_plan(
         UsageError: when the journal cannot be read.
     """
     plan = planned.plan
-    watched, sight, stands, since, unaudited = locate_progress(planned, context)
+    watched, sight, stands, since, unaudited, held = locate_progress(planned, context)
     left = plan.steps[stands.done :]
     windows = maintenance_windows_for(context.policy, plan)
     activity = _read_activity(watched) if runner else None
@@ -124,7 +126,7 @@ def prepare_plan(
     hold = None if context.outside_window else windows
     approvals = tuple(r.text for r in brought.rulings) if isinstance(brought, PolicyImpact) else ()
     return PreparedPlan(
-        planned, watched, stands, sight, since, passed, warned, hold, unaudited, approvals
+        planned, watched, stands, sight, since, passed, warned, hold, unaudited, approvals, held
     )
 
 
@@ -176,6 +178,8 @@ class LocatedProgress(NamedTuple):
     """when the last step finished"""
     unaudited: tuple[SentStatement, ...]
     """statements of earlier runs that are missing in the audit log"""
+    held: tuple[str, float] | None = None
+    """the step that Delta refused because history is too young, and when it may be sent again"""
 
 
 def locate_progress(planned: LoadedPlan, context: ApplyContext) -> LocatedProgress:
@@ -194,7 +198,7 @@ def locate_progress(planned: LoadedPlan, context: ApplyContext) -> LocatedProgre
     sight = watched.look(start.version)
     stands = progress_from_commits(planned.id, plan, journal.done, journal.early, sight, start)
     since = _last_commit_seconds(stands) if journal.since is None else journal.since
-    return LocatedProgress(watched, sight, stands, since, journal.unaudited)
+    return LocatedProgress(watched, sight, stands, since, journal.unaudited, journal.refused)
 
 
 def _last_commit_seconds(stands: Progress) -> float | None:

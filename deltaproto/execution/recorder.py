@@ -82,9 +82,10 @@ class RunLog:
             commits=[] if record is None else list(record.versions),
         )
 
-    def waits(self, step: Step, until: float, now: float) -> None:
-        """Record that the next step waits."""
-        self._journal.add("waiting", now, step=step.id, until=until)
+    def waits(self, step: Step, until: float, now: float, *, refused: bool = False) -> None:
+        """Record that the next step waits, or that Delta refused it until then."""
+        mark = {"refused": True} if refused else {}
+        self._journal.add("waiting", now, step=step.id, until=until, **mark)
 
     def failed(self, step: Step, message: str, now: float) -> None:
         """Record a failed step."""

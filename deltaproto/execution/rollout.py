@@ -41,7 +41,6 @@ class RolloutRun:
         self._rollout, self._plans, self._log, self._hooks = rollout, plans, log, hooks
         self._now, self._limits = session.limits.now, session.limits
         self._lock = threading.Lock()
-        self._held: dict[str, float] = {}
         self._tried: set[str] = set()
         """plans that this run cannot execute, for a reason that is not the table's"""
         # Waits are those of the rollout: a waiting table must not keep the others of its wave.
@@ -77,7 +76,6 @@ class RolloutRun:
             self._session.context,
             self._log.decisions(),
             self._now(),
-            self._held,
         )
 
     def _ready(self, progress: RolloutProgress) -> list[LoadedPlan]:
@@ -94,10 +92,8 @@ class RolloutRun:
         self, ready: Sequence[LoadedPlan], confirm: Confirm, ask_all_first: bool
     ) -> Iterator[ApplyResult]:
         for applied in apply_plans(ready, self._session, confirm, ask_all_first=ask_all_first):
-            if applied.earliest is not None:
-                # Delta may refuse a step whose wait is over; the log does not show that.
-                self._held[applied.planned.id] = applied.earliest
-            elif applied.status not in _ENDED and not _outside_window(applied):
+            waits = applied.earliest is not None or _outside_window(applied)
+            if applied.status not in _ENDED and not waits:
                 self._tried.add(applied.planned.id)
             yield applied
 

@@ -136,15 +136,11 @@ def read_progress(
     context: ApplyContext,
     decisions: Decisions,
     now: float,
-    held: Mapping[str, float] | None = None,
 ) -> RolloutProgress:
     """Determine the progress at a time in seconds since the epoch.
 
     A finished table is known from its journal, or else from its log. The tables of a wave are only
     read once it may run.
-
-    Args:
-        held: tables that must not run before a time, which their logs do not show.
 
     Raises:
         UsageError: when a journal cannot be read.
@@ -157,7 +153,6 @@ def read_progress(
             _read_table(table, plans[table.plan_id], context, decisions, now, look=begins)
             for table in wave.tables
         )
-        tables = tuple(_hold(each, held or {}, now) for each in tables)
         found = _judge_wave(wave, tables, opens, now)
         waves.append(found)
         opens = None
@@ -197,15 +192,6 @@ def _judge_wave(
     message = "" if first is None else f"{first.table.table}: {first.message}"
     until = None if first is None else first.until
     return WaveProgress(wave.name, RolloutStatus.WAITING, tables, until, message)
-
-
-def _hold(found: TableProgress, held: Mapping[str, float], now: float) -> TableProgress:
-    until = held.get(found.table.plan_id, 0.0)
-    if found.status is not RolloutStatus.READY or until <= now:
-        return found
-    return found._replace(
-        status=RolloutStatus.WAITING, until=until, message="more history must expire first"
-    )
 
 
 def _read_table(
@@ -252,6 +238,10 @@ def _read_log(
         if now < until:
             message = "history has to be old enough"
             return TableProgress(table, RolloutStatus.WAITING, until, message=message)
+    step, until = located.held or ("", 0.0)
+    if step == plan.steps[stands.done].id and now < until:
+        message = "more history must expire first"
+        return TableProgress(table, RolloutStatus.WAITING, until, message=message)
     windows = None if context.outside_window else maintenance_windows_for(context.policy, plan)
     closed = check_window_open(windows, now)
     if closed is not None:

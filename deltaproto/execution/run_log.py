@@ -123,6 +123,8 @@ class JournalState(NamedTuple):
     holder: str | None
     """user, host and process of the last run"""
     unaudited: tuple[SentStatement, ...] = ()
+    refused: tuple[str, float] | None = None
+    """the step that Delta refused because history is too young, and when it may be sent again"""
 
 
 class Journal:
@@ -187,6 +189,7 @@ def read_journal(path: Path, plan_id: str) -> JournalState:
         UsageError: when it cannot be read, or belongs to another plan.
     """
     done, early, point, since, holder = 0, frozenset[str](), None, None, None
+    refused: tuple[str, float] | None = None
     unaudited: list[SentStatement] = []
     for event in read_events(path):
         if event.get("plan") != plan_id:
@@ -199,19 +202,25 @@ def read_journal(path: Path, plan_id: str) -> JournalState:
         elif event["event"] == "start" and "version" in event:
             # Journals without this member are from releases that did not track the audit log.
             unaudited.append(_parse_sent(event, path))
+            refused = None
+        elif event["event"] == "waiting" and event.get("refused"):
+            try:
+                refused = str(event["step"]), float(event["until"])
+            except (KeyError, TypeError, ValueError):
+                raise _damaged_journal_error(path) from None
         elif event["event"] == "audited":
             key = event.get("step"), event.get("run")
             unaudited = [each for each in unaudited if (each.step, each.run) != key]
         elif event["event"] == "done":
             try:
-                done, since = int(event["steps_done"]), float(event["at"])
+                done, since, refused = int(event["steps_done"]), float(event["at"]), None
                 early = frozenset(event["early"])
                 point = Baseline(
                     int(event["version"]), Protocol.stored(event["protocol"]), event["metadata"]
                 )
             except (KeyError, TypeError, ValueError):
                 raise _damaged_journal_error(path) from None
-    return JournalState(done, early, point, since, holder, tuple(unaudited))
+    return JournalState(done, early, point, since, holder, tuple(unaudited), refused)
 
 
 def _parse_sent(event: Mapping[str, Any], path: Path) -> SentStatement:

@@ -61,13 +61,17 @@ class WaitHandler:
         self._planned, self._limits = planned, limits
         self._observer, self._ledger = observer, ledger
 
-    def ends(self, step: Step, stop: StopReason) -> bool:
-        """Return True if the run ends with `stop`; otherwise return after the wait."""
-        if stop.earliest is None or not self._limits.wait:
-            if stop.earliest is not None:
-                self._ledger.waits(step, stop.earliest, self._limits.now())
+    def ends(self, step: Step, stop: StopReason, *, refused: bool = False) -> bool:
+        """Return True if the run ends with `stop`; otherwise return after the wait.
+
+        Args:
+            refused: Delta refused the step, so that no run sends it again before then.
+        """
+        if stop.earliest is None:
             return True
-        self._ledger.waits(step, stop.earliest, self._limits.now())
+        self._ledger.waits(step, stop.earliest, self._limits.now(), refused=refused)
+        if not self._limits.wait:
+            return True
         while (left := stop.earliest - self._limits.now()) > 0:
             self._observer.waits(self._planned, step, stop.earliest)
             if self._limits.halted():

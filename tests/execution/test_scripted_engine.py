@@ -137,6 +137,34 @@ WAIT_LONGER = StatementResult("DELTA_FEATURE_DROP_HISTORICAL_VERSIONS_EXIST", "t
 LOST = StatementResult("", "connection reset", lost=True)
 REFUSED = StatementResult("DELTA_OTHER", "no")
 
+
+def test_a_refused_step_is_not_sent_again_before_its_time(bench: Bench) -> None:
+    bench.apply()
+    bench.clock.now += bench.planned.plan.steps[1].wait_hours * HOUR
+
+    def refused(engine: ScriptedEngine, step: Step, mark: str) -> StatementResult:
+        engine.predicted(step, mark, 2)
+        return WAIT_LONGER
+
+    bench.engine.script["s3"] = [refused, refused]
+    first = bench.apply()
+    assert (first.status, first.earliest) == (ApplyStatus.WAITING, bench.clock.now + HOUR)
+    # From cron, every ten minutes.
+    for _ in range(5):
+        bench.clock.now += HOUR / 6
+        again = bench.apply()
+        assert (again.status, again.code) == (ApplyStatus.WAITING, ExitCode.CHANGES)
+        assert again.earliest == first.earliest
+        assert bench.engine.sent == ["s1", "s3"]
+    bench.clock.now += HOUR / 6
+    second = bench.apply()
+    assert (second.status, second.earliest) == (ApplyStatus.WAITING, bench.clock.now + HOUR)
+    assert bench.engine.sent == ["s1", "s3", "s3"]
+    last = bench.apply(wait=True)
+    assert last.status is ApplyStatus.DONE
+    assert bench.engine.sent == ["s1", "s3", "s3", "s3"]
+
+
 # The script of s1 and of s3, in a run that waits; the result, the statements sent, and the outcomes
 # in the audit log.
 COURSES: Mapping[str, tuple[dict[str, list[Script]], ApplyStatus, list[str], list[str], str]] = {
