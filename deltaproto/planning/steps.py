@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from deltaproto.planning.conflict_impact import find_step_conflicts, predict_stream_impacts
 from deltaproto.planning.engine import Engine
@@ -148,11 +148,25 @@ def _describe_purpose(move: PredictedStatement) -> str:
             if gained:
                 vanish = before.protocol.uses_table_features > after.protocol.uses_table_features
                 lists = ", which removes the feature lists" if vanish else ""
-                return f"add {', '.join(gained)} to the protocol{lists}"
+                others = ", ".join(_find_other_properties(statement, gained))
+                also = f"; also set {others}" if others else ""
+                return f"add {', '.join(gained)} to the protocol{lists}{also}"
             if after.protocol != before.protocol:
                 return "store the same features as the lowest protocol"
             return "change properties; the protocol stays the same"
     return "run your statement"
+
+
+def _find_other_properties(
+    statement: SetProperties | UnsetProperties, gained: Iterable[str]
+) -> Iterator[str]:
+    """Yield the properties that the statement sets for another reason than these features."""
+    if isinstance(statement, SetProperties):
+        records = map(feature_catalog.feature_record, gained)
+        switches = {key.lower() for record in records for key in record.switches}
+        for key in statement.properties:
+            if not is_protocol_property(key) and key.lower() not in switches:
+                yield key
 
 
 def _describe_drop(statement: DropFeature, move: PredictedStatement) -> str:

@@ -63,6 +63,9 @@ def test_one_route_fixes_everything(cli: Cli, table: str, policy: Path) -> None:
         "SET TBLPROPERTIES ('delta.enableInCommitTimestamps' = 'true', "
         "'delta.appendOnly' = 'false', 'delta.isolationLevel' = 'Serializable')",
     ]
+    assert (
+        "add inCommitTimestamp to the protocol; also set delta.appendOnly, delta.isolationLevel"
+    ) in {step["why"] for step in plan["steps"]}
     assert [text[:5] for text in plan["fixes"]] == ["DP205", "DP206", "DP208", "DP209"]
     assert plan["unmet"] == plan["blocked"] == []
     assert plan["goal"]["kind"] == "policy"
