@@ -3,9 +3,9 @@
 ## What it does
 For patterns that matched tables, reports: a list of clients or features that adds to the lists of
 less specific patterns, a list that replaces them (`clients_replace: true`), and a value that is
-weaker than the value it overrides, such as a higher version ceiling. Also
-reports a declared client of the catalog that the policy (`define`, `catalogues`) or a
-`--client-file` defines differently.
+weaker than the value it overrides, such as a higher version ceiling. Also reports a declared
+client of the catalog that the policy (`define`, `catalogues`) or a `--client-file` defines
+differently.
 
 ## Why it breaks
 Nothing breaks. Earlier versions of deltaproto replaced the lists, so a policy that relied on
