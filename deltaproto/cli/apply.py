@@ -29,6 +29,7 @@ from deltaproto.execution.goal_limits import find_unrelated_undo
 from deltaproto.execution.hooks import Hooks, open_hooks
 from deltaproto.execution.plan_file import LoadedPlan, find_plan_files, read_plans
 from deltaproto.execution.prepare import ApplyContext, PreparedPlan
+from deltaproto.execution.replan import Replanner
 from deltaproto.execution.result import ApplyResult
 from deltaproto.execution.rollout import RolloutRun
 from deltaproto.execution.rollout_file import Rollout, find_rollout
@@ -37,6 +38,7 @@ from deltaproto.execution.rollout_state import match_plans
 from deltaproto.execution.run_log import AUDIT_FILE, UNDO_SUFFIX, journal_path
 from deltaproto.execution.undo import StalePlanError, plan_undo
 from deltaproto.execution.waits import WaitLimits
+from deltaproto.plan_inputs.client_scope import ClientScope
 from deltaproto.planning.plan import Plan
 from deltaproto.policy.evaluate import Checker
 from deltaproto.policy.local_catalog import load_local_catalog, load_local_policy
@@ -149,7 +151,14 @@ def run(values: Mapping[str, Any]) -> int:
             log = RolloutLog(
                 rollout, context.folder(rollout.path), session.audit(rollout.path), redact
             )
-            waves = RolloutRun(rollout, match_plans(rollout, plans), session, log, hooks)
+            replanner = None
+            if policy is not None:
+                users = ClientScope(policy, values["client_file"], ())
+                replanner = Replanner(
+                    users, storage, spark, context.folder(rollout.path), save_plan_file
+                )
+            matched = match_plans(rollout, plans)
+            waves = RolloutRun(rollout, matched, session, log, hooks, replanner)
             results = waves.apply(confirm, ask_all_first=asks)
         with handle_termination(), resume_hint(None if values["dry_run"] else _RESUME_HINT):
             for applied in chain(refused, results):

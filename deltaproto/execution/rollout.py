@@ -5,10 +5,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from deltaproto.errors import ExitCode
+from deltaproto.errors import ExitCode, TableError
 from deltaproto.execution.apply import ApplySession, Confirm, apply_plans
 from deltaproto.execution.hooks import AFTER_TABLE, BEFORE_TABLE, BEFORE_WAVE, ON_FAILURE, Hooks
 from deltaproto.execution.plan_file import LoadedPlan
+from deltaproto.execution.replan import Replanner, load_replanned
 from deltaproto.execution.result import ApplyResult, ApplyStatus
 from deltaproto.execution.rollout_file import Rollout
 from deltaproto.execution.rollout_log import RolloutLog
@@ -17,6 +18,7 @@ from deltaproto.execution.rollout_state import (
     RolloutStatus,
     read_progress,
 )
+from deltaproto.tables.engine_errors import contain_table_errors
 
 _ENDED = (ApplyStatus.DONE, ApplyStatus.NOTHING)
 _MAX_SLEEP = 1.0
@@ -28,6 +30,7 @@ class RolloutRun:
     Args:
         plans: every plan of the rollout, by id.
         hooks: None: there are none.
+        replanner: None: tables that changed are refused.
     """
 
     def __init__(
@@ -37,8 +40,14 @@ class RolloutRun:
         session: ApplySession,
         log: RolloutLog,
         hooks: Hooks | None,
+        replanner: Replanner | None = None,
     ) -> None:
-        self._rollout, self._plans, self._log, self._hooks = rollout, plans, log, hooks
+        self._rollout, self._log, self._hooks, self._replanner = rollout, log, hooks, replanner
+        self._plans = load_replanned(plans, log.decisions().replanned, str(log.path.parent))
+        self._ids = {planned.id: table for table, planned in self._plans.items()}
+        """the id that the rollout has for the table of a plan"""
+        self._objections: dict[str, str] = {}
+        """why a new plan does not replace that of a table that changed"""
         self._now, self._limits = session.limits.now, session.limits
         self._lock = threading.Lock()
         self._tried: set[str] = set()
@@ -62,6 +71,8 @@ class RolloutRun:
         with self._log.locked():
             while True:
                 progress = self.progress()
+                if self._plan_again(progress):
+                    continue
                 ready = self._ready(progress)
                 if ready and self._begin_wave(progress):
                     yield from self._apply_tables(ready, confirm, ask_all_first)
@@ -88,13 +99,40 @@ class RolloutRun:
             if each.status is RolloutStatus.READY and each.table.plan_id not in self._tried
         ]
 
+    def _plan_again(self, progress: RolloutProgress) -> bool:
+        """Plan the tables of the current wave again that changed. Return True if any has a new plan
+        or needs none."""
+        if progress.current is None or progress.status is not RolloutStatus.READY:
+            return False
+        decided = False
+        for each in progress.current.tables:
+            old = each.table.plan_id
+            if not each.changed or old in self._objections or self._replanner is None:
+                continue
+            try:
+                with contain_table_errors():
+                    found = self._replanner.plan_again(self._plans[old], self._now())
+            except TableError as error:
+                found = error.message
+            if isinstance(found, str):
+                self._objections[old] = found
+                continue
+            decided = True
+            if found is None:
+                reason = "it changed, and meets the policy without its plan"
+                self._log.decide("skip", self._now(), name=old, reason=reason)
+                continue
+            self._log.decide("replan", self._now(), name=old, reason=each.message, shown=found.id)
+            self._plans[old], self._ids[found.id] = found, old
+        return decided
+
     def _apply_tables(
         self, ready: Sequence[LoadedPlan], confirm: Confirm, ask_all_first: bool
     ) -> Iterator[ApplyResult]:
         for applied in apply_plans(ready, self._session, confirm, ask_all_first=ask_all_first):
             waits = applied.earliest is not None or _outside_window(applied)
             if applied.status not in _ENDED and not waits:
-                self._tried.add(applied.planned.id)
+                self._tried.add(self._ids[applied.planned.id])
             yield applied
 
     def _begin_wave(self, progress: RolloutProgress) -> bool:
@@ -116,10 +154,14 @@ class RolloutRun:
         if blocked is not None:
             message = f"not started: {blocked}"
             return ApplyResult(planned, ApplyStatus.WAITING, ExitCode.CHANGES, message)
-        applied = run()
+        applied, name = run(), self._ids[planned.id]
         if _is_failure(applied):
+            if name in self._objections:
+                why = f"{applied.message}; a new plan needs your decision: {self._objections[name]}"
+                hint = "plan the table again, or exclude it with deltaproto rollout skip"
+                applied = applied._replace(message=why, hint=hint)
             with self._lock:
-                self._log.add("failed", self._now(), name=planned.id, reason=applied.message)
+                self._log.add("failed", self._now(), name=name, reason=applied.message)
             self._passes(ON_FAILURE, planned.path, table, applied.message)
         self._passes(AFTER_TABLE, planned.path, table, str(applied.status))
         return applied

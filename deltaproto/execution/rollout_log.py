@@ -36,6 +36,8 @@ class Decisions(NamedTuple):
     """the reason by table"""
     failed: Mapping[str, tuple[str, float]] = {}
     """the cause and the time by table; empty after `resume`"""
+    replanned: Mapping[str, str] = {}
+    """the id of the new plan by table"""
     begun: frozenset[str] = frozenset()
     """the waves whose hook before-wave has passed"""
 
@@ -92,11 +94,11 @@ class RolloutLog:
     def decide(
         self, event: str, now: float, *, name: str = "", reason: str = "", shown: str = ""
     ) -> None:
-        """Record `pause`, `resume`, `abort` or `skip` in the audit log, then in the journal.
+        """Record `pause`, `resume`, `abort`, `skip` or `replan` in the audit log and the journal.
 
         Args:
-            name: the id of the plan to skip.
-            shown: what `status` shows instead of the reason.
+            name: the id of the plan to skip or to replace.
+            shown: what the journal has instead of the reason.
 
         Raises:
             UsageError: when the audit log cannot be written; nothing is decided then.
@@ -156,6 +158,8 @@ def _with_event(found: Decisions, event: Mapping[str, Any]) -> Decisions:
             return found._replace(skipped={**found.skipped, name: reason}, failed=failed)
         case "failed":
             return found._replace(failed={**found.failed, name: (reason, float(event["at"]))})
+        case "replan":
+            return found._replace(replanned={**found.replanned, name: reason})
         case "wave":
             return found._replace(begun=found.begun | {name})
     return found

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from deltaproto.errors import DeltaprotoError, ExitCode, UsageError
 from deltaproto.execution.plan_file import LoadedPlan
-from deltaproto.execution.preflight import check_window_open
+from deltaproto.execution.preflight import check_window_open, fingerprint_gate
 from deltaproto.execution.prepare import ApplyContext, locate_progress
 from deltaproto.execution.rollout_file import Rollout
 from deltaproto.execution.rollout_log import Decisions
@@ -55,6 +55,8 @@ class TableProgress(NamedTuple):
     """the cause of a failure, the reason of a skip, or what is waited for"""
     unread: bool = False
     """whether the table could not be read"""
+    changed: bool = False
+    """whether it is the same table, but not as planned, although no step was executed"""
 
 
 class WaveProgress(NamedTuple):
@@ -247,4 +249,10 @@ def _read_log(
     if closed is not None:
         message = "no maintenance window is open"
         return TableProgress(table, RolloutStatus.WAITING, closed.earliest, message=message)
+    if not stands.started:
+        unchanged = fingerprint_gate(plan, located.sight, stands, started=False)
+        if not unchanged.passed:
+            same = plan.fingerprint.table_id in (None, located.sight.table_id)
+            message = unchanged.message
+            return TableProgress(table, RolloutStatus.READY, message=message, changed=same)
     return TableProgress(table, RolloutStatus.READY)

@@ -1,10 +1,12 @@
-"""Divides plans into the waves of a rollout. Pure."""
+"""Divides plans into the waves of a rollout, and compares a table's plan with a new one. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from deltaproto.planning.impact import is_worse
+from deltaproto.planning.plan import Plan
 from deltaproto.planning.search.cost import Cost
 from deltaproto.policy.document.model import RolloutSettings
 from deltaproto.policy.document.patterns import TableNames
@@ -62,3 +64,31 @@ def _wave_ends(settings: RolloutSettings, count: int) -> Sequence[int]:
         tables = -(-count * size.number // 100) if size.percent else size.number
         ends.append(min(count, (ends[-1] if ends else 0) + tables))
     return [*ends, count]
+
+
+def find_objections(old: Plan, new: Plan) -> Iterator[str]:
+    """Yield why a new plan for a table must not replace the approved one without a decision.
+
+    It may affect no other clients, cost no more, and be no less reversible.
+    """
+    for blocked in new.blocked:
+        yield f"it is blocked: {blocked.reason}"
+    if not new.steps:
+        for unmet in new.unmet[:1]:
+            yield f"no statement brings the table closer to the policy: {unmet.reason}"
+    lost = {(each.client, each.access) for each in filter(is_worse, old.clients)}
+    for each in filter(is_worse, new.clients):
+        if (each.client, each.access) not in lost:
+            yield f"{each.client} {each.access} would be {each.after}"
+    for name, before, after in zip(Cost._fields, old.cost, new.cost, strict=True):
+        if after > before:
+            yield _COSTS[name].format(after, before)
+
+
+_COSTS = {
+    "irreversible": "{} losses cannot be reverted, instead of {}",
+    "history": "it deletes history",
+    "bytes": "it rewrites up to {:,} bytes, instead of {:,}",
+    "waits": "it waits {} times, instead of {}",
+    "commits": "it makes up to {} commits, instead of {}",
+}

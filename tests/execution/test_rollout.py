@@ -22,7 +22,7 @@ from deltaproto.execution.waits import WaitLimits
 from tests.conftest import Ran
 from tests.execution.scripted import NOW, ON, VECTORS, Clock, ScriptedEngine
 from tests.support.contract import documents
-from tests.support.logs import Log, commit_info
+from tests.support.logs import Log, commit_info, metadata, protocol
 
 HOUR = 3600.0
 NAMES = ("dev_a", "b", "c", "d", "e")
@@ -102,7 +102,8 @@ class Fleet:
 
     def audited(self) -> list[dict[str, Any]]:
         """The decisions in the audit log."""
-        lines = (self.plans / STATE_FOLDER / "audit.jsonl").read_text().splitlines()
+        log = self.plans / STATE_FOLDER / "audit.jsonl"
+        lines = log.read_text().splitlines() if log.exists() else []
         return [line for line in map(json.loads, lines) if "action" in line]
 
     # What a runner of statements has.
@@ -114,11 +115,22 @@ class Fleet:
 
     def run(self, sql: str, mark: str, progress: object = None) -> StatementResult:
         plan = json.loads(mark)["deltaproto"]["plan"]
+        if plan not in self.names:
+            self._add_new_plan(plan)
         name = self.names[plan]
         self.sent.append(name)
         if name in self.scripts:
             return self.scripts[name]()
         return self.engines[plan].run(sql, mark, progress)
+
+    def _add_new_plan(self, plan: str) -> None:
+        """Prepare the engine for a plan that `apply` made for a table that changed."""
+        (planned,) = read_plans(str(self.plans / STATE_FOLDER / f"{plan}.plan.json"))
+        assert isinstance(planned, LoadedPlan)
+        name = Path(planned.plan.location).name
+        engine = TimedEngine(self.logs[name], planned)
+        engine.clock, engine.version = self.clock, planned.plan.fingerprint.version
+        self.engines[plan], self.names[plan] = engine, name
 
 
 def statuses(progress: dict[str, Any]) -> list[str]:
@@ -425,3 +437,74 @@ def test_a_hook_that_runs_too_long_is_killed(tmp_path: Path) -> None:
     assert hooks.run("after-table", str(document), "t") is None
     with pytest.raises(UsageError, match="has no hook"):
         open_hooks(str(document.parent / ".."), 1)
+
+
+def test_a_table_that_changed_is_planned_again(fleet: Fleet) -> None:
+    fleet.plan()
+    # Somebody sets a property: the plan of the canary no longer fits.
+    changed = metadata({"delta.enableDeletionVectors": "true", "delta.appendOnly": "true"})
+    fleet.logs["dev_a"].commit(1, commit_info("SET TBLPROPERTIES"), changed)
+    code, sent, progress = fleet.applied()
+    assert (code, sent, progress["status"]) == (4, [], "stopped")
+    assert fleet.decide("resume").code == 0
+    code, sent, progress = fleet.applied("--policy", str(fleet.policy))
+    assert (code, sent) == (10, ["dev_a"])
+    assert statuses(progress) == ["done", "waiting", "pending"]
+    (line,) = (each for each in fleet.audited() if each["action"] == "replan")
+    assert "changed since" in line["reason"]
+    (first,) = (each for each in load_rollout(str(fleet.plans)).tables if "dev_a" in each.table)
+    assert line["plan"] == first.plan_id
+    (document,) = documents(fleet.status("--format", "json"), "status")
+    assert document["rollout"]["waves"][0]["status"] == "done"
+
+
+def test_a_new_plan_that_costs_more_needs_a_decision(fleet: Fleet) -> None:
+    fleet.plan()
+    changed = metadata({"delta.enableDeletionVectors": "true", "delta.appendOnly": "true"})
+    fleet.logs["dev_a"].commit(1, commit_info("SET TBLPROPERTIES"), changed)
+    stricter = fleet.plans.parent / "stricter.yaml"
+    stricter.write_text(
+        POLICY.replace("[deletionVectors]}", "[deletionVectors], isolation: Serializable}", 1)
+    )
+    code, sent, progress = fleet.applied("--policy", str(stricter))
+    assert (code, sent, progress["status"]) == (4, [], "stopped")
+    (table,) = progress["waves"][0]["tables"]
+    assert table["status"] == "failed"
+    assert "a new plan needs your decision: it makes up to" in table["message"]
+    assert not [each for each in fleet.audited() if each["action"] == "replan"]
+
+
+def test_a_table_that_meets_the_policy_meanwhile_is_skipped(fleet: Fleet) -> None:
+    fleet.plan()
+    plain = protocol(1, 2)
+    fleet.logs["dev_a"].commit(1, commit_info("DROP FEATURE"), plain, metadata())
+    code, sent, progress = fleet.applied("--policy", str(fleet.policy))
+    assert (code, {*sent}) == (10, {"b", "c"})
+    (table,) = progress["waves"][0]["tables"]
+    assert (table["status"], "meets the policy" in table["message"]) == ("skipped", True)
+
+
+def test_a_replaced_table_is_not_planned_again(fleet: Fleet) -> None:
+    fleet.plan()
+    other = metadata({"delta.enableDeletionVectors": "true"}, id="another")
+    fleet.logs["dev_a"].commit(1, commit_info("CREATE OR REPLACE TABLE"), other)
+    code, sent, progress = fleet.applied("--policy", str(fleet.policy))
+    assert (code, sent) == (4, [])
+    assert "different table" in progress["waves"][0]["tables"][0]["message"]
+
+
+def test_a_lost_new_plan_is_made_again(fleet: Fleet) -> None:
+    fleet.plan()
+    changed = metadata({"delta.enableDeletionVectors": "true", "delta.appendOnly": "true"})
+    fleet.logs["d"].commit(1, commit_info("SET TBLPROPERTIES"), changed)
+    for _ in range(2):
+        fleet.applied("--policy", str(fleet.policy))
+        fleet.clock.now += 6 * HOUR
+    code, sent, progress = fleet.applied("--policy", str(fleet.policy))
+    assert (code, {*sent}) == (10, {"d", "e"})
+    for file in (fleet.plans / STATE_FOLDER).glob("*.plan.json"):
+        file.unlink()
+    fleet.clock.now += 24 * HOUR
+    code, sent, progress = fleet.applied("--policy", str(fleet.policy))
+    assert sent == ["d"]
+    assert "deletionVectors" not in str(tables(progress))
