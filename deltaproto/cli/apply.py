@@ -143,24 +143,23 @@ def run(values: Mapping[str, Any]) -> int:
                 return None
             return _confirm_table_name(prepared.planned.plan.table)
 
-        ready, refused = _choose_plans(plans, context, values)
-        to.report.expect([*(each.planned.id for each in refused), *(each.id for each in ready)])
-        waves: RolloutRun | None = None
-        results = apply_plans(ready, session, confirm, ask_all_first=asks)
-        if rollout is not None:
-            log = RolloutLog(
-                rollout, context.folder(rollout.path), session.audit(rollout.path), redact
-            )
+        def build_run(rollout: Rollout) -> RolloutRun:
+            folder = context.folder(rollout.path)
             replanner = None
             if policy is not None:
                 users = ClientScope(policy, values["client_file"], ())
-                replanner = Replanner(
-                    users, storage, spark, context.folder(rollout.path), save_plan_file
-                )
-            matched = match_plans(rollout, plans)
-            waves = RolloutRun(rollout, matched, session, log, hooks, replanner)
-            results = waves.apply(confirm, ask_all_first=asks)
+                replanner = Replanner(users, storage, spark, folder, save_plan_file)
+            log = RolloutLog(rollout, folder, session.audit(rollout.path), redact)
+            return RolloutRun(rollout, match_plans(rollout, plans), session, log, hooks, replanner)
+
+        ready, refused = _choose_plans(plans, context, values)
+        to.report.expect([*(each.planned.id for each in refused), *(each.id for each in ready)])
+        waves = None if rollout is None else build_run(rollout)
         with handle_termination(), resume_hint(None if values["dry_run"] else _RESUME_HINT):
+            if waves is None:
+                results = apply_plans(ready, session, confirm, ask_all_first=asks)
+            else:
+                results = waves.apply(confirm, ask_all_first=asks)
             for applied in chain(refused, results):
                 # Whether a rollout has pending steps is known at its end.
                 if waves is None or applied.code is not ExitCode.CHANGES:
