@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import shutil
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -130,7 +131,7 @@ PAIRS: dict[str, Pair] = {
 
 
 @pytest.fixture(scope="module")
-def gate(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def gate(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A folder through which the UDF says that it was reached, and is let go."""
     folder = tmp_path_factory.mktemp("gate")
     place = str(folder)
@@ -141,13 +142,22 @@ def gate(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
         with open(f"{place}/reached", "w"):
             pass
-        deadline = time.monotonic() + 15
-        while not os.path.exists(f"{place}/go") and time.monotonic() < deadline:
+        deadline = time.monotonic() + 60
+        while not os.path.exists(f"{place}/go"):
+            # If the loser went on by itself, the interleaving would be another one.
+            assert time.monotonic() < deadline, "nobody opened the gate"
             time.sleep(0.02)
         return value
 
     spark.udf.register("held", held, "bigint")
-    return folder
+    # The loser reads all its files in one task, which leaves Spark a slot for the winner.
+    before = spark.conf.get(_TASKS, None)
+    spark.conf.set(_TASKS, "1")
+    yield folder
+    if before is None:
+        spark.conf.unset(_TASKS)
+    else:
+        spark.conf.set(_TASKS, before)
 
 
 @pytest.fixture(scope="module")
@@ -167,7 +177,6 @@ def make(spark: SparkSession, folder: Path, partitioned: bool) -> Path:
     )
     for start in (0, 1):
         rows = ", ".join(f"({n}, 's', {1 + n % 2})" for n in range(start, 6, 2))
-        # One file each: the held tasks must leave Spark a slot for the winner.
         spark.sql(f"insert into {table} select /*+ coalesce(1) */ * from values {rows} v(id, s, p)")
     spark.sql(f"insert into {table} values (1, 's', 1)")
     return path
@@ -188,6 +197,7 @@ def declare(path: Path, level: IsolationLevel) -> None:
     (log / f"{newest + 1:020d}.json").write_text(json.dumps(action) + "\n")
 
 
+_TASKS = "spark.sql.files.minPartitionNum"
 REBASED = "writers that are rebased over a new feature"
 
 
