@@ -143,18 +143,9 @@ def run(values: Mapping[str, Any]) -> int:
                 return None
             return _confirm_table_name(prepared.planned.plan.table)
 
-        def build_run(rollout: Rollout) -> RolloutRun:
-            folder = context.folder(rollout.path)
-            replanner = None
-            if policy is not None:
-                users = ClientScope(policy, values["client_file"], ())
-                replanner = Replanner(users, storage, spark, folder, save_plan_file)
-            log = RolloutLog(rollout, folder, session.audit(rollout.path), redact)
-            return RolloutRun(rollout, match_plans(rollout, plans), session, log, hooks, replanner)
-
         ready, refused = _choose_plans(plans, context, values)
         to.report.expect([*(each.planned.id for each in refused), *(each.id for each in ready)])
-        waves = None if rollout is None else build_run(rollout)
+        waves = rollout and _build_run(rollout, plans, session, hooks, values["client_file"])
         with handle_termination(), resume_hint(None if values["dry_run"] else _RESUME_HINT):
             if waves is None:
                 results = apply_plans(ready, session, confirm, ask_all_first=asks)
@@ -174,6 +165,23 @@ def run(values: Mapping[str, Any]) -> int:
     if not values["detailed_exitcode"]:
         codes = {ExitCode.OK if code is ExitCode.CHANGES else code for code in codes}
     return int(ExitCode.worst(codes))
+
+
+def _build_run(
+    rollout: Rollout,
+    plans: Sequence[LoadedPlan],
+    session: ApplySession,
+    hooks: Hooks | None,
+    files: Sequence[str],
+) -> RolloutRun:
+    context, replanner = session.context, None
+    folder = context.folder(rollout.path)
+    if context.policy is not None:
+        users = ClientScope(context.policy, files, ())
+        storage, spark = context.storage_options, context.spark
+        replanner = Replanner(users, storage, spark, folder, save_plan_file)
+    log = RolloutLog(rollout, folder, session.audit(rollout.path), session.redact)
+    return RolloutRun(rollout, match_plans(rollout, plans), session, log, hooks, replanner)
 
 
 def _open_hooks(folder: str | None, rollout: Rollout | None) -> Hooks | None:

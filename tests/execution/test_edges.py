@@ -351,7 +351,9 @@ def test_a_journal_with_more_steps_than_the_plan_is_refused(
 class TestWaiting:
     def test_a_run_that_stays_is_in_the_journal(self) -> None:
         noted: list[str] = []
-        ledger = SimpleNamespace(waits=lambda step, until, now: noted.append(f"{until}"))
+        ledger = SimpleNamespace(
+            waits=lambda step, until, now, refused: noted.append(f"{until}{refused or ''}")
+        )
         clock = iter([0.0, 1.0, 99.0])
         limits = WaitLimits(wait=True, now=lambda: next(clock), sleep=lambda _: None)
         observer = SimpleNamespace(waits=lambda *_: noted.append("shown"))
