@@ -13,6 +13,7 @@ from deltaproto.cli import options
 from deltaproto.cli.declare import Command, Option, Panel
 from deltaproto.cli.plan_io import (
     AUDIT,
+    DETAILED_EXITCODE,
     FORMAT,
     JOURNAL,
     PLANS,
@@ -181,7 +182,7 @@ def _build_run(
         storage, spark = context.storage_options, context.spark
         replanner = Replanner(users, storage, spark, folder, save_plan_file)
     log = RolloutLog(rollout, folder, session.audit(rollout.path), session.redact)
-    return RolloutRun(rollout, match_plans(rollout, plans), session, log, hooks, replanner)
+    return RolloutRun(rollout, match_plans(rollout, plans, log), session, log, hooks, replanner)
 
 
 def _open_hooks(folder: str | None, rollout: Rollout | None) -> Hooks | None:
@@ -303,13 +304,7 @@ COMMAND = Command(
         ),
         JOURNAL,
         AUDIT,
-        Option(
-            ("--detailed-exitcode",),
-            "Exit 10 if steps remain.",
-            bool,
-            False,
-            panel=Panel.OUTPUT,
-        ),
+        DETAILED_EXITCODE,
         FORMAT,
         options.ALLOW_EMPTY,
         options.OUTPUT,

@@ -50,6 +50,9 @@ AUDIT = Option(
     metavar="FILE",
     panel=Panel.OUTPUT,
 )
+DETAILED_EXITCODE = Option(
+    ("--detailed-exitcode",), "Exit 10 if steps remain.", bool, False, panel=Panel.OUTPUT
+)
 
 
 class PlanOutput(NamedTuple):

@@ -8,10 +8,14 @@ from typing import Any
 
 from deltaproto.cli import options
 from deltaproto.cli.declare import Argument, Command, Option, Panel
-from deltaproto.cli.plan_io import JOURNAL, default_journal_dir, load_and_report_plans
+from deltaproto.cli.plan_io import (
+    DETAILED_EXITCODE,
+    JOURNAL,
+    default_journal_dir,
+    load_and_report_plans,
+)
 from deltaproto.errors import ExitCode
 from deltaproto.execution.prepare import ApplyContext
-from deltaproto.execution.replan import load_replanned
 from deltaproto.execution.rollout_file import load_rollout
 from deltaproto.execution.rollout_log import RolloutLog
 from deltaproto.execution.rollout_state import match_plans, read_progress
@@ -35,11 +39,8 @@ def run(values: Mapping[str, Any]) -> int:
         policy=load_local_policy(values["policy"]) if values["policy"] else None,
     )
     log = RolloutLog(rollout, context.folder(rollout.path), "", Redactor(storage, spark.conf))
-    decisions = log.decisions()
-    current = load_replanned(
-        match_plans(rollout, plans), decisions.replanned, context.folder(rollout.path)
-    )
-    progress = read_progress(rollout, current, context, decisions, time.time())
+    current = match_plans(rollout, plans, log)
+    progress = read_progress(rollout, current, context, log.decisions(), time.time())
     with options.open_output(values["output"]) as file:
         write_status(progress, values["format"], file, color=not values["no_color"])
     code = progress.code
@@ -64,13 +65,7 @@ COMMAND = Command(
             setting="policy",
         ),
         JOURNAL,
-        Option(
-            ("--detailed-exitcode",),
-            "Exit 10 if steps remain.",
-            bool,
-            False,
-            panel=Panel.OUTPUT,
-        ),
+        DETAILED_EXITCODE,
         Option(
             ("--format",),
             "Choose the output format.",

@@ -198,7 +198,7 @@ def locate_progress(planned: LoadedPlan, context: ApplyContext) -> LocatedProgre
     sight = watched.look(start.version)
     stands = progress_from_commits(planned.id, plan, journal.done, journal.early, sight, start)
     since = _last_commit_seconds(stands) if journal.since is None else journal.since
-    return LocatedProgress(watched, sight, stands, since, journal.unaudited, journal.refused)
+    return LocatedProgress(watched, sight, stands, since, journal.unaudited, journal.held)
 
 
 def _last_commit_seconds(stands: Progress) -> float | None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 from deltaproto.errors import UsageError
 from deltaproto.execution.plan_file import LoadedPlan, read_plans
-from deltaproto.plan_inputs.client_scope import ClientScope, target_planner
+from deltaproto.plan_inputs.client_scope import ClientScope
 from deltaproto.plan_inputs.from_log import load_plan_input
 from deltaproto.planning.plan import Plan, plan_id
 from deltaproto.planning.rollout import find_objections
@@ -53,9 +53,7 @@ class Replanner:
         facts = found.facts._replace(table=old.table)
         found = found._replace(name=old.table, facts=facts)
         ready = self._users.on(found).executed_by(old.engine, self._spark.conf)
-        ready = self._users.targeted(ready)
-        checked = self._users.ruled(target_planner(ready), ready)
-        new = checked.plan
+        new = self._users.converged(ready).plan
         if not (new.steps or new.unmet or new.blocked):
             return None
         objections = list(find_objections(old, new))

@@ -9,15 +9,11 @@ from deltaproto.errors import ExitCode, TableError
 from deltaproto.execution.apply import ApplySession, Confirm, apply_plans
 from deltaproto.execution.hooks import AFTER_TABLE, BEFORE_TABLE, BEFORE_WAVE, ON_FAILURE, Hooks
 from deltaproto.execution.plan_file import LoadedPlan
-from deltaproto.execution.replan import Replanner, load_replanned
+from deltaproto.execution.replan import Replanner
 from deltaproto.execution.result import ApplyResult, ApplyStatus
 from deltaproto.execution.rollout_file import Rollout
 from deltaproto.execution.rollout_log import RolloutLog
-from deltaproto.execution.rollout_state import (
-    RolloutProgress,
-    RolloutStatus,
-    read_progress,
-)
+from deltaproto.execution.rollout_state import RolloutProgress, read_progress
 from deltaproto.tables.engine_errors import contain_table_errors
 
 _ENDED = (ApplyStatus.DONE, ApplyStatus.NOTHING)
@@ -28,7 +24,7 @@ class RolloutRun:
     """One call of `apply` for a folder with a rollout.
 
     Args:
-        plans: every plan of the rollout, by id.
+        plans: the current plan of each table, from `match_plans`.
         hooks: None: there are none.
         replanner: None: tables that changed are refused.
     """
@@ -43,7 +39,7 @@ class RolloutRun:
         replanner: Replanner | None = None,
     ) -> None:
         self._rollout, self._log, self._hooks, self._replanner = rollout, log, hooks, replanner
-        self._plans = load_replanned(plans, log.decisions().replanned, str(log.path.parent))
+        self._plans = dict(plans)
         self._ids = {planned.id: table for table, planned in self._plans.items()}
         """the id that the rollout has for the table of a plan"""
         self._objections: dict[str, str] = {}
@@ -91,21 +87,14 @@ class RolloutRun:
 
     def _ready(self, progress: RolloutProgress) -> list[LoadedPlan]:
         """Return the plans of the current wave that may run now."""
-        if progress.current is None or progress.status is not RolloutStatus.READY:
-            return []
-        return [
-            self._plans[each.table.plan_id]
-            for each in progress.current.tables
-            if each.status is RolloutStatus.READY and each.table.plan_id not in self._tried
-        ]
+        ids = (each.table.plan_id for each in progress.ready)
+        return [self._plans[each] for each in ids if each not in self._tried]
 
     def _plan_again(self, progress: RolloutProgress) -> bool:
         """Plan the tables of the current wave again that changed. Return True if any has a new plan
         or needs none."""
-        if progress.current is None or progress.status is not RolloutStatus.READY:
-            return False
         decided = False
-        for each in progress.current.tables:
+        for each in progress.ready:
             old = each.table.plan_id
             if not each.changed or old in self._objections or self._replanner is None:
                 continue

@@ -10,8 +10,9 @@ from deltaproto.errors import DeltaprotoError, ExitCode, UsageError
 from deltaproto.execution.plan_file import LoadedPlan
 from deltaproto.execution.preflight import check_window_open, fingerprint_gate
 from deltaproto.execution.prepare import ApplyContext, locate_progress
+from deltaproto.execution.replan import load_replanned
 from deltaproto.execution.rollout_file import Rollout
-from deltaproto.execution.rollout_log import Decisions
+from deltaproto.execution.rollout_log import Decisions, RolloutLog
 from deltaproto.execution.run_log import journal_path, read_journal
 from deltaproto.execution.waits import SECONDS_PER_HOUR, wait_ends_at, wait_not_needed
 from deltaproto.execution.warning import maintenance_windows_for
@@ -91,6 +92,13 @@ class RolloutProgress(NamedTuple):
         return next((wave for wave in self.waves if wave.status is not RolloutStatus.DONE), None)
 
     @property
+    def ready(self) -> tuple[TableProgress, ...]:
+        """The tables that may run now."""
+        if self.status is not RolloutStatus.READY or self.current is None:
+            return ()
+        return tuple(each for each in self.current.tables if each.status is RolloutStatus.READY)
+
+    @property
     def next_at(self) -> float | None:
         """When the next step may run, in seconds since the epoch. None: now, or not by itself."""
         waiting = self.status is RolloutStatus.WAITING and self.current is not None
@@ -115,8 +123,10 @@ class RolloutProgress(NamedTuple):
         return ExitCode.FINDINGS if blocked else ExitCode.OK
 
 
-def match_plans(rollout: Rollout, plans: Iterable[LoadedPlan]) -> dict[str, LoadedPlan]:
-    """Return the plans by id.
+def match_plans(
+    rollout: Rollout, plans: Iterable[LoadedPlan], log: RolloutLog
+) -> dict[str, LoadedPlan]:
+    """Return the current plan of each table, by the id that the rollout has for it.
 
     Raises:
         UsageError: when the folder lacks a plan of the rollout, or has others.
@@ -129,7 +139,7 @@ def match_plans(rollout: Rollout, plans: Iterable[LoadedPlan]) -> dict[str, Load
     others = found.keys() - {table.plan_id for table in rollout.tables}
     if others:
         raise UsageError(f"{found[min(others)].path} is not in {rollout.path}", hint)
-    return found
+    return load_replanned(found, log.decisions().replanned, str(log.path.parent))
 
 
 def read_progress(

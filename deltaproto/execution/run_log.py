@@ -123,7 +123,7 @@ class JournalState(NamedTuple):
     holder: str | None
     """user, host and process of the last run"""
     unaudited: tuple[SentStatement, ...] = ()
-    refused: tuple[str, float] | None = None
+    held: tuple[str, float] | None = None
     """the step that Delta refused because history is too young, and when it may be sent again"""
 
 
@@ -189,7 +189,7 @@ def read_journal(path: Path, plan_id: str) -> JournalState:
         UsageError: when it cannot be read, or belongs to another plan.
     """
     done, early, point, since, holder = 0, frozenset[str](), None, None, None
-    refused: tuple[str, float] | None = None
+    held: tuple[str, float] | None = None
     unaudited: list[SentStatement] = []
     for event in read_events(path):
         if event.get("plan") != plan_id:
@@ -202,10 +202,10 @@ def read_journal(path: Path, plan_id: str) -> JournalState:
         elif event["event"] == "start" and "version" in event:
             # Journals without this member are from releases that did not track the audit log.
             unaudited.append(_parse_sent(event, path))
-            refused = None
+            held = None
         elif event["event"] == "waiting" and event.get("refused"):
             try:
-                refused = str(event["step"]), float(event["until"])
+                held = str(event["step"]), float(event["until"])
             except (KeyError, TypeError, ValueError):
                 raise _damaged_journal_error(path) from None
         elif event["event"] == "audited":
@@ -213,14 +213,14 @@ def read_journal(path: Path, plan_id: str) -> JournalState:
             unaudited = [each for each in unaudited if (each.step, each.run) != key]
         elif event["event"] == "done":
             try:
-                done, since, refused = int(event["steps_done"]), float(event["at"]), None
+                done, since, held = int(event["steps_done"]), float(event["at"]), None
                 early = frozenset(event["early"])
                 point = Baseline(
                     int(event["version"]), Protocol.stored(event["protocol"]), event["metadata"]
                 )
             except (KeyError, TypeError, ValueError):
                 raise _damaged_journal_error(path) from None
-    return JournalState(done, early, point, since, holder, tuple(unaudited), refused)
+    return JournalState(done, early, point, since, holder, tuple(unaudited), held)
 
 
 def _parse_sent(event: Mapping[str, Any], path: Path) -> SentStatement:
@@ -239,7 +239,7 @@ def _damaged_journal_error(path: Path) -> UsageError:
 
 
 def read_events(path: Path) -> Iterator[Mapping[str, Any]]:
-    """Yield the lines of a journal; none if there is no file.
+    """Yield the lines of a journal, or nothing if there is no file.
 
     Raises:
         UsageError: when it cannot be read.

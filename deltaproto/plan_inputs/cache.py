@@ -96,7 +96,7 @@ def _cache_key(inputs: PlanInput, *, by_version: bool) -> Hashable:
 
 
 def _names_table(plan: Plan, inputs: PlanInput) -> bool:
-    """Return True if a text of the plan names the table, so that it is no other table's plan."""
+    """Return True if the plan's text names the table, so that no other table can have the plan."""
     text = repr(plan._replace(table="", location="", sql_name="", fingerprint=inputs.fingerprint))
     return any(name and name in text for name in (inputs.name, inputs.location))
 

@@ -200,6 +200,11 @@ class ClientScope:
         plan = checked.plan._replace(warnings=(*checked.plan.warnings, *notes))
         return PolicyCheckedPlan(plan, (*checked.losses, *lost), now)
 
+    def converged(self, inputs: PlanInput) -> PolicyCheckedPlan:
+        """Plan what the policy requires of a table with its clients, and check the result."""
+        ready = self.targeted(inputs)
+        return self.ruled(target_planner(ready), ready)
+
     def group_of(self, inputs: PlanInput) -> Hashable | None:
         """Return what the clients and the policy have to do with the result of a plan.
 
@@ -213,6 +218,7 @@ class ClientScope:
         facts = inputs.facts
         return (
             self.checker.applicable(facts.table, facts.location),
+            facts.needs,
             tuple(sorted(facts.configuration.items())),
             tuple(sorted(facts.isolation.items())),
             tuple(finding._replace(table="") for finding in facts.findings),

@@ -8,7 +8,7 @@ from random import Random
 
 import yaml
 
-from deltaproto.plan_inputs.client_scope import ClientScope, PolicyCheckedPlan, target_planner
+from deltaproto.plan_inputs.client_scope import ClientScope, PolicyCheckedPlan
 from deltaproto.plan_inputs.from_log import load_plan_input
 from deltaproto.planning.request import PlanInput
 from deltaproto.policy.finding import Finding
@@ -98,8 +98,7 @@ def tried(delta_spark: DeltaSpark, seed: int, folder: Path, *, managed: bool = F
 
 
 def _planned(users: ClientScope, given: PlanInput) -> PolicyCheckedPlan:
-    ready = users.targeted(users.on(given))
-    return users.ruled(target_planner(ready), ready)
+    return users.converged(users.on(given))
 
 
 def _findings(users: ClientScope, table: PlanInput) -> tuple[Finding, ...]:

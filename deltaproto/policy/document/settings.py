@@ -47,7 +47,7 @@ def parse_table_entries(
     """Parse the table patterns of a policy, in file order; a profile precedes the pattern's own.
 
     Raises:
-        Fault: a pattern or setting is invalid, or there is no such profile.
+        Fault: a pattern or setting is invalid, or a profile does not exist.
     """
     pairs = reader.read_pairs(node, "a mapping from patterns to settings")
     found = parse_each(lambda pair: _parse_entries(*pair, rules, profiles), pairs)

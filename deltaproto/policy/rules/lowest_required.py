@@ -45,6 +45,8 @@ _EVERY_TABLE = 2
 
 def examine(case: PolicyContext) -> Iterator[Finding]:
     needs = case.facts.needs
+    if case.settings.protocol is None:
+        return
     unneeded = find_unneeded(needs, case.settings)
     lowest = _without(needs.protocol, unneeded)
     for name in sorted(unneeded):

@@ -79,7 +79,7 @@ def test_settings_of_the_pattern_come_after_those_of_the_profile(load: Load) -> 
     sources = {each.setting: each.profile for each in found.decisions}
     assert sources["max_reader_version"] is None
     assert sources["severities.DP201"] == "gold-2026.1"
-    # What weakens the profile is told; what adds to it is not.
+    # A setting that weakens the profile gets a notice, one that adds to it does not.
     messages = [notice.message for notice in found.notices]
     assert any('overriding 1 for "gold.*" (profile gold-2026.1)' in each for each in messages)
     assert any("appendOnly not required there" in each for each in messages)
