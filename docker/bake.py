@@ -1,4 +1,7 @@
-"""Put Delta's jars, and those of object stores, among pyspark's own: Spark then fetches nothing."""
+"""Put Delta's jars, and those of object stores, among pyspark's own: Spark then fetches nothing.
+
+As an argument it takes an Ivy cache, whose jars need no download.
+"""
 
 import os
 import re
@@ -21,6 +24,8 @@ def artifact(jar: str) -> str:
 def main() -> int:
     home = Path(os.path.dirname(pyspark.__file__)) / "jars"
     with tempfile.TemporaryDirectory() as ivy:
+        for cache in sys.argv[1:]:
+            Path(ivy, "cache").symlink_to(cache)
         # Two settings stand for the file systems whose packages are wanted.
         stores = {"fs.s3a.path.style.access": "true", "fs.azure.account.auth.type": "SharedKey"}
         settings = SparkSettings(None, {"spark.jars.ivy": ivy}, show_log=True, hadoop=stores)

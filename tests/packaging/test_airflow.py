@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.packaging.conftest import Installed
 
 pytestmark = [pytest.mark.packaging, pytest.mark.timeout(900)]
 ROOT = Path(__file__).parents[2]
@@ -38,14 +39,9 @@ else:
 
 
 @pytest.fixture(scope="module")
-def airflow(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An environment with Airflow, and nothing of ours."""
-    home = tmp_path_factory.mktemp("airflow")
-    subprocess.run([sys.executable, "-m", "venv", str(home / "venv")], check=True)
-    program = home / "venv" / "bin" / "python"
-    names = ["apache-airflow", "apache-airflow-providers-standard"]
-    subprocess.run([str(program), "-m", "pip", "install", "-q", *names], check=True)
-    return program
+def airflow(installed: Installed) -> Path:
+    """Python of an environment with Airflow, and nothing of ours."""
+    return installed("apache-airflow", "apache-airflow-providers-standard") / "python"
 
 
 @pytest.mark.parametrize(("code", "shown"), [(0, "passed"), (1, "exit code 1"), (3, "exit code 3")])

@@ -175,7 +175,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             if state.live(item):
                 item.add_marker("spark")
         on_spark = item.get_closest_marker("spark") is not None
-        group = "spark" if one_session and on_spark else _name(item)[0]
+        # One process makes the tables of the certification kit.
+        module = "kit" if "kit" in getattr(item, "fixturenames", ()) else _name(item)[0]
+        group = "spark" if one_session and on_spark else module
         item.add_marker(pytest.mark.xdist_group(group))
     if state.sample is not None:
         _leave_out_rotating(config, items, state.sample)
