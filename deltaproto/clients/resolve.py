@@ -137,6 +137,14 @@ def _hazards_at(
 
 def first_version_of(each: Range, client: Client) -> ClientAtVersion:
     """Return the first version of a range, with measurements of that release."""
+    return _first_version_of(IdentityKey(each), IdentityKey(client))
+
+
+@lru_cache(maxsize=1024)
+def _first_version_of(
+    same_range: IdentityKey[Range], same_client: IdentityKey[Client]
+) -> ClientAtVersion:
+    each, client = same_range.value, same_client.value
     reference = ClientReference(client.id, None, each.start)
     if each.start is None and client.versions != "none":
         return ClientAtVersion(reference, client, each, each.paths)

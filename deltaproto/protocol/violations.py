@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from enum import StrEnum
+from functools import lru_cache
 from typing import NamedTuple
 
 from deltaproto.protocol import feature_catalog
@@ -41,6 +42,8 @@ class InvalidProtocol(ValueError):
         self.violations = broken
 
 
+# Every verdict on a table asks again; a set keeps its hash.
+@lru_cache(maxsize=256)
 def find_violations(
     reader: int,
     writer: int,
