@@ -13,11 +13,13 @@ from deltaproto.cli import options
 from deltaproto.cli.declare import Command, Option, Panel
 from deltaproto.cli.plan_io import PLANS, default_journal_dir, load_plans
 from deltaproto.cli.progress import count_steps
-from deltaproto.errors import DeltaprotoError, EngineError, ExitCode
+from deltaproto.errors import DeltaprotoError, EngineError, ExitCode, UsageError
 from deltaproto.execution.plan_file import LoadedPlan, find_plan_files
 from deltaproto.execution.preflight import GateResult, manual_steps
 from deltaproto.execution.prepare import ApplyContext, predict_gates
 from deltaproto.execution.progress import table_address
+from deltaproto.execution.rollout_calendar import WaveTimes, estimate_times
+from deltaproto.execution.rollout_file import Rollout, find_rollout
 from deltaproto.execution.warning import maintenance_windows_for, rule_on_losses
 from deltaproto.inspection.activity import Activity, read_activity
 from deltaproto.policy.document import Policy
@@ -39,6 +41,7 @@ _NEEDS_SPARK = EngineError(
 def run(values: Mapping[str, Any]) -> int:
     """Write one runbook for all plans."""
     plans, unplanned = load_plans(values["plans"], allow_empty=values["allow_empty"])
+    rollout = find_rollout(values["plans"])
     now = time.time()
     say = phrases(values["language"])
     policy = load_local_policy(values["policy"]) if values["policy"] else None
@@ -48,14 +51,18 @@ def run(values: Mapping[str, Any]) -> int:
             values["start"], "--start", "date or time", "2026-12-01T22:00Z"
         )
         start = wanted / 1000
+    waves = _estimate_waves(rollout, plans, policy, start)
+    starts = {plan_id: begin for wave in waves for plan_id, begin in wave.starts.items()}
     book = Book(
-        _build_entries(plans, policy, values, start),
+        _build_entries(plans, policy, values, start, starts),
         tuple(unplanned),
         tuple(values["plans"]),
         start,
         now,
         values["policy"],
         values["client_file"],
+        rollout,
+        waves,
     )
     options.refuse_overwrite(
         values["output"],
@@ -90,8 +97,29 @@ def _gate_exit_codes(entry: RunbookEntry) -> Iterator[ExitCode]:
         yield ExitCode.FINDINGS if gate.code is ExitCode.USAGE else gate.code
 
 
+def _estimate_waves(
+    rollout: Rollout | None, plans: list[LoadedPlan], policy: Policy | None, start: float
+) -> tuple[WaveTimes, ...]:
+    if rollout is None:
+        return ()
+    by_id = {planned.id: planned for planned in plans}
+    for table in rollout.tables:
+        if table.plan_id not in by_id:
+            raise UsageError(
+                f"{rollout.path} names the plan {table.file}, which is not in the folder",
+                "restore the file, or plan again into a new folder",
+            )
+    return estimate_times(
+        rollout, by_id, lambda planned: maintenance_windows_for(policy, planned.plan), start
+    )
+
+
 def _build_entries(
-    plans: list[LoadedPlan], policy: Policy | None, values: Mapping[str, Any], start: float
+    plans: list[LoadedPlan],
+    policy: Policy | None,
+    values: Mapping[str, Any],
+    start: float,
+    starts: Mapping[str, float],
 ) -> tuple[RunbookEntry, ...]:
     storage = options.parse_pairs(values["storage_option"], "--storage-option")
     spark = options.spark_settings(values)
@@ -115,7 +143,7 @@ def _build_entries(
     def gates(planned: LoadedPlan) -> tuple[GateResult, ...]:
         by_name = not planned.plan.sql_name.startswith("delta.`")
         unread = _NEEDS_SPARK if values["no_activity"] and by_name else None
-        found = predict_gates(planned, context, start, unread)
+        found = predict_gates(planned, context, starts.get(planned.id, start), unread)
         return tuple(
             gate._replace(message=redact(gate.message), hint=redact(gate.hint)) for gate in found
         )
@@ -127,6 +155,7 @@ def _build_entries(
             maintenance_windows_for(policy, planned.plan),
             rule_on_losses(planned.plan, None if checker is None else checker.approvals, day),
             gates(planned),
+            starts.get(planned.id),
         )
 
     show = not (values["no_progress"] or values["quiet"]) and sys.stderr.isatty()

@@ -208,13 +208,13 @@ def test_item_17_a_report_is_the_same(
     time.tzset()
     policy = str(POLICIES / "databricks-and-open-readers.yaml")
     try:
-        for words in ((), ("--policy", policy), ("--scan", scanned_ids(inventory)[0])):
-            for style in ("json", "markdown"):
-                command = ("report", inventory, *words, "--format", style)
-                here, there = cli(*command), cli(*command, "--engine", "spark")
-                assert (there.code, there.err) == (here.code, here.err)
-                assert without_time(there.out) == without_time(here.out)
-                assert "deletionVectors" in here.out
+        old = ("--scan", scanned_ids(inventory)[0])
+        for words in ((), ("--format", "markdown"), ("--policy", policy), old):
+            command = ("report", inventory, "--format", "json", *words)
+            here, there = cli(*command), cli(*command, "--engine", "spark")
+            assert (there.code, there.err) == (here.code, here.err)
+            assert without_time(there.out) == without_time(here.out)
+            assert "deletionVectors" in here.out
     finally:
         monkeypatch.undo()
         time.tzset()

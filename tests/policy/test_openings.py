@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from deltaproto.policy.document.errors import Position
 from deltaproto.policy.document.model import Window
-from deltaproto.policy.document.windows import is_open, next_opening
+from deltaproto.policy.document.windows import is_open, next_closing, next_opening
 
 
 def window(days: list[int], start: str, end: str, timezone: str = "UTC") -> Window:
@@ -127,6 +127,8 @@ def test_windows_follow_the_wall_clock_minute_by_minute(zone: str, day: str) -> 
             elif coming is not None:
                 assert coming > minutes[-1]
                 assert is_open([each], coming)
+            if expected[now] and False in expected[now:]:
+                assert next_closing([each], minutes[now]) == minutes[expected.index(False, now)]
 
 
 def shows(wall: datetime, days: list[int], start: str, end: str) -> bool:

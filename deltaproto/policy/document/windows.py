@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from datetime import UTC, datetime, timedelta, tzinfo
 
 from deltaproto.policy.document import reader
@@ -97,6 +97,18 @@ def next_opening(windows: Iterable[Window], now: datetime) -> datetime | None:
     """Return when the next window opens after `now`, in UTC; None without windows."""
     found = (opening for window in windows if (opening := _next_opening(window, now)) is not None)
     return min(found, default=None)
+
+
+def next_closing(windows: Collection[Window], now: datetime) -> datetime:
+    """Return the first whole minute after `now` at which no window is open, at most 16 days later.
+
+    `now` must be in an open window.
+    """
+    moment, last = now.replace(second=0, microsecond=0), now + timedelta(days=_AHEAD)
+    # No window, and no time between two, is shorter than a minute.
+    while moment <= now or (moment < last and is_open(windows, moment)):
+        moment += timedelta(minutes=1)
+    return moment
 
 
 def _is_open(window: Window, now: datetime, zone: tzinfo) -> bool:

@@ -82,8 +82,15 @@ def document_html(
         aside=_contents(document.blocks, contents, words),
         main="\n".join(body),
         scripts=("document.js", *scripts),
-        styles=styles,
+        styles=(*(("chart.css",) if _has_figure(document.blocks) else ()), *styles),
         data=data,
+    )
+
+
+def _has_figure(blocks: Sequence[Block]) -> bool:
+    return any(
+        isinstance(each, Figure) or (isinstance(each, Section) and _has_figure(each.blocks))
+        for each in blocks
     )
 
 

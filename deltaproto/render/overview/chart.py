@@ -5,8 +5,10 @@ Colors are CSS classes: the page's light and dark styles define them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from html import escape
+from typing import NamedTuple
 from urllib.parse import urlencode
 
 from deltaproto.render.interface import escape_control_chars
@@ -15,6 +17,17 @@ from deltaproto.render.terminal import single_line
 COLOURS = 8
 _ROW, _LABEL, _WIDTH = 26, 190, 720
 _HEIGHT, _LEFT, _BOTTOM, _TOP = 220, 56, 34, 12
+
+
+class Period(NamedTuple):
+    """A bar of a timeline, in seconds since the epoch."""
+
+    start: float
+    end: float
+    series: int
+    """number of its color"""
+    caption: str
+    thin: bool = False
 
 
 def bars(label: str, rows: Sequence[tuple[str, int]]) -> str:
@@ -67,12 +80,60 @@ def columns(label: str, marks: Sequence[str], series: Sequence[tuple[str, Sequen
     for number, (name, _) in enumerate(series):
         row, column = divmod(number, 4)
         x, y = _LEFT + column * 165, _HEIGHT + 14 + row * 22
-        parts.append(
-            f"<rect class='s{number % COLOURS}' x='{x}' y='{y - 10}' width='12' height='12'/>"
-            f"<text x='{x + 18}' y='{y}'>{_text(name, 20)}</text>"
-        )
+        parts.append(_key(number, name, x, y))
     rows = -(-len(series) // 4)
     return _svg(label, _WIDTH, _HEIGHT + rows * 22 + 6, "".join(parts))
+
+
+def timeline(
+    label: str, rows: Sequence[tuple[str, Sequence[Period]]], legend: Mapping[int, str]
+) -> str:
+    """Return a row of periods for each name, above an axis with dates in UTC and a legend.
+
+    Args:
+        legend: the meaning of each series.
+    """
+    periods = [period for _, row in rows for period in row]
+    begin, end = min(each.start for each in periods), max(each.end for each in periods)
+    span, room = max(end - begin, 1.0), _WIDTH - _LABEL - 16
+    bottom = len(rows) * _ROW + 4
+    parts = []
+    for number, (name, row) in enumerate(rows):
+        top = number * _ROW
+        parts.append(
+            f"<text x='{_LABEL - 8}' y='{top + 17}' text-anchor='end'>{_text(name, 24)}</text>"
+        )
+        for each in row:
+            left = _LABEL + room * (each.start - begin) / span
+            width = max(room * (each.end - each.start) / span, 3.0)
+            # Thin periods lie below the others.
+            y, height = (top + 21, 4) if each.thin else (top + 4, 15)
+            parts.append(
+                f"<rect class='s{each.series % COLOURS}' x='{left:.1f}' y='{y}' "
+                f"width='{width:.1f}' height='{height}' rx='1'>"
+                f"<title>{_text(each.caption)}</title></rect>"
+            )
+    parts.append(
+        f"<line class='axis' x1='{_LABEL}' x2='{_LABEL + room}' y1='{bottom}' y2='{bottom}'/>"
+    )
+    for mark in range(5):
+        x = _LABEL + room * mark / 4
+        anchor = ("start", "middle", "middle", "middle", "end")[mark]
+        shown = datetime.fromtimestamp(begin + span * mark / 4, UTC)
+        parts.append(
+            f"<text x='{x:.1f}' y='{bottom + 18}' text-anchor='{anchor}'>{shown:%m-%d %H:%M}</text>"
+        )
+    for number, (series, name) in enumerate(legend.items()):
+        parts.append(_key(series, name, _LABEL + number * 175, bottom + 46))
+    return _svg(label, _WIDTH, bottom + 56, "".join(parts))
+
+
+def _key(series: int, name: str, x: int, y: int) -> str:
+    """Return an entry of a legend."""
+    return (
+        f"<rect class='s{series % COLOURS}' x='{x}' y='{y - 10}' width='12' height='12'/>"
+        f"<text x='{x + 18}' y='{y}'>{_text(name, 20)}</text>"
+    )
 
 
 def _svg(label: str, width: int, height: int, inner: str) -> str:

@@ -163,11 +163,11 @@ def _activity(book: Book, say: Phrases) -> Iterator[Block]:
 
 
 def _window(book: Book, say: Phrases) -> Iterator[Block]:
-    moment = datetime.fromtimestamp(book.start, UTC)
     openings: dict[tuple[str, str], list[RunbookEntry]] = {}
     hours: dict[str, list[RunbookEntry]] = {}
     for entry in book.changing:
         if entry.windows is not None:
+            moment = datetime.fromtimestamp(book.start_of(entry), UTC)
             coming = next_opening(entry.windows, moment)
             state = say.text("window.open" if is_open(entry.windows, moment) else "window.closed")
             then = say.text("nothing") if coming is None else f"{coming:%Y-%m-%d %H:%M} UTC"

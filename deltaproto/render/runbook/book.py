@@ -10,6 +10,8 @@ from deltaproto.errors import DeltaprotoError
 from deltaproto.execution.plan_file import FailedPlan, LoadedPlan
 from deltaproto.execution.preflight import GateResult, plan_gate
 from deltaproto.execution.progress import table_address
+from deltaproto.execution.rollout_calendar import WaveTimes
+from deltaproto.execution.rollout_file import Rollout
 from deltaproto.execution.warning import ApplyWarning, build_warning
 from deltaproto.inspection.activity import Activity
 from deltaproto.planning.advice import reenables_itself
@@ -45,6 +47,8 @@ class RunbookEntry(NamedTuple):
     """clients that lose access, and whether the policy approves that"""
     gates: tuple[GateResult, ...] | None = None
     """gates of `apply` at the planned start, without the engine's; None: not evaluated"""
+    start: float | None = None
+    """earliest start in a rollout, in seconds since the epoch; None: the start of the runbook"""
 
     @property
     def plan(self) -> Plan:
@@ -125,6 +129,8 @@ class Book:
         written: current time, in seconds since the epoch.
         policy: path of the policy file.
         catalog: client files that the policy uses.
+        rollout: the rollout of the folder of plans, if it has one.
+        waves: its estimated times.
     """
 
     def __init__(
@@ -136,8 +142,11 @@ class Book:
         written: float,
         policy: str | None = None,
         catalog: Sequence[str] = (),
+        rollout: Rollout | None = None,
+        waves: Sequence[WaveTimes] = (),
     ) -> None:
         self.entries, self.unplanned = tuple(entries), tuple(unplanned)
+        self.rollout, self.waves = rollout, tuple(waves)
         self.start, self.written, self.policy = start, written, policy
         self._arguments = tuple(arguments)
         self._files = [word for file in catalog for word in ("--client-file", file)]
@@ -186,7 +195,10 @@ class Book:
     def warned(self) -> Warned:
         """Return the warning of each changing plan."""
         return tuple(
-            (entry, build_warning(entry.plan, entry.plan.steps, None, None, None, self.start))
+            (
+                entry,
+                build_warning(entry.plan, entry.plan.steps, None, None, None, self.start_of(entry)),
+            )
             for entry in self.changing
         )
 
@@ -200,8 +212,12 @@ class Book:
         """Return True if any step is irreversible."""
         return any(entry.plan.point_of_no_return for entry in self.changing)
 
+    def start_of(self, entry: RunbookEntry) -> float:
+        """Return the planned start of a plan, in seconds since the epoch."""
+        return self.start if entry.start is None else entry.start
+
     def times(self, entry: RunbookEntry) -> list[tuple[float | None, float | None]]:
-        """Return `moments` relative to the planned start.
+        """Return `moments` relative to the planned start of the plan.
 
         A wait before the first statement may have begun earlier, so its end is read from the plan.
         """
@@ -209,16 +225,21 @@ class Book:
         first = next((n for n, step in enumerate(steps) if step.sql is not None), len(steps))
         known = [moment for moment in entry.planned.not_before[:first] if moment is not None]
         if not known:
-            return moments(steps, self.start)
-        begin = max(self.start, *known)
+            return moments(steps, self.start_of(entry))
+        begin = max(self.start_of(entry), *known)
         later = moments(steps[first:], begin)
         return [(begin, None)] * first + [
             (begin if earliest is None else earliest, lost) for earliest, lost in later
         ]
 
     def command(self, name: str, *words: str) -> str:
-        """Return a shell command that runs deltaproto on the applicable plans."""
+        """Return a shell command that runs deltaproto on the applicable plans.
+
+        Plans of a rollout are never named one by one, which would ignore its waves.
+        """
         files: Sequence[str] = self._arguments
+        if self.rollout is not None:
+            return command("deltaproto", name, *files, *words)
         if self.unplanned or len(self.applicable) < len(self.entries):
             files = list(dict.fromkeys(entry.planned.path for entry in self.applicable))
         return command("deltaproto", name, *files, *words)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from deltaproto.clients.model import Verdict
@@ -28,7 +28,9 @@ from deltaproto.render.runbook.groups import Group
 from deltaproto.render.runbook.phrases import Phrases, when
 
 
-class _Change(NamedTuple):
+class AccessChange(NamedTuple):
+    """The same change for a client on several tables."""
+
     client: str
     label: str | None
     before: Verdict
@@ -108,7 +110,7 @@ def clients(book: Book, say: Phrases) -> Section:
 
 def _clients(book: Book, say: Phrases) -> Iterator[Block]:
     checked = sum(len(entry.clients) for entry in book.entries)
-    changes = _changes(book)
+    changes = client_changes(book.changing)
     undeclared = [entry for entry in book.changing if not entry.clients]
     blocked = [entry for entry in book.entries if entry.plan.blocked and entry.clients]
     from_log = [entry for entry in book.changing if entry.plan.everybody]
@@ -127,7 +129,7 @@ def _clients(book: Book, say: Phrases) -> Iterator[Block]:
     losing = [change for change in changes if change.worse]
     if losing:
         yield Paragraph(say.line("clients.tell"))
-        yield Checks([_change_line(change, say) for change in losing])
+        yield Checks([change_line(change, say) for change in losing])
     if changes:
         heads = ("client", "access", "now", "then", "because", "tables")
         yield TableBlock(
@@ -142,17 +144,20 @@ def _clients(book: Book, say: Phrases) -> Iterator[Block]:
     yield Bullets([say.line("clients.others")])
 
 
-def _changes(book: Book) -> list[_Change]:
-    """Return the changes, losses first; equal changes of several accesses and tables are merged."""
-    found: dict[tuple[Any, ...], _Change] = {}
-    # A blocked plan changes nothing.
-    for entry in book.changing:
-        one: dict[tuple[str, str | None, Verdict, Verdict, bool], _Change] = {}
+def client_changes(entries: Iterable[RunbookEntry]) -> list[AccessChange]:
+    """Return what changes for clients, losses first; equal changes of several tables are merged.
+
+    Args:
+        entries: plans that change something; a blocked one changes nothing.
+    """
+    found: dict[tuple[Any, ...], AccessChange] = {}
+    for entry in entries:
+        one: dict[tuple[str, str | None, Verdict, Verdict, bool], AccessChange] = {}
         for each in entry.clients:
             if not is_worse(each) and not is_better(each):
                 continue
             key = (each.client, each.label, each.before, each.after, is_worse(each))
-            change = one.setdefault(key, _Change(*key, {}, {}, {}))
+            change = one.setdefault(key, AccessChange(*key, {}, {}, {}))
             change.access[str(each.access)] = None
             change.because.update(dict.fromkeys(each.because))
             change.tables[entry.plan.table] = None
@@ -164,7 +169,8 @@ def _changes(book: Book) -> list[_Change]:
     return sorted(found.values(), key=lambda change: (not change.worse, change.client))
 
 
-def _change_line(change: _Change, say: Phrases) -> Line:
+def change_line(change: AccessChange, say: Phrases) -> Line:
+    """Return who to notify about a change, as a line with a checkbox."""
     return say.line(
         "clients.told",
         client=_client(change, say),
@@ -175,7 +181,7 @@ def _change_line(change: _Change, say: Phrases) -> Line:
     )
 
 
-def _row_of(change: _Change, say: Phrases) -> list[Line]:
+def _row_of(change: AccessChange, say: Phrases) -> list[Line]:
     return [
         _client(change, say),
         (", ".join(change.access),),
@@ -186,7 +192,7 @@ def _row_of(change: _Change, say: Phrases) -> list[Line]:
     ]
 
 
-def _client(change: _Change, say: Phrases) -> Line:
+def _client(change: AccessChange, say: Phrases) -> Line:
     name = Code(change.client)
     if change.label is None:
         return (name,)

@@ -22,6 +22,7 @@ from deltaproto.render.runbook.book import Book, RunbookEntry
 from deltaproto.render.runbook.commands import commands
 from deltaproto.render.runbook.overview import clients, summary
 from deltaproto.render.runbook.phrases import Phrases, when
+from deltaproto.render.runbook.waves import waves
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -64,6 +65,8 @@ def _chapters(book: Book, say: Phrases) -> Iterator[Section]:
     if not book.changing:
         yield commands(book, say)
         return
+    if book.rollout is not None:
+        yield waves(book, book.rollout, say)
     yield before(book, say)
     yield commands(book, say)
     yield undo(book, say)
