@@ -23,7 +23,7 @@ from deltaproto.cli.plan_io import (
     open_plan_output,
 )
 from deltaproto.cli.progress import warn
-from deltaproto.cli.signals import handle_termination, resume_hint
+from deltaproto.cli.signals import resume_hint
 from deltaproto.errors import ExitCode, TableError, UsageError
 from deltaproto.execution.apply import ApplySession, apply_plans, preparation_failure
 from deltaproto.execution.goal_limits import find_unrelated_undo
@@ -135,6 +135,7 @@ def run(values: Mapping[str, Any]) -> int:
             limits=WaitLimits(values["retries"], values["wait"]),
             dry_run=values["dry_run"],
             parallel=values["parallel"] or (1 if rollout is None else rollout.parallel),
+            interrupted=to.result,
         )
         asks = not (values["yes"] or values["dry_run"])
 
@@ -147,7 +148,7 @@ def run(values: Mapping[str, Any]) -> int:
         ready, refused = _choose_plans(plans, context, values)
         to.report.expect([*(each.planned.id for each in refused), *(each.id for each in ready)])
         waves = rollout and _build_run(rollout, plans, session, hooks, values["client_file"])
-        with handle_termination(), resume_hint(None if values["dry_run"] else _RESUME_HINT):
+        with resume_hint(None if values["dry_run"] else _RESUME_HINT):
             if waves is None:
                 results = apply_plans(ready, session, confirm, ask_all_first=asks)
             else:
