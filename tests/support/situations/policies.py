@@ -43,6 +43,11 @@ def unmatched(world: World) -> Words | list[Words]:
     return judged(world, f"{CLIENT}tables:\n  {entry}\n")
 
 
+@situation("A canary pattern of the policy's rollout matches no table", "check")
+def canary(world: World) -> Words | list[Words]:
+    return judged(world, f"{CLIENT}rollout: {{canary: ['dve_*']}}\n")
+
+
 @situation("A pattern of the policy ends with a slash", *EVERY)
 def slash(world: World) -> Words | list[Words]:
     table = world.table("lake/table")
