@@ -91,6 +91,7 @@ class PolicyUse:
             return
         yield from self._requirements()
         yield from self._unmatched()
+        yield from self._unused_profiles()
         yield from self._properties()
         yield from self._expired()
         yield from self._others
@@ -151,6 +152,15 @@ class PolicyUse:
         for pattern in () if rollout is None else rollout.canary:
             if pattern not in self._canaries:
                 yield self._nothing(f'the canary "{pattern}" of the rollout', pattern, None)
+
+    def _unused_profiles(self) -> Iterator[Finding]:
+        for name, position in self._policy.unused_profiles:
+            yield unmatched_pattern.RULE.finding(
+                self._policy.source,
+                f'{self._at(position)}: no pattern uses the profile "{name}"',
+                f"write profile: {name} under a pattern of tables, or remove the profile",
+                detail=f"profile {name}",
+            )
 
     def _nothing(self, what: str, pattern: str, position: Position | None) -> Finding:
         folder = pattern.rstrip("/")

@@ -568,6 +568,17 @@ def test_an_interrupted_table_has_not_failed(fleet: Fleet) -> None:
     assert "failed" not in states.values()
 
 
+def test_a_table_that_could_not_be_planned_is_not_forgotten(fleet: Fleet) -> None:
+    fleet.logs["e"].path(0, ".json").write_text("{")
+    words = ("--policy", str(fleet.policy), "--out", str(fleet.plans), "--quiet")
+    assert fleet.cli("plan", *[log.table for log in fleet.logs.values()], *words).code == 3
+    (file,) = fleet.plans.glob("not-planned-*.json")
+    for ran in (fleet.status("--format", "json"), fleet.apply("--dry-run")):
+        assert ran.code == 3
+        assert f"{file}: {fleet.logs['e'].table}: " in ran.err
+    assert fleet.status("--format", "json").json["complete"] is False
+
+
 def test_a_canary_that_matches_no_table_is_reported(fleet: Fleet) -> None:
     fleet.policy.write_text(POLICY.replace("dev_*", "dve_*"))
     names = [log.table for log in fleet.logs.values()]

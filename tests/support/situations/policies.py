@@ -48,6 +48,11 @@ def canary(world: World) -> Words | list[Words]:
     return judged(world, f"{CLIENT}rollout: {{canary: ['dve_*']}}\n")
 
 
+@situation("No pattern uses a profile of the policy", "check")
+def unused_profile(world: World) -> Words | list[Words]:
+    return judged(world, f"{CLIENT}profiles:\n  strict: {{max_reader_version: 1}}\n")
+
+
 @situation("A pattern of the policy ends with a slash", *EVERY)
 def slash(world: World) -> Words | list[Words]:
     table = world.table("lake/table")
