@@ -23,7 +23,7 @@ from deltaproto.cli.plan_io import (
     open_plan_output,
 )
 from deltaproto.cli.progress import warn
-from deltaproto.cli.signals import handle_termination, resume_hint
+from deltaproto.cli.signals import resume_hint
 from deltaproto.errors import ExitCode, TableError, UsageError
 from deltaproto.execution.apply import ApplySession, apply_plans, preparation_failure
 from deltaproto.execution.goal_limits import find_unrelated_undo
@@ -33,7 +33,7 @@ from deltaproto.execution.prepare import ApplyContext, PreparedPlan
 from deltaproto.execution.replan import Replanner
 from deltaproto.execution.result import ApplyResult
 from deltaproto.execution.rollout import RolloutRun
-from deltaproto.execution.rollout_file import Rollout, find_rollout
+from deltaproto.execution.rollout_file import Rollout, find_bypassed_rollouts, find_rollout
 from deltaproto.execution.rollout_log import RolloutLog
 from deltaproto.execution.rollout_state import match_plans
 from deltaproto.execution.run_log import AUDIT_FILE, UNDO_SUFFIX, journal_path
@@ -97,7 +97,7 @@ _RESUME_HINT = "committed steps are kept and recorded; run the same command agai
 def run(values: Mapping[str, Any]) -> int:
     """Execute every plan, render each result, and return the worst exit code."""
     plans, codes = load_and_report_plans(values["plans"], allow_empty=values["allow_empty"])
-    rollout = None if values["undo"] else find_rollout(values["plans"])
+    rollout = None if values["undo"] else _find_rollout(values["plans"])
     hooks = _open_hooks(values["hooks"], rollout)
     options.require_range(values["parallel"], "--parallel", _MAX_PARALLEL)
     options.require_range(values["retries"], "--retries", _MAX_RETRIES, 0)
@@ -135,6 +135,7 @@ def run(values: Mapping[str, Any]) -> int:
             limits=WaitLimits(values["retries"], values["wait"]),
             dry_run=values["dry_run"],
             parallel=values["parallel"] or (1 if rollout is None else rollout.parallel),
+            interrupted=to.result,
         )
         asks = not (values["yes"] or values["dry_run"])
 
@@ -147,7 +148,7 @@ def run(values: Mapping[str, Any]) -> int:
         ready, refused = _choose_plans(plans, context, values)
         to.report.expect([*(each.planned.id for each in refused), *(each.id for each in ready)])
         waves = rollout and _build_run(rollout, plans, session, hooks, values["client_file"])
-        with handle_termination(), resume_hint(None if values["dry_run"] else _RESUME_HINT):
+        with resume_hint(None if values["dry_run"] else _RESUME_HINT):
             if waves is None:
                 results = apply_plans(ready, session, confirm, ask_all_first=asks)
             else:
@@ -166,6 +167,16 @@ def run(values: Mapping[str, Any]) -> int:
     if not values["detailed_exitcode"]:
         codes = {ExitCode.OK if code is ExitCode.CHANGES else code for code in codes}
     return int(ExitCode.worst(codes))
+
+
+def _find_rollout(paths: Sequence[str]) -> Rollout | None:
+    """Return the rollout of the arguments, if any; warn about those that do not apply."""
+    for folder in find_bypassed_rollouts(paths):
+        warn(
+            f"the rollout of {folder} does not apply to a plan that is named alone: waves, pauses "
+            f"and failures are ignored; pass {folder} to follow them"
+        )
+    return find_rollout(paths)
 
 
 def _build_run(

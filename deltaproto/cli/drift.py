@@ -16,6 +16,7 @@ from deltaproto.fleet.drift.attribution import CommitAttributor
 from deltaproto.fleet.inventory_reader import (
     find_uncompared_scans,
     old_scan_warnings,
+    unsearched_notices,
 )
 from deltaproto.fleet.scan_history import (
     PastScan,
@@ -56,7 +57,8 @@ def run(values: Mapping[str, Any]) -> int:
             if values["until"]
             else find_uncompared_scans(inventory, values["inventory"], storage)
         )
-        NOTICES.extend((*old, *left))
+        unsearched = unsearched_notices(values["inventory"], dict.fromkeys(scans))
+        NOTICES.extend((*old, *left, *unsearched))
         changes = inventory.drift(
             scans, None if values["no_commits"] else CommitAttributor(storage)
         )
@@ -64,7 +66,7 @@ def run(values: Mapping[str, Any]) -> int:
         write_drift(scans, changes, counts, values["format"], file, now, color=color)
     if values["format"] is Format.JSONL:
         # Lines are changes, and there may be none.
-        for notice in (*old, *left, *missing(scans)):
+        for notice in (*old, *left, *unsearched, *missing(scans)):
             warn(notice)
     failed = None
     if hook is not None and counts.tables:

@@ -11,8 +11,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from deltaproto.cli.declare import Command, environment_name, expand_multi_values, modernize
-from deltaproto.cli.output import ignore_closed_pipes
-from deltaproto.cli.signals import report_interruption
+from deltaproto.cli.output import attach_results, attached_results, ignore_closed_pipes
+from deltaproto.cli.signals import handle_termination, report_interruption
 from deltaproto.errors import DeltaprotoError, EngineError, ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -58,20 +58,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     _accept_any_text()
     try:
-        code = _run_command(words)
+        with handle_termination():
+            code = _run_command(words)
         if sys.stdout is not None:
             sys.stdout.flush()
     except DeltaprotoError as error:
         return report_error(error, words)
     except KeyboardInterrupt as error:
-        return report_interruption(error)
+        return report_interruption(error, _json_command(words))
     except Exception as error:
         if type(error).__name__ == "Abort":
-            return report_interruption(error)
+            return report_interruption(error, _json_command(words))
         if "--debug" in words or os.environ.get("DELTAPROTO_DEBUG"):
             sys.excepthook = partial(_print_traceback, words)
             raise
-        return report_error(_to_expected_error(error), words)
+        expected = _to_expected_error(error)
+        attach_results(expected, attached_results(error))
+        return report_error(expected, words)
     finally:
         if shown := sys.modules.get("deltaproto.render.interface"):
             # Notices belong to this run; a program may call main twice.
@@ -179,12 +182,11 @@ def report_error(error: DeltaprotoError, words: Sequence[str]) -> int:
     """Print an error to standard error, and in JSON modes also as JSON."""
     redact = build_redactor(words)
     error.message, error.hint = redact(error.message), redact(error.hint)
-    if _wants_json(words):
+    if (command := _json_command(words)) is not None:
         from deltaproto.render.interface import dump_json, envelope, error_fields
 
-        command = words[0] if words and words[0] in COMMANDS else ""
-        document = envelope(command, {"error": error_fields(error)}, complete=False)
-        print(dump_json(document, indent=None))
+        payload = {**attached_results(error), "error": error_fields(error)}
+        print(dump_json(envelope(command, payload, complete=False), indent=None))
     from deltaproto.render.terminal import single_line
 
     print(f"error: {single_line(error.message)}", file=sys.stderr)
@@ -193,14 +195,17 @@ def report_error(error: DeltaprotoError, words: Sequence[str]) -> int:
     return int(error.exit_code)
 
 
-def _wants_json(words: Sequence[str]) -> bool:
+def _json_command(words: Sequence[str]) -> str | None:
+    """Return the command's name, empty if unknown, or None if the output is not JSON."""
     chosen = os.environ.get("DELTAPROTO_FORMAT", "")
     for position, word in enumerate(words):
         if word.startswith("--format="):
             chosen = word.removeprefix("--format=")
         elif word == "--format" and position + 1 < len(words):
             chosen = words[position + 1]
-    return chosen in ("json", "jsonl")
+    if chosen not in ("json", "jsonl"):
+        return None
+    return words[0] if words and words[0] in COMMANDS else ""
 
 
 _PAIRS = ("--storage-option", "--spark-conf")

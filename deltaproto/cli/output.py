@@ -6,6 +6,7 @@ import io
 import os
 import stat
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import IO, Any
 
@@ -152,3 +153,14 @@ class TolerantWriter:
                 "hint: it is truncated, and the plans continue; free some space",
                 file=sys.stderr,
             )
+
+
+def attach_results(error: BaseException, results: Mapping[str, Any]) -> None:
+    """Keep the results of a run that this error ends, for its JSON document."""
+    error.results_so_far = results  # type: ignore[attr-defined]
+
+
+def attached_results(error: BaseException) -> Mapping[str, Any]:
+    """Return what `attach_results` kept; empty if nothing."""
+    found: Mapping[str, Any] = getattr(error, "results_so_far", {})
+    return found

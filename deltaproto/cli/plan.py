@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import sys
@@ -10,14 +11,15 @@ from typing import Any
 
 from deltaproto.cli import plans
 from deltaproto.cli.declare import Command, Option, Panel
-from deltaproto.errors import ExitCode, UsageError
+from deltaproto.errors import ExitCode, TableError, UsageError
 from deltaproto.execution.rollout_file import ROLLOUT_FILE
 from deltaproto.plan_inputs.client_scope import target_planner
 from deltaproto.planning.plan import Plan, plan_id
 from deltaproto.planning.rollout import RolloutTable, Wave, assign_waves
 from deltaproto.planning.search.cost import Cost
 from deltaproto.policy.document.model import RolloutSettings
-from deltaproto.render.plan_json import save_plan_file
+from deltaproto.render.interface import error_fields, json_text
+from deltaproto.render.plan_json import save_plan_file, write_plan_text
 from deltaproto.render.rollout_json import save_rollout_file
 
 
@@ -38,6 +40,7 @@ def run(values: Mapping[str, Any]) -> int:
         target_planner,
         prepare=users.targeted,
         save=None if saved is None else saved.save,
+        save_error=None if saved is None else saved.save_error,
     )
     if saved is not None and (waves := saved.assign_waves()) and not values["quiet"]:
         sizes = ", ".join(f"{wave.name}: {len(wave.tables)}" for wave in waves)
@@ -64,6 +67,17 @@ class _PlanFolder:
         save_plan_file(plan, os.path.join(self._folder, name))
         table = RolloutTable(plan_id(plan), plan.table, plan.location, name)
         self._planned[table.plan_id] = table, plan.cost
+
+    def save_error(self, table: str, error: TableError) -> None:
+        """Save a table that could not be planned: what reads the folder reports it.
+
+        Raises:
+            UsageError: if the file cannot be written.
+        """
+        fields = {"table": table, "error": error_fields(error)}
+        digest = hashlib.sha256(table.encode("utf-8", "backslashreplace")).hexdigest()[:16]
+        text = json_text("plan", fields, line=False, complete=False)
+        write_plan_text(text, os.path.join(self._folder, f"not-planned-{digest}.json"))
 
     def assign_waves(self) -> tuple[Wave, ...]:
         """Save which plan is in which wave, and return the waves; empty without a rollout."""

@@ -13,7 +13,7 @@ from typing import IO, Any, NamedTuple, Self, cast
 
 from deltaproto.cli import options
 from deltaproto.cli.declare import Argument, Option, Panel
-from deltaproto.cli.output import TolerantWriter
+from deltaproto.cli.output import TolerantWriter, attach_results
 from deltaproto.errors import ExitCode, UsageError
 from deltaproto.execution.plan_file import FailedPlan, LoadedPlan, find_plan_files, read_plans
 from deltaproto.execution.result import ApplyResult, StepRecord
@@ -75,7 +75,8 @@ def open_plan_output(
 ) -> Iterator[PlanOutput]:
     """Open the outputs that `values` select, and close them with a summary.
 
-    After closing, `output` shows whether everything was written.
+    After closing, `output` shows whether everything was written. If the block fails or is
+    interrupted, the JSON of the error has the results so far.
     """
     with options.open_output(values["output"]) as opened:
         output = TolerantWriter(opened)
@@ -90,7 +91,11 @@ def open_plan_output(
         report = ApplyReport(command, values["format"], file, redact)
         live = not (values["no_progress"] or values["quiet"])
         with ProgressDisplay(text, many=many, show=live) as display:
-            yield PlanOutput(text, report, display, output)
+            try:
+                yield PlanOutput(text, report, display, output)
+            except (Exception, KeyboardInterrupt) as error:
+                attach_results(error, report.so_far())
+                raise
         text.close()
         report.close()
         output.flush()

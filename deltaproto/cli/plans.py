@@ -140,6 +140,7 @@ def plan_tables(
     cache_saved: bool = True,
     prepare: Callable[[PlanInput], PlanInput] | None = None,
     save: Callable[[Plan], None] | None = None,
+    save_error: Callable[[str, TableError], None] | None = None,
 ) -> int:
     """Plan every table, render each, and return the worst exit code.
 
@@ -148,6 +149,7 @@ def plan_tables(
     Args:
         prepare: adds to each table what the planner needs.
         save: receives each plan with steps, for the table as it is now.
+        save_error: receives each table that cannot be planned, if there are several.
     """
     names = [
         *read_table_names(values["tables"], allow_empty=values["allow_empty"]),
@@ -187,6 +189,8 @@ def plan_tables(
                     raise
                 codes.add(ExitCode.UNREADABLE)
                 report.add_error(name, error)
+                if save_error is not None:
+                    save_error(name, error)
                 continue
             codes.add(ExitCode.FINDINGS if losses else ExitCode.OK)
             codes.add(_exit_code(plan, values["detailed_exitcode"]))

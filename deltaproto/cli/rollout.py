@@ -38,7 +38,7 @@ _EFFECTS = {
 
 def run(values: Mapping[str, Any]) -> int:
     """Record one decision about a rollout. `apply` follows it, also while it runs."""
-    words, reason = values["words"], values["reason"] or ""
+    words, reason = values["words"], (values["reason"] or "").strip()
     if not words or words[0] not in {*_Action}:
         given = f'"{words[0]}" is not an action' if words else "no action"
         raise UsageError(given, f"actions are {', '.join(_Action)}; {_EXAMPLE}")

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+from deltaproto.cli.output import attached_results
+
 INTERRUPTED_EXIT_CODE = 130
 _SIGNALS = ("SIGTERM", "SIGHUP")
 
@@ -69,17 +71,25 @@ def handle_termination() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def report_interruption(error: BaseException) -> int:
+def report_interruption(error: BaseException, command: str | None = None) -> int:
     """Report on standard error that a run was interrupted and, if known, how to resume.
 
     Args:
         error: a `KeyboardInterrupt`, or the exception that typer raised for one.
+        command: the command's name in JSON modes, where standard output gets a JSON document
+            with the results so far; None in other modes.
     """
     interruption = error if isinstance(error, KeyboardInterrupt) else error.__context__
-    hints = interruption.args if isinstance(interruption, KeyboardInterrupt) else ()
+    args = interruption.args if isinstance(interruption, KeyboardInterrupt) else ()
+    hints = [str(hint) for hint in args if hint]
     by = f" by {interruption.number.name}" if isinstance(interruption, Terminated) else ""
-    lines = (f"interrupted{by}", *(f"hint: {hint}" for hint in hints if hint))
-    print(*lines, sep="\n", file=sys.stderr)
+    if command is not None:
+        from deltaproto.render.interface import json_text
+
+        fields = {"code": "interrupted", "message": f"interrupted{by}", "hint": " ".join(hints)}
+        payload = {**attached_results(interruption or error), "error": fields}
+        sys.stdout.write(json_text(command, payload, line=True, complete=False))
+    print(f"interrupted{by}", *(f"hint: {hint}" for hint in hints), sep="\n", file=sys.stderr)
     return (
         128 + interruption.number if isinstance(interruption, Terminated) else INTERRUPTED_EXIT_CODE
     )

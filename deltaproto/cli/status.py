@@ -42,7 +42,9 @@ def run(values: Mapping[str, Any]) -> int:
     current = match_plans(rollout, plans, log)
     progress = read_progress(rollout, current, context, log.decisions(), time.time())
     with options.open_output(values["output"]) as file:
-        write_status(progress, values["format"], file, color=not values["no_color"])
+        whole = progress.complete and ExitCode.UNREADABLE not in codes
+        color = not values["no_color"]
+        write_status(progress, values["format"], file, complete=whole, color=color)
     code = progress.code
     if code is ExitCode.CHANGES and not values["detailed_exitcode"]:
         code = ExitCode.OK

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from deltaproto.errors import DeltaprotoError, ExitCode, TableError
 from deltaproto.execution.executor import StepExecutor
 from deltaproto.execution.plan_file import LoadedPlan
-from deltaproto.execution.preflight import StopReason
+from deltaproto.execution.preflight import INTERRUPTED, RUN_AGAIN_HINT, StopReason
 from deltaproto.execution.prepare import ApplyContext, PreparedPlan, prepare_plan
 from deltaproto.execution.recorder import RunLog
 from deltaproto.execution.result import ApplyResult, ApplyStatus, Observer, StepRecord, StepStatus
@@ -45,6 +45,8 @@ class ApplySession(NamedTuple):
     parallel: int = 1
     around: Callable[[LoadedPlan, Callable[[], ApplyResult]], ApplyResult] = lambda _, run: run()
     """runs one plan, or returns a result without running it; called from several threads"""
+    interrupted: Callable[[ApplyResult], None] = lambda _: None
+    """receives the results that an interruption keeps from being yielded"""
 
 
 Confirm = Callable[[PreparedPlan], str | None]
@@ -57,7 +59,8 @@ def apply_plans(
     """Yield every plan's result as it finishes.
 
     With `ask_all_first`, nothing is executed until every plan was inspected and confirmed. If the
-    iterator is interrupted or closed early, running statements finish and no new ones are sent.
+    iterator is interrupted or closed early, running statements finish and no new ones are sent;
+    `session.interrupted` then receives the results of the plans that were begun.
     """
     found: list[LoadedPlan | PreparedPlan | ApplyResult] = [
         _prepare_and_confirm(planned, session, confirm) if ask_all_first else planned
@@ -98,12 +101,18 @@ def apply_plans(
         yield from map(one, found)
         return
     pool = ThreadPoolExecutor(session.parallel)
+    running = {pool.submit(one, each) for each in found}
     try:
-        for future in as_completed([pool.submit(one, each) for each in found]):
+        for future in as_completed(tuple(running)):
+            running.discard(future)
             yield future.result()
     except BaseException:
         halt.set()
         session.observer.halts()
+        pool.shutdown(cancel_futures=True)
+        for future in running:
+            if not future.cancelled() and future.exception() is None:
+                session.interrupted(future.result())
         raise
     finally:
         pool.shutdown(cancel_futures=True)
@@ -195,6 +204,12 @@ def _execute_prepared(prepared: PreparedPlan, session: ApplySession) -> ApplyRes
             )
         stop = StopReason(ExitCode.FAILED, error.message, error.hint or _RESUME_HINT)
         return _result_after_steps(prepared, stepping, stop, None)
+    except KeyboardInterrupt:
+        if stepping is not None:
+            code = ExitCode.FAILED if stepping.executed else ExitCode.STALE
+            stop = StopReason(code, INTERRUPTED, RUN_AGAIN_HINT)
+            session.interrupted(_result_after_steps(prepared, stepping, stop, None))
+        raise
     except Exception as error:
         if stepping is None or not stepping.executed:
             raise

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from deltaproto.errors import ExitCode, TableError
 from deltaproto.execution.preflight import (
+    INTERRUPTED,
+    RUN_AGAIN_HINT,
     StopReason,
     check_no_other_run,
     check_unchanged,
@@ -199,9 +201,7 @@ class StepExecutor:
         """Return why the step cannot be executed now, or None."""
         if self._limits.halted():
             code = ExitCode.FAILED if self._touched else ExitCode.STALE
-            return StopReason(
-                code, "the run was interrupted", "run the same command again to resume"
-            )
+            return StopReason(code, INTERRUPTED, RUN_AGAIN_HINT)
         while (shut := check_window_open(self._prepared.windows, self._limits.now())) is not None:
             if self._waiting.ends(step, shut):
                 self.records.append(StepRecord(step.id, StepStatus.WAITING))

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-from typing import NamedTuple
+import threading
+import time
+from typing import IO, NamedTuple
 
 from deltaproto.errors import UsageError
 
@@ -13,6 +15,10 @@ BEFORE_TABLE, AFTER_TABLE = "before-table", "after-table"
 BEFORE_WAVE, ON_FAILURE = "before-wave", "on-failure"
 _NAMES = (BEFORE_TABLE, AFTER_TABLE, BEFORE_WAVE, ON_FAILURE)
 _MAX_MESSAGE = 300
+_MAX_OUTPUT = 64 << 10
+_SECONDS_AFTER_KILL = 5.0
+_MAX_ARGUMENT = 64 << 10
+"""Linux accepts 128 KiB"""
 
 
 class Hooks(NamedTuple):
@@ -33,7 +39,7 @@ class Hooks(NamedTuple):
         try:
             with open(file, "rb") as document:
                 process = subprocess.Popen(
-                    [os.path.abspath(path), *arguments],
+                    [os.path.abspath(path), *map(_to_argument, arguments)],
                     stdin=document,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.STDOUT,
@@ -48,6 +54,16 @@ class Hooks(NamedTuple):
         if process.returncode:
             return f"hook {name} exited with {process.returncode}{': ' + said if said else ''}"
         return None
+
+
+def _to_argument(text: str) -> bytes:
+    """Return the text as an argument: without NUL, and no longer than an argument may be."""
+    shown = text.replace("\0", "\\x00")
+    try:
+        encoded = os.fsencode(shown)
+    except UnicodeEncodeError:
+        encoded = shown.encode("utf-8", "backslashreplace")
+    return encoded[:_MAX_ARGUMENT]
 
 
 def open_hooks(folder: str, seconds: float) -> Hooks:
@@ -70,16 +86,33 @@ def open_hooks(folder: str, seconds: float) -> Hooks:
 
 
 def _wait(process: subprocess.Popen[bytes], seconds: float) -> tuple[bytes, bool]:
-    """Return the output, and whether the program was killed because it ran too long."""
+    """Return the end of the output, and whether the program was killed because it ran too long."""
+    tail, end = bytearray(), time.monotonic() + seconds
+    assert process.stdout is not None
+    reader = threading.Thread(target=_read_end, args=(process.stdout, tail), daemon=True)
+    reader.start()
     try:
-        return process.communicate(timeout=seconds)[0], False
+        reader.join(seconds)
+        if reader.is_alive():
+            raise subprocess.TimeoutExpired(process.args, seconds)
+        process.wait(max(end - time.monotonic(), 0))
     except BaseException as error:
         # Its children would keep the output open.
         try:
             os.killpg(process.pid, signal.SIGKILL)
         except (AttributeError, OSError):
             process.kill()
-        output = process.communicate()[0]
+        process.wait()
+        reader.join(_SECONDS_AFTER_KILL)
         if isinstance(error, subprocess.TimeoutExpired):
-            return output, True
+            return bytes(tail), True
         raise
+    return bytes(tail), False
+
+
+def _read_end(output: IO[bytes], tail: bytearray) -> None:
+    """Read all output, and keep the last of it."""
+    with output:
+        while chunk := os.read(output.fileno(), _MAX_OUTPUT):
+            tail += chunk
+            del tail[:-_MAX_OUTPUT]

@@ -26,7 +26,7 @@ _NO_PLANS_HINT = (
     "if an empty result is expected"
 )
 _WRONG_MEMBER = "a member has the wrong type or value"
-_PLAN_ID = re.compile(r"[0-9a-f]{16}")
+PLAN_ID = re.compile(r"[0-9a-f]{16}")
 
 
 class LoadedPlan(NamedTuple):
@@ -187,7 +187,7 @@ def _load_plan(entry: Any, document: Mapping[str, Any], path: str) -> LoadedPlan
             )
         plan_id = require_string(entry["plan_id"])
         # The id becomes part of file names.
-        if _PLAN_ID.fullmatch(plan_id) is None:
+        if PLAN_ID.fullmatch(plan_id) is None:
             raise _invalid_plan_error(path, "plan_id is not 16 hexadecimal digits")
         return LoadedPlan(plan_id, plan, path, earliest_times(entry))
     except KeyError as error:

@@ -331,6 +331,10 @@ def _minor_version(version: str) -> list[str]:
 _REPLAN_HINT = "plan again: the remaining steps depend on the table's current state"
 
 
+INTERRUPTED = "the run was interrupted"
+RUN_AGAIN_HINT = "run the same command again to resume"
+
+
 class StopReason(NamedTuple):
     """Why execution stopped before the last step."""
 

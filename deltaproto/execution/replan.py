@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping
 
 from deltaproto.errors import UsageError
-from deltaproto.execution.plan_file import LoadedPlan, read_plans
+from deltaproto.execution.plan_file import PLAN_ID, LoadedPlan, read_plans
 from deltaproto.plan_inputs.client_scope import ClientScope
 from deltaproto.plan_inputs.from_log import load_plan_input
 from deltaproto.planning.plan import Plan, plan_id
@@ -74,18 +74,22 @@ def load_replanned(
 ) -> dict[str, LoadedPlan]:
     """Return the plans by the id of the rollout, where a table has a new plan with that one.
 
-    A new plan whose file is missing or damaged is made again, as the old one no longer fits.
+    A new plan whose file is missing or damaged is made again, as the old one no longer fits. So is
+    one that is for another table.
 
     Args:
         replanned: the id of the new plan by that of the old one.
     """
     found = dict(plans)
     for old, new in replanned.items():
-        if old in found:
-            try:
-                found[old] = _load(replanned_path(folder, new))
-            except UsageError:
-                continue
+        if old not in found or PLAN_ID.fullmatch(new) is None:
+            continue
+        try:
+            planned = _load(replanned_path(folder, new))
+        except UsageError:
+            continue
+        if planned.id == new and planned.plan.location == found[old].plan.location:
+            found[old] = planned
     return found
 
 

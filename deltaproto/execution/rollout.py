@@ -9,6 +9,7 @@ from deltaproto.errors import ExitCode, TableError
 from deltaproto.execution.apply import ApplySession, Confirm, apply_plans
 from deltaproto.execution.hooks import AFTER_TABLE, BEFORE_TABLE, BEFORE_WAVE, ON_FAILURE, Hooks
 from deltaproto.execution.plan_file import LoadedPlan
+from deltaproto.execution.preflight import INTERRUPTED
 from deltaproto.execution.replan import Replanner
 from deltaproto.execution.result import ApplyResult, ApplyStatus
 from deltaproto.execution.rollout_file import Rollout
@@ -190,9 +191,11 @@ class RolloutRun:
 
 def _is_failure(applied: ApplyResult) -> bool:
     """Return True if a table failed; not if only this run could not execute it."""
+    if applied.message == INTERRUPTED:
+        return False
     if applied.status is not ApplyStatus.REFUSED:
         return applied.status in (ApplyStatus.FAILED, ApplyStatus.UNREADABLE)
-    # Without a failed gate, another run has the plan, or this run was interrupted.
+    # Without a failed gate, another run has the plan.
     refused = any(not gate.passed for gate in applied.gates) and not _outside_window(applied)
     return refused and applied.code is not ExitCode.USAGE
 

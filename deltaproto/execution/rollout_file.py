@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from deltaproto.errors import UsageError
 from deltaproto.input_file import open_input
+from deltaproto.inspection.json_entries import require_string
 from deltaproto.planning.plan import CHECKSUM_FIELD, compute_checksum
 from deltaproto.planning.rollout import RolloutTable, Wave
+from deltaproto.policy.document.rollout import MAX_PARALLEL
 
 ROLLOUT_FILE = "rollout.json"
 _ID_LENGTH = 16
+_MAX_HOURS = 1e7
+"""more than what a policy accepts, in hours and in minutes"""
 _MAX_BYTES = 1 << 28
 _MEMBERS = ("soak_hours", "parallel", "max_failures", "hook_minutes", "waves", "complete")
 _PLAN_AGAIN = "plan again into a new folder, and do not edit its files"
@@ -56,6 +59,14 @@ def find_rollout(paths: Iterable[str]) -> Rollout | None:
     return None
 
 
+def find_bypassed_rollouts(paths: Iterable[str]) -> list[str]:
+    """Return the folders of a rollout that contain one of these plan files."""
+    folders = {os.path.dirname(path) or "." for path in paths if os.path.isfile(path)}
+    return sorted(
+        folder for folder in folders if os.path.lexists(os.path.join(folder, ROLLOUT_FILE))
+    )
+
+
 def load_rollout(folder: str) -> Rollout:
     """Return the rollout of a folder of plans.
 
@@ -77,7 +88,7 @@ def load_rollout(folder: str) -> Rollout:
         raise UsageError(f"{path} is not a complete JSON document", _PLAN_AGAIN) from None
     try:
         return _parse(document, path)
-    except (KeyError, TypeError, ValueError, AttributeError):
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
         raise UsageError(f"{path} is not the file of a rollout", _PLAN_AGAIN) from None
 
 
@@ -91,17 +102,20 @@ def _parse(document: Mapping[str, Any], path: str) -> Rollout:
     if fields["complete"] is not True:
         raise UsageError(f"{path} is incomplete: planning was interrupted", _PLAN_AGAIN)
     soak, minutes = float(fields["soak_hours"]), float(fields["hook_minutes"])
-    if not (math.isfinite(soak) and math.isfinite(minutes) and soak >= 0 < minutes):
+    parallel, failures = int(fields["parallel"]), int(fields["max_failures"])
+    if not (0 <= soak <= _MAX_HOURS and 0 < minutes <= _MAX_HOURS):
         raise ValueError(path)
-    return Rollout(
-        seal[:_ID_LENGTH],
-        path,
-        tuple(
-            Wave(str(wave["name"]), tuple(RolloutTable(**each) for each in wave["plans"]))
-            for wave in fields["waves"]
-        ),
-        soak,
-        int(fields["parallel"]),
-        int(fields["max_failures"]),
-        minutes,
+    if not (0 < parallel <= MAX_PARALLEL and failures >= 0):
+        raise ValueError(path)
+    waves = tuple(
+        Wave(require_string(wave["name"]), tuple(map(_parse_table, wave["plans"])))
+        for wave in fields["waves"]
     )
+    ids = [table.plan_id for wave in waves for table in wave.tables]
+    if len({*ids}) < len(ids) or len({wave.name for wave in waves}) < len(waves):
+        raise ValueError(path)
+    return Rollout(seal[:_ID_LENGTH], path, waves, soak, parallel, failures, minutes)
+
+
+def _parse_table(entry: Mapping[str, Any]) -> RolloutTable:
+    return RolloutTable(**{name: require_string(value) for name, value in entry.items()})

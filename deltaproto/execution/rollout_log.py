@@ -88,7 +88,14 @@ class RolloutLog:
                     f"{self.path} is not the journal of this rollout",
                     "pass another folder with --journal",
                 )
-            found = _with_event(found, event)
+            try:
+                found = _with_event(found, event)
+            except (KeyError, TypeError, ValueError, OverflowError):
+                raise UsageError(
+                    f"{self.path} is damaged",
+                    "move it away: what is finished is then read from the tables, and decisions "
+                    "and failures are forgotten",
+                ) from None
         return found
 
     def decide(

@@ -136,6 +136,13 @@ def match_plans(
     for table in rollout.tables:
         if table.plan_id not in found:
             raise UsageError(f"{rollout.path}: the plan {table.file} is missing", hint)
+        plan = found[table.plan_id].plan
+        if (plan.table, plan.location) != (table.table, table.location):
+            raise UsageError(
+                f"{rollout.path} contradicts {found[table.plan_id].path}: {table.table} is not "
+                f"the plan's table, {plan.table}",
+                hint,
+            )
     others = found.keys() - {table.plan_id for table in rollout.tables}
     if others:
         raise UsageError(f"{found[min(others)].path} is not in {rollout.path}", hint)

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Self
 from deltaproto.errors import DeltaprotoError, ExitCode, UsageError
 from deltaproto.execution.progress import Baseline
 from deltaproto.identity import current_actor
+from deltaproto.input_file import open_input
 from deltaproto.protocol.protocol import Protocol
 
 STATE_FOLDER = ".deltaproto"
@@ -22,6 +23,7 @@ RECORD_SUFFIXES = (JOURNAL_SUFFIX, AUDIT_FILE, UNDO_SUFFIX)
 """file name endings in that folder"""
 
 
+_MAX_JOURNAL_BYTES = 1 << 28
 _PIPE = "it is a named pipe or socket, not a file"
 
 
@@ -245,20 +247,23 @@ def read_events(path: Path) -> Iterator[Mapping[str, Any]]:
         UsageError: when it cannot be read.
     """
     try:
-        text = path.read_text(encoding="utf-8", errors="replace")
+        with open_input(path) as file:
+            content = file.read(_MAX_JOURNAL_BYTES + 1)
+        if len(content) > _MAX_JOURNAL_BYTES:
+            raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
     except FileNotFoundError:
         return
     except OSError as error:
         raise UsageError(
             f"cannot read the journal {path}: {error.strerror}", "pass another with --journal"
         ) from None
-    for line in text.splitlines():
+    for line in content.decode("utf-8", "replace").splitlines():
         try:
             event = json.loads(line)
         except (ValueError, RecursionError):
             # A crash truncated the line. Its information is found in the table.
             continue
-        if isinstance(event, dict) and "event" in event:
+        if isinstance(event, dict) and isinstance(event.get("event"), str):
             yield event
 
 

@@ -147,6 +147,22 @@ class PlaceKind(StrEnum):
     """another name of a table that a catalog also lists under a first one"""
 
 
+class UnsearchedPlaces(NamedTuple):
+    """The places of one kind that a scan did not search: tables below them are missing."""
+
+    kind: str
+    """a `PlaceKind`, or a kind of a newer release"""
+    number: int
+    first: str
+    """path or URI of one of them"""
+
+    @property
+    def note(self) -> str:
+        """How many there are, how to search them, and the first, in one line."""
+        one, many = _PLACES.get(self.kind, _OTHER_PLACES)
+        return f"{_format_count(self.number, one, many)}{self.first}"
+
+
 class SkippedPlaces:
     """Counts special places, and keeps the first of each kind."""
 
@@ -202,6 +218,14 @@ class SkippedPlaces:
         """Return how many places of each kind were not searched: tables below them are missing."""
         return {kind: self._counts[kind] for kind in _UNSEARCHED}
 
+    def unsearched(self) -> tuple[UnsearchedPlaces, ...]:
+        """Return the places that were not searched, by kind."""
+        return tuple(
+            UnsearchedPlaces(str(kind), self._counts[kind], self._first[kind])
+            for kind in _UNSEARCHED
+            if self._counts[kind]
+        )
+
     def notes(self) -> tuple[str, ...]:
         """Return one line for each kind found, and the added lines."""
         places = (
@@ -212,7 +236,7 @@ class SkippedPlaces:
         return (*places, *(line for lines in self._lines for line in lines()))
 
 
-_PLACES = {
+_PLACES: Mapping[str, tuple[str, str]] = {
     PlaceKind.HIDDEN: (
         "1 folder whose name starts with . or _ was not searched; --include searches it: ",
         "folders whose names start with . or _ were not searched; --include searches them: first ",
@@ -244,6 +268,7 @@ _PLACES = {
 }
 
 
+_OTHER_PLACES = "1 place was not searched: ", "places were not searched: first "
 _UNSEARCHED = (PlaceKind.HIDDEN, PlaceKind.INSIDE, PlaceKind.PARTITION, PlaceKind.NOWHERE)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from deltaproto.errors import ErrorCode, TableError, UsageError
@@ -46,6 +46,10 @@ class InventoryQueries(ABC):
         """Return the engine's name of one of the inventory's tables, for SQL."""
 
     @abstractmethod
+    def columns(self, table: Inventory) -> Collection[str]:
+        """Return the columns of one of the inventory's tables. Raises like `rows`."""
+
+    @abstractmethod
     def rows(self, sql: str, tables: Iterable[Inventory]) -> Iterator[Mapping[str, Any]]:
         """Yield the rows of a query on the named tables.
 
@@ -56,7 +60,9 @@ class InventoryQueries(ABC):
 
     def scans(self) -> list[PastScan]:
         """Return all scans, oldest first. Raises like `rows`."""
-        return parse_scans(self.rows(scans_query(self.name(Inventory.SCANS)), (Inventory.SCANS,)))
+        name = Inventory.SCANS
+        query = scans_query(self.name(name), self.columns(name))
+        return parse_scans(self.rows(query, (name,)))
 
     def locations(self, scan: PastScan) -> Iterator[str]:
         """Yield the locations of all tables and errors of a scan. Raises like `rows`."""
@@ -91,6 +97,10 @@ class LocalInventoryQueries(InventoryQueries):
         """Return the name under which `ask` registers the table."""
         return str(table)
 
+    def columns(self, table: Inventory) -> Collection[str]:
+        """Return the table's columns. Raises like `InventoryQueries.rows`."""
+        return {field.name for field in self._inventory.readable(table).schema().fields}
+
     def rows(self, sql: str, tables: Iterable[Inventory]) -> Iterator[Mapping[str, Any]]:
         """Yield the rows of a query. Raises like `InventoryQueries.rows`."""
         for batch in self.ask(sql, tables):
@@ -117,8 +127,8 @@ class LocalInventoryQueries(InventoryQueries):
         try:
             yield from pa.RecordBatchReader.from_stream(builder.execute(sql))
         except (DeltaError, pa.ArrowException, OSError) as error:
-            for name, table in opened.items():
-                present = {field.name for field in table.schema().fields}
+            for name in opened:
+                present = self.columns(name)
                 for column in rows_schema(name).names:
                     if column not in present and column in str(error):
                         raise missing_column_error(name, column) from None

@@ -267,12 +267,27 @@ def old_scan_warnings(
     return [f"{name}: scan {scan.scan_id} {each}; scan again" for scan, each in warnings if each]
 
 
+def unsearched_notices(name: str, scans: Iterable[PastScan]) -> list[str]:
+    """Return a notice for each kind of place that a scan did not search, or did not store."""
+    notices = []
+    for scan in scans:
+        if scan.not_searched is None:
+            notices.append(
+                f"{name}: scan {scan.scan_id} is from a release that did not store which folders "
+                "it did not search; scan again"
+            )
+        for places in scan.not_searched or ():
+            notices.append(f"{name}: scan {scan.scan_id}: {places.note}")
+    return notices
+
+
 def build_scan_notices(
     name: str, state: NewestState, now: datetime, max_age: int = age.DEFAULT_MAX_AGE_DAYS
 ) -> ScanNotices:
-    """Describe the age of the scans and, if there are several, what each contributes."""
+    """Describe the age of the scans, what they did not search, and what each contributes."""
     texts = old_scan_warnings(name, state.contributing, now, max_age)
     old = bool(texts)
+    texts += unsearched_notices(name, state.contributing)
     if state.contributing[1:]:
         others = "; ".join(describe_scan(scan) for scan in state.contributing[1:])
         texts.append(

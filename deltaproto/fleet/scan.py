@@ -104,7 +104,7 @@ def run_scan(request: ScanRequest, progress: ScanProgress) -> ScanResult:
         passed.check_partitions(lambda: _partition_columns(staging))
         seconds = time.monotonic() - clock
         if request.inventory is not None:
-            row = scan_row(request, staging.scan_id, tally, began, seconds, engine="local")
+            row = scan_row(request, staging.scan_id, tally, passed, began, seconds, engine="local")
             request.inventory.add(row, lambda name: _unnested_rows(staging, name))
         staging.remove()
         return ScanResult(
@@ -215,6 +215,7 @@ def scan_row(
     request: ScanRequest,
     scan_id: str,
     tally: Tally,
+    passed: SkippedPlaces,
     began: datetime,
     seconds: float,
     *,
@@ -236,6 +237,7 @@ def scan_row(
         "errors": tally.errors.total(),
         "findings": tally.findings.total(),
         "complete": not tally.errors and not tally.incomplete,
+        "not_searched": [places._asdict() for places in passed.unsearched()],
         "host": here.host,
         "actor": here.actor,
         "tool_version": __version__,

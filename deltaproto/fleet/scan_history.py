@@ -5,13 +5,14 @@ The SQL is limited to what DataFusion (in deltalake) and Spark have in common.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any, NamedTuple
 
 from deltaproto.errors import ErrorCode, TableError, UsageError
-from deltaproto.fleet.schemas import Inventory
+from deltaproto.fleet.discovered import UnsearchedPlaces
+from deltaproto.fleet.schemas import NOT_SEARCHED, Inventory
 from deltaproto.policy.finding import Severity
 from deltaproto.protocol.feature import FeatureKind
 
@@ -47,6 +48,8 @@ class PastScan(NamedTuple):
     """how many findings it has; None: from an early release"""
     complete: bool = True
     """False if tables could not be read, or have commits that only their catalog knows"""
+    not_searched: tuple[UnsearchedPlaces, ...] | None = ()
+    """places that were not searched; None: unknown, because an early release did not store them"""
 
     @property
     def extent(self) -> Extent:
@@ -90,7 +93,23 @@ class PastScan(NamedTuple):
             tuple(row["excluded"] or ()),
             row["findings"],
             row["complete"] is not False,
+            _parse_unsearched(row["scan_id"], row.get(NOT_SEARCHED)),
         )
+
+
+def _parse_unsearched(
+    scan_id: str, stored: Iterable[Mapping[str, Any]] | None
+) -> tuple[UnsearchedPlaces, ...] | None:
+    if stored is None:
+        return None
+    for each in stored:
+        if each is None or None in each.values() or each["number"] < 1:
+            raise TableError(
+                ErrorCode.CORRUPT_LOG,
+                f"the inventory has a null or impossible {NOT_SEARCHED} of scan {scan_id}",
+                "the inventory is damaged; scan again, or read another scan with --scan",
+            )
+    return tuple(UnsearchedPlaces(**each) for each in stored)
 
 
 def extent_of(roots: Iterable[str], included: Iterable[str], excluded: Iterable[str]) -> Extent:
@@ -110,9 +129,15 @@ COLUMNS = (
 )
 
 
-def scans_query(scans: str = "scans") -> str:
-    """Return the query for all scans; `scans` is the engine's name of the table."""
-    return f"SELECT {', '.join(COLUMNS)} FROM {scans}"  # noqa: S608  names of ours only
+def scans_query(scans: str, present: Collection[str]) -> str:
+    """Return the query for all scans.
+
+    Args:
+        scans: the engine's name of the table.
+        present: its columns; those of older inventories lack some.
+    """
+    names = (*COLUMNS, *({NOT_SEARCHED} & {*present}))
+    return f"SELECT {', '.join(names)} FROM {scans}"  # noqa: S608  names of ours only
 
 
 def parse_scans(rows: Iterable[Mapping[str, Any]]) -> list[PastScan]:

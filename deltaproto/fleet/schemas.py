@@ -92,6 +92,8 @@ def _has_log(location: Location, storage_options: Mapping[str, str]) -> bool:
         return False
 
 
+NOT_SEARCHED = "not_searched"
+"""the column of `scans` with the places that were not searched; older inventories lack it"""
 LOG_DIGEST = "log_digest"
 """the column of `tables` by which the next scan recognizes an unchanged log"""
 KEYS = ("scan_id", "location", "table")
@@ -150,6 +152,8 @@ def _scans() -> list[pa.Field]:
     import pyarrow as pa
 
     text, moment, names = pa.string(), pa.timestamp("us", tz="UTC"), pa.list_(pa.string())
+    members = {"kind": text, "number": pa.int64(), "first": text}
+    places = pa.struct([pa.field(name, type_) for name, type_ in members.items()])
     return [
         pa.field("scan_id", text, nullable=False),
         pa.field("started_at", moment),
@@ -164,6 +168,7 @@ def _scans() -> list[pa.Field]:
         pa.field("errors", pa.int64()),
         pa.field("findings", pa.int64()),
         pa.field("complete", pa.bool_()),
+        pa.field(NOT_SEARCHED, pa.list_(places)),
         pa.field("host", text),
         pa.field("actor", text),
         pa.field("tool_version", text),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -39,7 +39,7 @@ class SparkInventoryQueries(InventoryQueries):
 
     def __init__(self, session: SparkSession, inventory: str) -> None:
         self._session, self._inventory = session, inventory.rstrip("/")
-        self._checked: set[Inventory] = set()
+        self._columns: dict[Inventory, Collection[str]] = {}
 
     def scans(self) -> list[PastScan]:
         """Return all scans, oldest first. Raises like `rows`."""
@@ -60,10 +60,14 @@ class SparkInventoryQueries(InventoryQueries):
 
     def name(self, table: Inventory) -> str:
         """Return Spark's name of the table, after checking the types of its columns."""
-        if table not in self._checked:
-            self._require_types(table)
-            self._checked.add(table)
+        self.columns(table)
         return inventory_table_sql(self._inventory, table)
+
+    def columns(self, table: Inventory) -> Collection[str]:
+        """Return the table's columns, after checking their types."""
+        if table not in self._columns:
+            self._columns[table] = self._read_columns(table)
+        return self._columns[table]
 
     def drift(
         self, pair: ScanPair, detective: CommitAttributor | None, *, ordered: bool = False
@@ -95,7 +99,7 @@ class SparkInventoryQueries(InventoryQueries):
             for opened in [pool.submit(self.name, table) for table in tables]:
                 opened.result()
 
-    def _require_types(self, name: Inventory) -> None:
+    def _read_columns(self, name: Inventory) -> Collection[str]:
         from pyspark.sql.pandas.types import from_arrow_schema
 
         wanted = {field.name: field.dataType for field in from_arrow_schema(inventory_schema(name))}
@@ -107,6 +111,7 @@ class SparkInventoryQueries(InventoryQueries):
             )
             if type_ != right:
                 raise wrong_type_error(name, field.name, type_, right)
+        return tuple(field.name for field in found)
 
 
 def read_differences(frame: DataFrame) -> Iterator[Difference]:

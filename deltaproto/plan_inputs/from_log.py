@@ -59,13 +59,14 @@ def load_plan_input(
         for name, trace in traces.seen.items()
     }
     engines = recent_engines(reached.store, found.listing)
+    ahead = _hours_ahead(found.aging, now)
     return made._replace(
         releases=parse_releases(engines) or None,
         engines=engines,
         warnings=(
             *made.warnings,
             *_clock_warnings(inspection, now),
-            *_file_time_warnings(found.aging, now),
+            *_file_time_warnings(ahead),
         ),
         table=with_history(
             made.table,
@@ -73,6 +74,7 @@ def load_plan_input(
             traces.unknown,
             int(now * 1000),
             in_newest_run=[name for name, trace in traces.seen.items() if trace.open],
+            ahead=ahead,
             unpublished=found.aging.unpublished,
         ),
         files=Files(
@@ -131,17 +133,20 @@ def _clock_warnings(inspection: Inspection, now: float) -> Iterator[str]:
     )
 
 
-def _file_time_warnings(aging: LogAging, now: float) -> Iterator[str]:
+def _hours_ahead(aging: LogAging, now: float) -> float:
+    """Return by how many hours the newest commit file is ahead of the clock; 0 if about equal."""
+    ahead = max(aging.commits.values(), default=0) - now * 1000
+    return ahead / _HOUR_MS if ahead > _CLOCK_SKEW_MS else 0
+
+
+def _file_time_warnings(ahead: float) -> Iterator[str]:
     """Warn about log files from the future: history expires by the times of its files."""
-    newest = max(aging.commits.values(), default=0)
-    if newest <= now * 1000 + _CLOCK_SKEW_MS:
-        return
-    hours = (newest - now * 1000) / _HOUR_MS
-    yield (
-        f"A commit file of the log was modified {min(hours, 1e6):,.1f} hours ahead of this "
-        "machine's clock: check the clocks. Delta deletes history by these times, so a step that "
-        "waits for history to expire may have to wait that much longer."
-    )
+    if ahead:
+        yield (
+            f"A commit file of the log was modified {min(ahead, 1e6):,.1f} hours ahead of this "
+            "machine's clock: check the clocks. Delta deletes history by these times, so a step "
+            "of this plan that waits for history to expire waits that much longer."
+        )
 
 
 def metadata_digest(metadata: Metadata) -> str:

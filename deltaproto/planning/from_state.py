@@ -53,6 +53,7 @@ def with_history(
     now_ms: int,
     *,
     in_newest_run: Iterable[str] = (),
+    ahead: float = 0,
     unpublished: bool = False,
 ) -> Table:
     """Return the table with facts about its history.
@@ -62,6 +63,7 @@ def with_history(
          remove its last trace, in milliseconds since the epoch; None: not with the current log.
         unsure: features for which that is unknown.
         in_newest_run: features with no checkpoint between their last trace and the next commit.
+        ahead: hours by which the newest file of the log is ahead of the clock.
         unpublished: the newest commits are staged only.
     """
     young = frozenset(name for name, at in seen.items() if at is None or at > now_ms)
@@ -73,6 +75,7 @@ def with_history(
         left=left,
         aged=aged,
         open=aged.intersection(in_newest_run),
+        ahead=ahead,
         unpublished=unpublished,
     )
 

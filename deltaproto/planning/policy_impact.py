@@ -161,7 +161,7 @@ def predict_facts(today: TableFacts, table: Table, steps: Iterable[Step], plan: 
 
 def _predict_step(step: Step, table: Table, engine: Engine) -> Table:
     if step.sql is None:
-        return table.waited()
+        return table.waited(step.wait_hours)
     for parsed in parse_script(step.sql):
         outcome = predict_statement(parsed.statement, table, engine)
         refusal = outcome.refusal

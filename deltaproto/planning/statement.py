@@ -255,7 +255,7 @@ class Wait(NamedTuple):
         return None
 
     def outcome(self, table: Table, engine: Engine) -> Outcome:
-        return Outcome(table.waited())
+        return Outcome(table.waited(self.hours))
 
 
 def format_properties(properties: Mapping[str, str]) -> str:

@@ -324,7 +324,7 @@ class Checker:
             matched = self._match(checked.table, checked.location)
         names, entries = matched.names, matched.entries
         readable = checked.error is None
-        self.use.table(checked.table, entries, self._settings(entries) if readable else None)
+        self.use.table(names, entries, self._settings(entries) if readable else None)
         if checked.unasked:
             self.use.unasked(checked.table)
         clients = (judged.verdict.named for judged in checked.verdicts)

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from deltaproto.policy.document import Policy, Position
 from deltaproto.policy.document.merging import Merged, Notice
 from deltaproto.policy.document.model import Approval, PolicySettings, TableEntry, Waiver
+from deltaproto.policy.document.patterns import TableNames
 from deltaproto.policy.finding import Finding
 from deltaproto.policy.rules import (
     expired_exception,
@@ -34,15 +35,21 @@ class PolicyUse:
         self._entries: set[Position] = set()
         self._waivers: set[Position] = set()
         self._approvals: set[Position] = set()
+        self._canaries: set[str] = set()
         self._notices: dict[Notice, int] = {}
         self._tables = 0
         self._unasked: list[str] = []
         self._unasked_count = 0
         self._others: list[Finding] = []
 
-    def table(self, name: str, entries: tuple[TableEntry, ...], merged: Merged | None) -> None:
+    def table(
+        self, names: TableNames, entries: tuple[TableEntry, ...], merged: Merged | None
+    ) -> None:
         """Record a checked table and the entries that match it."""
         self._tables += 1
+        rollout = self._policy.rollout
+        missing = () if rollout is None else {*rollout.canary} - self._canaries
+        self._canaries.update(filter(names.match, missing))
         self._entries.update(entry.position for entry in entries)
         for notice in merged.notices if merged is not None else ():
             self._notices[notice] = self._notices.get(notice, 0) + 1
@@ -70,6 +77,7 @@ class PolicyUse:
         self._entries |= other._entries
         self._waivers |= other._waivers
         self._approvals |= other._approvals
+        self._canaries |= other._canaries
         for notice, count in other._notices.items():
             self._notices[notice] = self._notices.get(notice, 0) + count
         self._tables += other._tables
@@ -83,6 +91,7 @@ class PolicyUse:
             return
         yield from self._requirements()
         yield from self._unmatched()
+        yield from self._unused_profiles()
         yield from self._properties()
         yield from self._expired()
         yield from self._others
@@ -139,13 +148,27 @@ class PolicyUse:
                     f'the approval by {approval.approver} ({approval.client} on "{approval.table}")'
                 )
                 yield self._nothing(what, approval.table, approval.position)
+        rollout = self._policy.rollout
+        for pattern in () if rollout is None else rollout.canary:
+            if pattern not in self._canaries:
+                yield self._nothing(f'the canary "{pattern}" of the rollout', pattern, None)
 
-    def _nothing(self, what: str, pattern: str, position: Position) -> Finding:
+    def _unused_profiles(self) -> Iterator[Finding]:
+        for name, position in self._policy.unused_profiles:
+            yield unmatched_pattern.RULE.finding(
+                self._policy.source,
+                f'{self._at(position)}: no pattern uses the profile "{name}"',
+                f"write profile: {name} under a pattern of tables, or remove the profile",
+                detail=f"profile {name}",
+            )
+
+    def _nothing(self, what: str, pattern: str, position: Position | None) -> Finding:
         folder = pattern.rstrip("/")
         slash = pattern.endswith("/") and folder
+        place = self._policy.source if position is None else self._at(position)
         return unmatched_pattern.RULE.finding(
             self._policy.source,
-            f"{self._at(position)}: {what} matches nothing in {count_tables(self._tables)}"
+            f"{place}: {what} matches nothing in {count_tables(self._tables)}"
             + (": it ends with a slash" if slash else ""),
             f'write "{folder}/**" for the tables below the folder, or "{folder}" for a table'
             if slash

@@ -71,20 +71,35 @@ class ApplyReport:
         elif self._format is ApplyFormat.JSON:
             self._entries[applied.planned.id] = json.dumps(fields)
 
+    def so_far(self) -> dict[str, Any]:
+        """Return the results of a run that is ending early as JSON; empty if there are none.
+
+        Empty for `jsonl` too, whose results are already written.
+        """
+        if not self._entries:
+            return {}
+        return {"results": [*map(json.loads, self._ordered())], "summary": self._summary()}
+
+    def _ordered(self) -> list[str]:
+        """Return the entries, first those of the expected plans in their order."""
+        ids = [each for each in self._order if each in self._entries]
+        return [self._entries[each] for each in dict.fromkeys((*ids, *self._entries))]
+
+    def _summary(self) -> dict[str, int]:
+        return {"plans": self._counts.total(), **dict(sorted(self._counts.items()))}
+
     def close(self) -> None:
         """Write the JSON document after the last plan."""
         if self._format is not ApplyFormat.JSON:
             return
         complete = all(status in _WHOLE for status in self._counts)
         self._file.write(open_envelope(self._command, complete=complete))
-        ids = [each for each in self._order if each in self._entries]
-        self._spool.add(*map(self._entries.pop, ids), *self._entries.values())
+        self._spool.add(*self._ordered())
         self._spool.close("results", self._file)
-        summary = {"plans": self._counts.total(), **dict(sorted(self._counts.items()))}
         rollout = ""
         if self.rollout is not None:
             rollout = f',\n  "rollout": {json.dumps(_redacted(self.rollout, self._redact))}'
-        self._file.write(f',\n  "summary": {json.dumps(summary)}{rollout}\n}}\n')
+        self._file.write(f',\n  "summary": {json.dumps(self._summary())}{rollout}\n}}\n')
 
 
 class ApplyText:

@@ -206,7 +206,14 @@ def _scan(scan: PastScan, now: datetime) -> dict[str, Any]:
         "age_days": (now - scan.ended_at).days,
         "tables": scan.tables,
         "errors": scan.errors,
+        "not_searched": unsearched_fields(scan),
     }
+
+
+def unsearched_fields(scan: PastScan) -> dict[str, int] | None:
+    """Return how many places of each kind a scan did not search, as JSON; None if unknown."""
+    places = scan.not_searched
+    return None if places is None else {each.kind: each.number for each in places}
 
 
 def change_fields(change: Difference) -> dict[str, Any]:

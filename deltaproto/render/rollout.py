@@ -55,12 +55,17 @@ class StatusFormat(StrEnum):
 
 
 def write_status(
-    progress: RolloutProgress, format_: StatusFormat, file: IO[str], *, color: bool
+    progress: RolloutProgress,
+    format_: StatusFormat,
+    file: IO[str],
+    *,
+    complete: bool,
+    color: bool,
 ) -> None:
-    """Write the progress of a rollout."""
+    """Write the progress of a rollout; `complete`: every table was planned and read."""
     if format_ is StatusFormat.JSON:
         fields = {"rollout": rollout_fields(progress)}
-        file.write(json_text("status", fields, line=False, complete=progress.complete))
+        file.write(json_text("status", fields, line=False, complete=complete))
     elif format_ is StatusFormat.OPENMETRICS:
         file.write("".join(f"{line}\n" for line in _metric_lines(progress)) + "# EOF\n")
     else:

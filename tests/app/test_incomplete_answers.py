@@ -40,6 +40,7 @@ _DIFFERENT = {
     ("drift", "`DELTAPROTO_FAIL_ON=never` is set"): 1,
     ("apply", "The folder contains no plan"): 2,
     ("apply", "The plan file holds a table that could not be planned"): 2,
+    ("apply", "A folder of `plan --out` lacks a table that could not be planned"): 2,
 }
 """exit codes where the function is stricter, reads no environment, or takes one plan only"""
 _FLAGS = ("--lowest", "--yes", "--dry-run")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import time
 from collections.abc import Callable, Mapping
@@ -224,6 +225,20 @@ def test_a_commit_from_the_future_is_planned_with_a_warning(
     assert bool(about) is warned
     if hours == 72:
         assert "72.0 hours ahead of this machine's clock" in about[0]
+
+
+def test_a_log_file_from_the_future_makes_a_drop_wait_longer(cli: Cli, log: Log) -> None:
+    features, now = ["deletionVectors"], time.time()
+    settings = {"delta.enableDeletionVectors": "true"}
+    log.commit(0, protocol(3, 7, features, features), metadata(settings))
+    os.utime(log.path(0, ".json"), (now + 72 * 3600,) * 2)
+    goal = ("--drop", *features, "--history", "truncate")
+    plan = cli("plan-downgrade", log.table, *goal, "--format", "json").json
+    (wait,) = (step for step in plan["steps"] if step["action"] == "wait")
+    assert wait["wait"]["hours"] == pytest.approx(96, abs=0.1)
+    until = datetime.fromisoformat(wait["not_before"]).timestamp()
+    assert until == pytest.approx(now + 96 * 3600, abs=360)
+    assert any("72.0 hours ahead of this machine's clock" in text for text in plan["warnings"])
 
 
 def test_a_saved_version_below_zero_is_refused(cli: Cli, log: Log, tmp_path: Path) -> None:

@@ -12,9 +12,12 @@ from typing import Any
 
 import pytest
 
+from deltaproto.cli import app
 from deltaproto.cli import apply as apply_command
+from deltaproto.cli.main import COMMANDS, load_command
 from deltaproto.cli.signals import report_interruption, resume_hint
 from tests.conftest import Ran
+from tests.support.contract import validate
 from tests.support.logs import Log, metadata, protocol
 
 Cli = Callable[..., Ran]
@@ -114,3 +117,28 @@ def test_who_will_not_confirm_has_changed_nothing(
     capsys.readouterr()
     assert report_interruption(stopped.value) == 130
     assert capsys.readouterr().err == "interrupted\nhint: nothing was changed\n"
+
+
+@pytest.mark.parametrize(
+    ("number", "code", "message"),
+    [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "interrupted by SIGTERM")],
+)
+def test_every_command_with_json_says_that_it_was_interrupted(
+    number: signal.Signals, code: int, message: str, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+    def killed(*_: object) -> int:
+        os.kill(os.getpid(), number)
+        raise AssertionError("the signal was not taken")
+
+    monkeypatch.setattr(app, "run", killed)
+    for command in COMMANDS:
+        if not any("--format" in option.flags for option in load_command(command).options):
+            continue
+        ran = cli(command, *JSON)
+        validate("error", ran.json)
+        assert (ran.code, ran.json["command"], ran.err) == (code, command, f"{message}\n")
+        assert ran.json["error"] == {"code": "interrupted", "message": message, "hint": ""}
+        ran = cli(command, "--format", "text")
+        assert (ran.code, ran.out, ran.err) == (code, "", f"{message}\n")

@@ -6,6 +6,7 @@ import io
 import json
 import os
 import signal
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -28,6 +29,7 @@ from deltaproto.planning.engine import EngineName
 from deltaproto.render.apply import ApplyFormat, ApplyReport
 from deltaproto.tables.spark_connect import stop_retrying
 from tests.conftest import Ran
+from tests.support.contract import validate
 from tests.support.logs import Log, commit_info, metadata, protocol
 
 Cli = Callable[..., Ran]
@@ -232,6 +234,53 @@ def test_a_signal_is_handled_like_ctrl_c_and_the_next_run_completes_the_audit(
     plan_id = json.loads(Path(file).read_text())["plan_id"]
     path = journal_path(str(Path(file).parent / ".deltaproto"), plan_id)
     assert read_journal(path, plan_id).unaudited == ()
+
+
+@pytest.mark.parametrize("words", [(), ("--parallel", "2")], ids=["one by one", "parallel"])
+def test_json_of_an_interrupted_run_has_what_was_done(
+    words: tuple[str, ...], cli: Cli, file: str, runner: FakeRunner, tmp_path: Path
+) -> None:
+    """The first plan is done, and the second interrupted after its first step."""
+    other = Log(tmp_path / "other")
+    other.commit(0, commit_info("CREATE TABLE"), protocol(1, 2), metadata(id="other"))
+    path = str(tmp_path / "other.json")
+    goal = ("--set", "a=b", "--isolation", "Serializable")
+    assert cli("plan-upgrade", other.table, *goal, "--format", "json", "-o", path).code == 0
+    runners = {"table": runner, "other": FakeRunner(other)}
+
+    class Both(FakeRunner):
+        def run(self, sql: str, mark: str, progress: object = None) -> StatementResult:
+            return runners["other" if "other" in sql else "table"].run(sql, mark)
+
+        def apart(self) -> FakeRunner:
+            return self
+
+    def killed() -> StatementResult:
+        if runners["other"].sent == 2:
+            os.kill(os.getpid(), signal.SIGTERM)
+            if words:
+                # The main thread waits for results, and takes the signal.
+                assert stopping.wait(30)
+        return StatementResult()
+
+    stopping = threading.Event()
+    runners["other"].after = killed
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(apply_command, "lazy_runner", lambda _: lambda: Both(runners["table"]._log))
+        patch.setattr(ProgressDisplay, "halts", lambda _: stopping.set())
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        ran = cli("apply", file, path, "--yes", "--format", "json", "--quiet", *words)
+    assert ran.code == 143
+    document = ran.json
+    validate("apply", document)
+    assert (document["complete"], document["error"]["code"]) == (False, "interrupted")
+    assert "run the same command again to resume" in document["error"]["hint"]
+    states = [
+        (each["status"], [step["state"] for step in each["steps"]]) for each in document["results"]
+    ]
+    # A statement that another thread sent comes to its end.
+    last = "done" if words else "failed"
+    assert states == [("done", ["done", "done"]), ("done" if words else "failed", ["done", last])]
 
 
 def test_a_failure_after_commits_names_them_and_how_to_go_on(

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import _thread
 import json
+import os
 import shutil
+import threading
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from deltaproto.cli.plan_io import ProgressDisplay
 from deltaproto.errors import UsageError
 from deltaproto.execution.hooks import open_hooks
 from deltaproto.execution.plan_file import LoadedPlan, read_plans
@@ -19,6 +24,7 @@ from deltaproto.execution.run_log import STATE_FOLDER, Journal
 from deltaproto.execution.runner import EngineFacts
 from deltaproto.execution.verify import StatementResult
 from deltaproto.execution.waits import WaitLimits
+from deltaproto.planning.plan import CHECKSUM_FIELD, compute_checksum
 from tests.conftest import Ran
 from tests.execution.scripted import NOW, ON, VECTORS, Clock, ScriptedEngine
 from tests.support.contract import documents
@@ -437,6 +443,150 @@ def test_a_hook_that_runs_too_long_is_killed(tmp_path: Path) -> None:
     assert hooks.run("after-table", str(document), "t") is None
     with pytest.raises(UsageError, match="has no hook"):
         open_hooks(str(document.parent / ".."), 1)
+
+
+def test_a_hook_gets_any_message_and_its_output_is_not_kept(tmp_path: Path) -> None:
+    """The message quotes the engine, and so whatever a log has; the output may never end."""
+    path, document = tmp_path / "on-failure", tmp_path / "plan.json"
+    path.write_text(
+        '#!/bin/sh\nprintf %s "$2" > $0.out; head -c 20000000 /dev/zero; echo; echo end; exit 3'
+    )
+    path.chmod(0o755)
+    document.write_text("{}")
+    tracemalloc.start()
+    message = "nul \0, half \ud800, long " + "x" * 300_000
+    problem = open_hooks(str(tmp_path), 60).run("on-failure", str(document), "t", message)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert problem == "hook on-failure exited with 3: end"
+    assert peak < 5_000_000
+    said = Path(f"{path}.out").read_text()
+    assert said.startswith("nul \\x00, half \\ud800, long xxx")
+    assert 50_000 < len(said) < len(message)
+
+
+def _of_other_table(document: dict[str, Any]) -> None:
+    one, two = document["waves"][0]["plans"][0], document["waves"][1]["plans"][0]
+    for name in ("table", "location"):
+        one[name], two[name] = two[name], one[name]
+
+
+CHANGES: dict[str, tuple[Callable[[dict[str, Any]], None], str]] = {
+    "other table": (_of_other_table, "is not the plan's table"),
+    "twice": (lambda d: d["waves"].append({**d["waves"][0], "name": "w"}), "not the file of a"),
+    "infinite": (lambda d: d.update(parallel=1e999), "not the file of a"),
+    "negative": (lambda d: d.update(parallel=-1), "not the file of a"),
+    "too long": (lambda d: d.update(hook_minutes=1e308), "not the file of a"),
+    "a list": (lambda d: d["waves"][0].update(name=["w"]), "not the file of a"),
+    "null": (lambda d: d["waves"][0]["plans"][0].update(location=None), "not the file of a"),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_rollout_that_was_sealed_again_is_refused(fleet: Fleet, change: str) -> None:
+    fleet.plan()
+    file, (edit, message) = fleet.plans / "rollout.json", CHANGES[change]
+    document = json.loads(file.read_text())
+    edit(document)
+    sealed = ("soak_hours", "parallel", "max_failures", "hook_minutes", "waves", "complete")
+    document[CHECKSUM_FIELD] = compute_checksum({name: document[name] for name in sealed})
+    file.write_text(json.dumps(document))
+    for ran in (fleet.status(), fleet.apply()):
+        assert (ran.code, fleet.sent) == (2, [])
+        assert message in ran.err
+
+
+@pytest.mark.parametrize("kind", ["rollout", "plan"])
+def test_a_journal_that_is_a_pipe_or_damaged_is_refused(fleet: Fleet, kind: str) -> None:
+    """No command waits for the writer of a pipe."""
+    fleet.plan()
+    found = load_rollout(str(fleet.plans))
+    name = found.id if kind == "rollout" else found.tables[0].plan_id
+    path = fleet.plans / STATE_FOLDER / f"{name}.journal.jsonl"
+    path.parent.mkdir()
+    os.mkfifo(path)
+    assert fleet.status().code == fleet.apply("--dry-run").code == fleet.apply().code == 2
+    path.unlink()
+    event = "failed" if kind == "rollout" else "done"
+    path.write_text(json.dumps({"event": event, "plan": name, "at": []}))
+    for ran in (fleet.status(), fleet.apply()):
+        assert (ran.code, "is damaged" in ran.err, fleet.sent) == (2, True, [])
+
+
+def test_a_new_plan_is_used_only_for_its_table(fleet: Fleet) -> None:
+    """The journal names it; neither the name nor the file may lead elsewhere."""
+    fleet.plan()
+    found = load_rollout(str(fleet.plans))
+    one, two = found.tables[:2]
+    state = fleet.plans / STATE_FOLDER
+    state.mkdir()
+    shutil.copy(fleet.plans / two.file, state / f"{two.plan_id}.plan.json")
+    shutil.copy(fleet.plans / two.file, fleet.plans.parent / "evil.plan.json")
+    for new in (two.plan_id, "../../evil"):
+        line = {"event": "replan", "at": 1, "plan": found.id, "name": one.plan_id, "reason": new}
+        (state / f"{found.id}.journal.jsonl").write_text(json.dumps(line) + "\n")
+        ran = fleet.apply("--dry-run", "--format", "json")
+        assert [each["plan_id"] for each in ran.json["results"]] == [one.plan_id]
+
+
+def test_a_plan_named_alone_is_warned_about(fleet: Fleet) -> None:
+    fleet.plan()
+    fleet.decide("pause", "--reason", "incident")
+    file = str(fleet.plans / load_rollout(str(fleet.plans)).tables[0].file)
+    ran = fleet.cli("apply", file, "--yes", "--dry-run")
+    assert f"the rollout of {fleet.plans} does not apply to a plan that is named alone" in ran.err
+    assert "does not apply" not in fleet.apply("--dry-run").err
+    # No reason is none, also in spaces.
+    assert fleet.decide("skip", "b", "--reason", "  ").code == 2
+
+
+def test_an_interrupted_table_has_not_failed(fleet: Fleet) -> None:
+    """Ctrl-C while two tables run: d has another step, which is not sent."""
+    fleet.policy.write_text(POLICY.replace('canary: ["dev_*"], waves: [2], soak: 6h', "waves: [5]"))
+    fleet.plan()
+
+    def interrupted() -> StatementResult:
+        _thread.interrupt_main()
+        assert stopping.wait(30)
+        planned = next(each for each, name in fleet.names.items() if name == "d")
+        return fleet.engines[planned].run(*statements[0])
+
+    stopping, statements = threading.Event(), list[Any]()
+    original = fleet.run
+
+    def recorded(sql: str, mark: str, progress: object = None) -> StatementResult:
+        statements[:] = [(sql, mark, progress)]
+        return original(sql, mark, progress)
+
+    fleet.run = recorded  # type: ignore[method-assign]
+    fleet.scripts["d"] = interrupted
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ProgressDisplay, "halts", lambda _: stopping.set())
+        assert fleet.apply("--parallel", "2").code == 130
+    del fleet.scripts["d"]
+    states = tables(fleet.status("--format", "json").json["rollout"])
+    assert "failed" not in states.values()
+
+
+def test_a_table_that_could_not_be_planned_is_not_forgotten(fleet: Fleet) -> None:
+    fleet.logs["e"].path(0, ".json").write_text("{")
+    words = ("--policy", str(fleet.policy), "--out", str(fleet.plans), "--quiet")
+    assert fleet.cli("plan", *[log.table for log in fleet.logs.values()], *words).code == 3
+    (file,) = fleet.plans.glob("not-planned-*.json")
+    for ran in (fleet.status("--format", "json"), fleet.apply("--dry-run")):
+        assert ran.code == 3
+        assert f"{file}: {fleet.logs['e'].table}: " in ran.err
+    assert fleet.status("--format", "json").json["complete"] is False
+
+
+def test_a_canary_that_matches_no_table_is_reported(fleet: Fleet) -> None:
+    fleet.policy.write_text(POLICY.replace("dev_*", "dve_*"))
+    names = [log.table for log in fleet.logs.values()]
+    policy = ("--policy", str(fleet.policy))
+    message = 'the canary "dve_*" of the rollout matches nothing in 5 tables'
+    planned = fleet.cli("plan", *names, *policy, "--out", str(fleet.plans))
+    assert message in planned.out + planned.err
+    assert message in fleet.cli("check", *names, *policy).out
 
 
 def test_a_table_that_changed_is_planned_again(fleet: Fleet) -> None:

@@ -328,6 +328,12 @@ def test_tables_inside_tables_are_not_searched_for(cli: Cli, store: Store, tmp_p
     assert (ran["tables"], note.partition(" folders were")[0]) == (2, "2 tables'")
     assert f"name one as a root to search it: first {root}/" in note
     assert ran["not_searched"] == {"hidden": 0, "inside": 2, "partition": 0, "nowhere": 0}
+    # An inventory keeps it, so that nobody who asks it later takes the tables for all.
+    inventory = f"{root}-inventory"
+    scanned = cli("scan", root, "--inventory", inventory, *store.options, "--format", "json").json
+    told = [f"{inventory}: scan {scanned['scan_id']}: {note}"]
+    answer = cli("check", inventory, "--client", "trino@476", *store.options, "--format", "json")
+    assert (answer.code, answer.json["notices"]) == (0, told)
     ran = cli("scan", f"{root}/a", *store.options, "--format", "json").json
     assert (ran["tables"], ran["notes"]) == (
         2,

@@ -60,9 +60,15 @@ def test_what_is_left_of_a_wait_stays_when_a_checkpoint_ends_the_run() -> None:
     assert table.ended(24).left == {"v2Checkpoint": 5.0, "deletionVectors": 24}
 
 
-@pytest.mark.parametrize("known", [False, True])
-def test_a_plan_waits_for_what_is_left(known: bool) -> None:
-    """Where it is not known, a call comes first, as it leaves a checkpoint that history needs."""
+@pytest.mark.parametrize(
+    ("left", "ahead", "hours"),
+    [(None, 0, 24), (5.0, 0, 5), (None, 72, 96), (96.0, 72, 96), (5.0, 72, 5)],
+)
+def test_a_plan_waits_for_what_is_left(left: float | None, ahead: float, hours: float) -> None:
+    """Where it is not known, a call comes first, as it leaves a checkpoint that history needs.
+
+    Where files of the log are ahead of the clock, newer ones expire that much later.
+    """
     feature = "v2Checkpoint"
     table = Table(
         Protocol.carrying({feature}),
@@ -71,7 +77,8 @@ def test_a_plan_waits_for_what_is_left(known: bool) -> None:
         v2_checkpoint=False,
         row_ids=False,
         traced=frozenset({feature}),
-        left={feature: 5.0} if known else {},
+        left={} if left is None else {feature: left},
+        ahead=ahead,
     )
     task = SearchTask(
         table,
@@ -82,8 +89,8 @@ def test_a_plan_waits_for_what_is_left(known: bool) -> None:
     (found, *_) = find_solutions(task)
     waits = [m.statement.hours for m in found.moves if isinstance(m.statement, Wait)]
     calls = [m.statement for m in found.moves if isinstance(m.statement, DropFeature)]
-    assert waits == [5 if known else 24]
-    assert calls == [DropFeature(feature, truncate=True)] * (1 if known else 2)
+    assert waits == [hours]
+    assert calls == [DropFeature(feature, truncate=True)] * (2 if left is None else 1)
 
 
 @pytest.mark.parametrize("left", [{}, {"v2Checkpoint": 5.0}])

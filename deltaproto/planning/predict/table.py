@@ -83,6 +83,9 @@ class Table(NamedTuple):
     open: frozenset[str] = frozenset()
     """those of `aged` that become too recent again with the next commit, unless a checkpoint comes
     first: Delta deletes the log between two checkpoints by the age of its last file"""
+    ahead: float = 0
+    """hours by which the newest file of the log is ahead of the clock: Delta counts later files as
+    newer, so history expires that much later"""
     unpublished: bool = False
     """True if a catalog has newest commits that it publishes, with a new age, before the next
     checkpoint"""
@@ -130,20 +133,22 @@ class Table(NamedTuple):
             kept.pop(key, None)
         return self._replace(configuration=kept)
 
-    def waited(self) -> Table:
+    def waited(self, hours: float = 0) -> Table:
         """Return the table after a wait: removable history can now be removed."""
+        ahead = max(self.ahead - hours, 0)
         if self.traced is None:
-            return self._replace(traced=frozenset(), unsure=frozenset(), aged=None)
+            return self._replace(traced=frozenset(), unsure=frozenset(), aged=None, ahead=ahead)
         # Dropping checkpointProtection writes a checkpoint before it deletes anything.
         protection = set[str]() if self.unpublished else {CHECKPOINT_PROTECTION}
         old = self.traced & {*self.left, *protection}
         aged = old | (self.aged or frozenset())
-        return self._replace(traced=self.traced - old, left=_NOTHING_LEFT, aged=aged)
+        return self._replace(traced=self.traced - old, left=_NOTHING_LEFT, aged=aged, ahead=ahead)
 
     def ended(self, hours: float) -> Table:
         """End the log's newest run with a checkpoint, so it is old enough after `hours`."""
         if self.traced is None:
             return self
+        hours += self.ahead
         left = {name: self.left.get(name, hours) for name in self.traced | self.unsure}
         return self._replace(left=left, unpublished=False)
 
@@ -158,7 +163,7 @@ class Table(NamedTuple):
         known = known._replace(traced=self.traced | young, unpublished=self.managed)
         if self.managed:
             return known
-        return known._replace(left={**self.left, **dict.fromkeys(young, hours)})
+        return known._replace(left={**self.left, **dict.fromkeys(young, hours + self.ahead)})
 
     def without_history(self) -> Table:
         """Return the table with unknown history."""

@@ -329,6 +329,6 @@ def raise_to_pair(pair: tuple[int, int]) -> SetProperties:
 
 def retention_wait(table: Table, key: str, left: float | None = None) -> Wait:
     """Return the wait for a retention property; `left`: remaining hours, if fewer."""
-    full = retention_hours(table.configuration, key)
+    full = retention_hours(table.configuration, key) + table.ahead
     value = f"{key} = {effective_value(table.configuration, key)}"
     return Wait(full if left is None else min(left, full), value)

@@ -12,7 +12,7 @@ from deltaproto.policy.document.clients import (
     parse_declared_clients,
     parse_definitions,
 )
-from deltaproto.policy.document.errors import Fault, Faults, PolicyError, parse_each
+from deltaproto.policy.document.errors import Fault, Faults, PolicyError, Position, parse_each
 from deltaproto.policy.document.model import Approval, ClientFile, Policy, Waiver
 from deltaproto.policy.document.patterns import EVERYTHING
 from deltaproto.policy.document.rollout import parse_rollout
@@ -63,6 +63,7 @@ def _parse_policy(root: Node, path: str, rules: Collection[str], today: datetime
     _check_version(root)
     faults, policy = Faults(), Policy(source=path)
     profiles: settings.Profiles = {}
+    named: list[tuple[str, Position]] = []
     # Profiles first: patterns name them, in any order.
     pairs = sorted(reader.read_pairs(root), key=lambda pair: pair[0].text != _PROFILES)
     for key, node in pairs:
@@ -70,6 +71,7 @@ def _parse_policy(root: Node, path: str, rules: Collection[str], today: datetime
             reader.require_known_key(key, _FIELDS)
             if key.text == _PROFILES:
                 profiles = settings.parse_profiles(node, rules)
+                named = [(name.text, name.position) for name, _ in reader.read_pairs(node)]
             elif key.text == "tables":
                 entries = settings.parse_table_entries(node, rules, profiles)
                 policy = policy._replace(tables=entries)
@@ -77,7 +79,8 @@ def _parse_policy(root: Node, path: str, rules: Collection[str], today: datetime
                 policy = _parse_key(policy, key.text, node, rules, today)
     faults.check()
     _check_clients(policy)
-    return policy
+    used = {entry.profile for entry in policy.tables}
+    return policy._replace(unused_profiles=tuple(each for each in named if each[0] not in used))
 
 
 def _parse_key(

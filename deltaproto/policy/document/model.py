@@ -186,6 +186,8 @@ class Policy(NamedTuple):
     """expired waivers, which no longer apply"""
     approvals: tuple[Approval, ...] = ()
     """including expired ones"""
+    unused_profiles: tuple[tuple[str, Position], ...] = ()
+    """profiles that no pattern inherits"""
     rollout: RolloutSettings | None = None
     """None: every plan of a folder may run at once"""
 

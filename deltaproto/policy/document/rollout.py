@@ -14,7 +14,7 @@ from deltaproto.policy.document.source import Node, Scalar
 _FIELDS = ("canary", "waves", "soak", "parallel", "max_failures", "hook_timeout")
 _HOURS = {"m": 1 / 60, "h": 1.0, "d": 24.0}
 _MAX_TABLES = 999_999
-_MAX_PARALLEL = 64
+MAX_PARALLEL = 64
 _MAX_HOOK_HOURS = 24.0
 
 
@@ -53,7 +53,7 @@ def _parse_value(name: str, node: Node) -> dict[str, Any]:
                 raise reader.unexpected_node(node, "a time from 1m to 24h")
             return {"hook_minutes": hours * 60}
         case "parallel":
-            return {name: reader.read_integer(node, 1, _MAX_PARALLEL)}
+            return {name: reader.read_integer(node, 1, MAX_PARALLEL)}
     return {name: reader.read_integer(node, 0, _MAX_TABLES)}
 
 

@@ -1,8 +1,8 @@
 """Part of the policy matches nothing that was checked.
 
 ## What it does
-Compares every table pattern, waiver and approval of the policy with the tables that were checked,
-and reports those that matched none.
+Compares every table pattern, waiver, approval and canary of the policy with the tables that were
+checked, and reports those that matched none; also profiles that no pattern uses.
 
 ## Why it breaks
 A misspelled pattern looks the same as a table that meets its requirements.
@@ -19,7 +19,7 @@ tables on purpose, ignore the finding or set `severities: {DP301: off}` for the 
 Editing a policy changes no table.
 
 ## References
-The policy's `tables`, `waivers` and `approvals`.
+The policy's `tables`, `profiles`, `waivers`, `approvals` and `rollout`.
 """
 
 from __future__ import annotations

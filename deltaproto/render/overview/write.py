@@ -13,6 +13,7 @@ from deltaproto.render.discover import client_summary
 from deltaproto.render.document.html import document_html
 from deltaproto.render.document.markdown import document_markdown
 from deltaproto.render.document.page import PageTexts
+from deltaproto.render.drift import unsearched_fields
 from deltaproto.render.inspection_json import finding_fields
 from deltaproto.render.interface import dump_json, envelope, escape_control_chars
 from deltaproto.render.overview.chapters import document
@@ -72,6 +73,7 @@ def _fields(
                 "ended_at": f"{each.ended_at:%Y-%m-%dT%H:%M:%SZ}",
                 "age_days": (now - each.ended_at).days,
                 "roots": list(each.roots),
+                "not_searched": unsearched_fields(each),
             }
             for each in overview.sources
         ],

@@ -111,6 +111,18 @@ def unplanned(world: World) -> Words:
     return (ready(world, world.plan(world.table(), str(world.folder / "nowhere"))), "--dry-run")
 
 
+@situation("A folder of `plan --out` lacks a table that could not be planned", "apply")
+def not_in_folder(world: World) -> Words:
+    table = world.table("table", protocol(1, 2), metadata({"delta.appendOnly": "true"}))
+    (world.folder / "empty").mkdir()
+    policy = world.policy('tables:\n  "**": {require_properties: {delta.appendOnly: "false"}}\n')
+    words = (table, str(world.folder / "empty"), "--policy", policy, "--out")
+    world.made("plan", *words, str(world.folder / "plans"), codes=(3,))
+    (file,) = (world.folder / "plans").glob("table-*.json")
+    ready(world, str(file))
+    return (str(file.parent), "--dry-run")
+
+
 @situation("The plan is blocked", "apply")
 def blocked(world: World) -> Words:
     table = world.table("table", protocol(1, 7, None, ["clustering", "domainMetadata"]))

@@ -120,6 +120,21 @@ def future(world: World) -> Words:
     return (where,)
 
 
+@situation("A folder was not searched when the inventory was scanned", *ALL)
+def unsearched(world: World) -> Words:
+    world.table("lake/_archive/old")
+    return (world.inventory(str(world.lake())),)
+
+
+@situation("An early release made the scan", *ALL)
+def early(world: World) -> Words:
+    where = world.inventory(str(world.lake()))
+    rows = DeltaTable(f"{where}/scans").to_pyarrow_table().drop_columns(["not_searched"])
+    shutil.rmtree(f"{where}/scans")
+    write_deltalake(f"{where}/scans", rows, partition_by=["scan_id"])
+    return (where,)
+
+
 @situation("The newest scan searched other roots than an older one", *ANSWERING)
 def roots(world: World) -> Words:
     lake = world.lake()

@@ -116,7 +116,8 @@ def clock(world: World) -> list[Words]:
 def future_file(world: World) -> list[Words]:
     log = world.log()
     features = ["deletionVectors"]
-    log.commit(0, protocol(3, 7, features, features), metadata())
+    settings = {"delta.enableDeletionVectors": "true"}
+    log.commit(0, protocol(3, 7, features, features), metadata(settings))
     ahead = datetime.now(UTC).timestamp() + 3 * 86_400
     os.utime(log.path(0, ".json"), (ahead, ahead))
     goal = ("--drop", "deletionVectors", "--history", "truncate")

@@ -43,6 +43,16 @@ def unmatched(world: World) -> Words | list[Words]:
     return judged(world, f"{CLIENT}tables:\n  {entry}\n")
 
 
+@situation("A canary pattern of the policy's rollout matches no table", "check")
+def canary(world: World) -> Words | list[Words]:
+    return judged(world, f"{CLIENT}rollout: {{canary: ['dve_*']}}\n")
+
+
+@situation("No pattern uses a profile of the policy", "check")
+def unused_profile(world: World) -> Words | list[Words]:
+    return judged(world, f"{CLIENT}profiles:\n  strict: {{max_reader_version: 1}}\n")
+
+
 @situation("A pattern of the policy ends with a slash", *EVERY)
 def slash(world: World) -> Words | list[Words]:
     table = world.table("lake/table")
