@@ -88,6 +88,7 @@ def test_the_catalog_says_what_was_measured(
         ("deltalake/engine@1.6.6", READ, requirements.UNREADABLE_STATISTICS, Verdict.REFUSED),
         ("deltalake/pyarrow@1.6.6", READ, requirements.UNREADABLE_STATISTICS, Verdict.OK),
         ("deltalake/engine@1.6.6", READ, requirements.MISTYPED_STATISTICS, Verdict.OK),
+        ("delta-spark@4.4.0", DML, requirements.MISTYPED_WITH_BOOLEANS, Verdict.OK),
         ("polars/scan@2.1.0", READ, requirements.MISTYPED_WITH_BOOLEANS, Verdict.REFUSED),
         ("duckdb@1.5.5", READ, requirements.MISTYPED_WITH_BOOLEANS, Verdict.OK),
         ("deltalake/engine@1.6.6", APPEND, requirements.UNREADABLE_WITH_BOOLEANS, Verdict.REFUSED),
