@@ -127,6 +127,7 @@ def make(seed: int, folder: Path) -> str:
     for number in range(random.randint(1, 3)):
         actions.append({"add": _file(random, number, folder, kinds, parted, physical, absolute)})
     _damage(Random(f"damage by hand {seed}"), actions[-1]["add"])
+    _mistype(Random(f"statistics by hand {seed}"), actions[-1]["add"], [*physical.values()])
     log = folder / "_delta_log"
     log.mkdir(parents=True, exist_ok=True)
     (log / f"{0:020d}.json").write_text("".join(json.dumps(a) + "\n" for a in actions))
@@ -148,6 +149,23 @@ def _damage(random: Random, added: dict[str, Any]) -> None:
         added[name] = random.choice(("", "{", "[]"))
     elif not (name == "partitionValues" and added[name]):
         del added[name]
+
+
+_NOT_STATISTICS = ('{"a":}', '{"numRecords":"x"}', '{"numRecords":1}}', '{"numRecords":NaN}')
+_MISTYPED = ("x", True, {}, [], 1 << 70, {"x": "y"})
+
+
+def _mistype(random: Random, added: dict[str, Any], names: list[str]) -> None:
+    """Give one file of a sixth of the tables statistics that only look right."""
+    stats = added.get("stats") or ""
+    if random.random() >= 1 / 6 or not stats.endswith("}"):
+        return
+    if random.random() < 0.2:
+        added["stats"] = random.choice(_NOT_STATISTICS)
+        return
+    part = random.choice(("minValues", "maxValues", "nullCount"))
+    odd = {random.choice(names): random.choice(_MISTYPED)}
+    added["stats"] = json.dumps({**json.loads(stats), part: random.choice((odd, odd, odd, []))})
 
 
 def _field(kind: _Kind, number: int, physical: str, mapping: str) -> dict[str, Any]:

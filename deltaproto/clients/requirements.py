@@ -42,6 +42,8 @@ INCOMPLETE_ADDS = "incomplete-add-actions"
 MISTYPED_ADDS = "mistyped-add-actions"
 UNREADABLE_STATISTICS = "unreadable-statistics"
 UNREADABLE_WITH_BOOLEANS = "unreadable-statistics-with-booleans"
+MISTYPED_STATISTICS = "mistyped-statistics"
+MISTYPED_WITH_BOOLEANS = "mistyped-statistics-with-booleans"
 UNNAMED_ROW_IDS = "unnamed-row-ids"
 APPEND_ONLY = "append-only"
 TYPE_PREFIX, EXPRESSION_PREFIX = "type ", "expression "
@@ -90,9 +92,17 @@ _TEXTS = {
     UNREADABLE_STATISTICS: "the statistics of a data file are not a JSON object",
     UNREADABLE_WITH_BOOLEANS: "the statistics of a data file are not a JSON object, and a column "
     "is boolean",
+    MISTYPED_STATISTICS: "the statistics of a data file do not fit the types of its columns",
+    MISTYPED_WITH_BOOLEANS: "the statistics of a data file do not fit the types of its columns, "
+    "and a column is boolean",
     UNNAMED_ROW_IDS: "row tracking is enabled without the names of its columns",
     APPEND_ONLY: "the table is append-only",
 }
+BESIDE_BOOLEANS: Mapping[str, str] = {
+    UNREADABLE_STATISTICS: UNREADABLE_WITH_BOOLEANS,
+    MISTYPED_STATISTICS: MISTYPED_WITH_BOOLEANS,
+}
+"""hazards that are others if a column is boolean"""
 OF_PARTITION_VALUES = frozenset(
     {
         HIDDEN_PARTITIONS,
@@ -180,8 +190,8 @@ def wider_hazards(hazard: str) -> Iterator[str]:
     Intervals of the same kind are stored the same way: a client that supports one supports all.
     """
     yield hazard
-    if hazard == UNREADABLE_WITH_BOOLEANS:
-        yield UNREADABLE_STATISTICS
+    if hazard in BESIDE_BOOLEANS.values():
+        yield from (word for word, beside in BESIDE_BOOLEANS.items() if beside == hazard)
     if hazard in _INTERVALS:
         yield _INTERVALS[hazard]
     for kind in (TYPE_PREFIX, EXPRESSION_PREFIX):

@@ -30,6 +30,11 @@ def decode_json(text: bytes | str) -> Any:
     return json.loads(text if isinstance(text, str) else text.decode("utf-8"))
 
 
+def use_fast_decoder() -> None:
+    """Import the fast decoder, which several megabytes of JSON justify."""
+    import msgspec  # noqa: F401
+
+
 def parse_whole(text: str) -> int | None:
     """Return a stored whole number as Java parses it, of any size up to 4,000 digits; else None."""
     digits = text[1:] if text.startswith(("+", "-")) else text

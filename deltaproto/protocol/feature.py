@@ -90,6 +90,7 @@ class Trace(StrEnum):
     INCOMPLETE_ADDS = "an add action without another required member"
     MISTYPED_ADDS = "an add action with a member of another type"
     UNREADABLE_STATISTICS = "statistics of a data file that are not a JSON object"
+    MISTYPED_STATISTICS = "statistics of a data file that do not fit the types of its columns"
 
 
 class PropertyIs(NamedTuple):

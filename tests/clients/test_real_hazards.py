@@ -102,6 +102,21 @@ TABLES = (
         )
     ),
     *(
+        Made(
+            f"{of_column} and stats {text}",
+            (ID, WORD, column("v", of_column)),
+            stored={"stats": text},
+        )
+        for of_column, text in (
+            *(("long", text) for text in ('{"a":}', '{"numRecords":"x"}', '{"x":"\\ud800"}')),
+            *(("long", f'{{"numRecords":3,"{part}":[]}}') for part in ("minValues", "nullCount")),
+            ("boolean", '{"numRecords":3,"minValues":{"v":"false"}}'),
+            ("boolean", '{"numRecords":3,"minValues":{"word":{}}}'),
+            ("boolean", '{"numRecords":3,"nullCount":{"id":"x"}}'),
+            ("boolean", '{"numRecords":3,"minValues":{"id":"1"},"maxValues":{"word":3}}'),
+        )
+    ),
+    *(
         Made(f"{name} and stats {text}", (ID, WORD, column("v", of_column)), stored={"stats": text})
         for text in ("", "[]")
         for name, of_column in (

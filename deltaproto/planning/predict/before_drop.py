@@ -68,7 +68,8 @@ def prepare_drop(table: Table, name: str) -> BeforeDrop:
         return prepared
     if prepared.refusal is not None:
         return _refuse(table, prepared, operations, doubt._replace(sure=prepared.refusal.sure))
-    return _refuse(table, prepared, operations, None)._replace(doubt=doubt)
+    # Only the refused operations count as changes.
+    return _refuse(table, prepared, operations, None)._replace(doubt=doubt, changed=False)
 
 
 def _refuse(

@@ -65,9 +65,20 @@ def _predict_drop(table: Table, name: str, engine: Engine, truncate: bool) -> Ou
     if prepared.doubt is None:
         return outcome
     commits = tuple(commit._replace(sure=False) for commit in outcome.commits)
-    later = outcome.refusal
-    refusal = prepared.doubt._replace(sure=later is not None and later.sure and not later.retry)
+    refusal = _combine(prepared.doubt, outcome.refusal)
     return Outcome(prepared.table, commits, outcome.rewrites, refusal, outcome.warnings)
+
+
+def _combine(doubt: Refusal, later: Refusal | None) -> Refusal:
+    """Return the refusal of a statement that may end early or otherwise with `later`.
+
+    Delta Spark rarely still counts the deletion vectors of a table that forbids new ones, so that
+    the statement nearly always gets as far as the history. Waiting does not end the doubt.
+    """
+    if later is None or not later.retry:
+        return doubt._replace(sure=later is not None and later.sure)
+    message = f"{later.message}, and {doubt.message}"
+    return doubt._replace(error=later.error, message=message, sure=False)
 
 
 def _predict_prepared(prepared: BeforeDrop, name: str, engine: Engine, truncate: bool) -> Outcome:

@@ -2,8 +2,11 @@
 
 ## What it does
 Reports `add` actions, in commits since the newest checkpoint or in the checkpoint, that lack
-`partitionValues`, `modificationTime` or `dataChange`, or have a member of another type; and
-statistics that are not a JSON object. Of a checkpoint, only its footers are read.
+`partitionValues`, `modificationTime` or `dataChange`, or have a member of another type. Reports
+statistics that are not a JSON object, whose `numRecords` is not a number, or whose bounds or
+numbers of nulls do not fit the types of the columns. These are compared with the schema for the
+first 100 files of each commit and 200 files in all, newest commits first. Of a checkpoint, only
+the footers are read, so its statistics are not examined.
 
 ## Why it breaks
 The specification requires these members. Clients built on the Rust kernel, such as deltalake,
@@ -40,6 +43,7 @@ _FLAWS = {
     Trace.INCOMPLETE_ADDS: requirements.INCOMPLETE_ADDS,
     Trace.MISTYPED_ADDS: requirements.MISTYPED_ADDS,
     Trace.UNREADABLE_STATISTICS: requirements.UNREADABLE_STATISTICS,
+    Trace.MISTYPED_STATISTICS: requirements.MISTYPED_STATISTICS,
 }
 
 
@@ -47,10 +51,9 @@ def check(subject: RuleContext) -> Iterator[Finding]:
     for trace, flaw in _FLAWS.items():
         if subject.state.traces.get(trace):
             metadata = subject.state.metadata
-            booleans = flaw == requirements.UNREADABLE_STATISTICS and _has_booleans(
-                metadata.schema, metadata.partition_columns
-            )
-            word = requirements.UNREADABLE_WITH_BOOLEANS if booleans else flaw
+            beside = requirements.BESIDE_BOOLEANS.get(flaw)
+            booleans = beside and _has_booleans(metadata.schema, metadata.partition_columns)
+            word = beside if beside and booleans else flaw
             yield RULE.finding(
                 subject.table,
                 f"{requirements.describe_hazard(word)}, and some clients fail",

@@ -5,11 +5,12 @@ Clients differ: some refuse the table, some take a missing size for 0 and return
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from typing import Any
 
 from deltaproto.protocol.feature import Trace
+from deltaproto.tables.log.file_statistics import are_readable
 from deltaproto.tables.log.parquet.footer import LeafStatistics
 
 FLAWS = (
@@ -18,15 +19,8 @@ FLAWS = (
     Trace.NO_PARTITION_VALUES,
     Trace.INCOMPLETE_ADDS,
     Trace.UNREADABLE_STATISTICS,
+    Trace.MISTYPED_STATISTICS,
     Trace.MISTYPED_ADDS,
-)
-_EXPECTED = (
-    re.compile(rb'"path":"'),
-    re.compile(rb'"size":[1-9]\d{0,17}[,}]'),
-    re.compile(rb'"modificationTime":-?\d+[,}]'),
-    re.compile(rb'"dataChange":(?:true|false)'),
-    re.compile(rb'"partitionValues":\{'),
-    re.compile(rb'"stats":"\{.*\}"|^(?!.*"stats":)'),
 )
 
 
@@ -42,7 +36,7 @@ def flaws_of_add(add: Mapping[str, Any]) -> Iterator[Trace]:
         yield Trace.NO_PARTITION_VALUES
     if time is None or change is None:
         yield Trace.INCOMPLETE_ADDS
-    if isinstance(statistics, str) and not _is_object(statistics):
+    if isinstance(statistics, str) and not are_readable(statistics):
         yield Trace.UNREADABLE_STATISTICS
     if not (
         isinstance(add.get("path"), str)
@@ -55,9 +49,39 @@ def flaws_of_add(add: Mapping[str, Any]) -> Iterator[Trace]:
         yield Trace.MISTYPED_ADDS
 
 
-def looks_complete(line: bytes) -> bool:
-    """Return True if an `add` action's line has everything in the usual form."""
-    return all(pattern.search(line) for pattern in _EXPECTED)
+def decode_usual_add(line: bytes) -> tuple[str, Mapping[str, str | None], str | None] | None:
+    """Return path, partition values and statistics of an `add` action without flaws.
+
+    None if it may have flaws. Decoding a line with a known form is several times faster.
+    """
+    try:
+        add = _usual_decoder()(line).add
+    except (ValueError, RecursionError):
+        return None
+    if add.stats is not None and not are_readable(add.stats):
+        return None
+    return add.path, add.partitionValues, add.stats
+
+
+@cache
+def _usual_decoder() -> Callable[[bytes], Any]:
+    from typing import Annotated
+
+    import msgspec
+
+    long = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
+    add = msgspec.defstruct(
+        "Add",
+        [
+            ("path", str),
+            ("size", Annotated[int, msgspec.Meta(ge=1, le=(1 << 63) - 1)]),
+            ("modificationTime", long),
+            ("dataChange", bool),
+            ("partitionValues", dict[str, str | None]),
+            ("stats", str | None, None),
+        ],
+    )
+    return msgspec.json.Decoder(msgspec.defstruct("Line", [("add", add)])).decode
 
 
 def flaws_in_statistics(leaves: Mapping[str, LeafStatistics]) -> Iterator[Trace]:
@@ -88,9 +112,3 @@ def _is_lower(leaf: LeafStatistics | None, files: int) -> bool:
 
 def _is_long(value: object) -> bool:
     return type(value) is int and -(1 << 63) <= value < 1 << 63
-
-
-def _is_object(text: str) -> bool:
-    """Return True if `text` begins and ends like a JSON object; parsing all would take too long."""
-    stripped = text.strip()
-    return stripped.startswith("{") and stripped.endswith("}")

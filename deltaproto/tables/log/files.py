@@ -10,10 +10,10 @@ from functools import partial
 from typing import IO, Any, NamedTuple
 
 from deltaproto.errors import ErrorCode, TableError
-from deltaproto.protocol.decoding import decode_json, decode_members
+from deltaproto.protocol.decoding import decode_json, decode_members, use_fast_decoder
 from deltaproto.protocol.feature import Trace
 from deltaproto.protocol.stored_secrets import hide_in_commit_info
-from deltaproto.tables.log.add_flaws import flaws_of_add, looks_complete
+from deltaproto.tables.log.add_flaws import decode_usual_add, flaws_of_add
 from deltaproto.tables.storage.interface import STAGED_COMMITS, FolderEntry
 
 _VERSION_DIGITS = 20
@@ -140,8 +140,12 @@ def _add(listing: LogListing, checkpoint: Checkpoint) -> None:
 
 
 # A commit can contain actions for a million files. If they exceed this many bytes, their lines
-# are only checked for completeness: the protocol never depends on them.
+# are only searched for what `seen` shows: the protocol never depends on them.
 _PARSE_ALL_BYTES = 16 * 1024 * 1024
+_FAST_FROM_BYTES = 1024 * 1024
+"""a commit of this size justifies the import of the fast decoder"""
+MOST_STATISTICS = 100
+"""number of data files of a commit whose statistics are passed on"""
 _LONGEST_LINE = 64 * 1024 * 1024
 """bytes; the longest line that Delta writes is a metaData action, with the schema"""
 _PATH = re.compile(rb'\{"(\w+)":\{[^{}]*?"path":"([^"]*)"')
@@ -160,6 +164,8 @@ class FileChange(NamedTuple):
     """its partition values; None: unknown"""
     flaws: tuple[Trace, ...] = ()
     """what an `add` action lacks"""
+    statistics: str | None = None
+    """readable statistics of the first added files of a commit; None for the others"""
 
 
 def corrupt_error(name: str, line: int | None, why: str) -> TableError:
@@ -204,20 +210,28 @@ def read_actions(
         size += len(line)
         if not line:
             continue
+        if size > _FAST_FROM_BYTES >= size - len(line):
+            use_fast_decoder()
         on_file = line.startswith(_FILE_ACTIONS)
         unwanted = holding not in line if files else size > _PARSE_ALL_BYTES
         if on_file and unwanted:
             if not line.endswith(b"}}"):
                 raise corrupt_error(name, number, "the JSON is truncated")
             if seen is not None:
-                if line.startswith(_ADD) and not looks_complete(line):
-                    changes += _changes_of_action(parse_object(name, number, line))
-                else:
+                wanted = len(changes) < MOST_STATISTICS
+                if not line.startswith(_ADD):
                     changes += _changes_in_line(line)
+                elif usual := decode_usual_add(line):
+                    path, values, statistics = usual
+                    kept = statistics if wanted else None
+                    changes.append(FileChange("add", path, values, (), kept))
+                else:
+                    action = parse_object(name, number, line)
+                    changes += _changes_of_action(action, statistics=wanted)
             continue
         action = parse_object(name, number, line)
         if seen is not None:
-            changes += _changes_of_action(action)
+            changes += _changes_of_action(action, statistics=len(changes) < MOST_STATISTICS)
             info = info or commit_info([action])
         if files or not on_file:
             yield action
@@ -225,14 +239,16 @@ def read_actions(
         seen(info, changes, mark)
 
 
-def _changes_of_action(action: Mapping[str, Any]) -> Iterator[FileChange]:
+def _changes_of_action(action: Mapping[str, Any], *, statistics: bool) -> Iterator[FileChange]:
     for kind in ("add", "remove"):
         if not isinstance(file := action.get(kind), dict):
             continue
         flaws = tuple(flaws_of_add(file)) if kind == "add" else ()
-        path, values = file.get("path"), file.get("partitionValues")
+        path, values, stored = file.get("path"), file.get("partitionValues"), file.get("stats")
         if isinstance(path, str):
-            yield FileChange(kind, path, values if isinstance(values, dict) else None, flaws)
+            usable = statistics and kind == "add" and isinstance(stored, str)
+            kept = stored if usable and Trace.UNREADABLE_STATISTICS not in flaws else None
+            yield FileChange(kind, path, values if isinstance(values, dict) else None, flaws, kept)
         elif flaws:
             yield FileChange(kind, "", None, flaws)
 

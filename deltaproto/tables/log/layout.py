@@ -19,6 +19,7 @@ from deltaproto.protocol.feature import Trace
 from deltaproto.protocol.metadata import Metadata
 from deltaproto.tables.log.add_flaws import FLAWS, flaws_in_statistics
 from deltaproto.tables.log.checkpoint import CheckpointFiles, checkpoint_adds
+from deltaproto.tables.log.file_statistics import are_mistyped
 from deltaproto.tables.log.files import Checkpoint, FileChange, LogListing, read_actions
 from deltaproto.tables.log.parquet import UnsupportedParquet
 from deltaproto.tables.log.parquet.footer import (
@@ -40,6 +41,8 @@ _MOST_OLDER = 20
 _MOST_FOR_PARTITIONS = 10
 """number of commits that a scan reads to find one that adds files to a partitioned table"""
 _MOST_PATHS = 10_000
+_MOST_STATISTICS = 200
+"""number of data files whose statistics are compared with the schema"""
 _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:|/")
 _SCHEMES = (
     "/", "abfs:", "abfss:", "adl:", "cosn:", "dbfs:", "file:", "gs:", "hdfs:", "http:", "https:",
@@ -78,7 +81,9 @@ class LayoutEvidence:
         """the same, by a DELETE, UPDATE or MERGE"""
         self.byte_order_mark = False
         self.flaws: set[Trace] = set()
-        """what `add` actions of these commits lack"""
+        """what `add` actions of these commits lack; see also `find_flaws`"""
+        self.statistics: list[str] = []
+        """readable statistics of some files that these commits added"""
         self.partitions = PartitionEvidence()
         """of the live files that these commits added"""
         self.stores_partitions = True
@@ -98,8 +103,10 @@ class LayoutEvidence:
         self.byte_order_mark |= mark
         added = False
         removed = set()
-        for action, path, values, flaws in files:
+        for action, path, values, flaws, statistics in files:
             self.flaws.update(flaws)
+            if statistics is not None and len(self.statistics) < _MOST_STATISTICS:
+                self.statistics.append(statistics)
             added |= action == "add"
             self.escaped |= action == "add" and "%" in path
             absolute, non_ascii = is_absolute(path), not path.isascii()
@@ -115,6 +122,15 @@ class LayoutEvidence:
             self.stores_partitions = False
         if added:
             self._written(info)
+
+    def find_flaws(self, metadata: Metadata) -> set[Trace]:
+        """Return what `add` actions of these commits lack, and how they contradict the schema."""
+        fields = (metadata.schema or {}).get("fields") or ()
+        stored = [field for field in fields if field.get("name") not in metadata.partition_columns]
+        schema = {"type": "struct", "fields": stored}
+        if any(are_mistyped(each, schema) for each in self.statistics):
+            return self.flaws | {Trace.MISTYPED_STATISTICS}
+        return self.flaws
 
     def _written(self, info: Mapping[str, Any]) -> None:
         engine = info.get("engineInfo") or info.get("clientVersion")
@@ -186,9 +202,8 @@ def find_layout_traces(
     for trace, shown in layout.partitions.traces(columns).items():
         if shown or whole or not every_commit or not columns:
             found[trace] = shown
-    found.update(
-        {flaw: flaw in layout.flaws for flaw in FLAWS if flaws_known or flaw in layout.flaws}
-    )
+    flaws = layout.find_flaws(metadata)
+    found.update({flaw: flaw in flaws for flaw in FLAWS if flaws_known or flaw in flaws})
     writers = _read_older(store, listing, floor, layout) if every_commit and whole else False
     if writers and layout.partitions.hidden and not layout.partitions.folders:
         property_ = metadata.configuration.get(f"delta.{_STORING}")

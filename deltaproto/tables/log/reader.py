@@ -143,7 +143,8 @@ class LogReader:
             traces.update({trace: shown for trace, shown in layout.items() if trace not in traces})
         else:
             traces[Trace.BYTE_ORDER_MARK] = snapshot.layout.byte_order_mark
-            traces.update({flaw: flaw in snapshot.layout.flaws for flaw in FLAWS})
+            flaws = snapshot.layout.find_flaws(metadata)
+            traces.update({flaw: flaw in flaws for flaw in FLAWS})
         if self._look_in_files:
             from deltaproto.tables.log.traces import find_file_traces
 
