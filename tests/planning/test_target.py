@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from deltaproto.clients.model import Access
 from deltaproto.planning.converge import plan_target
 from deltaproto.planning.enable import CannotEnable, FeatureToEnable, enabling_statements
 from deltaproto.planning.engine import Engine, EngineName
@@ -17,14 +18,16 @@ from deltaproto.planning.search.goals import (
     EndState,
     FeaturesAbsent,
     Goal,
+    HistoryChoice,
     VersionsAtMost,
 )
 from deltaproto.planning.search.lowest import is_higher, protocol_versions
 from deltaproto.planning.search.route import raise_to_pair
 from deltaproto.planning.search.search import SearchTask
 from deltaproto.planning.statement import SetProperties, Statement
-from deltaproto.planning.target import Requirements, Target, is_set
+from deltaproto.planning.target import Requirements, Target, goal_of, is_set, join_accesses
 from tests.planning.brute import cheapest
+from tests.planning.test_classics import use
 from tests.planning.test_search import FILES, planned_for, tables
 from tests.support.examples import examples
 
@@ -66,13 +69,13 @@ def split(whole: Requirements, table: Table) -> Target:
     return Target(missing, kept)
 
 
-def goal_of(wanted: Requirements) -> Goal:
+def searched_goal(wanted: Requirements) -> Goal:
     return AllGoals((FeaturesAbsent(wanted.absent), VersionsAtMost(*wanted.at_most)))
 
 
 def is_met(wanted: Requirements, table: Table) -> bool:
     return (
-        goal_of(wanted).reached(EndState(table.protocol))
+        searched_goal(wanted).reached(EndState(table.protocol))
         and wanted.features <= table.protocol.supported
         and not is_higher(protocol_versions(table.protocol), wanted.at_least)
         and all(is_set(table.configuration, key, value) for key, value in wanted.properties.items())
@@ -110,7 +113,7 @@ def assert_cheapest(data: st.DataObject, table: Table) -> None:
     target = split(whole, table)
     inputs = planned_for(table)._replace(engine=ENGINE, files=FILES)
     plan = plan_target(inputs, target)
-    task = SearchTask(table, goal_of(whole), ENGINE, FILES)
+    task = SearchTask(table, searched_goal(whole), ENGINE, FILES)
     best = cheapest(task, lambda now: additions(whole, now), lambda now: is_met(whole, now))
     if plan.unmet:
         assert best is None, plan.unmet
@@ -131,3 +134,89 @@ def test_no_sequence_of_statements_is_cheaper(data: st.DataObject) -> None:
 @settings(max_examples=examples(120))
 def test_no_sequence_of_statements_on_a_larger_table_is_cheaper(data: st.DataObject) -> None:
     assert_cheapest(data, data.draw(tables(most=2)))
+
+
+OLD, NEW = "deltalake/engine@0.25.0", "delta-spark@4.4.0"
+EVERYTHING = Requirements(
+    frozenset({"rowTracking", "v2Checkpoint"}),
+    frozenset({"clustering", "changeDataFeed"}),
+    {"b": "1", "a": "2"},
+    ("id",),
+    (1, 4),
+    (2, 7),
+    (use(OLD, Access.READ, Access.APPEND), use(NEW, Access.DML)),
+)
+
+
+def test_parts_are_each_requirement_alone_and_make_the_whole() -> None:
+    assert [*EVERYTHING.parts()] == [
+        Requirements(absent=frozenset({"changeDataFeed"})),
+        Requirements(absent=frozenset({"clustering"})),
+        Requirements(at_most=(2, 7)),
+        Requirements(clients=(use(OLD, Access.READ),)),
+        Requirements(clients=(use(OLD, Access.APPEND),)),
+        Requirements(clients=(use(NEW, Access.DML),)),
+        Requirements(features=frozenset({"rowTracking"})),
+        Requirements(features=frozenset({"v2Checkpoint"})),
+        Requirements(properties={"a": "2"}),
+        Requirements(properties={"b": "1"}),
+        Requirements(at_least=(1, 4)),
+        Requirements(cluster_by=("id",)),
+    ]
+    whole = Requirements()
+    for part in EVERYTHING.parts():
+        whole = whole.joined(part)
+    assert whole._replace(clients=join_accesses(whole.clients)) == EVERYTHING
+    assert [*Requirements().parts()] == []
+    assert [*Requirements(cluster_by=()).parts()] == [Requirements(cluster_by=())]
+
+
+def test_joined_requirements_are_the_stricter_ones() -> None:
+    one = Requirements(at_least=(1, 4), at_most=(2, 7), cluster_by=("id",))
+    two = Requirements(at_least=(2, 3), at_most=(3, 5), properties={"a": "1"})
+    for both in (one.joined(two), two.joined(one)):
+        assert (both.at_least, both.at_most) == ((2, 4), (2, 5))
+        assert (both.cluster_by, both.properties) == (("id",), {"a": "1"})
+    assert one.joined(Requirements(cluster_by=())).cluster_by == ()
+
+
+def test_equal_targets_have_equal_keys_and_others_do_not() -> None:
+    target = Target(EVERYTHING, EVERYTHING, HistoryChoice.KEEP)
+    assert {target.key: 1} == {Target(*target).key: 1}
+    others = {target._replace(history=None).key, Target(EVERYTHING).key}
+    for name, default in Requirements()._asdict().items():
+        other = EVERYTHING._replace(**{name: default})
+        others |= {target._replace(missing=other).key, target._replace(kept=other).key}
+    assert len(others) == 16
+    assert target.key not in others
+
+
+def test_the_stored_goal_has_what_the_plan_brings_about() -> None:
+    assert goal_of(Requirements(), Target(EVERYTHING)) == {"kind": "policy"}
+    assert goal_of(EVERYTHING, Target(Requirements(), history=HistoryChoice.TRUNCATE)) == {
+        "kind": "policy",
+        "enable": ["rowTracking", "v2Checkpoint"],
+        "set": {"b": "1", "a": "2"},
+        "cluster_by": ["id"],
+        "to": {"reader": 1, "writer": 4},
+        "features": ["changeDataFeed", "clustering"],
+        "at_most": {"reader": 2, "writer": 7},
+        "clients": [
+            {"client": OLD, "access": ["read", "append"]},
+            {"client": NEW, "access": ["dml"]},
+        ],
+        "history": "truncate",
+    }
+    assert goal_of(Requirements(cluster_by=()), Target(EVERYTHING))["cluster_by"] == []
+
+
+def test_values_of_properties_are_compared_without_case_and_blanks() -> None:
+    assert is_set({"a": " True"}, "a", "true ")
+    assert not is_set({"a": "false"}, "a", "true")
+    assert not is_set({}, "a", "")
+    assert is_set({"a": ""}, "a", "")
+
+
+def test_accesses_of_a_client_are_joined_in_order() -> None:
+    uses = (use(OLD, Access.READ), use(NEW, Access.DML), use(OLD, Access.APPEND, Access.READ))
+    assert join_accesses(uses) == (use(OLD, Access.READ, Access.APPEND), use(NEW, Access.DML))
