@@ -9,7 +9,12 @@ from deltaproto.protocol.feature_catalog import (
     LEGACY,
     add_unlisted,
     feature_record,
+    features_blocking_drop,
     features_implied_by,
+    find_dependents,
+    is_registered,
+    search_feature,
+    with_required_features,
 )
 from deltaproto.protocol.isolation import IsolationLevels
 from deltaproto.protocol.layers import feature_states
@@ -126,3 +131,87 @@ def test_a_feature_that_no_engine_adds_to_such_a_table_has_an_advice_too() -> No
     assert add_unlisted("geospatial") == (
         "add it, or remove what uses it, with an engine that still accepts the table"
     )
+
+
+def test_an_unknown_feature_has_a_record_that_fails_closed() -> None:
+    writers, readers = feature_record("new"), feature_record("new", in_reader_list=True)
+    assert (writers.kind, writers.min_reader, writers.min_writer) == (FeatureKind.WRITER, 1, 7)
+    assert (readers.kind, readers.min_reader) == (FeatureKind.READER_WRITER, 3)
+    assert feature_record("appendOnly", in_reader_list=True).min_reader == 3
+    for record in (writers, readers):
+        assert (record.name, record.status) == ("new", "unknown")
+        assert record.summary == "Unknown feature: it is not in deltaproto's catalog."
+        assert record.drop[:3] == (None, None, (0, 0))
+        assert record.since[:2] == (None, None)
+    assert is_registered("rowTracking")
+    assert is_registered("catalogManaged")
+    assert not is_registered("new")
+
+
+def test_features_are_found_by_what_people_write() -> None:
+    found, near = search_feature("ROWTRACKING")
+    assert found is not None
+    assert (found.name, near) == ("rowTracking", ())
+    assert search_feature("deletionVector") == (None, ("deletionVectors",))
+    assert search_feature("x" * 100) == (None, ())
+    nearly = "deletionvectors" + "x" * 20
+    assert search_feature(nearly)[1][:1] == ("deletionVectors",)
+    assert search_feature("icebergCompat")[1] == (
+        "icebergCompatV3",
+        "icebergCompatV2",
+        "icebergCompatV1",
+    )
+
+
+def test_required_features_and_their_dependents() -> None:
+    assert with_required_features({"icebergCompatV3", "new"}) == {
+        *("icebergCompatV3", "columnMapping", "rowTracking", "domainMetadata", "new")
+    }
+    assert find_dependents("domainMetadata", {"rowTracking", "clustering", "x"}) == (
+        "clustering",
+        "rowTracking",
+    )
+    assert find_dependents("new", {"rowTracking"}) == ()
+
+
+@each_row(
+    ("name", "supported", "present", "blocking"),
+    [
+        ("domainMetadata", {"clustering", "rowTracking"}, None, ("clustering",)),
+        ("domainMetadata", {"rowTracking"}, None, ()),
+        ("deletionVectors", {"catalogManaged"}, None, ("catalogManaged",)),
+        ("typeWidening", {"catalogManaged"}, None, ()),
+        ("typeWidening", {"catalogManaged"}, False, ()),
+        ("typeWidening", {"catalogManaged"}, True, ("catalogManaged",)),
+        ("typeWidening-preview", {"catalogOwned-preview"}, True, ("catalogOwned-preview",)),
+        ("rowTracking", {"icebergCompatV3"}, True, ("icebergCompatV3",)),
+        ("columnMapping", {"icebergCompatV1", "icebergCompatV2"}, None, None),
+    ],
+)
+def test_features_that_block_a_drop(
+    name: str, supported: set[str], present: bool | None, blocking: tuple[str, ...] | None
+) -> None:
+    found = features_blocking_drop(name, supported, present=present)
+    assert found == (tuple(sorted(supported)) if blocking is None else blocking)
+
+
+@each_row(
+    ("key", "value", "wanted"),
+    [
+        ("delta.autoOptimize.autoCompact", "Auto", None),
+        ("delta.autoOptimize.autoCompact", "never", "true or false"),
+        ("delta.appendOnly", "auto", "true or false"),
+        ("delta.universalFormat.enabledFormats", "compatibility", None),
+        ("delta.universalFormat.enabledFormats", "iceberg,compatibility", None),
+        (
+            "delta.universalFormat.enabledFormats",
+            "compatibility,compatibility",
+            "iceberg, hudi, or both",
+        ),
+        ("delta.universalFormat.enabledFormats", "parquet,compatibility", "iceberg, hudi, or both"),
+        ("delta.universalFormat.enabledFormats", "parquet", "iceberg, hudi, or both"),
+    ],
+)
+def test_values_that_only_databricks_accepts(key: str, value: str, wanted: str | None) -> None:
+    assert expected_value(key, value, on_databricks=True) == wanted
+    assert expected_value(key, value) is not None
