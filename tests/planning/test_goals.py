@@ -12,6 +12,7 @@ from deltaproto.clients.requirements import (
     SPECIAL_LOCATION,
 )
 from deltaproto.planning.search.goals import (
+    AllGoals,
     BothGoals,
     ClientsSupported,
     EndState,
@@ -135,3 +136,17 @@ def test_both_goals_must_be_reached() -> None:
     assert reached == [False, False, True]
     assert (both.kind, both.text) == (one.kind, f"{one.text}; {two.text}")
     assert [*both.weaker(lambda _: True)] == [*one.weaker(lambda _: True)]
+
+
+def test_all_goals_object_together_and_are_given_up_one_by_one() -> None:
+    one, two = (FeaturesAbsent(frozenset({name})) for name in ("deletionVectors", "invariants"))
+    low = VersionsAtMost(1, 2)
+    every = AllGoals((one, low, two))
+    assert every.text == f"{one.text}; {low.text}; {two.text}"
+    assert every.objections(EndState(VECTORS)) == {"deletionVectors", "invariants"}
+    assert AllGoals(()).objections(EndState(VECTORS)) == frozenset()
+    (weaker,) = every.weaker(lambda goal: "deletionVectors" not in goal.text)
+    assert weaker == AllGoals((low, two))
+    assert [*every.weaker(lambda goal: True)] == [every]
+    assert not every.reached(EndState(VECTORS))
+    assert every.reached(EndState(Protocol(1, 1)))

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deltaproto.clients.model import Access
+from deltaproto.planning.builder import is_clustered
 from deltaproto.planning.converge import plan_target
 from deltaproto.planning.enable import CannotEnable, FeatureToEnable, enabling_statements
 from deltaproto.planning.engine import Engine, EngineName
@@ -27,7 +28,8 @@ from deltaproto.planning.search.search import SearchTask
 from deltaproto.planning.statement import SetProperties, Statement
 from deltaproto.planning.target import Requirements, Target, goal_of, is_set, join_accesses
 from tests.planning.brute import cheapest
-from tests.planning.test_classics import use
+from tests.planning.test_classics import carrying, use
+from tests.planning.test_classics import given as table_of
 from tests.planning.test_search import FILES, planned_for, tables
 from tests.support.examples import examples
 
@@ -220,3 +222,19 @@ def test_values_of_properties_are_compared_without_case_and_blanks() -> None:
 def test_accesses_of_a_client_are_joined_in_order() -> None:
     uses = (use(OLD, Access.READ), use(NEW, Access.DML), use(OLD, Access.APPEND, Access.READ))
     assert join_accesses(uses) == (use(OLD, Access.READ, Access.APPEND), use(NEW, Access.DML))
+
+
+def test_clustering_columns_are_changed_only_if_they_differ() -> None:
+    table = table_of(carrying("clustering", "domainMetadata"), clustering=("id", "St.a"))
+    for columns, statement in (
+        (("ID", "st.A"), None),
+        (("st.a", "id"), "ALTER TABLE t CLUSTER BY (`st`.`a`, `id`)"),
+        (("id",), "ALTER TABLE t CLUSTER BY (`id`)"),
+        ((), "ALTER TABLE t CLUSTER BY NONE"),
+    ):
+        target = Target(Requirements(cluster_by=columns))
+        plan = plan_target(table, target)
+        assert [step.sql for step in plan.steps] == ([] if statement is None else [statement])
+        assert plan.unmet == ()
+    assert not is_clustered(table.table._replace(clustering=None), ())
+    assert is_clustered(table.table._replace(clustering=()), ())

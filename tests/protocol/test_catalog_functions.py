@@ -65,8 +65,12 @@ def test_levels_differ_where_both_know_the_engine() -> None:
         "Serializable (Serializable on spark)",
         "Serializable (WriteSerializable on spark)",
     )
+    assert one.differ(one._replace(effective={"rust": None, "spark": None})) == (
+        "Serializable (Serializable on spark, Serializable on rust)",
+        "Serializable (refused on spark, refused on rust)",
+    )
+    assert one.differ(one._replace(declared=None)) == ("Serializable", "not set")
     assert one.differ(one._replace(effective={"rust": "Serializable", "x": "X"})) is None
-    assert one.differ(one._replace(declared=None)) is not None
     refused = one.differ(one._replace(effective={"spark": None}))
     assert refused == ("Serializable (Serializable on spark)", "Serializable (refused on spark)")
 
