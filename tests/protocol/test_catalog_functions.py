@@ -17,11 +17,12 @@ from deltaproto.protocol.feature_catalog import (
     with_required_features,
 )
 from deltaproto.protocol.isolation import IsolationLevels
-from deltaproto.protocol.layers import feature_states
+from deltaproto.protocol.layers import explain_versions, feature_states
 from deltaproto.protocol.metadata import Metadata
 from deltaproto.protocol.properties import VALUE_KINDS, expected_value, suggest_property
 from deltaproto.protocol.protocol import Protocol, show_value
 from tests.support.failures import each_row
+from tests.support.logs import column, schema_string
 
 
 @each_row(
@@ -128,6 +129,49 @@ def test_a_short_value_is_shown_whole(value: object) -> None:
 def test_a_long_value_is_cut_with_a_mark() -> None:
     assert show_value("x" * 10_000).endswith("…")
     assert show_value([0] * 1_000_000) == "an array of 1000000"
+
+
+def test_values_are_cut_right_after_the_limit() -> None:
+    assert show_value("x" * 98) == f"'{'x' * 98}'"
+    assert show_value("x" * 99) == f"'{'x' * 99}…"
+    assert show_value("x" * 101) == f"'{'x' * 99}…"
+    assert show_value([10] * 20) == str([10] * 20)
+    assert show_value([1] * 21) == "an array of 21"
+    assert show_value({str(n): n for n in range(21)}) == "an object of 21"
+    assert show_value({1.5: None}) == '{"1.5": null}'
+    assert show_value({"a": {1}}) == '{"a": "{1}"}'
+
+
+def test_long_lists_of_names_are_cut() -> None:
+    names = ["clustering", "deletionVectors", "domainMetadata", "rowTracking", "v2Checkpoint"]
+    protocol = Protocol.carrying(names)
+    shown = ", ".join(names[:4])
+    assert explain_versions(protocol)[1] == (
+        f"writer 7: only a feature list can include {shown} and 1 more"
+    )
+    four = protocol.without_feature("v2Checkpoint")
+    assert explain_versions(four)[1] == f"writer 7: only a feature list can include {shown}"
+
+
+@each_row(
+    ("count", "evidence"),
+    [
+        (0, ""),
+        (1, "column c0"),
+        (3, "columns c0, c1, c2"),
+        (4, "columns c0, c1, c2 and 1 more"),
+        (6, "columns c0, c1, c2 and 3 more"),
+    ],
+)
+def test_columns_are_evidence(count: int, evidence: str) -> None:
+    fields = [column(f"c{n}") | {"nullable": False} for n in range(count)]
+    metadata = Metadata(None, schema_string=schema_string(*fields))
+    (found,) = (
+        each
+        for each in feature_states(Protocol(1, 2), metadata, {}, {})
+        if each.name == "invariants"
+    )
+    assert (found.evidence, found.enabled) == (evidence, count > 0)
 
 
 def test_a_feature_that_no_engine_adds_to_such_a_table_has_an_advice_too() -> None:
