@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
+from syrupy.assertion import SnapshotAssertion
 
 from deltaproto.planning.ddl.expressions import ResolvedExpression, resolve_expression
 from deltaproto.planning.ddl.parse import parse_script
@@ -13,6 +14,7 @@ from deltaproto.planning.predict.schema import Array, Atomic, Column, Map, Struc
 from deltaproto.planning.predict.table import Table
 from deltaproto.protocol.protocol import Protocol
 from tests.support.failures import each_row
+from tests.support.golden import Text
 
 SCHEMA = Struct(
     (
@@ -105,40 +107,50 @@ def test_types_are_found(expression: str, kind: str) -> None:
     assert resolve_expression(expression, SCHEMA, ["t"]).type == Atomic(kind)
 
 
-@each_row(
-    ("expression", "error"),
-    [
-        ("nope", "UNRESOLVED_COLUMN.WITH_SUGGESTION"),
-        ("cast", "UNRESOLVED_COLUMN.WITH_SUGGESTION"),
-        ("t2.i", "UNRESOLVED_COLUMN.WITH_SUGGESTION"),
-        ("upper(nope) = 'x'", "UNRESOLVED_COLUMN.WITH_SUGGESTION"),
-        ("`a b`.y", "FIELD_NOT_FOUND"),
-        ("i.x", "INVALID_EXTRACT_BASE_FIELD_TYPE"),
-        ("nosuch(i)", "UNRESOLVED_ROUTINE"),
-        ("i and ok", "DATATYPE_MISMATCH.BINARY_OP_DIFF_TYPES"),
-        ("i and i", "DATATYPE_MISMATCH.BINARY_OP_WRONG_TYPE"),
-        ("ok + ok", "DATATYPE_MISMATCH.BINARY_OP_WRONG_TYPE"),
-        ("ok + d", "DATATYPE_MISMATCH.BINARY_OP_DIFF_TYPES"),
-        ("i in (1, d)", "DATATYPE_MISMATCH.DATA_DIFF_TYPES"),
-        ("coalesce(i, nope)", "UNRESOLVED_COLUMN.WITH_SUGGESTION"),
-        ("case when ok then nope end", "UNRESOLVED_COLUMN.WITH_SUGGESTION"),
-        ("rows.y", "FIELD_NOT_FOUND"),
-        ("ar.x", "DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE"),
-        ("m = m", "DATATYPE_MISMATCH.INVALID_ORDERING_TYPE"),
-        ("ok = 'maybe'", "CAST_INVALID_INPUT"),
-        ("d > 'x'", "CAST_INVALID_INPUT"),
-        ("d > '2026-02-30'", "CAST_INVALID_INPUT"),
-        ("i > d", "DATATYPE_MISMATCH.BINARY_OP_DIFF_TYPES"),
-        ("i > 'x'", "CAST_INVALID_INPUT"),
-        ("date'2026-02-30' > d", "INVALID_TYPED_LITERAL"),
-        ("v = v", "DATATYPE_MISMATCH.INVALID_ORDERING_TYPE"),
-        ("rank() over (order by i) > 1", "WINDOW_FUNCTION_NOT_ALLOWED_IN_CLAUSE"),
-    ],
-)
+REFUSED = [
+    ("nope", "UNRESOLVED_COLUMN.WITH_SUGGESTION"),
+    ("cast", "UNRESOLVED_COLUMN.WITH_SUGGESTION"),
+    ("t2.i", "UNRESOLVED_COLUMN.WITH_SUGGESTION"),
+    ("upper(nope) = 'x'", "UNRESOLVED_COLUMN.WITH_SUGGESTION"),
+    ("`a b`.y", "FIELD_NOT_FOUND"),
+    ("i.x", "INVALID_EXTRACT_BASE_FIELD_TYPE"),
+    ("nosuch(i)", "UNRESOLVED_ROUTINE"),
+    ("i and ok", "DATATYPE_MISMATCH.BINARY_OP_DIFF_TYPES"),
+    ("i and i", "DATATYPE_MISMATCH.BINARY_OP_WRONG_TYPE"),
+    ("ok + ok", "DATATYPE_MISMATCH.BINARY_OP_WRONG_TYPE"),
+    ("ok + d", "DATATYPE_MISMATCH.BINARY_OP_DIFF_TYPES"),
+    ("i in (1, d)", "DATATYPE_MISMATCH.DATA_DIFF_TYPES"),
+    ("coalesce(i, nope)", "UNRESOLVED_COLUMN.WITH_SUGGESTION"),
+    ("case when ok then nope end", "UNRESOLVED_COLUMN.WITH_SUGGESTION"),
+    ("rows.y", "FIELD_NOT_FOUND"),
+    ("ar.x", "DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE"),
+    ("m = m", "DATATYPE_MISMATCH.INVALID_ORDERING_TYPE"),
+    ("ok = 'maybe'", "CAST_INVALID_INPUT"),
+    ("d > 'x'", "CAST_INVALID_INPUT"),
+    ("d > '2026-02-30'", "CAST_INVALID_INPUT"),
+    ("i > d", "DATATYPE_MISMATCH.BINARY_OP_DIFF_TYPES"),
+    ("i > 'x'", "CAST_INVALID_INPUT"),
+    ("date'2026-02-30' > d", "INVALID_TYPED_LITERAL"),
+    ("v = v", "DATATYPE_MISMATCH.INVALID_ORDERING_TYPE"),
+    ("rank() over (order by i) > 1", "WINDOW_FUNCTION_NOT_ALLOWED_IN_CLAUSE"),
+    ("not d", "DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE"),
+]
+
+
+@each_row(("expression", "error"), REFUSED)
 def test_what_spark_refuses_is_refused(expression: str, error: str) -> None:
     refusal = resolve_expression(expression, SCHEMA, ["t"]).refusal
     assert refusal is not None
     assert refusal.error == error
+
+
+def test_refusals_in_words(snapshot: SnapshotAssertion) -> None:
+    lines = []
+    for expression, _ in REFUSED:
+        refusal = resolve_expression(expression, SCHEMA, ["t"]).refusal
+        assert refusal is not None
+        lines.append(f"{expression}: {refusal.message} | {refusal.remedy}")
+    assert "\n".join(lines) + "\n" == snapshot(extension_class=Text)
 
 
 @given(st.text())

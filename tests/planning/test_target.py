@@ -14,6 +14,7 @@ from deltaproto.planning.converge import plan_target
 from deltaproto.planning.enable import CannotEnable, FeatureToEnable, enabling_statements
 from deltaproto.planning.engine import Engine, EngineName
 from deltaproto.planning.predict.table import Table
+from deltaproto.planning.request import PlanInput
 from deltaproto.planning.search.goals import (
     AllGoals,
     EndState,
@@ -26,12 +27,15 @@ from deltaproto.planning.search.lowest import is_higher, protocol_versions
 from deltaproto.planning.search.route import raise_to_pair
 from deltaproto.planning.search.search import SearchTask
 from deltaproto.planning.statement import SetProperties, Statement
+from deltaproto.planning.steps import NOT_STORED
 from deltaproto.planning.target import Requirements, Target, goal_of, is_set, join_accesses
+from deltaproto.protocol.protocol import Protocol
 from tests.planning.brute import cheapest
 from tests.planning.test_classics import carrying, use
 from tests.planning.test_classics import given as table_of
 from tests.planning.test_search import FILES, planned_for, tables
 from tests.support.examples import examples
+from tests.support.failures import each_row
 
 ENGINE = Engine(EngineName.DELTA_SPARK, "4.4.0")
 ADDED = ("changeDataFeed", "deletionVectors", "inCommitTimestamp", "v2Checkpoint", "appendOnly")
@@ -238,3 +242,73 @@ def test_clustering_columns_are_changed_only_if_they_differ() -> None:
         assert plan.unmet == ()
     assert not is_clustered(table.table._replace(clustering=None), ())
     assert is_clustered(table.table._replace(clustering=()), ())
+
+
+WITH = Requirements(features=frozenset({"deletionVectors"}))
+WITHOUT = Requirements(absent=frozenset({"deletionVectors"}))
+VECTORS = table_of(carrying("deletionVectors"), {"delta.enableDeletionVectors": "true"})
+OLDEST, CLUSTERED = table_of(Protocol(1, 2)), table_of(carrying("clustering"), clustering=("id",))
+ON, OFF = (Requirements(properties={"delta.appendOnly": each}) for each in ("true", "false"))
+ENABLED = Requirements(properties={"delta.enableDeletionVectors": "true"})
+
+
+@each_row(
+    ("table", "missing", "kept", "contradiction"),
+    [
+        (
+            *(OLDEST, WITH, Requirements(at_most=(1, 2))),
+            "keep deletionVectors; reader version 1 and writer version 2 at most",
+        ),
+        (VECTORS, WITHOUT, WITH, "keep deletionVectors; without deletionVectors"),
+        (VECTORS, WITHOUT, ENABLED, "keep deletionVectors enabled; without deletionVectors"),
+        (OLDEST, OFF, ON, "delta.appendOnly = true"),
+        (
+            *(CLUSTERED, Requirements(cluster_by=()), Requirements(cluster_by=("id", "s"))),
+            "clustering by id, s",
+        ),
+        (
+            *(CLUSTERED, Requirements(cluster_by=("s",)), Requirements(cluster_by=())),
+            "clustering by no column",
+        ),
+        (
+            *(table_of(Protocol(2, 5)), Requirements(at_most=(1, 4))),
+            *(Requirements(at_least=(2, 5)), "reader version 2 and writer version 5 at least"),
+        ),
+    ],
+)
+def test_contradictions_are_named_and_nothing_is_planned(
+    table: PlanInput, missing: Requirements, kept: Requirements, contradiction: str
+) -> None:
+    plan = plan_target(table, Target(missing, kept))
+    assert plan.steps == ()
+    (unmet,) = plan.unmet
+    name = next(iter(missing.features | missing.absent), None)
+    assert unmet == (
+        name,
+        f"these requirements contradict each other: {contradiction}",
+        "change the policy; what protects rows is only switched off if it is forbidden",
+        "",
+    )
+
+
+def test_what_no_statement_brings_about_is_left_out_with_the_reason() -> None:
+    (unknown,) = plan_target(OLDEST, Target(Requirements(features=frozenset({"new"})))).unmet
+    assert unknown == (
+        *("new", "no released Delta Spark supports it", "see `deltaproto features`"),
+        "DELTA_UNSUPPORTED_FEATURES_IN_CONFIG",
+    )
+    secret = Requirements(properties={"note": "https://x/a?sig=c4n4ryV4lue9c4n4ryV4lue9"})
+    assert plan_target(OLDEST, Target(secret)).unmet == (NOT_STORED,)
+    wrong = Requirements(frozenset({"rowTracking"}), properties={"delta.enableRowTracking": "no"})
+    plan = plan_target(OLDEST, Target(wrong))
+    assert [step.feature for step in plan.steps] == ["rowTracking"]
+    assert [each.reason for each in plan.unmet] == ["delta.enableRowTracking cannot be no"]
+
+
+def test_the_goal_of_a_plan_in_words() -> None:
+    vectors = plan_target(VECTORS, Target(WITHOUT.joined(Requirements(at_most=(1, 2)))))
+    assert vectors.goal_text == (
+        "without deletionVectors; reader version 1 and writer version 2 at most"
+    )
+    clients = plan_target(VECTORS, Target(Requirements(clients=(use(OLD, Access.APPEND),))))
+    assert clients.goal_text == f"{OLD} can append"
