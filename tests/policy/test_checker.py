@@ -136,3 +136,27 @@ def test_an_unreadable_log_leaves_the_versions_as_evidence(tables: list[TableFac
     case = PolicyContext(after, PolicySettings(), (), baseline=tables[2])
     found = {each.feature: each.evidence for each in drifted.examine(case)}
     assert found == {DV: "between versions 0 and 4"}
+
+
+def test_a_verdict_has_the_members_of_its_record(tmp_path: Path) -> None:
+    file = tmp_path / "policy.yaml"
+    file.write_text(
+        "policy_version: 1\nclients: [{client: deltalake/engine@0.25.0, access: [append], "
+        "as: nightly}]\n"
+    )
+    policy = load_local_policy(str(file))
+    log = Log(tmp_path / "t")
+    names = ["appendOnly", "deletionVectors", "invariants"]
+    log.commit(0, protocol(3, 7, ["deletionVectors"], names), metadata())
+    found = inspect_table(log.table, ReadRequest())
+    assert isinstance(found, Inspection)
+    checked = Checker(policy, load_local_catalog((), policy)).check(facts_from_inspection(found))
+    (verdict,) = checked.verdicts
+    record = verdict.verdict
+    assert (verdict.client, verdict.version, verdict.path) == ("deltalake", "0.25.0", "engine")
+    assert (verdict.access, verdict.outcome) == ("append", "refused")
+    assert verdict.because == ("deletionVectors",)
+    assert (verdict.reason, verdict.remedies) == (record.reason, record.remedies)
+    assert verdict.reason
+    assert (verdict.confidence, verdict.label) == (record.confidence, "nightly")
+    assert repr(verdict) == "<Verdict deltalake/engine@0.25.0 append: refused>"

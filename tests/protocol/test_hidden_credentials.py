@@ -52,12 +52,17 @@ def test_columns_and_properties_of_any_length(length: int) -> None:
 def test_a_long_value_is_not_kept_in_memory() -> None:
     from deltaproto.protocol import stored_secrets
 
-    cached = stored_secrets._without_in_property
-    cached.cache_clear()
-    hide_in_property("k", "v" * 1000)
-    assert cached.cache_info().currsize == 1
-    hide_in_property("k", "v" * 1001)
-    assert cached.cache_info().currsize == 1
+    for cached, hide, longest in (
+        (stored_secrets._without_in_property, lambda text: hide_in_property("k", text), 1000),
+        (stored_secrets._without_in_column, hide_in_column, 1000),
+        (stored_secrets._without, hide_in_name, 1000),
+        (stored_secrets._without_in_schema, hide_in_schema, 1 << 15),
+    ):
+        cached.cache_clear()
+        hide("v" * longest)
+        assert cached.cache_info().currsize == 1
+        hide("v" * (longest + 1))
+        assert cached.cache_info().currsize == 1
 
 
 def test_names_and_commits() -> None:
