@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from deltaproto.protocol.feature import Trait
-from deltaproto.protocol.metadata import Metadata
+from deltaproto.protocol.metadata import Metadata, physical_name
 from deltaproto.protocol.table_state import SparkSettings
 from deltaproto.redaction import HIDDEN
 from tests.support.failures import each_row
@@ -140,3 +140,19 @@ def test_each_type_shows_its_trait_at_any_depth(kind: str, trait: Trait | None) 
     text = schema_string(column("a", kind), {**column("m"), "type": both})
     found = Metadata(None, schema_string=text).traits
     assert found == ({} if trait is None else {trait: ("a", "m.key", "m.value.element")})
+
+
+@each_row(
+    ("field", "name"),
+    [
+        ({"name": "a", "metadata": {"delta.columnMapping.physicalName": "col-1"}}, "col-1"),
+        ({"name": "a", "metadata": {"delta.columnMapping.physicalName": ""}}, "a"),
+        ({"name": "a", "metadata": {}}, "a"),
+        ({"name": "a", "metadata": "x"}, "a"),
+        ({"name": "a"}, "a"),
+        ({}, None),
+        ("a", None),
+    ],
+)
+def test_the_name_of_a_field_in_files(field: object, name: str | None) -> None:
+    assert physical_name(field) == name
