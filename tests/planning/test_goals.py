@@ -233,3 +233,11 @@ def test_a_plan_with_a_credential_is_blocked_and_does_not_show_it() -> None:
     assert hidden.protocol_after == hidden.protocol_before
     assert hidden.alternatives == (other,)
     assert block_secrets(made) == made
+
+
+def test_a_hidden_value_is_lost_and_not_part_of_a_rollback() -> None:
+    for old, undo in (("y", "('a' = 'y')"), (f"{SIGNED[:-20]}***", None)):
+        table = given(Protocol(1, 2), {"a": old})
+        (step,) = plan_upgrade(table, UpgradeRequest(set={"a": "x"})).steps
+        assert (step.undo is None, step.reversible) == (undo is None, undo is not None)
+        assert undo is None or (step.undo or "").endswith(undo)

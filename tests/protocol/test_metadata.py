@@ -69,6 +69,7 @@ def test_a_schema_that_cannot_be_used_is_none() -> None:
     for damaged in (None, 3, "id", ["id"]):
         for kind in (
             {"type": "struct", "fields": [damaged]},
+            {"type": nested},
             {"type": "array", "elementType": nested},
             {"type": "map", "keyType": nested, "valueType": "string"},
             {"type": "map", "keyType": "string", "valueType": nested},
