@@ -17,6 +17,7 @@ from deltaproto.policy.context import PolicyContext, TableFacts
 from deltaproto.policy.document import PolicyError
 from deltaproto.policy.document.model import PolicySettings
 from deltaproto.policy.evaluate import Checker, TableCheck
+from deltaproto.policy.finding import Finding, Severity
 from deltaproto.policy.local_catalog import load_local_catalog, load_local_policy
 from deltaproto.policy.rules import drifted
 from tests.support.logs import Log, metadata, protocol
@@ -193,3 +194,13 @@ def test_what_of_a_policy_applies_to_a_table(tmp_path: Path) -> None:
     parts = {name: checker.applicable(f"main.{name}", None) for name in "abcde"}
     assert parts["d"] == parts["e"]
     assert len({*parts.values()}) == 4
+
+
+def test_findings_of_tables_and_logs_together_are_findings_of_the_policy(tmp_path: Path) -> None:
+    file = tmp_path / "policy.yaml"
+    file.write_text("policy_version: 1\n")
+    policy = load_local_policy(str(file))
+    checker = Checker(policy, load_local_catalog((), policy))
+    finding = Finding("DP309", Severity.WARNING, "a message", "a hint", str(file))
+    checker.use.add(finding)
+    assert finding in [*checker.use.findings()]
