@@ -27,7 +27,12 @@ _LEAST, _TIMES = 10, 10
 _MEMORY = 6 << 30
 CONTROL = "deltaproto.nothing.x_changed__mutmut_0"
 """no mutant: every test passes with it, or else the outcomes of the others mean nothing"""
-_AT_IMPORT = "deltaproto.protocol.records."
+_AT_IMPORT = (
+    "deltaproto.protocol.records.",
+    "deltaproto.protocol.properties.x__number__",
+    "deltaproto.protocol.properties.x__one_of__",
+    "deltaproto.protocol.writers.x__mark__",
+)
 """these functions are called while modules are imported, and so before a fork"""
 
 

@@ -218,8 +218,6 @@ def _ids(kind: Any) -> set[int]:
         return set()
     found = set().union(*(_ids(kind.get(part)) for part in ("elementType", "keyType", "valueType")))
     for field in kind.get("fields") or ():
-        if not isinstance(field, dict):
-            continue
         found |= _ids(field.get("type"))
         described = field.get("metadata")
         if isinstance(described, dict):

@@ -61,6 +61,6 @@ def parse_interval(text: str) -> Interval | None:
         months += amount * _MONTHS.get(unit, 0)
         days += amount * _DAYS.get(unit, 0)
         microseconds += amount * _MICROSECONDS.get(unit, 0)
-        microseconds += factor * int(after.ljust(9, "0")[:6] if after else 0)
+        microseconds += factor * int(after.ljust(6, "0")[:6])
     fits = -_INT <= months < _INT and -_INT <= days < _INT and -_LONG <= microseconds < _LONG
     return Interval(months, days, microseconds) if fits else None

@@ -215,9 +215,7 @@ def _walk_struct(
 ) -> None:
     # Delta checks NOT NULL in nested structs, but not inside arrays and maps
     # (Invariants.getFromSchema with checkComplexTypes = false).
-    for column in struct.get("fields") or ():
-        if not isinstance(column, dict):
-            continue
+    for column in struct["fields"]:
         path = f"{parent}{column.get('name')}"
         metadata = column.get("metadata")
         metadata = metadata if isinstance(metadata, dict) else {}

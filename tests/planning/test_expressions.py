@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
+from syrupy.assertion import SnapshotAssertion
 
 from deltaproto.planning.ddl.expressions import ResolvedExpression, resolve_expression
 from deltaproto.planning.ddl.parse import parse_script
@@ -13,6 +14,7 @@ from deltaproto.planning.predict.schema import Array, Atomic, Column, Map, Struc
 from deltaproto.planning.predict.table import Table
 from deltaproto.protocol.protocol import Protocol
 from tests.support.failures import each_row
+from tests.support.golden import Text
 
 SCHEMA = Struct(
     (
@@ -48,6 +50,8 @@ TABLE = Table(Protocol(2, 5), {"delta.columnMapping.mode": "name"}).with_schema(
         *("count(distinct i) > 1", "from_json(s, 'x int').x > 1", "v.x = 1", "v = 1", "v > i"),
         *("(d - d) * 2", "interval 1 day + i", "b = 'x'", "array(i, d)", "map(1, 2, 'x', d)"),
         *("(" * 200 + "i" + ")" * 200, "abs(i", "coalesce(ok, i > 'x')"),
+        *("not s", "not null", "s and ok", "d like 'x'", "s is false", "-s", "not (select 1)"),
+        *("i between 1 and s", "i between s and 1", "count(*)", "- (select 1)"),
         *("case when", "i >", "(i", "i)", "array(1, 2)[", "²", "1e", "1e+", "5BD > 1", "..", "x'0"),
     ],
 )
@@ -66,6 +70,16 @@ def test_nothing_is_claimed_about_what_is_not_read(expression: str) -> None:
         ("m['a']", "integer"),
         ("m.a", "integer"),
         ("ar[0] + i", "integer"),
+        *(("abs(i)", "integer"), ("negative(i)", "integer"), ("positive(`a b`.x)", "long")),
+        *(("if(ok, i, 2)", "integer"), ("nullif(d, s)", "date")),
+        *(("ifnull(i, 1)", "integer"), ("nvl(s, 'a')", "string"), ("coalesce(d)", "date")),
+        *(("greatest(i, 2)", "integer"), ("least(s, s)", "string")),
+        *(("not ok", "boolean"), ("! ok", "boolean"), ("null or ok", "boolean")),
+        *(("i not between 1 and 2", "boolean"), ("s not rlike s", "boolean")),
+        *(("ok is not unknown", "boolean"), ("i is not null", "boolean")),
+        *(("- i", "integer"), ("+interval '1' day", "interval"), ("~ `a b`.x", "long")),
+        *(("interval 1 day", "interval"), ("date'2026-01-01'", "date"), ("x'1f'", "binary")),
+        *(("try_cast(s as int)", "integer"), ("null", "void"), ("rows[0].X", "long")),
         ("case i when 1 then 'a' else s end", "string"),
         ("coalesce(null, d, current_date())", "date"),
         ("current_user", "string"),
@@ -97,40 +111,50 @@ def test_types_are_found(expression: str, kind: str) -> None:
     assert resolve_expression(expression, SCHEMA, ["t"]).type == Atomic(kind)
 
 
-@each_row(
-    ("expression", "error"),
-    [
-        ("nope", "UNRESOLVED_COLUMN.WITH_SUGGESTION"),
-        ("cast", "UNRESOLVED_COLUMN.WITH_SUGGESTION"),
-        ("t2.i", "UNRESOLVED_COLUMN.WITH_SUGGESTION"),
-        ("upper(nope) = 'x'", "UNRESOLVED_COLUMN.WITH_SUGGESTION"),
-        ("`a b`.y", "FIELD_NOT_FOUND"),
-        ("i.x", "INVALID_EXTRACT_BASE_FIELD_TYPE"),
-        ("nosuch(i)", "UNRESOLVED_ROUTINE"),
-        ("i and ok", "DATATYPE_MISMATCH.BINARY_OP_DIFF_TYPES"),
-        ("i and i", "DATATYPE_MISMATCH.BINARY_OP_WRONG_TYPE"),
-        ("ok + ok", "DATATYPE_MISMATCH.BINARY_OP_WRONG_TYPE"),
-        ("ok + d", "DATATYPE_MISMATCH.BINARY_OP_DIFF_TYPES"),
-        ("i in (1, d)", "DATATYPE_MISMATCH.DATA_DIFF_TYPES"),
-        ("coalesce(i, nope)", "UNRESOLVED_COLUMN.WITH_SUGGESTION"),
-        ("case when ok then nope end", "UNRESOLVED_COLUMN.WITH_SUGGESTION"),
-        ("rows.y", "FIELD_NOT_FOUND"),
-        ("ar.x", "DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE"),
-        ("m = m", "DATATYPE_MISMATCH.INVALID_ORDERING_TYPE"),
-        ("ok = 'maybe'", "CAST_INVALID_INPUT"),
-        ("d > 'x'", "CAST_INVALID_INPUT"),
-        ("d > '2026-02-30'", "CAST_INVALID_INPUT"),
-        ("i > d", "DATATYPE_MISMATCH.BINARY_OP_DIFF_TYPES"),
-        ("i > 'x'", "CAST_INVALID_INPUT"),
-        ("date'2026-02-30' > d", "INVALID_TYPED_LITERAL"),
-        ("v = v", "DATATYPE_MISMATCH.INVALID_ORDERING_TYPE"),
-        ("rank() over (order by i) > 1", "WINDOW_FUNCTION_NOT_ALLOWED_IN_CLAUSE"),
-    ],
-)
+REFUSED = [
+    ("nope", "UNRESOLVED_COLUMN.WITH_SUGGESTION"),
+    ("cast", "UNRESOLVED_COLUMN.WITH_SUGGESTION"),
+    ("t2.i", "UNRESOLVED_COLUMN.WITH_SUGGESTION"),
+    ("upper(nope) = 'x'", "UNRESOLVED_COLUMN.WITH_SUGGESTION"),
+    ("`a b`.y", "FIELD_NOT_FOUND"),
+    ("i.x", "INVALID_EXTRACT_BASE_FIELD_TYPE"),
+    ("nosuch(i)", "UNRESOLVED_ROUTINE"),
+    ("i and ok", "DATATYPE_MISMATCH.BINARY_OP_DIFF_TYPES"),
+    ("i and i", "DATATYPE_MISMATCH.BINARY_OP_WRONG_TYPE"),
+    ("ok + ok", "DATATYPE_MISMATCH.BINARY_OP_WRONG_TYPE"),
+    ("ok + d", "DATATYPE_MISMATCH.BINARY_OP_DIFF_TYPES"),
+    ("i in (1, d)", "DATATYPE_MISMATCH.DATA_DIFF_TYPES"),
+    ("coalesce(i, nope)", "UNRESOLVED_COLUMN.WITH_SUGGESTION"),
+    ("case when ok then nope end", "UNRESOLVED_COLUMN.WITH_SUGGESTION"),
+    ("rows.y", "FIELD_NOT_FOUND"),
+    ("ar.x", "DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE"),
+    ("m = m", "DATATYPE_MISMATCH.INVALID_ORDERING_TYPE"),
+    ("ok = 'maybe'", "CAST_INVALID_INPUT"),
+    ("d > 'x'", "CAST_INVALID_INPUT"),
+    ("d > '2026-02-30'", "CAST_INVALID_INPUT"),
+    ("i > d", "DATATYPE_MISMATCH.BINARY_OP_DIFF_TYPES"),
+    ("i > 'x'", "CAST_INVALID_INPUT"),
+    ("date'2026-02-30' > d", "INVALID_TYPED_LITERAL"),
+    ("v = v", "DATATYPE_MISMATCH.INVALID_ORDERING_TYPE"),
+    ("rank() over (order by i) > 1", "WINDOW_FUNCTION_NOT_ALLOWED_IN_CLAUSE"),
+    ("not d", "DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE"),
+]
+
+
+@each_row(("expression", "error"), REFUSED)
 def test_what_spark_refuses_is_refused(expression: str, error: str) -> None:
     refusal = resolve_expression(expression, SCHEMA, ["t"]).refusal
     assert refusal is not None
     assert refusal.error == error
+
+
+def test_refusals_in_words(snapshot: SnapshotAssertion) -> None:
+    lines = []
+    for expression, _ in REFUSED:
+        refusal = resolve_expression(expression, SCHEMA, ["t"]).refusal
+        assert refusal is not None
+        lines.append(f"{expression}: {refusal.message} | {refusal.remedy}")
+    assert "\n".join(lines) + "\n" == snapshot(extension_class=Text)
 
 
 @given(st.text())

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+
 from deltaproto.clients.model import Access
 from deltaproto.clients.requirements import (
     ABSOLUTE_PATHS,
@@ -11,7 +15,12 @@ from deltaproto.clients.requirements import (
     RANDOM_PREFIXES,
     SPECIAL_LOCATION,
 )
+from deltaproto.planning.downgrade import DowngradeRequest, plan_downgrade
+from deltaproto.planning.plan import Alternative
+from deltaproto.planning.request import UpgradeRequest, approvable_goal, goal_text
+from deltaproto.planning.search.cost import Cost
 from deltaproto.planning.search.goals import (
+    AllGoals,
     BothGoals,
     ClientsSupported,
     EndState,
@@ -20,8 +29,11 @@ from deltaproto.planning.search.goals import (
     VersionsAtMost,
     requirements_after,
 )
+from deltaproto.planning.steps import NOT_STORED, block_secrets
+from deltaproto.planning.upgrade import plan_upgrade
 from deltaproto.protocol.protocol import Protocol
 from tests.planning.test_classics import carrying, given, use
+from tests.support.failures import each_row
 
 OLD = "deltalake/engine@0.25.0"
 VECTORS = carrying("deletionVectors")
@@ -135,3 +147,97 @@ def test_both_goals_must_be_reached() -> None:
     assert reached == [False, False, True]
     assert (both.kind, both.text) == (one.kind, f"{one.text}; {two.text}")
     assert [*both.weaker(lambda _: True)] == [*one.weaker(lambda _: True)]
+
+
+def test_all_goals_object_together_and_are_given_up_one_by_one() -> None:
+    one, two = (FeaturesAbsent(frozenset({name})) for name in ("deletionVectors", "invariants"))
+    low = VersionsAtMost(1, 2)
+    every = AllGoals((one, low, two))
+    assert every.text == f"{one.text}; {low.text}; {two.text}"
+    assert every.objections(EndState(VECTORS)) == {"deletionVectors", "invariants"}
+    assert AllGoals(()).objections(EndState(VECTORS)) == frozenset()
+    (weaker,) = every.weaker(lambda goal: "deletionVectors" not in goal.text)
+    assert weaker == AllGoals((low, two))
+    assert [*every.weaker(lambda goal: True)] == [every]
+    assert not every.reached(EndState(VECTORS))
+    assert every.reached(EndState(Protocol(1, 1)))
+
+
+CLIENTS = [{"client": OLD, "access": ["read", "append"]}]
+
+
+@each_row(
+    ("goal", "text"),
+    [
+        ({"undo": "abc", "kind": "drop"}, "undo plan abc"),
+        ({"kind": "drop", "features": ["deletionVectors", "x"]}, "without deletionVectors"),
+        ({"kind": "drop", "features": ["x"]}, "nothing to drop"),
+        (
+            {"kind": "to", "reader": "1", "writer": 4},
+            "reader version 1 and writer version 4 at most",
+        ),
+        ({"kind": "for-client", "clients": CLIENTS}, f"{OLD} can read and append"),
+        (
+            {"kind": "lowest", "include_enabled": False},
+            "the lowest protocol: drop what nothing uses",
+        ),
+        (
+            {"kind": "lowest", "include_enabled": True, "clients": CLIENTS},
+            f"the lowest protocol: drop what is in use, too; {OLD} can read and append",
+        ),
+        (
+            {"kind": "upgrade", "enable": ["columnMapping"], "mapping_mode": "id", "set": {"a": 1}},
+            "enable columnMapping id; set a=1",
+        ),
+        (
+            {
+                **{"kind": "upgrade", "enable": ["a", "columnMapping"], "cluster_by": ["a", "b"]},
+                **{"isolation": "", "to": {"reader": 2, "writer": 5}, "sql": [1, 2], "keep": [OLD]},
+            },
+            "enable a, columnMapping; cluster by a, b; isolation level ; reader version 2 and "
+            f"writer version 5 at least; 2 SQL statements; {OLD} keep working",
+        ),
+        ({"kind": "upgrade", "sql": ["x"]}, "1 SQL statement"),
+        ({"kind": "policy"}, "what the policy requires"),
+    ],
+)
+def test_goals_in_words(goal: dict[str, Any], text: str) -> None:
+    assert goal_text(goal, VECTORS) == text
+
+
+def test_a_goal_of_another_kind_is_an_error_and_sql_is_part_of_what_is_approved() -> None:
+    with pytest.raises(ValueError, match="'more' is not a goal"):
+        goal_text({"kind": "more"}, VECTORS)
+    plan = plan_upgrade(given(VECTORS), UpgradeRequest(isolation="Serializable"))
+    assert approvable_goal(plan) == "isolation level Serializable"
+    sql = plan._replace(goal={**plan.goal, "sql": ["a", "b"]})
+    assert approvable_goal(sql) == "isolation level Serializable: a; b"
+
+
+SIGNED = "https://x/a?sig=c4n4ryV4lue9c4n4ryV4lue9"
+
+
+def test_a_plan_with_a_credential_is_blocked_and_does_not_show_it() -> None:
+    plan = plan_upgrade(given(VECTORS), UpgradeRequest(set={"a": SIGNED, "b": "c"}))
+    assert (plan.steps, plan.blocked) == ((), (NOT_STORED,))
+    assert plan.goal == {"kind": "upgrade", "set": {"a": "https://x/a?sig=***", "b": "c"}}
+    assert plan.goal_text == "set a=https://x/a?sig=***, b=c"
+    made = plan_downgrade(given(VECTORS), DowngradeRequest(drop=("deletionVectors",)))
+    (step,) = made.steps
+    secret = step._replace(sql=f"ALTER TABLE t DROP FEATURE `{SIGNED}`")
+    other = Alternative("fast", "a", True, VECTORS, Cost(), (step,))
+    hidden = block_secrets(
+        made._replace(steps=(step, secret), alternatives=(other._replace(steps=(secret,)), other))
+    )
+    assert (hidden.steps, hidden.blocked) == ((), (NOT_STORED,))
+    assert hidden.protocol_after == hidden.protocol_before
+    assert hidden.alternatives == (other,)
+    assert block_secrets(made) == made
+
+
+def test_a_hidden_value_is_lost_and_not_part_of_a_rollback() -> None:
+    for old, undo in (("y", "('a' = 'y')"), (f"{SIGNED[:-20]}***", None)):
+        table = given(Protocol(1, 2), {"a": old})
+        (step,) = plan_upgrade(table, UpgradeRequest(set={"a": "x"})).steps
+        assert (step.undo is None, step.reversible) == (undo is None, undo is not None)
+        assert undo is None or (step.undo or "").endswith(undo)

@@ -17,6 +17,7 @@ from deltaproto.clients.requirements import (
 )
 from deltaproto.plan_inputs.client_scope import newest_clients
 from deltaproto.planning.downgrade import DowngradeRequest, plan_downgrade
+from deltaproto.planning.engine import parse_engine
 from deltaproto.planning.impact import compare_clients
 from deltaproto.planning.plan import Plan
 from deltaproto.planning.request import PlanInput, TableClient
@@ -320,3 +321,12 @@ def test_nothing_is_forgotten_that_was_never_known() -> None:
     plan = plan_downgrade(table, drop)
     assert any(step.truncates for step in plan.steps)
     assert not any("check says unknown" in text for text in plan.warnings)
+
+
+def test_the_lowest_protocol_is_searched_for_the_engine_of_the_plan() -> None:
+    # This engine adds no checkpointProtection, so that the drop alone lowers the protocol.
+    table = table_of(carrying("clustering", "deletionVectors"), clustering=())
+    plan = plan_downgrade(
+        table._replace(engine=parse_engine("databricks@15.4")), DowngradeRequest(lowest=True)
+    )
+    assert [step.sql for step in plan.steps] == ["ALTER TABLE t DROP FEATURE `deletionVectors`"]

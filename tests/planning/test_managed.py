@@ -63,6 +63,11 @@ def test_what_is_refused(sql: str, error: str | None) -> None:
     assert (None if said.refusal is None else said.refusal.error) == error
     if error is not None:
         assert said.commits == ()
+    if said.refusal is not None and error == OPERATION:
+        command = sql.split()[0].upper()
+        assert said.refusal.message == (
+            f"a catalog manages the table, so Delta Spark refuses {command}"
+        )
 
 
 def test_dropping_deletion_vectors_is_left_half_done() -> None:

@@ -7,10 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deltaproto.conflicts.operation import Operation
-from deltaproto.planning.ddl.cursor import split_script
-from deltaproto.planning.ddl.maintenance import Vacuum
+from deltaproto.planning.ddl.cursor import Cursor, split_script
+from deltaproto.planning.ddl.maintenance import Optimize, PurgeWhere, Restore, Vacuum
 from deltaproto.planning.ddl.parse import parse_script
-from deltaproto.planning.ddl.user_statement import UserStatement
+from deltaproto.planning.ddl.rows import RowClauses, RowStatement
+from deltaproto.planning.ddl.types import parse_column_definition
+from deltaproto.planning.ddl.user_statement import NotUnderstood, UpgradeUniform, UserStatement
 from deltaproto.planning.engine import Engine, EngineName
 from deltaproto.planning.predict.outcome import Outcome
 from deltaproto.planning.predict.schema import (
@@ -34,6 +36,7 @@ from deltaproto.planning.statement import (
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.sql.quoting import quote_identifier, quote_literal
 from deltaproto.sql.tokens import scan_tokens
+from tests.support.failures import each_row
 
 PLAIN = Table(Protocol(1, 2), schema=Struct((Column("id", Atomic("long")),)), vectors=False)
 DATABRICKS = Engine(EngineName.DATABRICKS, "17.3")
@@ -211,6 +214,9 @@ def test_the_table_and_what_it_counts_as(
         "set spark.databricks.delta.replace.protocolDowngradeAllowed = true",
         "set  spark.databricks.delta.replace.protocolDowngradeAllowed = true",
         "set `spark.databricks.delta.replace.protocolDowngradeAllowed` = true",
+        "reorg table t p = 1 apply (purge)",
+        "reorg table t apply (upgrade uniform (iceberg_compat_version = x))",
+        "vacuum t retain many hours",
         "alter table",
         "'string'",
     ],
@@ -426,3 +432,126 @@ def test_collections_as_the_log_stores_them() -> None:
         Column("k", Map(Atomic("long"), Atomic("long"))),
     )
     assert parse_schema({}) == Struct(())
+
+
+@each_row(
+    ("sql", "effect"),
+    [
+        (
+            "update t as x set a = f(1, 2), b.c = 3 where id = 1",
+            RowStatement(
+                *("UPDATE", True, True),
+                words=RowClauses(
+                    ("x",), "id = 1", ((("a",), "f(1, 2)"), (("b", "c"), "3")), opaque=False
+                ),
+            ),
+        ),
+        (
+            "update a.t set a = 1 and more, where b",
+            RowStatement("UPDATE", True, True, words=RowClauses(("t",), opaque=True)),
+        ),
+        (
+            "delete from t `set` where a",
+            RowStatement("DELETE", removes=True, words=RowClauses(("set",), "a")),
+        ),
+        ("delete from a.b", RowStatement("DELETE", removes=True, words=RowClauses(("b",)))),
+        (
+            "insert into table t (a, b.c) values (1, 'x'), (f(2, 3), default), 4",
+            RowStatement(
+                *("WRITE", True),
+                sure=True,
+                words=RowClauses(
+                    columns=(("a",), ("b", "c")),
+                    values=(("1", "'x'"), ("f(2, 3)", "default"), ("4",)),
+                ),
+            ),
+        ),
+        (
+            "insert overwrite t values (1) limit 3",
+            RowStatement(
+                "WRITE", True, True, True, words=RowClauses(values=(("1",),), opaque=True)
+            ),
+        ),
+        (
+            "insert into t replace where a values (1)",
+            RowStatement("WRITE", True, True, True, words=RowClauses(opaque=True)),
+        ),
+        (
+            "with u as (select 1) insert into t select * from u",
+            RowStatement("WRITE", True, words=RowClauses(opaque=True)),
+        ),
+        (
+            "insert with schema evolution into t (select 1)",
+            RowStatement("WRITE", True, evolves=True, words=RowClauses(opaque=True)),
+        ),
+        (
+            "merge into t using s on a when not matched then insert *",
+            RowStatement("MERGE", True, False),
+        ),
+        (
+            "merge with schema evolution into t using s on a when matched then delete",
+            RowStatement("MERGE", True, True, evolves=True),
+        ),
+        ("truncate table t", RowStatement("TRUNCATE", removes=True, words=RowClauses())),
+        ("optimize t full", Optimize(full=True)),
+        (
+            "optimize t where p = 1 zorder by a, b.c",
+            Optimize("p = 1", (("a",), ("b", "c"))),
+        ),
+        ("optimize t zorder by (a, b)", Optimize(zorder=(("a",), ("b",)))),
+        ("reorg table t where p = 1 apply (purge)", PurgeWhere("p = 1")),
+        (
+            "reorg table t apply (upgrade uniform (iceberg_compat_version = 2))",
+            UpgradeUniform(2),
+        ),
+        ("restore table t to version as of 3", Restore("version as of 3")),
+        ("restore t version as of 3", Restore("version as of 3")),
+        ("drop table if exists t", NotUnderstood("it drops the table, which ends the plan")),
+    ],
+)
+def test_what_is_read_of_a_statement(sql: str, effect: object) -> None:
+    (each,) = parse_script(sql)
+    assert isinstance(each.statement, UserStatement)
+    assert each.statement.effect == effect
+
+
+LONG = Column("a", Atomic("long"))
+
+
+@each_row(
+    ("written", "column", "position", "after"),
+    [
+        ("a bigint", LONG, "", None),
+        ("a bigint null comment 'x' first", LONG, "FIRST", None),
+        (
+            "a bigint default f(1, 2) not null",
+            LONG._replace(nullable=False, default="f(1, 2)"),
+            *("", None),
+        ),
+        ("a bigint default 5 comment 'x' after b", LONG._replace(default="5"), "AFTER", "b"),
+        ("a bigint default 5 first", LONG._replace(default="5"), "FIRST", None),
+        ("a bigint default 5 after `first`", LONG._replace(default="5"), "AFTER", "first"),
+        (
+            "a bigint generated always as (b * (2 + 1)) not null",
+            LONG._replace(nullable=False, generated="b * (2 + 1)"),
+            *("", None),
+        ),
+        (
+            "a bigint generated by default as identity (start with 3) comment 'x'",
+            LONG._replace(identity=True),
+            *("", None),
+        ),
+        (
+            "a bigint default 5 generated always as identity",
+            LONG._replace(default="5", identity=True),
+            *("", None),
+        ),
+    ],
+)
+def test_a_column_with_its_options(
+    written: str, column: Column, position: str, after: str | None
+) -> None:
+    for more in ("", ", b int"):
+        cursor = Cursor(f"{written}{more}")
+        assert parse_column_definition(cursor) == (("a",), column, position, after)
+        assert cursor.done is (not more)

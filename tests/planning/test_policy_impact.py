@@ -8,11 +8,20 @@ from typing import Any
 import pytest
 
 from deltaproto.clients.requirements import table_requirements
-from deltaproto.planning.policy_impact import assess_policy_impact
+from deltaproto.planning.downgrade import DowngradeRequest, plan_downgrade
+from deltaproto.planning.plan import Blocked
+from deltaproto.planning.policy_impact import (
+    UnpredictableError,
+    assess_policy_impact,
+    describe_fixes,
+    explain_unmet,
+    predict_facts,
+)
 from deltaproto.policy.context import TableFacts
 from deltaproto.policy.evaluate import Checker
 from deltaproto.policy.local_catalog import load_local_catalog, load_local_policy
 from deltaproto.protocol.protocol import Protocol
+from tests.planning.test_classics import given
 
 PAIR, PROPERTY, LEVEL = "DP204", "DP209", "DP208"
 
@@ -69,3 +78,100 @@ def test_new_and_worsened_violations_are_the_plans(
     impact = assess_policy_impact(checker, one, two, "a goal")
     assert [each.rule for each in impact.violations] == new
     assert impact.remaining == existing
+
+
+def checker_of(text: str, folder: Path) -> Checker:
+    file = folder / "policy.yaml"
+    file.write_text(f"policy_version: 1\n{text}", encoding="utf-8")
+    policy = load_local_policy(str(file))
+    return Checker(policy, load_local_catalog((), policy))
+
+
+IMPLIED = ", and implied by (1,4)"
+FORBIDDEN = "tables: {'*': {forbid_features: [changeDataFeed, generatedColumns]}}\n"
+
+
+def test_losses_are_not_violations_too_and_hidden_findings_are_counted(tmp_path: Path) -> None:
+    clients = "clients: [{client: deltalake/pyarrow@1.6.6, access: [read]}]\n"
+    waiver = (
+        "waivers: [{rule: DP205, table: '*', feature: changeDataFeed, reason: r, "
+        "expires: 2099-01-01}]\n"
+    )
+    settings = FORBIDDEN.replace("]}}", "], max_writer_version: 4}}")
+    checker = checker_of(f"{clients}{settings}severities: {{DP204: off}}\n{waiver}", tmp_path)
+    one, two = (facts(pair, {}, "Serializable") for pair in ((1, 2), (2, 5)))
+    impact = assess_policy_impact(checker, one, two, "a goal")
+    assert [(each.client, each.access) for each in impact.losses] == [
+        ("deltalake/pyarrow@1.6.6", "read"),
+    ]
+    assert [each.feature for each in impact.violations] == ["generatedColumns"]
+    assert [ruling.approved for ruling in impact.rulings] == [False]
+    assert [loss for loss, _ in impact.unapproved] == [*impact.losses]
+    assert (impact.remaining, impact.waived, impact.off) == (0, 1, 1)
+    assert impact.before is not None
+    assert impact.then is not None
+    assert (len(impact.before.findings), len(impact.then.findings)) == (0, 2)
+    assert impact.in_words[-1] == (
+        "generatedColumns is forbidden by the policy, and implied by (2,5)"
+    )
+    assert len(impact.in_words) == 2
+    # The same loss is none for a table that has lost the access already.
+    again = assess_policy_impact(checker, two, two, "a goal")
+    assert (again.losses, again.violations, again.remaining) == ((), (), 2)
+
+
+def test_what_a_plan_fixes_and_leaves(tmp_path: Path) -> None:
+    checker = checker_of(FORBIDDEN, tmp_path)
+    both, one, none = (
+        checker.check(facts(pair, {}, "Serializable")) for pair in ((1, 4), (1, 3), (1, 2))
+    )
+    assert one.findings == ()
+    assert [*describe_fixes(both, none)] == [
+        f"DP205: changeDataFeed is forbidden by the policy{IMPLIED}",
+        f"DP205: generatedColumns is forbidden by the policy{IMPLIED}",
+    ]
+    assert [*describe_fixes(both, both)] == [*describe_fixes(none, both)] == []
+    reasons = (
+        Blocked("changeDataFeed", "it is in use", "stop it", "E"),
+        Blocked("other", "it is other", "nothing"),
+        Blocked(None, "no feature", "wait"),
+    )
+    first, second, *rest = explain_unmet(both, reasons)
+    assert first == Blocked(
+        "changeDataFeed",
+        f"DP205: changeDataFeed is forbidden by the policy{IMPLIED}; it is in use",
+        "stop it",
+        "E",
+    )
+    assert second._replace(remedy="") == Blocked(
+        "generatedColumns", f"DP205: generatedColumns is forbidden by the policy{IMPLIED}", ""
+    )
+    assert second.remedy == both.findings[1].hint != ""
+    assert rest == [*reasons[1:]]
+    assert [*explain_unmet(none, reasons)] == [*reasons]
+
+
+def test_a_table_after_the_steps_of_its_plan(tmp_path: Path) -> None:
+    table = given(Protocol(1, 3), {"delta.constraints.c": "id > 0"})
+    plan = plan_downgrade(table, DowngradeRequest(drop=("checkConstraints",)))
+    today = facts((1, 3), {"delta.constraints.c": "id > 0"}, "Serializable")
+    after = predict_facts(today, table.table, plan.steps, plan)
+    assert after.protocol == plan.protocol_after == Protocol(1, 2)
+    assert after.configuration == {}
+    assert after.isolation == {
+        "delta-spark": "Serializable",
+        "databricks": "WriteSerializable",
+        "delta-rs": "Serializable",
+    }
+    assert after.table == today.table
+    with pytest.raises(UnpredictableError, match=r"^s2: .*constraint"):
+        predict_facts(today, table.table, plan.steps[1:], plan)
+    # A refusal that the plan expects, and a wait.
+    old = given(Protocol(2, 5), {"delta.columnMapping.mode": "name"})
+    waiting = plan_downgrade(old, DowngradeRequest(to=(1, 4)))
+    assert waiting.steps[0].expects is not None
+    ending = predict_facts(facts((2, 5), {}, "S"), old.table, waiting.steps, waiting)
+    assert ending.protocol == Protocol(1, 4)
+    level = {"delta.isolationLevel": "Nothing"}
+    changed = predict_facts(today, table.table._replace(configuration=level), (), plan)
+    assert changed.isolation["databricks"] is None

@@ -6,6 +6,7 @@ of all, is to change unseen.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 import pytest
@@ -19,7 +20,8 @@ from deltaproto.planning.predict.schema import Array, Map, Struct, Type, walk_co
 from deltaproto.planning.predict.table import Table
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.protocol import Protocol
-from tests.planning import scripts
+from tests.planning import scripts, swept_sql, swept_tables
+from tests.planning.swept_tables import Swept
 from tests.planning.test_changes_on_spark import SEQUENCES, assigned
 from tests.planning.test_iceberg_on_spark import TABLES, statement_of
 from tests.planning.test_statements_on_spark import CASES
@@ -97,6 +99,30 @@ def test_what_is_said_of_each_statement_alone(name: str, snapshot: SnapshotAsser
         lines += [f"  {o}: {line}" for o in OTHERS for line in _elsewhere(each, used, o)]
         little = each.statement.outcome(_unseen(used), Engine())
         lines += [f"  unseen: {line}" for line in _little(little, said, used.protocol)]
+    assert "\n".join(lines) + "\n" == snapshot(extension_class=Text)
+
+
+SWEPT: dict[str, tuple[Swept, list[str]]] = {
+    name: (swept, [*sweep.statements(name)])
+    for sweep in (swept_sql, swept_tables)
+    for name, swept in sweep.TABLES.items()
+}
+
+
+@pytest.mark.parametrize("name", SWEPT)
+def test_what_is_said_of_each_swept_statement(name: str, snapshot: SnapshotAssertion) -> None:
+    """Equal texts are shown once, with the number of their statements."""
+    swept, statements = SWEPT[name]
+    table = scripts.EMPTY
+    for text in swept_tables.made(swept):
+        (each,) = parse_script(text.replace("create table", "replace table").replace("{t}", "t"))
+        table = each.statement.outcome(table, Engine()).table
+    found: Counter[str] = Counter()
+    for text in statements:
+        (each,) = parse_script(text.replace("{t}", "t"))
+        said = each.statement.outcome(table, Engine())
+        found["\n".join(_said(said, table.protocol))] += 1
+    lines = [f"{count} statements:\n{text}" for text, count in found.items()]
     assert "\n".join(lines) + "\n" == snapshot(extension_class=Text)
 
 

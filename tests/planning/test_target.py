@@ -8,25 +8,34 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from deltaproto.clients.model import Access
+from deltaproto.planning.builder import is_clustered
 from deltaproto.planning.converge import plan_target
 from deltaproto.planning.enable import CannotEnable, FeatureToEnable, enabling_statements
 from deltaproto.planning.engine import Engine, EngineName
 from deltaproto.planning.predict.table import Table
+from deltaproto.planning.request import PlanInput
 from deltaproto.planning.search.goals import (
     AllGoals,
     EndState,
     FeaturesAbsent,
     Goal,
+    HistoryChoice,
     VersionsAtMost,
 )
 from deltaproto.planning.search.lowest import is_higher, protocol_versions
 from deltaproto.planning.search.route import raise_to_pair
 from deltaproto.planning.search.search import SearchTask
 from deltaproto.planning.statement import SetProperties, Statement
-from deltaproto.planning.target import Requirements, Target, is_set
+from deltaproto.planning.steps import NOT_STORED
+from deltaproto.planning.target import Requirements, Target, goal_of, is_set, join_accesses
+from deltaproto.protocol.protocol import Protocol
 from tests.planning.brute import cheapest
+from tests.planning.test_classics import carrying, use
+from tests.planning.test_classics import given as table_of
 from tests.planning.test_search import FILES, planned_for, tables
 from tests.support.examples import examples
+from tests.support.failures import each_row
 
 ENGINE = Engine(EngineName.DELTA_SPARK, "4.4.0")
 ADDED = ("changeDataFeed", "deletionVectors", "inCommitTimestamp", "v2Checkpoint", "appendOnly")
@@ -66,13 +75,13 @@ def split(whole: Requirements, table: Table) -> Target:
     return Target(missing, kept)
 
 
-def goal_of(wanted: Requirements) -> Goal:
+def searched_goal(wanted: Requirements) -> Goal:
     return AllGoals((FeaturesAbsent(wanted.absent), VersionsAtMost(*wanted.at_most)))
 
 
 def is_met(wanted: Requirements, table: Table) -> bool:
     return (
-        goal_of(wanted).reached(EndState(table.protocol))
+        searched_goal(wanted).reached(EndState(table.protocol))
         and wanted.features <= table.protocol.supported
         and not is_higher(protocol_versions(table.protocol), wanted.at_least)
         and all(is_set(table.configuration, key, value) for key, value in wanted.properties.items())
@@ -110,7 +119,7 @@ def assert_cheapest(data: st.DataObject, table: Table) -> None:
     target = split(whole, table)
     inputs = planned_for(table)._replace(engine=ENGINE, files=FILES)
     plan = plan_target(inputs, target)
-    task = SearchTask(table, goal_of(whole), ENGINE, FILES)
+    task = SearchTask(table, searched_goal(whole), ENGINE, FILES)
     best = cheapest(task, lambda now: additions(whole, now), lambda now: is_met(whole, now))
     if plan.unmet:
         assert best is None, plan.unmet
@@ -131,3 +140,175 @@ def test_no_sequence_of_statements_is_cheaper(data: st.DataObject) -> None:
 @settings(max_examples=examples(120))
 def test_no_sequence_of_statements_on_a_larger_table_is_cheaper(data: st.DataObject) -> None:
     assert_cheapest(data, data.draw(tables(most=2)))
+
+
+OLD, NEW = "deltalake/engine@0.25.0", "delta-spark@4.4.0"
+EVERYTHING = Requirements(
+    frozenset({"rowTracking", "v2Checkpoint"}),
+    frozenset({"clustering", "changeDataFeed"}),
+    {"b": "1", "a": "2"},
+    ("id",),
+    (1, 4),
+    (2, 7),
+    (use(OLD, Access.READ, Access.APPEND), use(NEW, Access.DML)),
+)
+
+
+def test_parts_are_each_requirement_alone_and_make_the_whole() -> None:
+    assert [*EVERYTHING.parts()] == [
+        Requirements(absent=frozenset({"changeDataFeed"})),
+        Requirements(absent=frozenset({"clustering"})),
+        Requirements(at_most=(2, 7)),
+        Requirements(clients=(use(OLD, Access.READ),)),
+        Requirements(clients=(use(OLD, Access.APPEND),)),
+        Requirements(clients=(use(NEW, Access.DML),)),
+        Requirements(features=frozenset({"rowTracking"})),
+        Requirements(features=frozenset({"v2Checkpoint"})),
+        Requirements(properties={"a": "2"}),
+        Requirements(properties={"b": "1"}),
+        Requirements(at_least=(1, 4)),
+        Requirements(cluster_by=("id",)),
+    ]
+    whole = Requirements()
+    for part in EVERYTHING.parts():
+        whole = whole.joined(part)
+    assert whole._replace(clients=join_accesses(whole.clients)) == EVERYTHING
+    assert [*Requirements().parts()] == []
+    assert [*Requirements(cluster_by=()).parts()] == [Requirements(cluster_by=())]
+
+
+def test_joined_requirements_are_the_stricter_ones() -> None:
+    one = Requirements(at_least=(1, 4), at_most=(2, 7), cluster_by=("id",))
+    two = Requirements(at_least=(2, 3), at_most=(3, 5), properties={"a": "1"})
+    for both in (one.joined(two), two.joined(one)):
+        assert (both.at_least, both.at_most) == ((2, 4), (2, 5))
+        assert (both.cluster_by, both.properties) == (("id",), {"a": "1"})
+    assert one.joined(Requirements(cluster_by=())).cluster_by == ()
+
+
+def test_equal_targets_have_equal_keys_and_others_do_not() -> None:
+    target = Target(EVERYTHING, EVERYTHING, HistoryChoice.KEEP)
+    assert {target.key: 1} == {Target(*target).key: 1}
+    others = {target._replace(history=None).key, Target(EVERYTHING).key}
+    for name, default in Requirements()._asdict().items():
+        other = EVERYTHING._replace(**{name: default})
+        others |= {target._replace(missing=other).key, target._replace(kept=other).key}
+    assert len(others) == 16
+    assert target.key not in others
+
+
+def test_the_stored_goal_has_what_the_plan_brings_about() -> None:
+    assert goal_of(Requirements(), Target(EVERYTHING)) == {"kind": "policy"}
+    assert goal_of(EVERYTHING, Target(Requirements(), history=HistoryChoice.TRUNCATE)) == {
+        "kind": "policy",
+        "enable": ["rowTracking", "v2Checkpoint"],
+        "set": {"b": "1", "a": "2"},
+        "cluster_by": ["id"],
+        "to": {"reader": 1, "writer": 4},
+        "features": ["changeDataFeed", "clustering"],
+        "at_most": {"reader": 2, "writer": 7},
+        "clients": [
+            {"client": OLD, "access": ["read", "append"]},
+            {"client": NEW, "access": ["dml"]},
+        ],
+        "history": "truncate",
+    }
+    assert goal_of(Requirements(cluster_by=()), Target(EVERYTHING))["cluster_by"] == []
+
+
+def test_values_of_properties_are_compared_without_case_and_blanks() -> None:
+    assert is_set({"a": " True"}, "a", "true ")
+    assert not is_set({"a": "false"}, "a", "true")
+    assert not is_set({}, "a", "")
+    assert is_set({"a": ""}, "a", "")
+
+
+def test_accesses_of_a_client_are_joined_in_order() -> None:
+    uses = (use(OLD, Access.READ), use(NEW, Access.DML), use(OLD, Access.APPEND, Access.READ))
+    assert join_accesses(uses) == (use(OLD, Access.READ, Access.APPEND), use(NEW, Access.DML))
+
+
+def test_clustering_columns_are_changed_only_if_they_differ() -> None:
+    table = table_of(carrying("clustering", "domainMetadata"), clustering=("id", "St.a"))
+    for columns, statement in (
+        (("ID", "st.A"), None),
+        (("st.a", "id"), "ALTER TABLE t CLUSTER BY (`st`.`a`, `id`)"),
+        (("id",), "ALTER TABLE t CLUSTER BY (`id`)"),
+        ((), "ALTER TABLE t CLUSTER BY NONE"),
+    ):
+        target = Target(Requirements(cluster_by=columns))
+        plan = plan_target(table, target)
+        assert [step.sql for step in plan.steps] == ([] if statement is None else [statement])
+        assert plan.unmet == ()
+    assert not is_clustered(table.table._replace(clustering=None), ())
+    assert is_clustered(table.table._replace(clustering=()), ())
+
+
+WITH = Requirements(features=frozenset({"deletionVectors"}))
+WITHOUT = Requirements(absent=frozenset({"deletionVectors"}))
+VECTORS = table_of(carrying("deletionVectors"), {"delta.enableDeletionVectors": "true"})
+OLDEST, CLUSTERED = table_of(Protocol(1, 2)), table_of(carrying("clustering"), clustering=("id",))
+ON, OFF = (Requirements(properties={"delta.appendOnly": each}) for each in ("true", "false"))
+ENABLED = Requirements(properties={"delta.enableDeletionVectors": "true"})
+
+
+@each_row(
+    ("table", "missing", "kept", "contradiction"),
+    [
+        (
+            *(OLDEST, WITH, Requirements(at_most=(1, 2))),
+            "keep deletionVectors; reader version 1 and writer version 2 at most",
+        ),
+        (VECTORS, WITHOUT, WITH, "keep deletionVectors; without deletionVectors"),
+        (VECTORS, WITHOUT, ENABLED, "keep deletionVectors enabled; without deletionVectors"),
+        (OLDEST, OFF, ON, "delta.appendOnly = true"),
+        (
+            *(CLUSTERED, Requirements(cluster_by=()), Requirements(cluster_by=("id", "s"))),
+            "clustering by id, s",
+        ),
+        (
+            *(CLUSTERED, Requirements(cluster_by=("s",)), Requirements(cluster_by=())),
+            "clustering by no column",
+        ),
+        (
+            *(table_of(Protocol(2, 5)), Requirements(at_most=(1, 4))),
+            *(Requirements(at_least=(2, 5)), "reader version 2 and writer version 5 at least"),
+        ),
+    ],
+)
+def test_contradictions_are_named_and_nothing_is_planned(
+    table: PlanInput, missing: Requirements, kept: Requirements, contradiction: str
+) -> None:
+    plan = plan_target(table, Target(missing, kept))
+    assert plan.steps == ()
+    (unmet,) = plan.unmet
+    name = next(iter(missing.features | missing.absent), None)
+    assert unmet == (
+        name,
+        f"these requirements contradict each other: {contradiction}",
+        "change the policy; what protects rows is only switched off if it is forbidden",
+        "",
+    )
+
+
+def test_what_no_statement_brings_about_is_left_out_with_the_reason() -> None:
+    (unknown,) = plan_target(OLDEST, Target(Requirements(features=frozenset({"new"})))).unmet
+    assert unknown == (
+        *("new", "no released Delta Spark supports it", "see `deltaproto features`"),
+        "DELTA_UNSUPPORTED_FEATURES_IN_CONFIG",
+    )
+    secret = Requirements(properties={"note": "https://x/a?sig=c4n4ryV4lue9c4n4ryV4lue9"})
+    assert plan_target(OLDEST, Target(secret)).unmet == (NOT_STORED,)
+    wrong = Requirements(frozenset({"rowTracking"}), properties={"delta.enableRowTracking": "no"})
+    plan = plan_target(OLDEST, Target(wrong))
+    assert [step.feature for step in plan.steps] == ["rowTracking"]
+    assert [each.reason for each in plan.unmet] == ["delta.enableRowTracking cannot be no"]
+
+
+def test_the_goal_of_a_plan_in_words() -> None:
+    vectors = plan_target(VECTORS, Target(WITHOUT.joined(Requirements(at_most=(1, 2)))))
+    assert vectors.goal_text == (
+        "without deletionVectors; reader version 1 and writer version 2 at most"
+    )
+    clients = plan_target(VECTORS, Target(Requirements(clients=(use(OLD, Access.APPEND),))))
+    assert clients.goal_text == f"{OLD} can append"

@@ -14,8 +14,10 @@ from deltaproto.inspection import Inspection, ReadRequest, inspect_table
 from deltaproto.inspection.facts import facts_from_inspection
 from deltaproto.policy import evaluate
 from deltaproto.policy.context import PolicyContext, TableFacts
+from deltaproto.policy.document import PolicyError
 from deltaproto.policy.document.model import PolicySettings
 from deltaproto.policy.evaluate import Checker, TableCheck
+from deltaproto.policy.finding import Finding, Severity
 from deltaproto.policy.local_catalog import load_local_catalog, load_local_policy
 from deltaproto.policy.rules import drifted
 from tests.support.logs import Log, metadata, protocol
@@ -136,3 +138,69 @@ def test_an_unreadable_log_leaves_the_versions_as_evidence(tables: list[TableFac
     case = PolicyContext(after, PolicySettings(), (), baseline=tables[2])
     found = {each.feature: each.evidence for each in drifted.examine(case)}
     assert found == {DV: "between versions 0 and 4"}
+
+
+def test_a_verdict_has_the_members_of_its_record(tmp_path: Path) -> None:
+    file = tmp_path / "policy.yaml"
+    file.write_text(
+        "policy_version: 1\nclients: [{client: deltalake/engine@0.25.0, access: [append], "
+        "as: nightly}]\n"
+    )
+    policy = load_local_policy(str(file))
+    log = Log(tmp_path / "t")
+    names = ["appendOnly", "deletionVectors", "invariants"]
+    log.commit(0, protocol(3, 7, ["deletionVectors"], names), metadata())
+    found = inspect_table(log.table, ReadRequest())
+    assert isinstance(found, Inspection)
+    checked = Checker(policy, load_local_catalog((), policy)).check(facts_from_inspection(found))
+    (verdict,) = checked.verdicts
+    record = verdict.verdict
+    assert (verdict.client, verdict.version, verdict.path) == ("deltalake", "0.25.0", "engine")
+    assert (verdict.access, verdict.outcome) == ("append", "refused")
+    assert verdict.because == ("deletionVectors",)
+    assert (verdict.reason, verdict.remedies) == (record.reason, record.remedies)
+    assert verdict.reason
+    assert (verdict.confidence, verdict.label) == (record.confidence, "nightly")
+    assert repr(verdict) == "<Verdict deltalake/engine@0.25.0 append: refused>"
+
+
+def test_unknown_clustering_columns_do_not_meet_a_policy(
+    tables: list[TableFacts], tmp_path: Path
+) -> None:
+    file = tmp_path / "policy.yaml"
+    for wanted, required in (("[id]", "clustering by id"), ("[]", "a table without clustering")):
+        file.write_text(f"policy_version: 1\ntables: {{'*': {{cluster_by: {wanted}}}}}\n")
+        policy = load_local_policy(str(file))
+        checker = Checker(policy, load_local_catalog((), policy))
+        found = checker.check(tables[0]._replace(clustering=None)).findings
+        assert [each.message for each in found if each.rule == "DP212"] == [
+            f"the policy requires {required}; the clustering columns are unknown"
+        ]
+    file.write_text("policy_version: 1\ntables: {'*': {cluster_by: [id, ID]}}\n")
+    with pytest.raises(PolicyError, match="ID is listed twice"):
+        load_local_policy(str(file))
+
+
+def test_what_of_a_policy_applies_to_a_table(tmp_path: Path) -> None:
+    file = tmp_path / "policy.yaml"
+    file.write_text(
+        "policy_version: 1\ntables: {'*': {max_reader_version: 2}, a: {max_writer_version: 6}}\n"
+        "waivers: [{rule: DP204, table: b, reason: r, expires: 2099-01-01}]\n"
+        "approvals: [{client: trino@455, access: [read], table: c, goal: '--lowest', reason: r, "
+        "expires: 2099-01-01, approver: ada}]\n"
+    )
+    policy = load_local_policy(str(file))
+    checker = Checker(policy, load_local_catalog((), policy))
+    parts = {name: checker.applicable(f"main.{name}", None) for name in "abcde"}
+    assert parts["d"] == parts["e"]
+    assert len({*parts.values()}) == 4
+
+
+def test_findings_of_tables_and_logs_together_are_findings_of_the_policy(tmp_path: Path) -> None:
+    file = tmp_path / "policy.yaml"
+    file.write_text("policy_version: 1\n")
+    policy = load_local_policy(str(file))
+    checker = Checker(policy, load_local_catalog((), policy))
+    finding = Finding("DP309", Severity.WARNING, "a message", "a hint", str(file))
+    checker.use.add(finding)
+    assert finding in [*checker.use.findings()]

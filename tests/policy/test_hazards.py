@@ -11,6 +11,7 @@ from deltaproto.clients import requirements
 from deltaproto.policy.contents import find_contents
 from deltaproto.policy.finding import Finding, Severity
 from deltaproto.policy.hazards import hazards_from_findings, uninspected_by_reader
+from deltaproto.policy.rules import deleted_rows_read, log_not_read
 from deltaproto.protocol.metadata import Metadata
 from tests.support.logs import column as plain_column
 from tests.support.logs import schema_string
@@ -196,3 +197,28 @@ def test_ids_for_iceberg_are_no_dropped_columns() -> None:
     shown = find_contents(mapped(column(1, ARRAY, **nested), highest=2))
     assert {*shown} == {requirements.MAPPED_COLLECTIONS}
     assert requirements.DROPPED_COLUMNS in find_contents(mapped(column(1, ARRAY), highest=2))
+
+
+def test_readers_in_an_access_log_are_named_with_what_they_read() -> None:
+    last = 1_790_000_000_000
+    one = deleted_rows_read.finding("t", "ada", ["a"], last, [])
+    assert one.message == (
+        "ada reads 1 data file without the deletion vectors, last 2026-09-21T14:00Z: it returns "
+        "deleted rows"
+    )
+    assert (one.feature, one.detail, one.severity) == ("deletionVectors", "ada", Severity.ERROR)
+    assert one.evidence == "a; user agent unknown"
+    files = ["a", "b", "c", "d"]
+    four = log_not_read.finding("t", "ada", files, last, ["x", "y"], other_identity=False)
+    assert four.message == (
+        "ada reads 4 data files but never the table's log, last 2026-09-21T14:00Z: it may return "
+        "stale or deleted rows"
+    )
+    assert four.evidence == "a, b, c and 1 more; user agent x, y"
+    assert (four.rule, four.severity, four.detail) == ("DP402", Severity.ERROR, "ada")
+    other = log_not_read.finding("t", "ada", files[:3], last, [], other_identity=True)
+    assert other.severity is Severity.WARNING
+    assert other.evidence == "a, b, c; user agent unknown"
+    assert other.hint == (
+        f"{four.hint}; nothing is wrong if its engine reads the log with another identity"
+    )

@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
-from deltaproto.protocol.metadata import Metadata
+from deltaproto.protocol.feature import Trait
+from deltaproto.protocol.metadata import Metadata, physical_name
 from deltaproto.protocol.table_state import SparkSettings
 from deltaproto.redaction import HIDDEN
+from tests.support.failures import each_row
 from tests.support.logs import column, metadata, schema_string
 
 ACTION: dict[str, Any] = {
@@ -67,6 +69,7 @@ def test_a_schema_that_cannot_be_used_is_none() -> None:
     for damaged in (None, 3, "id", ["id"]):
         for kind in (
             {"type": "struct", "fields": [damaged]},
+            {"type": nested},
             {"type": "array", "elementType": nested},
             {"type": "map", "keyType": nested, "valueType": "string"},
             {"type": "map", "keyType": "string", "valueType": nested},
@@ -89,3 +92,68 @@ def test_settings_hide_every_secret_of_theirs() -> None:
     text = "s3cret-key-0001 s3cret-key-0002 s3cret-token-3 me"
     assert settings.redact(text) == f"{HIDDEN} {HIDDEN} {HIDDEN} me"
     assert SparkSettings(remote="sc://host").redact(text) == text
+
+
+@each_row(
+    ("key", "trait"),
+    [
+        ("delta.generationExpression", Trait.GENERATED),
+        ("delta.identity.start", Trait.IDENTITY),
+        ("delta.identity.", Trait.IDENTITY),
+        ("CURRENT_DEFAULT", Trait.DEFAULT),
+        ("delta.columnMapping.id", Trait.MAPPING),
+        ("delta.columnMapping.physicalName", Trait.MAPPING),
+        ("delta.typeChanges", Trait.TYPE_CHANGE),
+        ("__COLLATIONS", Trait.COLLATION),
+        ("__COLLATION_METADATA", Trait.COLLATION),
+        ("delta.invariants", Trait.NON_NULLABLE),
+        ("delta.identity", None),
+        ("current_default", None),
+        ("Delta.typeChanges", None),
+    ],
+)
+def test_each_key_of_a_column_shows_its_trait_alone(key: str, trait: Trait | None) -> None:
+    field = {**column("a"), "metadata": {key: "x"}}
+    outer = {**column("s"), "type": {"type": "struct", "fields": [field]}}
+    found = Metadata(None, schema_string=schema_string(field, outer)).traits
+    assert found == ({} if trait is None else {trait: ("a", "s.a")})
+
+
+@each_row(
+    ("kind", "trait"),
+    [
+        ("timestamp_ntz", Trait.TIMESTAMP_NTZ),
+        ("TIMESTAMP_NTZ", Trait.TIMESTAMP_NTZ),
+        ("timestamp_nanos", Trait.TIMESTAMP_NANOS),
+        ("timestamp_ntz_nanos(9)", Trait.TIMESTAMP_NANOS),
+        ("variant", Trait.VARIANT),
+        ("geometry(4326)", Trait.GEOSPATIAL),
+        ("geography(4326)", Trait.GEOSPATIAL),
+        ("string collate UTF8_LCASE", Trait.COLLATION),
+        ("interval year to month", Trait.INTERVAL),
+        ("variants", None),
+        ("intervals", None),
+    ],
+)
+def test_each_type_shows_its_trait_at_any_depth(kind: str, trait: Trait | None) -> None:
+    array = {"type": "array", "elementType": kind, "containsNull": True}
+    both = {"type": "map", "keyType": kind, "valueType": array, "valueContainsNull": True}
+    text = schema_string(column("a", kind), {**column("m"), "type": both})
+    found = Metadata(None, schema_string=text).traits
+    assert found == ({} if trait is None else {trait: ("a", "m.key", "m.value.element")})
+
+
+@each_row(
+    ("field", "name"),
+    [
+        ({"name": "a", "metadata": {"delta.columnMapping.physicalName": "col-1"}}, "col-1"),
+        ({"name": "a", "metadata": {"delta.columnMapping.physicalName": ""}}, "a"),
+        ({"name": "a", "metadata": {}}, "a"),
+        ({"name": "a", "metadata": "x"}, "a"),
+        ({"name": "a"}, "a"),
+        ({}, None),
+        ("a", None),
+    ],
+)
+def test_the_name_of_a_field_in_files(field: object, name: str | None) -> None:
+    assert physical_name(field) == name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 from typing import Any
 
 import pytest
@@ -202,26 +203,28 @@ def test_items_13_and_14_forbidden_combinations_are_refused_with_the_reason(
 
 
 @pytest.mark.parametrize(
-    "action",
+    ("damage", "message"),
     [
-        {"minReaderVersion": "1", "minWriterVersion": 2},
-        {"minReaderVersion": 1.0, "minWriterVersion": 2},
-        {"minReaderVersion": True, "minWriterVersion": 2},
-        {"minReaderVersion": 1},
-        {"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": "appendOnly"},
-        {"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": [1]},
-        {"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": ["appendOnly", ""]},
+        ({"minReaderVersion": "1"}, "minReaderVersion is '1', not an integer"),
+        ({"minReaderVersion": 1.0}, "minReaderVersion is 1.0, not an integer"),
+        ({"minReaderVersion": True}, "minReaderVersion is true, not an integer"),
+        ({"minWriterVersion": None}, "minWriterVersion is null, not an integer"),
+        ({"writerFeatures": "a"}, "writerFeatures is 'a', not a list of names"),
+        ({"writerFeatures": [1]}, "writerFeatures is [1], not a list of names"),
+        ({"readerFeatures": ["a", ""]}, "readerFeatures has an empty name"),
     ],
 )
-def test_an_action_of_the_wrong_shape_is_no_protocol(action: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=r"minReaderVersion|minWriterVersion|writerFeatures"):
-        Protocol.stored(action)
+def test_an_action_of_the_wrong_shape_is_no_protocol(damage: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        Protocol.stored({"minReaderVersion": 3, "minWriterVersion": 7, **damage})
 
 
 @pytest.mark.parametrize("key", ["readerFeatures", "writerFeatures"])
 def test_a_feature_name_of_no_sensible_length_is_malformed(key: str) -> None:
     action = {"minReaderVersion": 3, "minWriterVersion": 7, key: ["x" * 255]}
     assert Protocol.stored(action).listed == {"x" * 255}
+    with pytest.raises(ValueError, match=f"{key} has a name of 256 characters; .* is 255$"):
+        Protocol.stored({**action, key: ["a", "x" * 256]})
     with pytest.raises(ValueError, match=f"{key} has a name of 10000000 characters"):
         Protocol.stored({**action, key: ["x" * 10_000_000]})
 

@@ -222,7 +222,12 @@ def test_kafka_delta_ingest_is_told_from_other_programs_that_stream_with_delta_r
     found = identify_writer(info, [("orders-3", 7)])
     assert found.label == "kafka-delta-ingest"
     assert (found.principal.stream, found.principal.query) == ("orders", None)
-    assert [field for field, _ in found.evidence] == ["clientVersion", "txn"]
+    assert found.evidence == (("clientVersion", "delta-rs.0.17.0"), ("txn", "orders-3"))
+    assert (found.confidence, found.build) == (Confidence.LIKELY, "delta-rs.0.17.0")
+    assert identify_writer(info, [("x", 1), ("orders-3", 7)]).label == "kafka-delta-ingest"
+    # Another client that streams has another mark.
+    spark = {**info, "engineInfo": "Apache-Spark/4.2.0 Delta-Lake/4.4.0"}
+    assert identify_writer(spark, [("orders-3", 7)]).label == "delta-spark@4.4.0"
     for transactions in ([], [("orders", 7)], [("other-3", 7)], [("orders-x", 7)]):
         assert identify_writer(info, transactions).label == "delta-rs@0.17.0"
 
@@ -277,8 +282,33 @@ def test_a_recorded_name_is_identified_again() -> None:
         "trino": ("trino", None),
         "nobody": (None, None),
         "nobody@1": (None, None),
+        "delta-kernel-rs@0.27.1-rc.1": ("delta-kernel-rs", "0.27.1-rc.1"),
+        "trino@455 or later": (None, None),
+        "Trino@455": (None, None),
     }.items():
         assert identify_name(name) == found, name
+
+
+def test_marks_of_usual_lengths_are_kept_and_read_as_ascii() -> None:
+    for length, kept in ((0, False), (1, True), (500, True), (501, False)):
+        for field in ("engineInfo", "clientVersion"):
+            found = identify_writer({field: "x" * length})
+            assert found.build == ("x" * length if kept else None), (field, length)
+    assert identify_writer({"engineInfo": "delta-rs:py-1.\u0661.0"}).client is None
+    assert identify_writer({"engineInfo": "a", "clientVersion": "b"}).build == "a"
+
+
+def test_the_name_of_a_writer_is_what_it_recorded() -> None:
+    spark = "Apache-Spark/4.2.0 Delta-Lake/4.4.0"
+    for info, name in (
+        ({"engineInfo": spark, "clientVersion": "delta-rs.0.30.0"}, spark),
+        ({"engineInfo": "", "clientVersion": "delta-rs.0.30.0"}, "delta-rs.0.30.0"),
+        ({"engineInfo": 7}, "7"),
+        ({"kernelVersion": "v0.27.1"}, "delta-kernel-rs@0.27.1"),
+        ({"clusterId": "trino-455-node"}, "trino@455"),
+        ({}, None),
+    ):
+        assert name_writer(info) == name
 
 
 def test_a_long_mark_is_no_mark() -> None:

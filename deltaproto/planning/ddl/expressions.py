@@ -48,7 +48,7 @@ _BARE = {
     "SESSION_USER": "string",
     "USER": "string",
 }
-_LAZY = ("if", "iff", "coalesce", "ifnull", "nvl", "nvl2", "nullif")
+_LAZY = ("if", "coalesce", "ifnull", "nvl", "nvl2", "nullif")
 _OPEN = ("'", '"', "`")
 _DEEPEST = 60
 

@@ -53,7 +53,7 @@ def require_function(name: str) -> None:
 
 def call_result(name: str, arguments: list[Value]) -> Value:
     """Return the value of a call."""
-    if name in ("if", "iff") and len(arguments) == 3:
+    if name == "if" and len(arguments) == 3:
         return common_type(arguments[1:])
     if name in ("array", "map"):
         return Value(_collection_type(name, arguments))

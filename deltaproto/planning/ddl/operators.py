@@ -153,7 +153,7 @@ def _read_string_as(text: Value, kind: Atomic) -> Value:
     if text.literal is None or kind.name in ("binary", "variant", "interval"):
         return UNKNOWN
     if not is_castable(text.literal, kind):
-        raise RefusedError("CAST_INVALID_INPUT", f"'{text.literal}' is not a {kind.name}")
+        raise RefusedError("CAST_INVALID_INPUT", f"'{text.literal}' is not a valid {kind.name}")
     return Value(BOOLEAN)
 
 

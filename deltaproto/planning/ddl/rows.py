@@ -96,15 +96,17 @@ class RowStatement(NamedTuple):
 
     def _judged(self, table: Table, engine: Engine) -> Resolution:
         """Return the first refusal of its column references, and whether all are known."""
-        unresolved = self.words.opaque or table.schema is None
-        for judged in self._parts(table, engine) if table.schema is not None else ():
+        if table.schema is None:
+            return Resolution(unresolved=True)
+        unresolved = self.words.opaque
+        for judged in self._parts(table, table.schema, engine):
             if judged.refusal is not None:
                 return judged
             unresolved |= judged.unresolved
         return Resolution(unresolved=unresolved)
 
-    def _parts(self, table: Table, engine: Engine) -> Iterator[Resolution]:
-        words, schema = self.words, table.schema or Struct(())
+    def _parts(self, table: Table, schema: Struct, engine: Engine) -> Iterator[Resolution]:
+        words = self.words
         if self.operation == "WRITE":
             yield from _resolve_insert(table, schema, words, engine)
             return

@@ -105,6 +105,10 @@ class TestMatches:
         assert matches_table("gold/**", NAMED, S3)
         assert not matches_table("gold/**", NAMED, None)
 
+    def test_a_name_with_the_scheme_of_its_catalog_is_a_name(self) -> None:
+        assert matches_table("sales.t", "uc://host/sales.t", None)
+        assert not matches_table("sales.u", "uc://host/sales.t", None)
+
     def test_a_quoted_part_keeps_its_dots(self) -> None:
         assert matches_table("main.*.orders", "main.`a.b`.orders", S3)
         assert matches_table("`a.b`.orders", "main.`a.b`.orders", S3)
