@@ -129,9 +129,10 @@ def _additions(wanted: Requirements, kept: Requirements) -> Iterator[tuple[Requi
     )
     parts = tuple(part for part in every if part != Requirements())
     yield parts
+    needed = wanted.features | _switched_on((each.name for each in feature_catalog.LEGACY), wanted)
     for pair in feature_catalog.LEGACY_PAIRS:
         lower = pair[0] <= wanted.at_most[0] and pair[1] <= wanted.at_most[1]
-        if lower and wanted.features & feature_catalog.features_implied_by(*pair):
+        if lower and needed & feature_catalog.features_implied_by(*pair):
             yield (Requirements(at_least=pair), *parts)
 
 
@@ -196,7 +197,7 @@ def _drop(
         target.history,
         droppable,
         kept.features & table.protocol.supported,
-        _switched_on(table, kept) | protective,
+        _switched_on(table.protocol.supported, kept) | protective,
     )
     found = find_solutions(task)
     if found:
@@ -231,10 +232,10 @@ def _drop_goals(inputs: PlanInput, wanted: Requirements) -> Iterator[Goal]:
         yield ClientsSupported(join_accesses(wanted.clients), inputs.needs)
 
 
-def _switched_on(table: Table, wanted: Requirements) -> frozenset[str]:
-    """Return the features that required properties enable."""
+def _switched_on(names: Iterable[str], wanted: Requirements) -> frozenset[str]:
+    """Return those of the named features that required properties enable."""
     found = set()
-    for name in table.protocol.supported:
+    for name in names:
         rule = feature_catalog.feature_record(name).enablement
         if isinstance(rule, PropertyIs):
             key = rule.key_in(wanted.properties)

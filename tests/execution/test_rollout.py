@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import _thread
 import json
 import os
 import shutil
+import signal
 import threading
 import tracemalloc
 from collections.abc import Callable
@@ -546,7 +546,8 @@ def test_an_interrupted_table_has_not_failed(fleet: Fleet) -> None:
     fleet.plan()
 
     def interrupted() -> StatementResult:
-        _thread.interrupt_main()
+        # To the main thread itself, which may wait for a lock.
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
         assert stopping.wait(30)
         planned = next(each for each, name in fleet.names.items() if name == "d")
         return fleet.engines[planned].run(*statements[0])

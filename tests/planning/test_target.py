@@ -29,6 +29,7 @@ from deltaproto.planning.search.search import SearchTask
 from deltaproto.planning.statement import SetProperties, Statement
 from deltaproto.planning.steps import NOT_STORED
 from deltaproto.planning.target import Requirements, Target, goal_of, is_set, join_accesses
+from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.protocol import Protocol
 from tests.planning.brute import cheapest
 from tests.planning.test_classics import carrying, use
@@ -112,6 +113,10 @@ def additions(wanted: Requirements, table: Table) -> Iterator[Statement]:
         yield SetProperties(together)
     if wanted.at_least != (1, 1):
         yield raise_to_pair(wanted.at_least)
+    # Under a ceiling, a legacy pair may imply what would need feature lists by itself.
+    for reader, writer in feature_catalog.LEGACY_PAIRS if wanted.at_most[1] < 7 else ():
+        if reader <= wanted.at_most[0] and writer <= wanted.at_most[1]:
+            yield raise_to_pair((reader, writer))
 
 
 def assert_cheapest(data: st.DataObject, table: Table) -> None:
