@@ -114,7 +114,7 @@ def _run_scan(
     tally = engine.tally()
     passed.check_partitions(engine.partition_columns)
     seconds = time.monotonic() - clock
-    engine.publish(scan_row(request, scan_id, tally, began, seconds, engine="spark"))
+    engine.publish(scan_row(request, scan_id, tally, began, seconds, engine="spark"), tally)
     engine.clear()
     return ScanResult(
         scan_id,
