@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
-from tests.support.connect_server import ConnectServer, connect_server
+from tests.support.connect_server import ConnectServer, connect_server, delta_package
 from tests.support.engines import for_running
 from tests.support.examples import PROFILE
 from tests.support.logs import Log
@@ -147,6 +147,5 @@ def connect(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[ConnectServer]:
     """The one Spark Connect server of the whole run; who kills it starts it again."""
-    packages = str(spark.conf.get("spark.jars.packages"))
-    with connect_server(packages, tmp_path_factory.mktemp("connect")) as running:
+    with connect_server(delta_package(), tmp_path_factory.mktemp("connect")) as running:
         yield running

@@ -96,24 +96,34 @@ class SparkEngine:
             frame = frame.join(done, "location", "left_anti").select(frame.columns)
         self._append(frame, self._staging, ())
 
-    def publish(self, scan: Mapping[str, Any]) -> None:
+    def publish(self, scan: Mapping[str, Any], tally: Tally) -> None:
         """Make the scan visible: its rows first, then its row in `scans`; each once.
+
+        Args:
+            tally: counts of all staged rows. A table that gets no rows gets no commit.
 
         Raises:
             UsageError: when the inventory cannot be written.
         """
-        rows_of = (Inventory.TABLES, Inventory.FEATURES, Inventory.FINDINGS, Inventory.ERRORS)
+        rows_of = {
+            Inventory.SCANS: 0,
+            Inventory.TABLES: tally.tables,
+            Inventory.FEATURES: tally.features.total(),
+            Inventory.FINDINGS: tally.findings.total(),
+            Inventory.ERRORS: tally.errors.total(),
+        }
         # Each table is a few small jobs and a commit, and mostly waits: for a plan, or a file.
-        with ThreadPoolExecutor(len(rows_of) + 1) as pool:
-            created = pool.submit(self._create, Inventory.SCANS)
-            for done in [created, *(pool.submit(self._publish, name) for name in rows_of)]:
+        with ThreadPoolExecutor(len(rows_of)) as pool:
+            for done in [pool.submit(self._publish, *each) for each in rows_of.items()]:
                 done.result()
         row = tuple(scan[column] for column in inventory_schema(Inventory.SCANS).names)
         frame = self._session.createDataFrame([row], columns_ddl(inventory_schema(Inventory.SCANS)))
         self._append(frame, self._uri(Inventory.SCANS), self._once(Inventory.SCANS))
 
-    def _publish(self, name: Inventory) -> None:
+    def _publish(self, name: Inventory, count: int) -> None:
         self._create(name)
+        if not count:
+            return
         staged, keys = self._staged(), map(quote_identifier, KEYS)
         match name:
             case Inventory.TABLES:

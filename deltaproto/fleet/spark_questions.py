@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Set
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, Row, SparkSession
 
+_ALONE = {Inventory.SCANS, Inventory.CLIENTS_SEEN}
+"""tables that are opened when they are read; the others are opened together"""
+
 
 class SparkInventoryQueries(InventoryQueries):
     """Queries an inventory through one Spark session.
@@ -45,10 +48,9 @@ class SparkInventoryQueries(InventoryQueries):
         """Return all scans, oldest first. Raises like `rows`."""
         expect_rows(self._session, 0)
         try:
-            self._open_all()
             found = super().scans()
         except Exception as error:
-            if "DELTA_" in str(error) or "PATH_NOT_FOUND" in str(error):
+            if _is_missing(error):
                 raise missing_inventory_error(self._inventory) from None
             raise
         expect_rows(self._session, max((scan.tables for scan in found), default=0))
@@ -66,7 +68,8 @@ class SparkInventoryQueries(InventoryQueries):
     def columns(self, table: Inventory) -> Collection[str]:
         """Return the table's columns, after checking their types."""
         if table not in self._columns:
-            self._columns[table] = self._read_columns(table)
+            # A new inventory has nothing to compare with: then only `scans` is read.
+            self._open({table} if table in _ALONE else set(Inventory) - _ALONE - {*self._columns})
         return self._columns[table]
 
     def drift(
@@ -92,18 +95,22 @@ class SparkInventoryQueries(InventoryQueries):
         """Return the result of a query."""
         return open_query(self._session, sql)
 
-    def _open_all(self) -> None:
-        """Open all tables of scans at the same time: each is a few small jobs."""
-        tables = [table for table in Inventory if table is not Inventory.CLIENTS_SEEN]
+    def _open(self, tables: Set[Inventory]) -> None:
+        """Open tables at the same time: each is a few small jobs."""
         with ThreadPoolExecutor(len(tables)) as pool:
-            for opened in [pool.submit(self.name, table) for table in tables]:
-                opened.result()
+            opened = {table: pool.submit(self._read_columns, table) for table in tables}
+            self._columns |= {table: each.result() for table, each in opened.items()}
 
     def _read_columns(self, name: Inventory) -> Collection[str]:
         from pyspark.sql.pandas.types import from_arrow_schema
 
         wanted = {field.name: field.dataType for field in from_arrow_schema(inventory_schema(name))}
-        found = self._session.read.format("delta").load(f"{self._inventory}/{name}").schema
+        try:
+            found = self._session.read.format("delta").load(f"{self._inventory}/{name}").schema
+        except Exception as error:
+            if _is_missing(error):
+                raise missing_inventory_error(self._inventory) from None
+            raise
         for field in found:
             type_, right = (
                 each.simpleString()
@@ -112,6 +119,10 @@ class SparkInventoryQueries(InventoryQueries):
             if type_ != right:
                 raise wrong_type_error(name, field.name, type_, right)
         return tuple(field.name for field in found)
+
+
+def _is_missing(error: Exception) -> bool:
+    return "DELTA_" in str(error) or "PATH_NOT_FOUND" in str(error)
 
 
 def read_differences(frame: DataFrame) -> Iterator[Difference]:

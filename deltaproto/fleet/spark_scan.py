@@ -114,7 +114,8 @@ def _run_scan(
     tally = engine.tally()
     passed.check_partitions(engine.partition_columns)
     seconds = time.monotonic() - clock
-    engine.publish(scan_row(request, scan_id, tally, passed, began, seconds, engine="spark"))
+    row = scan_row(request, scan_id, tally, passed, began, seconds, engine="spark")
+    engine.publish(row, tally)
     engine.clear()
     return ScanResult(
         scan_id,

@@ -54,11 +54,16 @@ def is_spark_3() -> bool:
     return int(pyspark.__version__.split(".")[0]) < 4
 
 
-def find_pyspark_jars(name: str) -> list[str]:
-    """Return pyspark's own jars with `name` in their names."""
+def pyspark_jars_folder() -> str:
+    """Return the folder of pyspark's own jars, which may not exist."""
     import pyspark
 
-    jars = os.path.join(os.path.dirname(pyspark.__file__), "jars")
+    return os.path.join(os.path.dirname(pyspark.__file__), "jars")
+
+
+def find_pyspark_jars(name: str) -> list[str]:
+    """Return pyspark's own jars with `name` in their names."""
+    jars = pyspark_jars_folder()
     return [jar for jar in os.listdir(jars) if name in jar] if os.path.isdir(jars) else []
 
 
@@ -66,10 +71,15 @@ SPARK_4_MINIMUM = 17
 SPARK_3_MINIMUM = 8
 
 
+def find_java() -> str | None:
+    """Return the path of the Java that Spark would start, or None."""
+    home = os.environ.get("JAVA_HOME")
+    return os.path.join(home, "bin", "java") if home else shutil.which("java")
+
+
 def java_version() -> int | None:
     """Return the major version of the Java that Spark would start, or None."""
-    home = os.environ.get("JAVA_HOME")
-    java = os.path.join(home, "bin", "java") if home else shutil.which("java")
+    java = find_java()
     if java is None:
         return None
     try:

@@ -30,6 +30,7 @@ from deltaproto.tables.java import (
     is_spark_3,
     require_java,
 )
+from deltaproto.tables.quick_start import QuickStart
 from deltaproto.tables.spark_connect import configure_stores, connect_session, is_local
 from deltaproto.tables.storage.through_spark import hadoop_conf_from_environment
 
@@ -54,8 +55,6 @@ _LOCAL_CONF = {
 }
 PYSPARK_MISSING = "pyspark is not installed"
 _APPLICATION = "deltaproto"
-_QUICK_START = {"spark.driver.defaultJavaOptions": "-XX:TieredStopAtLevel=1"}
-"""Java without its second compiler, which pays for itself only after minutes"""
 _INTERPRETED = {
     "spark.sql.adaptive.enabled": ("false", "true"),
     "spark.sql.codegen.factoryMode": ("NO_CODEGEN", "FALLBACK"),
@@ -74,16 +73,16 @@ def spark_session(settings: SparkSettings) -> SparkSession:
     """
     sql = _import_pyspark()
     if settings.remote and is_local(settings.remote):
-        _require_java()
-        return _start_session(sql.SparkSession.builder.remote(settings.remote), settings)
+        java = _require_java()
+        return _start_session(sql.SparkSession.builder.remote(settings.remote), settings, java)
     if settings.remote:
         return connect_session(sql, settings)
     active = sql.SparkSession.getActiveSession()
     if active is not None:
         configure_stores(active, settings)
         return active
-    _require_java()
-    return _start_session(sql.SparkSession.builder.master("local[*]"), settings)
+    java = _require_java()
+    return _start_session(sql.SparkSession.builder.master("local[*]"), settings, java)
 
 
 def expect_rows(session: SparkSession, rows: int) -> None:
@@ -200,8 +199,8 @@ def explain_start_failure(output: str) -> EngineError | None:
     return None
 
 
-def _require_java() -> None:
-    require_java(SPARK_3_MINIMUM if is_spark_3() else SPARK_4_MINIMUM)
+def _require_java() -> int:
+    return require_java(SPARK_3_MINIMUM if is_spark_3() else SPARK_4_MINIMUM)
 
 
 def _import_pyspark() -> Any:
@@ -216,21 +215,26 @@ def _import_pyspark() -> Any:
     return sql
 
 
-def _start_session(builder: Any, settings: SparkSettings) -> SparkSession:
+def _start_session(builder: Any, settings: SparkSettings, java: int) -> SparkSession:
     # Lets Spark's Python workers import the same modules as this process.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = builder.appName(_APPLICATION)
     reached = {**hadoop_conf_from_environment(settings.stores), **settings.hadoop}
     hadoop = {f"spark.hadoop.{key}": value for key, value in reached.items()}
-    ours = {**_quick_start(), **_LOCAL_CONF, **_temporary_warehouse()}
-    for key, value in {**ours, **hadoop, **settings.conf}.items():
-        builder = builder.config(key, value)
     packages = [
         *file_system_packages(reached, settings.stores),
         *connect_server_packages(settings.remote),
     ]
+    quick_start = QuickStart(packages, settings.conf)
+    ours = {**quick_start.java_options(java), **_LOCAL_CONF, **_temporary_warehouse()}
+    for key, value in {**ours, **hadoop, **settings.conf}.items():
+        builder = builder.config(key, value)
     complete = not packages and find_pyspark_jars("delta-spark")
-    if not (complete or any(key in settings.conf for key in _SUPPLIES_JARS)):
+    supplied = complete or any(key in settings.conf for key in _SUPPLIES_JARS)
+    jars = [] if supplied else quick_start.jars()
+    if jars:
+        builder = builder.config("spark.jars", ",".join(jars))
+    elif not supplied:
         try:
             from delta import configure_spark_with_delta_pip
         except ImportError:
@@ -250,15 +254,11 @@ def _start_session(builder: Any, settings: SparkSettings) -> SparkSession:
                 f"cannot start Spark: {settings.redact(first_line(error))}",
                 "run again with --debug to see Spark's output",
             ) from None
+    if not (supplied or jars):
+        quick_start.keep_jars(session)
     if not settings.show_log:
         logging.getLogger().addFilter(_drop_failed_calls)
     return session
-
-
-def _quick_start() -> dict[str, str]:
-    # A Spark that someone configured may have Java options, which these would replace.
-    configured = os.environ.get("SPARK_HOME") or os.environ.get("SPARK_CONF_DIR")
-    return {} if configured else _QUICK_START
 
 
 def _drop_failed_calls(record: logging.LogRecord) -> bool:

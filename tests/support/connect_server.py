@@ -41,6 +41,15 @@ class Answer(NamedTuple):
     err: str
 
 
+def delta_package() -> str:
+    """The Maven coordinates of Delta for the running Spark."""
+    from delta import configure_spark_with_delta_pip
+    from pyspark.sql import SparkSession
+
+    builder: Any = configure_spark_with_delta_pip(SparkSession.Builder())
+    return str(builder._options["spark.jars.packages"])
+
+
 class ConnectServer:
     """One server on one port of this machine, which asks for a token where Spark can.
 

@@ -17,7 +17,8 @@ import pytest
 from deltaproto.errors import EngineError
 from deltaproto.tables.java import main as java_main
 from deltaproto.tables.java import require_java
-from deltaproto.tables.session import _quick_start, explain_start_failure
+from deltaproto.tables.session import explain_start_failure
+from tests.support.connect_server import delta_package
 from tests.support.logs import Log, metadata, protocol
 from tests.support.spark_settings import SHORT_LIVED
 
@@ -129,10 +130,9 @@ def test_jars_that_cannot_be_fetched(table: str, process: Process, tmp_path: Pat
 @pytest.mark.spark
 @pytest.mark.slow
 def test_a_half_filled_maven_repository_is_recognised(
-    spark: SparkSession, table: str, process: Process, tmp_path: Path
+    table: str, process: Process, tmp_path: Path
 ) -> None:
-    jars = str(spark.conf.get("spark.jars.packages"))
-    version = jars.split(":")[-1]
+    version = delta_package().split(":")[-1]
     folder = tmp_path / ".m2" / "repository" / "io" / "delta" / "delta-storage" / version
     folder.mkdir(parents=True)
     (folder / f"delta-storage-{version}.pom").write_text(
@@ -219,14 +219,6 @@ def test_item_17_java_starts_with_one_compiler_unless_the_user_says_otherwise() 
             [sys.executable, "-c", script], capture_output=True, text=True, check=True
         )
         assert ran.stdout.split() == options.split()
-
-
-def test_item_17_options_of_a_configured_spark_stay(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("SPARK_HOME", "SPARK_CONF_DIR"):
-        monkeypatch.delenv(name, raising=False)
-    assert _quick_start()
-    monkeypatch.setenv("SPARK_CONF_DIR", "/etc/spark")
-    assert _quick_start() == {}
 
 
 @pytest.mark.spark
