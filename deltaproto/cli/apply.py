@@ -33,7 +33,12 @@ from deltaproto.execution.prepare import ApplyContext, PreparedPlan
 from deltaproto.execution.replan import Replanner
 from deltaproto.execution.result import ApplyResult
 from deltaproto.execution.rollout import RolloutRun
-from deltaproto.execution.rollout_file import Rollout, find_bypassed_rollouts, find_rollout
+from deltaproto.execution.rollout_file import (
+    Rollout,
+    find_bypassed_rollouts,
+    find_rollout,
+    require_policy,
+)
 from deltaproto.execution.rollout_log import RolloutLog
 from deltaproto.execution.rollout_state import match_plans
 from deltaproto.execution.run_log import AUDIT_FILE, UNDO_SUFFIX, journal_path
@@ -97,7 +102,7 @@ _RESUME_HINT = "committed steps are kept and recorded; run the same command agai
 def run(values: Mapping[str, Any]) -> int:
     """Execute every plan, render each result, and return the worst exit code."""
     plans, codes = load_and_report_plans(values["plans"], allow_empty=values["allow_empty"])
-    rollout = None if values["undo"] else _find_rollout(values["plans"])
+    rollout = None if values["undo"] else _find_rollout(values)
     hooks = _open_hooks(values["hooks"], rollout)
     options.require_range(values["parallel"], "--parallel", _MAX_PARALLEL)
     options.require_range(values["retries"], "--retries", _MAX_RETRIES, 0)
@@ -169,14 +174,23 @@ def run(values: Mapping[str, Any]) -> int:
     return int(ExitCode.worst(codes))
 
 
-def _find_rollout(paths: Sequence[str]) -> Rollout | None:
-    """Return the rollout of the arguments, if any; warn about those that do not apply."""
-    for folder in find_bypassed_rollouts(paths):
+def _find_rollout(values: Mapping[str, Any]) -> Rollout | None:
+    """Return the rollout of the arguments, if any; warn about those that do not apply.
+
+    Raises:
+        UsageError: if a rollout is damaged, or needs a policy to know its maintenance windows.
+    """
+    for folder in find_bypassed_rollouts(values["plans"]):
         warn(
             f"the rollout of {folder} does not apply to a plan that is named alone: waves, pauses "
             f"and failures are ignored; pass {folder} to follow them"
         )
-    return find_rollout(paths)
+    rollout = find_rollout(values["plans"])
+    if rollout is not None and not (values["policy"] or values["outside_window"]):
+        require_policy(
+            rollout, hint="pass --policy FILE, or --outside-window to ignore maintenance windows"
+        )
+    return rollout
 
 
 def _build_run(

@@ -13,11 +13,12 @@ from deltaproto.cli import plans
 from deltaproto.cli.declare import Command, Option, Panel
 from deltaproto.errors import ExitCode, TableError, UsageError
 from deltaproto.execution.rollout_file import ROLLOUT_FILE
+from deltaproto.execution.warning import maintenance_windows_for
 from deltaproto.plan_inputs.client_scope import target_planner
 from deltaproto.planning.plan import Plan, plan_id
 from deltaproto.planning.rollout import RolloutTable, Wave, assign_waves
 from deltaproto.planning.search.cost import Cost
-from deltaproto.policy.document.model import RolloutSettings
+from deltaproto.policy.document import Policy
 from deltaproto.render.interface import error_fields, json_text
 from deltaproto.render.plan_json import save_plan_file, write_plan_text
 from deltaproto.render.rollout_json import save_rollout_file
@@ -32,7 +33,7 @@ def run(values: Mapping[str, Any]) -> int:
     saved: _PlanFolder | None = None
     if folder is not None:
         _require_no_plans(folder)
-        saved = _PlanFolder(folder, users.policy and users.policy.rollout)
+        saved = _PlanFolder(folder, users.policy)
     code = plans.plan_tables(
         values,
         "plan",
@@ -51,8 +52,10 @@ def run(values: Mapping[str, Any]) -> int:
 class _PlanFolder:
     """Saves plans in a folder, and assigns them to waves if the policy has a rollout."""
 
-    def __init__(self, folder: str, rollout: RolloutSettings | None) -> None:
-        self._folder, self._rollout = folder, rollout
+    def __init__(self, folder: str, policy: Policy | None) -> None:
+        self._folder, self._policy = folder, policy
+        self._rollout = None if policy is None else policy.rollout
+        self._windows = False
         self._planned: dict[str, tuple[RolloutTable, Cost]] = {}
 
     def save(self, plan: Plan) -> None:
@@ -67,6 +70,7 @@ class _PlanFolder:
         save_plan_file(plan, os.path.join(self._folder, name))
         table = RolloutTable(plan_id(plan), plan.table, plan.location, name)
         self._planned[table.plan_id] = table, plan.cost
+        self._windows |= maintenance_windows_for(self._policy, plan) is not None
 
     def save_error(self, table: str, error: TableError) -> None:
         """Save a table that could not be planned: what reads the folder reports it.
@@ -90,7 +94,7 @@ class _PlanFolder:
     def _save_rollout(self, waves: tuple[Wave, ...], *, complete: bool) -> None:
         assert self._rollout is not None
         path = os.path.join(self._folder, ROLLOUT_FILE)
-        save_rollout_file(self._rollout, waves, path, complete=complete)
+        save_rollout_file(self._rollout, waves, path, windows=self._windows, complete=complete)
 
 
 def _plan_file_name(plan: Plan) -> str:

@@ -19,7 +19,7 @@ from deltaproto.execution.preflight import GateResult, manual_steps
 from deltaproto.execution.prepare import ApplyContext, predict_gates
 from deltaproto.execution.progress import table_address
 from deltaproto.execution.rollout_calendar import WaveTimes, estimate_times
-from deltaproto.execution.rollout_file import Rollout, find_rollout
+from deltaproto.execution.rollout_file import Rollout, find_rollout, require_policy
 from deltaproto.execution.warning import maintenance_windows_for, rule_on_losses
 from deltaproto.inspection.activity import Activity, read_activity
 from deltaproto.policy.document import Policy
@@ -42,6 +42,8 @@ def run(values: Mapping[str, Any]) -> int:
     """Write one runbook for all plans."""
     plans, unplanned = load_plans(values["plans"], allow_empty=values["allow_empty"])
     rollout = find_rollout(values["plans"])
+    if rollout is not None and not values["policy"]:
+        require_policy(rollout, hint="pass --policy FILE, as to apply")
     now = time.time()
     say = phrases(values["language"])
     policy = load_local_policy(values["policy"]) if values["policy"] else None

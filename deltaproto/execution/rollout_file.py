@@ -19,7 +19,9 @@ _ID_LENGTH = 16
 _MAX_HOURS = 1e7
 """more than what a policy accepts, in hours and in minutes"""
 _MAX_BYTES = 1 << 28
-_MEMBERS = ("soak_hours", "parallel", "max_failures", "hook_minutes", "waves", "complete")
+_MEMBERS = (
+    *("soak_hours", "parallel", "max_failures", "hook_minutes", "windows", "waves", "complete"),
+)
 _PLAN_AGAIN = "plan again into a new folder, and do not edit its files"
 
 
@@ -33,6 +35,8 @@ class Rollout(NamedTuple):
     parallel: int
     max_failures: int
     hook_minutes: float
+    windows: bool
+    """True if the policy has maintenance windows for any of the tables"""
 
     @property
     def tables(self) -> tuple[RolloutTable, ...]:
@@ -65,6 +69,20 @@ def find_bypassed_rollouts(paths: Iterable[str]) -> list[str]:
     return sorted(
         folder for folder in folders if os.path.lexists(os.path.join(folder, ROLLOUT_FILE))
     )
+
+
+def require_policy(rollout: Rollout, *, hint: str) -> None:
+    """Refuse a rollout whose policy has maintenance windows, for a run without a policy.
+
+    Raises:
+        UsageError: with this hint.
+    """
+    if rollout.windows:
+        folder = os.path.dirname(rollout.path)
+        raise UsageError(
+            f"the policy of the plans in {folder} has maintenance windows, and no policy is passed",
+            hint,
+        )
 
 
 def load_rollout(folder: str) -> Rollout:
@@ -114,7 +132,11 @@ def _parse(document: Mapping[str, Any], path: str) -> Rollout:
     ids = [table.plan_id for wave in waves for table in wave.tables]
     if len({*ids}) < len(ids) or len({wave.name for wave in waves}) < len(waves):
         raise ValueError(path)
-    return Rollout(seal[:_ID_LENGTH], path, waves, soak, parallel, failures, minutes)
+    if type(fields["windows"]) is not bool:
+        raise ValueError(path)
+    return Rollout(
+        seal[:_ID_LENGTH], path, waves, soak, parallel, failures, minutes, fields["windows"]
+    )
 
 
 def _parse_table(entry: Mapping[str, Any]) -> RolloutTable:

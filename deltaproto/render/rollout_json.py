@@ -13,11 +13,17 @@ from deltaproto.render.plan_json import write_plan_text
 
 
 def save_rollout_file(
-    settings: RolloutSettings, waves: Sequence[Wave], path: str, *, complete: bool
+    settings: RolloutSettings,
+    waves: Sequence[Wave],
+    path: str,
+    *,
+    windows: bool,
+    complete: bool,
 ) -> None:
     """Write the file atomically.
 
     Args:
+        windows: True if the policy has maintenance windows for any of the tables.
         complete: False while plans are still being saved, so that none of them can be applied.
 
     Raises:
@@ -28,6 +34,7 @@ def save_rollout_file(
         "parallel": settings.parallel,
         "max_failures": settings.max_failures,
         "hook_minutes": settings.hook_minutes,
+        "windows": windows,
         "waves": [
             {"name": wave.name, "plans": [table._asdict() for table in wave.tables]}
             for wave in waves

@@ -285,6 +285,18 @@ def test_with_wait_the_run_stays_through_every_wait(fleet: Fleet) -> None:
     assert fleet.clock.now >= NOW + 36 * HOUR
 
 
+def test_maintenance_windows_of_the_policy_need_the_policy(fleet: Fleet) -> None:
+    window = "d: {maintenance_windows: [{days: daily, from: '00:00', to: '24:00'}], "
+    fleet.policy.write_text(POLICY.replace("d: {", window))
+    fleet.plan()
+    for ran in (fleet.apply(), fleet.apply("--dry-run"), fleet.cli("runbook", str(fleet.plans))):
+        assert (ran.code, fleet.sent) == (2, [])
+        assert "has maintenance windows, and no policy is passed" in ran.err
+        assert "pass --policy FILE" in ran.err
+    assert fleet.status().code == 0
+    assert fleet.applied("--policy", str(fleet.policy))[1] == ["dev_a"]
+
+
 def test_a_closed_window_is_waited_for(fleet: Fleet) -> None:
     # 2033-05-18 is a Wednesday.
     window = "maintenance_windows: [{days: [thu], from: '03:00', to: '04:00'}]"
@@ -292,7 +304,7 @@ def test_a_closed_window_is_waited_for(fleet: Fleet) -> None:
     fleet.plan()
     code, sent, progress = fleet.applied("--policy", str(fleet.policy))
     assert (code, sent, progress["next_at"]) == (10, [], "2033-05-19T03:00:00Z")
-    assert fleet.applied()[1] == ["dev_a"]
+    assert fleet.applied("--outside-window")[1] == ["dev_a"]
 
 
 def test_the_plans_must_be_those_of_the_rollout(fleet: Fleet) -> None:
@@ -478,6 +490,7 @@ CHANGES: dict[str, tuple[Callable[[dict[str, Any]], None], str]] = {
     "negative": (lambda d: d.update(parallel=-1), "not the file of a"),
     "too long": (lambda d: d.update(hook_minutes=1e308), "not the file of a"),
     "a list": (lambda d: d["waves"][0].update(name=["w"]), "not the file of a"),
+    "a word": (lambda d: d.update(windows="no"), "not the file of a"),
     "null": (lambda d: d["waves"][0]["plans"][0].update(location=None), "not the file of a"),
 }
 
@@ -488,8 +501,10 @@ def test_a_rollout_that_was_sealed_again_is_refused(fleet: Fleet, change: str) -
     file, (edit, message) = fleet.plans / "rollout.json", CHANGES[change]
     document = json.loads(file.read_text())
     edit(document)
-    sealed = ("soak_hours", "parallel", "max_failures", "hook_minutes", "waves", "complete")
-    document[CHECKSUM_FIELD] = compute_checksum({name: document[name] for name in sealed})
+    sealed = ("soak_hours", "parallel", "max_failures", "hook_minutes", "windows", "waves")
+    document[CHECKSUM_FIELD] = compute_checksum(
+        {name: document[name] for name in (*sealed, "complete")}
+    )
     file.write_text(json.dumps(document))
     for ran in (fleet.status(), fleet.apply()):
         assert (ran.code, fleet.sent) == (2, [])
