@@ -232,17 +232,19 @@ def _start_session(builder: Any, settings: SparkSettings, java: int) -> SparkSes
     complete = not packages and find_pyspark_jars("delta-spark")
     supplied = complete or any(key in settings.conf for key in _SUPPLIES_JARS)
     jars = [] if supplied else quick_start.jars()
-    if jars:
-        builder = builder.config("spark.jars", ",".join(jars))
-    elif not supplied:
+    if not supplied:
         try:
+            # The import also makes errors of Delta exceptions of Python.
             from delta import configure_spark_with_delta_pip
         except ImportError:
             raise EngineError(
                 "delta-spark is not installed",
                 "pip install 'delta-spark<4.4.1', or pass its jars with --spark-conf spark.jars=…",
             ) from None
-        builder = configure_spark_with_delta_pip(builder, packages)
+        if jars:
+            builder = builder.config("spark.jars", ",".join(jars))
+        else:
+            builder = configure_spark_with_delta_pip(builder, packages)
     with tempfile.TemporaryFile() as log:
         try:
             with _redirect_child_output(None if settings.show_log else log.fileno()):

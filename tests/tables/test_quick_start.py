@@ -149,6 +149,8 @@ runtime = session._jvm.java.lang.management.ManagementFactory.getRuntimeMXBean()
 print(*[each.split("=")[0] for each in runtime.getInputArguments() if "Archive" in each])
 print(len(session.sparkContext.getConf().get("spark.jars").split(",")))
 print(session.sparkContext.getConf().get("spark.jars.packages") is None)
+from pyspark.errors.exceptions import captured
+print(captured.convert_exception.__name__)  # errors of Delta stay errors of Delta
 from pyspark import SparkContext
 gateway = SparkContext._gateway
 session.stop()
@@ -169,10 +171,10 @@ def test_the_second_start_resolves_no_jars_and_the_third_uses_its_archive(cache:
         shown.append(ran.stdout.split())
         for new in cache.glob("*.new"):
             age(new, 60)
-    (jars, resolved), *others = shown
-    assert resolved == "False"
+    (jars, resolved, converts), *others = shown
+    assert (resolved, converts) == ("False", "convert_delta_exception")
     archives = ("-XX:ArchiveClassesAtExit", "-XX:SharedArchiveFile")
-    assert others == [[archive, jars, "True"] for archive in archives]
+    assert others == [[archive, jars, "True", converts] for archive in archives]
 
 
 def age(path: Path, seconds: int) -> None:
