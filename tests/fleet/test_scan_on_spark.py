@@ -132,7 +132,7 @@ def test_what_could_not_be_looked_into_is_told_once_after_a_resume(
     sound_fleet(tmp_path / "lake", 9, 3)
     words = (str(tmp_path / "lake"), str(tmp_path / "gone"), "--inventory", str(tmp_path / "i"))
 
-    def dies(engine: Any, scan: Any) -> None:
+    def dies(*_: Any) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as cut:
@@ -278,7 +278,7 @@ def test_a_running_scan_is_not_resumed(
     where = str(tmp_path / "i")
     words = ("scan", str(tmp_path / "lake"), "--inventory", where, "--engine", "spark")
 
-    def dies(engine: Any, scan: Any) -> None:
+    def dies(*_: Any) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as cut:
