@@ -70,7 +70,8 @@ class _PlanFolder:
         save_plan_file(plan, os.path.join(self._folder, name))
         table = RolloutTable(plan_id(plan), plan.table, plan.location, name)
         self._planned[table.plan_id] = table, plan.cost
-        self._windows |= maintenance_windows_for(self._policy, plan) is not None
+        if self._rollout is not None and not self._windows:
+            self._windows = maintenance_windows_for(self._policy, plan) is not None
 
     def save_error(self, table: str, error: TableError) -> None:
         """Save a table that could not be planned: what reads the folder reports it.

@@ -13,13 +13,14 @@ from deltaproto.cli import options
 from deltaproto.cli.declare import Command, Option, Panel
 from deltaproto.cli.plan_io import PLANS, default_journal_dir, load_plans
 from deltaproto.cli.progress import count_steps
-from deltaproto.errors import DeltaprotoError, EngineError, ExitCode, UsageError
+from deltaproto.errors import DeltaprotoError, EngineError, ExitCode
 from deltaproto.execution.plan_file import LoadedPlan, find_plan_files
 from deltaproto.execution.preflight import GateResult, manual_steps
 from deltaproto.execution.prepare import ApplyContext, predict_gates
 from deltaproto.execution.progress import table_address
 from deltaproto.execution.rollout_calendar import WaveTimes, estimate_times
 from deltaproto.execution.rollout_file import Rollout, find_rollout, require_policy
+from deltaproto.execution.rollout_state import match_original_plans
 from deltaproto.execution.warning import maintenance_windows_for, rule_on_losses
 from deltaproto.inspection.activity import Activity, read_activity
 from deltaproto.policy.document import Policy
@@ -104,13 +105,7 @@ def _estimate_waves(
 ) -> tuple[WaveTimes, ...]:
     if rollout is None:
         return ()
-    by_id = {planned.id: planned for planned in plans}
-    for table in rollout.tables:
-        if table.plan_id not in by_id:
-            raise UsageError(
-                f"{rollout.path} names the plan {table.file}, which is not in the folder",
-                "restore the file, or plan again into a new folder",
-            )
+    by_id = match_original_plans(rollout, plans)
     return estimate_times(
         rollout, by_id, lambda planned: maintenance_windows_for(policy, planned.plan), start
     )

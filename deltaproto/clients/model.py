@@ -7,10 +7,11 @@ To write, a client must pass both gates (PROTOCOL.md, "Writer Requirements for T
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import StrEnum
+from functools import lru_cache, wraps
 from types import MappingProxyType
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar
 
 from deltaproto.clients.requirements import wider_hazards
 
@@ -19,6 +20,7 @@ ANY_TABLE = "every table"
 """pseudo-feature of a known problem that occurs with every protocol"""
 _NONE: frozenset[str] = frozenset()
 _T = TypeVar("_T")
+_P = ParamSpec("_P")
 
 
 class Access(StrEnum):
@@ -237,3 +239,20 @@ class IdentityKey(Generic[_T]):
 
     def __hash__(self) -> int:
         return id(self.value)
+
+
+def cache_by_identity(maxsize: int) -> Callable[[Callable[_P, _T]], Callable[_P, _T]]:
+    """Return a decorator that caches results by the identities of the positional arguments."""
+
+    def decorate(function: Callable[..., _T]) -> Callable[..., _T]:
+        @lru_cache(maxsize=maxsize)
+        def cached(*keys: IdentityKey[Any]) -> _T:
+            return function(*(key.value for key in keys))
+
+        @wraps(function)
+        def call(*values: Any) -> _T:
+            return cached(*map(IdentityKey, values))
+
+        return call
+
+    return decorate

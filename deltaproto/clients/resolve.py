@@ -6,7 +6,6 @@ Measurements of exactly that version take precedence over its range.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
 from deltaproto.clients import version_scheme
@@ -16,9 +15,9 @@ from deltaproto.clients.model import (
     Access,
     Client,
     Handling,
-    IdentityKey,
     Path,
     Range,
+    cache_by_identity,
 )
 from deltaproto.errors import UsageError
 
@@ -135,32 +134,18 @@ def _hazards_at(
     return found
 
 
+@cache_by_identity(1024)
 def first_version_of(each: Range, client: Client) -> ClientAtVersion:
     """Return the first version of a range, with measurements of that release."""
-    return _first_version_of(IdentityKey(each), IdentityKey(client))
-
-
-@lru_cache(maxsize=1024)
-def _first_version_of(
-    same_range: IdentityKey[Range], same_client: IdentityKey[Client]
-) -> ClientAtVersion:
-    each, client = same_range.value, same_client.value
     reference = ClientReference(client.id, None, each.start)
     if each.start is None and client.versions != "none":
         return ClientAtVersion(reference, client, each, each.paths)
     return resolve_reference(reference, client)
 
 
+@cache_by_identity(1024)
 def newest_version_of(each: Range, client: Client) -> ClientAtVersion:
     """Return the newest known version of a range, with measurements of it."""
-    return _newest_version_of(IdentityKey(each), IdentityKey(client))
-
-
-@lru_cache(maxsize=1024)
-def _newest_version_of(
-    same_range: IdentityKey[Range], same_client: IdentityKey[Client]
-) -> ClientAtVersion:
-    each, client = same_range.value, same_client.value
     version = latest_version(each, client)
     if version is None:
         return first_version_of(each, client)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
 from deltaproto.clients import version_scheme
 from deltaproto.clients.matching import PathVerdict, Verdict
-from deltaproto.clients.model import Access, Client, IdentityKey
+from deltaproto.clients.model import Access, Client, cache_by_identity
 from deltaproto.clients.requirements import TableRequirements
 from deltaproto.clients.resolve import (
     ClientAtVersion,
@@ -89,14 +88,9 @@ def find_usability(
             yield Usability(client, path, access, tuple(spans))
 
 
+@cache_by_identity(256)
 def known_versions(client: Client) -> tuple[ClientAtVersion, ...]:
     """Return the first and newest versions of each range and the measured ones, oldest first."""
-    return _known_versions(IdentityKey(client))
-
-
-@lru_cache(maxsize=256)
-def _known_versions(same: IdentityKey[Client]) -> tuple[ClientAtVersion, ...]:
-    client = same.value
     found = {each.start: first_version_of(each, client) for each in client.ranges}
     for one in client.measured:
         if one.start is not None and one.start not in found:

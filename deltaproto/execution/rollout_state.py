@@ -129,7 +129,17 @@ def match_plans(
     """Return the current plan of each table, by the id that the rollout has for it.
 
     Raises:
-        UsageError: when the folder lacks a plan of the rollout, or has others.
+        UsageError: see `match_original_plans`.
+    """
+    found = match_original_plans(rollout, plans)
+    return load_replanned(found, log.decisions().replanned, str(log.path.parent))
+
+
+def match_original_plans(rollout: Rollout, plans: Iterable[LoadedPlan]) -> dict[str, LoadedPlan]:
+    """Return the plan that the rollout was made with, for each of its tables, by id.
+
+    Raises:
+        UsageError: when the folder lacks a plan of the rollout, has others, or contradicts it.
     """
     found = {planned.id: planned for planned in plans}
     hint = "plan again into a new folder"
@@ -146,7 +156,7 @@ def match_plans(
     others = found.keys() - {table.plan_id for table in rollout.tables}
     if others:
         raise UsageError(f"{found[min(others)].path} is not in {rollout.path}", hint)
-    return load_replanned(found, log.decisions().replanned, str(log.path.parent))
+    return found
 
 
 def read_progress(

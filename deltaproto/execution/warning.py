@@ -94,7 +94,8 @@ def build_warning(
 
 def maintenance_windows_for(policy: Policy | None, plan: Plan) -> tuple[Window, ...] | None:
     """Return the maintenance windows that a policy sets for a plan's table, or None."""
-    if policy is None:
+    # Looking up the settings of a table compares it with every pattern.
+    if policy is None or all(each.settings.maintenance_windows is None for each in policy.tables):
         return None
     return settings_for(policy, table_address(plan), plan.location).maintenance_windows
 

@@ -159,8 +159,7 @@ class UnsearchedPlaces(NamedTuple):
     @property
     def note(self) -> str:
         """How many there are, how to search them, and the first, in one line."""
-        one, many = _PLACES.get(self.kind, _OTHER_PLACES)
-        return f"{_format_count(self.number, one, many)}{self.first}"
+        return _describe(self.kind, self.number, self.first)
 
 
 class SkippedPlaces:
@@ -229,7 +228,7 @@ class SkippedPlaces:
     def notes(self) -> tuple[str, ...]:
         """Return one line for each kind found, and the added lines."""
         places = (
-            f"{_format_count(self._counts[kind], *_PLACES[kind])}{self._first[kind]}"
+            _describe(kind, self._counts[kind], self._first[kind])
             for kind in PlaceKind
             if kind in self._counts
         )
@@ -272,8 +271,9 @@ _OTHER_PLACES = "1 place was not searched: ", "places were not searched: first "
 _UNSEARCHED = (PlaceKind.HIDDEN, PlaceKind.INSIDE, PlaceKind.PARTITION, PlaceKind.NOWHERE)
 
 
-def _format_count(count: int, one: str, many: str) -> str:
-    return one if count == 1 else f"{count:,} {many}"
+def _describe(kind: str, count: int, first: str) -> str:
+    one, many = _PLACES.get(kind, _OTHER_PLACES)
+    return f"{one if count == 1 else f'{count:,} {many}'}{first}"
 
 
 def _matches_any(patterns: Sequence[str], below: str, name: str) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from math import inf
 
 from deltaproto.execution.rollout_calendar import WaveTimes
 from deltaproto.execution.rollout_file import Rollout
@@ -28,7 +27,7 @@ from deltaproto.render.document import (
     Tone,
 )
 from deltaproto.render.overview.chart import Period, timeline
-from deltaproto.render.runbook.book import Book, RunbookEntry, caution, codes, every, names
+from deltaproto.render.runbook.book import Book, RunbookEntry, codes, every, names
 from deltaproto.render.runbook.commands import chapter_title
 from deltaproto.render.runbook.overview import change_line, client_changes
 from deltaproto.render.runbook.phrases import Phrases, when
@@ -143,7 +142,7 @@ def _wave(book: Book, wave: WaveTimes, folder: str, say: Phrases, *, last: bool)
             (say.text("head.ends"), (when(wave.end),)),
         ]
     )
-    if any(caution(entry.plan) == "summary.irreversible" for entry in entries):
+    if any(entry.plan.point_of_no_return for entry in entries):
         yield Callout(Tone.WARNING, say.line("summary.irreversible"))
     yield TableBlock(
         [say.text(f"head.{head}") for head in ("section", "tables", "return")],
@@ -188,6 +187,5 @@ def _groups(book: Book, entries: Sequence[RunbookEntry], say: Phrases) -> Iterat
 
 def _entries(book: Book, wave: WaveTimes) -> list[RunbookEntry]:
     """Return the plans of a wave, in its order."""
-    order = {table.plan_id: number for number, table in enumerate(wave.wave.tables)}
-    found = [entry for entry in book.entries if entry.planned.id in order]
-    return sorted(found, key=lambda entry: order.get(entry.planned.id, inf))
+    by_id = {entry.planned.id: entry for entry in book.entries}
+    return [by_id[table.plan_id] for table in wave.wave.tables]
