@@ -163,7 +163,10 @@ class UnsearchedPlaces(NamedTuple):
 
 
 class SkippedPlaces:
-    """Counts special places, and keeps the first of each kind."""
+    """Counts special places, and keeps the first by name of each kind.
+
+    Threads find places in any order, so that the first one found would change between runs.
+    """
 
     def __init__(self) -> None:
         self._own: str | None = None
@@ -181,7 +184,8 @@ class SkippedPlaces:
         """Count the place at `path`; `shown` replaces the path in the note."""
         if self._own is None or not f"{path}/".startswith(self._own):
             self._counts[kind] += count
-            self._first.setdefault(kind, shown or path)
+            first = shown or path
+            self._first[kind] = min(first, self._first.get(kind, first))
 
     def add_partition(self, table: str, folder: str) -> None:
         """Remember a folder that was skipped as a partition of the table at this path or URI."""
