@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gc
+import itertools
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -47,6 +50,13 @@ settings.register_profile(
 settings.load_profile(PROFILE)
 
 
+def pytest_collection_finish() -> None:
+    """Keep the garbage collector from visiting all collected tests again and again."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     """Fail a test that starts a Spark session without being marked: two are slow on two cores."""
@@ -85,6 +95,21 @@ def no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in list(os.environ):
         if name.startswith("DELTAPROTO_") or name in ("NO_COLOR", "COLUMNS"):
             monkeypatch.delenv(name)
+
+
+_folders = itertools.count()
+
+
+@pytest.fixture
+def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for one test, by a number of its own.
+
+    pytest's fixture looks through the folders of all earlier tests for a free number.
+    """
+    name = re.sub(r"\W", "_", request.node.name)[:25]
+    path = tmp_path_factory.getbasetemp() / "t" / f"{name}{next(_folders)}"
+    path.mkdir(mode=0o700, parents=True)
+    return path
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -98,12 +99,15 @@ def module_name(file: Path) -> str:
     return name.removesuffix(".__init__")
 
 
-# Adapters run in the clients' own Pythons, one file at a time.
-TREES = {
-    module_name(file): ast.parse(file.read_text(encoding="utf-8"))
-    for file in sorted(PACKAGE.rglob("*.py"))
-    if file.relative_to(PACKAGE).parts[:2] != ("certification", "adapters")
-}
+@cache
+def syntax_trees() -> dict[str, ast.Module]:
+    """The parsed files of the package, by module name."""
+    return {
+        module_name(file): ast.parse(file.read_text(encoding="utf-8"))
+        for file in sorted(PACKAGE.rglob("*.py"))
+        # Adapters run in the clients' own Pythons, one file at a time.
+        if file.relative_to(PACKAGE).parts[:2] != ("certification", "adapters")
+    }
 
 
 def imported(tree: ast.AST) -> Iterator[str]:
@@ -116,21 +120,23 @@ def imported(tree: ast.AST) -> Iterator[str]:
             base = node.module or ""
             for alias in node.names:
                 full = f"{base}.{alias.name}"
-                yield full if full in TREES else base
+                yield full if full in syntax_trees() else base
 
 
 def package(module: str) -> str:
     return module.split(".")[1] if "." in module else ""
 
 
-def edges() -> set[tuple[str, str]]:
+@cache
+def edges() -> frozenset[tuple[str, str]]:
     """Pairs of modules, of which the first imports the second."""
-    return {
+    trees = syntax_trees()
+    return frozenset(
         (module, name)
-        for module, tree in TREES.items()
+        for module, tree in trees.items()
         for name in imported(tree)
-        if name in TREES and name != module
-    }
+        if name in trees and name != module
+    )
 
 
 def test_the_graph_holds_every_package_and_no_circle() -> None:
@@ -193,7 +199,7 @@ def test_it_stays_short() -> None:
 def test_pure_packages_know_no_engine() -> None:
     wrong = [
         f"{module} imports {name}"
-        for module, tree in TREES.items()
+        for module, tree in syntax_trees().items()
         if package(module) in PURE
         for name in imported(tree)
         if name.partition(".")[0] in HEAVY - {"msgspec"}
@@ -204,7 +210,7 @@ def test_pure_packages_know_no_engine() -> None:
 def test_heavy_modules_are_imported_where_they_are_used() -> None:
     """What a start imports is decided at the top of modules, outside of functions."""
     wrong = []
-    for module, tree in TREES.items():
+    for module, tree in syntax_trees().items():
         if package(module) not in LIGHT:
             continue
         for node in tree.body:
@@ -216,7 +222,7 @@ def test_heavy_modules_are_imported_where_they_are_used() -> None:
 def test_functions_fit_on_a_page() -> None:
     long = [
         f"{module}.{node.name} has {lines} lines"
-        for module, tree in TREES.items()
+        for module, tree in syntax_trees().items()
         for node in ast.walk(tree)
         if isinstance(node, ast.FunctionDef)
         and (lines := (node.end_lineno or 0) - node.lineno + 1) > 75

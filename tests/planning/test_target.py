@@ -134,6 +134,7 @@ def assert_cheapest(data: st.DataObject, table: Table) -> None:
         assert plan.cost <= best, [step.sql for step in plan.steps]
 
 
+@pytest.mark.rotating
 @given(data=st.data())
 @settings(max_examples=examples(24))
 def test_no_sequence_of_statements_is_cheaper(data: st.DataObject) -> None:

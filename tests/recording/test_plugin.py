@@ -60,12 +60,18 @@ class Project:
         """Run pytest; its exit code and output."""
         (self.folder / "conftest.py").write_text(f"SAYS = {spark!r}\n{SPARK}")
         options = ("-p", "tests.recording.plugin", "-p", "no:cacheprovider", "-q")
+        # In its own folder pytest would delete what earlier runs of all tests left.
+        options += ("--basetemp", str(self.folder / "temporary"))
         folders = ("--recordings", "recordings", "--new-recordings", "new")
         ran = subprocess.run(
             [sys.executable, "-m", "pytest", *options, *folders, *words],
             cwd=self.folder,
             # A file written anew within the same second must not be taken for the old one.
-            env={"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"},
+            env={
+                "PYTHONPATH": str(ROOT),
+                "PYTHONDONTWRITEBYTECODE": "1",
+                "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+            },
             capture_output=True,
             text=True,
             check=False,
@@ -99,7 +105,7 @@ def test_a_replay_needs_no_spark_and_says_what_it_did(project: Project) -> None:
 
 
 def test_two_processes_report_together(project: Project) -> None:
-    code, output = project.run("-n", "2", "--dist", "loadgroup")
+    code, output = project.run("-p", "xdist", "-n", "2", "--dist", "loadgroup")
     assert code == 0, output
     assert "Spark actions: 3 replayed (recorded 2026-01-01), 0 live" in output
 

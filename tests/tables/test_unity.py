@@ -4,14 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from unitycatalog.client.models.delta_get_commits_response import DeltaGetCommitsResponse
-from unitycatalog.client.models.list_catalogs_response import ListCatalogsResponse
-from unitycatalog.client.models.list_schemas_response import ListSchemasResponse
-from unitycatalog.client.models.list_tables_response import ListTablesResponse
-from unitycatalog.client.models.table_info import TableInfo
-from unitycatalog.client.models.temporary_credentials import TemporaryCredentials
 
 from deltaproto.errors import ErrorCode, TableError
 from deltaproto.location import locate
@@ -57,17 +52,25 @@ def fill(server: UnityServer) -> None:
     server.add("dev.sales.t0", "s3://dev/t0")
 
 
-def test_the_official_models_accept_the_stand_in(server: UnityServer) -> None:
+@pytest.fixture(scope="module")
+def models() -> Any:
+    """The official models, whose import takes two seconds."""
+    from unitycatalog.client import models
+
+    return models
+
+
+def test_the_official_models_accept_the_stand_in(server: UnityServer, models: Any) -> None:
     fill(server)
     server.credentials = {"aws_temp_credentials": AWS, "expiration_time": 1_800_000_000_000}
     page = {"max_results": "0"}
     schema = {"catalog_name": "main", "schema_name": "sales"}
     for path, query, model, known in (
-        ("catalogs", page, ListCatalogsResponse, "catalogs"),
-        ("schemas", {**page, **schema}, ListSchemasResponse, "schemas"),
-        ("tables", {**page, **schema}, ListTablesResponse, "tables"),
-        ("tables/main.sales.t0", {}, TableInfo, "table_id"),
-        ("temporary-table-credentials", {}, TemporaryCredentials, "aws_temp_credentials"),
+        ("catalogs", page, models.ListCatalogsResponse, "catalogs"),
+        ("schemas", {**page, **schema}, models.ListSchemasResponse, "schemas"),
+        ("tables", {**page, **schema}, models.ListTablesResponse, "tables"),
+        ("tables/main.sales.t0", {}, models.TableInfo, "table_id"),
+        ("temporary-table-credentials", {}, models.TemporaryCredentials, "aws_temp_credentials"),
     ):
         body = server.reply(path, query, None).body
         read = model.from_dict(body)
@@ -306,7 +309,7 @@ def test_temporary_credentials(server: UnityServer) -> None:
     assert server.requests["temporary-table-credentials"] == asked
 
 
-def test_commits_that_the_catalog_tracks(server: UnityServer) -> None:
+def test_commits_that_the_catalog_tracks(server: UnityServer, models: Any) -> None:
     server.add("main.s.t", "s3://lake/t")
     client = UnityCatalog(server.authority, clock=FakeClock().clock())
     table = client.table(("main", "s", "t"))
@@ -324,8 +327,8 @@ def test_commits_that_the_catalog_tracks(server: UnityServer) -> None:
         assert client.commits(table) == expected, tracked
         assert server.requests["delta"] - before == asked, tracked
     body = server.reply("delta/preview/commits", COMMITS, None).body
-    assert DeltaGetCommitsResponse.from_dict(body).latest_table_version == 12
-    assert not set(body) - set(DeltaGetCommitsResponse.model_fields)
+    assert models.DeltaGetCommitsResponse.from_dict(body).latest_table_version == 12
+    assert not set(body) - set(models.DeltaGetCommitsResponse.model_fields)
     server.faults.append(lambda *_: Reply(200, {"commits": [{"version": 1}]}))
     with pytest.raises(TableError, match="commits without versions"):
         client.commits(table)

@@ -10,7 +10,7 @@ from functools import lru_cache
 from html.parser import HTMLParser
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
@@ -163,7 +163,8 @@ def is_shown(text: str, shown: str) -> bool:
 @lru_cache(maxsize=4)
 def _unspaced(text: str) -> tuple[str, str]:
     """A text without spaces, and without escaped ones either."""
-    joined = escape_control_chars("".join(text.split()))
+    # At the start of a line, CI systems would take two colons for a command.
+    joined = escape_control_chars("".join(text.split())).replace(r"\x3a:", "::")
     return joined, _SPACES.sub("", joined)
 
 
@@ -189,6 +190,7 @@ class Page(HTMLParser):
 
 
 @given(documents)
+@example(Document("", (Code("::"),), []))
 def test_html_shows_every_text_and_has_no_element_of_it(document: Document) -> None:
     made = document_html(document, PageTexts())
     page = Page()
