@@ -40,7 +40,8 @@ class RolloutStatus(StrEnum):
     ABORTED = "aborted"
 
 
-_ENDED = (RolloutStatus.DONE, RolloutStatus.SKIPPED, RolloutStatus.FAILED)
+ENDED = (RolloutStatus.DONE, RolloutStatus.SKIPPED, RolloutStatus.FAILED)
+"""statuses of a table for which nothing will be executed"""
 
 
 class TableProgress(NamedTuple):
@@ -83,6 +84,8 @@ class RolloutProgress(NamedTuple):
     rollout: Rollout
     status: RolloutStatus
     waves: tuple[WaveProgress, ...]
+    plans: Mapping[str, LoadedPlan]
+    """the current plan of each table, by the id that the rollout has for it"""
     message: str = ""
     """why it does not continue"""
 
@@ -201,13 +204,13 @@ def read_progress(
             message = f"{failed} failed, max_failures is {rollout.max_failures}"
         elif decisions.paused is not None:
             status, message = RolloutStatus.PAUSED, decisions.paused
-    return RolloutProgress(rollout, status, tuple(waves), message)
+    return RolloutProgress(rollout, status, tuple(waves), plans, message)
 
 
 def _judge_wave(
     wave: Wave, tables: tuple[TableProgress, ...], opens: float | None, now: float
 ) -> WaveProgress:
-    if all(each.status in _ENDED for each in tables):
+    if all(each.status in ENDED for each in tables):
         return WaveProgress(wave.name, RolloutStatus.DONE, tables)
     if opens is None:
         return WaveProgress(wave.name, RolloutStatus.PENDING, tables)

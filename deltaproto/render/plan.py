@@ -282,7 +282,7 @@ def _group(plan: Plan) -> PlanGroup:
     return PlanGroup(
         _UNREADABLE if not plan.complete else _rank(plan),
         protocol,
-        incomplete + _text(plan),
+        incomplete + summarize_steps(plan),
         ", ".join([*lost[:_LOST], *more]),
     )
 
@@ -293,7 +293,8 @@ def _rank(plan: Plan) -> int:
     return _PLANNED if plan.steps else _DONE
 
 
-def _text(plan: Plan) -> str:
+def summarize_steps(plan: Plan) -> str:
+    """Return what a plan does in one line, or why it has no steps; it names no table."""
     if plan.blocked:
         reasons = dict.fromkeys(
             f"{each.feature}: {each.reason}" if each.feature else each.reason

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import shlex
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 from deltaproto.execution.rollout_state import (
+    ENDED,
     RolloutProgress,
     RolloutStatus,
     TableProgress,
@@ -18,10 +19,17 @@ from deltaproto.execution.rollout_state import (
 from deltaproto.render.document import Block, Document, Line, Paragraph, Section, TableBlock, Tone
 from deltaproto.render.document.render import write_document
 from deltaproto.render.interface import json_text, stamp
+from deltaproto.render.named_tables import (
+    DEFAULT_LIMIT,
+    NamedCount,
+    SharedFolder,
+)
 from deltaproto.render.overview.metrics import gauge_lines
+from deltaproto.render.plan import summarize_steps
 
 _MAX_TABLES = 50
 _HEADINGS = ("Wave", "Status", "Tables", "Next step")
+_GROUP_HEADINGS = ("Wave", "Plan", "Tables", "Next step", "Names")
 _TABLE_HEADINGS = ("Wave", "Table", "Status", "Until", "Reason")
 _TONES = {
     RolloutStatus.DONE: Tone.GOOD,
@@ -54,6 +62,40 @@ class StatusFormat(StrEnum):
     OPENMETRICS = "openmetrics"
 
 
+class WaveGroup(NamedTuple):
+    """The tables of a wave whose plans do the same."""
+
+    wave: WaveProgress
+    plan: str
+    """what the plans do, in one line"""
+    tables: tuple[TableProgress, ...]
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether one of the tables may run now."""
+        return any(each.status is RolloutStatus.READY for each in self.tables)
+
+    @property
+    def until(self) -> float | None:
+        """When the next step may run, in seconds since the epoch; None: now, or unknown."""
+        if self.is_ready or all(each.status in ENDED for each in self.tables):
+            return None
+        # The tables of a wave are not read while it has to wait as a whole.
+        times = [each.until for each in self.tables if each.until is not None]
+        return min(times, default=self.wave.until)
+
+
+def group_tables(progress: RolloutProgress) -> Iterator[WaveGroup]:
+    """Yield the groups of each wave, the largest first."""
+    for wave in progress.waves:
+        found: dict[str, list[TableProgress]] = {}
+        for each in wave.tables:
+            plan = progress.plans[each.table.plan_id].plan
+            found.setdefault(summarize_steps(plan), []).append(each)
+        for text, tables in sorted(found.items(), key=lambda group: -len(group[1])):
+            yield WaveGroup(wave, text, tuple(tables))
+
+
 def write_status(
     progress: RolloutProgress,
     format_: StatusFormat,
@@ -84,6 +126,7 @@ def rollout_fields(progress: RolloutProgress) -> dict[str, Any]:
         "next_at": stamp(progress.next_at),
         "max_failures": progress.rollout.max_failures,
         "waves": [_wave_fields(wave) for wave in progress.waves],
+        "groups": [_group_fields(group) for group in group_tables(progress)],
     }
 
 
@@ -101,12 +144,13 @@ def _blocks(progress: RolloutProgress) -> Iterator[Block]:
         [
             (wave.name,),
             (str(wave.status),),
-            (_counts(wave),),
+            (_counts(wave.tables),),
             ("" if blocked else _next_step(wave),),
         ]
         for wave in progress.waves
     ]
     yield TableBlock(_HEADINGS, rows, [_TONES.get(wave.status) for wave in progress.waves])
+    yield from _group_blocks(progress, blocked=blocked)
     notable = [
         (wave, table) for wave in progress.waves for table in wave.tables if _is_notable(table)
     ]
@@ -128,6 +172,28 @@ def _blocks(progress: RolloutProgress) -> Iterator[Block]:
         yield Paragraph((f"hint: {_HINTS[progress.status].format(folder)}",))
 
 
+def _group_blocks(progress: RolloutProgress, *, blocked: bool) -> Iterator[Block]:
+    groups, folder = [*group_tables(progress)], SharedFolder()
+    for each in progress.rollout.tables:
+        folder.add(each.table)
+    rows: list[list[Line]] = []
+    for group in groups[:DEFAULT_LIMIT]:
+        named = NamedCount()
+        for table in group.tables:
+            named.add(table.table.table)
+        next_step = "now" if group.is_ready else stamp(group.until) or ""
+        cells = (
+            *(group.wave.name, group.plan, _counts(group.tables)),
+            *("" if blocked else next_step, named.shown(len(str(folder)))),
+        )
+        rows.append([(cell,) if cell else () for cell in cells])
+    yield TableBlock(_GROUP_HEADINGS, rows, below=True)
+    if where := str(folder):
+        yield Paragraph((f"names are relative to {where}",), muted=True)
+    if len(groups) > DEFAULT_LIMIT:
+        yield Paragraph((f"and {len(groups) - DEFAULT_LIMIT} more groups; JSON has all",), True)
+
+
 def _is_notable(table: TableProgress) -> bool:
     return bool(table.message) or table.status in (RolloutStatus.FAILED, RolloutStatus.SKIPPED)
 
@@ -143,9 +209,14 @@ def _table_row(wave: WaveProgress, table: TableProgress) -> list[Line]:
     ]
 
 
-def _counts(wave: WaveProgress) -> str:
-    counts = Counter(table.status for table in wave.tables)
-    return ", ".join(f"{counts[status]} {status}" for status in RolloutStatus if counts[status])
+def _counts(tables: Iterable[TableProgress]) -> str:
+    counts = _count_statuses(tables)
+    return ", ".join(f"{count} {status}" for status, count in counts.items())
+
+
+def _count_statuses(tables: Iterable[TableProgress]) -> dict[RolloutStatus, int]:
+    counts = Counter(table.status for table in tables)
+    return {status: counts[status] for status in RolloutStatus if counts[status]}
 
 
 def _next_step(wave: WaveProgress) -> str:
@@ -175,6 +246,16 @@ def _wave_fields(wave: WaveProgress) -> dict[str, Any]:
     }
 
 
+def _group_fields(group: WaveGroup) -> dict[str, Any]:
+    return {
+        "wave": group.wave.name,
+        "plan": group.plan,
+        "statuses": {str(key): count for key, count in _count_statuses(group.tables).items()},
+        "next_at": stamp(group.until),
+        "plan_ids": [each.table.plan_id for each in group.tables],
+    }
+
+
 def _metric_lines(progress: RolloutProgress) -> Iterator[str]:
     yield from gauge_lines(
         "deltaproto_rollout_tables",
@@ -182,7 +263,7 @@ def _metric_lines(progress: RolloutProgress) -> Iterator[str]:
         (
             ({"wave": wave.name, "status": str(status)}, count)
             for wave in progress.waves
-            for status, count in sorted(Counter(each.status for each in wave.tables).items())
+            for status, count in _count_statuses(wave.tables).items()
         ),
     )
     yield from gauge_lines(

@@ -8,6 +8,7 @@ import shutil
 import signal
 import threading
 import tracemalloc
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -379,6 +380,33 @@ def test_abort_lets_running_statements_finish_and_sends_no_other(fleet: Fleet) -
     assert fleet.applied()[:2] == (1, [])
     ran = fleet.decide("resume")
     assert (ran.code, "was aborted" in ran.err) == (2, True)
+
+
+def test_status_groups_the_tables_of_a_wave_by_what_their_plans_do(fleet: Fleet) -> None:
+    fleet.plan()
+    fleet.scripts["b"] = on_fire
+    fleet.applied()
+    progress = fleet.status("--format", "json").json["rollout"]
+    shown = " ".join(fleet.status().out.split())
+    by_id = {table["plan_id"]: table for wave in progress["waves"] for table in wave["tables"]}
+    for group in progress["groups"]:
+        assert group["plan"] in shown
+        inside = [by_id.pop(each) for each in group["plan_ids"]]
+        assert Counter(each["status"] for each in inside) == group["statuses"]
+    assert not by_id
+    assert [
+        (group["wave"], group["statuses"], group["next_at"]) for group in progress["groups"]
+    ] == [
+        ("canary", {"done": 1}, None),
+        ("wave 1", {"pending": 2}, progress["next_at"]),
+        ("wave 2", {"pending": 1}, None),
+        ("wave 2", {"pending": 1}, None),
+    ]
+    assert "tables 2 pending next step 2033-05-18T09:33:20Z names b, c wave 2" in shown
+    # A rollout that is stopped has no next step.
+    fleet.clock.now += 6 * HOUR
+    fleet.applied()
+    assert "tables 1 failed, 1 ready names b, c wave 2" in " ".join(fleet.status().out.split())
 
 
 def test_status_shows_each_wave_and_the_next_step(fleet: Fleet) -> None:
