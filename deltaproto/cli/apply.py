@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from itertools import chain
 from typing import Any
 
@@ -17,6 +18,7 @@ from deltaproto.cli.plan_io import (
     FORMAT,
     JOURNAL,
     PLANS,
+    SCRATCH,
     default_journal_dir,
     lazy_runner,
     load_and_report_plans,
@@ -30,6 +32,7 @@ from deltaproto.execution.goal_limits import find_unrelated_undo
 from deltaproto.execution.hooks import Hooks, open_hooks
 from deltaproto.execution.plan_file import LoadedPlan, find_plan_files, read_plans
 from deltaproto.execution.prepare import ApplyContext, PreparedPlan
+from deltaproto.execution.rehearse import RehearsalSettings, rehearse_plan
 from deltaproto.execution.replan import Replanner
 from deltaproto.execution.result import ApplyResult
 from deltaproto.execution.rollout import RolloutRun
@@ -104,6 +107,7 @@ def run(values: Mapping[str, Any]) -> int:
     plans, codes = load_and_report_plans(values["plans"], allow_empty=values["allow_empty"])
     rollout = None if values["undo"] else _find_rollout(values)
     hooks = _open_hooks(values["hooks"], rollout)
+    _check_rehearsal_options(values, rollout)
     options.require_range(values["parallel"], "--parallel", _MAX_PARALLEL)
     options.require_range(values["retries"], "--retries", _MAX_RETRIES, 0)
     storage = options.parse_pairs(values["storage_option"], "--storage-option")
@@ -152,7 +156,7 @@ def run(values: Mapping[str, Any]) -> int:
 
         ready, refused = _choose_plans(plans, context, values)
         to.report.expect([*(each.planned.id for each in refused), *(each.id for each in ready)])
-        waves = rollout and _build_run(rollout, plans, session, hooks, values["client_file"])
+        waves = rollout and _build_run(rollout, plans, session, hooks, values)
         with resume_hint(None if values["dry_run"] else _RESUME_HINT):
             if waves is None:
                 results = apply_plans(ready, session, confirm, ask_all_first=asks)
@@ -198,16 +202,31 @@ def _build_run(
     plans: Sequence[LoadedPlan],
     session: ApplySession,
     hooks: Hooks | None,
-    files: Sequence[str],
+    values: Mapping[str, Any],
 ) -> RolloutRun:
     context, replanner = session.context, None
     folder = context.folder(rollout.path)
     if context.policy is not None:
-        users = ClientScope(context.policy, files, ())
+        users = ClientScope(context.policy, values["client_file"], ())
         storage, spark = context.storage_options, context.spark
         replanner = Replanner(users, storage, spark, folder, save_plan_file)
     log = RolloutLog(rollout, folder, session.audit(rollout.path), session.redact)
-    return RolloutRun(rollout, match_plans(rollout, plans, log), session, log, hooks, replanner)
+    rehearse = None
+    if rollout.rehearse and not values["skip_rehearsal"]:
+        rehearse = _build_rehearsal(session, values["scratch"])
+    current = match_plans(rollout, plans, log)
+    return RolloutRun(rollout, current, session, log, hooks, replanner, rehearse)
+
+
+def _build_rehearsal(
+    session: ApplySession, scratch: str | None
+) -> Callable[[LoadedPlan], ApplyResult]:
+    # Tables are changed at the same time, and commits are tagged by session.
+    runner = cache(lambda: session.runner().apart())
+    settings = RehearsalSettings(
+        session.context, runner, session.observer, session.limits, session.redact, scratch
+    )
+    return lambda planned: rehearse_plan(planned, settings)
 
 
 def _open_hooks(folder: str | None, rollout: Rollout | None) -> Hooks | None:
@@ -219,6 +238,14 @@ def _open_hooks(folder: str | None, rollout: Rollout | None) -> Hooks | None:
             "plan with --out and a policy that has the section `rollout`",
         )
     return open_hooks(folder, rollout.hook_minutes * 60)
+
+
+def _check_rehearsal_options(values: Mapping[str, Any], rollout: Rollout | None) -> None:
+    if (values["scratch"] or values["skip_rehearsal"]) and not (rollout and rollout.rehearse):
+        raise UsageError(
+            "there is no rehearsal to change or to skip",
+            "plan with --out and a policy that has `rehearse: true` in its section `rollout`",
+        )
 
 
 def _choose_plans(
@@ -327,6 +354,14 @@ COMMAND = Command(
             metavar="DIR",
             panel=Panel.SAFETY,
         ),
+        Option(
+            ("--skip-rehearsal",),
+            "Execute the plans of a rollout without the rehearsals that its policy asks for.",
+            bool,
+            False,
+            panel=Panel.SAFETY,
+        ),
+        SCRATCH,
         JOURNAL,
         AUDIT,
         DETAILED_EXITCODE,

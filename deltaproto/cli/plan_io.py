@@ -43,6 +43,13 @@ JOURNAL = Option(
     metavar="DIR",
     panel=Panel.OUTPUT,
 )
+SCRATCH = Option(
+    ("--scratch",),
+    "Clone into this folder or URI. Default: a temporary folder.",
+    str,
+    metavar="DIR",
+    panel=Panel.INPUT,
+)
 AUDIT = Option(
     ("--audit",),
     "Append to this audit log. Default: audit.jsonl next to the journals.",

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from deltaproto.cli import options
-from deltaproto.cli.declare import Command, Option, Panel
+from deltaproto.cli.declare import Command
 from deltaproto.cli.plan_io import (
     FORMAT,
     PLANS,
+    SCRATCH,
     default_journal_dir,
     lazy_runner,
     load_and_report_plans,
@@ -53,13 +54,7 @@ COMMAND = Command(
     run,
     PLANS,
     (
-        Option(
-            ("--scratch",),
-            "Clone into this folder or URI. Default: a temporary folder.",
-            str,
-            metavar="DIR",
-            panel=Panel.INPUT,
-        ),
+        SCRATCH,
         FORMAT,
         options.ALLOW_EMPTY,
         options.OUTPUT,

@@ -22,6 +22,7 @@ COMMAND_LINE_ONLY = frozenset(
         "--list-tables",
         "--write-policy",
         "--hooks",
+        "--skip-rehearsal",
     }
 )
 """options that lower safety or run programs, which must be passed explicitly in each run"""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from deltaproto.errors import ExitCode, TableError
+from deltaproto.errors import ExitCode, TableError, UsageError
 from deltaproto.execution.apply import ApplySession, Confirm, apply_plans
 from deltaproto.execution.hooks import AFTER_TABLE, BEFORE_TABLE, BEFORE_WAVE, ON_FAILURE, Hooks
 from deltaproto.execution.plan_file import LoadedPlan
@@ -15,6 +15,7 @@ from deltaproto.execution.result import ApplyResult, ApplyStatus
 from deltaproto.execution.rollout_file import Rollout
 from deltaproto.execution.rollout_log import RolloutLog
 from deltaproto.execution.rollout_state import RolloutProgress, read_progress
+from deltaproto.planning.rollout import group_id
 from deltaproto.tables.engine_errors import contain_table_errors
 
 _ENDED = (ApplyStatus.DONE, ApplyStatus.NOTHING)
@@ -28,6 +29,7 @@ class RolloutRun:
         plans: the current plan of each table, from `match_plans`.
         hooks: None: there are none.
         replanner: None: tables that changed are refused.
+        rehearse: runs a plan on a clone; None: no plan is rehearsed.
     """
 
     def __init__(
@@ -38,6 +40,7 @@ class RolloutRun:
         log: RolloutLog,
         hooks: Hooks | None,
         replanner: Replanner | None = None,
+        rehearse: Callable[[LoadedPlan], ApplyResult] | None = None,
     ) -> None:
         self._rollout, self._log, self._hooks, self._replanner = rollout, log, hooks, replanner
         self._plans = dict(plans)
@@ -46,7 +49,10 @@ class RolloutRun:
         self._objections: dict[str, str] = {}
         """why a new plan does not replace that of a table that changed"""
         self._now, self._limits = session.limits.now, session.limits
-        self._lock = threading.Lock()
+        self._lock, self._rehearsal_lock = threading.Lock(), threading.Lock()
+        self._rehearse_plan = rehearse
+        self._started: set[str] = set()
+        """tables of which a step was executed; nothing can be rehearsed for them"""
         self._tried: set[str] = set()
         """plans that this run cannot execute, for a reason that is not the table's"""
         # Waits are those of the rollout: a waiting table must not keep the others of its wave.
@@ -88,6 +94,7 @@ class RolloutRun:
 
     def _ready(self, progress: RolloutProgress) -> list[LoadedPlan]:
         """Return the plans of the current wave that may run now."""
+        self._started |= {each.table.plan_id for each in progress.ready if each.started}
         ids = (each.table.plan_id for each in progress.ready)
         return [self._plans[each] for each in ids if each not in self._tried]
 
@@ -139,6 +146,7 @@ class RolloutRun:
         table = planned.plan.table
         with self._lock:
             blocked = self._find_obstacle()
+        blocked = blocked or self._rehearse(planned)
         if blocked is None and not self._passes(BEFORE_TABLE, planned.path, table):
             blocked = "its hook failed"
         if blocked is not None:
@@ -155,6 +163,37 @@ class RolloutRun:
             self._passes(ON_FAILURE, planned.path, table, applied.message)
         self._passes(AFTER_TABLE, planned.path, table, str(applied.status))
         return applied
+
+    def _rehearse(self, planned: LoadedPlan) -> str | None:
+        """Rehearse the first plan of each group. Return why the table may not be started, or None.
+
+        If the rehearsal does not go as predicted, the rollout is paused.
+        """
+        if self._rehearse_plan is None or self._ids[planned.id] in self._started:
+            return None
+        group = group_id(planned.plan)
+        with self._rehearsal_lock:
+            if group in self._log.decisions().rehearsed:
+                return None
+            try:
+                result = self._rehearse_plan(planned)
+                problem = f"{result.message}; {result.hint}" if result.hint else result.message
+            except UsageError as error:
+                result, problem = None, f"{error.message}; {error.hint}"
+            if result is not None and result.status in (ApplyStatus.DONE, ApplyStatus.NOTHING):
+                name = self._ids[planned.id]
+                self._log.decide("rehearse", self._now(), name=name, reason=problem, shown=group)
+                return None
+            if result is not None and (
+                result.status is ApplyStatus.UNREADABLE
+                or any(not gate.passed for gate in result.gates)
+            ):
+                # `apply` has the same gates, and reports it.
+                return None
+            with self._lock:
+                reason = f"{planned.plan.table}: the rehearsal did not succeed: {problem}"
+                self._log.decide("pause", self._now(), reason=reason)
+        return "its rehearsal did not succeed"
 
     def _find_obstacle(self) -> str | None:
         """Return why no other table may be started now, or None."""

@@ -20,7 +20,8 @@ _MAX_HOURS = 1e7
 """more than what a policy accepts, in hours and in minutes"""
 _MAX_BYTES = 1 << 28
 _MEMBERS = (
-    *("soak_hours", "parallel", "max_failures", "hook_minutes", "windows", "waves", "complete"),
+    *("soak_hours", "parallel", "max_failures", "hook_minutes", "rehearse", "windows"),
+    *("waves", "complete"),
 )
 _PLAN_AGAIN = "plan again into a new folder, and do not edit its files"
 
@@ -35,6 +36,8 @@ class Rollout(NamedTuple):
     parallel: int
     max_failures: int
     hook_minutes: float
+    rehearse: bool
+    """True if one table of each group of equal plans is rehearsed before the group starts"""
     windows: bool
     """True if the policy has maintenance windows for any of the tables"""
 
@@ -132,10 +135,11 @@ def _parse(document: Mapping[str, Any], path: str) -> Rollout:
     ids = [table.plan_id for wave in waves for table in wave.tables]
     if len({*ids}) < len(ids) or len({wave.name for wave in waves}) < len(waves):
         raise ValueError(path)
-    if type(fields["windows"]) is not bool:
+    rehearse, windows = fields["rehearse"], fields["windows"]
+    if type(rehearse) is not bool or type(windows) is not bool:
         raise ValueError(path)
     return Rollout(
-        seal[:_ID_LENGTH], path, waves, soak, parallel, failures, minutes, fields["windows"]
+        seal[:_ID_LENGTH], path, waves, soak, parallel, failures, minutes, rehearse, windows
     )
 
 

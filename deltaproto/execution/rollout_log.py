@@ -40,6 +40,8 @@ class Decisions(NamedTuple):
     """the id of the new plan by table"""
     begun: frozenset[str] = frozenset()
     """the waves whose hook before-wave has passed"""
+    rehearsed: frozenset[str] = frozenset()
+    """the groups of plans of which one went as predicted on a clone, from `group_id`"""
 
 
 class RolloutLog:
@@ -101,10 +103,10 @@ class RolloutLog:
     def decide(
         self, event: str, now: float, *, name: str = "", reason: str = "", shown: str = ""
     ) -> None:
-        """Record `pause`, `resume`, `abort`, `skip` or `replan` in the audit log and the journal.
+        """Record an event such as `pause`, `skip` or `replan` in the audit log and the journal.
 
         Args:
-            name: the id of the plan to skip or to replace.
+            name: the id of the plan that was skipped, replaced or rehearsed.
             shown: what the journal has instead of the reason.
 
         Raises:
@@ -167,6 +169,8 @@ def _with_event(found: Decisions, event: Mapping[str, Any]) -> Decisions:
             return found._replace(failed={**found.failed, name: (reason, float(event["at"]))})
         case "replan":
             return found._replace(replanned={**found.replanned, name: reason})
+        case "rehearse":
+            return found._replace(rehearsed=found.rehearsed | {reason})
         case "wave":
             return found._replace(begun=found.begun | {name})
     return found

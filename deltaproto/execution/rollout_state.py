@@ -59,6 +59,8 @@ class TableProgress(NamedTuple):
     """whether the table could not be read"""
     changed: bool = False
     """whether it is the same table, but not as planned, although no step was executed"""
+    started: bool = False
+    """whether a step was executed"""
 
 
 class WaveProgress(NamedTuple):
@@ -285,4 +287,4 @@ def _read_log(
             same = plan.fingerprint.table_id in (None, located.sight.table_id)
             message = unchanged.message
             return TableProgress(table, RolloutStatus.READY, message=message, changed=same)
-    return TableProgress(table, RolloutStatus.READY)
+    return TableProgress(table, RolloutStatus.READY, started=stands.started)

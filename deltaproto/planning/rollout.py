@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -12,6 +14,7 @@ from deltaproto.policy.document.model import RolloutSettings
 from deltaproto.policy.document.patterns import TableNames
 
 CANARY = "canary"
+_TABLE = "<table>"
 
 
 class RolloutTable(NamedTuple):
@@ -64,6 +67,18 @@ def _wave_ends(settings: RolloutSettings, count: int) -> Sequence[int]:
         tables = -(-count * size.number // 100) if size.percent else size.number
         ends.append(min(count, (ends[-1] if ends else 0) + tables))
     return [*ends, count]
+
+
+def group_id(plan: Plan) -> str:
+    """Return an id, equal for plans that send the same statements to tables of equal protocols."""
+    statements = [
+        step.wait_hours if step.sql is None else step.sql.replace(plan.sql_name, _TABLE)
+        for step in plan.steps
+    ]
+    protocols = [str(each) for each in (plan.protocol_before, plan.protocol_after)]
+    features = [sorted(each.supported) for each in (plan.protocol_before, plan.protocol_after)]
+    text = json.dumps([protocols, features, statements])
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def find_objections(old: Plan, new: Plan) -> Iterator[str]:

@@ -34,6 +34,7 @@ def save_rollout_file(
         "parallel": settings.parallel,
         "max_failures": settings.max_failures,
         "hook_minutes": settings.hook_minutes,
+        "rehearse": settings.rehearse,
         "windows": windows,
         "waves": [
             {"name": wave.name, "plans": [table._asdict() for table in wave.tables]}

@@ -13,13 +13,17 @@ from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import ANY
 
 import pytest
 
 from deltaproto.cli.plan_io import ProgressDisplay
-from deltaproto.errors import UsageError
+from deltaproto.errors import ExitCode, UsageError
 from deltaproto.execution.hooks import open_hooks
 from deltaproto.execution.plan_file import LoadedPlan, read_plans
+from deltaproto.execution.preflight import GateResult
+from deltaproto.execution.rehearse import RehearsalSettings
+from deltaproto.execution.result import ApplyResult, ApplyStatus
 from deltaproto.execution.rollout_file import load_rollout
 from deltaproto.execution.run_log import STATE_FOLDER, Journal
 from deltaproto.execution.runner import EngineFacts
@@ -144,6 +148,11 @@ def statuses(progress: dict[str, Any]) -> list[str]:
     return [wave["status"] for wave in progress["waves"]]
 
 
+def by_name(fleet: Fleet) -> dict[str, dict[str, Any]]:
+    waves = fleet.status("--format", "json").json["rollout"]["waves"]
+    return {Path(table["table"]).name: table for wave in waves for table in wave["tables"]}
+
+
 def tables(progress: dict[str, Any]) -> dict[str, str]:
     return {
         Path(table["table"]).name: table["status"]
@@ -195,6 +204,80 @@ def test_each_wave_waits_for_the_one_before_it(fleet: Fleet) -> None:
     code, sent, progress = fleet.applied()
     assert (code, sent, progress["status"]) == (0, ["d"], "done")
     assert fleet.applied()[:2] == (0, [])
+
+
+@pytest.fixture
+def rehearsals(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> dict[str, ApplyResult | None]:
+    """A policy with rehearsals: the tables rehearsed, and the result; None: as predicted."""
+    fleet.policy.write_text(POLICY.replace("soak: 6h", "soak: 6h, rehearse: true, parallel: 2"))
+    results: dict[str, ApplyResult | None] = {}
+
+    def rehearse(planned: LoadedPlan, settings: RehearsalSettings) -> ApplyResult:
+        # No statement was sent to a table of this group.
+        assert settings.runner() is fleet
+        name = Path(planned.plan.table).name
+        result = results.setdefault(name, None)
+        done = ApplyResult(planned, ApplyStatus.DONE, ExitCode.OK, "as predicted")
+        return done if result is None else result._replace(planned=planned)
+
+    monkeypatch.setattr("deltaproto.cli.apply.rehearse_plan", rehearse)
+    return results
+
+
+def test_one_plan_of_each_group_is_rehearsed(
+    fleet: Fleet, rehearsals: dict[str, ApplyResult | None]
+) -> None:
+    fleet.plan()
+    for _ in range(4):
+        # A dry run starts nothing, so it rehearses nothing.
+        before = [*rehearsals]
+        fleet.apply("--dry-run")
+        assert [*rehearsals] == before
+        fleet.applied()
+        fleet.clock.now += 24 * HOUR
+    # The plan for d deletes history, and those for the others are equal. d waits between its
+    # steps, after which nothing of it can be rehearsed.
+    assert [*rehearsals] == ["dev_a", "d"]
+    assert sorted({*fleet.sent}) == sorted(NAMES)
+    audited = [line for line in fleet.audited() if line["action"] == "rehearse"]
+    assert [line["reason"] for line in audited] == ["as predicted"] * 2
+    planned = {table["plan_id"]: name for name, table in by_name(fleet).items()}
+    assert [planned[line["plan"]] for line in audited] == ["dev_a", "d"]
+
+
+def test_a_rehearsal_with_another_result_pauses_the_rollout(
+    fleet: Fleet, rehearsals: dict[str, ApplyResult | None]
+) -> None:
+    fleet.plan()
+    failed = ApplyResult(ANY, ApplyStatus.FAILED, ExitCode.FAILED, "s1: another protocol", "look")
+    rehearsals["dev_a"] = failed
+    code, sent, progress = fleet.applied()
+    assert (code, sent, progress["status"]) == (1, [], "paused")
+    assert "dev_a: the rehearsal did not succeed: s1: another protocol" in progress["message"]
+    assert fleet.applied()[:2] == (1, [])
+    # It is tried again, or skipped.
+    fleet.decide("resume")
+    assert fleet.applied()[:2] == (1, [])
+    fleet.decide("resume")
+    assert fleet.applied("--skip-rehearsal")[:2] == (10, ["dev_a"])
+
+
+def test_a_table_that_apply_refuses_does_not_pause_the_rollout(
+    fleet: Fleet, rehearsals: dict[str, ApplyResult | None]
+) -> None:
+    fleet.plan()
+    gate = GateResult("fingerprint", False, "the table changed", "plan again", ExitCode.STALE)
+    refused = ApplyResult(ANY, ApplyStatus.REFUSED, ExitCode.STALE, gate.message, gates=(gate,))
+    rehearsals["dev_a"] = refused
+    assert fleet.applied()[:2] == (10, ["dev_a"])
+
+
+def test_options_of_rehearsals_need_one(fleet: Fleet) -> None:
+    fleet.plan()
+    for words in (["--skip-rehearsal"], ["--scratch", "s3://lake/scratch"]):
+        ran = fleet.apply(*words)
+        assert (ran.code, "there is no rehearsal" in ran.err) == (2, True)
+    assert fleet.sent == []
 
 
 def test_without_its_journals_a_rollout_continues_from_the_logs(fleet: Fleet) -> None:
@@ -518,6 +601,7 @@ CHANGES: dict[str, tuple[Callable[[dict[str, Any]], None], str]] = {
     "negative": (lambda d: d.update(parallel=-1), "not the file of a"),
     "too long": (lambda d: d.update(hook_minutes=1e308), "not the file of a"),
     "a list": (lambda d: d["waves"][0].update(name=["w"]), "not the file of a"),
+    "a number": (lambda d: d.update(rehearse=1), "not the file of a"),
     "a word": (lambda d: d.update(windows="no"), "not the file of a"),
     "null": (lambda d: d["waves"][0]["plans"][0].update(location=None), "not the file of a"),
 }
@@ -529,9 +613,9 @@ def test_a_rollout_that_was_sealed_again_is_refused(fleet: Fleet, change: str) -
     file, (edit, message) = fleet.plans / "rollout.json", CHANGES[change]
     document = json.loads(file.read_text())
     edit(document)
-    sealed = ("soak_hours", "parallel", "max_failures", "hook_minutes", "windows", "waves")
+    sealed = ("soak_hours", "parallel", "max_failures", "hook_minutes", "rehearse", "windows")
     document[CHECKSUM_FIELD] = compute_checksum(
-        {name: document[name] for name in (*sealed, "complete")}
+        {name: document[name] for name in (*sealed, "waves", "complete")}
     )
     file.write_text(json.dumps(document))
     for ran in (fleet.status(), fleet.apply()):

@@ -15,8 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from deltaproto.execution.plan_file import LoadedPlan, read_plans
+from deltaproto.execution.rollout_file import ROLLOUT_FILE
 from deltaproto.execution.run_log import STATE_FOLDER
 from deltaproto.execution.waits import WaitLimits
+from deltaproto.planning.plan import Plan
+from deltaproto.planning.rollout import group_id
 from tests.conftest import Ran
 from tests.execution import crash_trial
 from tests.support.contract import documents
@@ -68,6 +72,12 @@ class Rollout:
             "plan", *tables, "--policy", str(self.policy), "--detailed-exitcode", *words
         )
 
+    def saved(self) -> list[Plan]:
+        """The plans, as they were made."""
+        files = (file for file in self.plans.glob("*.json") if file.name != ROLLOUT_FILE)
+        found = (loaded for file in files for loaded in read_plans(str(file)))
+        return [each.plan for each in found if isinstance(each, LoadedPlan)]
+
     def decide(self, *words: str) -> None:
         action, *rest = words
         assert self._cli("rollout", action, str(self.plans), *rest).code == 0
@@ -101,7 +111,7 @@ def rows(spark: SparkSession, table: Path) -> int:
 
 @needs_delta("4.0", "drops features at once")
 def test_six_mixed_tables_converge_in_three_waves(rollout: Rollout, spark: SparkSession) -> None:
-    rollout.begin(NAMES)
+    rollout.begin(NAMES, POLICY.replace("parallel: 2", "parallel: 2, rehearse: true"))
     before = {name: rows(spark, table) for name, table in rollout.tables.items()}
     waves = []
     for _ in range(3):
@@ -114,6 +124,9 @@ def test_six_mixed_tables_converge_in_three_waves(rollout: Rollout, spark: Spark
         rollout.hours += 2
     assert (code, progress["status"]) == (0, "done")
     assert [len(tables) for tables in waves] == [1, 2, 3]
+    audit = (rollout.plans / STATE_FOLDER / "audit.jsonl").read_text().splitlines()
+    actions = Counter(json.loads(line).get("action") for line in audit)
+    assert actions["rehearse"] == len({group_id(plan) for plan in rollout.saved()})
     assert waves[0] == {"plain"}
     assert set.union(*waves) == {*NAMES}
     assert rollout.plan().code == 0

@@ -169,6 +169,8 @@ class RolloutSettings(NamedTuple):
     """how many tables may fail before no other table is started"""
     hook_minutes: float = 5.0
     """after this time, a hook is stopped and has failed"""
+    rehearse: bool = False
+    """whether one table of each group of equal plans is rehearsed before the group starts"""
 
 
 class Policy(NamedTuple):

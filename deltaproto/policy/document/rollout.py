@@ -11,7 +11,7 @@ from deltaproto.policy.document.model import RolloutSettings, WaveSize
 from deltaproto.policy.document.settings import parse_pattern
 from deltaproto.policy.document.source import Node, Scalar
 
-_FIELDS = ("canary", "waves", "soak", "parallel", "max_failures", "hook_timeout")
+_FIELDS = ("canary", "waves", "soak", "parallel", "max_failures", "hook_timeout", "rehearse")
 _HOURS = {"m": 1 / 60, "h": 1.0, "d": 24.0}
 _MAX_TABLES = 999_999
 MAX_PARALLEL = 64
@@ -52,6 +52,8 @@ def _parse_value(name: str, node: Node) -> dict[str, Any]:
             if not 0 < hours <= _MAX_HOOK_HOURS:
                 raise reader.unexpected_node(node, "a time from 1m to 24h")
             return {"hook_minutes": hours * 60}
+        case "rehearse":
+            return {name: reader.read_boolean(node)}
         case "parallel":
             return {name: reader.read_integer(node, 1, MAX_PARALLEL)}
     return {name: reader.read_integer(node, 0, _MAX_TABLES)}

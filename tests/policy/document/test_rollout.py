@@ -23,12 +23,14 @@ rollout:
   parallel: 4
   max_failures: 1
   hook_timeout: 30m
+  rehearse: true
 """
 REFUSED = {
     "{}": "a rollout without waves",
     "{waves: []}": "a rollout without waves",
     "{waves: [0]}": "a number of tables such as 5",
     "{waves: [60%, 50%]}": "more than 100%",
+    "{waves: [1], rehearse: perhaps}": "true or false",
     "{waves: [1], soak: 36}": "a time such as 30m, 24h or 7d",
     "{waves: [1], soak: 1w}": "a time such as 30m, 24h or 7d",
     "{waves: [1], parallel: 0}": "a number from 1 to 64",
@@ -61,6 +63,7 @@ def test_every_key_is_read_and_in_the_schema(tmp_path: Path) -> None:
     settings = loaded(FULL, tmp_path)
     assert (settings.soak_hours, settings.parallel, settings.max_failures) == (36, 4, 1)
     assert (settings.canary, settings.hook_minutes) == (("lake/dev/*",), 30)
+    assert settings.rehearse
     assert VALIDATOR.is_valid(plain(parse_text(FULL)))
 
 
