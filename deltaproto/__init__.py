@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         inspect_table,
     )
     from deltaproto.app.result import Result, Rows, to_dict
+    from deltaproto.app.rollout import Rollout, RolloutProgress
     from deltaproto.app.scanning import ScanResult, scan
     from deltaproto.app.table import Table
     from deltaproto.clients.model import Access
@@ -52,10 +53,12 @@ if TYPE_CHECKING:
         UsageError,
     )
     from deltaproto.execution.result import ApplyStatus, StepRecord, StepStatus
+    from deltaproto.execution.rollout_state import RolloutStatus, TableProgress, WaveProgress
     from deltaproto.fleet.drift.diff import Difference
     from deltaproto.fleet.scan_history import PastScan
     from deltaproto.inspection.history_events import Event
     from deltaproto.planning.plan import Alternative, Blocked, ClientChange, Step
+    from deltaproto.planning.rollout import RolloutTable
     from deltaproto.policy.finding import Finding, Severity
     from deltaproto.protocol.layers import FeatureState
     from deltaproto.protocol.protocol import Protocol
@@ -72,6 +75,7 @@ else:
             *("find_conflicts", "history", "inspect_table"),
         ),
         "app.result": ("Result", "Rows", "to_dict"),
+        "app.rollout": ("Rollout", "RolloutProgress"),
         "app.scanning": ("ScanResult", "scan"),
         "app.table": ("Table",),
         "clients.model": ("Access", "Outcome"),
@@ -80,10 +84,12 @@ else:
             *("ResultError", "TableError", "UsageError"),
         ),
         "execution.result": ("ApplyStatus", "StepRecord", "StepStatus"),
+        "execution.rollout_state": ("RolloutStatus", "TableProgress", "WaveProgress"),
         "fleet.drift.diff": ("Difference",),
         "fleet.scan_history": ("PastScan",),
         "inspection.history_events": ("Event",),
         "planning.plan": ("Alternative", "Blocked", "ClientChange", "Step"),
+        "planning.rollout": ("RolloutTable",),
         "policy.finding": ("Finding", "Severity"),
         "protocol.layers": ("FeatureState",),
         "protocol.protocol": ("Protocol",),
@@ -135,6 +141,10 @@ __all__ = [
     "Report",
     "Result",
     "ResultError",
+    "Rollout",
+    "RolloutProgress",
+    "RolloutStatus",
+    "RolloutTable",
     "Rows",
     "ScanResult",
     "Severity",
@@ -143,8 +153,10 @@ __all__ = [
     "StepStatus",
     "Table",
     "TableError",
+    "TableProgress",
     "UsageError",
     "Verdict",
+    "WaveProgress",
     "apply",
     "check",
     "discover",

@@ -23,18 +23,19 @@ GROUPS = {
         *("plan_policy",),
         *("apply", "rehearse", "scan", "discover", "to_dict"),
     ),
-    "Objects": ("Table", "Plan", "Inventory"),
+    "Objects": ("Table", "Plan", "Rollout", "Inventory"),
     "Results": (
         *("Result", "Inspection", "CheckResult", "CheckResults", "History", "ConflictReport"),
-        *("ApplyResult", "ScanResult", "Drift", "Report", "Discovery", "Rows"),
+        *("ApplyResult", "RolloutProgress", "ScanResult", "Drift", "Report", "Discovery", "Rows"),
     ),
     "Records": (
         *("Protocol", "FeatureState", "Finding", "Verdict", "Event", "Step", "Blocked"),
         *("ClientChange", "Alternative", "StepRecord", "ApplyEvent", "PastScan", "Difference"),
-        *("ClientUse",),
+        *("ClientUse", "WaveProgress", "TableProgress", "RolloutTable"),
     ),
     "Choices": (
-        *("Access", "Outcome", "Severity", "ApplyStatus", "StepStatus", "EventKind", "ExitCode"),
+        *("Access", "Outcome", "Severity", "ApplyStatus", "StepStatus", "EventKind"),
+        *("RolloutStatus", "ExitCode"),
     ),
     "Errors": ("DeltaprotoError", "UsageError", "TableError", "EngineError", "ResultError"),
 }
@@ -47,6 +48,7 @@ _INTERNAL = {
     "ConflictReport": {"question"},
     "ApplyResult": {"planned"},
     "ScanResult": {"scan"},
+    "RolloutProgress": {"rollout", "plans"},
     "Drift": {"pair"},
     "Discovery": {"found"},
 }

@@ -6,6 +6,7 @@ import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from deltaproto.app.arguments import NONE, spark_settings, words
@@ -17,6 +18,7 @@ from deltaproto.execution.result import ApplyStatus, StepRecord
 from deltaproto.planning.plan import Plan, Step
 
 if TYPE_CHECKING:
+    from deltaproto.execution.apply import ApplySession
     from deltaproto.execution.prepare import ApplyContext
     from deltaproto.protocol.table_state import SparkSettings
     from deltaproto.redaction import Redactor
@@ -190,28 +192,21 @@ def apply(
     Raises:
         UsageError: for a file that is not a plan, was changed, or has several plans.
     """
-    from deltaproto.execution.apply import ApplySession, apply_plans
-    from deltaproto.execution.run_log import AUDIT_FILE
-    from deltaproto.execution.runner import StatementRunner
-    from deltaproto.execution.waits import WaitLimits
+    from deltaproto.execution.apply import apply_plans
     from deltaproto.redaction import Redactor
 
     folder = os.fspath(journal)
     spark = spark_settings(spark_remote, spark_conf, storage_options)
-    context = _context(
-        folder, storage_options, spark, policy, (*client_files, *catalogue)
-    )._replace(allow_irreversible=allow_irreversible, outside_window=outside_window)
     planned = _loaded(plan, folder)
+    context = build_context(
+        folder,
+        storage_options,
+        spark.reaching(planned.plan.location),
+        policy,
+        (*client_files, *catalogue),
+    )._replace(allow_irreversible=allow_irreversible, outside_window=outside_window)
     redact = Redactor(storage_options, spark.conf, spark.hadoop)
-    session = ApplySession(
-        context,
-        lambda: StatementRunner.started(spark.reaching(planned.plan.location)),
-        audit=lambda _: os.path.join(folder, AUDIT_FILE),
-        redact=redact,
-        observer=_Events(on_event, redact),
-        limits=WaitLimits(retries, wait),
-        dry_run=dry_run,
-    )
+    session = build_session(context, redact, on_event, dry_run=dry_run, wait=wait, retries=retries)
     (applied,) = apply_plans([planned], session, lambda _: None, ask_all_first=False)
     return ApplyResult._make(applied)
 
@@ -249,7 +244,7 @@ def rehearse(
     with tempfile.TemporaryDirectory(prefix="deltaproto-rehearse-") as folder:
         planned = _loaded(plan, folder)
         settings = RehearsalSettings(
-            _context(folder, storage_options, spark, None, ()),
+            build_context(folder, storage_options, spark, None, ()),
             lambda: StatementRunner.started(spark.reaching(planned.plan.location)),
             _Events(on_event, redact),
             WaitLimits(),
@@ -259,13 +254,44 @@ def rehearse(
         return ApplyResult._make(rehearse_plan(planned, settings))
 
 
-def _context(
+def build_session(
+    context: ApplyContext,
+    redact: Redactor,
+    on_event: Callable[[ApplyEvent], object] | None,
+    *,
+    dry_run: bool,
+    wait: bool,
+    retries: int,
+) -> ApplySession:
+    """Return the inputs of a call of `apply`; Spark starts on first use."""
+    from deltaproto.execution.apply import ApplySession
+    from deltaproto.execution.run_log import AUDIT_FILE
+    from deltaproto.execution.runner import StatementRunner
+    from deltaproto.execution.waits import WaitLimits
+
+    return ApplySession(
+        context,
+        cache(lambda: StatementRunner.started(context.spark)),
+        audit=lambda path: os.path.join(context.folder(path), AUDIT_FILE),
+        redact=redact,
+        observer=_Events(on_event, redact),
+        limits=WaitLimits(retries, wait),
+        dry_run=dry_run,
+    )
+
+
+def build_context(
     folder: str,
     storage_options: Mapping[str, str],
     spark: SparkSettings,
     policy: str | os.PathLike[str] | None,
     files: Sequence[str],
 ) -> ApplyContext:
+    """Return where tables and records are, and what the policy requires.
+
+    Raises:
+        PolicyError: for a policy or a client file with mistakes.
+    """
     from deltaproto.execution.prepare import ApplyContext
     from deltaproto.policy.evaluate import Checker
     from deltaproto.policy.local_catalog import load_local_catalog, load_local_policy

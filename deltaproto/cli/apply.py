@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -19,7 +18,6 @@ from deltaproto.cli.plan_io import (
     JOURNAL,
     PLANS,
     SCRATCH,
-    default_journal_dir,
     lazy_runner,
     load_and_report_plans,
     open_plan_output,
@@ -32,8 +30,6 @@ from deltaproto.execution.goal_limits import find_unrelated_undo
 from deltaproto.execution.hooks import Hooks, open_hooks
 from deltaproto.execution.plan_file import LoadedPlan, find_plan_files, read_plans
 from deltaproto.execution.prepare import ApplyContext, PreparedPlan
-from deltaproto.execution.rehearse import RehearsalSettings, rehearse_plan
-from deltaproto.execution.replan import Replanner
 from deltaproto.execution.result import ApplyResult
 from deltaproto.execution.rollout import RolloutRun
 from deltaproto.execution.rollout_file import (
@@ -42,12 +38,9 @@ from deltaproto.execution.rollout_file import (
     find_rollout,
     require_policy,
 )
-from deltaproto.execution.rollout_log import RolloutLog
-from deltaproto.execution.rollout_state import match_plans
-from deltaproto.execution.run_log import AUDIT_FILE, UNDO_SUFFIX, journal_path
+from deltaproto.execution.run_log import AUDIT_FILE, UNDO_SUFFIX, default_journal_dir, journal_path
 from deltaproto.execution.undo import StalePlanError, plan_undo
 from deltaproto.execution.waits import WaitLimits
-from deltaproto.plan_inputs.client_scope import ClientScope
 from deltaproto.planning.plan import Plan
 from deltaproto.policy.evaluate import Checker
 from deltaproto.policy.local_catalog import load_local_catalog, load_local_policy
@@ -134,7 +127,8 @@ def run(values: Mapping[str, Any]) -> int:
             *values["client_file"],
         ),
     )
-    with open_plan_output("apply", values, redact, many=len(plans) > 1) as to:
+    whole = ExitCode.UNREADABLE not in codes
+    with open_plan_output("apply", values, redact, many=len(plans) > 1, complete=whole) as to:
         session = ApplySession(
             context,
             lazy_runner(spark),
@@ -204,29 +198,16 @@ def _build_run(
     hooks: Hooks | None,
     values: Mapping[str, Any],
 ) -> RolloutRun:
-    context, replanner = session.context, None
-    folder = context.folder(rollout.path)
-    if context.policy is not None:
-        users = ClientScope(context.policy, values["client_file"], ())
-        storage, spark = context.storage_options, context.spark
-        replanner = Replanner(users, storage, spark, folder, save_plan_file)
-    log = RolloutLog(rollout, folder, session.audit(rollout.path), session.redact)
-    rehearse = None
-    if rollout.rehearse and not values["skip_rehearsal"]:
-        rehearse = _build_rehearsal(session, values["scratch"])
-    current = match_plans(rollout, plans, log)
-    return RolloutRun(rollout, current, session, log, hooks, replanner, rehearse)
-
-
-def _build_rehearsal(
-    session: ApplySession, scratch: str | None
-) -> Callable[[LoadedPlan], ApplyResult]:
-    # Tables are changed at the same time, and commits are tagged by session.
-    runner = cache(lambda: session.runner().apart())
-    settings = RehearsalSettings(
-        session.context, runner, session.observer, session.limits, session.redact, scratch
+    return RolloutRun.build(
+        rollout,
+        plans,
+        session,
+        save_plan_file,
+        hooks=hooks,
+        client_files=values["client_file"],
+        rehearse=rollout.rehearse and not values["skip_rehearsal"],
+        scratch=values["scratch"],
     )
-    return lambda planned: rehearse_plan(planned, settings)
 
 
 def _open_hooks(folder: str | None, rollout: Rollout | None) -> Hooks | None:

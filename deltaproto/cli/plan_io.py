@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 import sys
 import threading
 import time
@@ -14,10 +13,9 @@ from typing import IO, Any, NamedTuple, Self, cast
 from deltaproto.cli import options
 from deltaproto.cli.declare import Argument, Option, Panel
 from deltaproto.cli.output import TolerantWriter, attach_results
-from deltaproto.errors import ExitCode, UsageError
-from deltaproto.execution.plan_file import FailedPlan, LoadedPlan, find_plan_files, read_plans
+from deltaproto.errors import ExitCode
+from deltaproto.execution.plan_file import LoadedPlan, load_plans
 from deltaproto.execution.result import ApplyResult, StepRecord
-from deltaproto.execution.run_log import STATE_FOLDER
 from deltaproto.execution.runner import StatementRunner
 from deltaproto.planning.plan import Step
 from deltaproto.protocol.table_state import SparkSettings
@@ -78,9 +76,13 @@ class PlanOutput(NamedTuple):
 
 @contextmanager
 def open_plan_output(
-    command: str, values: Mapping[str, Any], redact: Redactor, *, many: bool
+    command: str, values: Mapping[str, Any], redact: Redactor, *, many: bool, complete: bool
 ) -> Iterator[PlanOutput]:
     """Open the outputs that `values` select, and close them with a summary.
+
+    Args:
+        many: whether there are several plans.
+        complete: whether every table of the plan files was planned.
 
     After closing, `output` shows whether everything was written. If the block fails or is
     interrupted, the JSON of the error has the results so far.
@@ -95,7 +97,7 @@ def open_plan_output(
                 io.StringIO() if values["quiet"] else cast(IO[str], TolerantWriter(sys.stderr))
             )
         text = ApplyText(progress, color=not values["no_color"], redact=redact)
-        report = ApplyReport(command, values["format"], file, redact)
+        report = ApplyReport(command, values["format"], file, redact, complete=complete)
         live = not (values["no_progress"] or values["quiet"])
         with ProgressDisplay(text, many=many, show=live) as display:
             try:
@@ -121,38 +123,6 @@ def load_and_report_plans(
         message = Redactor()(f"{each.path}: {each.table}: {each.message}")
         print(f"error: {single_line(message)}", file=sys.stderr)
     return plans, {ExitCode.UNREADABLE if unplanned else ExitCode.OK}
-
-
-def load_plans(
-    paths: Sequence[str], *, allow_empty: bool = False
-) -> tuple[list[LoadedPlan], list[FailedPlan]]:
-    """Load each plan once. Return the plans, and the tables that could not be planned.
-
-    Raises:
-        NoPlansError: for a file or folder without plans, unless `allow_empty`.
-        UsageError: for a file that is not a plan, or the same plan in two files.
-    """
-    found: dict[str, LoadedPlan] = {}
-    unplanned: list[FailedPlan] = []
-    for path in find_plan_files(paths, allow_empty=allow_empty):
-        for each in read_plans(path, allow_empty=allow_empty):
-            if isinstance(each, FailedPlan):
-                unplanned.append(each)
-                continue
-            twin = found.setdefault(each.id, each)
-            if twin is not each and twin.path != each.path:
-                raise UsageError(
-                    f"{twin.path} and {each.path} are the same plan", "pass only one of them"
-                )
-    return list(found.values()), unplanned
-
-
-def default_journal_dir(path: str) -> str:
-    """Return the default journal folder of a plan file."""
-    folder = os.path.dirname(os.path.abspath(path))
-    return (
-        folder if os.path.basename(folder) == STATE_FOLDER else os.path.join(folder, STATE_FOLDER)
-    )
 
 
 def lazy_runner(spark: SparkSettings) -> Callable[[], StatementRunner]:

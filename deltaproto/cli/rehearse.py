@@ -11,7 +11,6 @@ from deltaproto.cli.plan_io import (
     FORMAT,
     PLANS,
     SCRATCH,
-    default_journal_dir,
     lazy_runner,
     load_and_report_plans,
     open_plan_output,
@@ -20,6 +19,7 @@ from deltaproto.errors import ExitCode
 from deltaproto.execution.plan_file import find_plan_files
 from deltaproto.execution.prepare import ApplyContext
 from deltaproto.execution.rehearse import RehearsalSettings, rehearse_plan
+from deltaproto.execution.run_log import default_journal_dir
 from deltaproto.execution.waits import WaitLimits
 from deltaproto.redaction import Redactor
 
@@ -31,7 +31,13 @@ def run(values: Mapping[str, Any]) -> int:
     spark = options.spark_settings(values).reaching(*(each.plan.location for each in plans))
     redact = Redactor(storage, spark.conf)
     options.refuse_overwrite(values["output"], find_plan_files(values["plans"], allow_empty=True))
-    with open_plan_output("rehearse", values, redact, many=len(plans) > 1) as to:
+    with open_plan_output(
+        "rehearse",
+        values,
+        redact,
+        many=len(plans) > 1,
+        complete=ExitCode.UNREADABLE not in codes,
+    ) as to:
         by = RehearsalSettings(
             ApplyContext(storage, spark, folder=default_journal_dir),
             lazy_runner(spark),

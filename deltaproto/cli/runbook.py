@@ -11,16 +11,17 @@ from typing import Any
 
 from deltaproto.cli import options
 from deltaproto.cli.declare import Command, Option, Panel
-from deltaproto.cli.plan_io import PLANS, default_journal_dir, load_plans
+from deltaproto.cli.plan_io import PLANS
 from deltaproto.cli.progress import count_steps
 from deltaproto.errors import DeltaprotoError, EngineError, ExitCode
-from deltaproto.execution.plan_file import LoadedPlan, find_plan_files
+from deltaproto.execution.plan_file import LoadedPlan, find_plan_files, load_plans
 from deltaproto.execution.preflight import GateResult, manual_steps
 from deltaproto.execution.prepare import ApplyContext, predict_gates
 from deltaproto.execution.progress import table_address
 from deltaproto.execution.rollout_calendar import WaveTimes, estimate_times
 from deltaproto.execution.rollout_file import Rollout, find_rollout, require_policy
 from deltaproto.execution.rollout_state import match_original_plans
+from deltaproto.execution.run_log import default_journal_dir
 from deltaproto.execution.warning import maintenance_windows_for, rule_on_losses
 from deltaproto.inspection.activity import Activity, read_activity
 from deltaproto.policy.document import Policy

@@ -11,7 +11,6 @@ from deltaproto.cli.declare import Argument, Command, Option, Panel
 from deltaproto.cli.plan_io import (
     DETAILED_EXITCODE,
     JOURNAL,
-    default_journal_dir,
     load_and_report_plans,
 )
 from deltaproto.errors import ExitCode
@@ -19,6 +18,7 @@ from deltaproto.execution.prepare import ApplyContext
 from deltaproto.execution.rollout_file import load_rollout
 from deltaproto.execution.rollout_log import RolloutLog
 from deltaproto.execution.rollout_state import match_plans, read_progress
+from deltaproto.execution.run_log import default_journal_dir
 from deltaproto.policy.local_catalog import load_local_policy
 from deltaproto.redaction import Redactor
 from deltaproto.render.rollout import StatusFormat, write_status

@@ -57,6 +57,30 @@ class NoPlansError(UsageError):
     code = ErrorCode.NO_TABLES
 
 
+def load_plans(
+    paths: Sequence[str], *, allow_empty: bool = False
+) -> tuple[list[LoadedPlan], list[FailedPlan]]:
+    """Load each plan once. Return the plans, and the tables that could not be planned.
+
+    Raises:
+        NoPlansError: for a file or folder without plans, unless `allow_empty`.
+        UsageError: for a file that is not a plan, or the same plan in two files.
+    """
+    found: dict[str, LoadedPlan] = {}
+    unplanned: list[FailedPlan] = []
+    for path in find_plan_files(paths, allow_empty=allow_empty):
+        for each in read_plans(path, allow_empty=allow_empty):
+            if isinstance(each, FailedPlan):
+                unplanned.append(each)
+                continue
+            twin = found.setdefault(each.id, each)
+            if twin is not each and twin.path != each.path:
+                raise UsageError(
+                    f"{twin.path} and {each.path} are the same plan", "pass only one of them"
+                )
+    return list(found.values()), unplanned
+
+
 def find_plan_files(paths: Sequence[str], *, allow_empty: bool = False) -> list[str]:
     """Return the plan files; a folder stands for the plans in it, by name.
 

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from typing import Self
 
 from deltaproto.errors import ExitCode, TableError, UsageError
 from deltaproto.execution.apply import ApplySession, Confirm, apply_plans
 from deltaproto.execution.hooks import AFTER_TABLE, BEFORE_TABLE, BEFORE_WAVE, ON_FAILURE, Hooks
 from deltaproto.execution.plan_file import LoadedPlan
 from deltaproto.execution.preflight import INTERRUPTED
+from deltaproto.execution.rehearse import RehearsalSettings, rehearse_plan
 from deltaproto.execution.replan import Replanner
 from deltaproto.execution.result import ApplyResult, ApplyStatus
 from deltaproto.execution.rollout_file import Rollout
 from deltaproto.execution.rollout_log import RolloutLog
-from deltaproto.execution.rollout_state import RolloutProgress, read_progress
+from deltaproto.execution.rollout_state import RolloutProgress, match_plans, read_progress
+from deltaproto.plan_inputs.client_scope import ClientScope
+from deltaproto.planning.plan import Plan
 from deltaproto.planning.rollout import group_id
 from deltaproto.tables.engine_errors import contain_table_errors
 
@@ -29,7 +34,7 @@ class RolloutRun:
         plans: the current plan of each table, from `match_plans`.
         hooks: None: there are none.
         replanner: None: tables that changed are refused.
-        rehearse: runs a plan on a clone; None: no plan is rehearsed.
+        rehearsals: None: no plan is rehearsed.
     """
 
     def __init__(
@@ -40,7 +45,7 @@ class RolloutRun:
         log: RolloutLog,
         hooks: Hooks | None,
         replanner: Replanner | None = None,
-        rehearse: Callable[[LoadedPlan], ApplyResult] | None = None,
+        rehearsals: RehearsalSettings | None = None,
     ) -> None:
         self._rollout, self._log, self._hooks, self._replanner = rollout, log, hooks, replanner
         self._plans = dict(plans)
@@ -50,7 +55,7 @@ class RolloutRun:
         """why a new plan does not replace that of a table that changed"""
         self._now, self._limits = session.limits.now, session.limits
         self._lock, self._rehearsal_lock = threading.Lock(), threading.Lock()
-        self._rehearse_plan = rehearse
+        self._rehearsals = rehearsals
         self._started: set[str] = set()
         """tables of which a step was executed; nothing can be rehearsed for them"""
         self._tried: set[str] = set()
@@ -60,6 +65,44 @@ class RolloutRun:
         self._session = session._replace(limits=limits)
         if not session.dry_run:
             self._session = self._session._replace(around=self._run_table)
+
+    @classmethod
+    def build(
+        cls,
+        rollout: Rollout,
+        plans: Sequence[LoadedPlan],
+        session: ApplySession,
+        save: Callable[[Plan, str], None],
+        *,
+        hooks: Hooks | None = None,
+        client_files: Sequence[str] = (),
+        rehearse: bool = False,
+        scratch: str | None = None,
+    ) -> Self:
+        """Return the run of a rollout. With a policy, it plans tables that changed again.
+
+        Args:
+            plans: the plans of the rollout's folder.
+            save: writes a plan to a file.
+            rehearse: whether to rehearse a plan of each group.
+            scratch: where the rehearsals create clones; None: a temporary folder.
+
+        Raises:
+            UsageError: when the plans are not those of the rollout, or its journal is damaged.
+        """
+        context, replanner, by = session.context, None, None
+        folder = context.folder(rollout.path)
+        if context.policy is not None:
+            users = ClientScope(context.policy, client_files, ())
+            replanner = Replanner(users, context.storage_options, context.spark, folder, save)
+        if rehearse:
+            # Tables are changed at the same time, and commits are tagged by session.
+            runner = cache(lambda: session.runner().apart())
+            by = RehearsalSettings(
+                context, runner, session.observer, session.limits, session.redact, scratch
+            )
+        log = RolloutLog(rollout, folder, session.audit(rollout.path), session.redact)
+        return cls(rollout, match_plans(rollout, plans, log), session, log, hooks, replanner, by)
 
     def apply(self, confirm: Confirm, *, ask_all_first: bool) -> Iterator[ApplyResult]:
         """Apply what may run now, wave after wave, and yield every result.
@@ -169,21 +212,23 @@ class RolloutRun:
 
         If the rehearsal does not go as predicted, the rollout is paused.
         """
-        if self._rehearse_plan is None or self._ids[planned.id] in self._started:
+        if self._rehearsals is None or self._ids[planned.id] in self._started:
             return None
         group = group_id(planned.plan)
         with self._rehearsal_lock:
-            if group in self._log.decisions().rehearsed:
-                return None
+            # Another plan may have been rehearsed meanwhile, which takes minutes.
+            blocked = self._find_obstacle()
+            if blocked is not None or group in self._log.decisions().rehearsed:
+                return blocked
             try:
-                result = self._rehearse_plan(planned)
+                result = rehearse_plan(planned, self._rehearsals)
                 problem = f"{result.message}; {result.hint}" if result.hint else result.message
             except UsageError as error:
                 result, problem = None, f"{error.message}; {error.hint}"
             if result is not None and result.status in (ApplyStatus.DONE, ApplyStatus.NOTHING):
                 name = self._ids[planned.id]
                 self._log.decide("rehearse", self._now(), name=name, reason=problem, shown=group)
-                return None
+                return self._find_obstacle()
             if result is not None and (
                 result.status is ApplyStatus.UNREADABLE
                 or any(not gate.passed for gate in result.gates)

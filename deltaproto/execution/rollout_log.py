@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from enum import StrEnum
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,6 +25,15 @@ from deltaproto.execution.run_log import (
 from deltaproto.identity import current_actor
 
 _MODE = 0o600
+
+
+class RolloutAction(StrEnum):
+    """A decision of a person about a rollout."""
+
+    PAUSE = "pause"
+    RESUME = "resume"
+    ABORT = "abort"
+    SKIP = "skip"
 
 
 class Decisions(NamedTuple):
@@ -99,6 +109,46 @@ class RolloutLog:
                     "and failures are forgotten",
                 ) from None
         return found
+
+    def record(
+        self, action: RolloutAction, now: float, *, table: str = "", reason: str = ""
+    ) -> bool:
+        """Record a decision. Return False if there is nothing to resume.
+
+        Args:
+            table: the table to skip, as in the plan or by the last part of its name.
+
+        Raises:
+            UsageError: when the rollout was aborted, the table is not found, a skip has no reason,
+                or the journal or the audit log cannot be used.
+        """
+        decisions = self.decisions()
+        if decisions.aborted is not None:
+            raise UsageError("the rollout was aborted", "plan again into a new folder")
+        if action is RolloutAction.SKIP and not reason:
+            raise UsageError("to skip a table needs a reason", "state why the table is skipped")
+        if action is RolloutAction.RESUME and decisions.paused is None and not decisions.failed:
+            return False
+        name = self._find_plan(table) if action is RolloutAction.SKIP else ""
+        shown = f"by {current_actor().actor}{': ' + reason if reason else ''}"
+        self.decide(action, now, name=name, reason=reason, shown=shown)
+        return True
+
+    def _find_plan(self, name: str) -> str:
+        """Return the id of the plan of a table."""
+        tables = self._rollout.tables
+        found = [
+            each.plan_id
+            for each in tables
+            if name in (each.table, each.location, each.plan_id, each.file)
+        ] or [
+            each.plan_id for each in tables if each.location.rstrip("/").rpartition("/")[2] == name
+        ]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            raise UsageError(f"{len(found)} tables are called {name}", "name one as `status` does")
+        raise UsageError(f"{name} is not in {self._rollout.path}", "name a table as `status` does")
 
     def decide(
         self, event: str, now: float, *, name: str = "", reason: str = "", shown: str = ""

@@ -24,6 +24,7 @@ class RolloutStatus(StrEnum):
     """The status of a rollout, a wave or a table."""
 
     DONE = "done"
+    """every step is done, or every table of it has ended"""
     SKIPPED = "skipped"
     """a table that `rollout skip` excluded"""
     FAILED = "failed"
@@ -37,7 +38,9 @@ class RolloutStatus(StrEnum):
     STOPPED = "stopped"
     """more tables failed than the policy accepts"""
     PAUSED = "paused"
+    """no other table is started until it is resumed"""
     ABORTED = "aborted"
+    """no other statement is sent"""
 
 
 ENDED = (RolloutStatus.DONE, RolloutStatus.SKIPPED, RolloutStatus.FAILED)
@@ -48,7 +51,9 @@ class TableProgress(NamedTuple):
     """The progress of one table."""
 
     table: RolloutTable
+    """the table and its plan"""
     status: RolloutStatus
+    """whether it is done, may run, waits, failed or is skipped"""
     until: float | None = None
     """when it may run, in seconds since the epoch; None: now, or unknown"""
     since: float | None = None
@@ -67,8 +72,11 @@ class WaveProgress(NamedTuple):
     """The progress of one wave."""
 
     name: str
+    """canary, or wave and its number"""
     status: RolloutStatus
+    """done, ready, waiting or pending"""
     tables: tuple[TableProgress, ...]
+    """its tables"""
     until: float | None = None
     """when its next step may run, in seconds since the epoch; None: now, or unknown"""
     message: str = ""
@@ -85,7 +93,9 @@ class RolloutProgress(NamedTuple):
 
     rollout: Rollout
     status: RolloutStatus
+    """whether steps may run, wait, or are blocked"""
     waves: tuple[WaveProgress, ...]
+    """the waves, in order"""
     plans: Mapping[str, LoadedPlan]
     """the current plan of each table, by the id that the rollout has for it"""
     message: str = ""

@@ -174,6 +174,14 @@ class Journal:
             ) from None
 
 
+def default_journal_dir(path: str) -> str:
+    """Return the default journal folder of a plan file."""
+    folder = os.path.dirname(os.path.abspath(path))
+    return (
+        folder if os.path.basename(folder) == STATE_FOLDER else os.path.join(folder, STATE_FOLDER)
+    )
+
+
 def journal_path(folder: str, plan_id: str) -> Path:
     """Return the path of a plan's journal."""
     return Path(folder) / f"{plan_id}{JOURNAL_SUFFIX}"

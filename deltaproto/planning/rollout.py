@@ -21,6 +21,7 @@ class RolloutTable(NamedTuple):
     """A table with a plan."""
 
     plan_id: str
+    """the id of its plan"""
     table: str
     """the name given by the user"""
     location: str

@@ -41,11 +41,22 @@ class ApplyFormat(StrEnum):
 
 
 class ApplyReport:
-    """Writes results in JSON as they arrive; `ApplyText` prints text during execution."""
+    """Writes results in JSON as they arrive; `ApplyText` prints text during execution.
+
+    Args:
+        complete: False if the plan files have tables that could not be planned.
+    """
 
     def __init__(
-        self, command: str, format: ApplyFormat, file: IO[str], redact: Callable[[str], str]
+        self,
+        command: str,
+        format: ApplyFormat,
+        file: IO[str],
+        redact: Callable[[str], str],
+        *,
+        complete: bool,
     ) -> None:
+        self._complete = complete
         self._command, self._format, self._file = command, format, file
         self._redact = redact
         self._spool = JsonArraySpool()
@@ -92,7 +103,7 @@ class ApplyReport:
         """Write the JSON document after the last plan."""
         if self._format is not ApplyFormat.JSON:
             return
-        complete = all(status in _WHOLE for status in self._counts)
+        complete = self._complete and all(status in _WHOLE for status in self._counts)
         self._file.write(open_envelope(self._command, complete=complete))
         self._spool.add(*self._ordered())
         self._spool.close("results", self._file)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from deltaproto.cli.plan_io import load_plans
+from deltaproto.execution.plan_file import load_plans
 from deltaproto.render.runbook.book import Book, RunbookEntry
 from deltaproto.render.runbook.phrases import phrases
 from deltaproto.render.runbook.write import RunbookFormat, rendered

@@ -192,10 +192,28 @@ def test_no_run_begins_without_its_lock(
     assert "cannot write the journal" in result["message"]
 
 
+@pytest.mark.parametrize("command", [("apply", "--dry-run"), ("rehearse",)])
+def test_a_table_without_a_plan_makes_the_document_incomplete(
+    command: tuple[str, ...], cli: Cli, table: Log, tmp_path: Path
+) -> None:
+    """What was planned is done already, so that the results alone would be complete."""
+    words = ("--protocol", "1,2", "--format", "json")
+    cli("plan-upgrade", table.table, *words, "--output", str(tmp_path / "one.json"))
+    name, *options = command
+    alone = cli(name, str(tmp_path / "one.json"), *options, "--format", "json")
+    both = str(tmp_path / "both.json")
+    planned = cli("plan-upgrade", table.table, f"{table.table}-gone", *words, "--output", both)
+    assert planned.code == 3
+    ran = cli(name, both, *options, "--format", "json")
+    assert ran.json["complete"] is False
+    assert (ran.code, alone.code) == (3, 0)
+    assert alone.json["complete"] is True
+
+
 def test_results_are_in_the_order_of_the_plans(file: str) -> None:
     (planned,) = (each for each in read_plans(file) if isinstance(each, LoadedPlan))
     written = io.StringIO()
-    report = ApplyReport("apply", ApplyFormat.JSON, written, str)
+    report = ApplyReport("apply", ApplyFormat.JSON, written, str, complete=True)
     report.expect(["a", "b", "c"])
     for name in ("c", "a", "other", "b"):
         each = planned._replace(id=name)
@@ -257,14 +275,20 @@ def test_json_of_an_interrupted_run_has_what_was_done(
 
     def killed() -> StatementResult:
         if runners["other"].sent == 2:
+            assert all_sent.wait(30)
             os.kill(os.getpid(), signal.SIGTERM)
             if words:
                 # The main thread waits for results, and takes the signal.
                 assert stopping.wait(30)
         return StatementResult()
 
-    stopping = threading.Event()
-    runners["other"].after = killed
+    def sent() -> StatementResult:
+        if runner.sent == 2:
+            all_sent.set()
+        return StatementResult()
+
+    stopping, all_sent = threading.Event(), threading.Event()
+    runner.after, runners["other"].after = sent, killed
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(apply_command, "lazy_runner", lambda _: lambda: Both(runners["table"]._log))
         patch.setattr(ProgressDisplay, "halts", lambda _: stopping.set())

@@ -17,8 +17,10 @@ from unittest.mock import ANY
 
 import pytest
 
+import deltaproto
 from deltaproto.cli.plan_io import ProgressDisplay
-from deltaproto.errors import ExitCode, UsageError
+from deltaproto.errors import ExitCode, ResultError, UsageError
+from deltaproto.execution import rollout as rollout_module
 from deltaproto.execution.hooks import open_hooks
 from deltaproto.execution.plan_file import LoadedPlan, read_plans
 from deltaproto.execution.preflight import GateResult
@@ -220,7 +222,7 @@ def rehearsals(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> dict[str, Apply
         done = ApplyResult(planned, ApplyStatus.DONE, ExitCode.OK, "as predicted")
         return done if result is None else result._replace(planned=planned)
 
-    monkeypatch.setattr("deltaproto.cli.apply.rehearse_plan", rehearse)
+    monkeypatch.setattr("deltaproto.execution.rollout.rehearse_plan", rehearse)
     return results
 
 
@@ -262,6 +264,21 @@ def test_a_rehearsal_with_another_result_pauses_the_rollout(
     assert fleet.applied("--skip-rehearsal")[:2] == (10, ["dev_a"])
 
 
+def test_a_decision_during_a_rehearsal_is_followed(
+    fleet: Fleet, rehearsals: dict[str, ApplyResult | None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fleet.plan()
+    rehearse = rollout_module.rehearse_plan
+
+    def rehearse_for_long(planned: LoadedPlan, settings: RehearsalSettings) -> ApplyResult:
+        fleet.decide("pause", "--reason", "incident")
+        return rehearse(planned, settings)
+
+    monkeypatch.setattr(rollout_module, "rehearse_plan", rehearse_for_long)
+    assert fleet.applied()[1:2] == ([],)
+    assert [*rehearsals] == ["dev_a"]
+
+
 def test_a_table_that_apply_refuses_does_not_pause_the_rollout(
     fleet: Fleet, rehearsals: dict[str, ApplyResult | None]
 ) -> None:
@@ -278,6 +295,95 @@ def test_options_of_rehearsals_need_one(fleet: Fleet) -> None:
         ran = fleet.apply(*words)
         assert (ran.code, "there is no rehearsal" in ran.err) == (2, True)
     assert fleet.sent == []
+
+
+class TestFromPython:
+    @pytest.fixture
+    def rollout(self, fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> deltaproto.Rollout:
+        fleet.plan()
+        monkeypatch.setattr("deltaproto.execution.runner.StatementRunner.started", lambda *_: fleet)
+        monkeypatch.setattr(
+            "deltaproto.app.rollout.time", SimpleNamespace(time=lambda: fleet.clock.now)
+        )
+        monkeypatch.setattr(
+            "deltaproto.execution.waits.WaitLimits",
+            lambda retries, wait: WaitLimits(
+                retries, wait, lambda: fleet.clock.now, fleet.clock.sleep
+            ),
+        )
+        return deltaproto.Rollout(fleet.plans)
+
+    def test_the_plans_that_may_run(self, rollout: deltaproto.Rollout, fleet: Fleet) -> None:
+        assert repr(rollout) == f"<Rollout {fleet.plans}: 5 tables>"
+        progress = rollout.status()
+        assert (progress.status, progress.ok, progress.next_at) == ("ready", True, None)
+        tried = rollout.apply(dry_run=True, allow_irreversible=True)
+        assert ([each.status for each in tried], fleet.sent) == (["ready"], [])
+        heard: list[str] = []
+        (applied,) = rollout.apply(
+            allow_irreversible=True, on_event=lambda event: heard.append(event.kind)
+        )
+        assert (Path(applied.table).name, applied.ok, fleet.sent) == ("dev_a", True, ["dev_a"])
+        assert heard == ["started", "finished"]
+        assert rollout.apply(allow_irreversible=True) == ()
+        progress = rollout.status()
+        assert progress.raise_for_status() is progress
+        assert progress.next_at == fleet.clock.now + 6 * HOUR
+        assert [wave.status for wave in progress.waves] == ["done", "waiting", "pending"]
+        # The same as from the command line.
+        assert progress.to_dict() == fleet.status("--format", "json").json["rollout"]
+        assert "<table>" in progress._repr_html_()
+        assert repr(progress) == (
+            "<RolloutProgress waiting: canary done, wave 1 waiting, wave 2 pending>"
+        )
+        # Waits end by themselves.
+        rollout.apply(allow_irreversible=True, wait=True)
+        assert (rollout.status().status, {*fleet.sent}) == ("done", {*NAMES})
+
+    def test_decisions(self, rollout: deltaproto.Rollout, fleet: Fleet) -> None:
+        rollout.pause("incident 4711")
+        assert rollout.apply() == ()
+        progress = rollout.status()
+        with pytest.raises(ResultError, match=r"paused: by .*: incident 4711") as raised:
+            progress.raise_for_status()
+        assert (raised.value.exit_code, raised.value.result) == (ExitCode.FINDINGS, progress)
+        rollout.resume()
+        # Nothing is paused, so there is nothing to record.
+        rollout.resume()
+        for mistake, text in ((("x", "why"), "not in"), (("b", " "), "needs a reason")):
+            with pytest.raises(UsageError, match=text):
+                rollout.skip(*mistake)
+        rollout.skip("dev_a", "is dropped next week")
+        fleet.clock.now += 6 * HOUR
+        fleet.scripts["b"] = on_fire
+        assert not all(each.ok for each in rollout.apply())
+        with pytest.raises(ResultError, match=r"stopped: .*b: .*the disk is on fire"):
+            rollout.status().raise_for_status()
+        rollout.abort()
+        assert rollout.status().status == "aborted"
+        with pytest.raises(UsageError, match="was aborted"):
+            rollout.pause()
+        actions = [line["action"] for line in fleet.audited()]
+        assert actions == ["pause", "resume", "skip", "abort"]
+
+    def test_a_table_that_is_not_there(self, rollout: deltaproto.Rollout, fleet: Fleet) -> None:
+        shutil.rmtree(Path(fleet.logs["dev_a"].table) / "_delta_log")
+        progress = rollout.status()
+        with pytest.raises(ResultError, match="dev_a could not be read") as raised:
+            progress.raise_for_status()
+        assert (raised.value.exit_code, progress.complete) == (ExitCode.UNREADABLE, False)
+
+    def test_a_folder_without_a_rollout(self, tmp_path: Path) -> None:
+        with pytest.raises(UsageError, match="has no rollout"):
+            deltaproto.Rollout(tmp_path)
+
+    def test_maintenance_windows_need_the_policy(self, fleet: Fleet) -> None:
+        window = "maintenance_windows: [{days: [thu], from: '03:00', to: '04:00'}]"
+        fleet.policy.write_text(POLICY.replace("forbid", f"{window}, forbid"))
+        fleet.plan()
+        with pytest.raises(UsageError, match="has maintenance windows"):
+            deltaproto.Rollout(fleet.plans).apply()
+        assert fleet.sent == []
 
 
 def test_without_its_journals_a_rollout_continues_from_the_logs(fleet: Fleet) -> None:

@@ -15,12 +15,13 @@ import pytest
 from markdown_it import MarkdownIt
 
 from deltaproto.certification.entry import Discrepancy
-from deltaproto.cli.plan_io import default_journal_dir, load_plans
 from deltaproto.clients.measurement import MeasuredOutcome
 from deltaproto.clients.model import Access, Verdict
 from deltaproto.errors import ErrorCode, ExitCode, TableError
+from deltaproto.execution.plan_file import load_plans
 from deltaproto.execution.prepare import ApplyContext, prepare_plan
 from deltaproto.execution.result import ApplyResult, ApplyStatus, StepRecord, StepStatus
+from deltaproto.execution.run_log import default_journal_dir
 from deltaproto.execution.warning import build_warning
 from deltaproto.inspection import Inspection, ReadRequest, Unreadable, inspect_table
 from deltaproto.inspection.activity import read_activity

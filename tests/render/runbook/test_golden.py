@@ -12,9 +12,10 @@ from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 
 import deltaproto.render.runbook as package
 from deltaproto import __version__
-from deltaproto.cli.plan_io import default_journal_dir, load_plans
+from deltaproto.execution.plan_file import load_plans
 from deltaproto.execution.prepare import ApplyContext, predict_gates
 from deltaproto.execution.progress import table_address
+from deltaproto.execution.run_log import default_journal_dir
 from deltaproto.inspection.activity import read_activity
 from deltaproto.policy.document.errors import Position
 from deltaproto.policy.document.model import Window

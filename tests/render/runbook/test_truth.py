@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from deltaproto.cli.plan_io import load_plans
 from deltaproto.clients.model import Access, Verdict
-from deltaproto.execution.plan_file import LoadedPlan
+from deltaproto.execution.plan_file import LoadedPlan, load_plans
 from deltaproto.planning.plan import ClientChange
 from deltaproto.render.runbook.book import Book, RunbookEntry
 from deltaproto.render.runbook.phrases import phrases
