@@ -15,7 +15,7 @@ from deltaproto.execution.plan_file import FailedPlan, LoadedPlan, load_plans
 from deltaproto.execution.rollout_file import load_rollout, require_policy
 from deltaproto.execution.rollout_log import RolloutAction, RolloutLog
 from deltaproto.execution.rollout_state import RolloutProgress as _RolloutProgress
-from deltaproto.execution.rollout_state import match_plans, read_progress
+from deltaproto.execution.rollout_state import load_progress
 from deltaproto.execution.run_log import AUDIT_FILE, default_journal_dir
 from deltaproto.redaction import Redactor
 
@@ -104,9 +104,8 @@ class Rollout:
             UsageError: if the plans are not those of the rollout, or a journal cannot be read.
         """
         plans, unplanned = load_plans([self._folder])
-        log, context = self._log(), self._context(plans)
-        current = match_plans(self._rollout, plans, log)
-        found = read_progress(self._rollout, current, context, log.decisions(), time.time())
+        context = self._context(plans)
+        found = load_progress(self._rollout, plans, self._log(), context, time.time())
         return _with_unplanned(found, unplanned)
 
     def apply(

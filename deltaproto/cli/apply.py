@@ -224,7 +224,7 @@ def _open_hooks(folder: str | None, rollout: Rollout | None) -> Hooks | None:
 def _check_rehearsal_options(values: Mapping[str, Any], rollout: Rollout | None) -> None:
     if (values["scratch"] or values["skip_rehearsal"]) and not (rollout and rollout.rehearse):
         raise UsageError(
-            "there is no rehearsal to change or to skip",
+            "no rehearsals are planned, so none can be changed or skipped",
             "plan with --out and a policy that has `rehearse: true` in its section `rollout`",
         )
 

@@ -39,8 +39,6 @@ def run(values: Mapping[str, Any]) -> int:
             "a folder of plans and a table" if action is RolloutAction.SKIP else "a folder of plans"
         )
         raise UsageError(f"rollout {action} takes {wanted}", "run deltaproto rollout --help")
-    if action is RolloutAction.SKIP and not reason:
-        raise UsageError("rollout skip needs a reason", "pass --reason TEXT")
     rollout = load_rollout(words[1])
     folder = values["journal"] or default_journal_dir(rollout.path)
     audit = values["audit"] or os.path.join(folder, AUDIT_FILE)

@@ -16,7 +16,7 @@ from deltaproto.execution.rehearse import RehearsalSettings, rehearse_plan
 from deltaproto.execution.replan import Replanner
 from deltaproto.execution.result import ApplyResult, ApplyStatus
 from deltaproto.execution.rollout_file import Rollout
-from deltaproto.execution.rollout_log import RolloutLog
+from deltaproto.execution.rollout_log import Decisions, RolloutLog
 from deltaproto.execution.rollout_state import RolloutProgress, match_plans, read_progress
 from deltaproto.plan_inputs.client_scope import ClientScope
 from deltaproto.planning.plan import Plan
@@ -188,7 +188,7 @@ class RolloutRun:
     def _run_table(self, planned: LoadedPlan, run: Callable[[], ApplyResult]) -> ApplyResult:
         table = planned.plan.table
         with self._lock:
-            blocked = self._find_obstacle()
+            blocked = self._find_obstacle(self._log.decisions())
         blocked = blocked or self._rehearse(planned)
         if blocked is None and not self._passes(BEFORE_TABLE, planned.path, table):
             blocked = "its hook failed"
@@ -217,8 +217,9 @@ class RolloutRun:
         group = group_id(planned.plan)
         with self._rehearsal_lock:
             # Another plan may have been rehearsed meanwhile, which takes minutes.
-            blocked = self._find_obstacle()
-            if blocked is not None or group in self._log.decisions().rehearsed:
+            decisions = self._log.decisions()
+            blocked = self._find_obstacle(decisions)
+            if blocked is not None or group in decisions.rehearsed:
                 return blocked
             try:
                 result = rehearse_plan(planned, self._rehearsals)
@@ -228,7 +229,7 @@ class RolloutRun:
             if result is not None and result.status in (ApplyStatus.DONE, ApplyStatus.NOTHING):
                 name = self._ids[planned.id]
                 self._log.decide("rehearse", self._now(), name=name, reason=problem, shown=group)
-                return self._find_obstacle()
+                return self._find_obstacle(self._log.decisions())
             if result is not None and (
                 result.status is ApplyStatus.UNREADABLE
                 or any(not gate.passed for gate in result.gates)
@@ -240,9 +241,8 @@ class RolloutRun:
                 self._log.decide("pause", self._now(), reason=reason)
         return "its rehearsal did not succeed"
 
-    def _find_obstacle(self) -> str | None:
+    def _find_obstacle(self, decisions: Decisions) -> str | None:
         """Return why no other table may be started now, or None."""
-        decisions = self._log.decisions()
         if decisions.aborted is not None:
             return "the rollout was aborted"
         if decisions.paused is not None:

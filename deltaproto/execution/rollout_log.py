@@ -126,7 +126,7 @@ class RolloutLog:
         if decisions.aborted is not None:
             raise UsageError("the rollout was aborted", "plan again into a new folder")
         if action is RolloutAction.SKIP and not reason:
-            raise UsageError("to skip a table needs a reason", "state why the table is skipped")
+            raise UsageError("skipping a table needs a reason", "state it, with --reason TEXT")
         if action is RolloutAction.RESUME and decisions.paused is None and not decisions.failed:
             return False
         name = self._find_plan(table) if action is RolloutAction.SKIP else ""

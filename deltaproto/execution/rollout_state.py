@@ -100,6 +100,8 @@ class RolloutProgress(NamedTuple):
     """the current plan of each table, by the id that the rollout has for it"""
     message: str = ""
     """why it does not continue"""
+    rehearsed: frozenset[str] = frozenset()
+    """the groups of plans of which one went as predicted on a clone, from `group_id`"""
 
     @property
     def current(self) -> WaveProgress | None:
@@ -174,6 +176,22 @@ def match_original_plans(rollout: Rollout, plans: Iterable[LoadedPlan]) -> dict[
     return found
 
 
+def load_progress(
+    rollout: Rollout,
+    plans: Iterable[LoadedPlan],
+    log: RolloutLog,
+    context: ApplyContext,
+    now: float,
+) -> RolloutProgress:
+    """Determine the progress of a folder of plans at a time in seconds since the epoch.
+
+    Raises:
+        UsageError: as for `match_plans` and `read_progress`.
+    """
+    current = match_plans(rollout, plans, log)
+    return read_progress(rollout, current, context, log.decisions(), now)
+
+
 def read_progress(
     rollout: Rollout,
     plans: Mapping[str, LoadedPlan],
@@ -216,7 +234,7 @@ def read_progress(
             message = f"{failed} failed, max_failures is {rollout.max_failures}"
         elif decisions.paused is not None:
             status, message = RolloutStatus.PAUSED, decisions.paused
-    return RolloutProgress(rollout, status, tuple(waves), plans, message)
+    return RolloutProgress(rollout, status, tuple(waves), plans, message, decisions.rehearsed)
 
 
 def _judge_wave(

@@ -62,14 +62,19 @@ def groups_title(groups: Sequence[NamedCount]) -> str:
     return f"{sum(found.tables for found in groups):,} tables in {counted(len(groups), 'group')}"
 
 
+def folder_note(folder: SharedFolder) -> Iterator[Block]:
+    """Yield what the names are relative to, if all tables are in one folder."""
+    if where := str(folder):
+        yield Paragraph((f"names are relative to {where}",), muted=True)
+
+
 def group_notes(groups: Sequence[NamedCount], shown: int, folder: SharedFolder) -> Iterator[Block]:
     """Yield what stands below the table of groups: the folder of the names, and what is left out.
 
     Args:
         shown: number of groups in the table.
     """
-    if where := str(folder):
-        yield Paragraph((f"names are relative to {where}",), muted=True)
+    yield from folder_note(folder)
     if shown < len(groups):
         tables = sum(found.tables for found in groups[shown:])
         rest = f"and {counted(tables, 'table')} in {counted(len(groups) - shown, 'more group')}"

@@ -16,6 +16,7 @@ from deltaproto.execution.rollout_state import (
     TableProgress,
     WaveProgress,
 )
+from deltaproto.planning.rollout import group_id
 from deltaproto.render.document import Block, Document, Line, Paragraph, Section, TableBlock, Tone
 from deltaproto.render.document.render import write_document
 from deltaproto.render.interface import json_text, stamp
@@ -23,6 +24,7 @@ from deltaproto.render.named_tables import (
     DEFAULT_LIMIT,
     NamedCount,
     SharedFolder,
+    folder_note,
 )
 from deltaproto.render.overview.metrics import gauge_lines
 from deltaproto.render.plan import summarize_steps
@@ -30,6 +32,7 @@ from deltaproto.render.plan import summarize_steps
 _MAX_TABLES = 50
 _HEADINGS = ("Wave", "Status", "Tables", "Next step")
 _GROUP_HEADINGS = ("Wave", "Plan", "Tables", "Next step", "Names")
+_REHEARSED = "Rehearsed"
 _TABLE_HEADINGS = ("Wave", "Table", "Status", "Until", "Reason")
 _TONES = {
     RolloutStatus.DONE: Tone.GOOD,
@@ -66,9 +69,13 @@ class WaveGroup(NamedTuple):
     """The tables of a wave whose plans do the same."""
 
     wave: WaveProgress
+    id: str
+    """from `group_id`"""
     plan: str
     """what the plans do, in one line"""
     tables: tuple[TableProgress, ...]
+    rehearsed: bool | None
+    """whether one of the plans went as predicted on a clone; None: the rollout has no rehearsals"""
 
     @property
     def is_ready(self) -> bool:
@@ -91,9 +98,16 @@ def group_tables(progress: RolloutProgress) -> Iterator[WaveGroup]:
         found: dict[str, list[TableProgress]] = {}
         for each in wave.tables:
             plan = progress.plans[each.table.plan_id].plan
-            found.setdefault(summarize_steps(plan), []).append(each)
-        for text, tables in sorted(found.items(), key=lambda group: -len(group[1])):
-            yield WaveGroup(wave, text, tuple(tables))
+            found.setdefault(group_id(plan), []).append(each)
+        first = {key: progress.plans[tables[0].table.plan_id].plan for key, tables in found.items()}
+        lines = {key: summarize_steps(plan) for key, plan in first.items()}
+        uses = Counter(lines.values())
+        for key, tables in sorted(found.items(), key=lambda group: -len(group[1])):
+            line, plan = lines[key], first[key]
+            if uses[line] > 1:
+                line += f" ({plan.protocol_before} to {plan.protocol_after})"
+            rehearsed = key in progress.rehearsed if progress.rollout.rehearse else None
+            yield WaveGroup(wave, key, line, tuple(tables), rehearsed)
 
 
 def write_status(
@@ -186,10 +200,11 @@ def _group_blocks(progress: RolloutProgress, *, blocked: bool) -> Iterator[Block
             *(group.wave.name, group.plan, _counts(group.tables)),
             *("" if blocked else next_step, named.shown(len(str(folder)))),
         )
-        rows.append([(cell,) if cell else () for cell in cells])
-    yield TableBlock(_GROUP_HEADINGS, rows, below=True)
-    if where := str(folder):
-        yield Paragraph((f"names are relative to {where}",), muted=True)
+        rehearsed = () if group.rehearsed is None else ("yes" if group.rehearsed else "no",)
+        rows.append([(cell,) if cell else () for cell in (*cells, *rehearsed)])
+    headings = (*_GROUP_HEADINGS, *((_REHEARSED,) if progress.rollout.rehearse else ()))
+    yield TableBlock(headings, rows, below=True)
+    yield from folder_note(folder)
     if len(groups) > DEFAULT_LIMIT:
         yield Paragraph((f"and {len(groups) - DEFAULT_LIMIT} more groups; JSON has all",), True)
 
@@ -249,7 +264,9 @@ def _wave_fields(wave: WaveProgress) -> dict[str, Any]:
 def _group_fields(group: WaveGroup) -> dict[str, Any]:
     return {
         "wave": group.wave.name,
+        "group_id": group.id,
         "plan": group.plan,
+        "rehearsed": group.rehearsed,
         "statuses": {str(key): count for key, count in _count_statuses(group.tables).items()},
         "next_at": stamp(group.until),
         "plan_ids": [each.table.plan_id for each in group.tables],

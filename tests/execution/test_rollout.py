@@ -215,7 +215,7 @@ def rehearsals(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> dict[str, Apply
     results: dict[str, ApplyResult | None] = {}
 
     def rehearse(planned: LoadedPlan, settings: RehearsalSettings) -> ApplyResult:
-        # No statement was sent to a table of this group.
+        # Like the table, the clone is changed through the session of the run.
         assert settings.runner() is fleet
         name = Path(planned.plan.table).name
         result = results.setdefault(name, None)
@@ -230,6 +230,8 @@ def test_one_plan_of_each_group_is_rehearsed(
     fleet: Fleet, rehearsals: dict[str, ApplyResult | None]
 ) -> None:
     fleet.plan()
+    groups = fleet.status("--format", "json").json["rollout"]["groups"]
+    assert {each["rehearsed"] for each in groups} == {False}
     for _ in range(4):
         # A dry run starts nothing, so it rehearses nothing.
         before = [*rehearsals]
@@ -245,6 +247,10 @@ def test_one_plan_of_each_group_is_rehearsed(
     assert [line["reason"] for line in audited] == ["as predicted"] * 2
     planned = {table["plan_id"]: name for name, table in by_name(fleet).items()}
     assert [planned[line["plan"]] for line in audited] == ["dev_a", "d"]
+    groups = fleet.status("--format", "json").json["rollout"]["groups"]
+    assert {each["rehearsed"] for each in groups} == {True}
+    assert len({each["group_id"] for each in groups}) == 2
+    assert "names d rehearsed yes" in " ".join(fleet.status().out.split())
 
 
 def test_a_rehearsal_with_another_result_pauses_the_rollout(
@@ -293,7 +299,7 @@ def test_options_of_rehearsals_need_one(fleet: Fleet) -> None:
     fleet.plan()
     for words in (["--skip-rehearsal"], ["--scratch", "s3://lake/scratch"]):
         ran = fleet.apply(*words)
-        assert (ran.code, "there is no rehearsal" in ran.err) == (2, True)
+        assert (ran.code, "no rehearsals are planned" in ran.err) == (2, True)
     assert fleet.sent == []
 
 
@@ -596,6 +602,26 @@ def test_status_groups_the_tables_of_a_wave_by_what_their_plans_do(fleet: Fleet)
     fleet.clock.now += 6 * HOUR
     fleet.applied()
     assert "tables 1 failed, 1 ready names b, c wave 2" in " ".join(fleet.status().out.split())
+
+
+def test_status_tells_groups_with_equal_steps_apart(
+    cli: Callable[..., Ran], tmp_path: Path
+) -> None:
+    for name, writer in (("old", 2), ("new", 3), ("newer", 3)):
+        Log(tmp_path / name).commit(0, commit_info(), protocol(1, writer), metadata())
+    policy = tmp_path / "policy.yaml"
+    policy.write_text(
+        "policy_version: 1\ntables:\n  '*': {require_properties: {delta.appendOnly: true}}\n"
+        "rollout: {waves: [9]}\n"
+    )
+    tables = [str(tmp_path / name) for name in ("old", "new", "newer")]
+    plans = str(tmp_path / "plans")
+    assert cli("plan", *tables, "--policy", str(policy), "--out", plans).code in (0, 10)
+    groups = cli("status", plans, "--format", "json").json["rollout"]["groups"]
+    assert [len(each["plan_ids"]) for each in groups] == [2, 1]
+    assert "(1,3) to (1,3)" in groups[0]["plan"]
+    assert "(1,2) to (1,2)" in groups[1]["plan"]
+    assert [each["rehearsed"] for each in groups] == [None, None]
 
 
 def test_status_shows_each_wave_and_the_next_step(fleet: Fleet) -> None:
