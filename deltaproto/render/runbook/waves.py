@@ -58,6 +58,8 @@ def _waves(book: Book, rollout: Rollout, say: Phrases) -> Iterator[Block]:
             failures=say.count("tables", rollout.max_failures),
         )
     )
+    if rollout.rehearse:
+        yield Paragraph(say.line("rollout.rehearse"))
     rows = [_row(book, each, say) for each in book.waves]
     used = {period.series for _, row in rows for period in row}
     legend = {series: say.text(key) for series, key in _LEGEND.items() if series in used}

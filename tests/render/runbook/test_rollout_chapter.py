@@ -115,6 +115,17 @@ def test_a_wave_is_rolled_back_by_its_own_plans(cli: Cli) -> None:
         assert found == {table.plan_id for table in wave.tables}
 
 
+def test_rehearsals_are_explained_where_the_policy_asks_for_them(cli: Cli) -> None:
+    planned(cli)
+    assert "shallow clone" not in chapter(runbook(cli), "The rollout")
+    file = Path("policy.yaml")
+    file.write_text(file.read_text().replace("soak: 6h", "soak: 6h, rehearse: true"))
+    words = ("--policy", "policy.yaml", "--out", "again", "--quiet")
+    assert cli("plan", "lake/b", *words).code in (0, 1)
+    ran = cli("runbook", "again", "--policy", "policy.yaml", *START)
+    assert "`apply` runs its statements on a shallow clone" in chapter(ran.out, "The rollout")
+
+
 def test_no_other_command_names_single_plans(cli: Cli) -> None:
     planned(cli)
     # One of the four is refused, which used to make the commands name the others.
