@@ -64,7 +64,9 @@ class ScanResult(Result):
     @property
     def features(self) -> Mapping[str, int]:
         """The number of tables that support each feature, most frequent first."""
-        return dict(self.scan.tally.features.most_common())
+        from deltaproto.render.terminal import largest_first
+
+        return dict(largest_first(self.scan.tally.features))
 
     @property
     def protocols(self) -> Mapping[tuple[int, int], int]:

@@ -92,6 +92,7 @@ def _accepted_below(gate: ProtocolGate, side: str, version: int) -> frozenset[st
     return _implied_features(side, known) | (gate.features or frozenset())
 
 
+@lru_cache(maxsize=64)
 def _implied_features(side: str, version: int) -> frozenset[str]:
     """Return the features a legacy version requires of this side alone."""
     if side == "writer":

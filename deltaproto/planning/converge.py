@@ -6,7 +6,7 @@ that it meets and must go on meeting. What cannot be brought about is left out, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import product
 from typing import NamedTuple
 
@@ -19,7 +19,12 @@ from deltaproto.planning.plan import Blocked, Plan
 from deltaproto.planning.predict.table import Table
 from deltaproto.planning.request import PlanInput
 from deltaproto.planning.search.cost import Cost, compute_cost
-from deltaproto.planning.search.droppable import GOAL_UNREACHABLE, find_blockers, find_droppable
+from deltaproto.planning.search.droppable import (
+    GOAL_UNREACHABLE,
+    DroppableFeatures,
+    find_blockers,
+    find_droppable,
+)
 from deltaproto.planning.search.goals import (
     AllGoals,
     ClientsSupported,
@@ -34,6 +39,7 @@ from deltaproto.planning.search.search import (
     SearchTask,
     find_nearest_goal,
     find_solutions,
+    is_reachable,
 )
 from deltaproto.planning.statement import SetProperties
 from deltaproto.planning.target import (
@@ -55,6 +61,11 @@ class _Route(NamedTuple):
     moves: tuple[PredictedStatement, ...]
     notes: tuple[str, ...]
     cost: Cost
+    after: Table
+
+
+_Reasons = Callable[[], tuple[Blocked, ...]]
+"""why there is no route; finding that out takes longer than finding out that there is none"""
 
 
 def plan_target(inputs: PlanInput, target: Target) -> Plan:
@@ -79,25 +90,27 @@ def _find_route(
     whole = _cheapest(inputs, target.missing, target)
     if isinstance(whole, _Route):
         return whole, target.missing, ()
-    best, met = _Route((), (), Cost()), Requirements()
+    best, met = _Route((), (), Cost(), inputs.table), Requirements()
     unmet: list[Blocked] = []
     for part in target.missing.parts():
         wider = met.joined(part)
+        # No route to more is cheaper than the cheapest one to less.
+        if best.moves and not any(_find_broken(inputs, best.after, wider.joined(target.kept))):
+            met = wider
+            continue
         found = _cheapest(inputs, wider, target)
         if isinstance(found, _Route):
             best, met = found, wider
         else:
             name = next(iter(part.absent | part.features), None)
-            unmet += (each._replace(feature=each.feature or name) for each in found)
+            unmet += (each._replace(feature=each.feature or name) for each in found())
     return best, met, tuple(dict.fromkeys(unmet))
 
 
-def _cheapest(
-    inputs: PlanInput, wanted: Requirements, target: Target
-) -> _Route | tuple[Blocked, ...]:
-    """Return the cheapest route to all of `wanted`; without any, the first reason."""
+def _cheapest(inputs: PlanInput, wanted: Requirements, target: Target) -> _Route | _Reasons:
+    """Return the cheapest route to all of `wanted`; without any, the first reasons."""
     found: list[_Route] = []
-    reasons: list[tuple[Blocked, ...]] = []
+    reasons: list[_Reasons] = []
     for additions in _additions(wanted, target.kept):
         # Each addition comes before the drops or after them.
         for early in product((True, False), repeat=len(additions)):
@@ -142,24 +155,24 @@ def _try_order(
     target: Target,
     early: Sequence[Requirements],
     late: Sequence[Requirements],
-) -> _Route | tuple[Blocked, ...]:
+) -> _Route | _Reasons:
     """Return the route with these additions before and after the drops, or why there is none."""
     before = _add(PlanBuilder(inputs), early)
     if before.blocked:
-        return tuple(before.blocked)
+        return lambda: tuple(before.blocked)
     dropped = _drop(inputs, before.table if before.moves else inputs.table, wanted, target)
-    if isinstance(dropped, tuple):
+    if not isinstance(dropped, list):
         return dropped
     left = dropped[-1].outcome.table if dropped else before.table
     after = _add(PlanBuilder(inputs, left), late)
     if after.blocked:
-        return tuple(after.blocked)
+        return lambda: tuple(after.blocked)
     moves = (*before.moves, *dropped, *after.moves)
     broken = tuple(_find_broken(inputs, after.table, wanted.joined(target.kept)))
     if broken:
-        return broken
+        return lambda: broken
     notes = tuple(dict.fromkeys((*before.notes, *after.notes)))
-    return _Route(moves, notes, compute_cost(moves, inputs.engine, inputs.files))
+    return _Route(moves, notes, compute_cost(moves, inputs.engine, inputs.files), after.table)
 
 
 def _add(builder: PlanBuilder, additions: Iterable[Requirements]) -> PlanBuilder:
@@ -178,7 +191,7 @@ def _add(builder: PlanBuilder, additions: Iterable[Requirements]) -> PlanBuilder
 
 def _drop(
     inputs: PlanInput, table: Table, wanted: Requirements, target: Target
-) -> list[PredictedStatement] | tuple[Blocked, ...]:
+) -> list[PredictedStatement] | _Reasons:
     """Return the cheapest drops that reach the goals from this table, or why there are none."""
     here = inputs
     if table is not inputs.table:
@@ -199,22 +212,29 @@ def _drop(
         kept.features & table.protocol.supported,
         _switched_on(table.protocol.supported, kept) | protective,
     )
+    task = task.with_changes()
     found = find_solutions(task)
-    if found:
-        return found[0].moves
+    return found[0].moves if found else lambda: _explain_unreachable(here, task, goals, droppable)
+
+
+def _explain_unreachable(
+    inputs: PlanInput, task: SearchTask, goals: Sequence[Goal], droppable: DroppableFeatures
+) -> tuple[Blocked, ...]:
+    """Return why no drops reach the goals from the task's table."""
     for goal in goals:
         alone = task._replace(goal=goal)
-        if not find_solutions(alone):
+        if not is_reachable(alone):
             if _reaches_without_kept(alone):
                 return (_contradiction(f"{_kept_text(alone)}; {goal.text}"),)
             moves = find_nearest_goal(alone)[1][0].moves
-            ending = end_state_of(moves[-1].outcome.table if moves else table)
-            return tuple(find_blockers(here, goal, ending, droppable)) or (GOAL_UNREACHABLE,)
+            ending = end_state_of(moves[-1].outcome.table if moves else task.table)
+            return tuple(find_blockers(inputs, goal, ending, droppable)) or (GOAL_UNREACHABLE,)
     return (_contradiction("; ".join(goal.text for goal in goals)),)
 
 
 def _reaches_without_kept(task: SearchTask) -> bool:
-    return bool(find_solutions(task._replace(kept=frozenset(), enabled=frozenset())))
+    free = task._replace(kept=frozenset(), enabled=frozenset(), disableable=None)
+    return is_reachable(free)
 
 
 def _kept_text(task: SearchTask) -> str:

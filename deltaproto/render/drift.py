@@ -36,7 +36,7 @@ from deltaproto.render.interface import (
     format_timestamp,
     open_envelope,
 )
-from deltaproto.render.terminal import counted, single_line
+from deltaproto.render.terminal import counted, largest_first, single_line
 
 _SHOWN = 5
 _MESSAGE_LINES = 10
@@ -319,7 +319,7 @@ def _span(pair: ScanPair) -> str:
 
 def _blamed(culprits: Counter[str]) -> str:
     """Return who made most of the changes."""
-    named = [f"{culprit} ({count:,})" for culprit, count in culprits.most_common(_SHOWN)]
+    named = [f"{culprit} ({count:,})" for culprit, count in largest_first(culprits, _SHOWN)]
     more = len(culprits) - len(named)
     return "by " + "; ".join([*named, *([f"{more:,} others"] if more else [])])
 

@@ -37,7 +37,7 @@ from deltaproto.render.plan_words import (
     rewrites_text,
     wait_text,
 )
-from deltaproto.render.terminal import counted, duration, run_length, truncate_list
+from deltaproto.render.terminal import counted, duration, largest_first, run_length, truncate_list
 
 _SHOWN_SAME = 8
 _SHOWN_BECAUSE = 4
@@ -79,7 +79,7 @@ def summary_blocks(summary: Summary) -> Iterator[Block]:
                 f"reverted; {waits}",
             )
         )
-    for (feature, reason), count in summary.reasons.most_common(_SHOWN_REASONS):
+    for (feature, reason), count in largest_first(summary.reasons, _SHOWN_REASONS):
         named = f"{feature}: " if feature else ""
         lines.append((f"{count:,} blocked: {named}{reason}",))
     more = len(summary.reasons) - _SHOWN_REASONS

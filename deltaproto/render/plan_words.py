@@ -12,7 +12,7 @@ from deltaproto.planning.plan import ChangedCell, ConcurrencyChange, Plan, Step,
 from deltaproto.planning.predict.outcome import Rewrite
 from deltaproto.planning.search.cost import Cost
 from deltaproto.render import words
-from deltaproto.render.terminal import counted, duration
+from deltaproto.render.terminal import counted, duration, largest_first
 
 _WHICH = {
     Rewrite.VECTORS: "the files with deletion vectors",
@@ -156,7 +156,7 @@ class Summary:
         self.rewriting += any(str(step.rewrites.which) != "none" for step in plan.steps)
         self.truncating += any(step.truncates for step in plan.steps)
         self.commits += plan.cost.commits
-        self.reasons.update({(each.feature or "", each.reason) for each in plan.blocked})
+        self.reasons.update({(each.feature or "", each.reason): 1 for each in plan.blocked})
         changed = [change for change in plan.clients if Verdict.OK in (change.before, change.after)]
         self.gained.update((c.client, str(c.access)) for c in changed if is_better(c))
         self.lost.update((c.client, str(c.access)) for c in changed if is_worse(c))
@@ -184,9 +184,7 @@ class Summary:
             "clients_lost": _uses(self.lost),
             "blocked_because": [
                 {"feature": feature or None, "reason": reason, "tables": count}
-                for (feature, reason), count in sorted(
-                    self.reasons.items(), key=lambda each: (-each[1], *each[0])
-                )
+                for (feature, reason), count in largest_first(self.reasons)
             ],
         }
 

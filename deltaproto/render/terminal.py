@@ -6,12 +6,13 @@ import os
 import re
 import shutil
 import textwrap
-from collections.abc import Callable, Iterable, Sequence
-from typing import IO
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import IO, TypeVar
 
 from deltaproto.render.interface import escape_control_chars, neutralize_lines
 
 BOLD, DIM, RED, GREEN, YELLOW, CYAN, LOUD = "1", "2", "31", "32", "33", "36", "1;31"
+T = TypeVar("T")
 _WIDTH = 100
 _NARROWEST = 20
 
@@ -112,6 +113,11 @@ def single_line(text: str) -> str:
 def counted(count: int, noun: str) -> str:
     """Return a number with its noun: `1 table`, `2,000 tables`."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def largest_first(counts: Mapping[T, int], most: int | None = None) -> list[tuple[T, int]]:
+    """Return the largest counts first, equal ones by name; at most `most` of them."""
+    return sorted(counts.items(), key=lambda each: (-each[1], str(each[0])))[:most]
 
 
 def truncate_list(names: Sequence[str], most: int) -> str:

@@ -61,16 +61,27 @@ class SearchTask(NamedTuple):
     """features that are not dropped, and neither is what they require"""
     enabled: frozenset[str] = frozenset()
     """features that are neither dropped nor disabled"""
+    disableable: frozenset[str] | None = None
+    """what the engine can disable in the table except `enabled`, if already known"""
+
+    def with_changes(self) -> SearchTask:
+        """Return the task with what the engine can drop and disable."""
+        droppable, disableable = self.droppable, self.disableable
+        if droppable is None:
+            droppable = find_droppable(self.table, self.engine)
+        if disableable is None:
+            used = frozenset() if self.needs is None else self.needs.used
+            usable = DISABLEABLE_FEATURES & used & self.table.protocol.supported
+            disableable = find_disableable(self.table, usable - self.enabled, self.engine)
+        return self._replace(droppable=droppable, disableable=disableable)
 
 
 def find_solutions(task: SearchTask) -> list[Solution]:
     """Return the solutions, cheapest first; empty if the goal cannot be reached."""
     if task.goal.reached(EndState(task.table.protocol)):
         return [NO_CHANGE]
-    droppable = task.droppable or find_droppable(task.table, task.engine)
     found: dict[tuple[str, ...], Solution] = {}
-    least = (_find_fewest_changes(task, droppable, end) for end in _target_pairs(task, droppable))
-    for choice in dict.fromkeys(each for each in least if each is not None):
+    for choice in dict.fromkeys(_fewest_changes(task)):
         for drops in _allowed_drop_modes(task, choice):
             moves = build_route(task.table, choice, task.engine, drops)
             each = Solution(choice, drops, moves, compute_cost(moves, task.engine, task.files))
@@ -82,13 +93,12 @@ def is_reachable(task: SearchTask) -> bool:
     """Return True if the goal can be reached."""
     if task.goal.reached(EndState(task.table.protocol)):
         return True
-    droppable = task.droppable or find_droppable(task.table, task.engine)
-    least = (_find_fewest_changes(task, droppable, end) for end in _target_pairs(task, droppable))
-    return any(choice is not None and _allowed_drop_modes(task, choice) for choice in least)
+    return any(_allowed_drop_modes(task, choice) for choice in _fewest_changes(task))
 
 
 def find_nearest_goal(task: SearchTask) -> tuple[Goal, list[Solution]]:
     """Return the nearest weaker goal that can be reached, and its solutions."""
+    task = task.with_changes()
     for goal in task.goal.weaker(lambda each: is_reachable(task._replace(goal=each))):
         found = find_solutions(task._replace(goal=goal))
         if found:
@@ -133,23 +143,35 @@ def _allowed_drop_modes(task: SearchTask, choice: DropSelection) -> list[DropMod
     return [] if task.history is HistoryChoice.KEEP else every
 
 
-def _find_fewest_changes(
-    task: SearchTask, droppable: DroppableFeatures, end: _TargetPair
+def _fewest_changes(task: SearchTask) -> Iterator[DropSelection]:
+    """Yield the fewest changes that reach the goal in each end state where any do."""
+    known = task.with_changes()
+    assert known.droppable is not None
+    assert known.disableable is not None
+    for end in _target_pairs(known, known.droppable):
+        found = _fewest_changes_to(known, known.droppable, known.disableable, end)
+        if found is not None:
+            yield found
+
+
+def _fewest_changes_to(
+    task: SearchTask, droppable: DroppableFeatures, switches: frozenset[str], end: _TargetPair
 ) -> DropSelection | None:
-    """Return the fewest changes that reach the goal in this end state, or None."""
+    """Return the fewest changes that reach the goal in this end state, or None.
+
+    Args:
+        switches: what can be disabled.
+    """
     supported = task.table.protocol.supported
     must = frozenset[str]()
     if not end.left:
         must = frozenset({CHECKPOINT_PROTECTION})
     if end.pair is not None:
         must |= supported - feature_catalog.features_implied_by(*end.pair)
-    used = frozenset() if task.needs is None else task.needs.used & supported
     kept = feature_catalog.with_required_features(task.kept | task.enabled)
     if must & kept:
         return None
     dropped = (frozenset(droppable.names) - kept) | must
-    usable = (DISABLEABLE_FEATURES & used) - task.enabled
-    switches = find_disableable(task.table, usable, task.engine)
     off = switches - dropped
 
     def reaches(dropped: frozenset[str], off: frozenset[str]) -> bool:

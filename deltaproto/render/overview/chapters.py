@@ -31,7 +31,7 @@ from deltaproto.render.interface import NOTICES
 from deltaproto.render.overview.chart import bars, query, versions
 from deltaproto.render.overview.numbers import Fix, FleetSummary, command
 from deltaproto.render.overview.past import clients, drift, features
-from deltaproto.render.terminal import truncate_list
+from deltaproto.render.terminal import largest_first, truncate_list
 
 _MOST_UNREAD = 200
 _CLIENTS_NAMED = 5
@@ -115,7 +115,7 @@ def _glance(overview: Overview, numbers: FleetSummary, policy: str | None) -> It
             [[(Link(name, query(protocol=name)),), (f"{count:,}",)] for name, count in rows],
         ),
     )
-    levels = numbers.isolation.most_common()
+    levels = largest_first(numbers.isolation)
     yield Figure(
         bars("Tables by declared isolation level", levels),
         "Isolation",

@@ -12,6 +12,7 @@ from deltaproto.fleet.overview import Overview, TableRow
 from deltaproto.policy.finding import Severity
 from deltaproto.protocol import feature_catalog
 from deltaproto.render.interface import escape_control_chars
+from deltaproto.render.terminal import largest_first
 
 _MOST_GROUPS = 24
 _OTHERS = "(others)"
@@ -158,7 +159,7 @@ def _fix(place: int, row: TableRow) -> Fix:
             hindered[verdict.client] = None
             because.update(verdict.because)
     errors = sum(finding.severity is Severity.ERROR for finding in row.findings)
-    reasons = tuple(name for name, _ in because.most_common())
+    reasons = tuple(name for name, _ in largest_first(because))
     rules = {f.rule for f in row.findings if f.severity is not Severity.INFO}
     return Fix(place, row, 1, score, tuple(hindered), reasons, tuple(sorted(rules)), errors)
 

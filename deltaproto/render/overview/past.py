@@ -26,6 +26,7 @@ from deltaproto.render.document import (
 from deltaproto.render.findings import SEVERITY_TONES
 from deltaproto.render.overview.chart import COLOURS, bars, columns, query, versions
 from deltaproto.render.overview.numbers import FleetSummary, VerdictCounts
+from deltaproto.render.terminal import largest_first
 
 _MOST_BLOCKING = 40
 
@@ -69,7 +70,7 @@ def clients(numbers: FleetSummary) -> Iterator[Block]:
     bad = Counter[str]()
     for (client, _), cell in numbers.clients.items():
         bad[client] += cell.bad
-    troubled = [client for client, count in bad.most_common() if count]
+    troubled = [client for client, count in largest_first(bad) if count]
     if troubled:
         yield Section("client-feature", "By feature", [_by_feature(numbers, troubled)])
         yield Section("client-group", "By folder", [_by_group(numbers, troubled)])
@@ -79,7 +80,7 @@ def _by_feature(numbers: FleetSummary, clients: Sequence[str]) -> Block:
     total = Counter[str]()
     for (_, feature), count in numbers.blocking.items():
         total[feature] += count
-    features = [feature for feature, _ in total.most_common(_MOST_BLOCKING)]
+    features = [feature for feature, _ in largest_first(total, _MOST_BLOCKING)]
     rows: list[list[Line]] = []
     cells: list[list[Tone | None]] = []
     for client in clients:
@@ -144,7 +145,7 @@ def features(overview: Overview, numbers: FleetSummary) -> Iterator[Block]:
     first = overview.past[0].features if len(overview.past) > 1 else {}
     heads = ["Feature", "Needed by", "Supported", "Enabled", "Present"]
     rows: list[list[Line]] = []
-    for name, count in numbers.features.most_common(_MOST_FEATURES):
+    for name, count in largest_first(numbers.features, _MOST_FEATURES):
         row: list[Line] = [
             (Link(name, query(feature=name)),),
             (
@@ -159,7 +160,7 @@ def features(overview: Overview, numbers: FleetSummary) -> Iterator[Block]:
         rows.append(row)
     if first:
         heads.append(f"Since {overview.past[0].scan.ended_at:%Y-%m-%d}")
-    top = numbers.features.most_common(12)
+    top = largest_first(numbers.features, 12)
     yield Figure(
         bars("Tables that support a feature", top), "The most frequent", TableBlock(heads, rows)
     )
@@ -207,7 +208,7 @@ def _timeline(past: Sequence[ScanFigures]) -> Block:
     total = Counter[tuple[int, int]]()
     for each in past:
         total.update(each.protocols)
-    named = sorted(pair for pair, _ in total.most_common(COLOURS - 1))
+    named = sorted(pair for pair, _ in largest_first(total, COLOURS - 1))
     series = [(versions(pair), [each.protocols.get(pair, 0) for each in past]) for pair in named]
     if len(total) > len(named):
         others = [

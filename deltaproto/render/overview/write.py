@@ -20,6 +20,7 @@ from deltaproto.render.overview.chapters import document
 from deltaproto.render.overview.chart import EXPLORER
 from deltaproto.render.overview.metrics import open_metrics, table_csv
 from deltaproto.render.overview.numbers import FleetSummary, command, numbers
+from deltaproto.render.terminal import largest_first
 
 
 class ReportFormat(StrEnum):
@@ -94,7 +95,7 @@ def _fields(
                 "enabled": counted.enabled[name],
                 "present": counted.present[name],
             }
-            for name, count in counted.features.most_common()
+            for name, count in largest_first(counted.features)
         ],
         "clients": [
             {"client": client, "access": access, **cell._asdict()}
@@ -102,11 +103,11 @@ def _fields(
         ],
         "blocking": [
             {"client": client, "feature": feature, "tables": count}
-            for (client, feature), count in counted.blocking.most_common()
+            for (client, feature), count in largest_first(counted.blocking)
         ],
         "findings": [
             {"rule": rule, "severity": severity, "count": count}
-            for (rule, severity), count in counted.rules.most_common()
+            for (rule, severity), count in largest_first(counted.rules)
         ],
         "waived": overview.waived,
         "off": overview.off,
