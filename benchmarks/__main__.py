@@ -66,6 +66,7 @@ def _fleets(folder: Path, *, quick: bool, spark: bool) -> Iterator[Section]:
         fleet_growth,
         fleet_questions,
         object_clients,
+        policy_fleet,
         report_fleet,
         scan_command,
         scan_fleet,
@@ -83,6 +84,7 @@ def _fleets(folder: Path, *, quick: bool, spark: bool) -> Iterator[Section]:
         yield spark_commands.measured(folder, scale)
     yield object_clients.measured(scale)
     yield report_fleet.measured(folder, scale)
+    yield policy_fleet.measured(folder, scale)
     yield fleet_questions.measured(folder, scale, spark=peers.spark is not None)
 
 

@@ -71,6 +71,8 @@ class FleetScale(NamedTuple):
     """tables on an object store"""
     asked: int
     """tables in an inventory that is asked"""
+    planned: int
+    """tables in an inventory that is planned for a policy"""
 
 
 FULL_FLEETS = FleetScale(
@@ -84,6 +86,7 @@ FULL_FLEETS = FleetScale(
     by_cores=6_000,
     on_store=400,
     asked=1_000_000,
+    planned=100_000,
 )
 QUICK_FLEETS = FleetScale(
     quick=True,
@@ -96,4 +99,5 @@ QUICK_FLEETS = FleetScale(
     by_cores=200,
     on_store=40,
     asked=2_000,
+    planned=600,
 )
