@@ -42,12 +42,15 @@ test: $(READY) archive browser stores ## Lint, types and tests in less than ten 
 # Right after `make test`, WHICH=rest leaves out what would only run in the same way again.
 WHICH ?= all
 ALL_OF_all := not replayed
-ALL_OF_rest := (slow or rotating or spark or recorded or packaging or hypothesis) and not replayed
+ALL_OF_rest := (slow or rotating or recorded or packaging or hypothesis) and not replayed
+WITHOUT_all := none
+WITHOUT_rest := $(SAMPLE)
 
 .PHONY: test-all
 test-all: $(READY) archive browser stores ## All tests, with live Spark, which must do what was recorded
 	@SECONDS=0; { [ $(WHICH) = rest ] || $(SUBMAKE) check; } && \
-	  $(BIN)/python $(PYTEST) $(PARALLEL) -m "$(ALL_OF_$(WHICH))" --spark-results verify; status=$$?; \
+	  $(BIN)/python $(PYTEST) $(PARALLEL) -m "$(ALL_OF_$(WHICH))" --spark-results verify \
+	    --without-sample $(WITHOUT_$(WHICH)); status=$$?; \
 	  echo "make test-all: $$((SECONDS / 60)) min $$((SECONDS % 60)) s without setup"; exit $$status
 
 .PHONY: sweep

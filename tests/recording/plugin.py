@@ -5,7 +5,8 @@
 - `replay` (default): the committed recordings; `--live-sample` runs a tenth of the tests live and
   compares what Spark does with their recordings. It also leaves out two thirds of the tests that
   are marked `rotating`.
-- `verify`: live; what is recorded must equal the committed recordings.
+- `verify`: live; what is recorded must equal the committed recordings. `--without-sample` leaves
+  out what a run with `--live-sample` has just run in the same way.
 - `record`: live; each test that passes replaces its recording.
 - `live`: live, without recordings, for engines other than the pinned one.
 """
@@ -24,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import is_hypothesis_test
 
 from tests.recording import files
 from tests.recording.delta_spark import (
@@ -33,7 +35,7 @@ from tests.recording.delta_spark import (
     Recording,
     ReplayedDeltaSpark,
 )
-from tests.recording.sample import Sample, parse_sample
+from tests.recording.sample import parse_sample
 
 
 class Results(StrEnum):
@@ -45,6 +47,10 @@ class Results(StrEnum):
     LIVE = "live"
 
 
+_ONLY_HERE = ("slow", "packaging", "replayed")
+"""marks of tests that `make test` leaves out, or never runs live"""
+
+
 class State:
     """What the run has replayed and recorded so far."""
 
@@ -52,6 +58,8 @@ class State:
         self.results = Results(config.getoption("spark_results"))
         text = str(config.getoption("live_sample"))
         self.sample = parse_sample(text) if self.results is Results.REPLAY else None
+        text = str(config.getoption("without_sample"))
+        self.left_out = parse_sample(text) if self.results is Results.VERIFY else None
         self.folder = Path(config.getoption("recordings"))
         self.new_folder = Path(config.getoption("new_recordings"))
         self.counts: Counter[str] = Counter()
@@ -67,6 +75,17 @@ class State:
             return True
         sampled = self.sample is not None and item.get_closest_marker("replayed") is None
         return sampled and self.sample is not None and self.sample.holds("::".join(_name(item)))
+
+    def has_just_run(self, item: pytest.Item) -> bool:
+        """Whether `make test` runs this test as this run would; not with fewer examples."""
+        if self.left_out is None or any(map(item.get_closest_marker, _ONLY_HERE)):
+            return False
+        if is_hypothesis_test(getattr(item, "obj", None)):
+            return False
+        name = "::".join(_name(item))
+        if item.get_closest_marker("recorded"):
+            return self.left_out.holds(name)
+        return bool(item.get_closest_marker("rotating")) and self.left_out.holds_rotating(name)
 
     def recordings(self, module: str) -> files.Recordings:
         """The recordings of a test module.
@@ -147,6 +166,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="commit|1..10|none",
         help="with replay: the tenth of the recorded tests that runs live",
     )
+    group.addoption(
+        "--without-sample",
+        default="none",
+        metavar="commit|1..10|none",
+        help="with verify: leaves out the tests that a run with this --live-sample runs live",
+    )
     group.addoption("--recordings", default=str(files.DATA), help="folder of the recordings")
     group.addoption(
         "--new-recordings", default=".recordings", help="with verify: folder of the new recordings"
@@ -157,7 +182,7 @@ def pytest_configure(config: pytest.Config) -> None:
     try:
         config.stash[_STATE] = State(config)
     except ValueError as error:
-        raise pytest.UsageError(f"--live-sample: {error}") from None
+        raise pytest.UsageError(f"not a sample: {error}") from None
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -179,18 +204,24 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         module = "kit" if "kit" in getattr(item, "fixturenames", ()) else _name(item)[0]
         group = "spark" if one_session and on_spark else module
         item.add_marker(pytest.mark.xdist_group(group))
-    if state.sample is not None:
-        _leave_out_rotating(config, items, state.sample)
+    _leave_out(config, items, state)
     if one_session:
         # The longest group first, so that the other process does all the rest meanwhile.
         items.sort(key=lambda item: item.get_closest_marker("spark") is None)
 
 
-def _leave_out_rotating(config: pytest.Config, items: list[pytest.Item], sample: Sample) -> None:
+def _leave_out(config: pytest.Config, items: list[pytest.Item], state: State) -> None:
+    """Deselect the rotating tests that are not in the sample, and tests that have just run."""
+    sample = state.sample
     out = [
         item
         for item in items
-        if item.get_closest_marker("rotating") and not sample.holds_rotating("::".join(_name(item)))
+        if state.has_just_run(item)
+        or (
+            sample is not None
+            and item.get_closest_marker("rotating")
+            and not sample.holds_rotating("::".join(_name(item)))
+        )
     ]
     if out:
         config.hook.pytest_deselected(items=out)
@@ -258,6 +289,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     days = sorted(state.days)
     recorded = f" (recorded {days[0]}{f' to {days[-1]}' if len(days) > 1 else ''})" if days else ""
     sample = f"; {state.sample}" if state.sample is not None else ""
+    sample += f"; without {state.left_out}" if state.left_out is not None else ""
     terminalreporter.write_line(
         f"Spark actions: {state.counts['replayed']} replayed{recorded}, "
         f"{state.counts['live']} live{sample}"

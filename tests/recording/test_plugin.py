@@ -51,7 +51,7 @@ class Project:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         (folder / "pytest.ini").write_text(
-            "[pytest]\nmarkers = spark\n    recorded\n    rotating\n"
+            "[pytest]\nmarkers = spark\n    recorded\n    rotating\n    slow\n"
         )
         self.tests = folder / "test_it.py"
         self.tests.write_text(TESTS)
@@ -177,6 +177,29 @@ def test_a_sample_runs_a_third_of_the_rotating_tests_and_other_runs_all(project:
     for tenth, count in enumerate(expected):
         _, output = project.run("--live-sample", str(tenth + 1), spark="a ")
         assert f"{count + 2} passed, {30 - count} deselected" in output
+
+
+def test_a_second_run_leaves_out_what_the_sample_has_run(project: Project) -> None:
+    row = (
+        "@pytest.mark.rotating\n@pytest.mark.parametrize('row', range(30))\ndef test_it(row): pass"
+    )
+    slow = "@pytest.mark.rotating\n@pytest.mark.slow\ndef test_slow(): pass"
+    drawn = "@pytest.mark.rotating\n@given(booleans())\ndef test_drawn(drawn): pass"
+    imports = (
+        "import pytest\nfrom hypothesis import given\nfrom hypothesis.strategies import booleans"
+    )
+    project.tests.write_text("\n".join((imports, TESTS, row, slow, drawn)))
+    recorded = [f"test_it.py::{name}" for name in ("test_two_commits", "test_another")]
+    rows = [f"test_it.py::test_it[{row}]" for row in range(30)]
+    held = {tenth for tenth in range(10) if any(map(Sample(tenth, "").holds, recorded))}
+    for tenth in (min(held), min({*range(10)} - held)):
+        sample = Sample(tenth, "")
+        out = sum(map(sample.holds, recorded)) + sum(map(sample.holds_rotating, rows))
+        words = ("--spark-results", "verify", "--without-sample", str(tenth + 1))
+        code, output = project.run(*words, spark="a ")
+        assert code == 0
+        assert f"{34 - out} passed, {out} deselected" in output
+        assert f"without live sample {tenth + 1} of 10" in output
 
 
 def test_only_what_passes_is_recorded(project: Project) -> None:
