@@ -43,6 +43,7 @@ def tables_in(
                 each.name,
                 each.location,
                 entry=each,
+                catalog=root.uri.partition(":")[0],
                 storage_options=partial(client.storage_options, each),
                 commits=commits_of(client, each),
             )

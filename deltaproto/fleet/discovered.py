@@ -27,6 +27,8 @@ class DiscoveredTable(NamedTuple):
     """contents of the log folder, if discovery had to list it"""
     entry: CatalogTable | None = None
     """the table as its catalog describes it"""
+    catalog: str | None = None
+    """scheme of that catalog's addresses, such as `uc`"""
     storage_options: Callable[[], Mapping[str, str]] | None = None
     """returns options of its catalog, such as temporary credentials, when the table is read"""
     commits: Callable[[], Mapping[int, int]] | None = None

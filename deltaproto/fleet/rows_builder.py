@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any
 from deltaproto.errors import DeltaprotoError
 from deltaproto.fleet.discovered import UnreadablePlace
 from deltaproto.fleet.evaluate import SharedEvaluation
-from deltaproto.fleet.schemas import KEYS, LOG_DIGEST, Inventory, inventory_schema, staged_schema
+from deltaproto.fleet.schemas import (
+    CATALOG_COLUMNS,
+    KEYS,
+    LOG_DIGEST,
+    Inventory,
+    inventory_schema,
+    staged_schema,
+)
 from deltaproto.policy.finding import Finding
 from deltaproto.protocol.isolation import WriterEngine
 from deltaproto.protocol.layers import FeatureState
@@ -51,9 +58,18 @@ class RowsBuilder:
         return len(self._errors)
 
     def add(
-        self, state: TableState, evaluation: SharedEvaluation, digest: str | None = None
+        self,
+        state: TableState,
+        evaluation: SharedEvaluation,
+        digest: str | None = None,
+        catalog: tuple[str | None, str | None] = (None, None),
     ) -> None:
-        """Add one table that was read; `digest` is that of its log before it was read."""
+        """Add one table that was read.
+
+        Args:
+            digest: that of its log before it was read.
+            catalog: the values of `CATALOG_COLUMNS`.
+        """
         counts = len(evaluation.features), len(evaluation.findings)
         metadata, commit = state.metadata, state.last_commit
         values = (
@@ -68,6 +84,7 @@ class RowsBuilder:
             _text(commit.get("operation")),
             _text(name_writer(commit)),
             stored_digest(digest, *counts) if digest and evaluation.complete else None,
+            *catalog,
         )
         for column, value in zip(self._own.values(), values, strict=True):
             column.append(value)
@@ -150,6 +167,7 @@ _OWN = (
     "last_operation",
     "last_engine",
     LOG_DIGEST,
+    *CATALOG_COLUMNS,
 )
 """columns with a separate value for each table"""
 

@@ -96,6 +96,9 @@ NOT_SEARCHED = "not_searched"
 """the column of `scans` with the places that were not searched; older inventories lack it"""
 LOG_DIGEST = "log_digest"
 """the column of `tables` by which the next scan recognizes an unchanged log"""
+CATALOG_COLUMNS = ("catalog", "table_type")
+"""the columns of `tables` with the kind of catalog that listed a table, and its type there; null
+for a table that was not found through a catalog; older inventories lack them"""
 KEYS = ("scan_id", "location", "table")
 """the first columns of all tables that a scan writes, except `scans`"""
 
@@ -125,11 +128,12 @@ def inventory_schema(name: Inventory) -> pa.Schema:
 def rows_schema(name: Inventory) -> pa.Schema:
     """Return the columns that every inventory has and that describe tables.
 
-    `log_digest` is not among them: only `scan` uses it, and older inventories lack it.
+    `log_digest` and `CATALOG_COLUMNS` are not among them: older inventories lack them.
     """
     import pyarrow as pa
 
-    return pa.schema([field for field in inventory_schema(name) if field.name != LOG_DIGEST])
+    newer = (LOG_DIGEST, *CATALOG_COLUMNS)
+    return pa.schema([field for field in inventory_schema(name) if field.name not in newer])
 
 
 @cache
@@ -203,6 +207,7 @@ def _state() -> list[pa.Field]:
         pa.field("last_engine", text),
         pa.field("complete", pa.bool_()),
         pa.field(LOG_DIGEST, text),
+        *(pa.field(name, text) for name in CATALOG_COLUMNS),
     ]
 
 

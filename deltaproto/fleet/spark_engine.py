@@ -32,6 +32,7 @@ from deltaproto.fleet.schemas import (
 from deltaproto.fleet.staging import SPARK_STAGING_FOLDER, is_running
 from deltaproto.redaction import Redactor
 from deltaproto.sql.quoting import quote_identifier
+from deltaproto.tables.catalogs.interface import CatalogTable
 from deltaproto.tables.engine_errors import first_line, is_connection_lost, spark_message
 from deltaproto.tables.session import expect_rows, remove_folder, sql_rows
 
@@ -44,6 +45,7 @@ _JOB = 20_000
 _TASK = 200
 """minimum number of tables per task"""
 _MOST_TASKS = 2_000
+_NAMES = "table string, path string, uri string, catalog string, type string"
 # The lowest protocol, regardless of session defaults: every client can read the inventory.
 _LOWEST_PROTOCOL = (
     "'delta.minReaderVersion'='1','delta.minWriterVersion'='2',"
@@ -75,9 +77,13 @@ class SparkEngine:
         """
         source = iter(tables)
         while chunk := list(islice(source, _JOB)):
-            names = [(found.table, found.location, found.uri) for found in chunk]
+            names = [
+                (found.table, found.location, found.uri, found.catalog, entry and entry.type)
+                for found in chunk
+                for entry in [found.entry]
+            ]
             expect_rows(self._session, len(names))
-            frame = self._session.createDataFrame(names, "table string, path string, uri string")
+            frame = self._session.createDataFrame(names, _NAMES)
             if self.resumes:
                 done = self._staged().selectExpr("location as uri")
                 frame = frame.join(done, "uri", "left_anti")
@@ -244,9 +250,15 @@ def _reading_mapper(
         for batch in batches:
             rows = batch.to_pylist()
             if rows:
-                yield looker.look([DiscoveredTable(row["table"], row["path"]) for row in rows])
+                yield looker.look([_discovered(row) for row in rows])
 
     return read
+
+
+def _discovered(row: Mapping[str, Any]) -> DiscoveredTable:
+    name, path, type_ = row["table"], row["path"], row["type"]
+    entry = None if type_ is None else CatalogTable(name, path, type_)
+    return DiscoveredTable(name, path, entry=entry, catalog=row["catalog"])
 
 
 def _tally_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

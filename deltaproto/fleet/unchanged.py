@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from deltaproto.fleet.inventory import InventoryTables
     from deltaproto.fleet.scan_history import Extent
 
-_FORMAT = 1
+_FORMAT = 2
 _SETTLED_NS = 3_000_000_000
 """age of a log's newest file: file systems keep times to 2 seconds or better"""
 _Entry = tuple[str, int, int, int, int]
@@ -54,7 +54,8 @@ def log_digest(found: DiscoveredTable) -> str | None:
     if not entries or max(entry[2] for entry in entries) > began - _SETTLED_NS:
         return None
     entries.sort()
-    text = repr((_FORMAT, __version__, found.table, found.location, entries))
+    type_ = found.entry and found.entry.type
+    text = repr((_FORMAT, __version__, found.table, found.location, found.catalog, type_, entries))
     return blake2b(text.encode(), digest_size=16).hexdigest()
 
 
