@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from deltaproto.app.checking import CheckResult, CheckResults, Verdict, check
     from deltaproto.app.discovering import ClientUse, Discovery, discover
     from deltaproto.app.executing import ApplyEvent, ApplyResult, EventKind, apply, rehearse
+    from deltaproto.app.forecasting import Forecast
     from deltaproto.app.inventory import Drift, Inventory, Report
     from deltaproto.app.plan import Plan
     from deltaproto.app.planning import plan_downgrade, plan_policy, plan_upgrade
@@ -67,6 +68,7 @@ else:
         "app.checking": ("CheckResult", "CheckResults", "Verdict", "check"),
         "app.discovering": ("ClientUse", "Discovery", "discover"),
         "app.executing": ("ApplyEvent", "ApplyResult", "EventKind", "apply", "rehearse"),
+        "app.forecasting": ("Forecast",),
         "app.inventory": ("Drift", "Inventory", "Report"),
         "app.plan": ("Plan",),
         "app.planning": ("plan_downgrade", "plan_policy", "plan_upgrade"),
@@ -131,6 +133,7 @@ __all__ = [
     "ExitCode",
     "FeatureState",
     "Finding",
+    "Forecast",
     "History",
     "Inspection",
     "Inventory",

@@ -40,6 +40,7 @@ ELSEWHERE = {
     r"pip install '\.\[\w+\]'": "packaging: test_an_extra_installs_what_it_promises",
     r"make demo|make test": "make targets, which exist (TestMake)",
     r"spark-submit ": "no test submits it; its scan: tests/fleet/test_scan_on_spark.py",
+    r"deltaproto forecast /data/": "its tables are in no catalog: tests/fleet/test_forecast.py",
     r"deltaproto certify ": "installs clients: tests/certification, make certify",
     r"deltaproto check .*--client-file deltalake\.yaml": "certify writes the file",
     r"git checkout|sha256sum|make audit|python -m (pip install )?sigstore": "releases",

@@ -19,6 +19,7 @@ _EXPLAINED = {
     "inspect": "manual/reading-output.md",
     "history": "manual/reading-output.md",
     "discover": "manual/discover.md",
+    "forecast": "guides/forecast-automatic-upgrades.md",
     "conflicts": "manual/conflicts-and-clients.md",
     "features": "manual/conflicts-and-clients.md",
     "clients": "manual/conflicts-and-clients.md",

@@ -57,6 +57,7 @@ _SCHEMAS = (
         "history",
         "discover",
         "discover-settings",
+        "forecast",
         "check",
         "plan",
         "apply",

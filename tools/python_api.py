@@ -26,7 +26,8 @@ GROUPS = {
     "Objects": ("Table", "Plan", "Rollout", "Inventory"),
     "Results": (
         *("Result", "Inspection", "CheckResult", "CheckResults", "History", "ConflictReport"),
-        *("ApplyResult", "RolloutProgress", "ScanResult", "Drift", "Report", "Discovery", "Rows"),
+        *("ApplyResult", "RolloutProgress", "ScanResult", "Drift", "Forecast", "Report"),
+        *("Discovery", "Rows"),
     ),
     "Records": (
         *("Protocol", "FeatureState", "Finding", "Verdict", "Event", "Step", "Blocked"),
@@ -50,6 +51,7 @@ _INTERNAL = {
     "ScanResult": {"scan"},
     "RolloutProgress": {"rollout", "plans"},
     "Drift": {"pair"},
+    "Forecast": {"found"},
     "Discovery": {"found"},
 }
 """attributes that lead to records of other packages, which are no part of the API"""

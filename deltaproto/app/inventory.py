@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from deltaproto.app.arguments import NONE, member, reach, words
 from deltaproto.app.checking import CheckResults, collect_checks, load_checker
+from deltaproto.app.forecasting import Forecast
 from deltaproto.app.result import Result, Rows
 from deltaproto.errors import (
     DeltaprotoError,
@@ -350,6 +351,41 @@ class Inventory:
             except OSError as error:
                 raise UsageError(f"cannot write {path}: {error.strerror}", "check it") from None
         return text
+
+    def forecast(
+        self,
+        policy: str | os.PathLike[str] | None = None,
+        *,
+        clients: Sequence[str] = (),
+        client_files: Sequence[str] = (),
+        scan: str | None = None,
+    ) -> Forecast:
+        """Forecast which features Databricks may turn on by itself, and whom that would block.
+
+        The clients are those of the policy, those named, and those that `discover` counted; without
+        any, all known clients at their newest versions.
+
+        Args:
+            policy: a policy file.
+            clients: further clients, as ID@VERSION.
+
+        Raises:
+            UsageError: for an invalid policy, an unknown client, or an unknown scan.
+            TableError: when the inventory is empty, a scan was stopped, or rows are missing.
+        """
+        from deltaproto.fleet.forecast.run_forecast import load_forecaster, run_forecast
+
+        today = datetime.now(UTC).date()
+        rules = load_report_policy(None if policy is None else os.fspath(policy), allow_empty=False)
+        reader = self._open()
+        state = self._state(reader, scan)
+        require_current(self.location, reader, state, scan, self._storage)
+        named, files = words(clients, "clients"), words(client_files, "client_files")
+        forecaster = load_forecaster(self.location, self._storage, rules, named, files, today)
+        found = run_forecast(reader, state, forecaster, today)
+        if not found.tables:
+            raise no_tables_error(self.location)
+        return Forecast(found)
 
     def forget(self, days: int) -> list[str]:
         """Delete the scans that ended more than `days` days ago; return their ids."""

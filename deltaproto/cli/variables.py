@@ -39,6 +39,7 @@ COMMAND_VARIABLES: Mapping[str, Mapping[str, str]] = {
     "--limit": {
         "history": "DELTAPROTO_HISTORY_LIMIT",
         "check": _GROUP_LIMIT,
+        "forecast": _GROUP_LIMIT,
         "plan": _GROUP_LIMIT,
         "plan-upgrade": _GROUP_LIMIT,
         "plan-downgrade": _GROUP_LIMIT,
@@ -48,6 +49,7 @@ COMMAND_VARIABLES: Mapping[str, Mapping[str, str]] = {
         "drift": _INVENTORY_ENGINE,
         "check": _INVENTORY_ENGINE,
         "report": _INVENTORY_ENGINE,
+        "forecast": _INVENTORY_ENGINE,
         "plan": _PLAN_ENGINE,
         "plan-upgrade": _PLAN_ENGINE,
         "plan-downgrade": _PLAN_ENGINE,

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from deltaproto.fleet.scan_history import PastScan, ScanPair
     from deltaproto.fleet.schemas import Inventory
     from deltaproto.fleet.spark_checks import SparkChecks
+    from deltaproto.policy.context import TableFacts
     from deltaproto.policy.evaluate import Checker, TableCheck
     from deltaproto.protocol.table_state import SparkSettings
 
@@ -58,6 +59,23 @@ class InventoryReader(ABC):
         from deltaproto.fleet.overview import build_overview
 
         return build_overview(self._shared, state, checker, self.drift, self._rows)
+
+    def facts(
+        self, scan: PastScan, more: Iterable[str]
+    ) -> Iterator[tuple[Mapping[str, Any], TableFacts | TableError]]:
+        """Yield every table of a scan: its row, and what a check reads from it, or its error.
+
+        Args:
+            more: further columns of the rows; older inventories may lack them.
+
+        Raises:
+            UsageError: when the inventory cannot be read.
+        """
+        from deltaproto.fleet.read_inventory import read_facts
+        from deltaproto.fleet.schemas import Inventory as Tables
+
+        present = self._shared.columns(Tables.TABLES)
+        return read_facts(self._shared, scan, [name for name in more if name in present])
 
     def batches(
         self, table: Inventory, scan: PastScan, where: str | None = None

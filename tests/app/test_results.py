@@ -48,13 +48,14 @@ def results(lake: Path) -> dict[str, Result]:
         "plan": table.plan_downgrade(drop=["deletionVectors"]),
         "scan": found,
         "drift": found.inventory.drift(),
+        "forecast": found.inventory.forecast(clients=["trino@400"]),
         "discovery": deltaproto.discover(lake),
     }
 
 
 NAMES = (
     *("inspection", "check", "checks", "history", "conflicts", "plan", "scan", "drift"),
-    "discovery",
+    *("discovery", "forecast"),
 )
 
 
@@ -72,7 +73,7 @@ def test_it_is_json_and_a_short_text_and_a_page(results: dict[str, Result], name
 @pytest.mark.parametrize("name", NAMES)
 def test_ok_and_raise_for_status_say_the_same(results: dict[str, Result], name: str) -> None:
     result = results[name]
-    assert result.ok is (name not in ("check", "checks"))
+    assert result.ok is (name not in ("check", "checks", "forecast"))
     if result.ok:
         assert result.raise_for_status() is result
         return

@@ -61,6 +61,7 @@ READS = (
     "scan {lake}/orders --inventory {lake}/inventory",
     "scan {lake}/orders --inventory {lake}/inventory",
     "drift {lake}/inventory --engine spark",
+    "forecast {lake}/inventory --engine spark --client delta-spark@2.2.0",
     "check {lake}/inventory --engine spark --client delta-spark@2.2.0",
 )
 WRITES = (

@@ -1,0 +1,108 @@
+"""`deltaproto forecast`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from deltaproto.cli import completion, options
+from deltaproto.cli.declare import Argument, Command, Option, Panel
+from deltaproto.cli.inventories import ENGINE, MAX_AGE, SCAN, open_inventory, parse_max_age
+from deltaproto.cli.progress import show_waiting, warn
+from deltaproto.errors import ExitCode, no_tables_error
+from deltaproto.fleet.forecast.run_forecast import load_forecaster, run_forecast
+from deltaproto.fleet.inventory_reader import (
+    build_scan_notices,
+    require_current,
+    select_newest_state,
+)
+from deltaproto.fleet.report_checker import load_report_policy
+from deltaproto.policy.finding import FailOn, exit_code_for
+from deltaproto.render.forecast import forecast_severities, write_forecast
+from deltaproto.render.interface import NOTICES, PageFormat
+
+
+def run(values: Mapping[str, Any]) -> int:
+    """Forecast every table of the inventory, render it, and return the worst exit code."""
+    name, policy = values["inventory"], values["policy"]
+    limit = options.require_limit(values["limit"])
+    storage = options.parse_pairs(values["storage_option"], "--storage-option")
+    options.refuse_overwrite(values["output"], (policy, *values["client_file"]))
+    rules = load_report_policy(policy, allow_empty=values["allow_empty"])
+    now = datetime.now(UTC)
+    show = not (values["no_progress"] or values["quiet"])
+    with show_waiting("reading the inventory", show=show):
+        inventory = open_inventory(name, values)
+        state = select_newest_state(inventory, values["scan"])
+        require_current(name, inventory, state, values["scan"], storage)
+        forecaster = load_forecaster(
+            name, storage, rules, values["client"], values["client_file"], now.date()
+        )
+        found = run_forecast(inventory, state, forecaster, now.date())
+    if not (found.tables or values["allow_empty"]):
+        raise no_tables_error(name)
+    notices = build_scan_notices(name, state, now, parse_max_age(values))
+    NOTICES.extend(notices.texts)
+    with options.open_output(values["output"]) as file:
+        color = not values["no_color"]
+        write_forecast(found, values["format"], file, color=color, limit=limit)
+    if values["format"] is PageFormat.JSONL:
+        for notice in notices.texts:
+            warn(notice)
+    # An incomplete result is never compliant.
+    codes = [ExitCode.OK if found.complete else ExitCode.UNREADABLE]
+    codes.append(exit_code_for(forecast_severities(found), values["fail_on"]))
+    if notices.old and values["fail_on"] is FailOn.WARNING:
+        codes.append(ExitCode.FINDINGS)
+    return int(ExitCode.worst(codes))
+
+
+COMMAND = Command(
+    "forecast",
+    "Forecast which features Databricks may turn on by itself in managed tables of Unity "
+    "Catalog, when, and which clients that would block.",
+    run,
+    Argument(
+        "inventory",
+        "INVENTORY",
+        "Folder or URI of an inventory, from `scan --inventory`.",
+        setting="inventory",
+    ),
+    (
+        Option(
+            ("--policy",),
+            "Show the effect on the clients of this policy, and on the clients that discover "
+            "counted in the inventory. Default: those counted, else all known clients.",
+            str,
+            metavar="FILE",
+            panel=Panel.CLIENTS,
+            setting="policy",
+            unless=("client",),
+        ),
+        Option(
+            ("--client",),
+            "Show the effect on this client, as ID@VERSION. Repeatable.",
+            str,
+            many=True,
+            metavar="ID@VERSION",
+            words=completion.clients,
+            panel=Panel.CLIENTS,
+        ),
+        options.CLIENT_FILE,
+        SCAN,
+        MAX_AGE,
+        ENGINE,
+        options.LIMIT,
+        options.ALLOW_EMPTY,
+        options.PAGE_FORMAT,
+        options.OUTPUT,
+        options.FAIL_ON,
+        *options.READING,
+    ),
+    examples=(
+        "forecast /data/_inventory --policy policy.yaml",
+        "forecast /data/_inventory --client trino@476 --format json",
+    ),
+    exits=(ExitCode.OK, ExitCode.FINDINGS, ExitCode.USAGE, ExitCode.UNREADABLE),
+)

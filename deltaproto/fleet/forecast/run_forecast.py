@@ -1,0 +1,122 @@
+"""The forecast of an inventory's newest state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import date
+from typing import Any, NamedTuple
+
+from deltaproto.errors import TableError
+from deltaproto.fleet.forecast.table_forecast import (
+    Affected,
+    CatalogFacts,
+    Forecaster,
+    TableForecast,
+    UpgradeForecast,
+)
+from deltaproto.fleet.inventory import open_inventory_tables
+from deltaproto.fleet.inventory_queries import NewestState
+from deltaproto.fleet.inventory_reader import InventoryReader
+from deltaproto.fleet.schemas import CATALOG_COLUMNS
+from deltaproto.fleet.seen.seen_findings import RecentUses, uses_for_plans
+from deltaproto.fleet.seen.stored_uses import read_stored
+from deltaproto.plan_inputs.client_scope import ClientScope
+from deltaproto.policy.context import TableFacts
+from deltaproto.policy.document import Policy
+from deltaproto.protocol.automatic_upgrades import WINDOW_DAYS
+from deltaproto.tables.engine_errors import contain_table_errors
+
+_LAST_COMMIT = "last_commit_at"
+
+
+class Forecast(NamedTuple):
+    """The forecast of all tables of an inventory."""
+
+    tables: tuple[TableForecast, ...]
+    new_tables: tuple[UpgradeForecast, ...]
+    """what new managed tables get, for the clients of the existing ones"""
+    declared: bool
+    """True: the clients are declared, or were seen; False: they are all known clients"""
+    today: date
+
+    @property
+    def complete(self) -> bool:
+        """True if everything about every table is known."""
+        return all(each.judged for each in self.tables) and not any(
+            each.not_judged for each in self.new_tables
+        )
+
+    @property
+    def blocks(self) -> bool:
+        """True if an upgrade of a table would block a declared client, or one that was seen."""
+        return self.declared and any(
+            upgrade.blocked for table in self.tables for upgrade in table.upgrades
+        )
+
+    @property
+    def blocks_on_new(self) -> bool:
+        """True if what new tables get would block such a client."""
+        return self.declared and any(each.blocked for each in self.new_tables)
+
+
+def load_forecaster(
+    inventory: str,
+    storage_options: Mapping[str, str],
+    policy: Policy | None,
+    clients: Iterable[str],
+    client_files: Iterable[str],
+    today: date,
+) -> Forecaster:
+    """Return a forecaster for the policy's clients, `clients`, and those that `discover` counted.
+
+    Args:
+        clients: `ID@VERSION`; they count as clients of every table, with default access.
+
+    Raises:
+        UsageError: for an unknown client, or an unreadable inventory.
+        TableError: corrupt-log, when the inventory's clients are damaged.
+    """
+    stored = read_stored(open_inventory_tables(inventory, storage_options))
+    seen = None if stored is None else RecentUses(stored, max(WINDOW_DAYS.values()))
+    scope = ClientScope(
+        policy,
+        client_files,
+        clients,
+        seen=None if seen is None else uses_for_plans(seen),
+    )
+    return Forecaster(scope, seen, today)
+
+
+def run_forecast(
+    inventory: InventoryReader, state: NewestState, forecaster: Forecaster, today: date
+) -> Forecast:
+    """Return the forecast of every table in the newest state.
+
+    Raises:
+        UsageError: when the inventory cannot be read.
+    """
+    tables = tuple(
+        _forecast(row, facts, forecaster)
+        for scan in state.contributing
+        for row, facts in inventory.facts(scan, (*CATALOG_COLUMNS, _LAST_COMMIT))
+        if state.holds(scan, row["location"])
+    )
+    affected = any(each.affected is not Affected.NO for each in tables)
+    new = forecaster.new_tables() if affected else ()
+    return Forecast(tables, new, forecaster.declared, today)
+
+
+def _forecast(
+    row: Mapping[str, Any], facts: TableFacts | TableError, forecaster: Forecaster
+) -> TableForecast:
+    catalog, type_ = (row.get(name) for name in CATALOG_COLUMNS)
+    last = row.get(_LAST_COMMIT)
+    try:
+        if isinstance(facts, TableError):
+            raise facts
+        with contain_table_errors():
+            return forecaster.forecast(
+                facts, CatalogFacts(catalog, type_, None if last is None else last.date())
+            )
+    except TableError as error:
+        return TableForecast(row["table"], row["location"], Affected.UNKNOWN, type_, error=error)

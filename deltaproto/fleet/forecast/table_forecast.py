@@ -1,0 +1,280 @@
+"""The automatic upgrades of one table, and the clients that they would block."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import date
+from enum import StrEnum
+from functools import lru_cache
+from typing import NamedTuple
+
+from deltaproto.clients.model import Access, IdentityKey, Verdict
+from deltaproto.clients.requirements import TableRequirements
+from deltaproto.clients.resolve import ClientAtVersion
+from deltaproto.errors import TableError
+from deltaproto.fleet.forecast.upgrades import (
+    Hold,
+    day_of,
+    find_hold,
+    has_feature,
+    idle_days,
+    misses_window,
+    new_table,
+    requirements_with,
+)
+from deltaproto.fleet.seen.seen_findings import RecentUses, SeenOnTable
+from deltaproto.plan_inputs.client_scope import ClientScope
+from deltaproto.plan_inputs.from_log import refuse_invalid_protocol
+from deltaproto.planning.impact import compare_clients
+from deltaproto.planning.plan import ClientChange
+from deltaproto.planning.request import TableClient
+from deltaproto.planning.statement import SetProperties
+from deltaproto.policy.approvals import AccessLoss
+from deltaproto.policy.context import TableFacts
+from deltaproto.policy.document import normalize_location
+from deltaproto.protocol.automatic_upgrades import (
+    MANAGED_TYPES,
+    RULES,
+    UNAFFECTED_TYPES,
+    UNITY_CATALOG,
+    AutomaticUpgrade,
+    TableAge,
+)
+from deltaproto.sql.quoting import address_in_statements, sql_table_name
+
+_FAILS = (Verdict.REFUSED, Verdict.WRONG)
+_UNIDENTIFIED = "an unidentified program"
+
+
+class Affected(StrEnum):
+    """Whether automatic upgrades apply to a table."""
+
+    YES = "yes"
+    """a managed table of Unity Catalog"""
+    NO = "no"
+    UNKNOWN = "unknown"
+    """the scan did not find it through Unity Catalog, or its type is not known"""
+
+
+class UpgradeForecast(NamedTuple):
+    """One feature that may be turned on."""
+
+    rule: AutomaticUpgrade
+    blocked: tuple[ClientChange, ...]
+    """declared clients and clients seen that would fail, or do wrong, and did not before"""
+    approved: tuple[str, ...] = ()
+    """sentences on further losses, which the policy approves"""
+    not_judged: tuple[str, ...] = ()
+    """clients for which it is not known whether they would still work"""
+    hold: Hold | None = None
+    missed: tuple[str, ...] = ()
+    """clients seen that come back less often than the observation window"""
+    statement: str | None = None
+    """SQL that sets the property with which the feature is off"""
+
+
+class TableForecast(NamedTuple):
+    """The forecast of one table."""
+
+    table: str
+    location: str | None
+    affected: Affected
+    type: str | None
+    """its type in the catalog; None: not known"""
+    upgrades: tuple[UpgradeForecast, ...] = ()
+    """on an affected table, or one that may be affected; features that it has are left out"""
+    idle_days: int | None = None
+    """days since the last known access, if automatic upgrades skip the table for it"""
+    clients: int = 0
+    """number of declared clients and clients seen"""
+    counted: bool = True
+    """False: `discover` did not count who uses the table"""
+    complete: bool = True
+    """False: there may be newer commits"""
+    error: TableError | None = None
+    """why nothing is known about the table"""
+
+    @property
+    def judged(self) -> bool:
+        """True if it is known whether the table is affected, and what happens to its clients."""
+        known = self.error is None and self.complete and self.affected is not Affected.UNKNOWN
+        return known and not any(each.not_judged for each in self.upgrades)
+
+
+class CatalogFacts(NamedTuple):
+    """What the scan's catalog said about a table; None: the table was found without a catalog."""
+
+    catalog: str | None
+    type: str | None
+    last_commit: date | None
+
+
+def affected_by(facts: CatalogFacts) -> Affected:
+    """Return whether automatic upgrades apply to a table."""
+    if facts.catalog is None or facts.type is None:
+        return Affected.UNKNOWN
+    if facts.catalog != UNITY_CATALOG or facts.type in UNAFFECTED_TYPES:
+        return Affected.NO
+    return Affected.YES if facts.type in MANAGED_TYPES else Affected.UNKNOWN
+
+
+class Forecaster:
+    """Forecasts tables, one after the other.
+
+    Args:
+        scope: the clients of each table.
+        seen: who used the tables; None: nobody counted.
+    """
+
+    def __init__(self, scope: ClientScope, seen: RecentUses | None, today: date) -> None:
+        self._scope, self._seen, self._today = scope, seen, today
+        self._everywhere: dict[tuple[str, tuple[str, ...]], TableClient] = {}
+
+    def forecast(self, facts: TableFacts, catalog: CatalogFacts) -> TableForecast:
+        """Return the forecast of one table.
+
+        Raises:
+            TableError: when the table's protocol is invalid.
+        """
+        found = affected_by(catalog)
+        table = TableForecast(facts.table, facts.location, found, catalog.type)
+        if found is Affected.NO:
+            return table
+        refuse_invalid_protocol(facts.needs.protocol)
+        uses = self._uses(facts.location)
+        clients = self._clients(facts)
+        upgrades = tuple(
+            self._upgrade(rule, facts, clients, uses)
+            for rule in RULES
+            if rule.tables is TableAge.EXISTING and not has_feature(facts.needs, rule.feature)
+        )
+        last = [catalog.last_commit, *(day_of(use.times.last) for use in uses)]
+        return table._replace(
+            upgrades=upgrades,
+            idle_days=idle_days(last, self._today),
+            clients=len(clients) if self._scope.any else 0,
+            counted=self._seen is not None and self._seen.counts(_place(facts.location)),
+            complete=facts.complete,
+        )
+
+    def new_tables(self) -> tuple[UpgradeForecast, ...]:
+        """Return what new tables get, for the clients of all tables forecast so far."""
+        plain = new_table()
+        clients = tuple(self._everywhere.values())
+        found = []
+        for rule in RULES if clients else ():
+            if rule.tables is TableAge.NEW:
+                changes = _changes(plain, rule.feature, _key(clients))
+                found.append(
+                    UpgradeForecast(rule, _blocked(changes), not_judged=self._unknown(changes))
+                )
+        return tuple(found)
+
+    @property
+    def declared(self) -> bool:
+        """True if the blocked clients are declared or were seen, False if they are all known."""
+        return self._scope.any
+
+    def _uses(self, location: str) -> list[SeenOnTable]:
+        return [] if self._seen is None else self._seen.on(_place(location))
+
+    def _clients(self, facts: TableFacts) -> tuple[TableClient, ...]:
+        scope = self._scope
+        clients = scope.of(facts.table, facts.location) if scope.any else scope.everybody()
+        for each in clients:
+            key = str(each.candidate.reference), tuple(each.access)
+            self._everywhere.setdefault(key, each._replace(label=None))
+        return clients
+
+    def _upgrade(
+        self,
+        rule: AutomaticUpgrade,
+        facts: TableFacts,
+        clients: tuple[TableClient, ...],
+        uses: Sequence[SeenOnTable],
+    ) -> UpgradeForecast:
+        changes = _changes(facts.needs, rule.feature, _key(clients))
+        blocked, approved = self._ruled(facts, rule, _blocked(changes))
+        unknown = (*self._unknown(changes), *_unresolved(uses, clients))
+        return UpgradeForecast(
+            rule,
+            blocked,
+            approved,
+            tuple(dict.fromkeys(unknown)),
+            find_hold(uses, rule, self._today),
+            tuple(
+                f"{use.client.label or _UNIDENTIFIED} (about every {use.rhythm.days} days)"
+                for use in uses
+                if use.rhythm is not None and misses_window(use, rule)
+            ),
+            _statement(rule, facts),
+        )
+
+    def _ruled(
+        self, facts: TableFacts, rule: AutomaticUpgrade, blocked: tuple[ClientChange, ...]
+    ) -> tuple[tuple[ClientChange, ...], tuple[str, ...]]:
+        """Return the losses that the policy does not approve, and sentences on the others."""
+        checker = self._scope.checker
+        if checker is None or not blocked:
+            return blocked, ()
+        goal = f"enable {rule.feature}"
+        losses = [AccessLoss(each.client, each.access, each.because, goal) for each in blocked]
+        rulings = checker.rulings(facts.table, facts.location, losses)
+        left = (c for c, ruling in zip(blocked, rulings, strict=True) if not ruling.approved)
+        return tuple(left), tuple(ruling.text for ruling in rulings if ruling.approved)
+
+    def _unknown(self, changes: Iterable[ClientChange]) -> tuple[str, ...]:
+        """Return the clients with an unknown verdict, but not of all known clients."""
+        if not self._scope.any:
+            return ()
+        return tuple(
+            dict.fromkeys(
+                f"{each.client} ({each.access})"
+                for each in changes
+                if each.after is Verdict.UNKNOWN and each.before in (Verdict.OK, Verdict.UNKNOWN)
+            )
+        )
+
+
+def _place(location: str) -> str:
+    return normalize_location(location)
+
+
+_Clients = tuple[tuple[IdentityKey[ClientAtVersion], tuple[Access, ...], str | None], ...]
+
+
+def _key(clients: Iterable[TableClient]) -> _Clients:
+    return tuple((IdentityKey(each.candidate), each.access, each.label) for each in clients)
+
+
+@lru_cache(maxsize=8192)
+def _changes(table: TableRequirements, feature: str, clients: _Clients) -> tuple[ClientChange, ...]:
+    """Return what happens to the clients when the feature is turned on."""
+    named = [TableClient(key.value, access, label) for key, access, label in clients]
+    return compare_clients(named, table, requirements_with(table, feature))
+
+
+def _blocked(changes: Iterable[ClientChange]) -> tuple[ClientChange, ...]:
+    return tuple(
+        each
+        for each in changes
+        if each.after in _FAILS and each.before not in (each.after, Verdict.WRONG)
+    )
+
+
+def _unresolved(uses: Iterable[SeenOnTable], clients: Iterable[TableClient]) -> Iterator[str]:
+    """Yield the programs seen that no client of the catalog stands for."""
+    known = [each.candidate.reference for each in clients]
+    for use in uses:
+        client = use.client
+        if client.id is None or not any(
+            one.id == client.id and client.version in (None, one.version) for one in known
+        ):
+            yield client.label or _UNIDENTIFIED
+
+
+def _statement(rule: AutomaticUpgrade, facts: TableFacts) -> str | None:
+    if rule.setting is None:
+        return None
+    name = sql_table_name(address_in_statements(facts.table, facts.location))
+    return SetProperties(dict([rule.setting])).sql(name)

@@ -1,0 +1,387 @@
+"""The forecast of automatic upgrades, in every format."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import date
+from typing import IO, NamedTuple
+
+from deltaproto.clients.model import Verdict
+from deltaproto.fleet.forecast.run_forecast import Forecast
+from deltaproto.fleet.forecast.table_forecast import Affected, TableForecast, UpgradeForecast
+from deltaproto.planning.plan import ClientChange
+from deltaproto.policy.finding import Severity
+from deltaproto.protocol.automatic_upgrades import (
+    CONDITIONS,
+    RULES,
+    AutomaticUpgrade,
+    Stage,
+    TableAge,
+)
+from deltaproto.render.document import (
+    Block,
+    Bullets,
+    Callout,
+    Code,
+    CodeBlock,
+    Document,
+    FindingLine,
+    FindingList,
+    Line,
+    Paragraph,
+    Section,
+    TableBlock,
+    Tone,
+)
+from deltaproto.render.document.render import write_document
+from deltaproto.render.findings import SEVERITY_TONES
+from deltaproto.render.forecast_json import forecast_fields
+from deltaproto.render.interface import NOTICES, PageFormat, json_text
+from deltaproto.render.named_tables import NamedCount, SharedFolder, group_notes, groups_title
+from deltaproto.render.terminal import counted, truncate_list
+
+_NAMES = 3
+_CLIENTS = 4
+"""clients that a row names"""
+_OPT_OUT = (
+    "The documents do not state how to opt out. These statements set the property with which the "
+    "feature is off; it is not known whether automatic upgrades respect it, so scan again "
+    "afterwards. Each is a metadata change, which concurrent writers may have to retry."
+)
+_HINT = "upgrade the client first, or keep the feature off: see Statements"
+
+
+def severity_of(rule: AutomaticUpgrade) -> Severity:
+    """Return the severity of a client that an upgrade would block.
+
+    Upgrades in preview only affect existing schemas of enrolled accounts, and new tables have no
+    clients yet.
+    """
+    certain = rule.stage is Stage.GENERAL and rule.tables is TableAge.EXISTING
+    return Severity.ERROR if certain else Severity.WARNING
+
+
+def forecast_severities(found: Forecast) -> frozenset[Severity]:
+    """Return the severities of the declared clients, and of those seen, that would be blocked."""
+    if not found.declared:
+        return frozenset()
+    upgrades = (each for table in found.tables for each in table.upgrades)
+    severities = {severity_of(each.rule) for each in (*upgrades, *found.new_tables) if each.blocked}
+    # As `check` for a policy that requires nothing.
+    severities |= {Severity.WARNING for each in found.tables if _nobody(each)}
+    return frozenset(severities)
+
+
+def write_forecast(
+    found: Forecast, format_: PageFormat, file: IO[str], *, color: bool, limit: int
+) -> None:
+    """Write the forecast.
+
+    Args:
+        limit: groups, findings and statements to show, except in JSON; 0: all.
+    """
+    if format_ in (PageFormat.JSON, PageFormat.JSONL):
+        line = format_ is PageFormat.JSONL
+        file.write(
+            json_text("forecast", forecast_fields(found), line=line, complete=found.complete)
+        )
+        return
+    write_document(forecast_document(found, limit), format_, file, color=color)
+
+
+def forecast_document(found: Forecast, limit: int = 0) -> Document:
+    """Return the forecast as a document."""
+    read_on = max(rule.document.read_on for rule in RULES)
+    affected = sum(each.affected is Affected.YES for each in found.tables)
+    subtitle = (
+        f"{affected:,} of {counted(len(found.tables), 'table')} affected; as documented by "
+        f"Databricks, read {read_on}; nothing of it is measured"
+    )
+    return Document("Automatic upgrades", (subtitle,), list(_blocks(found, limit)))
+
+
+def _blocks(found: Forecast, limit: int) -> Iterator[Block]:
+    yield from (Callout(Tone.WARNING, (each,)) for each in (*NOTICES, *_unknown(found)))
+    if any(each.affected is not Affected.NO and each.error is None for each in found.tables):
+        yield _features(found)
+        yield from _groups(found, limit)
+    if lines := list(_findings(found, limit)):
+        yield Section("findings", "Findings", lines)
+    if not found.declared and (rows := list(_known_clients(found))):
+        table = TableBlock(("Client", "Feature", "Access", "Tables"), rows, lead=2)
+        yield Section("clients", "Known clients that would be blocked", [table])
+    yield from _new_tables(found)
+    yield from _statements(found, limit)
+    yield Section("rules", "Rules", [Bullets([(each,) for each in CONDITIONS]), _documents()])
+
+
+def _unknown(found: Forecast) -> Iterator[str]:
+    """Yield what is not known, with the number of tables and the first of them."""
+    read = [each for each in found.tables if each.error is None]
+    if unread := [each for each in found.tables if each.error is not None]:
+        error = unread[0].error
+        assert error is not None
+        yield f"no forecast, as they could not be read: {_few(unread)}: {error.message}"
+    if unknown := [each for each in read if each.affected is Affected.UNKNOWN]:
+        yield (
+            f"not known whether these are managed tables of Unity Catalog: {_few(unknown)}; the "
+            "forecast holds if they are. Scan the catalog (uc://HOST/CATALOG) to know"
+        )
+    if partly := [each for each in read if not each.complete]:
+        yield f"there may be newer commits, which only the catalog knows: {_few(partly)}"
+    may = [each for each in read if each.affected is not Affected.NO]
+    if may and not found.declared:
+        yield (
+            "no client is declared, and discover has counted none: the clients below are all known "
+            "ones at their newest versions"
+        )
+        return
+    if none := [each for each in may if _nobody(each)]:
+        yield f"no client is declared or was seen: {_few(none)}"
+    if uncounted := [each for each in may if each.clients and not each.counted]:
+        yield (
+            f"discover has not counted who uses {_few(uncounted)}; other clients than the declared "
+            "ones may be blocked"
+        )
+
+
+def _nobody(table: TableForecast) -> bool:
+    """Return True if nothing could be judged, as nobody is known to use the table."""
+    return table.affected is not Affected.NO and not table.clients and table.error is None
+
+
+def _few(tables: Sequence[TableForecast]) -> str:
+    names = truncate_list([each.table for each in tables], _NAMES)
+    return names if len(tables) == 1 else f"{len(tables):,} tables, {names}"
+
+
+def _features(found: Forecast) -> TableBlock:
+    rows: list[list[Line]] = []
+    for rule in RULES:
+        if rule.tables is not TableAge.EXISTING:
+            continue
+        mine = [each for table in found.tables for each in table.upgrades if each.rule is rule]
+        until = [each.hold.until for each in mine if each.hold is not None]
+        rows.append(
+            [
+                (Code(rule.feature),),
+                (f"{len(mine):,}",),
+                (_when(rule),),
+                (_delayed(until),),
+                (f"{rule.stage}, runtime {rule.runtime}, {rule.window.days} days",),
+            ]
+        )
+    headings = ("Feature", "Tables", "From", "Delayed", "Rule")
+    return TableBlock(headings, rows, below=True)
+
+
+def _when(rule: AutomaticUpgrade) -> str:
+    if rule.start is None:
+        return "no date documented"
+    return f"{rule.start:%B %Y}, for all by {rule.rolled_out:%B %Y}"
+
+
+def _delayed(until: Sequence[date]) -> str:
+    if not until:
+        return "no"
+    span = " to ".join(dict.fromkeys((min(until).isoformat(), max(until).isoformat())))
+    return f"{counted(len(until), 'table')} until {span}, if the catalog saw the accesses"
+
+
+class _Group(NamedTuple):
+    """What the tables of a group have in common."""
+
+    fails: tuple[str, ...]
+    not_judged: tuple[str, ...]
+    affected: Affected
+    features: tuple[str, ...]
+    idle: bool
+
+
+def _groups(found: Forecast, limit: int) -> Iterator[Block]:
+    groups: dict[_Group, NamedCount] = {}
+    folder = SharedFolder()
+    for table in found.tables:
+        if table.error is None:
+            groups.setdefault(_group(table), NamedCount()).add(table.table)
+            folder.add(table.table)
+    ordered = sorted(
+        groups.items(),
+        key=lambda each: (not each[0].fails, not each[0].not_judged, -each[1].tables),
+    )
+    shown = ordered[: limit or None]
+    rows: list[list[Line]] = []
+    for group, names in shown:
+        cells = (
+            f"{names.tables:,}",
+            {Affected.YES: "managed", Affected.NO: "not affected"}.get(group.affected, "not known"),
+            ", ".join(group.features) or "nothing",
+            _few_clients(group.fails),
+            ", ".join(group.not_judged) or "-",
+            names.shown(len(str(folder))) + (" (idle)" if group.idle else ""),
+        )
+        rows.append([(cell,) for cell in cells])
+    tones = [
+        Tone.DANGER if group.fails else Tone.WARNING if group.not_judged else None
+        for group, _ in shown
+    ]
+    headings = ("Tables", "Type", "May get", "Blocks", "Not judged", "Names")
+    counts = [names for _, names in ordered]
+    notes = group_notes(counts, len(shown), folder)
+    blocks: list[Block] = [TableBlock(headings, rows, tones, below=True), *notes]
+    if any(group.idle for group, _ in ordered):
+        blocks.append(Paragraph(("idle: no access in 30 days is known; skipped until one",), True))
+    yield Section("groups", groups_title(counts), blocks)
+
+
+def _few_clients(clients: Sequence[str]) -> str:
+    more = len(clients) - _CLIENTS
+    rest = (f"{counted(more, 'more client')}",) if more > 0 else ()
+    return "; ".join((*clients[:_CLIENTS], *rest)) or "nobody"
+
+
+def _group(table: TableForecast) -> _Group:
+    fails: dict[str, dict[str, None]] = {}
+    for upgrade in table.upgrades:
+        for each in upgrade.blocked:
+            fails.setdefault(each.client, {}).setdefault(upgrade.rule.feature)
+    return _Group(
+        tuple(f"{client} ({', '.join(features)})" for client, features in fails.items()),
+        tuple(dict.fromkeys(one for each in table.upgrades for one in each.not_judged)),
+        table.affected,
+        tuple(each.rule.feature for each in table.upgrades),
+        table.idle_days is not None,
+    )
+
+
+class _Message(NamedTuple):
+    severity: Severity
+    rule: str
+    text: str
+    hint: str
+
+
+def _findings(found: Forecast, limit: int) -> Iterator[Block]:
+    """Yield each finding once, with the number of its tables."""
+    messages: dict[_Message, NamedCount] = {}
+    for table in found.tables:
+        for upgrade in table.upgrades:
+            for message in _messages(upgrade, declared=found.declared):
+                messages.setdefault(message, NamedCount()).add(table.table)
+    ranks = {severity: rank for rank, severity in enumerate(Severity)}
+    ordered = sorted(messages.items(), key=lambda each: (ranks[each[0].severity], -each[1].tables))
+    shown = ordered[: limit or None]
+    if shown:
+        yield FindingList([_line(*each) for each in shown])
+    if left := len(ordered) - len(shown):
+        yield Paragraph((f"and {left:,} more findings: --limit 0 shows them",))
+
+
+def _known_clients(found: Forecast) -> Iterator[list[Line]]:
+    """Yield a row for each client and feature, with the number of tables."""
+    tables: Counter[tuple[str, str, str]] = Counter()
+    for table in found.tables:
+        for upgrade in table.upgrades:
+            accesses: dict[str, list[str]] = {}
+            for each in upgrade.blocked:
+                accesses.setdefault(each.client, []).append(str(each.access))
+            for client, of in accesses.items():
+                tables[client, upgrade.rule.feature, ", ".join(sorted(of))] += 1
+    for (client, feature, access), count in sorted(tables.items()):
+        yield [(Code(client),), (Code(feature),), (access,), (f"{count:,}",)]
+
+
+def _messages(upgrade: UpgradeForecast, *, declared: bool) -> Iterator[_Message]:
+    rule = upgrade.rule
+    severity = severity_of(rule)
+    for each in upgrade.blocked if declared else ():
+        yield _Message(severity, rule.id, f"with {rule.feature}, {_loss(each)}", _HINT)
+    for text in upgrade.not_judged:
+        hint = "declare a known version, or identify the program: discover --how-to-identify"
+        known = f"with {rule.feature}, it is not known whether {text} still works"
+        yield _Message(Severity.WARNING, rule.id, known, hint)
+    for text in upgrade.missed:
+        hint = "tell its owner; automatic upgrades do not wait for it"
+        seldom = f"{text} comes back less often than the window of {rule.window.days} days"
+        yield _Message(Severity.INFO, rule.id, seldom, hint)
+    for text in upgrade.approved:
+        yield _Message(Severity.INFO, rule.id, text, "the policy approves it")
+
+
+def _loss(change: ClientChange) -> str:
+    label = f" ({change.label})" if change.label else ""
+    wrong = change.after is Verdict.WRONG
+    what = "may do wrong at" if wrong else "could not"
+    return f"{change.client}{label} {what} {change.access}: {change.reason}"
+
+
+def _line(message: _Message, names: NamedCount) -> FindingLine:
+    tables = names.shown(0) if names.tables == 1 else f"{names.tables:,} tables: {names.shown(0)}"
+    tone = SEVERITY_TONES[message.severity]
+    return FindingLine(
+        tone, str(message.severity), message.rule, message.text, message.hint, tables
+    )
+
+
+def _new_tables(found: Forecast) -> Iterator[Block]:
+    if not found.new_tables:
+        return
+    rows: list[list[Line]] = [
+        [
+            (Code(each.rule.feature),),
+            (f"{each.rule.start}",),
+            (_few_clients(_clients(each.blocked)),),
+            (", ".join(each.not_judged) or "-",),
+        ]
+        for each in found.new_tables
+    ]
+    table = TableBlock(("Feature", "From", "Blocks", "Not judged"), rows, below=True)
+    note = "in new schemas at once; in existing ones if only verified workloads use the schema"
+    yield Section("new", "New managed tables", [table, Paragraph((note,), muted=True)])
+
+
+def _clients(changes: Iterable[ClientChange]) -> list[str]:
+    accesses: dict[str, list[str]] = {}
+    for each in changes:
+        accesses.setdefault(each.client, []).append(str(each.access))
+    return [f"{client} ({', '.join(of)})" for client, of in accesses.items()]
+
+
+def _statements(found: Forecast, limit: int) -> Iterator[Block]:
+    """Yield the statements for tables with a blocked client; with no client, for all tables."""
+    wanted = [
+        (upgrade.rule.feature, upgrade.statement)
+        for table in found.tables
+        for upgrade in table.upgrades
+        if upgrade.blocked or upgrade.not_judged or not (found.declared and table.clients)
+    ]
+    known = [statement for _, statement in wanted if statement is not None]
+    without = sorted({feature for feature, statement in wanted if statement is None})
+    if not wanted:
+        return
+    shown = known[: limit or None]
+    blocks: list[Block] = [Paragraph((_OPT_OUT,))]
+    if shown:
+        blocks.append(CodeBlock("\n".join(f"{each};" for each in shown), "sql"))
+    if left := len(known) - len(shown):
+        blocks.append(Paragraph((f"and {left:,} more: --limit 0 or --format json shows them",)))
+    if without:
+        blocks.append(Paragraph((f"No property keeps {', '.join(without)} off.",)))
+    yield Section("statements", "Statements", blocks)
+
+
+def _documents() -> Bullets:
+    documents = dict.fromkeys(rule.document for rule in RULES)
+    return Bullets(
+        [
+            (
+                f"{each.title}, read {each.read_on}: ",
+                Code(each.url),
+                " ("
+                + ", ".join(dict.fromkeys(r.feature for r in RULES if r.document is each))
+                + ")",
+            )
+            for each in documents
+        ]
+    )

@@ -1,0 +1,96 @@
+"""The JSON of `forecast`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import date
+from typing import Any
+
+from deltaproto.fleet.forecast.run_forecast import Forecast
+from deltaproto.fleet.forecast.table_forecast import TableForecast, UpgradeForecast
+from deltaproto.planning.plan import ClientChange
+from deltaproto.protocol.automatic_upgrades import CONDITIONS, RULES, AutomaticUpgrade
+from deltaproto.render.interface import error_fields
+
+
+def forecast_fields(found: Forecast) -> dict[str, Any]:
+    """Return the forecast as JSON."""
+    return {
+        "evidence": "documented",
+        "conditions": list(CONDITIONS),
+        "rules": [_rule_fields(rule) for rule in RULES],
+        "all_known_clients": not found.declared,
+        "tables": [_table_fields(each) for each in found.tables],
+        "new_tables": [_upgrade_fields(each, of_table=False) for each in found.new_tables],
+    }
+
+
+def _rule_fields(rule: AutomaticUpgrade) -> dict[str, Any]:
+    return {
+        "id": rule.id,
+        "feature": rule.feature,
+        "tables": str(rule.tables),
+        "runtime": rule.runtime,
+        "stage": str(rule.stage),
+        "start": _day(rule.start),
+        "rolled_out": _day(rule.rolled_out),
+        "window_days": rule.window.days,
+        "document": {
+            "title": rule.document.title,
+            "url": rule.document.url,
+            "read_on": _day(rule.document.read_on),
+        },
+    }
+
+
+def _table_fields(table: TableForecast) -> dict[str, Any]:
+    fields: dict[str, Any] = {"table": table.table, "location": table.location}
+    if table.error is not None:
+        return {**fields, "error": error_fields(table.error)}
+    return {
+        **fields,
+        "affected": str(table.affected),
+        "table_type": table.type,
+        "complete": table.complete,
+        "clients": table.clients,
+        "uses_counted": table.counted,
+        "idle_days": table.idle_days,
+        "upgrades": [_upgrade_fields(each) for each in table.upgrades],
+    }
+
+
+def _upgrade_fields(upgrade: UpgradeForecast, *, of_table: bool = True) -> dict[str, Any]:
+    fields: dict[str, Any] = {
+        "rule": upgrade.rule.id,
+        "feature": upgrade.rule.feature,
+        "blocked": list(_blocked_fields(upgrade.blocked)),
+        "not_judged": list(upgrade.not_judged),
+    }
+    if not of_table:
+        return fields
+    hold, statement = upgrade.hold, upgrade.statement
+    return {
+        **fields,
+        "approved": list(upgrade.approved),
+        "delayed_until": None if hold is None else _day(hold.until),
+        "delayed_by": [] if hold is None else list(hold.clients),
+        "missed_by_window": list(upgrade.missed),
+        "opt_out": None if statement is None else {"sql": statement, "documented": False},
+    }
+
+
+def _blocked_fields(changes: Iterable[ClientChange]) -> Iterable[dict[str, Any]]:
+    for each in changes:
+        yield {
+            "client": each.client,
+            "label": each.label,
+            "access": str(each.access),
+            "before": str(each.before),
+            "after": str(each.after),
+            "because": list(each.because),
+            "reason": each.reason,
+        }
+
+
+def _day(day: date | None) -> str | None:
+    return None if day is None else day.isoformat()
