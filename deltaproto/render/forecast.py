@@ -39,7 +39,7 @@ from deltaproto.render.findings import SEVERITY_TONES
 from deltaproto.render.forecast_json import forecast_fields
 from deltaproto.render.interface import NOTICES, PageFormat, json_text
 from deltaproto.render.named_tables import NamedCount, SharedFolder, group_notes, groups_title
-from deltaproto.render.terminal import counted, truncate_list
+from deltaproto.render.terminal import counted
 
 _NAMES = 3
 _CLIENTS = 4
@@ -122,11 +122,14 @@ def _unknown(found: Forecast) -> Iterator[str]:
     if unread := [each for each in found.tables if each.error is not None]:
         error = unread[0].error
         assert error is not None
-        yield f"no forecast, as they could not be read: {_few(unread)}: {error.message}"
+        pronoun = "it" if len(unread) == 1 else "they"
+        yield f"no forecast, as {pronoun} could not be read: {_few(unread)}: {error.message}"
     if unknown := [each for each in read if each.affected is Affected.UNKNOWN]:
+        one = len(unknown) == 1
+        which = "this is a managed table" if one else "these are managed tables"
         yield (
-            f"not known whether these are managed tables of Unity Catalog: {_few(unknown)}; the "
-            "forecast holds if they are. Scan the catalog (uc://HOST/CATALOG) to know"
+            f"not known whether {which} of Unity Catalog: {_few(unknown)}; the forecast holds if "
+            f"{'it is' if one else 'they are'}. Scan the catalog (uc://HOST/CATALOG) to know"
         )
     if partly := [each for each in read if not each.complete]:
         yield f"there may be newer commits, which only the catalog knows: {_few(partly)}"
@@ -152,8 +155,11 @@ def _nobody(table: TableForecast) -> bool:
 
 
 def _few(tables: Sequence[TableForecast]) -> str:
-    names = truncate_list([each.table for each in tables], _NAMES)
-    return names if len(tables) == 1 else f"{len(tables):,} tables, {names}"
+    if len(tables) == 1:
+        return tables[0].table
+    names = ", ".join(each.table for each in tables[:_NAMES])
+    more = len(tables) - _NAMES
+    return f"{len(tables):,} tables, {names}" + (f" and {more:,} more" if more > 0 else "")
 
 
 def _features(found: Forecast) -> TableBlock:

@@ -32,6 +32,7 @@ _OPTIONS = {
     "apply": {"--yes": "", "--policy": "policy", "--dry-run": "dry_run"},
     "report": {"--policy": "policy", "--scan": "scan"},
     "drift": {"--until": "until"},
+    "forecast": {"--client": "clients"},
 }
 _DIFFERENT = {
     ("check", "No client, policy or baseline is given"): 2,
@@ -92,6 +93,8 @@ def _call(command: str, operands: list[str], given: dict[str, Any]) -> Any:
             return deltaproto.scan(operands, **given)
         case "report":
             return deltaproto.Inventory(operands[0]).report(**given)
+        case "forecast":
+            return deltaproto.Inventory(operands[0]).forecast(**given)
         case "drift":
             return deltaproto.Inventory(operands[0]).drift(**given)
         case "apply":

@@ -143,7 +143,7 @@ class TestWhichTables:
         assert (document["complete"], table["affected"]) == (False, "unknown")
         text = lake.cli("forecast", lake.inventory)
         assert text.code == 3
-        assert "not known whether these are managed tables of Unity Catalog: " in " ".join(
+        assert "not known whether this is a managed table of Unity Catalog: " in " ".join(
             text.out.split()
         )
         assert "0 of 1 table affected" in text.out

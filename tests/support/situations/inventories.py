@@ -22,32 +22,32 @@ def scans(where: str) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: row["ended_at"])
 
 
-@situation("The inventory has no tables", *ALL)
+@situation("The inventory has no tables", *ALL, "forecast")
 def empty(world: World) -> Words:
     (world.folder / "barren").mkdir()
     return (world.inventory(str(world.folder / "barren"), more=("--allow-empty",)),)
 
 
-@situation("The folder is not an inventory", "report", "drift")
+@situation("The folder is not an inventory", "report", "drift", "forecast")
 def no_inventory(world: World) -> Words:
     return (world.table(),)
 
 
-@situation("The inventory has no scans", *ALL)
+@situation("The inventory has no scans", *ALL, "forecast")
 def no_scans(world: World) -> Words:
     where = world.inventory(world.table())
     DeltaTable(f"{where}/scans").delete()
     return (where,)
 
 
-@situation("Rows of the inventory are lost", *ALL)
+@situation("Rows of the inventory are lost", *ALL, "forecast")
 def lost(world: World) -> Words:
     where = world.inventory(str(world.lake()))
     DeltaTable(f"{where}/tables").delete("location LIKE '%two%'")
     return (where,)
 
 
-@situation("Rows of features are lost in the inventory", *ANSWERING)
+@situation("Rows of features are lost in the inventory", *ANSWERING, "forecast")
 def lost_features(world: World) -> Words:
     where = world.inventory(str(world.lake()))
     DeltaTable(f"{where}/features").delete("location LIKE '%two%'")
@@ -93,7 +93,7 @@ def impossible(world: World) -> Words:
     return (where,)
 
 
-@situation("The newest scan was stopped", *ALL)
+@situation("The newest scan was stopped", *ALL, "forecast")
 def stopped(world: World) -> Words:
     where = world.inventory(str(world.lake()))
     (Path(where) / "_staging" / "29991231T000000Z-00000000").mkdir(parents=True)
@@ -142,12 +142,12 @@ def roots(world: World) -> Words:
     return (world.inventory(str(lake / "b")),)
 
 
-@situation("A table could not be read when it was scanned", *ALL)
+@situation("A table could not be read when it was scanned", *ALL, "forecast")
 def unread(world: World) -> Words:
     return (world.inventory(world.table("good"), world.corrupt()),)
 
 
-@situation("A scanned table is managed by a catalog", *ALL)
+@situation("A scanned table is managed by a catalog", *ALL, "forecast")
 def managed(world: World) -> Words:
     return (world.inventory(world.catalog_managed()),)
 
@@ -233,3 +233,18 @@ def impossible_client(world: World) -> Words:
     world.made("discover", where)
     DeltaTable(f"{where}/clients_seen").update({"confidence": "'sure'"})
     return (table, "--seen", where)
+
+
+@situation("The tables were not found through Unity Catalog", "forecast")
+def no_catalog(world: World) -> Words:
+    return (world.inventory(str(world.lake())),)
+
+
+@situation("The version of a declared client is not known", "forecast")
+def unknown_version(world: World) -> Words:
+    return (world.inventory(world.table()), "--client", "trino@100000")
+
+
+@situation("No run of `discover` counted in the inventory", "forecast")
+def no_uses(world: World) -> Words:
+    return (world.inventory(world.table()),)

@@ -25,6 +25,7 @@ COMMANDS: dict[str, list[Words]] = {
     "apply": [("apply", "--yes")],
     "report": [("report",)],
     "drift": [("drift",)],
+    "forecast": [("forecast", "--client", "duckdb@1.4.0")],
 }
 """the sections of the document, and how their commands begin"""
 PLANS = "plan-upgrade and plan-downgrade"
