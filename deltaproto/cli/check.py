@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -67,7 +68,7 @@ def run(values: Mapping[str, Any]) -> int:
             "give --policy FILE or --client ID@VERSION",
         )
     baseline, saved = load_baseline(values["baseline"])
-    checker = Checker(
+    checker = _checker_type(values, catalog, undeclared=undeclared)(
         policy,
         catalog,
         asked=map(parse_declared, declared),
@@ -99,6 +100,7 @@ def run(values: Mapping[str, Any]) -> int:
         values["write_baseline"], (*read, values["output"]), "--write-baseline"
     )
     known = [UNDECLARED] if undeclared else list(caveats_for(checker.clients))
+    known += _after_notes(values, checker)
     tables = check_tables(names, values, checker, baseline, known, codes)
     if values["seen"] is not None:
         if undeclared:
@@ -127,6 +129,30 @@ def run(values: Mapping[str, Any]) -> int:
         for notice in NOTICES[before:]:
             warn(notice)
     return int(ExitCode.worst(codes))
+
+
+def _checker_type(
+    values: Mapping[str, Any], catalog: ClientCatalog, *, undeclared: bool
+) -> Callable[..., Checker]:
+    """Return what makes the checker: that of --after if it is given."""
+    if values["after"] is None:
+        return Checker
+    if undeclared:
+        raise UsageError(
+            "--after compares with declared clients", "give --policy FILE or --client ID@VERSION"
+        )
+    from deltaproto.fleet.forecast.after import UpgradeChecker
+
+    return partial(UpgradeChecker, catalog.resolve(values["after"]))
+
+
+def _after_notes(values: Mapping[str, Any], checker: Checker) -> list[str]:
+    """Return what limits the findings of --after."""
+    if values["after"] is None:
+        return []
+    from deltaproto.fleet.forecast.after import describe_limits
+
+    return describe_limits(values["after"], checker)
 
 
 def _notice_overridden(policy: Policy, checker: Checker) -> None:
@@ -252,6 +278,15 @@ COMMAND = Command(
         ),
         SEEN,
         SEEN_DAYS,
+        Option(
+            ("--after",),
+            "Show what changes when this client is upgraded to this version. For a Databricks "
+            "Runtime: also which automatic upgrades it no longer delays.",
+            str,
+            metavar="ID@VERSION",
+            words=completion.clients,
+            panel=Panel.CLIENTS,
+        ),
         SCAN,
         MAX_AGE,
         ENGINE,

@@ -66,16 +66,14 @@ class InventoryReader(ABC):
         """Yield every table of a scan: its row, and what a check reads from it, or its error.
 
         Args:
-            more: further columns of the rows; older inventories may lack them.
+            more: further columns of the rows.
 
         Raises:
             UsageError: when the inventory cannot be read.
         """
         from deltaproto.fleet.read_inventory import read_facts
-        from deltaproto.fleet.schemas import Inventory as Tables
 
-        present = self._shared.columns(Tables.TABLES)
-        return read_facts(self._shared, scan, [name for name in more if name in present])
+        return read_facts(self._shared, scan, more)
 
     def batches(
         self, table: Inventory, scan: PastScan, where: str | None = None

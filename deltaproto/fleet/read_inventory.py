@@ -9,7 +9,7 @@ from deltaproto.clients.requirements import is_used, table_requirements
 from deltaproto.errors import ErrorCode, TableError, UsageError
 from deltaproto.fleet.inventory_queries import InventoryQueries
 from deltaproto.fleet.scan_history import PastScan, sql_literal
-from deltaproto.fleet.schemas import Inventory
+from deltaproto.fleet.schemas import CATALOG_COLUMNS, Inventory
 from deltaproto.location import locate
 from deltaproto.policy.context import TableFacts
 from deltaproto.policy.finding import Finding, Severity
@@ -66,7 +66,9 @@ def tables_query(
         more: columns that the rows must have besides those that a check needs.
     """
     scan, table = sql_literal(scan_id), f"{questions.quote}table{questions.quote}"
-    wanted = dict.fromkeys((*_COLUMNS, *more))
+    present = questions.columns(Inventory.TABLES)
+    known = (column for column in CATALOG_COLUMNS if column in present)
+    wanted = dict.fromkeys((*_COLUMNS, *known, *more))
     columns = ", ".join(f"t.{column}" for column in wanted if column not in _NESTED)
     chosen = f" AND ({validate_condition(where)}\n)" if where else ""
 
@@ -233,6 +235,8 @@ def facts_from_row(row: Mapping[str, Any]) -> TableFacts:
         complete=row["complete"],
         id=row["id"],
         clustering=None if (columns := row["clustering_columns"]) is None else tuple(columns),
+        catalog=row.get("catalog"),
+        type=row.get("table_type"),
     )
 
 

@@ -63,6 +63,10 @@ class TableFacts(NamedTuple):
     """clustering columns; None if the reader cannot see them"""
     older: bool = False
     """True if an older version was requested, so the newest version is unknown"""
+    catalog: str | None = None
+    """scheme of the catalog that listed the table; None: not known"""
+    type: str | None = None
+    """type of the table in that catalog; None: not known"""
 
     @property
     def protocol(self) -> Protocol:

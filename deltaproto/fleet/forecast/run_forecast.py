@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 from deltaproto.errors import TableError
 from deltaproto.fleet.forecast.table_forecast import (
     Affected,
-    CatalogFacts,
     Forecaster,
     TableForecast,
     UpgradeForecast,
@@ -17,7 +16,6 @@ from deltaproto.fleet.forecast.table_forecast import (
 from deltaproto.fleet.inventory import open_inventory_tables
 from deltaproto.fleet.inventory_queries import NewestState
 from deltaproto.fleet.inventory_reader import InventoryReader
-from deltaproto.fleet.schemas import CATALOG_COLUMNS
 from deltaproto.fleet.seen.seen_findings import RecentUses, uses_for_plans
 from deltaproto.fleet.seen.stored_uses import read_stored
 from deltaproto.plan_inputs.client_scope import ClientScope
@@ -98,7 +96,7 @@ def run_forecast(
     tables = tuple(
         _forecast(row, facts, forecaster)
         for scan in state.contributing
-        for row, facts in inventory.facts(scan, (*CATALOG_COLUMNS, _LAST_COMMIT))
+        for row, facts in inventory.facts(scan, (_LAST_COMMIT,))
         if state.holds(scan, row["location"])
     )
     affected = any(each.affected is not Affected.NO for each in tables)
@@ -109,14 +107,11 @@ def run_forecast(
 def _forecast(
     row: Mapping[str, Any], facts: TableFacts | TableError, forecaster: Forecaster
 ) -> TableForecast:
-    catalog, type_ = (row.get(name) for name in CATALOG_COLUMNS)
     last = row.get(_LAST_COMMIT)
     try:
         if isinstance(facts, TableError):
             raise facts
         with contain_table_errors():
-            return forecaster.forecast(
-                facts, CatalogFacts(catalog, type_, None if last is None else last.date())
-            )
+            return forecaster.forecast(facts, None if last is None else last.date())
     except TableError as error:
-        return TableForecast(row["table"], row["location"], Affected.UNKNOWN, type_, error=error)
+        return TableForecast(row["table"], row["location"], Affected.UNKNOWN, None, error=error)

@@ -101,15 +101,7 @@ class TableForecast(NamedTuple):
         return known and not any(each.not_judged for each in self.upgrades)
 
 
-class CatalogFacts(NamedTuple):
-    """What the scan's catalog said about a table; None: the table was found without a catalog."""
-
-    catalog: str | None
-    type: str | None
-    last_commit: date | None
-
-
-def affected_by(facts: CatalogFacts) -> Affected:
+def affected_by(facts: TableFacts) -> Affected:
     """Return whether automatic upgrades apply to a table."""
     if facts.catalog is None or facts.type is None:
         return Affected.UNKNOWN
@@ -130,14 +122,17 @@ class Forecaster:
         self._scope, self._seen, self._today = scope, seen, today
         self._everywhere: dict[tuple[str, tuple[str, ...]], TableClient] = {}
 
-    def forecast(self, facts: TableFacts, catalog: CatalogFacts) -> TableForecast:
+    def forecast(self, facts: TableFacts, last_commit: date | None) -> TableForecast:
         """Return the forecast of one table.
+
+        Args:
+            last_commit: the day of its newest commit; None: not known.
 
         Raises:
             TableError: when the table's protocol is invalid.
         """
-        found = affected_by(catalog)
-        table = TableForecast(facts.table, facts.location, found, catalog.type)
+        found = affected_by(facts)
+        table = TableForecast(facts.table, facts.location, found, facts.type)
         if found is Affected.NO:
             return table
         refuse_invalid_protocol(facts.needs.protocol)
@@ -148,7 +143,7 @@ class Forecaster:
             for rule in RULES
             if rule.tables is TableAge.EXISTING and not has_feature(facts.needs, rule.feature)
         )
-        last = [catalog.last_commit, *(day_of(use.times.last) for use in uses)]
+        last = [last_commit, *(day_of(use.times.last) for use in uses)]
         return table._replace(
             upgrades=upgrades,
             idle_days=idle_days(last, self._today),
@@ -166,7 +161,7 @@ class Forecaster:
             if rule.tables is TableAge.NEW:
                 changes = _changes(plain, rule.feature, _key(clients))
                 found.append(
-                    UpgradeForecast(rule, _blocked(changes), not_judged=self._unknown(changes))
+                    UpgradeForecast(rule, find_blocked(changes), not_judged=self._unknown(changes))
                 )
         return tuple(found)
 
@@ -194,7 +189,7 @@ class Forecaster:
         uses: Sequence[SeenOnTable],
     ) -> UpgradeForecast:
         changes = _changes(facts.needs, rule.feature, _key(clients))
-        blocked, approved = self._ruled(facts, rule, _blocked(changes))
+        blocked, approved = self._ruled(facts, rule, find_blocked(changes))
         unknown = (*self._unknown(changes), *_unresolved(uses, clients))
         return UpgradeForecast(
             rule,
@@ -254,7 +249,8 @@ def _changes(table: TableRequirements, feature: str, clients: _Clients) -> tuple
     return compare_clients(named, table, requirements_with(table, feature))
 
 
-def _blocked(changes: Iterable[ClientChange]) -> tuple[ClientChange, ...]:
+def find_blocked(changes: Iterable[ClientChange]) -> tuple[ClientChange, ...]:
+    """Return the clients that will fail or do wrong, and do not now."""
     return tuple(
         each
         for each in changes

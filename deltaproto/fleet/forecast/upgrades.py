@@ -16,7 +16,7 @@ from deltaproto.protocol.databricks_runtime import parse_runtime
 from deltaproto.protocol.feature import RequirementKind
 from deltaproto.protocol.protocol import Protocol
 
-_RUNTIME = "databricks-runtime"
+RUNTIME = "databricks-runtime"
 """id of the client whose accesses can be verified"""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -78,7 +78,7 @@ def is_verified(client: str | None, version: str | None, rule: AutomaticUpgrade)
     Every access counts against an upgrade, except those of Databricks compute on a runtime that
     knows the feature.
     """
-    if client != _RUNTIME:
+    if client != RUNTIME:
         return False
     known, least = parse_runtime(version or ""), parse_runtime(rule.runtime)
     if known is None:

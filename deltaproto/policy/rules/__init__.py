@@ -121,6 +121,7 @@ _POLICY_MODULES = (
     "declared_not_seen",
     "seen_older_version",
     "rarely_seen",
+    "changes_with_upgrade",
 )
 
 
