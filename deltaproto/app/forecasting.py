@@ -63,13 +63,11 @@ class Forecast(Result):
         )
 
     def _failure(self) -> DeltaprotoError | None:
-        from deltaproto.render.forecast import forecast_severities
-
         if not self.complete:
             unknown = sum(not each.judged for each in self.found.tables)
             message = f"the forecast is incomplete: {unknown} tables could not be judged"
             return ResultError(self, ExitCode.UNREADABLE, message, "see `to_dict()`")
-        if exit_code_for(forecast_severities(self.found), FailOn.ERROR) is ExitCode.OK:
+        if exit_code_for(self.found.severities, FailOn.ERROR) is ExitCode.OK:
             return None
         count = sum(any(each.blocked for each in table.upgrades) for table in self.found.tables)
         message = f"upgrades of {count} tables would block clients"

@@ -19,7 +19,7 @@ from deltaproto.fleet.inventory_reader import (
 )
 from deltaproto.fleet.report_checker import load_report_policy
 from deltaproto.policy.finding import FailOn, exit_code_for
-from deltaproto.render.forecast import forecast_severities, write_forecast
+from deltaproto.render.forecast import write_forecast
 from deltaproto.render.interface import NOTICES, PageFormat
 
 
@@ -52,7 +52,7 @@ def run(values: Mapping[str, Any]) -> int:
             warn(notice)
     # An incomplete result is never compliant.
     codes = [ExitCode.OK if found.complete else ExitCode.UNREADABLE]
-    codes.append(exit_code_for(forecast_severities(found), values["fail_on"]))
+    codes.append(exit_code_for(found.severities, values["fail_on"]))
     if notices.old and values["fail_on"] is FailOn.WARNING:
         codes.append(ExitCode.FINDINGS)
     return int(ExitCode.worst(codes))

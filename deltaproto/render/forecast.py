@@ -7,16 +7,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 from typing import IO, NamedTuple
 
-from deltaproto.clients.model import Verdict
-from deltaproto.fleet.forecast.run_forecast import Forecast
-from deltaproto.fleet.forecast.table_forecast import Affected, TableForecast, UpgradeForecast
+from deltaproto.fleet.forecast.run_forecast import Forecast, has_no_client
+from deltaproto.fleet.forecast.table_forecast import Affected, TableForecast
 from deltaproto.planning.plan import ClientChange
-from deltaproto.policy.finding import Severity
 from deltaproto.protocol.automatic_upgrades import (
     CONDITIONS,
     RULES,
     AutomaticUpgrade,
-    Stage,
     TableAge,
 )
 from deltaproto.render.document import (
@@ -26,8 +23,6 @@ from deltaproto.render.document import (
     Code,
     CodeBlock,
     Document,
-    FindingLine,
-    FindingList,
     Line,
     Paragraph,
     Section,
@@ -35,7 +30,7 @@ from deltaproto.render.document import (
     Tone,
 )
 from deltaproto.render.document.render import write_document
-from deltaproto.render.findings import SEVERITY_TONES
+from deltaproto.render.forecast_findings import finding_blocks
 from deltaproto.render.forecast_json import forecast_fields
 from deltaproto.render.interface import NOTICES, PageFormat, json_text
 from deltaproto.render.named_tables import NamedCount, SharedFolder, group_notes, groups_title
@@ -47,30 +42,8 @@ _CLIENTS = 4
 _OPT_OUT = (
     "The documents do not state how to opt out. These statements set the property with which the "
     "feature is off; it is not known whether automatic upgrades respect it, so scan again "
-    "afterwards. Each is a metadata change, which concurrent writers may have to retry."
+    "afterwards. Each is a metadata change, which can abort concurrent writers."
 )
-_HINT = "upgrade the client first, or keep the feature off: see Statements"
-
-
-def severity_of(rule: AutomaticUpgrade) -> Severity:
-    """Return the severity of a client that an upgrade would block.
-
-    Upgrades in preview only affect existing schemas of enrolled accounts, and new tables have no
-    clients yet.
-    """
-    certain = rule.stage is Stage.GENERAL and rule.tables is TableAge.EXISTING
-    return Severity.ERROR if certain else Severity.WARNING
-
-
-def forecast_severities(found: Forecast) -> frozenset[Severity]:
-    """Return the severities of the declared clients, and of those seen, that would be blocked."""
-    if not found.declared:
-        return frozenset()
-    upgrades = (each for table in found.tables for each in table.upgrades)
-    severities = {severity_of(each.rule) for each in (*upgrades, *found.new_tables) if each.blocked}
-    # As `check` for a policy that requires nothing.
-    severities |= {Severity.WARNING for each in found.tables if _nobody(each)}
-    return frozenset(severities)
 
 
 def write_forecast(
@@ -106,7 +79,7 @@ def _blocks(found: Forecast, limit: int) -> Iterator[Block]:
     if any(each.affected is not Affected.NO and each.error is None for each in found.tables):
         yield _features(found)
         yield from _groups(found, limit)
-    if lines := list(_findings(found, limit)):
+    if lines := list(finding_blocks(found, limit)):
         yield Section("findings", "Findings", lines)
     if not found.declared and (rows := list(_known_clients(found))):
         table = TableBlock(("Client", "Feature", "Access", "Tables"), rows, lead=2)
@@ -140,18 +113,13 @@ def _unknown(found: Forecast) -> Iterator[str]:
             "ones at their newest versions"
         )
         return
-    if none := [each for each in may if _nobody(each)]:
+    if none := [each for each in may if has_no_client(each)]:
         yield f"no client is declared or was seen: {_few(none)}"
     if uncounted := [each for each in may if each.clients and not each.counted]:
         yield (
             f"discover has not counted who uses {_few(uncounted)}; other clients than the declared "
             "ones may be blocked"
         )
-
-
-def _nobody(table: TableForecast) -> bool:
-    """Return True if nothing could be judged, as nobody is known to use the table."""
-    return table.affected is not Affected.NO and not table.clients and table.error is None
 
 
 def _few(tables: Sequence[TableForecast]) -> str:
@@ -261,29 +229,6 @@ def _group(table: TableForecast) -> _Group:
     )
 
 
-class _Message(NamedTuple):
-    severity: Severity
-    rule: str
-    text: str
-    hint: str
-
-
-def _findings(found: Forecast, limit: int) -> Iterator[Block]:
-    """Yield each finding once, with the number of its tables."""
-    messages: dict[_Message, NamedCount] = {}
-    for table in found.tables:
-        for upgrade in table.upgrades:
-            for message in _messages(upgrade, declared=found.declared):
-                messages.setdefault(message, NamedCount()).add(table.table)
-    ranks = {severity: rank for rank, severity in enumerate(Severity)}
-    ordered = sorted(messages.items(), key=lambda each: (ranks[each[0].severity], -each[1].tables))
-    shown = ordered[: limit or None]
-    if shown:
-        yield FindingList([_line(*each) for each in shown])
-    if left := len(ordered) - len(shown):
-        yield Paragraph((f"and {left:,} more findings: --limit 0 shows them",))
-
-
 def _known_clients(found: Forecast) -> Iterator[list[Line]]:
     """Yield a row for each client and feature, with the number of tables."""
     tables: Counter[tuple[str, str, str]] = Counter()
@@ -296,38 +241,6 @@ def _known_clients(found: Forecast) -> Iterator[list[Line]]:
                 tables[client, upgrade.rule.feature, ", ".join(sorted(of))] += 1
     for (client, feature, access), count in sorted(tables.items()):
         yield [(Code(client),), (Code(feature),), (access,), (f"{count:,}",)]
-
-
-def _messages(upgrade: UpgradeForecast, *, declared: bool) -> Iterator[_Message]:
-    rule = upgrade.rule
-    severity = severity_of(rule)
-    for each in upgrade.blocked if declared else ():
-        yield _Message(severity, rule.id, f"with {rule.feature}, {_loss(each)}", _HINT)
-    for text in upgrade.not_judged:
-        hint = "declare a known version, or identify the program: discover --how-to-identify"
-        known = f"with {rule.feature}, it is not known whether {text} still works"
-        yield _Message(Severity.WARNING, rule.id, known, hint)
-    for text in upgrade.missed:
-        hint = "tell its owner; automatic upgrades do not wait for it"
-        seldom = f"{text} comes back less often than the window of {rule.window.days} days"
-        yield _Message(Severity.INFO, rule.id, seldom, hint)
-    for text in upgrade.approved:
-        yield _Message(Severity.INFO, rule.id, text, "the policy approves it")
-
-
-def _loss(change: ClientChange) -> str:
-    label = f" ({change.label})" if change.label else ""
-    wrong = change.after is Verdict.WRONG
-    what = "may do wrong at" if wrong else "could not"
-    return f"{change.client}{label} {what} {change.access}: {change.reason}"
-
-
-def _line(message: _Message, names: NamedCount) -> FindingLine:
-    tables = names.shown(0) if names.tables == 1 else f"{names.tables:,} tables: {names.shown(0)}"
-    tone = SEVERITY_TONES[message.severity]
-    return FindingLine(
-        tone, str(message.severity), message.rule, message.text, message.hint, tables
-    )
 
 
 def _new_tables(found: Forecast) -> Iterator[Block]:

@@ -21,7 +21,13 @@ from deltaproto.fleet.seen.stored_uses import read_stored
 from deltaproto.plan_inputs.client_scope import ClientScope
 from deltaproto.policy.context import TableFacts
 from deltaproto.policy.document import Policy
-from deltaproto.protocol.automatic_upgrades import WINDOW_DAYS
+from deltaproto.policy.finding import Severity
+from deltaproto.protocol.automatic_upgrades import (
+    WINDOW_DAYS,
+    AutomaticUpgrade,
+    Stage,
+    TableAge,
+)
 from deltaproto.tables.engine_errors import contain_table_errors
 
 _LAST_COMMIT = "last_commit_at"
@@ -45,16 +51,29 @@ class Forecast(NamedTuple):
         )
 
     @property
-    def blocks(self) -> bool:
-        """True if an upgrade of a table would block a declared client, or one that was seen."""
-        return self.declared and any(
-            upgrade.blocked for table in self.tables for upgrade in table.upgrades
-        )
+    def severities(self) -> frozenset[Severity]:
+        """The severities of what was found about declared clients, and about those seen."""
+        if not self.declared:
+            return frozenset()
+        upgrades = (each for table in self.tables for each in table.upgrades)
+        found = {severity_of(each.rule) for each in (*upgrades, *self.new_tables) if each.blocked}
+        # As `check` for a policy that requires nothing.
+        return frozenset(found | {Severity.WARNING for each in self.tables if has_no_client(each)})
 
-    @property
-    def blocks_on_new(self) -> bool:
-        """True if what new tables get would block such a client."""
-        return self.declared and any(each.blocked for each in self.new_tables)
+
+def severity_of(rule: AutomaticUpgrade) -> Severity:
+    """Return the severity of a client that an upgrade would block.
+
+    Upgrades in preview only affect existing schemas of enrolled accounts, and new tables have no
+    clients yet.
+    """
+    certain = rule.stage is Stage.GENERAL and rule.tables is TableAge.EXISTING
+    return Severity.ERROR if certain else Severity.WARNING
+
+
+def has_no_client(table: TableForecast) -> bool:
+    """Return True if nothing could be judged, as no client of the table is known."""
+    return table.affected is not Affected.NO and not table.clients and table.error is None
 
 
 def load_forecaster(
