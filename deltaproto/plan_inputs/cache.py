@@ -6,7 +6,10 @@ the plan afterwards.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+import re
+import shlex
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 from deltaproto.plan_inputs.client_scope import ClientScope, PolicyCheckedPlan
 from deltaproto.planning.plan import Plan, Step
@@ -17,6 +20,19 @@ from deltaproto.planning.search.cost import Files
 # A quoted name in SQL that no table can have: paths have no NUL.
 _TABLE_PLACEHOLDER = "delta.`\0table\0`"
 _CACHE_SIZE = 4096
+_DISTINCT = 8
+"""length from which a name with a slash can only be the table"""
+_OWN_FIELDS = frozenset({"table", "location", "sql_name", "fingerprint"})
+"""fields of a plan that are of its table alone"""
+
+
+class _Known(NamedTuple):
+    """A plan of a group, and where it names the table that it was made for."""
+
+    checked: PolicyCheckedPlan
+    inputs: PlanInput
+    naming: tuple[str, ...]
+    """fields of the plan that name the table of `inputs`, such as hints that contain commands"""
 
 
 class CachingPlanner:
@@ -34,7 +50,7 @@ class CachingPlanner:
         by_version: bool = False,
     ) -> None:
         self._plan, self._users, self._by_version = plan, users, by_version
-        self._known: dict[Hashable, PolicyCheckedPlan] = {}
+        self._known: dict[Hashable, _Known] = {}
 
     def __call__(self, inputs: PlanInput) -> PolicyCheckedPlan:
         """Return the plan for one table."""
@@ -44,16 +60,19 @@ class CachingPlanner:
         key = (group, _cache_key(inputs, by_version=self._by_version))
         # Most plans rewrite no files, and are the same for any.
         found = self._known.get(key) or self._known.get((key, inputs.files))
-        if found is not None:
-            self._users.observe(found, inputs)
-            return found._replace(plan=_with_table(found.plan, inputs))
+        if found is not None and (not found.naming or _prefix(found.inputs) == _prefix(inputs)):
+            self._users.observe(found.checked, inputs)
+            return found.checked._replace(plan=_with_table(_rename(found, inputs), inputs))
         files = _WatchedFiles(*inputs.files)
-        found = self._plan(inputs._replace(sql=_TABLE_PLACEHOLDER, files=files))
-        if not _names_table(found.plan, inputs):
+        checked = self._plan(inputs._replace(sql=_TABLE_PLACEHOLDER, files=files))
+        naming = tuple(_fields_naming(checked.plan, inputs))
+        if not naming or _prefix(inputs) is not None:
             if len(self._known) >= _CACHE_SIZE:
                 self._known.clear()
-            self._known[(key, inputs.files) if files.used else key] = found
-        return found._replace(plan=_with_table(found.plan, inputs))
+            self._known[(key, inputs.files) if files.used else key] = _Known(
+                checked, inputs, naming
+            )
+        return checked._replace(plan=_with_table(checked.plan, inputs))
 
 
 class _WatchedFiles(Files):
@@ -95,10 +114,61 @@ def _cache_key(inputs: PlanInput, *, by_version: bool) -> Hashable:
     )
 
 
-def _names_table(plan: Plan, inputs: PlanInput) -> bool:
-    """Return True if the plan's text names the table, so that no other table can have the plan."""
-    text = repr(plan._replace(table="", location="", sql_name="", fingerprint=inputs.fingerprint))
-    return any(name and name in text for name in (inputs.name, inputs.location))
+def _fields_naming(plan: Plan, inputs: PlanInput) -> Iterator[str]:
+    """Yield the fields of a plan whose texts name the table."""
+    names = [inputs.name, inputs.location, shlex.quote(inputs.name)]
+    for field, value in zip(plan._fields, plan, strict=True):
+        if field not in _OWN_FIELDS and any(
+            name and name in text for text in _texts(value) for name in names
+        ):
+            yield field
+
+
+def _texts(value: Any) -> Iterator[str]:
+    match value:
+        case str():
+            yield value
+        case tuple():
+            for each in value:
+                yield from _texts(each)
+        case Mapping():
+            for key, each in value.items():
+                yield from _texts((key, each))
+
+
+def _prefix(inputs: PlanInput) -> str | None:
+    """Return what the location has before the table's name.
+
+    None if the name is not at its end, can be part of a word, or has to be quoted in a command:
+    then it cannot be told apart in a text.
+    """
+    name, location = inputs.name, inputs.location
+    distinct = "/" in name and len(name) >= _DISTINCT and shlex.quote(name) == name
+    return location.removesuffix(name) if distinct and location.endswith(name) else None
+
+
+def _rename(known: _Known, inputs: PlanInput) -> Plan:
+    """Return the plan with the name of another table in its texts."""
+    plan, old = known.checked.plan, known.inputs
+    names = {old.location: inputs.location, old.name: inputs.name}
+    return plan._replace(
+        **{field: _replace_in(getattr(plan, field), names) for field in known.naming}
+    )
+
+
+def _replace_in(value: Any, names: Mapping[str, str]) -> Any:
+    match value:
+        case str() if type(value) is str:
+            if not any(name in value for name in names):
+                return value
+            # Both at once: a location ends with the name.
+            return re.sub("|".join(map(re.escape, names)), lambda found: names[found[0]], value)
+        case tuple():
+            parts = (_replace_in(each, names) for each in value)
+            return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
+        case Mapping():
+            return {key: _replace_in(each, names) for key, each in value.items()}
+    return value
 
 
 def _with_table(plan: Plan, inputs: PlanInput) -> Plan:

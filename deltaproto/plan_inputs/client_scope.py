@@ -31,7 +31,7 @@ from deltaproto.planning.search.cost import compute_cost
 from deltaproto.planning.search.goals import ClientAccess
 from deltaproto.planning.target import Requirements
 from deltaproto.planning.upgrade import plan_upgrade
-from deltaproto.policy.document import Policy, PolicyError, settings_for
+from deltaproto.policy.document import Policy, PolicyError
 from deltaproto.policy.evaluate import Checker, TableCheck
 from deltaproto.policy.local_catalog import (
     DEFAULT_ACCESS,
@@ -121,8 +121,8 @@ class ClientScope:
     def of(self, table: str, location: str) -> tuple[TableClient, ...]:
         """Return the clients of one table."""
         declared: list[TableClient] = []
-        if self.policy is not None:
-            for each in settings_for(self.policy, table, location).clients or ():
+        if self.checker is not None:
+            for each in self.checker.settings(table, location).clients or ():
                 declared.append(TableClient(self._declared[each.text], each.access, each.label))
         clients = [*self._named, *declared]
         for use in (self._seen(location) or ()) if self._seen is not None else ():

@@ -168,7 +168,7 @@ class Checker:
 
     def applicable(self, table: str, location: str | None) -> Hashable:
         """Return what of the policy applies to one table: equal for the same parts."""
-        matched = self._match(table, location)
+        matched = self._newest = self._match(table, location)
         return (
             tuple(entry.position for entry in matched.entries),
             tuple(

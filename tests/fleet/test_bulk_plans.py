@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +15,7 @@ from tests.conftest import Ran
 from tests.fleet.fleets import make_fleet, without_contradictions
 from tests.fleet.moves import sound_fleet
 from tests.support.contract import validate
+from tests.support.logs import Log, commit_info, metadata, protocol
 
 pytestmark = pytest.mark.rotating
 
@@ -164,3 +166,34 @@ def test_mistakes_are_told(cli: Cli, fleet: Fleet, tmp_path: Path) -> None:
         ("--from", fleet.inventory, "--lowest", "--scan", "none"),
     ):
         assert cli("plan-downgrade", *words).code == 2, words
+
+
+def test_equal_tables_have_hints_with_their_own_names(cli: Cli, tmp_path: Path) -> None:
+    lake = tmp_path / "a lake" / "tables"
+    names = ("orders", "orders2", "with space", "it's", "deep/er/orders")
+    protocols = (
+        protocol(3, 7, ["deletionVectors"], ["deletionVectors"]),
+        protocol(2, 7, None, ["columnMapping"]),
+    )
+    for folder in (lake, tmp_path / "lake"):
+        for number, stored in enumerate(protocols):
+            for name in names:
+                Log(folder / str(number) / name).commit(0, commit_info(), stored, metadata())
+    policy = tmp_path / "policy.yaml"
+    policy.write_text(
+        "policy_version: 1\nclients: [trino@400, 'databricks-runtime@12.2 LTS', athena@2]\n"
+        "tables:\n  '**': {require_features: [deletionVectors, columnMapping]}\n"
+    )
+    inventory = str(tmp_path / "i")
+    cli("scan", str(tmp_path), "--inventory", inventory)
+    words = ("--policy", str(policy), "--format", "json")
+    plans = {plan["table"]: plan for plan in cli("plan", inventory, *words).json["plans"]}
+    assert len(plans) == 20
+    named = 0
+    for table, plan in plans.items():
+        only = "\"table\" = '{}'".format(table.replace("'", "''"))
+        (alone,) = cli("plan", inventory, "--where", only, *words).json["plans"]
+        assert bare(plan) == bare(alone), table
+        hints = [each["remedy"] for each in (*plan["unmet"], *plan["blocked"])]
+        named += any(f"plan-downgrade {shlex.quote(table)} " in hint for hint in hints)
+    assert named > 5
