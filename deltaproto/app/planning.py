@@ -13,7 +13,8 @@ from deltaproto.app.plan import Plan
 from deltaproto.errors import UsageError
 
 if TYPE_CHECKING:
-    from deltaproto.plan_inputs.client_scope import ClientScope, Planner, SeenUses
+    from deltaproto.plan_inputs.client_scope import ClientScope, SeenUses
+    from deltaproto.plan_inputs.planners import Planner
     from deltaproto.planning.plan import Plan as PlanTuple
     from deltaproto.planning.request import PlanInput
 
@@ -65,12 +66,12 @@ def plan_upgrade(
         UsageError: for a request that is empty or invalid.
         TableError: when the table cannot be read, or its protocol violates the spec.
     """
-    from deltaproto.plan_inputs.client_scope import upgrade_planner
     from deltaproto.plan_inputs.parse_goal import (
         parse_features_to_enable,
         read_script,
         validate_version_pair,
     )
+    from deltaproto.plan_inputs.planners import upgrade_planner
     from deltaproto.planning.request import UpgradeRequest
 
     if not (enable or set or to or isolation or cluster_by or sql):
@@ -142,8 +143,8 @@ def plan_downgrade(
         UsageError: for no goal or several, and for an invalid request.
         TableError: when the table cannot be read, or its protocol violates the spec.
     """
-    from deltaproto.plan_inputs.client_scope import client_downgrade_planner, downgrade_planner
     from deltaproto.plan_inputs.parse_goal import parse_feature_names, validate_version_pair
+    from deltaproto.plan_inputs.planners import client_downgrade_planner, downgrade_planner
     from deltaproto.planning.downgrade import DowngradeRequest
     from deltaproto.planning.search.goals import HistoryChoice
 
@@ -206,7 +207,7 @@ def plan_policy(
         UsageError: for an invalid policy.
         TableError: when the table cannot be read, or its protocol violates the spec.
     """
-    from deltaproto.plan_inputs.client_scope import target_planner
+    from deltaproto.plan_inputs.planners import target_planner
 
     by = reach(table, storage_options, spark_remote, spark_conf)
     found = _load_seen(seen, seen_days, by)

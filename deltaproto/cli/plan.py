@@ -14,7 +14,7 @@ from deltaproto.cli.declare import Command, Option, Panel
 from deltaproto.errors import ExitCode, TableError, UsageError
 from deltaproto.execution.rollout_file import ROLLOUT_FILE
 from deltaproto.execution.warning import maintenance_windows_for
-from deltaproto.plan_inputs.client_scope import target_planner
+from deltaproto.plan_inputs.planners import target_planner
 from deltaproto.planning.plan import Plan, plan_id
 from deltaproto.planning.rollout import RolloutTable, Wave, assign_waves
 from deltaproto.planning.search.cost import Cost

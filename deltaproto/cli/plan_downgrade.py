@@ -9,8 +9,8 @@ from typing import Any
 from deltaproto.cli import completion, plans
 from deltaproto.cli.declare import Command, Option, Panel
 from deltaproto.errors import ExitCode, UsageError
-from deltaproto.plan_inputs.client_scope import client_downgrade_planner, downgrade_planner
 from deltaproto.plan_inputs.parse_goal import parse_feature_names, parse_version_pair
+from deltaproto.plan_inputs.planners import client_downgrade_planner, downgrade_planner
 from deltaproto.planning.downgrade import DowngradeRequest
 from deltaproto.planning.search.goals import HistoryChoice
 from deltaproto.protocol import feature_catalog

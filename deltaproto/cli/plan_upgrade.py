@@ -10,13 +10,13 @@ from deltaproto.cli import completion, options, plans
 from deltaproto.cli.declare import Command, Option, Panel
 from deltaproto.cli.plan_downgrade import is_client, is_feature
 from deltaproto.errors import ExitCode, UsageError
-from deltaproto.plan_inputs.client_scope import upgrade_planner
 from deltaproto.plan_inputs.parse_goal import (
     parse_features_to_enable,
     parse_version_pair,
     read_script,
     split_words,
 )
+from deltaproto.plan_inputs.planners import upgrade_planner
 from deltaproto.planning.request import UpgradeRequest
 
 _GOAL_FLAGS = ("--enable", "--set", "--protocol", "--isolation", "--cluster-by", "--sql")

@@ -26,10 +26,11 @@ from deltaproto.inspection.age import SavedAges
 from deltaproto.inspection.saved import saved_entries
 from deltaproto.location import LocationKind, locate
 from deltaproto.plan_inputs.cache import CachingPlanner
-from deltaproto.plan_inputs.client_scope import ClientScope, Planner, PolicyCheckedPlan
+from deltaproto.plan_inputs.client_scope import ClientScope, PolicyCheckedPlan
 from deltaproto.plan_inputs.from_log import load_plan_input
 from deltaproto.plan_inputs.from_snapshot import input_from_saved
 from deltaproto.plan_inputs.parse_goal import split_words
+from deltaproto.plan_inputs.planners import Planner
 from deltaproto.planning.engine import Engine, parse_engine
 from deltaproto.planning.plan import Plan
 from deltaproto.planning.request import PlanInput

@@ -1,4 +1,4 @@
-"""The clients of the planned tables, and goals that name clients."""
+"""The clients of the planned tables, and the check of plans against policy and clients."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from deltaproto.clients.catalog import ClientCatalog
 from deltaproto.clients.model import Access
 from deltaproto.clients.resolve import ClientAtVersion, newest_version_of
 from deltaproto.errors import UsageError
-from deltaproto.planning.converge import plan_target
-from deltaproto.planning.downgrade import DowngradeRequest, plan_downgrade
+from deltaproto.plan_inputs.planners import UNDECLARED, is_undeclared, target_planner
 from deltaproto.planning.impact import client_changes, describe_change, is_worse
-from deltaproto.planning.plan import IN_THE_LOG, Alternative, Blocked, ClientChange, Plan
+from deltaproto.planning.plan import IN_THE_LOG, Blocked, ClientChange, Plan
 from deltaproto.planning.policy_impact import (
     UnpredictableError,
     assess_policy_impact,
@@ -21,16 +20,9 @@ from deltaproto.planning.policy_impact import (
     predict_facts,
 )
 from deltaproto.planning.policy_target import build_target
-from deltaproto.planning.request import (
-    PlanInput,
-    TableClient,
-    UpgradeRequest,
-    approvable_goal,
-)
+from deltaproto.planning.request import PlanInput, TableClient, approvable_goal
 from deltaproto.planning.search.cost import compute_cost
-from deltaproto.planning.search.goals import ClientAccess
 from deltaproto.planning.target import Requirements
-from deltaproto.planning.upgrade import plan_upgrade
 from deltaproto.policy.document import Policy, PolicyError
 from deltaproto.policy.evaluate import Checker, TableCheck
 from deltaproto.policy.local_catalog import (
@@ -133,7 +125,7 @@ class ClientScope:
             allowed = {access for number in same for access in clients[number].access}
             missing = tuple(access for access in use.access if access not in allowed)
             if (missing or not same) and (candidate := self._resolve_seen(use)) is not None:
-                label = f"{_UNDECLARED}; {use.principals}"
+                label = f"{UNDECLARED}; {use.principals}"
                 clients.append(TableClient(candidate, missing or DEFAULT_ACCESS, label))
         return tuple(clients)
 
@@ -158,7 +150,7 @@ class ClientScope:
             )
         for use in uses or ():
             among = [each for each in inputs.clients if _is_use_of(use, each)]
-            undeclared = [each for each in among if _is_undeclared(each)]
+            undeclared = [each for each in among if is_undeclared(each)]
             if among and not undeclared:
                 continue
             access = ", ".join(access for each in undeclared for access in each.access)
@@ -196,7 +188,7 @@ class ClientScope:
             self.checker.observe(now)
         checked = PolicyCheckedPlan(plan) if now is None else self._ruled(plan, inputs, now)
         notes = self._seen_notes(inputs)
-        lost = filter(is_worse, filter(_is_undeclared, checked.plan.clients))
+        lost = filter(is_worse, filter(is_undeclared, checked.plan.clients))
         plan = checked.plan._replace(warnings=(*checked.plan.warnings, *notes))
         return PolicyCheckedPlan(plan, (*checked.losses, *lost), now)
 
@@ -280,13 +272,6 @@ class ClientScope:
         return self._everybody
 
 
-_UNDECLARED = "seen, not declared"
-
-
-def _is_undeclared(client: TableClient | ClientChange) -> bool:
-    return (client.label or "").startswith(_UNDECLARED)
-
-
 def _is_use_of(use: SeenUse, client: TableClient) -> bool:
     reference = client.candidate.reference
     return reference.id == use.id and use.version in (None, reference.version)
@@ -357,69 +342,3 @@ def _writers(engines: Iterable[str], catalog: ClientCatalog) -> Iterator[tuple[s
 
 def _offered_accesses(candidate: ClientAtVersion) -> tuple[Access, ...]:
     return tuple(a for a in DEFAULT_ACCESS if any(path.offers(a) for path in candidate.paths))
-
-
-Planner = Callable[[PlanInput], Plan]
-_READ_ONLY_HINT = "enough if the clients only read: plan with --access read"
-
-
-def upgrade_planner(request: UpgradeRequest, keep: Collection[str] = ()) -> Planner:
-    """Return a planner for upgrades after which the `keep` clients retain their access."""
-
-    def planner(inputs: PlanInput) -> Plan:
-        kept = [each for each in inputs.clients if str(each.candidate.reference) in keep]
-        return plan_upgrade(inputs, request._replace(keep=tuple(kept)))
-
-    return planner
-
-
-def target_planner(inputs: PlanInput) -> Plan:
-    """Plan what the policy requires of the table, which `ClientScope.targeted` adds."""
-    assert inputs.target is not None
-    return plan_target(inputs, inputs.target)
-
-
-def downgrade_planner(request: DowngradeRequest) -> Planner:
-    """Return a planner for downgrades whose goal names no client."""
-    return lambda given: plan_downgrade(given, request)
-
-
-def client_downgrade_planner(
-    request: DowngradeRequest, watched: Collection[str] = (), assumed: Collection[str] = ()
-) -> Planner:
-    """Return a planner for downgrades after which every client has its requested access.
-
-    Args:
-        watched: clients for which only the effect is reported.
-        assumed: clients with default access. If a plan for read-only access is cheaper, it is
-         added as an alternative.
-    """
-
-    def planner(inputs: PlanInput) -> Plan:
-        wanted = [
-            each
-            for each in inputs.clients
-            if str(each.candidate.reference) not in watched and not _is_undeclared(each)
-        ]
-        uses = tuple(ClientAccess(each.candidate, each.access or DEFAULT_ACCESS) for each in wanted)
-        plan = plan_downgrade(inputs, request._replace(clients=uses))
-        if not (plan.steps or plan.blocked):
-            return plan
-        only = tuple(
-            _read_only(use) if str(use.candidate.reference) in assumed else use for use in uses
-        )
-        if only == uses:
-            return plan
-        less = plan_downgrade(inputs, request._replace(clients=only))
-        if less.blocked or not less.steps or not (plan.blocked or less.cost < plan.cost):
-            return plan
-        other = Alternative(
-            "reading", _READ_ONLY_HINT, False, less.protocol_after, less.cost, less.steps
-        )
-        return plan._replace(alternatives=(other, *plan.alternatives))
-
-    return planner
-
-
-def _read_only(use: ClientAccess) -> ClientAccess:
-    return use._replace(access=(Access.READ,)) if Access.READ in use.access else use
