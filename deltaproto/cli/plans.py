@@ -4,31 +4,21 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
 from deltaproto.cli import completion, options
 from deltaproto.cli.declare import Argument, Option, Panel
 from deltaproto.cli.inspect import read_table_names
-from deltaproto.cli.inventories import MAX_AGE, SCAN, SEEN, SEEN_DAYS, parse_max_age, read_seen
-from deltaproto.cli.progress import count_steps, show_waiting, warn
-from deltaproto.errors import ExitCode, TableError, UsageError, no_tables_error
-from deltaproto.fleet.inventory_reader import (
-    build_scan_notices,
-    old_scan_warnings,
-    require_current,
-    select_newest_state,
-)
+from deltaproto.cli.inventories import MAX_AGE, SCAN, SEEN, SEEN_DAYS, read_seen
+from deltaproto.cli.progress import warn
+from deltaproto.cli.read_plan_inputs import read_plan_inputs
+from deltaproto.errors import ExitCode, TableError, UsageError
 from deltaproto.fleet.schemas import is_inventory, is_on_object_store
-from deltaproto.inspection.age import SavedAges
-from deltaproto.inspection.saved import saved_entries
-from deltaproto.location import LocationKind, locate
 from deltaproto.plan_inputs.cache import CachingPlanner
 from deltaproto.plan_inputs.client_scope import ClientScope, PolicyCheckedPlan
 from deltaproto.plan_inputs.from_log import load_plan_input
-from deltaproto.plan_inputs.from_snapshot import input_from_saved
 from deltaproto.plan_inputs.parse_goal import split_words
 from deltaproto.plan_inputs.planners import Planner
 from deltaproto.planning.engine import Engine, parse_engine
@@ -165,7 +155,7 @@ def plan_tables(
     )
     codes = {ExitCode.OK}
     with options.open_output(values["output"]) as file:
-        inputs = _read_plan_inputs(names, inventories, values)
+        inputs = read_plan_inputs(names, inventories, values)
         # The first input shows whether the only name is an inventory.
         first = next(inputs, None)
         report = PlanReport(
@@ -283,99 +273,6 @@ def _exit_code(plan: Plan, detailed: bool) -> ExitCode:
     if plan.blocked or plan.unmet:
         return ExitCode.FINDINGS
     return ExitCode.CHANGES if detailed and plan.changes else ExitCode.OK
-
-
-def _read_plan_inputs(
-    names: Iterable[str], inventories: set[str], values: Mapping[str, Any]
-) -> Iterator[tuple[str, PlanInput | TableError]]:
-    show = not (values["no_progress"] or values["quiet"])
-    with count_steps("tables planned", show=show) as seen:
-        number = 0
-        for name in names:
-            before = number
-            for table, found in _read_named_inputs(name, inventories, values, show):
-                number += 1
-                seen(number)
-                yield table, found
-            if number == before and not values["allow_empty"]:
-                yield name, no_tables_error(name)
-
-
-def _read_named_inputs(
-    name: str, inventories: set[str], values: Mapping[str, Any], show: bool
-) -> Iterator[tuple[str, PlanInput | TableError]]:
-    """Yield what one argument names; add it to `inventories` if reading shows that it is one."""
-    if name not in inventories:
-        read_first = is_on_object_store(name)
-        storage = options.parse_pairs(values["storage_option"], "--storage-option")
-        for table, found in _read_table_inputs(name, values, show):
-            if read_first and isinstance(found, TableError) and is_inventory(name, storage, found):
-                inventories.add(name)
-                break
-            yield table, found
-        else:
-            return
-    yield from _read_inventory_inputs(name, values, show)
-
-
-def _read_inventory_inputs(
-    name: str, values: Mapping[str, Any], show: bool
-) -> Iterator[tuple[str, PlanInput | TableError]]:
-    from deltaproto.fleet.inventory import open_inventory_tables
-    from deltaproto.fleet.inventory_queries import LocalInventoryQueries
-    from deltaproto.fleet.read_inventory import read_plan_inputs
-
-    storage = options.parse_pairs(values["storage_option"], "--storage-option")
-    questions = LocalInventoryQueries(open_inventory_tables(name, storage))
-    state = select_newest_state(questions, values["scan"])
-    try:
-        require_current(name, questions, state, values["scan"], storage)
-    except TableError as error:
-        # Plan nothing: it is unknown which rows are missing or duplicated.
-        yield name, error
-        return
-    now, days = datetime.now(UTC), parse_max_age(values)
-    for notice in build_scan_notices(name, state, now, days).texts:
-        warn(notice)
-    for scan in state.contributing:
-        old = next(iter(old_scan_warnings(name, (scan,), now, days)), None)
-        for table, location, found in read_plan_inputs(questions, scan, values["where"], old):
-            if not state.holds(scan, location):
-                continue
-            if values["fresh"] and not isinstance(found, TableError):
-                yield from (
-                    (table, again) for _, again in _read_table_inputs(location, values, show=False)
-                )
-            else:
-                yield table, found
-
-
-def _read_table_inputs(
-    name: str, values: Mapping[str, Any], show: bool
-) -> Iterator[tuple[str, PlanInput | TableError]]:
-    if os.path.isfile(name):
-        ages = SavedAges(name, datetime.now(UTC), parse_max_age(values))
-        for entry in saved_entries(name, ages):
-            for notice in ages.new():
-                warn(notice)
-            try:
-                found: PlanInput | TableError = input_from_saved(entry, name, ages)
-            except TableError as error:
-                found = error
-            yield str(entry.get("table", name)), found
-        return
-    storage = options.parse_pairs(values["storage_option"], "--storage-option")
-    spark = options.spark_settings(values)
-    try:
-        by_name = locate(name).kind is LocationKind.NAME
-        with (
-            show_waiting(f"reading {name} with Spark", show=show and by_name),
-            contain_table_errors(),
-        ):
-            found = load_plan_input(name, storage, spark, time.time())
-    except TableError as error:
-        found = error
-    yield name, found
 
 
 def parse_for_clients(values: Mapping[str, Any]) -> list[str]:

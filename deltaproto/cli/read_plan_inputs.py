@@ -1,0 +1,128 @@
+"""Reads the tables that plan, plan-upgrade and plan-downgrade name."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from deltaproto.cli import options
+from deltaproto.cli.inventories import parse_max_age
+from deltaproto.cli.progress import count_steps, show_waiting, warn
+from deltaproto.errors import TableError, no_tables_error
+from deltaproto.fleet.inventory_reader import (
+    build_scan_notices,
+    old_scan_warnings,
+    require_current,
+    select_newest_state,
+)
+from deltaproto.fleet.schemas import is_inventory, is_on_object_store
+from deltaproto.inspection.age import SavedAges
+from deltaproto.inspection.saved import saved_entries
+from deltaproto.location import LocationKind, locate
+from deltaproto.plan_inputs.from_log import load_plan_input
+from deltaproto.plan_inputs.from_snapshot import input_from_saved
+from deltaproto.planning.request import PlanInput
+from deltaproto.tables.engine_errors import contain_table_errors
+
+
+def read_plan_inputs(
+    names: Iterable[str], inventories: set[str], values: Mapping[str, Any]
+) -> Iterator[tuple[str, PlanInput | TableError]]:
+    """Yield the name of each table, and what is planned for it or why it cannot be read.
+
+    Args:
+        inventories: those of the names that are inventories; extended here.
+    """
+    show = not (values["no_progress"] or values["quiet"])
+    with count_steps("tables planned", show=show) as seen:
+        number = 0
+        for name in names:
+            before = number
+            for table, found in _read_named_inputs(name, inventories, values, show):
+                number += 1
+                seen(number)
+                yield table, found
+            if number == before and not values["allow_empty"]:
+                yield name, no_tables_error(name)
+
+
+def _read_named_inputs(
+    name: str, inventories: set[str], values: Mapping[str, Any], show: bool
+) -> Iterator[tuple[str, PlanInput | TableError]]:
+    """Yield what one argument names; add it to `inventories` if reading shows that it is one."""
+    if name not in inventories:
+        read_first = is_on_object_store(name)
+        storage = options.parse_pairs(values["storage_option"], "--storage-option")
+        for table, found in _read_table_inputs(name, values, show):
+            if read_first and isinstance(found, TableError) and is_inventory(name, storage, found):
+                inventories.add(name)
+                break
+            yield table, found
+        else:
+            return
+    yield from _read_inventory_inputs(name, values, show)
+
+
+def _read_inventory_inputs(
+    name: str, values: Mapping[str, Any], show: bool
+) -> Iterator[tuple[str, PlanInput | TableError]]:
+    from deltaproto.fleet import read_inventory
+    from deltaproto.fleet.inventory import open_inventory_tables
+    from deltaproto.fleet.inventory_queries import LocalInventoryQueries
+
+    storage = options.parse_pairs(values["storage_option"], "--storage-option")
+    questions = LocalInventoryQueries(open_inventory_tables(name, storage))
+    state = select_newest_state(questions, values["scan"])
+    try:
+        require_current(name, questions, state, values["scan"], storage)
+    except TableError as error:
+        # Plan nothing: it is unknown which rows are missing or duplicated.
+        yield name, error
+        return
+    now, days = datetime.now(UTC), parse_max_age(values)
+    for notice in build_scan_notices(name, state, now, days).texts:
+        warn(notice)
+    for scan in state.contributing:
+        old = next(iter(old_scan_warnings(name, (scan,), now, days)), None)
+        for table, location, found in read_inventory.read_plan_inputs(
+            questions, scan, values["where"], old
+        ):
+            if not state.holds(scan, location):
+                continue
+            if values["fresh"] and not isinstance(found, TableError):
+                yield from (
+                    (table, again) for _, again in _read_table_inputs(location, values, show=False)
+                )
+            else:
+                yield table, found
+
+
+def _read_table_inputs(
+    name: str, values: Mapping[str, Any], show: bool
+) -> Iterator[tuple[str, PlanInput | TableError]]:
+    if os.path.isfile(name):
+        ages = SavedAges(name, datetime.now(UTC), parse_max_age(values))
+        for entry in saved_entries(name, ages):
+            for notice in ages.new():
+                warn(notice)
+            try:
+                found: PlanInput | TableError = input_from_saved(entry, name, ages)
+            except TableError as error:
+                found = error
+            yield str(entry.get("table", name)), found
+        return
+    storage = options.parse_pairs(values["storage_option"], "--storage-option")
+    spark = options.spark_settings(values)
+    try:
+        by_name = locate(name).kind is LocationKind.NAME
+        with (
+            show_waiting(f"reading {name} with Spark", show=show and by_name),
+            contain_table_errors(),
+        ):
+            found = load_plan_input(name, storage, spark, time.time())
+    except TableError as error:
+        found = error
+    yield name, found
