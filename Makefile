@@ -23,10 +23,7 @@ export PYTHONDONTWRITEBYTECODE :=
 PYTEST := -m pytest -p no:cacheprovider
 # By another name: a recipe with the usual one runs even under `make -n`.
 SUBMAKE = $(MAKE) --no-print-directory
-GROUPED := --dist loadgroup --no-loadscope-reorder
-PARALLEL := -n 2 $(GROUPED)
-# Many of the slow tests wait for processes, which leaves two workers a core to spare.
-PARALLEL_SLOW := -n 3 $(GROUPED)
+PARALLEL := -n 2 --dist loadgroup --no-loadscope-reorder
 
 # The tenth of the recorded tests that runs live, and with it the third of the rotating ones that
 # runs: of this commit, 1 to 10, or none live and all rotating ones.
@@ -52,7 +49,7 @@ WITHOUT_rest := $(SAMPLE)
 .PHONY: test-all
 test-all: $(READY) archive browser stores ## All tests, with live Spark, which must do what was recorded
 	@SECONDS=0; { [ $(WHICH) = rest ] || $(SUBMAKE) check; } && \
-	  $(BIN)/python $(PYTEST) $(PARALLEL_SLOW) -m "$(ALL_OF_$(WHICH))" --spark-results verify \
+	  $(BIN)/python $(PYTEST) $(PARALLEL) -m "$(ALL_OF_$(WHICH))" --spark-results verify \
 	    --without-sample $(WITHOUT_$(WHICH)); status=$$?; \
 	  echo "make test-all: $$((SECONDS / 60)) min $$((SECONDS % 60)) s without setup"; exit $$status
 
