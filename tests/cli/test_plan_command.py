@@ -15,7 +15,7 @@ from deltaproto.execution.goal_limits import find_unrequested_change
 from deltaproto.execution.plan_file import LoadedPlan, read_plans
 from deltaproto.execution.rebuild import find_mismatch
 from deltaproto.execution.rollout_file import load_rollout
-from deltaproto.plan_inputs import client_scope
+from deltaproto.plan_inputs import planners
 from deltaproto.planning.converge import plan_target
 from deltaproto.planning.plan import compute_checksum
 from deltaproto.planning.request import PlanInput
@@ -230,7 +230,7 @@ def test_tables_of_an_inventory_are_planned_by_group(
     assert cli("scan", str(root), "--inventory", inventory).code == 0
     calls: list[PlanInput] = []
     monkeypatch.setattr(
-        client_scope,
+        planners,
         "plan_target",
         lambda inputs, target: calls.append(inputs) or plan_target(inputs, target),
     )
