@@ -26,9 +26,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from deltaproto.app.checking import CheckResult, CheckResults, Verdict, check
     from deltaproto.app.discovering import ClientUse, Discovery, discover
+    from deltaproto.app.drifting import Drift
     from deltaproto.app.executing import ApplyEvent, ApplyResult, EventKind, apply, rehearse
     from deltaproto.app.forecasting import Forecast
-    from deltaproto.app.inventory import Drift, Inventory, Report
+    from deltaproto.app.inventory import Inventory, Report
     from deltaproto.app.plan import Plan
     from deltaproto.app.planning import plan_downgrade, plan_policy, plan_upgrade
     from deltaproto.app.reading import (
@@ -69,7 +70,8 @@ else:
         "app.discovering": ("ClientUse", "Discovery", "discover"),
         "app.executing": ("ApplyEvent", "ApplyResult", "EventKind", "apply", "rehearse"),
         "app.forecasting": ("Forecast",),
-        "app.inventory": ("Drift", "Inventory", "Report"),
+        "app.drifting": ("Drift",),
+        "app.inventory": ("Inventory", "Report"),
         "app.plan": ("Plan",),
         "app.planning": ("plan_downgrade", "plan_policy", "plan_upgrade"),
         "app.reading": (

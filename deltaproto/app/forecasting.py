@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from deltaproto.app.result import Result, Rows
 from deltaproto.errors import DeltaprotoError, ExitCode, ResultError
-from deltaproto.fleet.forecast.run_forecast import Forecast as FoundForecast
+from deltaproto.fleet.forecast.records import Forecast as FoundForecast
 from deltaproto.policy.finding import FailOn, exit_code_for
 
 if TYPE_CHECKING:

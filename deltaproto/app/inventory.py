@@ -5,24 +5,22 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from deltaproto.app.arguments import NONE, member, reach, words
 from deltaproto.app.checking import CheckResults, collect_checks, load_checker
+from deltaproto.app.drifting import Drift
 from deltaproto.app.forecasting import Forecast
-from deltaproto.app.result import Result, Rows
+from deltaproto.app.result import Rows
 from deltaproto.errors import (
-    DeltaprotoError,
     ExitCode,
     ResultError,
     TableError,
     UsageError,
     no_tables_error,
 )
-from deltaproto.fleet.drift.diff import Difference
 from deltaproto.fleet.inventory_queries import NewestState
 from deltaproto.fleet.inventory_reader import (
     InventoryReader,
@@ -39,12 +37,10 @@ from deltaproto.fleet.scan_history import PastScan, ScanPair, select_pair
 from deltaproto.fleet.schemas import Inventory as _Tables
 from deltaproto.fleet.schemas import is_inventory, rows_schema
 from deltaproto.policy.evaluate import TableCheck, unreadable_table
-from deltaproto.policy.finding import FailOn, Severity, exit_code_for
 from deltaproto.render.overview.write import ReportFormat
 
 if TYPE_CHECKING:
-    from deltaproto.render.document import Document
-    from deltaproto.render.drift import DriftCounts
+    pass
 
 _LOG = logging.getLogger("deltaproto.inventory")
 _MOST_TABLES = 50_000
@@ -78,95 +74,6 @@ class Report(str):
             f"{self.incomplete} tables may have newer commits that only their catalog knows",
             "see `Inventory.errors()`, and scan again",
         )
-
-
-@dataclass(frozen=True, repr=False)
-class Drift(Result):
-    """What changed between two scans."""
-
-    pair: ScanPair
-    """the earlier and the later scan, as records"""
-    changes: tuple[Difference, ...]
-    """the changes, by location"""
-    not_compared: tuple[str, ...] = ()
-    """scans of other roots, and stopped ones, that the comparison does not include"""
-
-    @property
-    def since(self) -> PastScan:
-        """The earlier scan; the later one itself if it is the first of its roots."""
-        return self.pair.before
-
-    @property
-    def until(self) -> PastScan:
-        """The later scan."""
-        return self.pair.now
-
-    @property
-    def complete(self) -> bool:
-        """True if both scans completely read the same roots, and no other scan is newer."""
-        from deltaproto.render.drift import whole
-
-        return whole(self.pair) and not self.not_compared
-
-    def rows(self) -> Rows:
-        """Return one row for each change."""
-        import pyarrow as pa
-
-        text, number = pa.string(), pa.int64()
-        names = ("table", "location", "change", "severity", "feature", "before", "after")
-        columns = {
-            **dict.fromkeys(names, text),
-            **dict.fromkeys(("version_before", "version_after"), number),
-        }
-        return Rows.of(
-            (
-                {
-                    **{name: getattr(each, name, None) for name in columns},
-                    "change": str(each.kind),
-                    "severity": str(each.severity),
-                }
-                for each in self.changes
-            ),
-            columns,
-        )
-
-    def _failure(self) -> DeltaprotoError | None:
-        from deltaproto.render.drift import missing
-
-        if not self.complete:
-            reasons = (*missing(self.pair), *self.not_compared)
-            return ResultError(
-                self, ExitCode.UNREADABLE, "; ".join(reasons), "see `since`, `until`"
-            )
-        severities = {each.severity for each in self.changes}
-        if exit_code_for(severities, FailOn.ERROR) is ExitCode.OK:
-            return None
-        first = next(each for each in self.changes if each.severity is Severity.ERROR)
-        tables = len({each.location for each in self.changes})
-        message = f"{tables} tables changed; {first.table}: {first.kind} {first.feature or ''}"
-        return ResultError(self, ExitCode.FINDINGS, message.rstrip(), "see `changes`")
-
-    def _counts(self) -> DriftCounts:
-        from deltaproto.render.drift import DriftCounts
-
-        counts = DriftCounts()
-        counts.take(self.changes)
-        return counts
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON of `drift`."""
-        from deltaproto.render.drift import change_fields, drift_fields
-
-        fields = drift_fields(self.pair, self._counts(), datetime.now(UTC))
-        return {**fields, "changes": [change_fields(each) for each in self.changes]}
-
-    def _document(self) -> Document:
-        from deltaproto.render.drift import drift_document
-
-        return drift_document(self.pair, self._counts(), datetime.now(UTC))
-
-    def __repr__(self) -> str:
-        return f"<Drift {self.since.scan_id} to {self.until.scan_id}: {len(self.changes)} changes>"
 
 
 class Inventory:
@@ -333,9 +240,7 @@ class Inventory:
         chosen = member(ReportFormat, format, "format")
         loaded = load_report_policy(rules, allow_empty=False)
         files = words(client_files, "client_files")
-        reader = self._open()
-        state = self._state(reader, scan)
-        require_current(self.location, reader, state, scan, self._storage)
+        reader, state = self._current(scan)
         checker, writers = report_checker(loaded, files, reader, state)
         found = reader.overview(state, checker)
         found = add_clients_seen(found._replace(last_writers=writers), self.location, self._storage)
@@ -360,7 +265,7 @@ class Inventory:
         client_files: Sequence[str] = (),
         scan: str | None = None,
     ) -> Forecast:
-        """Forecast which features Databricks may turn on by itself, and whom that would block.
+        """Forecast which features Databricks may turn on by itself, and which clients that blocks.
 
         The clients are those of the policy, those named, and those that `discover` counted; without
         any, all known clients at their newest versions.
@@ -375,14 +280,12 @@ class Inventory:
         """
         from deltaproto.fleet.forecast.run_forecast import load_forecaster, run_forecast
 
-        today = datetime.now(UTC).date()
         rules = load_report_policy(None if policy is None else os.fspath(policy), allow_empty=False)
-        reader = self._open()
-        state = self._state(reader, scan)
-        require_current(self.location, reader, state, scan, self._storage)
+        reader, state = self._current(scan)
+        today = datetime.now(UTC).date()
         named, files = words(clients, "clients"), words(client_files, "client_files")
         forecaster = load_forecaster(self.location, self._storage, rules, named, files, today)
-        found = run_forecast(reader, state, forecaster, today)
+        found = run_forecast(reader, state, forecaster)
         if not found.tables:
             raise no_tables_error(self.location)
         return Forecast(found)
@@ -390,6 +293,13 @@ class Inventory:
     def forget(self, days: int) -> list[str]:
         """Delete the scans that ended more than `days` days ago; return their ids."""
         return self._open().forget(days)
+
+    def _current(self, scan: str | None) -> tuple[InventoryReader, NewestState]:
+        """Return the newest state, or that of a scan; refuse one with missing rows."""
+        reader = self._open()
+        state = self._state(reader, scan)
+        require_current(self.location, reader, state, scan, self._storage)
+        return reader, state
 
     def _state(self, reader: InventoryReader, scan: str | None) -> NewestState:
         state = select_newest_state(reader, scan)

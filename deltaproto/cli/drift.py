@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from deltaproto.cli import options
-from deltaproto.cli.declare import Argument, Command, Option, Panel
-from deltaproto.cli.inventories import ENGINE, MAX_AGE, open_inventory, parse_max_age
+from deltaproto.cli.declare import Command, Option, Panel
+from deltaproto.cli.inventories import ENGINE, INVENTORY, MAX_AGE, open_inventory, parse_max_age
 from deltaproto.cli.notify import post_message, require_hook
 from deltaproto.cli.progress import show_waiting, warn
 from deltaproto.errors import ExitCode, UsageError, no_tables_error
@@ -104,12 +104,7 @@ COMMAND = Command(
     "Show what changed between two scans (features, protocols, isolation levels, "
     "tables), and which commit did it.",
     run,
-    Argument(
-        "inventory",
-        "INVENTORY",
-        "Folder or URI of an inventory, from `scan --inventory`.",
-        setting="inventory",
-    ),
+    INVENTORY,
     (
         Option(
             ("--since",),

@@ -6,9 +6,16 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from deltaproto.cli import completion, options
-from deltaproto.cli.declare import Argument, Command, Option, Panel
-from deltaproto.cli.inventories import ENGINE, MAX_AGE, SCAN, open_inventory, parse_max_age
+from deltaproto.cli import options
+from deltaproto.cli.declare import Command, Option, Panel
+from deltaproto.cli.inventories import (
+    ENGINE,
+    INVENTORY,
+    MAX_AGE,
+    SCAN,
+    open_inventory,
+    parse_max_age,
+)
 from deltaproto.cli.progress import show_waiting, warn
 from deltaproto.errors import ExitCode, no_tables_error
 from deltaproto.fleet.forecast.run_forecast import load_forecaster, run_forecast
@@ -39,7 +46,7 @@ def run(values: Mapping[str, Any]) -> int:
         forecaster = load_forecaster(
             name, storage, rules, values["client"], values["client_file"], now.date()
         )
-        found = run_forecast(inventory, state, forecaster, now.date())
+        found = run_forecast(inventory, state, forecaster)
     if not (found.tables or values["allow_empty"]):
         raise no_tables_error(name)
     notices = build_scan_notices(name, state, now, parse_max_age(values))
@@ -63,12 +70,7 @@ COMMAND = Command(
     "Forecast which features Databricks may turn on by itself in managed tables of Unity "
     "Catalog, when, and which clients that would block.",
     run,
-    Argument(
-        "inventory",
-        "INVENTORY",
-        "Folder or URI of an inventory, from `scan --inventory`.",
-        setting="inventory",
-    ),
+    INVENTORY,
     (
         Option(
             ("--policy",),
@@ -80,15 +82,7 @@ COMMAND = Command(
             setting="policy",
             unless=("client",),
         ),
-        Option(
-            ("--client",),
-            "Show the effect on this client, as ID@VERSION. Repeatable.",
-            str,
-            many=True,
-            metavar="ID@VERSION",
-            words=completion.clients,
-            panel=Panel.CLIENTS,
-        ),
+        options.CLIENT,
         options.CLIENT_FILE,
         SCAN,
         MAX_AGE,

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from deltaproto.cli import options
-from deltaproto.cli.declare import Option, Panel
+from deltaproto.cli.declare import Argument, Option, Panel
 from deltaproto.errors import UsageError
 from deltaproto.fleet.inventory_reader import InventoryReader, open_inventory_reader
 from deltaproto.inspection import age
@@ -25,6 +25,13 @@ class EngineChoice(StrEnum):
     LOCAL = "local"
     SPARK = "spark"
 
+
+INVENTORY = Argument(
+    "inventory",
+    "INVENTORY",
+    "Folder or URI of an inventory, from `scan --inventory`.",
+    setting="inventory",
+)
 
 ENGINE = Option(
     ("--engine",),

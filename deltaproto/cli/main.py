@@ -27,7 +27,7 @@ COMMANDS = {
     "report": "Write a report about a fleet of tables",
     "history": "Show which commits changed a table's protocol, and why",
     "discover": "Show which clients use tables, for whom and how often",
-    "forecast": "Show what Databricks may turn on, and whom that blocks",
+    "forecast": "Show what Databricks may turn on, and what that blocks",
     "check": "Check tables against clients, a policy or a baseline",
     "plan": "Plan what brings tables to a policy",
     "plan-upgrade": "Plan a new feature, property or isolation level",

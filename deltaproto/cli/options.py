@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any
 
+from deltaproto.cli import completion
 from deltaproto.cli.declare import NO_SETTINGS, Option, Panel
 from deltaproto.cli.output import TruncateOnFirstWrite
 from deltaproto.cli.progress import warn
@@ -69,6 +70,15 @@ CONFIG = Option(
     str,
     metavar="FILE",
     panel=Panel.INPUT,
+)
+CLIENT = Option(
+    ("--client",),
+    "Show the effect on this client, as ID@VERSION. Repeatable.",
+    str,
+    many=True,
+    metavar="ID@VERSION",
+    words=completion.clients,
+    panel=Panel.CLIENTS,
 )
 CLIENT_FILE = Option(
     ("--client-file",),

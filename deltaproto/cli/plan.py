@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from deltaproto.cli import plans
+from deltaproto.cli import options, plans
 from deltaproto.cli.declare import Command, Option, Panel
 from deltaproto.errors import ExitCode, TableError, UsageError
 from deltaproto.execution.rollout_file import ROLLOUT_FILE
@@ -145,7 +145,7 @@ COMMAND = Command(
             panel=Panel.OUTPUT,
         ),
         plans.ACCESS,
-        plans.CLIENT,
+        options.CLIENT,
         *plans.COMMON_OPTIONS,
     ),
     examples=(

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from deltaproto.cli import completion, plans
+from deltaproto.cli import completion, options, plans
 from deltaproto.cli.declare import Command, Option, Panel
 from deltaproto.errors import ExitCode, UsageError
 from deltaproto.plan_inputs.parse_goal import parse_feature_names, parse_version_pair
@@ -133,7 +133,7 @@ COMMAND = Command(
             panel=Panel.GOAL,
         ),
         plans.ACCESS,
-        plans.CLIENT,
+        options.CLIENT,
         *plans.COMMON_OPTIONS,
     ),
     examples=(

@@ -119,7 +119,7 @@ COMMAND = Command(
             panel=Panel.CLIENTS,
         ),
         plans.ACCESS,
-        plans.CLIENT,
+        options.CLIENT,
         plans.POLICY,
         *plans.COMMON_OPTIONS,
     ),

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
-from deltaproto.cli import completion, options
+from deltaproto.cli import options
 from deltaproto.cli.declare import Argument, Option, Panel
 from deltaproto.cli.inspect import read_table_names
 from deltaproto.cli.inventories import MAX_AGE, SCAN, SEEN, SEEN_DAYS, read_seen
@@ -65,15 +65,6 @@ ENGINE = Option(
     str,
     metavar="NAME@VERSION",
     panel=Panel.SPARK,
-)
-CLIENT = Option(
-    ("--client",),
-    "Show the effect on this client, as ID@VERSION. Repeatable.",
-    str,
-    many=True,
-    metavar="ID@VERSION",
-    words=completion.clients,
-    panel=Panel.CLIENTS,
 )
 ACCESS = Option(
     ("--access",),

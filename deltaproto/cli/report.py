@@ -7,9 +7,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from deltaproto.cli import options
-from deltaproto.cli.declare import Argument, Command, Option, Panel
+from deltaproto.cli.declare import Command, Option, Panel
 from deltaproto.cli.inventories import (
     ENGINE,
+    INVENTORY,
     MAX_AGE,
     SCAN,
     EngineChoice,
@@ -77,12 +78,7 @@ COMMAND = Command(
     "report",
     "Write a report about a fleet: protocols, features, clients, drift, and what to fix first.",
     run,
-    Argument(
-        "inventory",
-        "INVENTORY",
-        "Folder or URI of an inventory, from `scan --inventory`.",
-        setting="inventory",
-    ),
+    INVENTORY,
     (
         Option(
             ("--format",),

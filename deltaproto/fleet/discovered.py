@@ -37,6 +37,11 @@ class DiscoveredTable(NamedTuple):
     """digest of the log in the last scan; an unchanged table is not read"""
 
     @property
+    def type(self) -> str | None:
+        """Return the table's type in its catalog; None if it is not known."""
+        return self.entry and self.entry.type
+
+    @property
     def uri(self) -> str:
         """Return the location as a URI."""
         return locate(self.location).uri

@@ -73,7 +73,7 @@ class InventoryReader(ABC):
         """
         from deltaproto.fleet.read_inventory import read_facts
 
-        return read_facts(self._shared, scan, more)
+        return read_facts(self._shared, scan, more=more)
 
     def batches(
         self, table: Inventory, scan: PastScan, where: str | None = None

@@ -158,25 +158,29 @@ def read_error_rows(questions: InventoryQueries, scan: PastScan) -> Iterator[Map
 
 
 def read_facts(
-    questions: InventoryQueries, scan: PastScan, more: Iterable[str]
+    questions: InventoryQueries,
+    scan: PastScan,
+    where: str | None = None,
+    more: Iterable[str] = (),
 ) -> Iterator[tuple[Mapping[str, Any], TableFacts | TableError]]:
-    """Yield the row and the facts of each table, by location, then those that were not read.
+    """Yield the row and the facts of each table, by location; without `where`, then the unreadable.
 
     Args:
         more: columns that the rows must have besides those that a check needs.
 
     Raises:
-        UsageError: when the inventory cannot be read.
+        UsageError: when the inventory cannot be read, or `where` is invalid.
     """
-    for row in read_table_rows(questions, scan, more=more):
+    for row in read_table_rows(questions, scan, where, more=more):
         try:
             with contain_table_errors():
                 found: TableFacts | TableError = facts_from_row(row)
         except TableError as error:
             found = error
         yield row, found
-    for row in read_error_rows(questions, scan):
-        yield row, error_from_row(row)
+    if not where:
+        for row in read_error_rows(questions, scan):
+            yield row, error_from_row(row)
 
 
 def facts_from_row(row: Mapping[str, Any]) -> TableFacts:
@@ -275,15 +279,13 @@ def read_plan_inputs(
     # A scan does not need the planner.
     from deltaproto.plan_inputs.from_snapshot import input_from_row
 
-    for row in read_table_rows(questions, scan, where):
+    for row, facts in read_facts(questions, scan, where):
+        found: PlanInput | TableError
         try:
+            if isinstance(facts, TableError):
+                raise facts
             with contain_table_errors():
-                found: PlanInput | TableError = input_from_row(
-                    row, facts_from_row(row), scan.scan_id, scan.ended_at, notice
-                )
+                found = input_from_row(row, facts, scan.scan_id, scan.ended_at, notice)
         except TableError as error:
             found = error
         yield row["table"], row["location"], found
-    if not where:
-        for row in read_error_rows(questions, scan):
-            yield row["table"], row["location"], error_from_row(row)

@@ -98,7 +98,7 @@ class TableScanner:
             location = location_at(found.location, found.table)
             gathered.add_unchanged(found.table, location.uri)
         else:
-            gathered.add(*read, (found.catalog, found.entry and found.entry.type))
+            gathered.add(*read, (found.catalog, found.type))
 
     def _judged(
         self, found: DiscoveredTable, limited: bool

@@ -78,9 +78,8 @@ class SparkEngine:
         source = iter(tables)
         while chunk := list(islice(source, _JOB)):
             names = [
-                (found.table, found.location, found.uri, found.catalog, entry and entry.type)
+                (found.table, found.location, found.uri, found.catalog, found.type)
                 for found in chunk
-                for entry in [found.entry]
             ]
             expect_rows(self._session, len(names))
             frame = self._session.createDataFrame(names, _NAMES)

@@ -54,8 +54,8 @@ def log_digest(found: DiscoveredTable) -> str | None:
     if not entries or max(entry[2] for entry in entries) > began - _SETTLED_NS:
         return None
     entries.sort()
-    type_ = found.entry and found.entry.type
-    text = repr((_FORMAT, __version__, found.table, found.location, found.catalog, type_, entries))
+    own = (found.table, found.location, found.catalog, found.type)
+    text = repr((_FORMAT, __version__, *own, entries))
     return blake2b(text.encode(), digest_size=16).hexdigest()
 
 

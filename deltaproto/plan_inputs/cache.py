@@ -33,6 +33,8 @@ class _Known(NamedTuple):
     inputs: PlanInput
     naming: tuple[str, ...]
     """fields of the plan that name the table of `inputs`, such as hints that contain commands"""
+    prefix: str | None
+    """from `_prefix`, of the table of `inputs`"""
 
 
 class CachingPlanner:
@@ -60,17 +62,18 @@ class CachingPlanner:
         key = (group, _cache_key(inputs, by_version=self._by_version))
         # Most plans rewrite no files, and are the same for any.
         found = self._known.get(key) or self._known.get((key, inputs.files))
-        if found is not None and (not found.naming or _prefix(found.inputs) == _prefix(inputs)):
+        if found is not None and (not found.naming or found.prefix == _prefix(inputs)):
             self._users.observe(found.checked, inputs)
             return found.checked._replace(plan=_with_table(_rename(found, inputs), inputs))
         files = _WatchedFiles(*inputs.files)
         checked = self._plan(inputs._replace(sql=_TABLE_PLACEHOLDER, files=files))
         naming = tuple(_fields_naming(checked.plan, inputs))
-        if not naming or _prefix(inputs) is not None:
+        prefix = _prefix(inputs)
+        if not naming or prefix is not None:
             if len(self._known) >= _CACHE_SIZE:
                 self._known.clear()
             self._known[(key, inputs.files) if files.used else key] = _Known(
-                checked, inputs, naming
+                checked, inputs, naming, prefix
             )
         return checked._replace(plan=_with_table(checked.plan, inputs))
 
@@ -139,8 +142,8 @@ def _texts(value: Any) -> Iterator[str]:
 def _prefix(inputs: PlanInput) -> str | None:
     """Return what the location has before the table's name.
 
-    None if the name is not at its end, can be part of a word, or has to be quoted in a command:
-    then it cannot be told apart in a text.
+    None if the name is not at its end, can be part of a word, or has to be quoted in a command: its
+    uses in a text are then not certain.
     """
     name, location = inputs.name, inputs.location
     distinct = "/" in name and len(name) >= _DISTINCT and shlex.quote(name) == name

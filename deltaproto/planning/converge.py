@@ -65,7 +65,7 @@ class _Route(NamedTuple):
 
 
 _Reasons = Callable[[], tuple[Blocked, ...]]
-"""why there is no route; finding that out takes longer than finding out that there is none"""
+"""explains why there is no route; called only where that is shown, as it takes long"""
 
 
 def plan_target(inputs: PlanInput, target: Target) -> Plan:

@@ -167,7 +167,10 @@ class Checker:
         return self._settings(self._match(table, location).entries).settings
 
     def applicable(self, table: str, location: str | None) -> Hashable:
-        """Return what of the policy applies to one table: equal for the same parts."""
+        """Return what of the policy applies to one table: equal for the same parts.
+
+        Like `check`, this leaves the match for `observe`.
+        """
         matched = self._newest = self._match(table, location)
         return (
             tuple(entry.position for entry in matched.entries),

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 from typing import IO, NamedTuple
 
-from deltaproto.fleet.forecast.run_forecast import Forecast, has_no_client
-from deltaproto.fleet.forecast.table_forecast import Affected, TableForecast
+from deltaproto.fleet.forecast.records import Affected, Forecast, TableForecast, has_no_client
 from deltaproto.planning.plan import ClientChange
 from deltaproto.protocol.automatic_upgrades import (
     CONDITIONS,
@@ -234,10 +233,7 @@ def _known_clients(found: Forecast) -> Iterator[list[Line]]:
     tables: Counter[tuple[str, str, str]] = Counter()
     for table in found.tables:
         for upgrade in table.upgrades:
-            accesses: dict[str, list[str]] = {}
-            for each in upgrade.blocked:
-                accesses.setdefault(each.client, []).append(str(each.access))
-            for client, of in accesses.items():
+            for client, of in _accesses(upgrade.blocked).items():
                 tables[client, upgrade.rule.feature, ", ".join(sorted(of))] += 1
     for (client, feature, access), count in sorted(tables.items()):
         yield [(Code(client),), (Code(feature),), (access,), (f"{count:,}",)]
@@ -250,7 +246,11 @@ def _new_tables(found: Forecast) -> Iterator[Block]:
         [
             (Code(each.rule.feature),),
             (f"{each.rule.start}",),
-            (_few_clients(_clients(each.blocked)),),
+            (
+                _few_clients(
+                    [f"{name} ({', '.join(of)})" for name, of in _accesses(each.blocked).items()]
+                ),
+            ),
             (", ".join(each.not_judged) or "-",),
         ]
         for each in found.new_tables
@@ -260,11 +260,12 @@ def _new_tables(found: Forecast) -> Iterator[Block]:
     yield Section("new", "New managed tables", [table, Paragraph((note,), muted=True)])
 
 
-def _clients(changes: Iterable[ClientChange]) -> list[str]:
-    accesses: dict[str, list[str]] = {}
+def _accesses(changes: Iterable[ClientChange]) -> dict[str, list[str]]:
+    """Return the accesses by client."""
+    found: dict[str, list[str]] = {}
     for each in changes:
-        accesses.setdefault(each.client, []).append(str(each.access))
-    return [f"{client} ({', '.join(of)})" for client, of in accesses.items()]
+        found.setdefault(each.client, []).append(str(each.access))
+    return found
 
 
 def _statements(found: Forecast, limit: int) -> Iterator[Block]:

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from deltaproto.clients.model import Verdict
-from deltaproto.fleet.forecast.run_forecast import Forecast, severity_of
-from deltaproto.fleet.forecast.table_forecast import UpgradeForecast
+from deltaproto.fleet.forecast.records import Forecast, UpgradeForecast, severity_of
 from deltaproto.fleet.forecast.upgrades import RUNTIME
 from deltaproto.planning.plan import ClientChange
 from deltaproto.policy.finding import Severity

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from datetime import date
 from typing import Any
 
-from deltaproto.fleet.forecast.run_forecast import Forecast
-from deltaproto.fleet.forecast.table_forecast import TableForecast, UpgradeForecast
-from deltaproto.planning.plan import ClientChange
+from deltaproto.fleet.forecast.records import Forecast, TableForecast, UpgradeForecast
 from deltaproto.protocol.automatic_upgrades import CONDITIONS, RULES, AutomaticUpgrade
 from deltaproto.render.interface import error_fields
+from deltaproto.render.plan_json import client_change_fields
 
 
 def forecast_fields(found: Forecast) -> dict[str, Any]:
@@ -63,7 +61,7 @@ def _upgrade_fields(upgrade: UpgradeForecast, *, of_table: bool = True) -> dict[
     fields: dict[str, Any] = {
         "rule": upgrade.rule.id,
         "feature": upgrade.rule.feature,
-        "blocked": list(_blocked_fields(upgrade.blocked)),
+        "blocked": [client_change_fields(each) for each in upgrade.blocked],
         "not_judged": list(upgrade.not_judged),
     }
     if not of_table:
@@ -77,19 +75,6 @@ def _upgrade_fields(upgrade: UpgradeForecast, *, of_table: bool = True) -> dict[
         "missed_by_window": list(upgrade.missed),
         "opt_out": None if statement is None else {"sql": statement, "documented": False},
     }
-
-
-def _blocked_fields(changes: Iterable[ClientChange]) -> Iterable[dict[str, Any]]:
-    for each in changes:
-        yield {
-            "client": each.client,
-            "label": each.label,
-            "access": str(each.access),
-            "before": str(each.before),
-            "after": str(each.after),
-            "because": list(each.because),
-            "reason": each.reason,
-        }
 
 
 def _day(day: date | None) -> str | None:

@@ -13,6 +13,7 @@ from deltaproto.planning.plan import (
     CHECKSUM_FIELD,
     Blocked,
     CellOutcome,
+    ClientChange,
     ConcurrencyChange,
     Plan,
     Step,
@@ -64,18 +65,7 @@ def plan_fields(plan: Plan, now: float) -> dict[str, Any]:
         "kept": _stuck(plan.kept),
         **_policy_fields(plan),
         "warnings": list(plan.warnings),
-        "clients": [
-            {
-                "client": change.client,
-                "label": change.label,
-                "access": str(change.access),
-                "before": str(change.before),
-                "after": str(change.after),
-                "because": list(change.because),
-                "reason": change.reason or None,
-            }
-            for change in plan.clients
-        ],
+        "clients": [client_change_fields(change) for change in plan.clients],
         "clients_declared": not plan.everybody,
         **({"concurrency": _concurrency(plan.concurrency)} if plan.concurrency else {}),
         "point_of_no_return": plan.point_of_no_return,
@@ -243,3 +233,16 @@ def write_plan_text(text: str, path: str) -> None:
             f"cannot write {path}: {error.strerror}",
             "choose another folder for the journal; nothing was changed",
         ) from None
+
+
+def client_change_fields(change: ClientChange) -> dict[str, Any]:
+    """Return the access of a client before and after a change, as JSON."""
+    return {
+        "client": change.client,
+        "label": change.label,
+        "access": str(change.access),
+        "before": str(change.before),
+        "after": str(change.after),
+        "because": list(change.because),
+        "reason": change.reason or None,
+    }

@@ -40,7 +40,7 @@ from deltaproto.render.interface import (
     error_fields,
     open_envelope,
 )
-from deltaproto.render.terminal import counted, single_line
+from deltaproto.render.terminal import counted, largest_first, single_line
 
 _BAR = 30
 _MOST_FEATURES = 25
@@ -116,10 +116,10 @@ def scan_fields(scan: ScanResult, after: Afterwards, inventory: str | None) -> d
         ],
         "features": [
             {"name": name, "tables": count, "enabled": tally.enabled[name]}
-            for name, count in _most(tally.features)
+            for name, count in largest_first(tally.features)
         ],
         "isolation": [
-            {"declared": level, "tables": count} for level, count in _most(tally.isolation)
+            {"declared": level, "tables": count} for level, count in largest_first(tally.isolation)
         ],
         "forgotten": list(after.forgotten),
         "notes": list(scan.notes),
@@ -151,10 +151,6 @@ def _policy_fields(tally: PolicyTally) -> dict[str, Any]:
         "waived": tally.waived,
         "off": tally.off,
     }
-
-
-def _most(counter: Counter[Any]) -> list[tuple[Any, int]]:
-    return sorted(counter.items(), key=lambda each: (-each[1], str(each[0])))
 
 
 def scan_document(scan: ScanResult, after: Afterwards, inventory: str | None) -> Document:
@@ -205,7 +201,7 @@ def _blocks(scan: ScanResult, after: Afterwards, inventory: str | None) -> Itera
 def _errors(scan: ScanResult) -> Iterator[Block]:
     tally = scan.tally
     if tally.errors:
-        codes = ", ".join(f"{count:,} {code}" for code, count in _most(tally.errors))
+        codes = ", ".join(f"{count:,} {code}" for code, count in largest_first(tally.errors))
         lines = [
             FindingLine(Tone.DANGER, "error", table, message.removeprefix(f"{table}: "), hint)
             for table, message, hint in tally.first_errors
@@ -223,7 +219,7 @@ def _errors(scan: ScanResult) -> Iterator[Block]:
 
 
 def _features(tally: Tally) -> Iterator[Block]:
-    shown = dict(_most(tally.features)[:_MOST_FEATURES])
+    shown = dict(largest_first(tally.features)[:_MOST_FEATURES])
     yield _bars("Feature", shown, tally.tables, tally.enabled)
     more = len(tally.features) - len(shown)
     if more > 0:

@@ -34,7 +34,7 @@ def checked(lake: Lake, *words: str, code: int = 0) -> dict[str, list[dict[str, 
     return found
 
 
-def told(findings: list[dict[str, Any]]) -> set[tuple[str, str | None, str | None]]:
+def keys_of(findings: list[dict[str, Any]]) -> set[tuple[str, str | None, str | None]]:
     return {(each["severity"], each.get("feature"), each.get("client")) for each in findings}
 
 
@@ -49,7 +49,7 @@ def test_an_upgraded_runtime_no_longer_delays_a_feature(lake: Lake) -> None:
     lake.scan()
     words = (lake.inventory, "--client", OLD, *READER, "--after", NEW)
     found = checked(lake, *words, code=1)
-    assert told(found["mine"]) == {
+    assert keys_of(found["mine"]) == {
         ("error", "v2Checkpoint", "athena@3"),
         ("info", "rowTracking", None),
         ("info", "columnMapping", None),
@@ -57,8 +57,8 @@ def test_an_upgraded_runtime_no_longer_delays_a_feature(lake: Lake) -> None:
     }
     assert "theirs" not in found
     # The runtime itself gains access to this table.
-    assert ("info", None, OLD) in told(found["used"])
-    assert ("error", "v2Checkpoint", "athena@3") not in told(found["used"])
+    assert ("info", None, OLD) in keys_of(found["used"])
+    assert ("error", "v2Checkpoint", "athena@3") not in keys_of(found["used"])
 
 
 def test_a_runtime_that_knows_a_feature_delays_nothing_today(lake: Lake) -> None:

@@ -9,13 +9,9 @@ from deltaproto.clients.catalog import ClientCatalog
 from deltaproto.clients.matching import PathVerdict, Verdict
 from deltaproto.clients.resolve import ClientAtVersion
 from deltaproto.errors import UsageError
-from deltaproto.fleet.forecast.table_forecast import Affected, affected_by, find_blocked
-from deltaproto.fleet.forecast.upgrades import (
-    RUNTIME,
-    has_feature,
-    is_verified,
-    requirements_with,
-)
+from deltaproto.fleet.forecast.records import Affected, severity_of
+from deltaproto.fleet.forecast.table_forecast import affected_by, find_blocked
+from deltaproto.fleet.forecast.upgrades import RUNTIME, has_feature, is_verified, requirements_with
 from deltaproto.planning.impact import compare_clients
 from deltaproto.planning.plan import ClientChange
 from deltaproto.planning.request import TableClient
@@ -27,7 +23,7 @@ from deltaproto.policy.document.model import Declared
 from deltaproto.policy.evaluate import Checker, TableCheck
 from deltaproto.policy.finding import Finding, Severity
 from deltaproto.policy.rules.changes_with_upgrade import RULE
-from deltaproto.protocol.automatic_upgrades import RULES, AutomaticUpgrade, Stage, TableAge
+from deltaproto.protocol.automatic_upgrades import RULES, AutomaticUpgrade, TableAge
 
 _LIMITS = (
     "--after: automatic upgrades are documented, not measured, and only affect managed tables of "
@@ -160,14 +156,13 @@ class UpgradeChecker(Checker):
                 severity=Severity.INFO,
             )
         for each in blocked:
-            general = rule.stage is Stage.GENERAL
             yield RULE.finding(
                 table,
                 f"{text}: {each.client} {each.access} would be {each.after}: {each.reason}",
                 _KEEP_OFF,
                 feature=rule.feature,
                 client=each.client,
-                severity=Severity.ERROR if general else Severity.WARNING,
+                severity=severity_of(rule),
                 detail=str(each.access),
             )
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import date
-from typing import Any, NamedTuple
+from typing import Any
 
 from deltaproto.errors import TableError
-from deltaproto.fleet.forecast.table_forecast import (
+from deltaproto.fleet.forecast.records import (
     Affected,
-    Forecaster,
+    Forecast,
     TableForecast,
-    UpgradeForecast,
 )
+from deltaproto.fleet.forecast.table_forecast import Forecaster
 from deltaproto.fleet.inventory import open_inventory_tables
 from deltaproto.fleet.inventory_queries import NewestState
 from deltaproto.fleet.inventory_reader import InventoryReader
@@ -21,59 +21,12 @@ from deltaproto.fleet.seen.stored_uses import read_stored
 from deltaproto.plan_inputs.client_scope import ClientScope
 from deltaproto.policy.context import TableFacts
 from deltaproto.policy.document import Policy
-from deltaproto.policy.finding import Severity
 from deltaproto.protocol.automatic_upgrades import (
     WINDOW_DAYS,
-    AutomaticUpgrade,
-    Stage,
-    TableAge,
 )
 from deltaproto.tables.engine_errors import contain_table_errors
 
 _LAST_COMMIT = "last_commit_at"
-
-
-class Forecast(NamedTuple):
-    """The forecast of all tables of an inventory."""
-
-    tables: tuple[TableForecast, ...]
-    new_tables: tuple[UpgradeForecast, ...]
-    """what new managed tables get, for the clients of the existing ones"""
-    declared: bool
-    """True: the clients are declared, or were seen; False: they are all known clients"""
-    today: date
-
-    @property
-    def complete(self) -> bool:
-        """True if everything about every table is known."""
-        return all(each.judged for each in self.tables) and not any(
-            each.not_judged for each in self.new_tables
-        )
-
-    @property
-    def severities(self) -> frozenset[Severity]:
-        """The severities of what was found about declared clients, and about those seen."""
-        if not self.declared:
-            return frozenset()
-        upgrades = (each for table in self.tables for each in table.upgrades)
-        found = {severity_of(each.rule) for each in (*upgrades, *self.new_tables) if each.blocked}
-        # As `check` for a policy that requires nothing.
-        return frozenset(found | {Severity.WARNING for each in self.tables if has_no_client(each)})
-
-
-def severity_of(rule: AutomaticUpgrade) -> Severity:
-    """Return the severity of a client that an upgrade would block.
-
-    Upgrades in preview only affect existing schemas of enrolled accounts, and new tables have no
-    clients yet.
-    """
-    certain = rule.stage is Stage.GENERAL and rule.tables is TableAge.EXISTING
-    return Severity.ERROR if certain else Severity.WARNING
-
-
-def has_no_client(table: TableForecast) -> bool:
-    """Return True if nothing could be judged, as no client of the table is known."""
-    return table.affected is not Affected.NO and not table.clients and table.error is None
 
 
 def load_forecaster(
@@ -105,7 +58,7 @@ def load_forecaster(
 
 
 def run_forecast(
-    inventory: InventoryReader, state: NewestState, forecaster: Forecaster, today: date
+    inventory: InventoryReader, state: NewestState, forecaster: Forecaster
 ) -> Forecast:
     """Return the forecast of every table in the newest state.
 
@@ -120,7 +73,7 @@ def run_forecast(
     )
     affected = any(each.affected is not Affected.NO for each in tables)
     new = forecaster.new_tables() if affected else ()
-    return Forecast(tables, new, forecaster.declared, today)
+    return Forecast(tables, new, forecaster.declared)
 
 
 def _forecast(

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
-from enum import StrEnum
 from functools import lru_cache
-from typing import NamedTuple
 
 from deltaproto.clients.model import Access, IdentityKey, Verdict
 from deltaproto.clients.requirements import TableRequirements
 from deltaproto.clients.resolve import ClientAtVersion
-from deltaproto.errors import TableError
+from deltaproto.fleet.forecast.records import Affected, TableForecast, UpgradeForecast
 from deltaproto.fleet.forecast.upgrades import (
-    Hold,
     day_of,
     find_hold,
     has_feature,
@@ -21,6 +18,7 @@ from deltaproto.fleet.forecast.upgrades import (
     misses_window,
     new_table,
     requirements_with,
+    shown_name,
 )
 from deltaproto.fleet.seen.seen_findings import RecentUses, SeenOnTable
 from deltaproto.plan_inputs.client_scope import ClientScope
@@ -43,62 +41,6 @@ from deltaproto.protocol.automatic_upgrades import (
 from deltaproto.sql.quoting import address_in_statements, sql_table_name
 
 _FAILS = (Verdict.REFUSED, Verdict.WRONG)
-_UNIDENTIFIED = "an unidentified program"
-
-
-class Affected(StrEnum):
-    """Whether automatic upgrades apply to a table."""
-
-    YES = "yes"
-    """a managed table of Unity Catalog"""
-    NO = "no"
-    UNKNOWN = "unknown"
-    """the scan did not find it through Unity Catalog, or its type is not known"""
-
-
-class UpgradeForecast(NamedTuple):
-    """One feature that may be turned on."""
-
-    rule: AutomaticUpgrade
-    blocked: tuple[ClientChange, ...]
-    """declared clients and clients seen that would fail, or do wrong, and did not before"""
-    approved: tuple[str, ...] = ()
-    """sentences on further losses, which the policy approves"""
-    not_judged: tuple[str, ...] = ()
-    """clients for which it is not known whether they would still work"""
-    hold: Hold | None = None
-    missed: tuple[str, ...] = ()
-    """clients seen that come back less often than the observation window"""
-    statement: str | None = None
-    """SQL that sets the property with which the feature is off"""
-
-
-class TableForecast(NamedTuple):
-    """The forecast of one table."""
-
-    table: str
-    location: str | None
-    affected: Affected
-    type: str | None
-    """its type in the catalog; None: not known"""
-    upgrades: tuple[UpgradeForecast, ...] = ()
-    """on an affected table, or one that may be affected; features that it has are left out"""
-    idle_days: int | None = None
-    """days since the last known access, if automatic upgrades skip the table for it"""
-    clients: int = 0
-    """number of declared clients and clients seen"""
-    counted: bool = True
-    """False: `discover` did not count who uses the table"""
-    complete: bool = True
-    """False: there may be newer commits"""
-    error: TableError | None = None
-    """why nothing is known about the table"""
-
-    @property
-    def judged(self) -> bool:
-        """True if it is known whether the table is affected, and what happens to its clients."""
-        known = self.error is None and self.complete and self.affected is not Affected.UNKNOWN
-        return known and not any(each.not_judged for each in self.upgrades)
 
 
 def affected_by(facts: TableFacts) -> Affected:
@@ -136,7 +78,8 @@ class Forecaster:
         if found is Affected.NO:
             return table
         refuse_invalid_protocol(facts.needs.protocol)
-        uses = self._uses(facts.location)
+        place = normalize_location(facts.location)
+        uses = [] if self._seen is None else self._seen.on(place)
         clients = self._clients(facts)
         upgrades = tuple(
             self._upgrade(rule, facts, clients, uses)
@@ -148,7 +91,7 @@ class Forecaster:
             upgrades=upgrades,
             idle_days=idle_days(last, self._today),
             clients=len(clients) if self._scope.any else 0,
-            counted=self._seen is not None and self._seen.counts(_place(facts.location)),
+            counted=self._seen is not None and self._seen.counts(place),
             complete=facts.complete,
         )
 
@@ -169,9 +112,6 @@ class Forecaster:
     def declared(self) -> bool:
         """True if the blocked clients are declared or were seen, False if they are all known."""
         return self._scope.any
-
-    def _uses(self, location: str) -> list[SeenOnTable]:
-        return [] if self._seen is None else self._seen.on(_place(location))
 
     def _clients(self, facts: TableFacts) -> tuple[TableClient, ...]:
         scope = self._scope
@@ -198,7 +138,7 @@ class Forecaster:
             tuple(dict.fromkeys(unknown)),
             find_hold(uses, rule, self._today),
             tuple(
-                f"{use.client.label or _UNIDENTIFIED} (about every {use.rhythm.days} days)"
+                f"{shown_name(use)} (about every {use.rhythm.days} days)"
                 for use in uses
                 if use.rhythm is not None and misses_window(use, rule)
             ),
@@ -231,10 +171,6 @@ class Forecaster:
         )
 
 
-def _place(location: str) -> str:
-    return normalize_location(location)
-
-
 _Clients = tuple[tuple[IdentityKey[ClientAtVersion], tuple[Access, ...], str | None], ...]
 
 
@@ -259,14 +195,14 @@ def find_blocked(changes: Iterable[ClientChange]) -> tuple[ClientChange, ...]:
 
 
 def _unresolved(uses: Iterable[SeenOnTable], clients: Iterable[TableClient]) -> Iterator[str]:
-    """Yield the programs seen that no client of the catalog stands for."""
+    """Yield the programs seen that match no client of the catalog."""
     known = [each.candidate.reference for each in clients]
     for use in uses:
         client = use.client
         if client.id is None or not any(
             one.id == client.id and client.version in (None, one.version) for one in known
         ):
-            yield client.label or _UNIDENTIFIED
+            yield shown_name(use)
 
 
 def _statement(rule: AutomaticUpgrade, facts: TableFacts) -> str | None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
-from typing import NamedTuple
 
 from deltaproto.clients.requirements import TableRequirements, table_requirements
+from deltaproto.fleet.forecast.records import Hold
 from deltaproto.fleet.seen.seen_findings import SeenOnTable
 from deltaproto.planning.search.goals import EndState, requirements_after
 from deltaproto.protocol import feature_catalog
@@ -21,13 +21,9 @@ RUNTIME = "databricks-runtime"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class Hold(NamedTuple):
-    """Accesses that delay an upgrade, as far as Unity Catalog has seen them."""
-
-    until: date
-    """the last access, and a whole observation window"""
-    clients: tuple[str, ...]
-    """who made accesses that delay it until after today"""
+def shown_name(use: SeenOnTable) -> str:
+    """Return the name of a client seen, as messages show it."""
+    return use.client.label or "an unidentified program"
 
 
 def has_feature(table: TableRequirements, feature: str) -> bool:
@@ -96,7 +92,7 @@ def find_hold(uses: Iterable[SeenOnTable], rule: AutomaticUpgrade, today: date) 
             continue
         end = (day := day_of(last)) and _later(day, rule.window)
         if end is not None and end > today:
-            name = use.client.label or "an unidentified program"
+            name = shown_name(use)
             until[name] = max(end, until.get(name, end))
     return Hold(max(until.values()), tuple(sorted(until))) if until else None
 
