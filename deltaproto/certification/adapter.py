@@ -192,11 +192,11 @@ class CommandAdapter:
             ) from None
         try:
             process.send(json.dumps(plain) + "\n", end=True)
-            until = time.monotonic() + self._limits.seconds
+            limit, began = self._limits.seconds, time.monotonic()
             lines = []
-            while (line := process.line(until - time.monotonic())) is not None:
+            while (line := process.line(limit, since=began)) is not None:
                 lines.append(line)
-            code = process.ended(max(0.0, until - time.monotonic()))
+            code = process.ended(limit, since=began)
         except ProcessStopped as stopped:
             return _reply_for_stopped(stopped)
         finally:

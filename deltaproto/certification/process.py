@@ -102,13 +102,15 @@ class Process:
             if end:
                 stream.close()
 
-    def line(self, seconds: float) -> bytes | None:
+    def line(self, seconds: float, *, since: float | None = None) -> bytes | None:
         """Return the next line of its standard output, or None at the end.
+
+        It is awaited for so many seconds from now, or from a time of `time.monotonic`.
 
         Raises:
             ProcessStopped: when it takes too long, prints too much or uses too much memory.
         """
-        until = time.monotonic() + seconds
+        until = (time.monotonic() if since is None else since) + seconds
         while True:
             self._check()
             try:
@@ -120,10 +122,14 @@ class Process:
                         ProcessEnd.TIMED_OUT, f"no answer within {seconds:g} s", self.error_output
                     ) from None
 
-    def ended(self, seconds: float) -> int:
-        """Return its exit code after it has closed its output; negative for a signal."""
+    def ended(self, seconds: float, *, since: float | None = None) -> int:
+        """Return its exit code after it has closed its output; negative for a signal.
+
+        It is awaited as in `line`.
+        """
+        until = (time.monotonic() if since is None else since) + seconds
         try:
-            return self._process.wait(seconds)
+            return self._process.wait(max(0.0, until - time.monotonic()))
         except subprocess.TimeoutExpired:
             self.kill()
             raise ProcessStopped(
