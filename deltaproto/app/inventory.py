@@ -205,7 +205,7 @@ class Inventory:
         for each in pair:
             if not (each.tables or each.errors):
                 raise no_tables_error(f"scan {each.scan_id}")
-            reader.require_whole(each)
+        reader.require_whole(*pair)
         left = find_uncompared_scans(reader, self.location, self._storage)
         detective = CommitAttributor(self._storage) if commits else None
         changes = tuple(reader.drift(pair, detective))

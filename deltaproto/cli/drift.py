@@ -49,7 +49,7 @@ def run(values: Mapping[str, Any]) -> int:
         for scan in scans:
             if not (scan.tables or scan.errors or values["allow_empty"]):
                 raise no_tables_error(f"scan {scan.scan_id}")
-            inventory.require_whole(scan)
+        inventory.require_whole(*scans)
         now = datetime.now(UTC)
         old = old_scan_warnings(values["inventory"], scans[1:], now, parse_max_age(values))
         left = (

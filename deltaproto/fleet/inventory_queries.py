@@ -11,6 +11,7 @@ from deltaproto.fleet.discovered import FolderSelection
 from deltaproto.fleet.inventory import InventoryTables, missing_column_error
 from deltaproto.fleet.scan_history import (
     KEYS_OF_ROWS,
+    NO_ROWS,
     Extent,
     PastScan,
     RowCounts,
@@ -70,19 +71,20 @@ class InventoryQueries(ABC):
         for row in self.rows(locations_query(scan.scan_id, *map(self.name, tables)), tables):
             yield row["location"]
 
-    def require_whole(self, scan: PastScan) -> None:
-        """Check that the scan's rows are whole: none missing, doubled or with impossible values.
+    def require_whole(self, *scans: PastScan) -> None:
+        """Check that the scans' rows are whole: none missing, doubled or with impossible values.
 
-        Raises like `require_rows`.
+        Raises like `require_rows`, for the first of the scans whose rows are not whole.
         """
-        counted = counts_query(
-            scan.scan_id, {name: self.name(name) for name in KEYS_OF_ROWS}, self.quote
-        )
-        counts = {
-            Inventory(row["name"]): RowCounts(row["found"], row["places"], row["damaged"])
-            for row in self.rows(counted, KEYS_OF_ROWS)
-        }
-        require_rows(scan, counts)
+        names = {name: self.name(name) for name in KEYS_OF_ROWS}
+        counts = {scan.scan_id: dict.fromkeys(KEYS_OF_ROWS, NO_ROWS) for scan in scans}
+        if not counts:
+            return
+        for row in self.rows(counts_query(counts, names, self.quote), KEYS_OF_ROWS):
+            found = RowCounts(row["found"], row["places"], row["damaged"])
+            counts[row["scan_id"]][Inventory(row["name"])] = found
+        for scan in scans:
+            require_rows(scan, counts[scan.scan_id])
 
 
 class LocalInventoryQueries(InventoryQueries):

@@ -221,8 +221,7 @@ def require_current(
     """
     if not wanted:
         require_finished(name, state, storage)
-    for scan in state.contributing:
-        inventory.require_whole(scan)
+    inventory.require_whole(*state.contributing)
 
 
 def check_scan(

@@ -133,8 +133,8 @@ def build_overview(
         pair for part in state.contributing if (pair := _previous_pair(known, part)) is not None
     ]
     changes = []
+    questions.require_whole(*(pair.before for pair in pairs))
     for pair in pairs:
-        questions.require_whole(pair.before)
         changes += [
             change for change in drift(pair, None) if state.holds(pair.now, change.location)
         ]

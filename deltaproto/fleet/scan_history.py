@@ -241,10 +241,11 @@ _CONDITIONS: dict[Inventory, Mapping[str, str]] = {
 """when the value of a column is one that no scan writes, in SQL"""
 
 
-def counts_query(scan_id: str, names: Mapping[Inventory, str], quote: str) -> str:
-    """Return the query for the rows of a scan in each table, and for those with distinct keys.
+def counts_query(scan_ids: Collection[str], names: Mapping[Inventory, str], quote: str) -> str:
+    """Return the query for the rows of scans in each table, and for those with distinct keys.
 
-    Its column `damaged` is the first column with an impossible value, or null.
+    A table has no row for a scan without rows in it. The column `damaged` is the first column with
+    an impossible value, or null.
 
     Args:
         names: the engine's names of the tables in `KEYS_OF_ROWS`.
@@ -258,12 +259,13 @@ def counts_query(scan_id: str, names: Mapping[Inventory, str], quote: str) -> st
         )
         return f"CASE {' '.join(cases)} END"
 
+    wanted = ", ".join(map(sql_literal, scan_ids))
     return " UNION ALL ".join(
-        f"SELECT '{name}' AS name, COALESCE(SUM(rows_of_key), 0) AS found, "  # noqa: S608
+        f"SELECT '{name}' AS name, scan_id, SUM(rows_of_key) AS found, "  # noqa: S608
         f"COUNT(*) AS places, MIN(damaged) AS damaged "
-        f"FROM (SELECT COUNT(*) AS rows_of_key, MIN({damaged(name)}) AS damaged "
+        f"FROM (SELECT scan_id, COUNT(*) AS rows_of_key, MIN({damaged(name)}) AS damaged "
         f"FROM {names[name]} "
-        f"WHERE scan_id = {sql_literal(scan_id)} GROUP BY {keys}) counted"
+        f"WHERE scan_id IN ({wanted}) GROUP BY scan_id, {keys}) counted GROUP BY scan_id"
         for name, keys in KEYS_OF_ROWS.items()
     )
 
@@ -284,6 +286,9 @@ class RowCounts(NamedTuple):
     keys: int
     damaged: str | None = None
     """a column with a value that no scan writes"""
+
+
+NO_ROWS = RowCounts(0, 0)
 
 
 def require_rows(scan: PastScan, counts: Mapping[Inventory, RowCounts]) -> None:

@@ -33,7 +33,7 @@ from deltaproto.fleet.staging import SPARK_STAGING_FOLDER, is_running
 from deltaproto.redaction import Redactor
 from deltaproto.sql.quoting import quote_identifier
 from deltaproto.tables.catalogs.interface import CatalogTable
-from deltaproto.tables.engine_errors import first_line, is_connection_lost, spark_message
+from deltaproto.tables.engine_errors import is_connection_lost, spark_message
 from deltaproto.tables.session import expect_rows, remove_folder, sql_rows
 
 if TYPE_CHECKING:
@@ -211,9 +211,11 @@ class SparkEngine:
 
 def _find_cause(error: Exception) -> str:
     """Return the cause of an error, even if it was raised in Python on an executor."""
-    raised = re.findall(r"^(?:\w+\.)*\w+(?:Error|Exception): .+$", str(error), re.MULTILINE)
-    in_python = "Python worker" in first_line(error)
-    return str(raised[-1]) if in_python and raised else first_line(error)
+    text = spark_message(error) + "\n" + str(error)
+    raised = re.findall(r"^(?:\w+\.)*\w+(?:Error|Exception): .+$", text, re.MULTILINE)
+    if "Python worker" in text and raised:
+        return str(raised[-1])
+    return spark_message(error).strip().partition("\n")[0]
 
 
 def find_unfinished_scans(

@@ -17,8 +17,8 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from deltaproto.errors import TableError, UsageError
-from deltaproto.fleet.inventory import InventoryTables
-from deltaproto.fleet.inventory_queries import NewestState
+from deltaproto.fleet.inventory import InventoryTables, open_inventory_tables
+from deltaproto.fleet.inventory_queries import LocalInventoryQueries, NewestState
 from deltaproto.fleet.inventory_reader import build_scan_notices, require_finished
 from deltaproto.fleet.scan import new_scan_id
 from deltaproto.fleet.scan_history import PastScan, extent_of
@@ -145,6 +145,26 @@ def test_features_and_findings_that_are_lost_or_doubled(
             assert "rows are missing" in said
         else:
             assert "inventory lacks the table's features" in said
+
+
+def test_scans_are_counted_together_and_the_damaged_one_is_named(
+    cli: Cli, lake: Path, tmp_path: Path
+) -> None:
+    where = str(tmp_path / "inventory")
+    (tmp_path / "empty").mkdir()
+    for root in (lake, tmp_path / "empty", lake / "a", lake):
+        assert cli("scan", str(root), "--inventory", where, "--allow-empty").code == 0
+    questions = LocalInventoryQueries(open_inventory_tables(where, {}))
+    scans = sorted(questions.scans(), key=lambda scan: (scan.tables, scan.scan_id))
+    assert [scan.tables for scan in scans] == [0, 2, 3, 3]
+    questions.require_whole()
+    questions.require_whole(*scans, scans[0])
+    lost = scans[1].scan_id
+    DeltaTable(f"{where}/tables").delete(f"scan_id = '{lost}'")
+    questions = LocalInventoryQueries(open_inventory_tables(where, {}))
+    questions.require_whole(scans[0], *scans[2:])
+    with pytest.raises(TableError, match=f"has 0 tables and 0 errors of scan {lost}"):
+        questions.require_whole(*scans)
 
 
 def checked_tables(ran: Ran) -> list[str]:

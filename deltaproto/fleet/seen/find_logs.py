@@ -104,8 +104,8 @@ def _of_inventory(name: str, options: Mapping[str, str]) -> Iterator[FoundLog | 
         require_finished(name, state, options)
     except TableError as error:
         yield FailedTable(name, error)
+    inventory.require_whole(*state.contributing)
     for scan in state.contributing:
-        inventory.require_whole(scan)
         for row in _rows(inventory, Inventory.TABLES, scan):
             if state.holds(scan, row["location"]):
                 yield FoundLog(row["table"], location_at(row["location"], row["table"]))
