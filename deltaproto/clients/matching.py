@@ -334,9 +334,7 @@ def _requirement_verdicts(path: Path, table: TableRequirements) -> Iterator[Path
     understood = frozenset[str]().union(*(gate.features or () for gate in gates))
     for name in sorted(understood & table.protocol.listed):
         missing = [
-            other
-            for other in feature_catalog.feature_record(name).required_features
-            if other not in supported
+            other for other in feature_catalog.required_features(name) if other not in supported
         ]
         if missing:
             yield PathVerdict(

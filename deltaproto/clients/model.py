@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from enum import StrEnum
-from functools import lru_cache, wraps
+from functools import wraps
 from types import MappingProxyType
 from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar
 
@@ -242,16 +242,25 @@ class IdentityKey(Generic[_T]):
 
 
 def cache_by_identity(maxsize: int) -> Callable[[Callable[_P, _T]], Callable[_P, _T]]:
-    """Return a decorator that caches results by the identities of the positional arguments."""
+    """Return a decorator that caches results by the identities of the positional arguments.
+
+    A full cache is emptied.
+    """
 
     def decorate(function: Callable[..., _T]) -> Callable[..., _T]:
-        @lru_cache(maxsize=maxsize)
-        def cached(*keys: IdentityKey[Any]) -> _T:
-            return function(*(key.value for key in keys))
+        # Each entry keeps its arguments: while it exists, no other object has the same id.
+        kept: dict[tuple[int, ...], tuple[tuple[Any, ...], _T]] = {}
 
         @wraps(function)
         def call(*values: Any) -> _T:
-            return cached(*map(IdentityKey, values))
+            key = tuple(map(id, values))
+            found = kept.get(key)
+            if found is None:
+                found = values, function(*values)
+                if len(kept) >= maxsize:
+                    kept.clear()
+                kept[key] = found
+            return found[1]
 
         return call
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from deltaproto.clients import requirements
 from deltaproto.clients.matching import PathVerdict, Verdict, judge_access
-from deltaproto.clients.model import Access, Path
+from deltaproto.clients.model import Access, Client, Path, Range, cache_by_identity
 from deltaproto.clients.requirements import TableRequirements
 from deltaproto.clients.resolve import (
     ClientAtVersion,
@@ -27,6 +27,7 @@ from deltaproto.protocol.protocol import Protocol
 TABLE = "{table}"
 COPY_PROTOCOL = Protocol(1, 2)
 """the protocol that readers of a copy see: Delta and Iceberg metadata of version 1"""
+_COPY = TableRequirements(COPY_PROTOCOL, frozenset(), frozenset())
 
 
 class RemedyCost(StrEnum):
@@ -99,8 +100,7 @@ def _upgrade_remedy(
     first: ClientReference | None = None
     newest: ClientReference | None = None
     for each in later:
-        start = _find_passing_path(first_version_of(each, client), path, table, access)
-        known = _find_passing_path(newest_version_of(each, client), path, table, access) or start
+        start, known = _passing_versions(each, client, path, table, access)
         if known is None and newest is not None:
             break
         first, newest = first or start or known, known or newest
@@ -112,15 +112,31 @@ def _upgrade_remedy(
     return Remedy("raise-client", RemedyCost.CLIENT, text, client=str(newest))
 
 
+@cache_by_identity(4096)
+def _passing_versions(
+    each: Range, client: Client, path: Path, table: TableRequirements, access: Access
+) -> tuple[ClientReference | None, ClientReference | None]:
+    """Return the first and the newest version of a range, None for one that does not pass."""
+    start = _find_passing_path(first_version_of(each, client), path, table, access)
+    newest = _find_passing_path(newest_version_of(each, client), path, table, access)
+    return start, newest or start
+
+
 def _find_passing_path(
     there: ClientAtVersion, path: Path, table: TableRequirements, access: Access
 ) -> ClientReference | None:
     """Return the first passing path of a version: the one with the same name, or the only one."""
     others = [p for p in there.paths if path.name is None or p.name in (path.name, None)]
     for passing in others:
-        if there.range and judge_access(there.range, passing, table, access).verdict is Verdict.OK:
+        if there.range and _passes(there.range, passing, table, access):
             return there.reference._replace(path=passing.name)
     return None
+
+
+@cache_by_identity(4096)
+def _passes(each: Range, path: Path, table: TableRequirements, access: Access) -> bool:
+    """Return True if the verdict is ok. Many earlier versions ask this of each later one."""
+    return judge_access(each, path, table, access).verdict is Verdict.OK
 
 
 def _complete_features_remedy(
@@ -134,7 +150,7 @@ def _complete_features_remedy(
     missing = {
         required
         for name in judgement.because
-        for required in feature_catalog.feature_record(name).required_features
+        for required in feature_catalog.required_features(name)
         if required not in table.protocol.supported
     }
     if not missing or candidate.range is None:
@@ -265,8 +281,7 @@ def _read_copy_remedy(
         return None
     if table.doubts or table.protocol.violations():
         return None
-    copy = TableRequirements(COPY_PROTOCOL, frozenset(), frozenset())
-    if judge_access(candidate.range, path, copy, access).verdict is not Verdict.OK:
+    if not _passes(candidate.range, path, _COPY, access):
         return None
     command = (
         f"deltaproto plan-upgrade {TABLE} --engine databricks "
@@ -311,9 +326,7 @@ def _requirements_without(
     if protocol.violations():
         return None
     kept = protocol.supported - set(names)
-    if any(
-        set(names) & set(feature_catalog.feature_record(name).required_features) for name in kept
-    ):
+    if any(set(names) & set(feature_catalog.required_features(name)) for name in kept):
         return None
     for name in names:
         protocol = protocol.without_feature(name)

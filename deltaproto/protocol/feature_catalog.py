@@ -179,20 +179,37 @@ def features_blocking_drop(
 def _required_by() -> dict[str, tuple[str, ...]]:
     found: dict[str, list[str]] = {}
     for each in sorted(_BY_NAME):
-        for required in _BY_NAME[each].required_features:
+        for required in required_features(each):
             found.setdefault(required, []).append(each)
     return {name: tuple(others) for name, others in found.items()}
 
 
 def with_required_features(names: Iterable[str]) -> frozenset[str]:
     """Return `names` and every feature they require, transitively."""
-    reached: set[str] = set()
-    pending = list(names)
-    while pending:
-        name = pending.pop()
-        if name not in reached:
-            reached.add(name)
-            known = _BY_NAME.get(name)
-            if known is not None:
-                pending.extend(known.required_features)
-    return frozenset(reached)
+    found = frozenset(names)
+    closures = _required_closures()
+    return found.union(*(closures[name] for name in found if name in closures))
+
+
+def required_features(name: str) -> tuple[str, ...]:
+    """Return the features that `name` directly requires, in catalog order; none if unknown."""
+    return _required().get(name, ())
+
+
+@cache
+def _required() -> dict[str, tuple[str, ...]]:
+    return {name: record.required_features for name, record in _BY_NAME.items()}
+
+
+@cache
+def _required_closures() -> dict[str, frozenset[str]]:
+    """Return what each feature with requirements requires, transitively."""
+    found: dict[str, frozenset[str]] = {}
+    for name in filter(required_features, _BY_NAME):
+        reached: set[str] = set()
+        pending = [name]
+        while pending:
+            pending += set(required_features(pending.pop())) - reached
+            reached.update(pending)
+        found[name] = frozenset(reached)
+    return found

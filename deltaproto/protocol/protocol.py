@@ -236,6 +236,7 @@ def _supported(protocol: Protocol) -> frozenset[str]:
     return protocol.listed | protocol.implied
 
 
+@lru_cache(maxsize=_REMEMBERED)
 def _lowest_form(features: frozenset[str], by_list: frozenset[str]) -> Protocol:
     records = [feature_catalog.feature_record(n, in_reader_list=n in by_list) for n in features]
     reader = max((record.min_reader for record in records), default=1)

@@ -85,5 +85,5 @@ def _is_unrequested(state: FeatureState, change: ProtocolChange, added: frozense
     if "minreaderversion" in parameters or "minwriterversion" in parameters:
         return False
     return not any(
-        state.name in feature_catalog.feature_record(name).required_features for name in added
+        state.name in feature_catalog.required_features(name) for name in added
     )
