@@ -108,7 +108,9 @@ class PropertyIs(NamedTuple):
 
     def key_in(self, configuration: Mapping[str, str | None]) -> str:
         """Return the name that is in effect; `key` if none is set."""
-        return next((key for key in self.keys if key in configuration), self.key)
+        if not self.older or self.key in configuration:
+            return self.key
+        return next((key for key in self.older if key in configuration), self.key)
 
     def holds(self, value: str | None) -> bool:
         """Return True if `value` (None: not set) is one of `values`."""

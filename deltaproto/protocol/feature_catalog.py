@@ -20,6 +20,11 @@ from deltaproto.protocol.feature import (
 from deltaproto.protocol.records import RECORDS
 
 _BY_NAME: dict[str, Feature] = {record.name: record for record in RECORDS}
+_REGISTERED = frozenset(
+    record.name
+    for record in RECORDS
+    if record.status in (FeatureStatus.STABLE, FeatureStatus.PREVIEW)
+)
 _LONGEST_GUESSED = 100
 """characters; longer names are not similar to any catalog name"""
 LEGACY: tuple[Feature, ...] = tuple(record for record in RECORDS if record.legacy)
@@ -64,17 +69,15 @@ def feature_record(name: str, *, in_reader_list: bool = False) -> Feature:
 
 def is_registered(name: str) -> bool:
     """Return True if Delta Spark has registered the feature."""
-    known = _BY_NAME.get(name)
-    return known is not None and known.status in (FeatureStatus.STABLE, FeatureStatus.PREVIEW)
+    return name in _REGISTERED
 
 
 def search_feature(text: str) -> tuple[Feature | None, tuple[str, ...]]:
     """Find a record by user input, or return None with the nearest names."""
     wanted = text.casefold()
-    for candidate in RECORDS:
-        names = (candidate.name, *candidate.aliases)
-        if any(name.casefold() == wanted for name in names):
-            return candidate, ()
+    found = _by_folded_name().get(wanted)
+    if found is not None:
+        return found, ()
     if len(wanted) > _LONGEST_GUESSED:
         return None, ()
     import difflib
@@ -82,6 +85,16 @@ def search_feature(text: str) -> tuple[Feature | None, tuple[str, ...]]:
     folded = {name.casefold(): name for name in _BY_NAME}
     near = difflib.get_close_matches(wanted, folded, n=3, cutoff=0.5)
     return None, tuple(folded[name] for name in near)
+
+
+@cache
+def _by_folded_name() -> dict[str, Feature]:
+    """Return the first record with each name or alias, without regard to case."""
+    return {
+        name.casefold(): record
+        for record in reversed(RECORDS)
+        for name in (record.name, *record.aliases)
+    }
 
 
 LEGACY_PAIRS = ((1, 1), (1, 2), (1, 3), (1, 4), (1, 6), (2, 5), (2, 6))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from operator import itemgetter
 from typing import NamedTuple
 
 from deltaproto.planning.enable import DISABLEABLE_FEATURES, disabling_statements
@@ -198,9 +199,9 @@ def _statements(task: SearchTask, table: Table) -> Iterator[Statement]:
         yield Wait(24, "")
 
 
+_MAPPED = ("configuration", "left")
+_UNMAPPED = itemgetter(*(at for at, name in enumerate(Table._fields) if name not in _MAPPED))
+
+
 def _state(table: Table) -> Hashable:
-    return (
-        *(each for each in table if not isinstance(each, Mapping)),
-        *sorted(table.configuration.items()),
-        *sorted(table.left.items()),
-    )
+    return _UNMAPPED(table), *map(frozenset, (table.configuration.items(), table.left.items()))

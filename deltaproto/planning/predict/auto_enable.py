@@ -7,6 +7,7 @@ Source: Delta Spark 4.4's `Protocol.upgradeProtocolFromMetadataForExistingTable`
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cache
 
 from deltaproto.planning import arithmetic
 from deltaproto.planning.engine import Engine, EngineName
@@ -63,12 +64,9 @@ def features_of_properties(
 ) -> set[str]:
     """Return the features that the properties enable; an engine ignores those that it lacks."""
     found: set[str] = set()
-    for feature in feature_catalog.all_features():
-        rule = feature.enablement
-        if not feature_catalog.is_registered(feature.name) or not isinstance(rule, PropertyIs):
-            continue
+    for name, rule in _enabled_by_properties():
         if rule.holds(configuration.get(rule.key_in(configuration))):
-            found.add(_choose_final_or_preview(rule.key, feature.name, protocol, engine))
+            found.add(_choose_final_or_preview(rule.key, name, protocol, engine))
     if configuration.get(_MATERIALIZE, "").lower() == "true":
         found.add("materializePartitionColumns")
     if any(key.lower().startswith(CONSTRAINT_PREFIX) for key in configuration):
@@ -76,6 +74,17 @@ def features_of_properties(
     return {
         name for name in found if engine.knows(feature_catalog.feature_record(name)) is not False
     }
+
+
+@cache
+def _enabled_by_properties() -> tuple[tuple[str, PropertyIs], ...]:
+    """Return the registered features that a property enables."""
+    return tuple(
+        (feature.name, feature.enablement)
+        for feature in feature_catalog.all_features()
+        if feature_catalog.is_registered(feature.name)
+        and isinstance(feature.enablement, PropertyIs)
+    )
 
 
 def features_of_columns(schema: Struct, protocol: Protocol) -> set[str]:

@@ -88,8 +88,11 @@ def unstorable(table: Table) -> Refusal | None:
     false. Appending rows still works, unless two columns have the same name.
     Source: Delta Spark 4.4's `OptimisticTransaction.assertMetadata`.
     """
-    schema = _SameSchema(table.schema or Struct(()))
+    schema = _SameSchema(table.schema or _NO_COLUMNS)
     return _unstorable(schema, table.partition_columns, mapped=table.mapped)
+
+
+_NO_COLUMNS = Struct(())
 
 
 class _SameSchema:

@@ -26,6 +26,7 @@ from deltaproto.planning.predict.type_widening import widens, widens_in_iceberg
 
 KEY = "delta.enableIcebergCompatV{}"
 VERSIONS = (1, 2, 3)
+_KEYS = tuple((version, KEY.format(version)) for version in VERSIONS)
 _ERROR = "DELTA_ICEBERG_COMPAT_VIOLATION."
 _TYPE = _ERROR + "UNSUPPORTED_DATA_TYPE"
 _PROPERTY = _ERROR + "WRONG_REQUIRED_TABLE_PROPERTY"
@@ -35,7 +36,7 @@ _VECTORS = "delta.enableDeletionVectors"
 
 def enabled_version(table: Table) -> int | None:
     """Return the lowest enabled version."""
-    return next((n for n in VERSIONS if table.on(KEY.format(n))), None)
+    return next((version for version, key in _KEYS if table.on(key)), None)
 
 
 def complete_row_tracking(table: Table) -> Table:
@@ -53,8 +54,8 @@ def validate_change(
     `setting`: the change is by SET TBLPROPERTIES. If the columns are unknown, only the properties
     are checked.
     """
-    for version in VERSIONS:
-        if after.on(KEY.format(version)):
+    for version, key in _KEYS:
+        if after.on(key):
             found = next(_validate_version(before, after, version, engine, setting), None)
             if found is not None:
                 return found

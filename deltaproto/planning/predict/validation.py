@@ -7,6 +7,7 @@ Source: Delta Spark 4.4's `DeltaConfigs.validateConfigurations`, `DeltaColumnMap
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 
 from deltaproto.planning.engine import Engine, EngineName
 from deltaproto.planning.predict import column_mapping, coordinated
@@ -253,8 +254,14 @@ def requested_versions(table: Table, properties: Mapping[str, str]) -> tuple[int
 
 def feature_from_key(key: str) -> str | None:
     """Return the registered feature of a `delta.feature.…` key (case-insensitive), or None."""
-    wanted = key[len(FEATURE_PREFIX) :].lower()
-    for feature in feature_catalog.all_features():
-        if feature.name.lower() == wanted and feature_catalog.is_registered(feature.name):
-            return None if feature.status is FeatureStatus.TESTING else feature.name
-    return None
+    return _registered_by_lower_name().get(key[len(FEATURE_PREFIX) :].lower())
+
+
+@cache
+def _registered_by_lower_name() -> dict[str, str | None]:
+    """Return each registered feature by its name in lower case; None for one of Delta's tests."""
+    return {
+        feature.name.lower(): None if feature.status is FeatureStatus.TESTING else feature.name
+        for feature in reversed(feature_catalog.all_features())
+        if feature_catalog.is_registered(feature.name)
+    }

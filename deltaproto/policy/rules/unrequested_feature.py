@@ -84,6 +84,4 @@ def _is_unrequested(state: FeatureState, change: ProtocolChange, added: frozense
         return False
     if "minreaderversion" in parameters or "minwriterversion" in parameters:
         return False
-    return not any(
-        state.name in feature_catalog.required_features(name) for name in added
-    )
+    return not any(state.name in feature_catalog.required_features(name) for name in added)
