@@ -48,7 +48,9 @@ def metastore(folder: Path) -> Iterator[int]:
     home = os.environ.get("JAVA_HOME")
     command = [
         f"{home}/bin/java" if home else "java",
-        *("-Xmx512m", "-cp", f"{conf}:{jars}/*"),
+        # It ends before optimized code pays off, and its database need not survive a crash.
+        *("-Xmx512m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"),
+        *("-Dderby.system.durability=test", "-cp", f"{conf}:{jars}/*"),
         "org.apache.hadoop.hive.metastore.HiveMetaStore",
         *("-p", str(port)),
     ]
