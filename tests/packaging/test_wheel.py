@@ -20,11 +20,10 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from tests.packaging.conftest import Installed, fine, run
+from tests.packaging.conftest import ROOT, Installed, fine, run
 from tests.support.logs import Log, add, commit_info, metadata, protocol
 
 pytestmark = [pytest.mark.packaging, pytest.mark.timeout(900)]
-ROOT = Path(__file__).parents[2]
 
 
 def _source(folder: Path) -> Path:
@@ -37,16 +36,23 @@ def _source(folder: Path) -> Path:
     return folder
 
 
+def _make(source: Path, tools: Path, *words: str) -> str:
+    """Run `make` there with the tools of this session, which are older than that source."""
+    home = tools.parent
+    ready = ("-o", home / ".ready")
+    return fine("make", "-C", source, f"PYTHON={sys.executable}", f"RELEASE={home}", *ready, *words)
+
+
 @pytest.fixture(scope="session")
 def built(tools: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """Two builds of the same source, in two places."""
-    found = []
-    for name in ("one", "another place"):
-        source = _source(tmp_path_factory.mktemp("source") / name)
-        out = source.parent / f"{name}.dist"
-        fine(tools / "python", "-m", "build", "--installer", "uv", "--outdir", out, source)
-        found.append(out)
-    return found[0], found[1]
+    """Two builds of the same source, in two places: with `make build`, and with uv."""
+    one, other = (
+        _source(tmp_path_factory.mktemp("source") / name) for name in ("one", "another place")
+    )
+    _make(one, tools, "build")
+    out = other.parent / "dist"
+    fine(tools / "python", "-m", "build", "--installer", "uv", "--outdir", out, other)
+    return one / "dist", out
 
 
 @pytest.fixture(scope="session")
@@ -96,11 +102,15 @@ def test_builds_are_the_same_byte_by_byte(built: tuple[Path, Path], tools: Path)
     fine(tools / "twine", "check", "--strict", *built[0].iterdir())
 
 
-def test_the_sbom_names_what_the_wheel_brings(wheel: Path, tmp_path: Path) -> None:
+def test_the_sbom_names_what_the_wheel_brings(
+    built: tuple[Path, Path], wheel: Path, tools: Path, tmp_path: Path
+) -> None:
     source = _source(tmp_path / "source")
+    assert "-m build --outdir dist" in _make(source, tools, "-n", "sbom")
+    shutil.copytree(built[0], source / "dist")
     found = []
     for _ in range(2):
-        fine("make", "-C", source, f"PYTHON={sys.executable}", "sbom")
+        _make(source, tools, "-o", "build", "sbom")
         (made,) = (source / "dist").glob("*.cdx.json")
         found.append(made.read_text())
     assert found[0] == found[1]
@@ -172,14 +182,14 @@ def test_an_extra_installs_what_it_promises(
     fine(installed(f"{wheel}[{extra}]") / "python", "-c", f"import {module}")
 
 
-def test_with_java_the_spark_reader_of_the_extra_answers(wheel: Path, tmp_path: Path) -> None:
+def test_with_java_the_spark_reader_of_the_extra_answers(
+    wheel: Path, installed: Installed, tmp_path: Path
+) -> None:
     import deltalake
     import pyarrow as pa
 
     deltalake.write_deltalake(str(tmp_path / "t"), pa.table({"id": [1]}))
-    fine(sys.executable, "-m", "venv", tmp_path / "v")
-    bin_ = tmp_path / "v" / "bin"
-    fine(bin_ / "pip", "install", "-q", f"{wheel}[spark]")
+    bin_ = installed(f"{wheel}[spark]")
     fine(bin_ / "python", "-c", "import delta")
     said = json.loads(
         fine(bin_ / "deltaproto", "inspect", tmp_path / "t", "--reader", "all", "--format", "json")
