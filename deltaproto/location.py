@@ -11,8 +11,7 @@ from typing import NamedTuple, TextIO
 from deltaproto.errors import ErrorCode, TableError, UsageError
 from deltaproto.redaction import has_credentials, may_have_credentials
 
-_UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/")
-_PLAIN = r"[A-Za-z0-9\-._~/]*"
+_RESERVED = r"[^A-Za-z0-9\-._~/]"
 _NAME_PART = r"(?:[^\s./`\\]+|`(?:[^`]|``)+`)"
 _NAME = rf"{_NAME_PART}(?:\.{_NAME_PART}){{1,2}}"
 _LONGEST_LINE = 1 << 16
@@ -189,8 +188,5 @@ def _local_location(text: str, path: str) -> Location:
 def _percent_encode(path: str) -> str:
     # RFC 3986 percent-encoding of paths. urllib.parse does the same, but importing it costs three
     # milliseconds at every start.
-    if re.fullmatch(_PLAIN, path):
-        return path
-    return "".join(
-        chr(byte) if chr(byte) in _UNRESERVED else f"%{byte:02X}" for byte in os.fsencode(path)
-    )
+    octets = os.fsencode(path).decode("latin-1")
+    return re.sub(_RESERVED, lambda octet: f"%{ord(octet[0]):02X}", octets)

@@ -138,8 +138,11 @@ def parse_pairs(values: Sequence[str], flag: str, *, once: bool = False) -> dict
         if not key or not equals:
             # The value may be a secret, so it is not repeated.
             raise UsageError(f"{flag} takes K=V", f"for example {flag} key=value")
-        if any("\ud800" <= letter <= "\udfff" for letter in value):
-            raise UsageError(f"{flag} is not valid UTF-8", "encode the value in UTF-8")
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            hint = "encode the value in UTF-8"
+            raise UsageError(f"{flag} is not valid UTF-8", hint) from None
         if once and mapping.get(key, rest) != rest:
             raise UsageError(f"{flag} has several values for {key}", "keep one of them")
         mapping[key] = rest

@@ -121,7 +121,7 @@ class Target(NamedTuple):
 def _one_line(error: DeltaprotoError) -> None:
     assert error.message
     shown = single_line(error.message)
-    assert not any(category(each) == "Cc" for each in shown), "what is shown is one line"
+    assert not any(category(each) == "Cc" for each in set(shown)), "what is shown is one line"
 
 
 def _lines(*actions: dict[str, Any]) -> bytes:
