@@ -166,11 +166,33 @@ class ClientsSupported(NamedTuple):
         yield self._replace(uses=kept)
 
     def _judged(self, ending: EndState) -> Iterator[PathVerdict]:
-        table = requirements_after(self.needs, ending)
+        verdicts = _verdicts_after(self.needs, ending)
         for use in self.uses:
             for access in use.access:
-                for _, found in cached_verdicts(use.candidate, access, table):
-                    yield found
+                yield from verdicts.of(use.candidate, access)
+
+
+class _Verdicts:
+    """The verdicts of clients on one table, as far as they were requested."""
+
+    def __init__(self, table: TableRequirements) -> None:
+        self._table = table
+        self._found: dict[tuple[int, Access], tuple[ClientAtVersion, tuple[PathVerdict, ...]]] = {}
+
+    def of(self, candidate: ClientAtVersion, access: Access) -> tuple[PathVerdict, ...]:
+        """Return the verdict for each path of the client."""
+        key = id(candidate), access
+        found = self._found.get(key)
+        if found is None:
+            verdicts = tuple(each for _, each in cached_verdicts(candidate, access, self._table))
+            # With the client, so that no other one gets its id.
+            found = self._found[key] = candidate, verdicts
+        return found[1]
+
+
+@lru_cache(maxsize=1024)
+def _verdicts_after(before: TableRequirements, ending: EndState) -> _Verdicts:
+    return _Verdicts(requirements_after(before, ending))
 
 
 class BothGoals(NamedTuple):

@@ -8,8 +8,10 @@ be dropped. Then it compares the routes by cost.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
+from deltaproto.clients.model import IdentityKey
 from deltaproto.clients.requirements import TableRequirements
 from deltaproto.planning import arithmetic
 from deltaproto.planning.enable import DISABLEABLE_FEATURES, find_disableable, is_kept_disabled
@@ -83,10 +85,18 @@ def find_solutions(task: SearchTask) -> list[Solution]:
     found: dict[tuple[str, ...], Solution] = {}
     for choice in dict.fromkeys(_fewest_changes(task)):
         for drops in _allowed_drop_modes(task, choice):
-            moves = build_route(task.table, choice, task.engine, drops)
+            moves = [*_build_route(IdentityKey(task.table), choice, task.engine, drops)]
             each = Solution(choice, drops, moves, compute_cost(moves, task.engine, task.files))
             found.setdefault(tuple(repr(move.statement) for move in moves), each)
     return sorted(found.values(), key=lambda each: each.cost)
+
+
+@lru_cache(maxsize=64)
+def _build_route(
+    table: IdentityKey[Table], choice: DropSelection, engine: Engine, drops: DropMode
+) -> tuple[PredictedStatement, ...]:
+    """Return the statements of `build_route`: goals for one table often share their routes."""
+    return tuple(build_route(table.value, choice, engine, drops))
 
 
 def is_reachable(task: SearchTask) -> bool:
@@ -206,25 +216,38 @@ def _with_residue(task: SearchTask, dropped: frozenset[str], end: _TargetPair) -
 
 def predict_end_state(task: SearchTask, choice: DropSelection, *, left: bool) -> EndState:
     """Return the end state of a selection; `left`: fast drops leave checkpointProtection."""
-    before = task.table.protocol
-    if not task.engine.normalises:
-        after = before
-        for name in sorted(choice.dropped & before.supported, key=drop_rank):
-            after = arithmetic.remove_feature(after, name, task.engine)
-        if choice.pair is not None:
-            after = arithmetic.raise_versions(after, choice.pair, task.engine)
-        return EndState(after, choice.off)
-    features = before.supported - choice.dropped
-    protected = any(
-        feature_catalog.feature_record(name).drop.protects_history for name in choice.dropped
+    after = _predict_protocol(
+        task.table.protocol, choice.dropped, choice.pair, task.engine, left=left
     )
-    if left and protected and task.engine.fast_drop:
+    return EndState(after, choice.off)
+
+
+@lru_cache(maxsize=4096)
+def _predict_protocol(
+    before: Protocol,
+    dropped: frozenset[str],
+    pair: tuple[int, int] | None,
+    engine: Engine,
+    *,
+    left: bool,
+) -> Protocol:
+    """Return the protocol after the drops and the legacy pair of a selection."""
+    if not engine.normalises:
+        after = before
+        for name in sorted(dropped & before.supported, key=drop_rank):
+            after = arithmetic.remove_feature(after, name, engine)
+        if pair is not None:
+            after = arithmetic.raise_versions(after, pair, engine)
+        return after
+    features = before.supported - dropped
+    protected = any(feature_catalog.feature_record(name).drop.protects_history for name in dropped)
+    if left and protected and engine.fast_drop:
         features |= {CHECKPOINT_PROTECTION}
-    if choice.pair is not None:
-        features |= feature_catalog.features_implied_by(*choice.pair)
+    if pair is not None:
+        features |= feature_catalog.features_implied_by(*pair)
     if features == before.supported:
-        return EndState(before, choice.off)
+        return before
     by_list = frozenset(
         name for name in before.reader_features or () if not feature_catalog.is_registered(name)
     )
-    return EndState(Protocol.carrying(features, reader_features=by_list & features), choice.off)
+    return Protocol.carrying(features, reader_features=by_list & features)
