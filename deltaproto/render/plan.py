@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import IO, Any, NamedTuple
 
+from deltaproto.clients.model import cache_by_identity
 from deltaproto.errors import TableError
 from deltaproto.planning.impact import is_worse
-from deltaproto.planning.plan import Plan
+from deltaproto.planning.plan import ClientChange, Plan
 from deltaproto.planning.predict.outcome import Rewrite
 from deltaproto.render.document.blocks import Line, Paragraph, Section, TableBlock, Tone
 from deltaproto.render.document.render import BlockWriter
@@ -274,8 +275,6 @@ _TONES = {_UNREADABLE: Tone.DANGER, _BLOCKED: Tone.DANGER}
 
 
 def _group(plan: Plan) -> PlanGroup:
-    lost = [f"{each.label or each.client} {each.access}" for each in plan.clients if is_worse(each)]
-    more = [f"{len(lost) - _LOST} more"] if len(lost) > _LOST else []
     before, after = plan.protocol_before, plan.protocol_after
     protocol = str(before) if before == after else f"{before} -> {after}"
     incomplete = "" if plan.complete else "NOT COMPLETE: "
@@ -283,8 +282,16 @@ def _group(plan: Plan) -> PlanGroup:
         _UNREADABLE if not plan.complete else _rank(plan),
         protocol,
         incomplete + summarize_steps(plan),
-        ", ".join([*lost[:_LOST], *more]),
+        _name_lost(plan.clients),
     )
+
+
+@cache_by_identity(maxsize=256)
+def _name_lost(clients: tuple[ClientChange, ...]) -> str:
+    """Return the first clients that lose access; plans of equal tables share their clients."""
+    lost = [f"{each.label or each.client} {each.access}" for each in clients if is_worse(each)]
+    more = [f"{len(lost) - _LOST} more"] if len(lost) > _LOST else []
+    return ", ".join([*lost[:_LOST], *more])
 
 
 def _rank(plan: Plan) -> int:

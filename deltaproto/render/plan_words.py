@@ -6,9 +6,16 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from deltaproto.clients.model import Verdict
+from deltaproto.clients.model import Verdict, cache_by_identity
 from deltaproto.planning.impact import is_better, is_worse
-from deltaproto.planning.plan import ChangedCell, ConcurrencyChange, Plan, Step, StreamEffect
+from deltaproto.planning.plan import (
+    ChangedCell,
+    ClientChange,
+    ConcurrencyChange,
+    Plan,
+    Step,
+    StreamEffect,
+)
 from deltaproto.planning.predict.outcome import Rewrite
 from deltaproto.planning.search.cost import Cost
 from deltaproto.render import words
@@ -121,6 +128,19 @@ def _gathered(where: dict[str, list[str]]) -> str:
     return "; ".join(f"{' and '.join(names)} in {steps}" for steps, names in by_steps.items())
 
 
+@cache_by_identity(maxsize=256)
+def _gained_and_lost(
+    clients: tuple[ClientChange, ...],
+) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+    """Return clients and accesses that become usable, and those that no longer are.
+
+    Plans of equal tables share their clients.
+    """
+    changed = [change for change in clients if Verdict.OK in (change.before, change.after)]
+    gained = [(each.client, str(each.access)) for each in changed if is_better(each)]
+    return gained, [(each.client, str(each.access)) for each in changed if is_worse(each)]
+
+
 class Summary:
     """The totals over plans."""
 
@@ -157,9 +177,9 @@ class Summary:
         self.truncating += any(step.truncates for step in plan.steps)
         self.commits += plan.cost.commits
         self.reasons.update({(each.feature or "", each.reason): 1 for each in plan.blocked})
-        changed = [change for change in plan.clients if Verdict.OK in (change.before, change.after)]
-        self.gained.update((c.client, str(c.access)) for c in changed if is_better(c))
-        self.lost.update((c.client, str(c.access)) for c in changed if is_worse(c))
+        gained, lost = _gained_and_lost(plan.clients)
+        self.gained.update(gained)
+        self.lost.update(lost)
 
     def add_unreadable(self) -> None:
         """Add one table that could not be planned."""
