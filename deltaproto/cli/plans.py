@@ -224,7 +224,9 @@ class _TablePlanner:
         self._spark = options.spark_settings(values)
         self._storage = options.parse_pairs(values["storage_option"], "--storage-option")
         # SQL may contain a table version.
-        self._caching = CachingPlanner(self._check, users, by_version=bool(values.get("sql")))
+        self._caching = CachingPlanner(
+            self._check, users, self._add_clients, by_version=bool(values.get("sql"))
+        )
 
     def plan(self, found: PlanInput) -> PolicyCheckedPlan:
         """Plan for one table, and save the plan if it has steps.
@@ -235,14 +237,13 @@ class _TablePlanner:
         """
         # Saved tables are many, and fall into few groups.
         saved = self._cache_saved and found.fingerprint.metadata is None
-        ready = self._add_clients(found)
-        checked = self._caching(ready) if saved else self._check(ready)
+        checked = self._caching(found) if saved else self._check(self._add_clients(found))
         if self._save is None or not checked.plan.steps:
             return checked
         if saved:
             # What is saved can be applied, so it is planned for the table as it is now.
             now = load_plan_input(found.location, self._storage, self._spark, time.time())
-            checked = self._caching(self._add_clients(now))
+            checked = self._caching(now)
         if checked.plan.steps:
             self._save(checked.plan)
         return checked

@@ -69,7 +69,7 @@ def _read_named_inputs(
 def _read_inventory_inputs(
     name: str, values: Mapping[str, Any], show: bool
 ) -> Iterator[tuple[str, PlanInput | TableError]]:
-    from deltaproto.fleet import read_inventory
+    from deltaproto.fleet import rows_for_plans
     from deltaproto.fleet.inventory import open_inventory_tables
     from deltaproto.fleet.inventory_queries import LocalInventoryQueries
 
@@ -87,7 +87,7 @@ def _read_inventory_inputs(
         warn(notice)
     for scan in state.contributing:
         old = next(iter(old_scan_warnings(name, (scan,), now, days)), None)
-        for table, location, found in read_inventory.read_plan_inputs(
+        for table, location, found in rows_for_plans.read_plan_inputs(
             questions, scan, values["where"], old
         ):
             if not state.holds(scan, location):

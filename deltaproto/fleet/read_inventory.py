@@ -1,9 +1,9 @@
-"""Reads tables from a scan in the inventory, for checks and for the planner."""
+"""Reads tables from a scan in the inventory, for checks."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from deltaproto.clients.requirements import is_used, table_requirements
 from deltaproto.errors import ErrorCode, TableError, UsageError
@@ -21,9 +21,6 @@ from deltaproto.policy.hazards import (
 from deltaproto.protocol.isolation import WriterEngine
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.tables.engine_errors import contain_table_errors
-
-if TYPE_CHECKING:
-    from deltaproto.planning.request import PlanInput
 
 TABLES_READ = (Inventory.TABLES, Inventory.FEATURES, Inventory.FINDINGS)
 _COLUMNS = (
@@ -263,29 +260,3 @@ def error_from_row(row: Mapping[str, Any]) -> TableError:
     code = row["code"]
     known = ErrorCode(code) if code in set(ErrorCode) else ErrorCode.STORAGE
     return TableError(known, row["message"], row["hint"] or "")
-
-
-def read_plan_inputs(
-    questions: InventoryQueries, scan: PastScan, where: str | None, notice: str | None = None
-) -> Iterator[tuple[str, str, PlanInput | TableError]]:
-    """Yield name, location and planner input of each table; without `where`, also unreadable ones.
-
-    Args:
-        notice: a remark on the scan's age, added to each plan.
-
-    Raises:
-        UsageError: when the inventory cannot be read, or `where` is invalid.
-    """
-    # A scan does not need the planner.
-    from deltaproto.plan_inputs.from_snapshot import input_from_row
-
-    for row, facts in read_facts(questions, scan, where):
-        found: PlanInput | TableError
-        try:
-            if isinstance(facts, TableError):
-                raise facts
-            with contain_table_errors():
-                found = input_from_row(row, facts, scan.scan_id, scan.ended_at, notice)
-        except TableError as error:
-            found = error
-        yield row["table"], row["location"], found

@@ -6,12 +6,12 @@ the plan afterwards.
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from deltaproto.plan_inputs.client_scope import ClientScope, PolicyCheckedPlan
+from deltaproto.plan_inputs.renamer import Renamer, renamer
 from deltaproto.planning.plan import Plan, Step
 from deltaproto.planning.predict.outcome import Rewrite
 from deltaproto.planning.request import PlanInput
@@ -30,11 +30,10 @@ class _Known(NamedTuple):
     """A plan of a group, and where it names the table that it was made for."""
 
     checked: PolicyCheckedPlan
-    inputs: PlanInput
-    naming: tuple[str, ...]
-    """fields of the plan that name the table of `inputs`, such as hints that contain commands"""
+    naming: Mapping[str, Renamer]
+    """fields of the plan that name its table, such as hints that contain commands"""
     prefix: str | None
-    """from `_prefix`, of the table of `inputs`"""
+    """from `_prefix`, of its table"""
 
 
 class CachingPlanner:
@@ -42,40 +41,83 @@ class CachingPlanner:
 
     Args:
         plan: plans for one table with its clients, and checks the result.
+        add_clients: adds the clients to a table; without it, the tables have theirs.
     """
 
     def __init__(
         self,
         plan: Callable[[PlanInput], PolicyCheckedPlan],
         users: ClientScope,
+        add_clients: Callable[[PlanInput], PlanInput] = lambda found: found,
         *,
         by_version: bool = False,
     ) -> None:
         self._plan, self._users, self._by_version = plan, users, by_version
+        self._add_clients = add_clients
         self._known: dict[Hashable, _Known] = {}
+        self._alike: dict[Hashable, _Known] = {}
 
     def __call__(self, inputs: PlanInput) -> PolicyCheckedPlan:
         """Return the plan for one table."""
+        key = self._alike_key(inputs)
+        found = None if key is None else self._alike.get(key)
+        if found is not None and _fits(found, inputs):
+            return self._reuse(found, inputs)
+        checked, found = self._plan_group(self._add_clients(inputs))
+        if key is not None and found is not None:
+            _remember(self._alike, key, found)
+        return checked
+
+    def _alike_key(self, inputs: PlanInput) -> Hashable | None:
+        """Return a key that is faster than that of the group; None if the table has none."""
+        if inputs.alike is None:
+            return None
+        applicable = self._users.applicable_to(inputs)
+        if applicable is None:
+            return None
+        return inputs.alike, applicable, inputs.fingerprint.version if self._by_version else None
+
+    def _plan_group(self, inputs: PlanInput) -> tuple[PolicyCheckedPlan, _Known | None]:
+        """Return the plan for a table with its clients, and for its group if others share it."""
         group = self._users.group_of(inputs)
         if group is None:
-            return self._plan(inputs)
+            return self._plan(inputs), None
         key = (group, _cache_key(inputs, by_version=self._by_version))
         # Most plans rewrite no files, and are the same for any.
         found = self._known.get(key) or self._known.get((key, inputs.files))
-        if found is not None and (not found.naming or found.prefix == _prefix(inputs)):
-            self._users.observe(found.checked, inputs)
-            return found.checked._replace(plan=_with_table(_rename(found, inputs), inputs))
+        if found is not None and _fits(found, inputs):
+            return self._reuse(found, inputs), found
         files = _WatchedFiles(*inputs.files)
         checked = self._plan(inputs._replace(sql=_TABLE_PLACEHOLDER, files=files))
         naming = tuple(_fields_naming(checked.plan, inputs))
         prefix = _prefix(inputs)
+        found = None
         if not naming or prefix is not None:
-            if len(self._known) >= _CACHE_SIZE:
-                self._known.clear()
-            self._known[(key, inputs.files) if files.used else key] = _Known(
-                checked, inputs, naming, prefix
-            )
-        return checked._replace(plan=_with_table(checked.plan, inputs))
+            names = (inputs.location, inputs.name)
+            renamers = {field: renamer(getattr(checked.plan, field), names) for field in naming}
+            found = _Known(checked, renamers, prefix)
+            _remember(self._known, (key, inputs.files) if files.used else key, found)
+        return checked._replace(plan=_with_table(checked.plan, inputs)), found
+
+    def _reuse(self, known: _Known, inputs: PlanInput) -> PolicyCheckedPlan:
+        """Return the plan of a group for one of its tables."""
+        self._users.observe(known.checked, inputs)
+        names = (inputs.location, inputs.name)
+        texts = {field: rename(names) for field, rename in known.naming.items()}
+        plan = known.checked.plan
+        if texts:
+            plan = plan._replace(**texts)
+        return known.checked._replace(plan=_with_table(plan, inputs))
+
+
+def _fits(known: _Known, inputs: PlanInput) -> bool:
+    return not known.naming or known.prefix == _prefix(inputs)
+
+
+def _remember(plans: dict[Hashable, _Known], key: Hashable, plan: _Known) -> None:
+    if len(plans) >= _CACHE_SIZE:
+        plans.clear()
+    plans[key] = plan
 
 
 class _WatchedFiles(Files):
@@ -148,30 +190,6 @@ def _prefix(inputs: PlanInput) -> str | None:
     name, location = inputs.name, inputs.location
     distinct = "/" in name and len(name) >= _DISTINCT and shlex.quote(name) == name
     return location.removesuffix(name) if distinct and location.endswith(name) else None
-
-
-def _rename(known: _Known, inputs: PlanInput) -> Plan:
-    """Return the plan with the name of another table in its texts."""
-    plan, old = known.checked.plan, known.inputs
-    names = {old.location: inputs.location, old.name: inputs.name}
-    return plan._replace(
-        **{field: _replace_in(getattr(plan, field), names) for field in known.naming}
-    )
-
-
-def _replace_in(value: Any, names: Mapping[str, str]) -> Any:
-    match value:
-        case str() if type(value) is str:
-            if not any(name in value for name in names):
-                return value
-            # Both at once: a location ends with the name.
-            return re.sub("|".join(map(re.escape, names)), lambda found: names[found[0]], value)
-        case tuple():
-            parts = (_replace_in(each, names) for each in value)
-            return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
-        case Mapping():
-            return {key: _replace_in(each, names) for key, each in value.items()}
-    return value
 
 
 def _with_table(plan: Plan, inputs: PlanInput) -> Plan:

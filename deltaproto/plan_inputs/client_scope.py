@@ -197,19 +197,29 @@ class ClientScope:
         ready = self.targeted(inputs)
         return self.ruled(target_planner(ready), ready)
 
+    def applicable_to(self, inputs: PlanInput) -> Hashable | None:
+        """Return which parts of the policy apply to a table by its name and location.
+
+        They determine its clients, too. None: each table may be different.
+        """
+        if self._seen is not None:
+            return None
+        if self.checker is None or inputs.facts is None:
+            return ()
+        return self.checker.applicable(inputs.facts.table, inputs.facts.location)
+
     def group_of(self, inputs: PlanInput) -> Hashable | None:
         """Return what the clients and the policy have to do with the result of a plan.
 
         Plans of tables that are otherwise alike differ only if this does. None: each table may be
         different.
         """
-        if self._seen is not None:
-            return None
-        if self.checker is None or inputs.facts is None:
-            return ()
+        applicable = self.applicable_to(inputs)
+        if applicable is None or self.checker is None or inputs.facts is None:
+            return applicable
         facts = inputs.facts
         return (
-            self.checker.applicable(facts.table, facts.location),
+            applicable,
             facts.needs,
             tuple(sorted(facts.configuration.items())),
             tuple(sorted(facts.isolation.items())),

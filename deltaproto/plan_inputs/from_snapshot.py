@@ -81,6 +81,36 @@ def input_from_row(
     )
 
 
+def input_for_equal_row(row: Mapping[str, Any], known: PlanInput) -> PlanInput:
+    """Return the planner input of a row, which shares its records with that of an equal table.
+
+    Args:
+        known: from `input_from_row`, for a row that differs at most in name, location, id and
+            version, and whose name and location imply the same requirements.
+    """
+    name, version = row["table"], row["version"]
+    before, table = known.facts, known.table
+    assert before is not None
+    facts = before._replace(
+        table=name,
+        location=row["location"],
+        version=version,
+        id=row["id"],
+        findings=tuple(finding._replace(table=name) for finding in before.findings),
+    )
+    if table.to_checkpoint is not None:
+        left = commits_until_checkpoint(facts.configuration, version)
+        table = table._replace(to_checkpoint=left)
+    return known._replace(
+        name=name,
+        location=facts.location,
+        sql=_sql_name(facts),
+        table=table,
+        fingerprint=known.fingerprint._replace(table_id=facts.id, version=version),
+        facts=facts,
+    )
+
+
 def _drop_missing(*texts: str | None) -> tuple[str, ...]:
     return tuple(text for text in texts if text is not None)
 

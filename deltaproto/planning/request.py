@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -64,6 +64,8 @@ class PlanInput(NamedTuple):
     """warnings from the reader that apply to any plan"""
     target: Target | None = None
     """what a policy requires of the table; None: no plan for a policy is made"""
+    alike: Hashable = None
+    """equal for tables whose inputs differ in name, location, id and version only; None: unknown"""
 
     @property
     def writers(self) -> Writers:

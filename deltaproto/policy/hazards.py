@@ -64,7 +64,7 @@ def hazards_from_findings(
         yield requirements.UNNAMED_ROW_IDS
     if not stored and partition_columns and _is_enabled(configuration, _RANDOM):
         yield requirements.RANDOM_PREFIXES
-    for word in _location_hazards(location):
+    for word in location_hazards(location):
         yield word
         if partition_columns and word in _OF_PARTITIONED:
             yield _OF_PARTITIONED[word]
@@ -77,7 +77,7 @@ _OF_PARTITIONED = {
 """hazards that a location adds for partitioned tables"""
 
 
-def _location_hazards(location: str) -> Iterator[str]:
+def location_hazards(location: str) -> Iterator[str]:
     """Yield hazards of a table's path. Local URIs escape most special characters."""
     path = unquote(location)
     if "=" in path:
