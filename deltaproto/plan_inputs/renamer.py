@@ -38,9 +38,10 @@ def _in_text(text: str, names: Sequence[str]) -> Renamer:
     places = [(n, names.index(pieces[n])) for n in range(1, len(pieces), 2)]
 
     def rename(others: Sequence[str]) -> str:
-        for piece, name in places:
-            pieces[piece] = others[name]
-        return "".join(pieces)
+        parts = pieces.copy()
+        for place, name in places:
+            parts[place] = others[name]
+        return "".join(parts)
 
     return rename
 
