@@ -52,7 +52,7 @@ ALL = -m "($(ALL_OF_$(WHICH))) and $(1)" --without-sample $(WITHOUT_$(WHICH)) --
 
 .PHONY: test-all
 test-all: $(READY) archive browser stores ## All tests, with live Spark, which must do what was recorded
-	@SECONDS=0; other=$$(mktemp); trap 'rm -f "$$other"' EXIT; \
+	@SECONDS=0; other=$$(mktemp); trap 'kill $$beside 2> /dev/null; rm -f "$$other"' EXIT; \
 	  { [ $(WHICH) = rest ] || $(SUBMAKE) check; } || exit; \
 	  $(BIN)/python $(PYTEST) $(call ALL,not spark) > "$$other" 2>&1 & beside=$$!; \
 	  $(BIN)/python $(PYTEST) $(PARALLEL) $(call ALL,spark); \
