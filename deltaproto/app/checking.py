@@ -13,13 +13,14 @@ from deltaproto.errors import DeltaprotoError, ExitCode, ResultError, TableError
 from deltaproto.inspection.facts import facts_from_inspection
 from deltaproto.policy.declared_verdict import DeclaredVerdict
 from deltaproto.policy.document import Policy
-from deltaproto.policy.evaluate import Checker, TableCheck, unreadable_table
+from deltaproto.policy.evaluate import Checker
 from deltaproto.policy.local_catalog import (
     load_local_catalog,
     load_local_policy,
     parse_accesses,
     parse_declared,
 )
+from deltaproto.policy.table_check import TableCheck, unreadable_table
 from deltaproto.tables.engine_errors import contain_table_errors
 
 if TYPE_CHECKING:

@@ -36,7 +36,7 @@ from deltaproto.fleet.report_checker import load_report_policy, report_checker
 from deltaproto.fleet.scan_history import PastScan, ScanPair, select_pair
 from deltaproto.fleet.schemas import Inventory as _Tables
 from deltaproto.fleet.schemas import is_inventory, rows_schema
-from deltaproto.policy.evaluate import TableCheck, unreadable_table
+from deltaproto.policy.table_check import TableCheck, unreadable_table
 from deltaproto.render.overview.write import ReportFormat
 
 if TYPE_CHECKING:

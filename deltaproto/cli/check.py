@@ -36,7 +36,7 @@ from deltaproto.errors import (
 )
 from deltaproto.policy.client_findings import caveats_for
 from deltaproto.policy.document import Policy
-from deltaproto.policy.evaluate import Checker, TableCheck, table_exit_code
+from deltaproto.policy.evaluate import Checker
 from deltaproto.policy.finding import FailOn
 from deltaproto.policy.local_catalog import (
     load_local_catalog,
@@ -44,6 +44,7 @@ from deltaproto.policy.local_catalog import (
     parse_accesses,
     parse_declared,
 )
+from deltaproto.policy.table_check import TableCheck, table_exit_code
 from deltaproto.policy.usage import describe_overridden
 from deltaproto.render.check import CheckFormat, Style, write_check
 from deltaproto.render.interface import NOTICES

@@ -39,8 +39,9 @@ from deltaproto.inspection.saved import read_saved
 from deltaproto.policy.baseline import Baseline
 from deltaproto.policy.context import TableFacts
 from deltaproto.policy.document import Policy
-from deltaproto.policy.evaluate import Checker, TableCheck, unreadable_table
+from deltaproto.policy.evaluate import Checker
 from deltaproto.policy.finding import FailOn
+from deltaproto.policy.table_check import TableCheck, unreadable_table
 from deltaproto.render.interface import NOTICES
 from deltaproto.tables.engine_errors import contain_table_errors
 

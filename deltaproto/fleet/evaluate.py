@@ -18,8 +18,9 @@ from deltaproto.fleet.read_inventory import (
 from deltaproto.fleet.scan_history import PastScan
 from deltaproto.inspection.inspect import run_rules
 from deltaproto.policy.contents import find_contents
-from deltaproto.policy.evaluate import Checker, TableCheck, unreadable_table
+from deltaproto.policy.evaluate import Checker
 from deltaproto.policy.finding import Finding, Severity
+from deltaproto.policy.table_check import TableCheck, unreadable_table
 from deltaproto.protocol.feature_catalog import CATALOG_MANAGED
 from deltaproto.protocol.isolation import Isolation, RowLevelConcurrency
 from deltaproto.protocol.layers import FeatureState

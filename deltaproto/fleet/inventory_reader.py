@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from deltaproto.fleet.schemas import Inventory
     from deltaproto.fleet.spark_checks import SparkChecks
     from deltaproto.policy.context import TableFacts
-    from deltaproto.policy.evaluate import Checker, TableCheck
+    from deltaproto.policy.evaluate import Checker
+    from deltaproto.policy.table_check import TableCheck
     from deltaproto.protocol.table_state import SparkSettings
 
 
@@ -142,7 +143,7 @@ class _LocalInventory(InventoryReader):
         return tally
 
     def forget(self, days: int) -> list[str]:
-        from deltaproto.fleet.inventory import delete_old_scans
+        from deltaproto.fleet.old_scans import delete_old_scans
 
         return delete_old_scans(self._inventory, self.scans(), days)
 
@@ -172,7 +173,7 @@ class _SparkInventory(InventoryReader):
         return self._checks(scan, checker).tally()
 
     def forget(self, days: int) -> list[str]:
-        from deltaproto.fleet.inventory import delete_old_scans_with_spark
+        from deltaproto.fleet.old_scans import delete_old_scans_with_spark
 
         return delete_old_scans_with_spark(self._session, self._where, self.scans(), days)
 
@@ -228,7 +229,7 @@ def check_scan(
     name: str, inventory: InventoryReader, scan: PastScan, state: NewestState, checker: Checker
 ) -> Iterator[TableCheck]:
     """Yield the tables of a scan that no newer scan replaces; an error if its rows are damaged."""
-    from deltaproto.policy.evaluate import unreadable_table
+    from deltaproto.policy.table_check import unreadable_table
 
     try:
         inventory.require_whole(scan)

@@ -16,8 +16,9 @@ from deltaproto.fleet.scan_history import PastScan, ScanPair, sql_literal
 from deltaproto.fleet.schemas import Inventory
 from deltaproto.fleet.seen.uses import SeenUses
 from deltaproto.policy.declared_verdict import DeclaredVerdict
-from deltaproto.policy.evaluate import Checker, TableCheck
+from deltaproto.policy.evaluate import Checker
 from deltaproto.policy.finding import Finding
+from deltaproto.policy.table_check import TableCheck
 
 _COLUMNS = (
     *("version", "min_reader_version", "min_writer_version", "features"),

@@ -19,7 +19,8 @@ from deltaproto.fleet.rows_builder import arrow_array
 from deltaproto.fleet.scan_history import PastScan
 from deltaproto.fleet.schemas import columns_ddl
 from deltaproto.fleet.spark_questions import SparkInventoryQueries
-from deltaproto.policy.evaluate import Checker, TableCheck, unreadable_table
+from deltaproto.policy.evaluate import Checker
+from deltaproto.policy.table_check import TableCheck, unreadable_table
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -20,9 +20,10 @@ from deltaproto.input_file import require_input
 from deltaproto.inspection.json_entries import JsonFile, require_string
 from deltaproto.policy.baseline import nothing_compared_error, relative_name
 from deltaproto.policy.document import normalize_location
-from deltaproto.policy.evaluate import CLIENT_RULES, Checker, TableCheck
+from deltaproto.policy.evaluate import Checker
 from deltaproto.policy.finding import Finding, Severity, Suppression
 from deltaproto.policy.rules import not_in_baseline
+from deltaproto.policy.table_check import CLIENT_RULES, TableCheck
 
 SAVE_HINT = "save one with `deltaproto check … --write-baseline FILE`"
 _SUBJECT_NAMED = frozenset(

@@ -23,13 +23,14 @@ from deltaproto.planning.policy_target import build_target
 from deltaproto.planning.request import PlanInput, TableClient, approvable_goal
 from deltaproto.planning.search.cost import compute_cost
 from deltaproto.planning.target import Requirements
-from deltaproto.policy.document import Policy, PolicyError
-from deltaproto.policy.evaluate import Checker, TableCheck
+from deltaproto.policy.document import Policy, PolicyErrors
+from deltaproto.policy.evaluate import Checker
 from deltaproto.policy.local_catalog import (
     DEFAULT_ACCESS,
     load_local_catalog,
 )
 from deltaproto.policy.rules.lowest_required import RULE as LOWEST_RULE
+from deltaproto.policy.table_check import TableCheck
 from deltaproto.protocol.writers import identify_name
 
 
@@ -89,17 +90,12 @@ class ClientScope:
             TableClient(self._catalog.resolve(text), access) for text in dict.fromkeys(named)
         ]
         self._declared: dict[str, ClientAtVersion] = {}
-        mistakes = []
-        for declared in policy.declared() if policy is not None else ():
-            try:
-                self._declared[declared.text] = self._catalog.resolve(declared.text)
-            except UsageError as error:
-                assert policy is not None
-                mistakes.append(
-                    PolicyError(policy.source, declared.position, error.message, error.hint)
-                )
-        if mistakes:
-            raise mistakes[0].joined(mistakes[1:])
+        if policy is not None:
+            errors = PolicyErrors(policy.source)
+            for declared in policy.declared():
+                with errors.at(declared.position):
+                    self._declared[declared.text] = self._catalog.resolve(declared.text)
+            errors.check()
         self._everybody: tuple[TableClient, ...] | None = None
         self._with_writers: dict[tuple[str, ...], tuple[TableClient, ...]] = {}
         self.checker = None if policy is None else Checker(policy, self._catalog)

@@ -18,11 +18,12 @@ from deltaproto.planning.search.goals import EndState, requirements_after
 from deltaproto.planning.search.route import predict_statement
 from deltaproto.policy.approvals import AccessLoss, LossRuling
 from deltaproto.policy.context import TableFacts
-from deltaproto.policy.evaluate import Checker, TableCheck
+from deltaproto.policy.evaluate import Checker
 from deltaproto.policy.finding import Finding, Severity, describe_hidden
 from deltaproto.policy.rules.above_ceiling import RULE as CEILING_RULE
 from deltaproto.policy.rules.default_missing import RULE as PROPERTY_RULE
 from deltaproto.policy.rules.isolation_differs import RULE as ISOLATION_RULE
+from deltaproto.policy.table_check import TableCheck
 from deltaproto.protocol.isolation import ISOLATION_PROPERTY, evaluate_isolation
 
 

@@ -14,7 +14,7 @@ from deltaproto.planning.target import Requirements, Target, is_set
 from deltaproto.policy.context import TableFacts
 from deltaproto.policy.declared_verdict import DeclaredVerdict
 from deltaproto.policy.document.model import Declared, PolicySettings
-from deltaproto.policy.evaluate import CLIENT_RULES, Checker, TableCheck
+from deltaproto.policy.evaluate import Checker
 from deltaproto.policy.finding import Finding
 from deltaproto.policy.rules import (
     above_ceiling,
@@ -26,6 +26,7 @@ from deltaproto.policy.rules import (
     lowest_required,
     required_feature,
 )
+from deltaproto.policy.table_check import CLIENT_RULES, TableCheck
 from deltaproto.protocol.isolation import ISOLATION_PROPERTY
 
 _Key = tuple[str, str | None]

@@ -11,8 +11,7 @@ from deltaproto.clients import version_scheme
 from deltaproto.clients.catalog import ClientCatalog
 from deltaproto.clients.model import Access, Client
 from deltaproto.clients.resolve import ClientReference, parse_reference
-from deltaproto.errors import UsageError
-from deltaproto.policy.document import Policy, PolicyError, Position
+from deltaproto.policy.document import Policy, PolicyErrors, Position
 from deltaproto.policy.document.model import Approval
 from deltaproto.policy.document.patterns import TableNames
 
@@ -70,13 +69,11 @@ class Approvals:
     def __init__(self, policy: Policy, catalog: ClientCatalog) -> None:
         self._source = policy.source
         self._all: list[tuple[Approval, ResolvedClient]] = []
+        errors = PolicyErrors(policy.source)
         for approval in policy.approvals:
-            try:
+            with errors.at(approval.position):
                 self._all.append((approval, resolve_client(catalog, approval.client)))
-            except UsageError as error:
-                raise PolicyError(
-                    policy.source, approval.position, error.message, error.hint
-                ) from None
+        errors.check()
 
     def __bool__(self) -> bool:
         return bool(self._all)

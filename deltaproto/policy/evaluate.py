@@ -3,96 +3,42 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from deltaproto.clients.catalog import ClientCatalog
-from deltaproto.clients.model import Access, Client, Verdict
+from deltaproto.clients.model import Access, Client
 from deltaproto.clients.requirements import TableRequirements
 from deltaproto.clients.resolve import ClientAtVersion
 from deltaproto.clients.usability import Usability, find_usability
 from deltaproto.clients.verdicts import evaluate_clients
-from deltaproto.errors import ExitCode, TableError, UsageError
 from deltaproto.policy.approvals import (
     AccessLoss,
     Approvals,
     LossRuling,
-    ResolvedClient,
-    resolve_client,
 )
 from deltaproto.policy.baseline import Baseline
 from deltaproto.policy.context import PolicyContext, TableFacts
 from deltaproto.policy.declared_verdict import DeclaredVerdict
-from deltaproto.policy.document import Policy, PolicyError, Position
-from deltaproto.policy.document.merging import Decision, Merged, find_matching, merge_settings
-from deltaproto.policy.document.model import Declared, PolicySettings, TableEntry, Waiver
+from deltaproto.policy.document import Policy, PolicyErrors, Position
+from deltaproto.policy.document.merging import Merged, find_matching, merge_settings
+from deltaproto.policy.document.model import Declared, PolicySettings, TableEntry
 from deltaproto.policy.document.patterns import TableNames
 from deltaproto.policy.finding import (
-    FailOn,
     Finding,
     Severity,
     Suppression,
-    exit_code,
     severity_sort_key,
 )
 from deltaproto.policy.local_catalog import DEFAULT_ACCESS
-from deltaproto.policy.rules import client_refused, client_unknown, client_wrong, run_policy_rules
+from deltaproto.policy.rules import run_policy_rules
 from deltaproto.policy.rules.gone_since_baseline import finding as gone_since_baseline
 from deltaproto.policy.rules.not_in_baseline import finding as not_in_baseline
+from deltaproto.policy.table_check import CLIENT_RULES, TableCheck
 from deltaproto.policy.usage import PolicyUse
-from deltaproto.protocol.protocol import Protocol
+from deltaproto.policy.waivers import ResolvedWaiver, find_waiver, resolve_waiver
 
 _CACHE_SIZE = 4096
-CLIENT_RULES = {
-    Verdict.REFUSED: client_refused.RULE.id,
-    Verdict.WRONG: client_wrong.RULE.id,
-    Verdict.UNKNOWN: client_unknown.RULE.id,
-}
-"""verdict to the client rule that reports it; approvals can suppress these rules"""
-
-
-class TableCheck(NamedTuple):
-    """The result of checking one table."""
-
-    table: str
-    """the table as it was named"""
-    location: str | None
-    """absolute URI; None if the table could not be read"""
-    verdicts: tuple[DeclaredVerdict, ...]
-    """the verdict on each declared client and access"""
-    findings: tuple[Finding, ...]
-    """the findings, worst first"""
-    suppressed: tuple[Suppression, ...]
-    """findings that the policy waives or approves"""
-    error: TableError | None
-    """why the table could not be read; the other fields are then empty"""
-    complete: bool
-    """false if the result may be incomplete, or the table could not be read"""
-    unasked: bool = False
-    """True if no policy pattern matches the table and no command-line client applies"""
-    decisions: tuple[Decision, ...] = ()
-    """the source of each policy setting"""
-    silenced: int = 0
-    """number of findings from rules that the policy turns off"""
-    of_policy: bool = False
-    """True for findings about the policy itself; `table` is then the policy file"""
-    usability: tuple[Usability, ...] = ()
-    """the access of each client by version, if requested"""
-    protocol: Protocol | None = None
-    """None if the table could not be read"""
-    fixed: int = 0
-    """number of findings in the saved check that this table no longer has"""
-
-
-def table_exit_code(checked: TableCheck, fail_on: FailOn) -> ExitCode:
-    """Return the exit code of `check` for one table; an incomplete result is never compliant."""
-    return exit_code(checked.findings, fail_on) if checked.complete else ExitCode.UNREADABLE
-
-
-def unreadable_table(table: str, error: TableError) -> TableCheck:
-    """Return the result for a table that could not be read."""
-    return TableCheck(table, None, (), (), (), error, complete=False)
 
 
 class Checker:
@@ -128,14 +74,15 @@ class Checker:
         self._candidates: dict[str, ClientAtVersion] = {}
         for declared in self._asked:
             self._candidates[declared.text] = catalog.resolve(declared.text)
-        with _collect_errors() as mistakes:
-            for declared in policy.declared():
-                with mistakes(), _with_position(policy, declared.position):
-                    self._candidates[declared.text] = catalog.resolve(declared.text)
-            self._waived: list[_ResolvedWaiver] = []
-            for waiver in policy.waivers:
-                with mistakes():
-                    self._waived.append(_resolve_waiver(catalog, policy, waiver))
+        errors = PolicyErrors(policy.source)
+        for declared in policy.declared():
+            with errors.at(declared.position):
+                self._candidates[declared.text] = catalog.resolve(declared.text)
+        self._waived: list[ResolvedWaiver] = []
+        for waiver in policy.waivers:
+            with errors.at(waiver.position):
+                self._waived.append(resolve_waiver(catalog, waiver))
+        errors.check()
         self._known: dict[
             tuple[TableRequirements, tuple[Declared, ...]], tuple[DeclaredVerdict, ...]
         ] = {}
@@ -273,7 +220,7 @@ class Checker:
         waivers = [each for each in self._waived if names.match(each.waiver.table)]
         kept, suppressed = [], []
         for finding in graded:
-            waiver = _find_waiver(finding, waivers)
+            waiver = find_waiver(finding, waivers)
             if waiver is not None:
                 suppressed.append(Suppression(finding, waiver.reason, waiver.expires.isoformat()))
                 continue
@@ -335,7 +282,7 @@ class Checker:
             self.use.approved(approval)
         waivers = [each for each in self._waived if names.match(each.waiver.table)]
         for suppressed in checked.suppressed:
-            waiver = _find_waiver(suppressed.finding, waivers)
+            waiver = find_waiver(suppressed.finding, waivers)
             if waiver is not None:
                 self.use.waived(waiver)
 
@@ -398,17 +345,6 @@ class Checker:
         return found
 
 
-def _find_waiver(finding: Finding, waivers: Iterable[_ResolvedWaiver]) -> Waiver | None:
-    for each in waivers:
-        if (
-            each.waiver.rule == finding.rule
-            and each.waiver.feature in (None, finding.feature)
-            and each.names(finding.client)
-        ):
-            return each.waiver
-    return None
-
-
 class _MatchedEntries(NamedTuple):
     """The policy entries that match a table."""
 
@@ -416,23 +352,6 @@ class _MatchedEntries(NamedTuple):
     """the table and its location"""
     names: TableNames
     entries: tuple[TableEntry, ...]
-
-
-class _ResolvedWaiver(NamedTuple):
-    """A waiver with its client resolved in the catalog."""
-
-    waiver: Waiver
-    client: ResolvedClient | None
-
-    def names(self, named: str | None) -> bool:
-        return self.client is None or self.client.names(named)
-
-
-def _resolve_waiver(catalog: ClientCatalog, policy: Policy, waiver: Waiver) -> _ResolvedWaiver:
-    if waiver.client is None:
-        return _ResolvedWaiver(waiver, None)
-    with _with_position(policy, waiver.position):
-        return _ResolvedWaiver(waiver, resolve_client(catalog, waiver.client))
 
 
 def _apply_severities(
@@ -444,28 +363,3 @@ def _apply_severities(
             yield finding
         elif (severity := severities[finding.rule]) is not None:
             yield finding._replace(severity=severity)
-
-
-@contextmanager
-def _collect_errors() -> Iterator[Callable[[], AbstractContextManager[None]]]:
-    """Collect errors in a policy and raise them all at the end."""
-    found: list[PolicyError] = []
-
-    @contextmanager
-    def mistakes() -> Iterator[None]:
-        try:
-            yield
-        except PolicyError as error:
-            found.append(error)
-
-    yield mistakes
-    if found:
-        raise found[0].joined(found[1:])
-
-
-@contextmanager
-def _with_position(policy: Policy, position: Position) -> Iterator[None]:
-    try:
-        yield
-    except UsageError as error:
-        raise PolicyError(policy.source, position, error.message, error.hint) from None

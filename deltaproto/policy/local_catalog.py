@@ -13,7 +13,7 @@ from deltaproto.clients.members import EntryError
 from deltaproto.clients.model import Access, Client
 from deltaproto.clients.resolve import parse_reference
 from deltaproto.errors import UsageError
-from deltaproto.policy.document import Policy, PolicyError, Position, load_policy
+from deltaproto.policy.document import Policy, PolicyError, PolicyErrors, Position, load_policy
 from deltaproto.policy.document.clients import parse_plain
 from deltaproto.policy.document.errors import Fault
 from deltaproto.policy.document.model import Declared
@@ -38,14 +38,12 @@ def load_local_catalog(files: Iterable[str], policy: Policy | None = None) -> Cl
             _merge_clients(own, _load_clients(str(folder / named.path)))
     for file in files:
         _merge_clients(own, _load_clients(file))
-    for definition in policy.definitions if policy is not None else ():
-        try:
-            own[definition.id] = parse_client(definition.plain, definition.id)
-        except EntryError as error:
-            assert policy is not None
-            raise PolicyError(
-                policy.source, definition.position, error.message, error.hint
-            ) from None
+    if policy is not None:
+        errors = PolicyErrors(policy.source)
+        for definition in policy.definitions:
+            with errors.at(definition.position):
+                own[definition.id] = parse_client(definition.plain, definition.id)
+        errors.check()
     for client in own.values():
         taken = {alias.casefold() for alias in client.aliases} & set(shipped_client_ids())
         if taken - {client.id.casefold()}:

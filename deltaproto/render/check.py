@@ -9,8 +9,8 @@ from itertools import chain, islice
 from typing import IO, TYPE_CHECKING, NamedTuple, assert_never
 
 from deltaproto.errors import ExitCode
-from deltaproto.policy.evaluate import TableCheck, table_exit_code
 from deltaproto.policy.finding import FailOn
+from deltaproto.policy.table_check import TableCheck, table_exit_code
 from deltaproto.render.named_tables import DEFAULT_LIMIT, GROUPED_FROM
 
 if TYPE_CHECKING:

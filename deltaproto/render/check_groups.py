@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from deltaproto.clients.model import Verdict
 from deltaproto.policy.declared_verdict import DeclaredVerdict
-from deltaproto.policy.evaluate import TableCheck
 from deltaproto.policy.finding import Finding, Severity
+from deltaproto.policy.table_check import TableCheck
 from deltaproto.render.document.blocks import (
     Block,
     FindingLine,

@@ -11,8 +11,8 @@ from typing import IO, Any, TypeVar
 from deltaproto.clients.matching import Verdict
 from deltaproto.policy.declared_verdict import DeclaredVerdict
 from deltaproto.policy.document.merging import Decision
-from deltaproto.policy.evaluate import TableCheck
 from deltaproto.policy.finding import Finding, Severity, describe_hidden
+from deltaproto.policy.table_check import TableCheck
 from deltaproto.render.inspection_json import finding_fields
 from deltaproto.render.interface import JsonArraySpool, dump_json, error_fields, open_envelope
 from deltaproto.render.usability import usability_fields

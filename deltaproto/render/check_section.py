@@ -9,8 +9,8 @@ from deltaproto.clients.model import Verdict
 from deltaproto.clients.usability import Usability
 from deltaproto.policy.declared_verdict import DeclaredVerdict
 from deltaproto.policy.document.merging import LISTS, Decision
-from deltaproto.policy.evaluate import TableCheck
 from deltaproto.policy.finding import Suppression
+from deltaproto.policy.table_check import TableCheck
 from deltaproto.render.document.blocks import (
     Block,
     Bullets,

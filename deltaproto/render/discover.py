@@ -7,8 +7,9 @@ from typing import IO, Any
 
 from deltaproto.clients.model import Access
 from deltaproto.fleet.seen.collect import INVENTORY_SOURCE, Discovery, Source
+from deltaproto.fleet.seen.times import Times
 from deltaproto.fleet.seen.user_agents import SETTINGS
-from deltaproto.fleet.seen.uses import Client, SeenClient, SeenUses, Times, Usage
+from deltaproto.fleet.seen.uses import Client, SeenClient, SeenUses, Usage
 from deltaproto.render.document import (
     Block,
     Bullets,

@@ -26,7 +26,7 @@ from deltaproto.policy.context import TableFacts
 from deltaproto.policy.document import Policy, Position
 from deltaproto.policy.document.model import Declared
 from deltaproto.policy.evaluate import Checker
-from deltaproto.policy.evaluate import TableCheck as CheckedTable
+from deltaproto.policy.table_check import TableCheck as CheckedTable
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.render.check import CheckFormat, Style, write_check
 from tests.conftest import Ran

@@ -357,6 +357,14 @@ class TestMistakes:
             for place in ("2:11", "2:23", "3:24"):
                 assert f"{file}:{place}: " in ran.err, (words[0], place)
 
+    def test_all_invalid_definitions_in_one_run(self, cli: Cli, make: Make, policy: Policy) -> None:
+        file = policy("define:\n  x: {name: X, ranges: []}\n  y: {name: Y, ranges: [{read: 7}]}\n")
+        ran = cli("check", make("t", protocol(1, 2)), "--policy", file, "--client", "trino@476")
+        assert ran.code == 2
+        for place in ("3:3", "4:3"):
+            assert f"{file}:{place}: " in ran.err, ran.err
+        assert "fix all 2 errors" in ran.err
+
     def test_a_misspelled_property_gets_a_suggestion(
         self, checked: Checked, make: Make, policy: Policy
     ) -> None:

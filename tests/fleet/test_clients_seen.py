@@ -27,7 +27,7 @@ from deltaproto.fleet.schemas import Inventory
 from deltaproto.fleet.seen import run_discovery, stored_uses
 from deltaproto.fleet.seen.collect import add_access_logs
 from deltaproto.fleet.seen.seen_findings import RecentUses
-from deltaproto.fleet.seen.uses import Times
+from deltaproto.fleet.seen.times import Times
 from tests.conftest import Ran
 from tests.fleet.test_access_logs import s3_line
 from tests.support.contract import documents

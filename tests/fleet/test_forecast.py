@@ -25,7 +25,8 @@ from deltaproto.fleet.forecast.upgrades import (
     requirements_with,
 )
 from deltaproto.fleet.seen.seen_findings import SeenOnTable
-from deltaproto.fleet.seen.uses import Client, SeenClient, SeenTable, Times
+from deltaproto.fleet.seen.times import Times
+from deltaproto.fleet.seen.uses import Client, SeenClient, SeenTable
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.automatic_upgrades import RULES, AutomaticUpgrade, Stage, TableAge
 from deltaproto.protocol.databricks_runtime import parse_runtime

@@ -11,7 +11,7 @@ from deltalake import DeltaTable
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deltaproto.fleet.inventory import find_outdated
+from deltaproto.fleet.old_scans import find_outdated
 from deltaproto.fleet.scan_history import PastScan
 from tests.conftest import Ran
 from tests.fleet.moves import sound_fleet
@@ -77,7 +77,7 @@ def test_old_scans_go_from_every_table(
         def now(cls, tz: object = None) -> datetime:
             return later
 
-    monkeypatch.setattr("deltaproto.fleet.inventory.datetime", Later)
+    monkeypatch.setattr("deltaproto.fleet.old_scans.datetime", Later)
     done = cli(*words, "--keep", "2").json
     assert done["drift"] is not None
     assert {first, second} < set(done["forgotten"])

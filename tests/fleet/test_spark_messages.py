@@ -12,8 +12,9 @@ from deltaproto.fleet import spark_checks  # noqa: F401
 from deltaproto.inspection import Inspection, ReadRequest, inspect_table
 from deltaproto.inspection.facts import facts_from_inspection
 from deltaproto.policy.document import Policy
-from deltaproto.policy.evaluate import Checker, unreadable_table
+from deltaproto.policy.evaluate import Checker
 from deltaproto.policy.local_catalog import load_local_catalog, load_local_policy, parse_declared
+from deltaproto.policy.table_check import unreadable_table
 from tests.support.logs import Log, commit_info, metadata, protocol
 
 POLICIES = sorted(Path("policies").glob("*.yaml"))

@@ -94,3 +94,14 @@ def test_an_approval_of_another_client_is_not_near(client: str) -> None:
 def test_an_unknown_client_is_an_error_with_its_place() -> None:
     with pytest.raises(PolicyError, match=r"p\.yaml:4:3: .*nobody"):
         ruled(LOSS, GIVEN._replace(client="nobody@1"))
+
+
+def test_every_unknown_client_is_told_at_once() -> None:
+    one = GIVEN._replace(client="nobody@1")
+    other = GIVEN._replace(client="someone", position=Position(9, 5))
+    with pytest.raises(PolicyError) as caught:
+        ruled(LOSS, one, GIVEN, other)
+    assert "p.yaml:4:3: " in caught.value.message
+    assert "; p.yaml:9:5: " in caught.value.message
+    assert caught.value.hint == "fix all 2 errors"
+    assert caught.value.position == one.position

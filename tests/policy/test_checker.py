@@ -16,10 +16,11 @@ from deltaproto.policy import evaluate
 from deltaproto.policy.context import PolicyContext, TableFacts
 from deltaproto.policy.document import PolicyError
 from deltaproto.policy.document.model import PolicySettings
-from deltaproto.policy.evaluate import Checker, TableCheck
+from deltaproto.policy.evaluate import Checker
 from deltaproto.policy.finding import Finding, Severity
 from deltaproto.policy.local_catalog import load_local_catalog, load_local_policy
 from deltaproto.policy.rules import drifted
+from deltaproto.policy.table_check import TableCheck
 from tests.support.logs import Log, metadata, protocol
 
 DV, CM = "deletionVectors", "columnMapping"

@@ -20,9 +20,10 @@ from deltaproto.policy.context import TableFacts
 from deltaproto.policy.declared_verdict import DeclaredVerdict
 from deltaproto.policy.document import Policy
 from deltaproto.policy.document.model import Declared
-from deltaproto.policy.evaluate import Checker, TableCheck
+from deltaproto.policy.evaluate import Checker
 from deltaproto.policy.finding import Finding, Severity
 from deltaproto.policy.rules.changes_with_upgrade import RULE
+from deltaproto.policy.table_check import TableCheck
 from deltaproto.protocol.automatic_upgrades import RULES, AutomaticUpgrade, TableAge
 
 _LIMITS = (

@@ -12,12 +12,13 @@ from deltaproto.clients.catalog import ClientCatalog
 from deltaproto.clients.model import READ_ACCESSES, Access
 from deltaproto.clients.version_scheme import Version, parse_version
 from deltaproto.fleet.seen.stored_uses import StoredUses
+from deltaproto.fleet.seen.times import Rhythm, Times
 from deltaproto.fleet.seen.user_agents import RULES
-from deltaproto.fleet.seen.uses import Client, Rhythm, SeenClient, SeenTable, Times
+from deltaproto.fleet.seen.uses import Client, SeenClient, SeenTable
 from deltaproto.plan_inputs.client_scope import SeenUse
 from deltaproto.policy.document import Policy, Position, normalize_location
 from deltaproto.policy.document.model import Declared
-from deltaproto.policy.evaluate import Checker, TableCheck
+from deltaproto.policy.evaluate import Checker
 from deltaproto.policy.finding import Finding
 from deltaproto.policy.rules import (
     declared_not_seen,
@@ -25,6 +26,7 @@ from deltaproto.policy.rules import (
     seen_not_declared,
     seen_older_version,
 )
+from deltaproto.policy.table_check import TableCheck
 from deltaproto.policy.usage import count_tables
 from deltaproto.protocol.writers import MARKS
 

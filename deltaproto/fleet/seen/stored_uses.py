@@ -27,6 +27,7 @@ from deltaproto.fleet.seen.collect import INVENTORY_SOURCE, Discovery, Source
 from deltaproto.fleet.seen.commits import PRIVATE_MARKS, ReadUpTo
 from deltaproto.fleet.seen.log_files import CountedFile
 from deltaproto.fleet.seen.requests import AGENT_MARK
+from deltaproto.fleet.seen.times import Times
 from deltaproto.fleet.seen.user_agents import product_of
 from deltaproto.fleet.seen.uses import (
     Client,
@@ -36,7 +37,6 @@ from deltaproto.fleet.seen.uses import (
     SeenClient,
     SeenTable,
     SeenUses,
-    Times,
     Usage,
     shorten,
 )

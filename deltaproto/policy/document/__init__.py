@@ -1,6 +1,6 @@
 """The policy file: its model, its loader, and pattern matching."""
 
-from deltaproto.policy.document.errors import PolicyError, Position
+from deltaproto.policy.document.errors import PolicyError, PolicyErrors, Position
 from deltaproto.policy.document.load import load_policy
 from deltaproto.policy.document.merging import settings_for
 from deltaproto.policy.document.model import Policy, PolicySettings
@@ -9,6 +9,7 @@ from deltaproto.policy.document.patterns import matches_table, normalize_locatio
 __all__ = [
     "Policy",
     "PolicyError",
+    "PolicyErrors",
     "PolicySettings",
     "Position",
     "load_policy",

@@ -50,6 +50,35 @@ class PolicyError(UsageError):
         return self
 
 
+class PolicyErrors:
+    """Collects the errors of a policy's declarations, so that one run reports all of them.
+
+    Args:
+        source: the policy file.
+    """
+
+    def __init__(self, source: str) -> None:
+        self._source = source
+        self._found: list[PolicyError] = []
+
+    @contextmanager
+    def at(self, position: Position) -> Iterator[None]:
+        """Keep a usage error for later, with the position of the declaration that causes it."""
+        try:
+            yield
+        except UsageError as error:
+            self._found.append(PolicyError(self._source, position, error.message, error.hint))
+
+    def check(self) -> None:
+        """Raise the collected errors, if any.
+
+        Raises:
+            PolicyError: all of them.
+        """
+        if self._found:
+            raise self._found[0].joined(self._found[1:])
+
+
 class Fault(Exception):
     """A PolicyError before the file name is known; used inside this package."""
 
