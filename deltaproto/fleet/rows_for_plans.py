@@ -68,7 +68,7 @@ class RowGroups:
         self._known: dict[tuple[object, ...], tuple[object, PlanInput]] = {}
 
     def input_of(self, row: Mapping[str, Any]) -> PlanInput:
-        """Return the planner input of a row of `tables_query`, with `alike` set.
+        """Return the planner input of a row of `tables_query`, with `row_group` set.
 
         Raises:
             TableError: see `facts_from_row` and `input_from_row`.
@@ -89,7 +89,7 @@ class RowGroups:
             group, first = known
             found = input_for_equal_row(row, first)
         # The only field of the table that depends on the version.
-        return found._replace(alike=(group, found.table.to_checkpoint))
+        return found._replace(row_group=(group, found.table.to_checkpoint))
 
 
 def _group_key(row: Mapping[str, Any]) -> tuple[object, ...] | None:

@@ -55,27 +55,31 @@ class CachingPlanner:
         self._plan, self._users, self._by_version = plan, users, by_version
         self._add_clients = add_clients
         self._known: dict[Hashable, _Known] = {}
-        self._alike: dict[Hashable, _Known] = {}
+        self._of_row_groups: dict[Hashable, _Known] = {}
 
     def __call__(self, inputs: PlanInput) -> PolicyCheckedPlan:
         """Return the plan for one table."""
-        key = self._alike_key(inputs)
-        found = None if key is None else self._alike.get(key)
+        key = self._row_group_key(inputs)
+        found = None if key is None else self._of_row_groups.get(key)
         if found is not None and _fits(found, inputs):
             return self._reuse(found, inputs)
         checked, found = self._plan_group(self._add_clients(inputs))
         if key is not None and found is not None:
-            _remember(self._alike, key, found)
+            _remember(self._of_row_groups, key, found)
         return checked
 
-    def _alike_key(self, inputs: PlanInput) -> Hashable | None:
+    def _row_group_key(self, inputs: PlanInput) -> Hashable | None:
         """Return a key that is faster than that of the group; None if the table has none."""
-        if inputs.alike is None:
+        if inputs.row_group is None:
             return None
         applicable = self._users.applicable_to(inputs)
         if applicable is None:
             return None
-        return inputs.alike, applicable, inputs.fingerprint.version if self._by_version else None
+        return (
+            inputs.row_group,
+            applicable,
+            inputs.fingerprint.version if self._by_version else None,
+        )
 
     def _plan_group(self, inputs: PlanInput) -> tuple[PolicyCheckedPlan, _Known | None]:
         """Return the plan for a table with its clients, and for its group if others share it."""

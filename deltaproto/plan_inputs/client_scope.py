@@ -207,7 +207,7 @@ class ClientScope:
     def group_of(self, inputs: PlanInput) -> Hashable | None:
         """Return what the clients and the policy have to do with the result of a plan.
 
-        Plans of tables that are otherwise alike differ only if this does. None: each table may be
+        Plans of otherwise equal tables differ only if this does. None: each table may be
         different.
         """
         applicable = self.applicable_to(inputs)

@@ -64,7 +64,7 @@ class PlanInput(NamedTuple):
     """warnings from the reader that apply to any plan"""
     target: Target | None = None
     """what a policy requires of the table; None: no plan for a policy is made"""
-    alike: Hashable = None
+    row_group: Hashable = None
     """equal for tables whose inputs differ in name, location, id and version only; None: unknown"""
 
     @property

@@ -151,8 +151,8 @@ def test_shared_records_are_those_of_each_row_alone(most: int) -> None:
         if isinstance(shared, str):
             assert shared == expected
             continue
-        assert shared._replace(alike=None) == expected, made
-        found[shared.alike].append(shared)
+        assert shared._replace(row_group=None) == expected, made
+        found[shared.row_group].append(shared)
     assert any(len(same) > 9 for same in found.values())
     for first, *others in found.values():
         for other in others:
@@ -160,24 +160,24 @@ def test_shared_records_are_those_of_each_row_alone(most: int) -> None:
             assert without_own(other) == without_own(first)
 
 
-def test_a_row_that_differs_in_one_thing_is_not_alike() -> None:
+def test_a_row_that_differs_in_one_thing_is_in_another_group() -> None:
     groups = RowGroups(SCAN)
     first = groups.input_of(row(1))
-    assert groups.input_of(row(2)).alike == first.alike
+    assert groups.input_of(row(2)).row_group == first.row_group
     for number, change in enumerate(CHANGES):
         changed = row(1)
         change(changed)
-        assert groups.input_of(changed).alike != first.alike, number
+        assert groups.input_of(changed).row_group != first.row_group, number
 
 
-def test_tables_are_alike_if_as_many_commits_precede_the_next_checkpoint() -> None:
+def test_tables_are_in_one_group_if_as_many_commits_precede_the_next_checkpoint() -> None:
     groups, found = RowGroups(SCAN), {}
     for version in (1, 2, 11):
         made = row(version)
         with_checkpoints(made)
         found[version] = groups.input_of(made)
         assert found[version].table == alone(made).table
-    assert found[1].alike == found[11].alike != found[2].alike
+    assert found[1].row_group == found[11].row_group != found[2].row_group
 
 
 POLICY = """
