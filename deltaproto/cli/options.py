@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from deltaproto.cli import completion
 from deltaproto.cli.declare import NO_SETTINGS, Option, Panel
-from deltaproto.cli.output import TruncateOnFirstWrite
+from deltaproto.cli.output import TruncateOnFirstWrite, write_at_end
 from deltaproto.cli.progress import warn
 from deltaproto.errors import UsageError
 from deltaproto.input_file import SETTINGS_FILE
@@ -232,8 +232,13 @@ def refuse_overwrite(
 
 
 @contextmanager
-def open_output(output: str | None) -> Iterator[IO[str]]:
-    """Open standard output, or the file `output`, which keeps its old content until first write.
+def open_output(output: str | None, *, whole: bool = True) -> Iterator[IO[str]]:
+    """Open standard output, or the file `output`, which keeps its old content until the end.
+
+    If the block fails or is interrupted, the file stays as it was.
+
+    Args:
+        whole: False to write as the text arrives; the old content is kept until the first write.
 
     Raises:
         UsageError: when the file cannot be written or the disk is full.
@@ -247,7 +252,11 @@ def open_output(output: str | None) -> Iterator[IO[str]]:
             sys.stdout.flush()
         else:
             with _open_output_file(str(output)) as file:
-                yield file
+                if whole:
+                    with write_at_end(file) as text:
+                        yield text
+                else:
+                    yield file
     except OSError as error:
         if error.errno not in _DISK_FULL_ERRORS:
             raise
@@ -257,7 +266,7 @@ def open_output(output: str | None) -> Iterator[IO[str]]:
         ) from None
 
 
-def _open_output_file(path: str) -> IO[str]:
+def _open_output_file(path: str) -> TruncateOnFirstWrite:
     if "_delta_log" in os.path.abspath(path).split(os.sep):
         raise UsageError(f"cannot write {path}: it is in a table's log", "choose another --output")
     try:

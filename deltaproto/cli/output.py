@@ -6,8 +6,8 @@ import io
 import os
 import stat
 import sys
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import IO, Any
 
 from deltaproto.errors import ExitCode
@@ -105,6 +105,29 @@ class _TruncatingFile(PipeFile):
     def write(self, data: Any, /) -> int:
         self.empty()
         return super().write(data)
+
+
+@contextmanager
+def write_at_end(target: TruncateOnFirstWrite) -> Iterator[IO[str]]:
+    """Return a text file whose content is written to `target` if the block succeeds.
+
+    Pipes and terminals get the text as it arrives.
+    """
+    if not stat.S_ISREG(os.fstat(target.fileno()).st_mode):
+        yield target
+        return
+    import shutil
+    import tempfile
+
+    with tempfile.TemporaryFile() as parts:
+        text = io.TextIOWrapper(parts, "utf-8", "backslashreplace", write_through=True)
+        try:
+            yield text
+            text.flush()
+        finally:
+            text.detach()
+        parts.seek(0)
+        shutil.copyfileobj(parts, target.buffer)
 
 
 class TolerantWriter:

@@ -87,7 +87,7 @@ def open_plan_output(
     After closing, `output` shows whether everything was written. If the block fails or is
     interrupted, the JSON of the error has the results so far.
     """
-    with options.open_output(values["output"]) as opened:
+    with options.open_output(values["output"], whole=False) as opened:
         output = TolerantWriter(opened)
         file = cast(IO[str], output)
         # In JSON mode the warning still goes to standard error.

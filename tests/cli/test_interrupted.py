@@ -16,6 +16,9 @@ from deltaproto.cli import app
 from deltaproto.cli import apply as apply_command
 from deltaproto.cli.main import COMMANDS, load_command
 from deltaproto.cli.signals import report_interruption, resume_hint
+from deltaproto.policy.context import TableFacts
+from deltaproto.policy.evaluate import Checker
+from deltaproto.policy.table_check import TableCheck
 from tests.conftest import Ran
 from tests.support.contract import validate
 from tests.support.logs import Log, metadata, protocol
@@ -142,3 +145,28 @@ def test_every_command_with_json_says_that_it_was_interrupted(
         assert ran.json["error"] == {"code": "interrupted", "message": message, "hint": ""}
         ran = cli(command, "--format", "text")
         assert (ran.code, ran.out, ran.err) == (code, "", f"{message}\n")
+
+
+@pytest.mark.parametrize("format", ["sarif", "junit", "gitlab", "github", "text", "markdown"])
+def test_no_part_of_a_result_passes_for_the_whole(
+    tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch, format: str
+) -> None:
+    tables = [
+        Log(tmp_path / name).commit(0, protocol(1, 2), metadata()).table for name in ("a", "b")
+    ]
+    file = tmp_path / "result"
+    file.write_text("the result of yesterday")
+    check, checked = Checker.check, list[str]()
+
+    def first_only(checker: Checker, facts: TableFacts) -> TableCheck:
+        if checked:
+            raise KeyboardInterrupt
+        checked.append(facts.table)
+        return check(checker, facts)
+
+    monkeypatch.setattr(Checker, "check", first_only)
+    words = ("check", *tables, "--client", "trino@476", "--format", format)
+    ran = cli(*words, "--output", str(file))
+    assert (ran.code, len(checked)) == (130, 1)
+    assert file.read_text() == "the result of yesterday"
+    assert "interrupted" in ran.err
