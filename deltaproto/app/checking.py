@@ -166,6 +166,7 @@ def check(
     *,
     clients: Sequence[str] = (),
     access: Sequence[str] = (),
+    after: str | None = None,
     client_files: Sequence[str] = (),
     catalogue: Sequence[str] = (),
     storage_options: Mapping[str, str] = NONE,
@@ -183,13 +184,17 @@ def check(
         policy: a YAML file.
         clients: more clients, as ID@VERSION, which use every table.
         access: read, append, dml, maintain or stream, instead of what is declared.
+        after: a client at a newer version, as ID@VERSION: findings DP407 show what changes for each
+            table when the client is upgraded. For a Databricks Runtime, these include automatic
+            upgrades that it no longer delays, as documented, not measured.
         client_files: files with custom clients.
         catalogue: the old name of `client_files`.
 
     Raises:
-        UsageError: for an invalid policy, with file and line, and for an unknown client.
+        UsageError: for an invalid policy, with file and line, for an unknown client, and if no
+            version of the client of `after` is declared.
     """
-    checker = load_checker(policy, clients, access, (*client_files, *catalogue))
+    checker = load_checker(policy, clients, access, (*client_files, *catalogue), after)
 
     def checked(source: TableSource) -> TableCheck:
         try:
@@ -212,21 +217,27 @@ def load_checker(
     clients: Sequence[str],
     access: Sequence[str],
     files: Sequence[str],
+    after: str | None = None,
 ) -> Checker:
     """Return the checker for a policy, clients, or both.
 
     Raises:
-        UsageError: for an invalid policy, an unknown client, or neither of them.
+        UsageError: for an invalid policy, an unknown client, or neither of them; and if no version
+            of the client of `after` is declared.
     """
     if policy is None and not clients:
         raise UsageError("nothing to check against", "pass a policy, or clients as ID@VERSION")
     rules = Policy(source="") if policy is None else load_local_policy(os.fspath(policy))
-    return Checker(
-        rules,
-        load_local_catalog(words(files, "client_files"), rules),
-        asked=[parse_declared(text) for text in words(clients, "clients")],
-        access=parse_accesses(words(access, "access"), "access"),
-    )
+    catalog = load_local_catalog(words(files, "client_files"), rules)
+    asked = [parse_declared(text) for text in words(clients, "clients")]
+    accesses = parse_accesses(words(access, "access"), "access")
+    if after is None:
+        return Checker(rules, catalog, asked=asked, access=accesses)
+    from deltaproto.fleet.forecast.after import UpgradeChecker, describe_limits
+
+    checker = UpgradeChecker(catalog.resolve(after), rules, catalog, asked=asked, access=accesses)
+    describe_limits(after, checker)
+    return checker
 
 
 def collect_checks(checker: Checker, tables: Iterable[TableCheck]) -> CheckResults:

@@ -149,6 +149,7 @@ class Inventory:
         *,
         clients: Sequence[str] = (),
         access: Sequence[str] = (),
+        after: str | None = None,
         client_files: Sequence[str] = (),
         scan: str | None = None,
     ) -> CheckResults:
@@ -159,7 +160,7 @@ class Inventory:
         Raises:
             UsageError: for an invalid policy, an unknown client, or an unknown scan.
         """
-        checker = load_checker(policy, clients, access, client_files)
+        checker = load_checker(policy, clients, access, client_files, after)
 
         def checks() -> Iterator[TableCheck]:
             reader = self._open()

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import deltaproto
 from tests.conftest import Ran
 from tests.fleet.test_forecast import V2, Cli, Lake
 from tests.support import contract
@@ -118,3 +119,27 @@ def test_severities_and_waivers_apply(lake: Lake) -> None:
 def test_mistakes(lake: Lake, words: tuple[str, ...], message: str) -> None:
     ran: Ran = lake.cli("check", lake.table("mine", kind=None).table, *words)
     assert (ran.code, message in ran.err, "hint: " in ran.err) == (2, True, True)
+
+
+def test_from_python(lake: Lake) -> None:
+    lake.table("mine")
+    lake.scan()
+    inventory = deltaproto.Inventory(lake.inventory)
+    found = inventory.check(clients=[OLD, "athena@3"], access=["read"], after=NEW).findings
+    rows = {
+        (each["severity"], each["feature"], each["client"])
+        for each in found
+        if each["rule"] == "DP407"
+    }
+    assert ("error", "v2Checkpoint", "athena@3") in rows
+    policy = {"delta.checkpointPolicy": "v2"}
+    log = lake.table("other", stored=protocol(3, 7, V2, V2), kind=None, **policy)
+    (checked,) = deltaproto.check(
+        log.table, clients=["trino@400"], access=["read"], after="trino@483"
+    )
+    (finding,) = (each for each in checked.findings if each.rule == "DP407")
+    assert "trino@483: read is ok instead of wrong with trino@400" in finding.message
+    with pytest.raises(deltaproto.UsageError, match="unknown client spark-x"):
+        deltaproto.check(log.table, clients=["trino@400"], after="spark-x@1")
+    with pytest.raises(deltaproto.UsageError, match="no version of athena is declared"):
+        deltaproto.check(log.table, clients=["trino@400"], after="athena@3")

@@ -44,8 +44,8 @@ def describe_limits(after: str, checker: Checker) -> list[str]:
     declared = client in checker.clients
     if not declared and client != RUNTIME:
         raise UsageError(
-            f"--after {after}: no version of {client} is declared",
-            "declare the version that is in use, in the policy or with --client",
+            f"nothing to compare {after} with: no version of {client} is declared",
+            "declare the version that is in use, in the policy or as a client",
         )
     if client != RUNTIME:
         return []
