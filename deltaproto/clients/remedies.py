@@ -328,8 +328,7 @@ def _requirements_without(
     kept = protocol.supported - set(names)
     if any(set(names) & set(feature_catalog.required_features(name)) for name in kept):
         return None
-    for name in names:
-        protocol = protocol.without_feature(name)
+    protocol = protocol.without_features(names)
     left = protocol.supported
     modes = tuple((name, mode) for name, mode in table.modes if name in left)
     return table._replace(

@@ -202,7 +202,15 @@ class Protocol(_Fields):
 
     def without_feature(self, name: str) -> Protocol:
         """Return the lowest protocol without `name`; requirements stay (Protocol.removeFeature)."""
-        return _lowest_form(self.supported - {name}, self._reader_features_by_list() - {name})
+        return self.without_features((name,))
+
+    def without_features(self, names: Iterable[str]) -> Protocol:
+        """Return the lowest protocol without `names`, which may require each other.
+
+        A feature that one of the others requires stays.
+        """
+        gone = frozenset(names)
+        return _lowest_form(self.supported - gone, self._reader_features_by_list() - gone)
 
     def can_upgrade_to(self, target: Protocol) -> bool:
         """Return True if `target` supports every feature of this protocol."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import combinations
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from deltaproto.clients.requirements import TableRequirements, table_requirements
@@ -41,6 +41,15 @@ def without(protocol: Protocol, dropped: frozenset[str]) -> Protocol:
     return Protocol.carrying(protocol.supported - dropped)
 
 
+def idle_row_tracking() -> TableRequirements:
+    """rowTracking requires domainMetadata, which comes first by name; without both it is (1,4)."""
+    names = {"appendOnly", "invariants", "checkConstraints", "changeDataFeed", "generatedColumns"}
+    protocol = Protocol.carrying({*names, "rowTracking"})
+    usage = {name: name in SWITCHLESS for name in protocol.supported}
+    return table_requirements(protocol, usage, {}, absent=set(protocol.supported))
+
+
+@example(table=idle_row_tracking(), required=set(), history=None)
 @given(
     table=listed_tables(),
     required=st.sets(st.sampled_from(DROPPABLE), max_size=2),

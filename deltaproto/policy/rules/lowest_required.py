@@ -140,9 +140,7 @@ def _closed(dropped: frozenset[str] | set[str], protocol: Protocol) -> frozenset
 
 
 def _without(protocol: Protocol, dropped: frozenset[str] | set[str]) -> Protocol:
-    for name in sorted(dropped):
-        protocol = protocol.without_feature(name)
-    return protocol.lowest()
+    return protocol.without_features(dropped).lowest()
 
 
 def _rank(protocol: Protocol) -> tuple[int, int, int]:
