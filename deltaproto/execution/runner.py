@@ -20,7 +20,12 @@ from deltaproto.tables.engine_errors import (
     spark_message,
     spark_root_cause,
 )
-from deltaproto.tables.session import remove_folder, spark_session, without_substitution
+from deltaproto.tables.session import (
+    DATABRICKS_RUNTIME,
+    remove_folder,
+    spark_session,
+    without_substitution,
+)
 from deltaproto.tables.spark_connect import stop_retrying
 
 if TYPE_CHECKING:
@@ -31,7 +36,6 @@ if TYPE_CHECKING:
 MAX_COMMIT_ATTEMPTS = "spark.databricks.delta.maxCommitAttempts"
 _ATTEMPT_LIMIT = "100"
 USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
-_RUNTIME = "spark.databricks.clusterUsageTags.sparkVersion"
 _EXTENSION = "DeltaSparkSessionExtension"
 _POLL_SECONDS = 0.5
 ProgressCallback = Callable[[int, int], None]
@@ -100,7 +104,7 @@ class StatementRunner:
                 "start it and run again",
             ) from None
         conf = {str(row[0]): str(row[1]) for row in rows}
-        runtime = self._session.conf.get(_RUNTIME, None)
+        runtime = self._session.conf.get(DATABRICKS_RUNTIME, None)
         if runtime:
             found = re.match(r"\d+\.\d+", str(runtime))
             return EngineFacts(EngineName.DATABRICKS, found and found[0], spark, True, conf)

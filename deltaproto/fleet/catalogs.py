@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from deltaproto.errors import ErrorCode, TableError, UsageError, no_tables_error
 from deltaproto.fleet.discovered import DiscoveredTable, UnreadablePlace
+from deltaproto.protocol.automatic_upgrades import UNITY_CATALOG
 from deltaproto.redaction import Redactor
 from deltaproto.sql.quoting import parse_name, quote_identifier, quote_if_needed
+from deltaproto.tables.catalogs.interface import CatalogTable
 from deltaproto.tables.engine_errors import first_line
-from deltaproto.tables.session import sql_rows
+from deltaproto.tables.session import DATABRICKS_RUNTIME, DELTA_CATALOG, sql_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+_SESSION_CATALOG = "spark_catalog"
 # Spark takes a missing catalog for a part of the schema's name.
 _UNKNOWN = ("NOT_FOUND", "SINGLE_PART_NAMESPACE", "Nested databases are not supported")
 
@@ -30,13 +34,50 @@ def find_catalog_tables(
     Raises:
         UsageError: for a name that Spark does not know.
     """
+
+    @cache
+    def kind_of(catalog: str) -> str | None:
+        return catalog_kind(catalog, partial(_get_setting, session))
+
     for name in names:
         empty = True
         for each in _find_named(session, name):
             empty = False
-            yield each
+            if isinstance(each, UnreadablePlace):
+                yield each
+            else:
+                yield each._replace(catalog=kind_of(parse_name(each.table)[0]))
         if empty:
             yield UnreadablePlace(name, no_tables_error(name))
+
+
+def catalog_kind(catalog: str, setting: Callable[[str], str | None]) -> str | None:
+    """Return what kind of catalog a Spark catalog is: `uc`, `hive` or `spark`; None: not known.
+
+    `spark` is the catalog of a session outside Databricks, in memory or in a Hive metastore. On
+    Databricks, all catalogs but the workspace's Hive metastore are in Unity Catalog.
+
+    Args:
+        setting: returns one of the session's settings, None if it is not set.
+    """
+    implementation = setting(f"spark.sql.catalog.{catalog}") or ""
+    if "unitycatalog" in implementation.lower():
+        return UNITY_CATALOG
+    if setting(DATABRICKS_RUNTIME):
+        legacy = catalog.lower() in ("hive_metastore", _SESSION_CATALOG)
+        return "hive" if legacy else UNITY_CATALOG
+    if catalog.lower() == _SESSION_CATALOG and implementation in ("", DELTA_CATALOG):
+        return "spark"
+    return None
+
+
+def _get_setting(session: SparkSession, key: str) -> str | None:
+    try:
+        value = session.conf.get(key, None)
+    except Exception:
+        # A server may not show all of its settings.
+        return None
+    return None if value is None else str(value)
 
 
 def _find_named(session: SparkSession, name: str) -> Iterator[DiscoveredTable | UnreadablePlace]:
@@ -152,9 +193,10 @@ def _discovered_tables(
     ):
         return
     name = ".".join(map(quote_if_needed, parts))
-    location = described.get("Location", "")
+    location, type_ = described.get("Location", ""), described.get("Type", "").lower()
     if location:
-        yield DiscoveredTable(name, location)
+        entry = CatalogTable(name, location, type_) if type_ else None
+        yield DiscoveredTable(name, location, entry=entry)
     else:
         message = f"Spark does not show the location of {name}"
         hint = f"`deltaproto inspect {name}` reads it through Spark"

@@ -28,7 +28,7 @@ class DiscoveredTable(NamedTuple):
     entry: CatalogTable | None = None
     """the table as its catalog describes it"""
     catalog: str | None = None
-    """scheme of that catalog's addresses, such as `uc`"""
+    """kind of that catalog: scheme of its addresses, such as `uc`, or `spark`; None: not known"""
     storage_options: Callable[[], Mapping[str, str]] | None = None
     """returns options of its catalog, such as temporary credentials, when the table is read"""
     commits: Callable[[], Mapping[int, int]] | None = None

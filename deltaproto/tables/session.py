@@ -37,6 +37,9 @@ from deltaproto.tables.storage.through_spark import hadoop_conf_from_environment
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession
 
+DELTA_CATALOG = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
+DATABRICKS_RUNTIME = "spark.databricks.clusterUsageTags.sparkVersion"
+"""the setting with the version of a Databricks Runtime; other Sparks do not have it"""
 _LOCAL_CONF = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -51,7 +54,7 @@ _LOCAL_CONF = {
     "spark.ui.retainedJobs": "16",
     "spark.ui.retainedStages": "16",
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
-    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    "spark.sql.catalog.spark_catalog": DELTA_CATALOG,
 }
 PYSPARK_MISSING = "pyspark is not installed"
 _APPLICATION = "deltaproto"

@@ -74,13 +74,22 @@ def test_each_location_is_the_tables(spark: SparkSession, shop: Path) -> None:
         assert found.uri == detail["location"].replace("file:/", "file:///", 1).replace(" ", "%20")
 
 
+def types(spark: SparkSession) -> dict[str, tuple[str | None, str | None]]:
+    found = find_catalog_tables(spark, ("shop",))
+    tables = [each for each in found if isinstance(each, DiscoveredTable)]
+    return {each.table.rpartition(".")[2]: (each.catalog, each.type) for each in tables}
+
+
 def test_without_the_extended_list(
     spark: SparkSession, shop: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told = names(spark, "shop")
+    told, kinds = names(spark, "shop"), types(spark)
+    assert kinds["items"] == ("spark", "managed")
+    assert kinds["orders"] == ("spark", "external")
     # Not every catalog knows SHOW TABLE EXTENDED.
     monkeypatch.setattr("deltaproto.fleet.catalogs._show_table_extended", lambda *_: {})
     assert names(spark, "shop") == told
+    assert types(spark) == kinds
 
 
 def test_a_scan_of_a_catalog(spark: SparkSession, shop: Path, cli: Cli, tmp_path: Path) -> None:
@@ -94,6 +103,19 @@ def test_a_scan_of_a_catalog(spark: SparkSession, shop: Path, cli: Cli, tmp_path
     assert all(table.startswith("spark_catalog.shop.") for table in kept)
     on_spark = cli("scan", *words, "--engine", "spark")
     assert on_spark.json["tables"] == 3
+    newest = [
+        row
+        for row in DeltaTable(f"{inventory}/tables").to_pyarrow_table().to_pylist()
+        if row["scan_id"] == on_spark.json["scan_id"]
+    ]
+    assert {(row["catalog"], row["table_type"]) for row in newest} == {
+        ("spark", "managed"),
+        ("spark", "external"),
+    }
+    # Databricks turns nothing on outside Unity Catalog, and these tables are certainly outside.
+    scan = ("--scan", on_spark.json["scan_id"], "--format", "json")
+    forecast = cli("forecast", inventory, *scan, "--client", "trino@476")
+    assert (forecast.code, forecast.json["complete"]) == (0, True)
     assert on_spark.json["drift"] is None
     assert cli("scan", "--catalog", "nowhere").code == 2
 
