@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache, partial
+from functools import cache
 from typing import TYPE_CHECKING
 
 from deltaproto.errors import ErrorCode, TableError, UsageError, no_tables_error
@@ -37,7 +37,11 @@ def find_catalog_tables(
 
     @cache
     def kind_of(catalog: str) -> str | None:
-        return catalog_kind(catalog, partial(_get_setting, session))
+        try:
+            return catalog_kind(catalog, lambda key: session.conf.get(key, None))
+        except Exception:
+            # A server may not show its settings. What they are is not known then.
+            return None
 
     for name in names:
         empty = True
@@ -69,15 +73,6 @@ def catalog_kind(catalog: str, setting: Callable[[str], str | None]) -> str | No
     if catalog.lower() == _SESSION_CATALOG and implementation in ("", DELTA_CATALOG):
         return "spark"
     return None
-
-
-def _get_setting(session: SparkSession, key: str) -> str | None:
-    try:
-        value = session.conf.get(key, None)
-    except Exception:
-        # A server may not show all of its settings.
-        return None
-    return None if value is None else str(value)
 
 
 def _find_named(session: SparkSession, name: str) -> Iterator[DiscoveredTable | UnreadablePlace]:

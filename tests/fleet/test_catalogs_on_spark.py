@@ -92,6 +92,16 @@ def test_without_the_extended_list(
     assert types(spark) == kinds
 
 
+def test_settings_that_a_server_does_not_show(
+    spark: SparkSession, shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def hidden(*_: object) -> None:
+        raise RuntimeError("[CONFIG_NOT_AVAILABLE] Configuration is not available.")
+
+    monkeypatch.setattr(type(spark.conf), "get", hidden)
+    assert {catalog for catalog, _ in types(spark).values()} == {None}
+
+
 def test_a_scan_of_a_catalog(spark: SparkSession, shop: Path, cli: Cli, tmp_path: Path) -> None:
     root, inventory = str(shop / "out side"), str(tmp_path / "i")
     words = ("--catalog", "shop", "--inventory", inventory, "--format", "json")
