@@ -103,7 +103,7 @@ def command(*words: object) -> subprocess.CompletedProcess[str]:
 
 
 def run_until(plans: Path, seconds: float | None) -> tuple[bool, int]:
-    """Apply, and kill it after so many seconds; return whether it was killed, and its exit code."""
+    """Apply, and kill the process after `seconds`. Return whether it was killed, and its code."""
     process = subprocess.Popen(
         [*apply_command(plans), "--detailed-exitcode"],
         env=ENVIRONMENT,

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from deltaproto.app.arguments import NONE, member, reach, words
 from deltaproto.app.checking import CheckResults, collect_checks, load_checker
@@ -38,9 +38,6 @@ from deltaproto.fleet.schemas import Inventory as _Tables
 from deltaproto.fleet.schemas import is_inventory, rows_schema
 from deltaproto.policy.table_check import TableCheck, unreadable_table
 from deltaproto.render.overview.write import ReportFormat
-
-if TYPE_CHECKING:
-    pass
 
 _LOG = logging.getLogger("deltaproto.inventory")
 _MOST_TABLES = 50_000

@@ -105,7 +105,9 @@ class Process:
     def line(self, seconds: float, *, since: float | None = None) -> bytes | None:
         """Return the next line of its standard output, or None at the end.
 
-        It is awaited for so many seconds from now, or from a time of `time.monotonic`.
+        Args:
+            seconds: how long to wait, from `since`.
+            since: a time of `time.monotonic`; None: now.
 
         Raises:
             ProcessStopped: when it takes too long, prints too much or uses too much memory.
@@ -125,7 +127,7 @@ class Process:
     def ended(self, seconds: float, *, since: float | None = None) -> int:
         """Return its exit code after it has closed its output; negative for a signal.
 
-        It is awaited as in `line`.
+        Waits like `line`.
         """
         until = (time.monotonic() if since is None else since) + seconds
         try:

@@ -65,7 +65,7 @@ class _Route(NamedTuple):
 
 
 _Reasons = Callable[[], tuple[Blocked, ...]]
-"""explains why there is no route; called only where that is shown, as it takes long"""
+"""explains why there is no route; slow, so called only where the explanation is shown"""
 
 
 def plan_target(inputs: PlanInput, target: Target) -> Plan:

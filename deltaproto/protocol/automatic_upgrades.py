@@ -76,7 +76,7 @@ class AutomaticUpgrade(NamedTuple):
     """first day; of existing tables, the first day of the documented month; None: not documented"""
     document: SourceDocument
     setting: tuple[str, str] | None = None
-    """property and value that turn the feature off; None: there is no such property.
+    """the property and value that turn the feature off; None if there is no such property.
     None of the documents says that automatic upgrades respect it."""
 
     @property
