@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from deltaproto.app.arguments import NONE, TableSource, table_name, table_sources, words
 from deltaproto.app.reading import inspect_table
@@ -24,7 +26,10 @@ from deltaproto.policy.table_check import TableCheck, unreadable_table
 from deltaproto.tables.engine_errors import contain_table_errors
 
 if TYPE_CHECKING:
+    from deltaproto.app.clients_seen import SeenInventory
     from deltaproto.render.document import Document
+
+_LOG = logging.getLogger("deltaproto.check")
 
 Verdict = DeclaredVerdict
 
@@ -167,6 +172,8 @@ def check(
     clients: Sequence[str] = (),
     access: Sequence[str] = (),
     after: str | None = None,
+    seen: str | os.PathLike[str] | None = None,
+    seen_days: int = 90,
     client_files: Sequence[str] = (),
     catalogue: Sequence[str] = (),
     storage_options: Mapping[str, str] = NONE,
@@ -187,14 +194,22 @@ def check(
         after: a client at a newer version, as ID@VERSION: findings DP407 show what changes for each
             table when the client is upgraded. For a Databricks Runtime, these include automatic
             upgrades that it no longer delays, as documented, not measured.
+        seen: an inventory in which `discover` counted clients: findings DP403 to DP406 show which
+            clients were seen and are not declared, are declared and were not seen, are older than
+            declared, or come back rarely. The logger `deltaproto` gets a warning if the count is
+            old, or if tables were not counted.
+        seen_days: count the clients of the last N days of `seen`.
         client_files: files with custom clients.
         catalogue: the old name of `client_files`.
 
     Raises:
-        UsageError: for an invalid policy, with file and line, for an unknown client, and if no
-            version of the client of `after` is declared.
+        UsageError: for an invalid policy, with file and line, for an unknown client, if no version
+            of the client of `after` is declared, and if `discover` never counted in `seen`.
+        TableError: corrupt-log, when the inventory `seen` is damaged.
     """
-    checker = load_checker(policy, clients, access, (*client_files, *catalogue), after)
+    files = (*client_files, *catalogue)
+    compared = None if seen is None else (seen, seen_days, storage_options)
+    checks = load_checks(policy, clients, access, files, after, compared)
 
     def checked(source: TableSource) -> TableCheck:
         try:
@@ -205,25 +220,39 @@ def check(
                 spark_conf=spark_conf,
             )
             with contain_table_errors():
-                return checker.check(facts_from_inspection(inspection))
+                return checks.checker.check(facts_from_inspection(inspection))
         except TableError as error:
             return unreadable_table(table_name(source), error)
 
-    return collect_checks(checker, map(checked, table_sources(tables)))
+    return checks.collect(map(checked, table_sources(tables)))
 
 
-def load_checker(
+class Checks(NamedTuple):
+    """How tables are checked, and what their checks are compared with."""
+
+    checker: Checker
+    compare: Callable[[Iterable[TableCheck]], Iterable[TableCheck]] = iter
+
+    def collect(self, tables: Iterable[TableCheck]) -> CheckResults:
+        """Return the checks of all tables, and the findings on the policy itself."""
+        every = self.checker.with_policy(self.compare(tables))
+        return CheckResults(map(CheckResult._make, every))
+
+
+def load_checks(
     policy: str | os.PathLike[str] | None,
     clients: Sequence[str],
     access: Sequence[str],
     files: Sequence[str],
-    after: str | None = None,
-) -> Checker:
-    """Return the checker for a policy, clients, or both.
+    after: str | None,
+    seen: SeenInventory | None,
+) -> Checks:
+    """Return the checks for a policy, clients, or both.
 
     Raises:
-        UsageError: for an invalid policy, an unknown client, or neither of them; and if no version
-            of the client of `after` is declared.
+        UsageError: for an invalid policy, an unknown client, or neither of them; if no version of
+            the client of `after` is declared; and like `load_recent_uses`.
+        TableError: corrupt-log, when the inventory `seen` is damaged.
     """
     if policy is None and not clients:
         raise UsageError("nothing to check against", "pass a policy, or clients as ID@VERSION")
@@ -232,14 +261,20 @@ def load_checker(
     asked = [parse_declared(text) for text in words(clients, "clients")]
     accesses = parse_accesses(words(access, "access"), "access")
     if after is None:
-        return Checker(rules, catalog, asked=asked, access=accesses)
-    from deltaproto.fleet.forecast.after import UpgradeChecker, describe_limits
+        checker = Checker(rules, catalog, asked=asked, access=accesses)
+    else:
+        from deltaproto.fleet.forecast.after import UpgradeChecker, describe_limits
 
-    checker = UpgradeChecker(catalog.resolve(after), rules, catalog, asked=asked, access=accesses)
-    describe_limits(after, checker)
-    return checker
+        upgrade = catalog.resolve(after)
+        checker = UpgradeChecker(upgrade, rules, catalog, asked=asked, access=accesses)
+        describe_limits(after, checker)
+    if seen is None:
+        return Checks(checker)
+    from deltaproto.app.clients_seen import compare_and_log, load_recent_uses
+    from deltaproto.fleet.seen.seen_findings import SeenChecks
 
-
-def collect_checks(checker: Checker, tables: Iterable[TableCheck]) -> CheckResults:
-    """Return the checks of all tables, and the findings on the policy itself."""
-    return CheckResults(map(CheckResult._make, checker.with_policy(tables)))
+    recent, notice = load_recent_uses(*seen)
+    if notice is not None:
+        _LOG.warning("%s", notice)
+    compared = SeenChecks(recent, rules, catalog, checker)
+    return Checks(checker, partial(compare_and_log, seen[0], compared))

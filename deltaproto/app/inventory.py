@@ -10,7 +10,7 @@ from functools import partial
 from typing import Self
 
 from deltaproto.app.arguments import NONE, member, reach, words
-from deltaproto.app.checking import CheckResults, collect_checks, load_checker
+from deltaproto.app.checking import CheckResults, load_checks
 from deltaproto.app.drifting import Drift
 from deltaproto.app.forecasting import Forecast
 from deltaproto.app.result import Rows
@@ -147,6 +147,8 @@ class Inventory:
         clients: Sequence[str] = (),
         access: Sequence[str] = (),
         after: str | None = None,
+        seen: str | os.PathLike[str] | None = None,
+        seen_days: int = 90,
         client_files: Sequence[str] = (),
         scan: str | None = None,
     ) -> CheckResults:
@@ -155,9 +157,11 @@ class Inventory:
         Tables that could not be read have `error`, as has a scan that was stopped or lost rows.
 
         Raises:
-            UsageError: for an invalid policy, an unknown client, or an unknown scan.
+            UsageError: for an invalid policy, an unknown client, or an unknown scan, and if
+                `discover` never counted in `seen`.
         """
-        checker = load_checker(policy, clients, access, client_files, after)
+        compared = None if seen is None else (seen, seen_days, self._storage)
+        loaded = load_checks(policy, clients, access, client_files, after, compared)
 
         def checks() -> Iterator[TableCheck]:
             reader = self._open()
@@ -169,13 +173,13 @@ class Inventory:
                     yield unreadable_table(self.location, error)
             found = 0
             for each in state.contributing:
-                for checked in check_scan(self.location, reader, each, state, checker):
+                for checked in check_scan(self.location, reader, each, state, loaded.checker):
                     found += 1
                     yield checked
             if not found:
                 yield unreadable_table(self.location, no_tables_error(self.location))
 
-        return collect_checks(checker, checks())
+        return loaded.collect(checks())
 
     def drift(
         self, since: str | None = None, until: str | None = None, *, commits: bool = True

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from deltaproto.app.arguments import NONE, Reach, TableSource, member, reach, table_name, words
@@ -243,16 +242,11 @@ class _Seen(NamedTuple):
 def _load_seen(name: str | os.PathLike[str] | None, days: int, by: Reach) -> _Seen:
     if name is None:
         return _Seen()
-    from deltaproto.fleet.seen.seen_findings import MOST_DAYS, RecentUses, uses_for_plans
-    from deltaproto.fleet.seen.stored_uses import require_stored
-    from deltaproto.inspection.age import DEFAULT_MAX_AGE_DAYS, age_warning
+    from deltaproto.app.clients_seen import load_recent_uses
+    from deltaproto.fleet.seen.seen_findings import uses_for_plans
 
-    if not 0 < days <= MOST_DAYS:
-        raise UsageError(f"seen_days is {days}", f"pass a number from 1 to {MOST_DAYS}")
-    stored = require_stored(os.fspath(name), by.storage_options)
-    old = age_warning(stored.last_run, datetime.now(UTC), DEFAULT_MAX_AGE_DAYS)
-    notice = None if old is None else f"{name}: the newest run of discover {old}; run it again."
-    return _Seen(uses_for_plans(RecentUses(stored, days)), notice)
+    recent, notice = load_recent_uses(name, days, by.storage_options)
+    return _Seen(uses_for_plans(recent), None if notice is None else f"{notice}.")
 
 
 def _planned(

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 import deltaproto
 from deltaproto import ResultError, UsageError
-from deltaproto.app import planning
+from deltaproto.app import clients_seen
 from deltaproto.clients.model import Access
 from deltaproto.fleet.inventory import InventoryTables, open_inventory_tables
 from deltaproto.fleet.schemas import Inventory
@@ -788,7 +788,7 @@ def test_plans_from_python_are_those_of_the_command(
         with pytest.raises(UsageError, match=message):
             deltaproto.plan_upgrade(ledger, **named)
     now = datetime.now(UTC) + timedelta(days=9)
-    monkeypatch.setattr(planning, "datetime", type("Later", (), {"now": lambda _: now}))
+    monkeypatch.setattr(clients_seen, "datetime", type("Later", (), {"now": lambda _: now}))
     old = deltaproto.plan_upgrade(ledger, enable=["deletionVectors"], seen=lake)
     assert f"{lake}: the newest run of discover is 9 days old; run it again." in old.warnings
 
