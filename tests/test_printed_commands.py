@@ -54,7 +54,7 @@ ENGINES = {
     r"deltaproto rehearse ": "tests/execution/test_rehearse_and_undo_on_spark.py",
     r"--reader (all|spark) ": "tests/tables/test_real_tables.py",
     r"--spark-remote ": "tests/tables/test_remote.py",
-    r"--engine spark ": "tests/fleet/test_scan_on_spark.py",
+    r"--engine spark ": "tests/fleet/test_scan_on_spark.py, test_discover_on_spark.py",
     r"--catalog ": "tests/fleet/test_catalogs_on_spark.py",
     r" (main\.|spark_catalog\.)?sales\.orders\b": "tests/execution/test_catalog_names_on_spark.py",
 }

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from deltaproto.app.arguments import NONE, TableSource, reach, table_name, table_sources, words
+from deltaproto.app.inventory import with_spark
 from deltaproto.app.result import Result, Rows, findings_failure
 from deltaproto.errors import (
     DeltaprotoError,
@@ -220,6 +221,7 @@ def discover(
     days: int | None = None,
     pseudonymize: bool = False,
     allow_empty: bool = False,
+    engine: str = "local",
     storage_options: Mapping[str, str] = NONE,
     spark_remote: str | None = None,
     spark_conf: Mapping[str, str] = NONE,
@@ -238,6 +240,7 @@ def discover(
         days: only the last N days; None: everything that the logs still have.
         pseudonymize: hashes instead of the names of users, jobs, notebooks, clusters and queries.
         allow_empty: a folder without tables is not an error.
+        engine: local, or spark to read the logs on the executors of a Spark session.
         storage_options: as in deltalake.
         spark_remote: a Spark Connect URL.
         spark_conf: settings of a Spark session that is started here.
@@ -245,8 +248,10 @@ def discover(
             `clients_seen`, and return it together with what earlier runs added.
 
     Raises:
-        UsageError: for an invalid request, and when the inventory cannot be written.
+        UsageError: for an invalid request, when the inventory cannot be written, and when the
+            executors fail.
         TableError: when the only table cannot be read, or there is no table.
+        EngineError: when Spark does not start, or disconnects.
     """
     names = [table_name(each) for each in table_sources(tables)]
     if not names:
@@ -260,7 +265,8 @@ def discover(
     inventory = None
     if store and days is None and len(names) == 1 and is_inventory(names[0], by.storage_options):
         inventory = open_inventory_tables(names[0], by.storage_options)
-    request = DiscoveryRequest(names, logs, settings, allow_empty)
+    on_spark = with_spark(engine)
+    request = DiscoveryRequest(names, logs, settings, allow_empty, on_spark=on_spark)
     found = run_discovery(request, inventory, lambda _: nullcontext(_ignore))
     require_read(found, names, logs=bool(logs), allow_empty=allow_empty)
     return Discovery(found)

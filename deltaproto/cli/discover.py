@@ -11,6 +11,7 @@ from typing import Any
 from deltaproto.cli import options
 from deltaproto.cli.declare import Argument, Command, Option, Panel
 from deltaproto.cli.inspect import read_table_names
+from deltaproto.cli.inventories import ENGINE, EngineChoice
 from deltaproto.cli.progress import show_rate, warn
 from deltaproto.errors import ExitCode, UsageError
 from deltaproto.fleet.inventory import InventoryTables, open_inventory_tables
@@ -69,7 +70,13 @@ def _discover(values: Mapping[str, Any]) -> Discovery:
         data_files=values["data_files"],
     )
     inventory = None if values["no_store"] else _find_inventory(names, days, storage)
-    request = DiscoveryRequest(names, values["access_log"], settings, values["allow_empty"])
+    request = DiscoveryRequest(
+        names,
+        values["access_log"],
+        settings,
+        values["allow_empty"],
+        on_spark=values["engine"] is EngineChoice.SPARK,
+    )
     return run_discovery(request, inventory, lambda what: show_rate(what, show=show))
 
 
@@ -138,6 +145,7 @@ COMMAND = Command(
             False,
             panel=Panel.INPUT,
         ),
+        ENGINE,
         Option(
             ("--days",),
             "Show only the last N days. Default: everything that the logs still have.",

@@ -46,6 +46,7 @@ COMMAND_VARIABLES: Mapping[str, Mapping[str, str]] = {
     },
     "--engine": {
         "scan": _INVENTORY_ENGINE,
+        "discover": _INVENTORY_ENGINE,
         "drift": _INVENTORY_ENGINE,
         "check": _INVENTORY_ENGINE,
         "report": _INVENTORY_ENGINE,

@@ -204,12 +204,12 @@ class SparkEngine:
             if is_connection_lost(spark_message(error)):
                 raise
             raise UsageError(
-                f"Spark cannot scan into {self._inventory}: {Redactor()(_find_cause(error))}",
+                f"Spark cannot scan into {self._inventory}: {Redactor()(find_cause(error))}",
                 "check that Spark may write there, and that its executors have deltaproto",
             ) from None
 
 
-def _find_cause(error: Exception) -> str:
+def find_cause(error: Exception) -> str:
     """Return the cause of an error, even if it was raised in Python on an executor."""
     text = spark_message(error) + "\n" + str(error)
     raised = re.findall(r"^(?:\w+\.)*\w+(?:Error|Exception): .+$", text, re.MULTILINE)

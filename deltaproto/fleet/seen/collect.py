@@ -15,7 +15,12 @@ from deltaproto.fleet.seen.data_files import FilesRead, add_data_files
 from deltaproto.fleet.seen.find_logs import FailedTable, FoundLog
 from deltaproto.fleet.seen.log_files import CountedFile
 from deltaproto.fleet.seen.read_traces import ReadTraces
-from deltaproto.fleet.seen.requests import TableMatcher, add_access_log
+from deltaproto.fleet.seen.requests import (
+    CountFiles,
+    TableMatcher,
+    add_access_log,
+    count_here,
+)
 from deltaproto.fleet.seen.uses import PrincipalKind, SeenUses
 from deltaproto.fleet.seen.wrong_readers import find_candidates, find_wrong_readers
 from deltaproto.location import LocationKind
@@ -101,13 +106,72 @@ class LogOptions(NamedTuple):
     """whether a later run counts what this one leaves"""
 
 
+class TableUses(NamedTuple):
+    """Who used one table, by its own log and its data files."""
+
+    table: str
+    uri: str
+    """location of the table, also of one that a catalog named"""
+    writers: SeenUses
+    read: ReadLog
+    file_writers: SeenUses
+    files: FilesRead
+
+
+ReadTables = Callable[
+    [Iterable[FoundLog | FailedTable], LogOptions], Iterator[TableUses | FailedTable]
+]
+"""reads tables, in their order"""
+
+
+def read_here(
+    found: Iterable[FoundLog | FailedTable], options: LogOptions
+) -> Iterator[TableUses | FailedTable]:
+    """Read tables in this process: on disks one after the other, on object stores in threads."""
+
+    def read(each: FoundLog | FailedTable) -> TableUses | FailedTable:
+        return each if isinstance(each, FailedTable) else read_table(each, options)
+
+    source = iter(found)
+    with ThreadPoolExecutor(THREADS) as threads:
+        while chunk := list(islice(source, _CHUNK)):
+            remote = [each for each in chunk if isinstance(each, FoundLog) and each.remote]
+            waiting = {each.location.uri: threads.submit(read, each) for each in remote}
+            for each in chunk:
+                # Tables on disks are read here: threads would only wait for each other.
+                if isinstance(each, FoundLog) and each.remote:
+                    yield waiting[each.location.uri].result()
+                else:
+                    yield read(each)
+
+
+def read_table(each: FoundLog, options: LogOptions) -> TableUses | FailedTable:
+    """Read one table."""
+    part, of_files = (SeenUses(pseudonymize=options.pseudonymize) for _ in range(2))
+    files, uri = FilesRead(), None
+    try:
+        opened = each.open(options.storage, options.spark)
+        uri = opened.location.uri
+        counted = options.counted.get(place_of(each))
+        done = add_commits(each.table, opened, options.storage, options.since, part, counted)
+        if options.data_files:
+            files = add_data_files(each.table, opened, options.storage, options.since, of_files)
+    except TableError as error:
+        return FailedTable(each.table, error, uri)
+    return TableUses(each.table, uri, part, done, of_files, files)
+
+
 def discover_writers(
-    found: Iterable[FoundLog | FailedTable], options: LogOptions, seen: Callable[[int], None]
+    found: Iterable[FoundLog | FailedTable],
+    options: LogOptions,
+    seen: Callable[[int], None],
+    read_tables: ReadTables = read_here,
 ) -> Discovery:
     """Read the logs of tables, and sum up who wrote them.
 
     Args:
         seen: called with the number of tables read, for progress.
+        read_tables: reads the tables.
     """
     uses = SeenUses(pseudonymize=options.pseudonymize)
     matcher, places = TableMatcher(options.storage), dict[str, str]()
@@ -116,11 +180,13 @@ def discover_writers(
     read: dict[str, ReadLog] = {}
     of_files, files_read = SeenUses(pseudonymize=options.pseudonymize), FilesRead()
     tables = commits = identified = unreadable = 0
-    for each in _read_all(_watched(found, matcher, places, logs), options, matcher):
+    for each in read_tables(_watched(found, matcher, places, logs), options):
+        if each.uri is not None:
+            matcher.add(each.table, each.uri)
         if isinstance(each, FailedTable):
             failed.append(each)
             continue
-        table, part, done, by_files, of_table = each
+        table, _, part, done, by_files, of_table = each
         uses.include(part)
         of_files.include(by_files)
         files_read = FilesRead(*map(sum, zip(files_read, of_table, strict=True)))
@@ -168,14 +234,14 @@ def _watched(
             yield each
             continue
         logs[each.table] = each
-        places[each.table] = _place(each)
+        places[each.table] = place_of(each)
         matcher.add_name(each.table)
         if each.location.kind is not LocationKind.NAME:
             matcher.add(each.table, each.location.uri)
         yield each
 
 
-def _place(each: FoundLog) -> str:
+def place_of(each: FoundLog) -> str:
     """Return what recognizes a table: its location, or the name of a catalog's table."""
     named = each.location.kind is LocationKind.NAME
     return each.table if named else normalize_location(each.location.uri)
@@ -198,13 +264,18 @@ def require_read(found: Discovery, names: Iterable[str], *, logs: bool, allow_em
 
 
 def add_access_logs(
-    found: Discovery, names: Iterable[str], options: LogOptions, seen: Callable[[int], None]
+    found: Discovery,
+    names: Iterable[str],
+    options: LogOptions,
+    seen: Callable[[int], None],
+    count_files: CountFiles = count_here,
 ) -> Discovery:
     """Add the requests of access logs to what the tables' own logs show.
 
     Args:
         names: files, folders and URIs.
         seen: called with the number of lines read of each, for progress.
+        count_files: reads the files.
     """
     sources, failed = list(found.sources), list(found.failed)
     files: list[CountedFile] = []
@@ -220,6 +291,7 @@ def add_access_logs(
             options.counted_files.union(files),
             spark=options.spark,
             storing=options.storing,
+            count_files=count_files,
         )
         failed += done.failed
         files += done.files
@@ -258,42 +330,7 @@ def _add_findings(found: Discovery, options: LogOptions) -> Discovery:
     return found._replace(findings=tuple(findings), failed=tuple(failed.values()))
 
 
-_Read = tuple[str, SeenUses, ReadLog, SeenUses, FilesRead]
 _FORMATS = (
     "S3 server access logs, CloudTrail, Azure StorageBlobLogs, GCS audit logs and Databricks' "
     "system tables are read"
 )
-
-
-def _read_all(
-    found: Iterable[FoundLog | FailedTable], options: LogOptions, matcher: TableMatcher
-) -> Iterator[_Read | FailedTable]:
-    def read(each: FoundLog | FailedTable) -> _Read | FailedTable:
-        return each if isinstance(each, FailedTable) else _read(each, options, matcher)
-
-    source = iter(found)
-    with ThreadPoolExecutor(THREADS) as threads:
-        while chunk := list(islice(source, _CHUNK)):
-            remote = [each for each in chunk if isinstance(each, FoundLog) and each.remote]
-            waiting = {each.location.uri: threads.submit(read, each) for each in remote}
-            for each in chunk:
-                # Tables on disks are read here: threads would only wait for each other.
-                if isinstance(each, FoundLog) and each.remote:
-                    yield waiting[each.location.uri].result()
-                else:
-                    yield read(each)
-
-
-def _read(each: FoundLog, options: LogOptions, matcher: TableMatcher) -> _Read | FailedTable:
-    part, of_files = (SeenUses(pseudonymize=options.pseudonymize) for _ in range(2))
-    files = FilesRead()
-    try:
-        opened = each.open(options.storage, options.spark)
-        matcher.add(each.table, opened.location.uri)
-        counted = options.counted.get(_place(each))
-        done = add_commits(each.table, opened, options.storage, options.since, part, counted)
-        if options.data_files:
-            files = add_data_files(each.table, opened, options.storage, options.since, of_files)
-    except TableError as error:
-        return FailedTable(each.table, error)
-    return each.table, part, done, of_files, files

@@ -10,14 +10,19 @@ import gzip
 import os
 import zlib
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
-from io import BufferedReader, RawIOBase, TextIOWrapper
+from functools import cached_property, partial
+from io import BufferedReader, TextIOWrapper
 from typing import IO, Any, NamedTuple, cast
 
 from deltaproto.errors import ErrorCode, TableError
 from deltaproto.fleet.seen.log_formats import LogFormat, Request, parse_s3_line
 from deltaproto.fleet.seen.log_records import parse_record
-from deltaproto.fleet.seen.system_tables import find_system_table, parse_system_row, read_parquet
+from deltaproto.fleet.seen.system_tables import (
+    SystemTable,
+    find_system_table,
+    parse_system_row,
+    read_parquet,
+)
 from deltaproto.input_file import open_input
 from deltaproto.location import LocationKind, locate
 from deltaproto.protocol.decoding import decode_json
@@ -27,6 +32,8 @@ _LONGEST = 256 << 20
 _GZIP = b"\x1f\x8b"
 _PARQUET = b"PAR1"
 _MARK = "\ufeff"
+_LONGEST_FIRST = 1 << 20
+"""bytes of the first line of a file that is read in parts"""
 
 Parsed = tuple[LogFormat, Request]
 
@@ -41,8 +48,15 @@ class CountedFile(NamedTuple):
     counted, in milliseconds since the epoch"""
 
 
+class RowsQuery(NamedTuple):
+    """How a session reads the rows of a system table."""
+
+    table: SystemTable
+    sql: str
+
+
 class LogFile(NamedTuple):
-    """One file of an access log."""
+    """One file of an access log. It can be pickled, unless it is a table."""
 
     name: str
     open: Callable[[], BufferedReader]
@@ -52,6 +66,8 @@ class LogFile(NamedTuple):
     """seconds since the epoch"""
     requests: Callable[[], Iterator[Parsed | None]] | None = None
     """returns the requests of a table, which is not opened as a file"""
+    query: RowsQuery | None = None
+    """the rows of a table that a session finds by name"""
 
     @property
     def key(self) -> CountedFile:
@@ -107,11 +123,11 @@ def _open_local(path: str) -> BufferedReader:
 def _find_objects(uri: str, options: Mapping[str, str]) -> Iterator[LogFile]:
     import obstore
 
-    from deltaproto.tables.storage.objects import RangeFile, translate_store_errors
-    from deltaproto.tables.storage.opening import open_store
+    from deltaproto.tables.storage.objects import translate_store_errors
 
+    bucket = _Bucket(uri, options)
     with translate_store_errors(uri, options):
-        store, key = open_store(uri, options)
+        store, key = bucket.opened
         listed = [
             (meta["path"], meta["size"], meta["last_modified"])
             for page in obstore.list(store, key or None)
@@ -121,22 +137,76 @@ def _find_objects(uri: str, options: Mapping[str, str]) -> Iterator[LogFile]:
             meta = obstore.head(store, key)
             listed = [(key, meta["size"], meta["last_modified"])]
     root = uri[: len(uri) - len(key)] if key else f"{uri}/"
-
-    def fetch(path: str, start: int, end: int) -> bytes:
-        with translate_store_errors(root + path, options):
-            return bytes(obstore.get_range(store, path, start=start, end=end))
-
     for path, size, modified in sorted(listed):
-        file = partial(_buffered, partial(RangeFile, size, partial(fetch, path)))
+        file = partial(bucket.open, root, path, size)
         yield LogFile(root + path, file, size, modified.timestamp())
 
 
-def _buffered(open_file: Callable[[], RawIOBase]) -> BufferedReader:
-    return BufferedReader(open_file())
+class _Bucket:
+    """The store of some files, which each process opens for itself."""
+
+    def __init__(self, uri: str, options: Mapping[str, str]) -> None:
+        self._uri, self._options = uri, dict(options)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_uri": self._uri, "_options": self._options}
+
+    @cached_property
+    def opened(self) -> tuple[Any, str]:
+        """The store, and the key of the URI in it."""
+        from deltaproto.tables.storage.opening import open_store
+
+        return open_store(self._uri, self._options)
+
+    def open(self, root: str, path: str, size: int) -> BufferedReader:
+        """Open an object, which is read in ranges."""
+        from deltaproto.tables.storage.objects import RangeFile
+
+        return BufferedReader(RangeFile(size, partial(self._fetch, root, path)))
+
+    def _fetch(self, root: str, path: str, start: int, end: int) -> bytes:
+        import obstore
+
+        from deltaproto.tables.storage.objects import translate_store_errors
+
+        with translate_store_errors(root + path, self._options):
+            return bytes(obstore.get_range(self.opened[0], path, start=start, end=end))
 
 
-def read_requests(log: LogFile) -> Iterator[Parsed | None]:
+class Span(NamedTuple):
+    """A part of a file: the lines that begin in it."""
+
+    start: int
+    """bytes"""
+    end: int | None
+    """bytes; None: the end of the file"""
+
+
+def has_plain_lines(log: LogFile) -> bool:
+    """Return True if each line of a file can be read without the others, so in `Span`s.
+
+    Raises:
+        TableError: when the file cannot be opened.
+    """
+    if log.requests is not None:
+        return False
+    try:
+        with log.open() as file:
+            line = file.readline(_LONGEST_FIRST)
+    except OSError:
+        return False
+    text = line.decode("utf-8", "replace").strip("\r\n").removeprefix(_MARK)
+    packed = line.startswith((_GZIP, _PARQUET))
+    if packed or not line.endswith(b"\n") or not text.strip() or _is_header(text):
+        return False
+    return text.lstrip()[0] not in "{[" or _decode(text.encode()) is not None
+
+
+def read_requests(log: LogFile, span: Span | None = None) -> Iterator[Parsed | None]:
     """Yield each request of a file; None for a line or record that is not understood.
+
+    Args:
+        span: read only this part of a file for which `has_plain_lines` is true.
 
     Raises:
         TableError: when the file cannot be read to its end.
@@ -146,6 +216,9 @@ def read_requests(log: LogFile) -> Iterator[Parsed | None]:
         return
     try:
         with log.open() as file:
+            if span is not None:
+                yield from _read_span(file, span)
+                return
             start = file.peek(len(_PARQUET))
             if start[: len(_PARQUET)] == _PARQUET:
                 yield from read_parquet(log.name, file)
@@ -157,9 +230,20 @@ def read_requests(log: LogFile) -> Iterator[Parsed | None]:
         raise TableError(ErrorCode.STORAGE, message, "the file is damaged; copy it again") from None
 
 
-def _read_lines(file: IO[bytes]) -> Iterator[Parsed | None]:
-    first = True
-    while line := file.readline(_LONGEST + 1):
+def _read_span(file: BufferedReader, span: Span) -> Iterator[Parsed | None]:
+    if span.start:
+        # The line before belongs to the span in which it begins.
+        file.seek(span.start - 1)
+        while (line := file.readline(_LONGEST)) and not line.endswith(b"\n"):
+            pass
+    yield from _read_lines(file, first=not span.start, end=span.end)
+
+
+def _read_lines(
+    file: IO[bytes], *, first: bool = True, end: int | None = None
+) -> Iterator[Parsed | None]:
+    """Read lines that begin before `end`, a position in bytes."""
+    while (end is None or file.tell() < end) and (line := file.readline(_LONGEST + 1)):
         if len(line) > _LONGEST:
             yield None
             while line and not line.endswith(b"\n"):

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from deltaproto.errors import DeltaprotoError, ErrorCode, TableError
 from deltaproto.fleet.schemas import is_table
-from deltaproto.fleet.seen.log_files import CountedFile, LogFile, Parsed
+from deltaproto.fleet.seen.log_files import CountedFile, LogFile, Parsed, RowsQuery
 from deltaproto.fleet.seen.log_records import parse_time
 from deltaproto.fleet.seen.system_tables import SystemTable, find_system_table
 from deltaproto.location import LocationKind, locate
@@ -97,7 +97,11 @@ def _open(
     if after is not None:
         where += f" AND {time} > {source.moment(after)}"
     columns = ", ".join(map(source.quoted, table.wanted(names)))
-    return LogFile(name, _unopened, upto, requests=partial(_parsed, table, source, columns, where))
+    requests = partial(_parsed, table, source, columns, where)
+    query = None
+    if isinstance(source, _SparkTable):
+        query = RowsQuery(table, source.sql(columns, where))
+    return LogFile(name, _unopened, upto, requests=requests, query=query)
 
 
 def _parsed(table: SystemTable, source: _Source, columns: str, where: str) -> Iterator[Parsed]:
@@ -163,12 +167,14 @@ class _SparkTable:
         except Exception as error:
             raise self._error(error) from None
 
+    def sql(self, columns: str, where: str) -> str:
+        return f"SELECT {columns} FROM {self._name} WHERE {where}"  # noqa: S608  quoted
+
     def rows(self, columns: str, where: str) -> Iterator[Mapping[str, Any]]:
         from deltaproto.tables.session import open_query
 
-        sql = f"SELECT {columns} FROM {self._name} WHERE {where}"  # noqa: S608  quoted
         try:
-            found = open_query(self._session, sql)
+            found = open_query(self._session, self.sql(columns, where))
             for row in found.toLocalIterator():
                 values = row.asDict(recursive=True)
                 # Spark returns times in the zone of this process, without a zone.

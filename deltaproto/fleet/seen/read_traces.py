@@ -59,6 +59,16 @@ class Trace:
         """True for a reader of the log that neither reads nor writes data files."""
         return self.log and not (self.data or self.vectors or self.writes)
 
+    def include(self, other: Trace) -> None:
+        """Add later requests of the same reader; files are added by `ReadTraces`."""
+        self.log, self.vectors = self.log or other.log, self.vectors or other.vectors
+        self.writes, self.other = self.writes or other.writes, self.other or other.other
+        self.data = self.data or other.data
+        self.newest = max(self.newest, other.newest)
+        for agent in other.agents:
+            if len(self.agents) < _MOST_AGENTS:
+                self.agents[agent] = None
+
     @property
     def only_vectors(self) -> bool:
         """True for a reader of deletion vectors that neither reads nor writes data files."""
@@ -76,6 +86,18 @@ class TableTrace:
         self.written: dict[int, int] = {}
         """time at which each commit was written, in milliseconds"""
 
+    def add_commit(self, version: int, time: int) -> None:
+        """Note when a commit was written."""
+        self.written[version] = max(time, self.written.get(version, 0))
+        if len(self.written) > _MOST_COMMITS:
+            del self.written[next(iter(self.written))]
+
+    def include(self, other: TableTrace) -> None:
+        """Add later requests to the same table."""
+        self.log, self.vectors = self.log or other.log, self.vectors or other.vectors
+        for version, time in other.written.items():
+            self.add_commit(version, time)
+
 
 class ReadTraces:
     """The requests of every reader."""
@@ -85,6 +107,8 @@ class ReadTraces:
         self.tables: dict[str, TableTrace] = {}
         self.first: int | None = None
         """time of the first request of any kind, in milliseconds"""
+        self.dropped = False
+        """whether requests of readers are missing, as there were too many readers"""
         self._entries = 0
         self._logs: dict[str, set[str]] = {}
         """two of the tables whose log each user requested"""
@@ -128,10 +152,7 @@ class ReadTraces:
         vector = path.endswith(".bin") and _VECTOR.fullmatch(path) is not None
         whole.log, whole.vectors = whole.log or in_log, whole.vectors or vector
         if wrote and request.time is not None and (commit := _COMMIT.fullmatch(path)):
-            version = int(commit[1])
-            whole.written[version] = max(request.time, whole.written.get(version, 0))
-            if len(whole.written) > _MOST_COMMITS:
-                del whole.written[next(iter(whole.written))]
+            whole.add_commit(int(commit[1]), request.time)
         if request.user is None:
             return
         trace = known or self._trace(Reader(table, request.user))
@@ -147,6 +168,44 @@ class ReadTraces:
             self._entries += _add_file(
                 trace, path, request, agent, read=read, full=self._entries >= _MOST_ENTRIES
             )
+        self._forget_innocent(trace)
+
+    def include(self, other: ReadTraces) -> None:
+        """Add what was read later, such as in the next files of the same access log.
+
+        Nobody is accused for requests that are missing: a reader that incomplete traces lack counts
+        as one of other files.
+        """
+        if other.first is not None:
+            self.first = other.first if self.first is None else min(self.first, other.first)
+        for table, theirs in other.tables.items():
+            self.tables.setdefault(table, TableTrace()).include(theirs)
+        for user, logs in other._logs.items():
+            mine = self._logs.setdefault(user, set())
+            mine.update(sorted(logs - mine)[: 2 - len(mine)])
+        for reader, trace in other.readers.items():
+            found = self._trace(reader)
+            if found is not None:
+                found.include(trace)
+                if not (found.settled or found.other):
+                    self._include_files(found, trace)
+                self._forget_innocent(found)
+        if other.dropped:
+            for reader in self.readers.keys() - other.readers.keys():
+                self.readers[reader].other = True
+                self._forget_innocent(self.readers[reader])
+        self.dropped = self.dropped or other.dropped
+
+    def _include_files(self, mine: Trace, other: Trace) -> None:
+        for path, hours in other.files.items():
+            known = mine.files.get(path)
+            if known is None:
+                if self._entries >= _MOST_ENTRIES or len(mine.files) >= _MOST_FILES:
+                    continue
+                known, self._entries = [], self._entries + 1
+            mine.files[path] = sorted({*known, *hours})[-_MOST_HOURS:]
+
+    def _forget_innocent(self, trace: Trace) -> None:
         if (trace.settled or trace.other) and trace.files:
             self._entries -= len(trace.files)
             trace.files = {}
@@ -155,6 +214,7 @@ class ReadTraces:
         trace = self.readers.get(reader)
         if trace is None and len(self.readers) < _MOST_TRACES:
             trace = self.readers[reader] = Trace()
+        self.dropped = self.dropped or trace is None
         return trace
 
 

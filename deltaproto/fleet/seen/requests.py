@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from deltaproto.clients.model import Access
 from deltaproto.errors import TableError
 from deltaproto.fleet.seen.find_logs import FailedTable
-from deltaproto.fleet.seen.log_files import CountedFile, find_files, read_requests
+from deltaproto.fleet.seen.log_files import (
+    CountedFile,
+    LogFile,
+    Parsed,
+    Span,
+    find_files,
+    read_requests,
+)
 from deltaproto.fleet.seen.log_formats import (
     Place,
     Request,
@@ -48,6 +55,13 @@ class TableMatcher:
         self._account = next(named, "")
         self._tables: dict[tuple[Store, str], dict[str, str]] = {}
         self._names: dict[str, str] = {}
+        self._find = lru_cache(maxsize=65_536)(self._find_folder)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_find"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
         self._find = lru_cache(maxsize=65_536)(self._find_folder)
 
     def add(self, table: str, uri: str) -> None:
@@ -126,6 +140,119 @@ class LogCounts(NamedTuple):
     """if a later run counts what this one leaves: uses in files that were not read to their end"""
 
 
+class FileToCount(NamedTuple):
+    """A file of an access log, or a part of one."""
+
+    file: LogFile
+    counts: bool
+    """False: it is read only for `ReadTraces`, since an earlier run counted it"""
+    span: Span | None = None
+
+
+class LogCounter:
+    """Counts the requests in files of one access log. The counts of a part can be pickled.
+
+    Args:
+        uses, traces: to add to.
+        storing: whether a later run counts what this one leaves.
+    """
+
+    def __init__(self, uses: SeenUses, traces: ReadTraces, *, storing: bool) -> None:
+        self.uses, self.traces, self._storing = uses, traces, storing
+        self.broken = SeenUses(pseudonymize=uses.pseudonymize, partial=uses.partial)
+        self.formats: Counter[str] = Counter()
+        self.lines = self.matched = self.unparsed = 0
+        self.failed: list[FailedTable] = []
+        self.files: list[CountedFile] = []
+
+    def empty(self) -> LogCounter:
+        """Return a counter of nothing, for a part of the same access log."""
+        uses = SeenUses(pseudonymize=self.uses.pseudonymize, partial=True)
+        return LogCounter(uses, ReadTraces(), storing=self._storing)
+
+    def add(
+        self,
+        each: FileToCount,
+        matcher: TableMatcher,
+        since: int | None,
+        seen: Callable[[int], None] = lambda _: None,
+    ) -> None:
+        """Count one file."""
+        self.add_requests(each, read_requests(each.file, each.span), matcher, since, seen)
+
+    def add_requests(
+        self,
+        each: FileToCount,
+        requests: Iterable[Parsed | None],
+        matcher: TableMatcher,
+        since: int | None,
+        seen: Callable[[int], None] = lambda _: None,
+    ) -> None:
+        """Count the requests of one file."""
+        # A file that cannot be read to its end is read again by the next run.
+        part = self.uses
+        if self._storing:
+            part = SeenUses(pseudonymize=part.pseudonymize, partial=True)
+        done = False
+        try:
+            for parsed in requests:
+                self.lines += 1
+                seen(self.lines)
+                if parsed is None:
+                    self.unparsed += 1
+                    continue
+                self.formats[parsed[0]] += 1
+                self.matched += _add_request(
+                    parsed[1], matcher, part, self.traces, since, count=each.counts
+                )
+            self.files += (each.file.key,) if each.counts else ()
+            done = True
+        except TableError as error:
+            self.failed.append(FailedTable(each.file.name, error))
+        if self._storing:
+            (self.uses if done else self.broken).include(part)
+
+    def include(self, other: LogCounter) -> None:
+        """Add what was counted in the next files of the same access log."""
+        self.uses.include(other.uses)
+        self.broken.include(other.broken)
+        self.traces.include(other.traces)
+        self.formats.update(other.formats)
+        self.lines += other.lines
+        self.matched += other.matched
+        self.unparsed += other.unparsed
+        self.failed += other.failed
+        self.files += other.files
+
+    def join_spans(self) -> None:
+        """Turn the counts of all parts of one file into those of the file."""
+        del self.failed[1:], self.files[1:]
+        if self.failed:
+            self.files.clear()
+            if self._storing:
+                self.uses.include(self.broken)
+                self.uses, self.broken = self.broken, self.uses
+                self.uses.clients.clear()
+
+
+CountFiles = Callable[
+    [Iterable[FileToCount], LogCounter, TableMatcher, int | None, Callable[[int], None]], None
+]
+"""adds the requests of files to a counter"""
+
+
+def count_here(
+    files: Iterable[FileToCount],
+    total: LogCounter,
+    matcher: TableMatcher,
+    since: int | None,
+    seen: Callable[[int], None],
+) -> None:
+    """Count files in this process, one after the other."""
+    for each in files:
+        total.add(each, matcher, since, seen)
+
+
 def add_access_log(
     name: str,
     options: Mapping[str, str],
@@ -138,6 +265,7 @@ def add_access_log(
     *,
     spark: SparkSettings = SparkSettings(),
     storing: bool = False,
+    count_files: CountFiles = count_here,
 ) -> LogCounts:
     """Add the requests of one access log: a file, all files below a folder or URI, or a table.
 
@@ -148,45 +276,36 @@ def add_access_log(
             read for `traces`: who reads without deletion vectors shows over many files.
         spark: where a name of a catalog is read.
         storing: whether a later run counts what this one leaves.
+        count_files: reads the files.
     """
-    formats: Counter[str] = Counter()
-    lines = matched = unparsed = known = 0
-    failed: list[FailedTable] = []
-    files: list[CountedFile] = []
-    recent = time.time() - _RECENT
-    broken = SeenUses(pseudonymize=uses.pseudonymize)
-    try:
-        table = find_log_table(name, options, spark, counted, storing=storing)
-        for file in find_files(name, options) if table is None else [table]:
-            again = file.key in counted
-            known += again
-            if again and file.modified < recent:
-                continue
-            # A file that cannot be read to its end is read again by the next run.
-            part = SeenUses(pseudonymize=uses.pseudonymize) if storing else uses
-            try:
-                for parsed in read_requests(file):
-                    lines += 1
-                    seen(lines)
-                    if parsed is None:
-                        unparsed += 1
-                        continue
-                    formats[parsed[0]] += 1
-                    matched += _add_request(
-                        parsed[1], matcher, part, traces, since, count=not again
-                    )
-                files += () if again else (file.key,)
-                if part is not uses:
-                    uses.include(part)
-            except TableError as error:
-                failed.append(FailedTable(file.name, error))
-                if part is not uses:
-                    broken.include(part)
-    except TableError as error:
-        failed.append(FailedTable(name, error))
-    most = formats.most_common(1)
-    format_ = most[0][0] if most else None
-    return LogCounts(format_, lines, matched, unparsed, tuple(failed), tuple(files), known, broken)
+    known = 0
+    total = LogCounter(uses, traces, storing=storing)
+
+    def to_count() -> Iterator[FileToCount]:
+        nonlocal known
+        recent = time.time() - _RECENT
+        try:
+            table = find_log_table(name, options, spark, counted, storing=storing)
+            for file in find_files(name, options) if table is None else [table]:
+                again = file.key in counted
+                known += again
+                if not again or file.modified >= recent:
+                    yield FileToCount(file, not again)
+        except TableError as error:
+            total.failed.append(FailedTable(name, error))
+
+    count_files(to_count(), total, matcher, since, seen)
+    most = total.formats.most_common(1)
+    return LogCounts(
+        most[0][0] if most else None,
+        total.lines,
+        total.matched,
+        total.unparsed,
+        tuple(total.failed),
+        tuple(total.files),
+        known,
+        total.broken,
+    )
 
 
 def _add_request(

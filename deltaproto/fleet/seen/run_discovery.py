@@ -13,10 +13,13 @@ from deltaproto.fleet.schemas import Inventory
 from deltaproto.fleet.seen.collect import (
     Discovery,
     LogOptions,
+    ReadTables,
     add_access_logs,
     discover_writers,
+    read_here,
 )
 from deltaproto.fleet.seen.find_logs import find_logs
+from deltaproto.fleet.seen.requests import CountFiles, count_here
 from deltaproto.fleet.seen.stored_uses import read_stored, store_run
 from deltaproto.fleet.seen.uses import SeenUses
 
@@ -35,6 +38,15 @@ class DiscoveryRequest(NamedTuple):
     """files, folders and URIs"""
     options: LogOptions
     allow_empty: bool = False
+    on_spark: bool = False
+    """whether the executors of a Spark session read the logs"""
+
+
+class _Engine(NamedTuple):
+    """What reads the logs."""
+
+    read_tables: ReadTables = read_here
+    count_files: CountFiles = count_here
 
 
 def run_discovery(
@@ -47,18 +59,20 @@ def run_discovery(
             run adds something meanwhile, what is left is counted again.
 
     Raises:
-        UsageError: when the inventory cannot be read or written.
+        UsageError: when the inventory cannot be read or written, or the executors fail.
         TableError: corrupt-log, when the inventory has values that no run writes.
+        EngineError: when Spark does not start, or disconnects.
     """
+    engine = _engine(request)
     if inventory is None:
-        return _join(*_read(request, request.options, progress))
+        return _join(*_read(request, request.options, progress, engine))
     options, findings = request.options._replace(storing=True), None
     for _ in range(_MOST_ATTEMPTS):
         began = datetime.now(UTC)
         stored = read_stored(inventory, pseudonymize=options.pseudonymize)
         if stored is not None:
             options = options._replace(counted=stored.counted, counted_files=stored.files)
-        readers, writers = _read(request, options, progress)
+        readers, writers = _read(request, options, progress, engine)
         # Later attempts do not read old files that the other run counted.
         findings = readers.findings if findings is None else findings
         if store_run(inventory, stored, began, readers, writers):
@@ -76,6 +90,16 @@ def run_discovery(
     return stored.joined(found, inventory.uri(Inventory.CLIENTS_SEEN))
 
 
+def _engine(request: DiscoveryRequest) -> _Engine:
+    if not request.on_spark:
+        return _Engine()
+    from deltaproto.fleet.seen.spark_discovery import SparkLogReader
+    from deltaproto.tables.session import spark_session
+
+    reader = SparkLogReader(spark_session(request.options.spark))
+    return _Engine(reader.read_tables, reader.count_files)
+
+
 def _join(readers: Discovery, writers: SeenUses) -> Discovery:
     """Return all uses together."""
     for each in (readers.uses, readers.unstored):
@@ -85,12 +109,13 @@ def _join(readers: Discovery, writers: SeenUses) -> Discovery:
 
 
 def _read(
-    request: DiscoveryRequest, options: LogOptions, progress: Progress
+    request: DiscoveryRequest, options: LogOptions, progress: Progress, engine: _Engine
 ) -> tuple[Discovery, SeenUses]:
     """Return what the logs show, with the uses of requests; and the uses of commits."""
     with progress("tables") as seen:
         logs = find_logs(request.names, options.storage, allow_empty=request.allow_empty)
-        writers = discover_writers(logs, options, seen)
+        writers = discover_writers(logs, options, seen, engine.read_tables)
     with progress("lines") as seen:
         readers = writers._replace(uses=SeenUses(pseudonymize=options.pseudonymize))
-        return add_access_logs(readers, request.access_logs, options, seen), writers.uses
+        readers = add_access_logs(readers, request.access_logs, options, seen, engine.count_files)
+        return readers, writers.uses

@@ -22,6 +22,8 @@ _MOST_OF_TABLE = 50
 """principals of one client on one table"""
 _MOST_EVIDENCE = 20
 """different marks of one client"""
+_PARTIAL = 10
+"""times as many clients and marks in a part of the sums: which ones stay is decided at the end"""
 _LONGEST = 200
 """characters of a mark or a name"""
 _LONGEST_READ = 16_384
@@ -137,14 +139,15 @@ class SeenClient(Usage):
         "could_be",
         "evidence",
         "forgotten",
+        "most_marks",
         "principals",
         "setting",
         "tables",
     )
 
-    def __init__(self, confidence: Confidence) -> None:
+    def __init__(self, confidence: Confidence, most_marks: int = _MOST_EVIDENCE) -> None:
         super().__init__()
-        self.confidence = confidence
+        self.confidence, self.most_marks = confidence, most_marks
         self.tables: dict[str, SeenTable] = {}
         """by the table's name"""
         self.principals: dict[Name, Usage] = {}
@@ -196,7 +199,7 @@ class SeenClient(Usage):
         return sorted(self.evidence.items(), key=lambda each: (-each[1], each[0]))
 
     def _count(self, mark: Mark, times: int) -> None:
-        if mark in self.evidence or len(self.evidence) < _MOST_EVIDENCE:
+        if mark in self.evidence or len(self.evidence) < self.most_marks:
             self.evidence[mark] = self.evidence.get(mark, 0) + times
 
     def include(self, other: Usage) -> None:
@@ -232,20 +235,23 @@ class SeenUses:
 
     Args:
         pseudonymize: replace the names of principals by hashes.
+        partial: whether they are included in other sums: those keep the first clients and marks.
     """
 
-    def __init__(self, *, pseudonymize: bool = False) -> None:
+    def __init__(self, *, pseudonymize: bool = False, partial: bool = False) -> None:
         self.clients: dict[Client, SeenClient] = {}
-        self.pseudonymize = pseudonymize
+        self.pseudonymize, self.partial = pseudonymize, partial
+        self._more = _PARTIAL if partial else 1
 
     def client(self, client: Client, confidence: Confidence) -> SeenClient:
         """Return the sums of a client, to add to."""
         found = self.clients.get(client)
-        if found is None and len(self.clients) >= _MOST_CLIENTS:
+        if found is None and len(self.clients) >= _MOST_CLIENTS * self._more:
             client = Client(client.id, None, None if client.id is not None else OTHERS)
             found = self.clients.get(client)
         if found is None:
-            found = self.clients[client] = SeenClient(confidence)
+            most_marks = _MOST_EVIDENCE * self._more
+            found = self.clients[client] = SeenClient(confidence, most_marks)
         return found
 
     def include(self, other: SeenUses) -> None:
