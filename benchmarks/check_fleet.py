@@ -24,7 +24,7 @@ import json, sys
 from collections import Counter
 from deltaproto.inspection.saved import read_entry
 from deltaproto.clients.catalog import ClientCatalog
-from deltaproto.clients.verdicts import client_verdicts
+from deltaproto.clients.verdicts import evaluate_clients
 from deltaproto.policy.document import load_policy
 from deltaproto.policy.rules import all_rules
 import datetime
@@ -37,7 +37,7 @@ counts = Counter()
 for entry in tables:
     facts = read_entry(entry, sys.argv[1])
     for candidate, access in clients:
-        counts.update(str(v.verdict) for v in client_verdicts(candidate, access, facts.needs))
+        counts.update(str(v.verdict) for v in evaluate_clients(candidate, access, facts.needs))
 print(counts)
 """
 CLIENTS = (
