@@ -72,10 +72,8 @@ def parse_client(plain: Mapping[str, Any], where: str) -> Client:
             f"{where}: ranges are missing", "one range without from and before is enough"
         )
     _require_ordered(ranges, versions, where)
-    ranges = [_with_hazards(each, _client_hazards(plain, each, versions, where)) for each in ranges]
-    measured = [
-        _with_hazards(each, _client_hazards(plain, each, versions, where)) for each in measured
-    ]
+    ranges = [_with_hazards(plain, each, versions, where) for each in ranges]
+    measured = [_with_hazards(plain, each, versions, where) for each in measured]
     return Client(
         id=name,
         name=members.read_text(plain, "name", where, name),
@@ -90,19 +88,22 @@ def parse_client(plain: Mapping[str, Any], where: str) -> Client:
     )
 
 
-def _client_hazards(plain: Mapping[str, Any], each: Range, versions: str, where: str) -> Hazards:
-    """Return client-wide facts that apply to every path in these versions."""
-    found = dict(parse_hazards(plain, where, (each.start, versions)))
+def _client_hazards(
+    plain: Mapping[str, Any], start: str | None, path: str | None, versions: str, where: str
+) -> Hazards:
+    """Return client-wide facts that apply to this path in versions from `start`."""
+    found = dict(parse_hazards(plain, where, (start, versions), path))
     if members.read_flag(plain, "decodes_paths", where):
         handling = Handling(Verdict.UNKNOWN, _MISLED)
         found = {(requirements.PERCENT_IN_PATH, access): handling for access in Access} | found
     return found
 
 
-def _with_hazards(each: Range, of_all: Hazards) -> Range:
-    if not of_all:
-        return each
-    paths = (path._replace(hazards={**of_all, **path.hazards}) for path in each.paths)
+def _with_hazards(plain: Mapping[str, Any], each: Range, versions: str, where: str) -> Range:
+    paths = []
+    for path in each.paths:
+        of_all = _client_hazards(plain, each.start, path.name, versions, where)
+        paths.append(path._replace(hazards={**of_all, **path.hazards}))
     return each._replace(paths=tuple(paths))
 
 

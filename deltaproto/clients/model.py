@@ -175,11 +175,21 @@ class Range(NamedTuple):
 
 
 class VersionedHazards(NamedTuple):
-    """Handling of hazards by every path of a client, from `start` to before `end`."""
+    """Handling of hazards by a client, from `start` to before `end`."""
 
     start: str | None
     end: str | None
     hazards: Mapping[tuple[str, Access], Handling]
+    path: str | None = None
+    """the path that handles them this way; None: every path"""
+
+
+def concerns_path(named: str | None, path: str | None) -> bool:
+    """Return True if a fact for path `named` (None: every path) may concern `path`.
+
+    A client whose paths are not told apart (None) has them all.
+    """
+    return named is None or path is None or named == path
 
 
 class Client(NamedTuple):

@@ -18,13 +18,15 @@ from deltaproto.clients.model import (
     ProtocolGate,
     Verdict,
     VersionedHazards,
+    concerns_path,
 )
 
 _GATE = {"legacy", "features", "unused", "legacy_unused", "unchecked", "modes"}
 _WRITERS_READING = ("readers", "reader_features")
 """the reader's side of a writer that uses another library than its reader"""
 _HAZARD = {"hazards", "access", "verdict", "what", "reference"}
-_OF_VERSIONS = {"from", "before"}
+_OF_CLIENT = {"from", "before", "path"}
+"""members of a client's hazards, beside those of a path's"""
 """the versions to which a client-wide hazard applies"""
 _KNOWN_BAD = {
     "features",
@@ -175,14 +177,19 @@ def _parse_pairs(plain: Mapping[str, Any], where: str) -> frozenset[tuple[int, i
 
 
 def parse_hazards(
-    plain: Mapping[str, Any], where: str, start: tuple[str | None, str] | None = None
+    plain: Mapping[str, Any],
+    where: str,
+    start: tuple[str | None, str] | None = None,
+    path: str | None = None,
 ) -> Hazards:
-    """Parse the hazards of a path, or of a client for versions from `start`."""
+    """Parse the hazards of a path, or of a client for versions from `start` and this path."""
     found: dict[tuple[str, Access], Handling] = {}
     for number, item in enumerate(members.read_items(plain, "hazards", where, [])):
         place = f"{where}: hazards[{number}]"
-        members.require_known_keys(item, _HAZARD | (_OF_VERSIONS if start else set()), place)
+        members.require_known_keys(item, _HAZARD | (_OF_CLIENT if start else set()), place)
         if start is not None and not _includes_version(item, *start, place):
+            continue
+        if not concerns_path(members.read_text(item, "path", place, "") or None, path):
             continue
         words = members.read_names(item, "hazards", place)
         for word in words:
@@ -216,9 +223,11 @@ def parse_versioned_hazards(
     found = []
     for number, item in enumerate(members.read_items(plain, "hazards", where, [])):
         place = f"{where}: hazards[{number}]"
-        rest = {key: value for key, value in item.items() if key not in _OF_VERSIONS}
+        rest = {key: value for key, value in item.items() if key not in _OF_CLIENT}
         first, end = (parse_bound(item, key, versions, place) for key in ("from", "before"))
-        found.append(VersionedHazards(first, end, parse_hazards({"hazards": [rest]}, where)))
+        path = members.read_text(item, "path", place, "") or None
+        hazards = parse_hazards({"hazards": [rest]}, where)
+        found.append(VersionedHazards(first, end, hazards, path))
     return tuple(found)
 
 

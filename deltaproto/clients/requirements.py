@@ -44,6 +44,13 @@ UNREADABLE_STATISTICS = "unreadable-statistics"
 UNREADABLE_WITH_BOOLEANS = "unreadable-statistics-with-booleans"
 MISTYPED_STATISTICS = "mistyped-statistics"
 MISTYPED_WITH_BOOLEANS = "mistyped-statistics-with-booleans"
+UNBOUNDED_COLUMNS = "columns-without-bounds"
+UNBOUNDED_BOOLEANS = "booleans-without-bounds"
+UNBOUNDED_LATER_COLUMNS = "later-columns-without-bounds"
+UNREAD_BOOLEAN_BOUNDS = "unread-boolean-bounds"
+NAN_BOUNDS = "nan-bounds"
+EXPONENT_BOUNDS = "bounds-with-exponents"
+ROUNDED_TIMESTAMPS = "rounded-timestamp-bounds"
 UNNAMED_ROW_IDS = "unnamed-row-ids"
 APPEND_ONLY = "append-only"
 TYPE_PREFIX, EXPRESSION_PREFIX = "type ", "expression "
@@ -95,6 +102,15 @@ _TEXTS = {
     MISTYPED_STATISTICS: "the statistics of a data file do not fit the types of its columns",
     MISTYPED_WITH_BOOLEANS: "the statistics of a data file do not fit the types of its columns, "
     "and a column is boolean",
+    UNBOUNDED_COLUMNS: "the statistics of a data file have no minimum or maximum of a column",
+    UNBOUNDED_BOOLEANS: "the statistics of a data file have no minimum or maximum of a boolean "
+    "column",
+    UNBOUNDED_LATER_COLUMNS: "the statistics of a data file have no minimum or maximum of a column "
+    "after a struct",
+    UNREAD_BOOLEAN_BOUNDS: "a column is boolean, and the statistics of some files were not read",
+    NAN_BOUNDS: "NaN is a minimum or maximum in the statistics of a data file",
+    EXPONENT_BOUNDS: "a minimum or maximum of a decimal column is stored with an exponent",
+    ROUNDED_TIMESTAMPS: "statistics round timestamps down to milliseconds",
     UNNAMED_ROW_IDS: "row tracking is enabled without the names of its columns",
     APPEND_ONLY: "the table is append-only",
 }
@@ -119,11 +135,13 @@ HARMLESS_UNLESS_KNOWN = frozenset(
         *(DELTA_RS_FILES, DELTA_RS_REWRITES, MAPPING_ADDED_LATER, MAPPED_COLLECTIONS),
         *(DROPPED_COLUMNS, ESCAPED_PATHS, VECTORS_ON_SPECIAL_PATHS, HIVE_LOCATION),
         *(PARTITIONS_AT_HIVE_LOCATION, PARTITIONS_AT_NON_ASCII_LOCATION, *OF_PARTITION_VALUES),
+        *(UNBOUNDED_COLUMNS, UNBOUNDED_BOOLEANS, UNBOUNDED_LATER_COLUMNS, UNREAD_BOOLEAN_BOUNDS),
+        *(NAN_BOUNDS, EXPONENT_BOUNDS, ROUNDED_TIMESTAMPS),
     }
 )
 """hazards that unmeasured clients are assumed to handle: few readers depend on the Arrow schema or
-the column ids in a Parquet file, escapes are common, and the specification says where partition
-values are"""
+the column ids in a Parquet file, escapes are common, statistics are optional, and the specification
+says where partition values are"""
 KNOWN_HAZARDS = frozenset(_TEXTS)
 """every hazard except types and constructs"""
 
@@ -143,7 +161,7 @@ HAZARDS_BY_FEATURE: Mapping[str, frozenset[str]] = {
 OF_FILE_WRITERS = frozenset({DELTA_RS_FILES, DELTA_RS_REWRITES})
 """hazards that only the commits show, not a checkpoint"""
 OF_WRITTEN_FILES = frozenset(
-    {ABSOLUTE_PATHS, *OF_FILE_WRITERS, HIDDEN_PARTITIONS, STORED_PARTITIONS}
+    {ABSOLUTE_PATHS, *OF_FILE_WRITERS, HIDDEN_PARTITIONS, STORED_PARTITIONS, UNBOUNDED_COLUMNS}
 )
 """hazards that disappear once Delta Spark rewrites every data file, as it does to remove mapping"""
 ENABLED_LATER = {"columnMapping": MAPPING_ADDED_LATER, "appendOnly": APPEND_ONLY}

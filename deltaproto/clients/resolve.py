@@ -18,6 +18,7 @@ from deltaproto.clients.model import (
     Path,
     Range,
     cache_by_identity,
+    concerns_path,
 )
 from deltaproto.errors import UsageError
 
@@ -106,18 +107,19 @@ def resolve_reference(reference: ClientReference, client: Client) -> ClientAtVer
 def _with_hazards_of(each: Range, client: Client, version: version_scheme.Version) -> Range:
     """Replace the client's facts on the range's first version by those on this version."""
     first = version_scheme.parse_version(client.versions, each.start or "")
-    at_first, now = (_hazards_at(client, known) for known in (first, version))
-    if at_first == now:
-        return each
     paths = []
     for path in each.paths:
+        at_first, now = (_hazards_at(client, path.name, known) for known in (first, version))
+        if at_first == now:
+            paths.append(path)
+            continue
         own = {key: value for key, value in path.hazards.items() if at_first.get(key) != value}
         paths.append(path._replace(hazards={**now, **own}))
     return each._replace(paths=tuple(paths))
 
 
 def _hazards_at(
-    client: Client, version: version_scheme.Version | None
+    client: Client, path: str | None, version: version_scheme.Version | None
 ) -> dict[tuple[str, Access], Handling]:
     found: dict[tuple[str, Access], Handling] = {}
     for item in client.hazards:
@@ -129,7 +131,7 @@ def _hazards_at(
             applies = item.start is None
         else:
             applies = (start is None or start <= version) and (end is None or version < end)
-        if applies:
+        if applies and concerns_path(item.path, path):
             found |= item.hazards
     return found
 

@@ -9,12 +9,13 @@ from deltaproto.clients import requirements
 from deltaproto.policy.contents import find_contents
 from deltaproto.policy.finding import Finding
 from deltaproto.protocol.feature import Trace
+from deltaproto.protocol.indexed_columns import has_indexed_timestamps
 from deltaproto.protocol.isolation import ISOLATION_PROPERTY, WriterEngine, evaluate_isolation
 from deltaproto.protocol.table_state import TableState
 
 SEPARATOR = "; "
 """between the hazards in a finding's evidence"""
-_RULES = ("DP134", "DP136", "DP137", "DP140", "DP141", "DP142", "DP143")
+_RULES = ("DP134", "DP136", "DP137", "DP140", "DP141", "DP142", "DP143", "DP144")
 _FILES = {
     Trace.ABSOLUTE_PATHS: requirements.ABSOLUTE_PATHS,
     Trace.NON_ASCII_PATHS: requirements.NON_ASCII_PATHS,
@@ -41,7 +42,12 @@ _COLUMN_IDS = (
 )
 """hazards of column mapping that the schema shows; no finding reports them, because only readers
 that resolve columns by the ids in files are affected"""
-EVERY_LAYOUT = (*_FILES.values(), *_WRITERS.values(), *_COLUMN_IDS)
+EVERY_LAYOUT = (
+    *_FILES.values(),
+    *_WRITERS.values(),
+    *_COLUMN_IDS,
+    requirements.ROUNDED_TIMESTAMPS,
+)
 """hazards that only the log or the schema shows, not a property"""
 
 
@@ -109,6 +115,9 @@ def hazards_from_state(state: TableState, findings: Iterable[Finding]) -> Iterat
     yield from (word for trace, word in _WRITERS.items() if state.traces.get(trace))
     shown = find_contents(state.metadata)
     yield from (word for word in _COLUMN_IDS if word in shown)
+    # No finding reports this, because only old releases are affected.
+    if has_indexed_timestamps(metadata):
+        yield requirements.ROUNDED_TIMESTAMPS
 
 
 def uninspected_hazards(state: TableState) -> Iterator[str]:
@@ -122,7 +131,8 @@ def uninspected_by_reader(
 ) -> tuple[str, ...]:
     """Return hazards that an inventory with findings of this reader cannot show.
 
-    Hazards of file writers are excluded: they affect only Daft, and a caveat mentions them.
+    Hazards of file writers are excluded: they affect only Daft, and a caveat mentions them. So are
+    rounded timestamps, which affect only old releases: nearly every table would be unknown.
     """
     mode = configuration.get(requirements.MAPPING_MODE) or "none"
     columns = () if mode.lower() == "none" else _COLUMN_IDS

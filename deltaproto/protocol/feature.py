@@ -91,6 +91,13 @@ class Trace(StrEnum):
     MISTYPED_ADDS = "an add action with a member of another type"
     UNREADABLE_STATISTICS = "statistics of a data file that are not a JSON object"
     MISTYPED_STATISTICS = "statistics of a data file that do not fit the types of its columns"
+    UNBOUNDED_COLUMNS = "statistics of a data file with bounds, but not of every indexed column"
+    UNBOUNDED_BOOLEANS = "statistics of a data file with bounds, but not of an indexed boolean"
+    UNBOUNDED_LATER_COLUMNS = (
+        "statistics of a data file with bounds, but not of the columns after indexed structs"
+    )
+    NAN_BOUNDS = "statistics of a data file with NaN as a bound"
+    EXPONENT_BOUNDS = "statistics of a data file with a decimal as a bound that has an exponent"
 
 
 class PropertyIs(NamedTuple):

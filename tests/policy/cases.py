@@ -681,4 +681,20 @@ CASES: tuple[Case, ...] = (
         schema(delta__generationExpression="year(id)"),
         finds={("DP143", None)},
     ),
+    # DP144 misread-bounds
+    case(
+        "a-boolean-without-bounds",
+        protocol(1, 2),
+        schema("boolean"),
+        add(stats='{"minValues":{},"maxValues":{}}'),
+        finds={("DP144", None)},
+    ),
+    case("a-boolean-without-statistics", protocol(1, 2), schema("boolean"), add(stats="{}")),
+    case(
+        "a-column-without-a-maximum",
+        protocol(1, 2),
+        metadata(),
+        add(stats='{"minValues":{"id":1},"maxValues":{}}'),
+        finds={("DP144", None)},
+    ),
 )

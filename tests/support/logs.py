@@ -53,6 +53,7 @@ _TYPES = pa.schema(
                     ("size", pa.int64()),
                     ("modificationTime", pa.int64()),
                     ("dataChange", pa.bool_()),
+                    ("stats", pa.string()),
                     (
                         "deletionVector",
                         pa.struct([("storageType", pa.string()), ("pathOrInlineDv", pa.string())]),

@@ -32,6 +32,7 @@ from deltaproto.policy.rules import (
     invalid_property_value,
     invalid_protocol,
     misnamed_log_file,
+    misread_bounds,
     no_commit_files,
     not_lowest,
     odd_legacy_pair,
@@ -86,6 +87,7 @@ _MODULES: tuple[ModuleType, ...] = (
     unusual_type,
     doubtful_columns,
     constraint_constructs,
+    misread_bounds,
 )
 
 # Policy rules have `examine`. They are imported on first use, so a run that only inspects does

@@ -14,8 +14,16 @@ from deltaproto.errors import ErrorCode, TableError
 from deltaproto.protocol.feature import Trace
 from deltaproto.protocol.metadata import Metadata
 from deltaproto.protocol.table_state import Note, NoteKind
-from deltaproto.tables.log.files import LogListing, commit_info, parse_object, read_actions
-from deltaproto.tables.log.layout import MOST_COMMITS, LayoutEvidence, is_absolute
+from deltaproto.tables.log.file_statistics import MISREAD_BOUNDS, are_readable, compare_statistics
+from deltaproto.tables.log.files import (
+    MOST_STATISTICS,
+    LogListing,
+    commit_info,
+    parse_object,
+    read_actions,
+)
+from deltaproto.tables.log.layout import MOST_COMMITS
+from deltaproto.tables.log.layout_evidence import LayoutEvidence, is_absolute
 from deltaproto.tables.log.partition_paths import PartitionEvidence, partition_types
 from deltaproto.tables.log.snapshot import (
     Snapshot,
@@ -216,4 +224,9 @@ def _traces_of_files(checksum: Mapping[str, Any], metadata: Metadata | None) -> 
                 values = add.get("partitionValues")
                 partitions.add(str(add.get("path")), values if isinstance(values, dict) else None)
             traces.update(partitions.traces(partition_types(metadata)))
+            texts = [add["stats"] for add in adds if isinstance(add.get("stats"), str)]
+            found = compare_statistics(filter(are_readable, texts[:MOST_STATISTICS]), metadata)
+            shown = (*MISREAD_BOUNDS, Trace.MISTYPED_STATISTICS)
+            known = len(texts) <= MOST_STATISTICS
+            traces.update({trace: trace in found for trace in shown if known or trace in found})
     return traces

@@ -8,19 +8,17 @@ text or timestamps, a few thousand paths are read.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from functools import partial
 from itertools import islice
-from typing import Any
 
 from deltaproto.errors import ErrorCode, TableError
 from deltaproto.protocol.feature import Trace
 from deltaproto.protocol.metadata import Metadata
 from deltaproto.tables.log.add_flaws import FLAWS, flaws_in_statistics
 from deltaproto.tables.log.checkpoint import CheckpointFiles, checkpoint_adds
-from deltaproto.tables.log.file_statistics import are_mistyped
 from deltaproto.tables.log.files import Checkpoint, FileChange, LogListing, read_actions
+from deltaproto.tables.log.layout_evidence import STORING, LayoutEvidence, is_absolute
 from deltaproto.tables.log.parquet import UnsupportedParquet
 from deltaproto.tables.log.parquet.footer import (
     Bounds,
@@ -29,7 +27,6 @@ from deltaproto.tables.log.parquet.footer import (
     text_bounds,
 )
 from deltaproto.tables.log.partition_paths import (
-    PartitionEvidence,
     is_partitioned_by_text,
     partition_types,
 )
@@ -41,108 +38,10 @@ _MOST_OLDER = 20
 _MOST_FOR_PARTITIONS = 10
 """number of commits that a scan reads to find one that adds files to a partitioned table"""
 _MOST_PATHS = 10_000
-_MOST_STATISTICS = 200
-"""number of data files whose statistics are compared with the schema"""
-_ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:|/")
 _SCHEMES = (
     "/", "abfs:", "abfss:", "adl:", "cosn:", "dbfs:", "file:", "gs:", "hdfs:", "http:", "https:",
     "obs:", "oss:", "s3:", "s3a:", "s3n:", "viewfs:", "wasb:", "wasbs:",
 )  # fmt: skip
-
-
-_STORING = "writePartitionColumnsToParquet"
-_DELTA_SPARK = re.compile(r"Apache-Spark/\S+ Delta-Lake/(\d{1,4})\.(\d{1,4})\.\S+", re.ASCII)
-_STORES_SINCE = (4, 4)
-"""releases that store partition columns in data files unless the property `_STORING` is false"""
-_ADDS_FOREIGN = ("CLONE", "CONVERT", "MANUAL UPDATE")
-"""operations that add files which others wrote"""
-
-
-def is_absolute(path: str) -> bool:
-    """Return True if an action's path is a URI or starts at the root (PROTOCOL.md, "Add File")."""
-    return _ABSOLUTE.match(path) is not None
-
-
-class LayoutEvidence:
-    """What commits show of their files; commits are added newest first."""
-
-    def __init__(self) -> None:
-        self.commits: set[int] = set()
-        """the versions that were read"""
-        self.absolute = False
-        """a live file that one of these commits added has an absolute path"""
-        self.non_ascii = False
-        """a live file that one of these commits added has a path beyond ASCII"""
-        self.escaped = False
-        """one of these commits added a file whose path contains an escape"""
-        self.delta_rs_files = False
-        """one of these commits added files that delta-rs wrote itself"""
-        self.delta_rs_rewrites = False
-        """the same, by a DELETE, UPDATE or MERGE"""
-        self.byte_order_mark = False
-        self.flaws: set[Trace] = set()
-        """what `add` actions of these commits lack; see also `find_flaws`"""
-        self.statistics: list[str] = []
-        """readable statistics of some files that these commits added"""
-        self.partitions = PartitionEvidence()
-        """of the live files that these commits added"""
-        self.stores_partitions = True
-        """certainly all of these commits that added files stored the partition columns in them"""
-        self._removed: set[str] = set()
-
-    def add(
-        self, version: int, info: Mapping[str, Any], files: Iterable[FileChange], mark: bool
-    ) -> None:
-        """Add one commit.
-
-        Args:
-            files: the data files that it adds and removes.
-            mark: whether its file starts with a byte order mark.
-        """
-        self.commits.add(version)
-        self.byte_order_mark |= mark
-        added = False
-        removed = set()
-        for action, path, values, flaws, statistics in files:
-            self.flaws.update(flaws)
-            if statistics is not None and len(self.statistics) < _MOST_STATISTICS:
-                self.statistics.append(statistics)
-            added |= action == "add"
-            self.escaped |= action == "add" and "%" in path
-            absolute, non_ascii = is_absolute(path), not path.isascii()
-            if action == "remove" and (absolute or non_ascii or values != {}):
-                removed.add(path)
-            elif path not in self._removed:
-                self.absolute |= absolute
-                self.non_ascii |= non_ascii
-                if action == "add":
-                    self.partitions.add(path, values)
-        self._removed |= removed
-        if _STORING in str(info.get("operationParameters")):
-            self.stores_partitions = False
-        if added:
-            self._written(info)
-
-    def find_flaws(self, metadata: Metadata) -> set[Trace]:
-        """Return what `add` actions of these commits lack, and how they contradict the schema."""
-        fields = (metadata.schema or {}).get("fields") or ()
-        stored = [field for field in fields if field.get("name") not in metadata.partition_columns]
-        schema = {"type": "struct", "fields": stored}
-        if any(are_mistyped(each, schema) for each in self.statistics):
-            return self.flaws | {Trace.MISTYPED_STATISTICS}
-        return self.flaws
-
-    def _written(self, info: Mapping[str, Any]) -> None:
-        engine = info.get("engineInfo") or info.get("clientVersion")
-        operation = str(info.get("operation"))
-        release = _DELTA_SPARK.fullmatch(str(engine))
-        stores = release is not None and (int(release[1]), int(release[2])) >= _STORES_SINCE
-        self.stores_partitions &= stores and operation not in _ADDS_FOREIGN
-        if not str(engine).startswith("delta-rs") or operation == "OPTIMIZE":
-            return
-        # Files that others wrote and delta-rs only committed have no metrics.
-        self.delta_rs_files |= bool(info.get("operationMetrics"))
-        self.delta_rs_rewrites |= operation in ("DELETE", "UPDATE", "MERGE")
 
 
 def find_layout_traces(
@@ -157,7 +56,7 @@ def find_layout_traces(
     """Determine the layout at `version`; evidence that could not be read is missing.
 
     Args:
-        layout: evidence from commits that were read already.
+        layout: evidence from commits that were read already; more is added.
         metadata: the table's, for its partition columns.
         every_commit: also read the other commits since the newest checkpoint, and some before it
             to find who wrote the files; otherwise only the first commit of a log without a
@@ -175,7 +74,7 @@ def find_layout_traces(
         found[Trace.BYTE_ORDER_MARK] = layout.byte_order_mark
     absolute = layout.absolute
     if base is not None and not absolute:
-        has_absolute = _checkpoint_has_absolute(store, base, layout.flaws)
+        has_absolute = _checkpoint_has_absolute(store, base, layout)
         absolute, whole = bool(has_absolute), whole and has_absolute is not None
     if absolute or whole or not every_commit:
         found[Trace.ABSOLUTE_PATHS] = absolute
@@ -202,11 +101,11 @@ def find_layout_traces(
     for trace, shown in layout.partitions.traces(columns).items():
         if shown or whole or not every_commit or not columns:
             found[trace] = shown
-    flaws = layout.find_flaws(metadata)
+    flaws, compared = layout.find_flaws(metadata), len(layout.statistics)
     found.update({flaw: flaw in flaws for flaw in FLAWS if flaws_known or flaw in flaws})
     writers = _read_older(store, listing, floor, layout) if every_commit and whole else False
     if writers and layout.partitions.hidden and not layout.partitions.folders:
-        property_ = metadata.configuration.get(f"delta.{_STORING}")
+        property_ = metadata.configuration.get(f"delta.{STORING}")
         found[Trace.STORED_PARTITIONS] = layout.stores_partitions and property_ in (None, "true")
     for trace, shown in (
         (Trace.DELTA_RS_FILES, layout.delta_rs_files),
@@ -214,6 +113,9 @@ def find_layout_traces(
     ):
         if shown or writers or not every_commit:
             found[trace] = shown
+    if len(layout.statistics) > compared:
+        flaws = layout.find_flaws(metadata)
+    found.update(layout.select_bounds(flaws, version))
     return found
 
 
@@ -255,17 +157,20 @@ def _read_commit(
 
 
 def _checkpoint_has_absolute(
-    store: LogStore, checkpoint: Checkpoint, flaws: set[Trace]
+    store: LogStore, checkpoint: Checkpoint, layout: LayoutEvidence
 ) -> bool | None:
     """Return True if a checkpoint has absolute paths; None if it cannot be read.
 
-    Adds what its `add` actions lack to `flaws`.
+    Adds what its `add` actions lack to the evidence, and the statistics that its footers have as
+    bounds of a column.
     """
     try:
         answers = []
         for name in _checkpoint_files(store, checkpoint):
             leaves = _add_statistics(store, name)
-            flaws.update(flaws_in_statistics(leaves or {}))
+            layout.flaws.update(flaws_in_statistics(leaves or {}))
+            if (texts := (leaves or {}).get("stats")) is not None:
+                layout.add_bounds(texts)
             answers.append(_has_absolute_by_bounds(leaves))
         if True in answers or None not in answers:
             return True in answers

@@ -143,8 +143,12 @@ class LogReader:
             traces.update({trace: shown for trace, shown in layout.items() if trace not in traces})
         else:
             traces[Trace.BYTE_ORDER_MARK] = snapshot.layout.byte_order_mark
-            flaws = snapshot.layout.find_flaws(metadata)
-            traces.update({flaw: flaw in flaws for flaw in FLAWS})
+            # The checksum has the statistics of every file, unless there are many.
+            every = Trace.MISTYPED_STATISTICS in traces
+            flaws = snapshot.layout.flaws if every else snapshot.layout.find_flaws(metadata)
+            shown = {flaw: flaw in flaws for flaw in FLAWS}
+            shown |= snapshot.layout.select_bounds(flaws, version)
+            traces.update({trace: there for trace, there in shown.items() if trace not in traces})
         if self._look_in_files:
             from deltaproto.tables.log.traces import find_file_traces
 

@@ -19,7 +19,7 @@ from deltaproto.tables.log.files import (
     corrupt_error,
     read_actions,
 )
-from deltaproto.tables.log.layout import LayoutEvidence
+from deltaproto.tables.log.layout_evidence import LayoutEvidence
 from deltaproto.tables.storage.interface import LogStore
 
 _REQUIRED = ("id", "format", "partitionColumns", "configuration")

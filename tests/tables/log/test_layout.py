@@ -15,7 +15,7 @@ from deltaproto.protocol.feature import Trace
 from deltaproto.protocol.metadata import Metadata
 from deltaproto.protocol.table_state import NoteKind
 from deltaproto.tables.log import layout
-from deltaproto.tables.log.layout import is_absolute
+from deltaproto.tables.log.layout_evidence import is_absolute
 from deltaproto.tables.log.parquet import UnsupportedParquet
 from deltaproto.tables.log.parquet.footer import LeafStatistics, read_statistics, text_bounds
 from deltaproto.tables.log.partition_paths import is_partitioned_by_text, partition_types

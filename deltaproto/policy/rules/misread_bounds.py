@@ -1,0 +1,76 @@
+"""Readers may misread the minimum or maximum of a column in the statistics of a data file.
+
+## What it does
+Reports statistics of data files that have
+
+- bounds of some columns, but not of all that `delta.dataSkippingNumIndexedCols` and
+  `delta.dataSkippingStatsColumns` name, unless the column has no value in the file. Delta Spark and
+  Databricks never store bounds of boolean columns. Other bounds are missing in files from before a
+  column was added or these properties changed;
+- NaN as a bound, which Delta Spark stores for columns with a NaN;
+- bounds of decimals with an exponent, such as `0E-10`, which Delta Spark stores for small numbers
+  and zeros of seven or more digits after the point.
+
+Read are the statistics of the first 100 files of each commit and 200 files in all, of the commits
+that the newest checksum or checkpoint leaves, of small logs as a whole, and two for each row group
+of a checkpoint. If not all were read and the table has a boolean column, the finding names that.
+
+## Why it breaks
+Statistics are optional, and so is each bound. But deltalake takes a missing bound, or one that it
+cannot parse, for NULL when it makes a pyarrow dataset, and pyarrow then skips the file in filters
+on that column, although rows match. No number compares with NaN, so the same happens there. Without
+a filter, all rows are there.
+
+## Who breaks
+`to_pyarrow_dataset()`, `to_pyarrow_table(filters=...)` and `to_pandas(filters=...)` of deltalake,
+and what reads through them: `scan_delta` of Polars before 1.14 and later with `use_pyarrow=True`,
+and DuckDB on such a dataset. `deltaproto check` shows which of your clients are affected.
+
+## How to fix
+Filter after reading, or read with deltalake's `QueryBuilder`, `scan_delta` of Polars since 1.14,
+DuckDB's `delta_scan`, or another client. For missing bounds of columns that are not boolean,
+rewrite the files with Delta Spark. In any case, `delta.dataSkippingStatsColumns` can leave such
+columns out: then deltalake expects no bounds of them.
+
+## How safe
+Rewriting conflicts with concurrent changes to the same files. Without statistics of a column,
+queries that filter on it read more files.
+
+## References
+PROTOCOL.md, "Per-file Statistics"; Delta's `SkippingEligibleDataType`; delta-rs,
+`filestats_to_expression_next`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from deltaproto.clients import requirements
+from deltaproto.policy.context import RuleContext
+from deltaproto.policy.finding import Finding, Rule, Severity
+from deltaproto.protocol.feature import Trace
+from deltaproto.protocol.indexed_columns import has_indexed_booleans
+
+RULE = Rule("DP144", "misread-bounds", Severity.INFO, since="0.1.0")
+_WORDS = {
+    Trace.UNBOUNDED_COLUMNS: requirements.UNBOUNDED_COLUMNS,
+    Trace.UNBOUNDED_BOOLEANS: requirements.UNBOUNDED_BOOLEANS,
+    Trace.UNBOUNDED_LATER_COLUMNS: requirements.UNBOUNDED_LATER_COLUMNS,
+    Trace.NAN_BOUNDS: requirements.NAN_BOUNDS,
+    Trace.EXPONENT_BOUNDS: requirements.EXPONENT_BOUNDS,
+}
+
+
+def check(subject: RuleContext) -> Iterator[Finding]:
+    traces = subject.state.traces
+    found = [word for trace, word in _WORDS.items() if traces.get(trace)]
+    unread = Trace.UNBOUNDED_BOOLEANS not in traces
+    if unread and has_indexed_booleans(subject.state.metadata):
+        found.append(requirements.UNREAD_BOOLEAN_BOUNDS)
+    for word in found:
+        yield RULE.finding(
+            subject.table,
+            f"{requirements.describe_hazard(word)}, and some clients skip files in filters",
+            "check the clients of the table",
+            evidence=word,
+        )

@@ -1,0 +1,141 @@
+"""What the commits of a log show of its data files, beside the table's state."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from deltaproto.protocol.feature import Trace
+from deltaproto.protocol.metadata import Metadata
+from deltaproto.tables.log.file_statistics import MISREAD_BOUNDS, are_readable, compare_statistics
+from deltaproto.tables.log.files import MOST_STATISTICS, FileChange
+from deltaproto.tables.log.parquet.footer import LeafStatistics
+from deltaproto.tables.log.partition_paths import PartitionEvidence
+
+_MOST_STATISTICS = 200
+"""number of data files whose statistics are compared with the schema"""
+_MOST_OF_CHECKPOINT = 20
+_MOST_REMOVED = 100_000
+"""number of removed files of which no evidence is taken from older commits"""
+_ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:|/")
+
+STORING = "writePartitionColumnsToParquet"
+_DELTA_SPARK = re.compile(r"Apache-Spark/\S+ Delta-Lake/(\d{1,4})\.(\d{1,4})\.\S+", re.ASCII)
+_STORES_SINCE = (4, 4)
+"""releases that store partition columns in data files unless the property `_STORING` is false"""
+_ADDS_FOREIGN = ("CLONE", "CONVERT", "MANUAL UPDATE")
+"""operations that add files which others wrote"""
+
+
+def is_absolute(path: str) -> bool:
+    """Return True if an action's path is a URI or starts at the root (PROTOCOL.md, "Add File")."""
+    return _ABSOLUTE.match(path) is not None
+
+
+class LayoutEvidence:
+    """What commits show of their files; commits are added newest first."""
+
+    def __init__(self) -> None:
+        self.commits: set[int] = set()
+        """the versions that were read"""
+        self.absolute = False
+        """a live file that one of these commits added has an absolute path"""
+        self.non_ascii = False
+        """a live file that one of these commits added has a path beyond ASCII"""
+        self.escaped = False
+        """one of these commits added a file whose path contains an escape"""
+        self.delta_rs_files = False
+        """one of these commits added files that delta-rs wrote itself"""
+        self.delta_rs_rewrites = False
+        """the same, by a DELETE, UPDATE or MERGE"""
+        self.byte_order_mark = False
+        self.flaws: set[Trace] = set()
+        """what `add` actions of these commits lack; see also `find_flaws`"""
+        self.statistics: list[str] = []
+        """readable statistics of some files that these commits added, unless later ones removed
+        them"""
+        self.all_statistics = True
+        """`statistics` has those of all files that these commits added"""
+        self.of_checkpoint: list[str] = []
+        """readable statistics of some files that the newest checkpoint has"""
+        self.partitions = PartitionEvidence()
+        """of the live files that these commits added"""
+        self.stores_partitions = True
+        """certainly all of these commits that added files stored the partition columns in them"""
+        self._removed: set[str] = set()
+
+    def add(
+        self, version: int, info: Mapping[str, Any], files: Iterable[FileChange], mark: bool
+    ) -> None:
+        """Add one commit.
+
+        Args:
+            files: the data files that it adds and removes.
+            mark: whether its file starts with a byte order mark.
+        """
+        self.commits.add(version)
+        self.byte_order_mark |= mark
+        added = False
+        removed = set[str]()
+        for number, (action, path, values, flaws, statistics) in enumerate(files):
+            self.flaws.update(flaws)
+            if action == "add" and path not in self._removed:
+                seen = number < MOST_STATISTICS and len(self.statistics) < _MOST_STATISTICS
+                self.all_statistics &= seen
+                if seen and statistics is not None:
+                    self.statistics.append(statistics)
+            added |= action == "add"
+            self.escaped |= action == "add" and "%" in path
+            absolute, non_ascii = is_absolute(path), not path.isascii()
+            if action == "remove":
+                few = len(self._removed) + len(removed) < _MOST_REMOVED
+                if few or absolute or non_ascii or values != {}:
+                    removed.add(path)
+            elif path not in self._removed:
+                self.absolute |= absolute
+                self.non_ascii |= non_ascii
+                if action == "add":
+                    self.partitions.add(path, values)
+        self._removed |= removed
+        if STORING in str(info.get("operationParameters")):
+            self.stores_partitions = False
+        if added:
+            self._written(info)
+
+    def find_flaws(self, metadata: Metadata) -> set[Trace]:
+        """Return what `add` actions of these commits lack, and how they contradict the schema."""
+        of_checkpoint = compare_statistics(self.of_checkpoint, metadata)
+        return (
+            self.flaws
+            | compare_statistics(self.statistics, metadata)
+            | of_checkpoint.intersection(MISREAD_BOUNDS)
+        )
+
+    def select_bounds(self, found: set[Trace], version: int) -> dict[Trace, bool]:
+        """Return which bounds readers misread; what only unread statistics show is missing.
+
+        Args:
+            found: the result of `find_flaws`.
+        """
+        known = self.all_statistics and self.commits.issuperset(range(version + 1))
+        return {trace: trace in found for trace in MISREAD_BOUNDS if known or trace in found}
+
+    def add_bounds(self, texts: LeafStatistics) -> None:
+        """Add the least and greatest statistics of each row group of a checkpoint."""
+        for each in (*texts.least, *texts.most):
+            text = each.decode("utf-8", "replace")
+            if len(self.of_checkpoint) < _MOST_OF_CHECKPOINT and are_readable(text):
+                self.of_checkpoint.append(text)
+
+    def _written(self, info: Mapping[str, Any]) -> None:
+        engine = info.get("engineInfo") or info.get("clientVersion")
+        operation = str(info.get("operation"))
+        release = _DELTA_SPARK.fullmatch(str(engine))
+        stores = release is not None and (int(release[1]), int(release[2])) >= _STORES_SINCE
+        self.stores_partitions &= stores and operation not in _ADDS_FOREIGN
+        if not str(engine).startswith("delta-rs") or operation == "OPTIMIZE":
+            return
+        # Files that others wrote and delta-rs only committed have no metrics.
+        self.delta_rs_files |= bool(info.get("operationMetrics"))
+        self.delta_rs_rewrites |= operation in ("DELETE", "UPDATE", "MERGE")
