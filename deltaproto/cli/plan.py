@@ -57,6 +57,7 @@ class _PlanFolder:
         self._rollout = None if policy is None else policy.rollout
         self._windows = False
         self._planned: dict[str, tuple[RolloutTable, Cost]] = {}
+        self._other_names: dict[str, tuple[str, ...]] = {}
 
     def save(self, plan: Plan) -> None:
         """Save one plan.
@@ -70,6 +71,8 @@ class _PlanFolder:
         save_plan_file(plan, os.path.join(self._folder, name))
         table = RolloutTable(plan_id(plan), plan.table, plan.location, name)
         self._planned[table.plan_id] = table, plan.cost
+        if plan.other_names:
+            self._other_names[table.plan_id] = plan.other_names
         if self._rollout is not None and not self._windows:
             self._windows = maintenance_windows_for(self._policy, plan) is not None
 
@@ -88,7 +91,7 @@ class _PlanFolder:
         """Save which plan is in which wave, and return the waves; empty without a rollout."""
         if self._rollout is None or not self._planned:
             return ()
-        waves = assign_waves(self._rollout, self._planned.values())
+        waves = assign_waves(self._rollout, self._planned.values(), self._other_names)
         self._save_rollout(waves, complete=True)
         return waves
 

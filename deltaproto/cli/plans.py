@@ -18,7 +18,7 @@ from deltaproto.errors import ExitCode, TableError, UsageError
 from deltaproto.fleet.schemas import is_inventory, is_on_object_store
 from deltaproto.plan_inputs.cache import CachingPlanner
 from deltaproto.plan_inputs.client_scope import ClientScope, PolicyCheckedPlan
-from deltaproto.plan_inputs.from_log import load_plan_input
+from deltaproto.plan_inputs.from_log import load_plan_input, with_saved_names
 from deltaproto.plan_inputs.parse_goal import split_words
 from deltaproto.plan_inputs.planners import Planner
 from deltaproto.planning.engine import Engine, parse_engine
@@ -243,7 +243,7 @@ class _TablePlanner:
         if saved:
             # What is saved can be applied, so it is planned for the table as it is now.
             now = load_plan_input(found.location, self._storage, self._spark, time.time())
-            checked = self._caching(now)
+            checked = self._caching(with_saved_names(now, found))
         if checked.plan.steps:
             self._save(checked.plan)
         return checked

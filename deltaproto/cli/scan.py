@@ -116,17 +116,20 @@ def _list_tables(request: ScanRequest, values: Mapping[str, Any]) -> int:
     """Print the tables that a scan would read, and the places that cannot be searched."""
     from itertools import chain
 
+    from deltaproto.fleet.catalog_entries import CatalogEntries
+    from deltaproto.fleet.catalog_rows import note_other_names
     from deltaproto.fleet.discovered import SkippedPlaces
     from deltaproto.fleet.discovery import discover_tables
     from deltaproto.fleet.local_engine import THREADS
     from deltaproto.render.scan import write_table_list
 
     options.refuse_overwrite(values["output"], (*values["list"], values["config"]))
-    passed = SkippedPlaces()
+    passed, entries = SkippedPlaces(), CatalogEntries()
     threads = request.parallel or THREADS
-    found = discover_tables(request.source, request.storage_options, threads, passed)
+    found = discover_tables(request.source, request.storage_options, threads, passed, entries)
     with options.open_output(values["output"]) as file:
-        unseen = write_table_list(chain(*found), values["format"], file)
+        unseen = write_table_list(chain(*found), values["format"], file, entries.renamed())
+    note_other_names(entries, passed)
     for place in unseen:
         hint = f" ({place.error.hint})" if place.error.hint else ""
         warn(f"{place.place}: {place.error.message.removeprefix(f'{place.place}: ')}{hint}")

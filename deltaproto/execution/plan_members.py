@@ -93,6 +93,7 @@ def deserialize_plan(entry: Mapping[str, Any], command: str) -> Plan:
         concurrency=_concurrency(entry["concurrency"]) if "concurrency" in entry else None,
         unmet=_parse_list(entry.get("unmet", []), _parse_blocked),
         fixes=_parse_list(entry.get("fixes", []), require_string),
+        other_names=_parse_list(entry.get("other_names", []), require_string),
     )
 
 

@@ -264,7 +264,9 @@ def _predict_policy_impact(
     """Check the policy's clients and requirements before and after the remaining steps."""
     inspection = _inspect_table(watched)
     # A plan file could name the table differently from the policy's patterns.
-    today = facts_from_inspection(inspection)._replace(table=table_address(plan))
+    today = facts_from_inspection(inspection)._replace(
+        table=table_address(plan), other_names=plan.other_names
+    )
     checker.observe(checker.check(today))
     try:
         after = predict_facts(today, table_from_state(inspection.state), left, plan)

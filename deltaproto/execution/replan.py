@@ -50,7 +50,7 @@ class Replanner:
         found = load_plan_input(name, self._storage, self._spark, now)
         assert found.facts is not None
         # Patterns of the policy match the name that the user gave.
-        facts = found.facts._replace(table=old.table)
+        facts = found.facts._replace(table=old.table, other_names=old.other_names)
         found = found._replace(name=old.table, facts=facts)
         ready = self._users.on(found).executed_by(old.engine, self._spark.conf)
         new = self._users.converged(ready).plan

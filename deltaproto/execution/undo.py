@@ -60,6 +60,7 @@ def plan_undo(planned: LoadedPlan, context: ApplyContext, now: float | None = No
     return back._replace(
         goal={"kind": "upgrade", "undo": planned.id},
         goal_text=f"undo plan {planned.id}",
+        other_names=plan.other_names,
         warnings=(
             *_irreversible_warnings(done),
             "RESTORE does not restore the protocol.",

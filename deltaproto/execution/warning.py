@@ -97,7 +97,8 @@ def maintenance_windows_for(policy: Policy | None, plan: Plan) -> tuple[Window, 
     # Looking up the settings of a table compares it with every pattern.
     if policy is None or all(each.settings.maintenance_windows is None for each in policy.tables):
         return None
-    return settings_for(policy, table_address(plan), plan.location).maintenance_windows
+    of = table_address(plan), plan.location, plan.other_names
+    return settings_for(policy, *of).maintenance_windows
 
 
 def rule_on_losses(
@@ -106,7 +107,8 @@ def rule_on_losses(
     """Return the losses of a plan that the policy approves; empty without approvals."""
     if not approvals:
         return ()
-    names, day = TableNames(table_address(plan), plan.location), today or datetime.now(UTC).date()
+    names = TableNames(table_address(plan), plan.location, others=plan.other_names)
+    day = today or datetime.now(UTC).date()
     lost = [each for each in plan.clients if is_worse(each)]
     return tuple(
         approvals.rule(

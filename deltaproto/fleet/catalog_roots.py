@@ -8,6 +8,7 @@ from functools import partial
 from deltaproto.errors import TableError, no_tables_error
 from deltaproto.fleet.discovered import DiscoveredTable, SkippedPlaces, UnreadablePlace
 from deltaproto.location import Location
+from deltaproto.sql.quoting import parse_name
 from deltaproto.tables.catalogs.interface import (
     CatalogClient,
     CatalogFailure,
@@ -33,6 +34,7 @@ def tables_in(
         yield UnreadablePlace(address, error)
         return
     passed.add_lines(lambda: _notes(address, client))
+    requested = len(parse_name(root.name)) == client.depth
     empty = True
     for each in list_tables(client, root):
         empty = False
@@ -46,6 +48,7 @@ def tables_in(
                 catalog=root.uri.partition(":")[0],
                 storage_options=partial(client.storage_options, each),
                 commits=commits_of(client, each),
+                requested=requested,
             )
     if empty:
         yield UnreadablePlace(address, no_tables_error(address))

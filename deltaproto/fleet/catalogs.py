@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _SESSION_CATALOG = "spark_catalog"
+_PARTS = 3
+"""parts of a table's full name"""
 # Spark takes a missing catalog for a part of the schema's name.
 _UNKNOWN = ("NOT_FOUND", "SINGLE_PART_NAMESPACE", "Nested databases are not supported")
 
@@ -50,7 +52,10 @@ def find_catalog_tables(
             if isinstance(each, UnreadablePlace):
                 yield each
             else:
-                yield each._replace(catalog=kind_of(parse_name(each.table)[0]))
+                yield each._replace(
+                    catalog=kind_of(parse_name(each.table)[0]),
+                    requested=len(parse_name(name)) == _PARTS,
+                )
         if empty:
             yield UnreadablePlace(name, no_tables_error(name))
 
@@ -190,8 +195,7 @@ def _discovered_tables(
     name = ".".join(map(quote_if_needed, parts))
     location, type_ = described.get("Location", ""), described.get("Type", "").lower()
     if location:
-        entry = CatalogTable(name, location, type_) if type_ else None
-        yield DiscoveredTable(name, location, entry=entry)
+        yield DiscoveredTable(name, location, entry=CatalogTable(name, location, type_))
     else:
         message = f"Spark does not show the location of {name}"
         hint = f"`deltaproto inspect {name}` reads it through Spark"

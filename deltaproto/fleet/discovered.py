@@ -35,11 +35,13 @@ class DiscoveredTable(NamedTuple):
     """returns the newest versions of a catalog-managed table, with their in-commit timestamps"""
     digest: str | None = None
     """digest of the log in the last scan; an unchanged table is not read"""
+    requested: bool = False
+    """whether the user gave the table's own name, not that of a catalog or schema"""
 
     @property
     def type(self) -> str | None:
         """Return the table's type in its catalog; None if it is not known."""
-        return self.entry and self.entry.type
+        return (self.entry and self.entry.type) or None
 
     @property
     def uri(self) -> str:
@@ -151,7 +153,7 @@ class PlaceKind(StrEnum):
     NOWHERE = "nowhere"
     """a link whose target does not exist"""
     RENAMED = "renamed"
-    """another name of a table that a catalog also lists under a first one"""
+    """another catalog name of a table"""
 
 
 class UnsearchedPlaces(NamedTuple):

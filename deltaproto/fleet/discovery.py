@@ -8,10 +8,10 @@ from io import TextIOWrapper
 from typing import NamedTuple
 
 from deltaproto.errors import ErrorCode, TableError, UsageError, no_tables_error
+from deltaproto.fleet.catalog_entries import CatalogEntries
 from deltaproto.fleet.discovered import (
     DiscoveredTable,
     FolderSelection,
-    PlaceKind,
     SkippedPlaces,
     UnreadablePlace,
 )
@@ -60,10 +60,12 @@ def discover_tables(
     options: Mapping[str, str],
     parallel: int,
     passed: SkippedPlaces | None = None,
+    entries: CatalogEntries | None = None,
 ) -> SplitTables:
     """Find the tables lazily; each location once.
 
-    `passed` counts places that are not searched, and links out of the roots.
+    `passed` counts places that are not searched, and links out of the roots. `entries` receives
+    every catalog entry, also those of locations that were found before.
 
     Raises:
         UsageError: when a root is neither a folder nor a URI, or a list cannot be read.
@@ -79,12 +81,8 @@ def discover_tables(
         else:
             listed.append(entry)
     seen: set[str] = set()
-    own = (
-        None
-        if source.inventory is None
-        else normalize_location(_real_location(locate(source.inventory))) + "/"
-    )
-
+    entries = CatalogEntries() if entries is None else entries
+    own = _inventory_folder(source)
     chosen, passed = source.selection, SkippedPlaces() if passed is None else passed
     passed.leave_out(own)
     on_disk = [_real_location(root) for root in roots if root.path is not None]
@@ -106,9 +104,8 @@ def discover_tables(
     def all_of(
         remote: bool, walked: Iterable[DiscoveredTable | UnreadablePlace]
     ) -> Iterator[DiscoveredTable | UnreadablePlace]:
-        yield from _deduplicate(
-            (e for e in listed if _is_remote(e) is remote), seen, own, remember=True
-        )
+        chosen_now = (each for each in listed if _is_remote(each) is remote)
+        yield from _deduplicate(_collect(chosen_now, own, entries), seen, own, remember=True)
         # A walk that finds each table once needs no memory of the tables found.
         yield from _deduplicate(walked, seen, own, remember=not chosen.flat)
 
@@ -117,7 +114,8 @@ def discover_tables(
 
         for root in catalogs:
             found = map(_resolve_links, tables_in(root, options, passed))
-            yield from _deduplicate(found, seen, own, remember=True, renamed=passed)
+            host = "/".join(root.uri.split("/")[:3])
+            yield from _deduplicate(_collect(found, own, entries, host), seen, own, remember=True)
 
     def not_empty(
         found: Iterator[DiscoveredTable | UnreadablePlace],
@@ -129,6 +127,13 @@ def discover_tables(
         not_empty(all_of(False, on_disk_under(on_disk, chosen, own, passed))),
         not_empty(all_of(True, stored())),
     )
+
+
+def _inventory_folder(source: DiscoverySource) -> str | None:
+    """Return the place of the inventory with a slash; None if nothing is saved."""
+    if source.inventory is None:
+        return None
+    return normalize_location(_real_location(locate(source.inventory))) + "/"
 
 
 def _is_empty(each: DiscoveredTable | UnreadablePlace) -> bool:
@@ -199,7 +204,6 @@ def _deduplicate(
     own: str | None,
     *,
     remember: bool,
-    renamed: SkippedPlaces | None = None,
 ) -> Iterator[DiscoveredTable | UnreadablePlace]:
     for each in tables:
         key = normalize_location(each.location if isinstance(each, DiscoveredTable) else each.place)
@@ -207,5 +211,16 @@ def _deduplicate(
             if remember:
                 seen.add(key)
             yield each
-        elif renamed is not None and key in seen and isinstance(each, DiscoveredTable):
-            renamed.add(PlaceKind.RENAMED, each.table)
+
+
+def _collect(
+    tables: Iterable[DiscoveredTable | UnreadablePlace],
+    own: str | None,
+    entries: CatalogEntries,
+    catalog: str = "",
+) -> Iterator[DiscoveredTable | UnreadablePlace]:
+    """Yield the tables, after adding the catalog entry of each to `entries`."""
+    for each in tables:
+        if isinstance(each, DiscoveredTable) and not each.inside(own):
+            entries.add(each, catalog)
+        yield each

@@ -56,6 +56,8 @@ class TableRow(NamedTuple):
     findings: tuple[Finding, ...]
     verdicts: tuple[ClientAccessVerdict, ...]
     complete: bool
+    other_names: tuple[str, ...] = ()
+    """further catalog names of the location"""
 
 
 class UnreadableRow(NamedTuple):
@@ -225,6 +227,7 @@ def _build_row(
         checked.findings,
         verdicts,
         checked.complete,
+        checked.other_names,
     )
 
 

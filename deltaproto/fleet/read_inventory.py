@@ -9,7 +9,7 @@ from deltaproto.clients.requirements import is_used, table_requirements
 from deltaproto.errors import ErrorCode, TableError, UsageError
 from deltaproto.fleet.inventory_queries import InventoryQueries
 from deltaproto.fleet.scan_history import PastScan, sql_literal
-from deltaproto.fleet.schemas import CATALOG_COLUMNS, Inventory
+from deltaproto.fleet.schemas import CATALOG_COLUMNS, OTHER_NAMES, Inventory
 from deltaproto.location import locate
 from deltaproto.policy.context import TableFacts
 from deltaproto.policy.finding import Finding, Severity
@@ -64,7 +64,7 @@ def tables_query(
     """
     scan, table = sql_literal(scan_id), f"{questions.quote}table{questions.quote}"
     present = questions.columns(Inventory.TABLES)
-    known = (column for column in CATALOG_COLUMNS if column in present)
+    known = (column for column in (*CATALOG_COLUMNS, OTHER_NAMES) if column in present)
     wanted = dict.fromkeys((*_COLUMNS, *known, *more))
     columns = ", ".join(f"t.{column}" for column in wanted if column not in _NESTED)
     chosen = f" AND ({validate_condition(where)}\n)" if where else ""
@@ -238,7 +238,15 @@ def facts_from_row(row: Mapping[str, Any]) -> TableFacts:
         clustering=None if (columns := row["clustering_columns"]) is None else tuple(columns),
         catalog=row.get("catalog"),
         type=row.get("table_type"),
+        other_names=_other_names(row),
     )
+
+
+def _other_names(row: Mapping[str, Any]) -> tuple[str, ...]:
+    names = tuple(row.get(OTHER_NAMES) or ())
+    if None in names:
+        raise _damaged_error("the inventory has null among the table's other names")
+    return names
 
 
 def lost_features_error(names: Iterable[str]) -> TableError:

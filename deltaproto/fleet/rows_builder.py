@@ -13,6 +13,7 @@ from deltaproto.fleet.schemas import (
     CATALOG_COLUMNS,
     KEYS,
     LOG_DIGEST,
+    OTHER_NAMES,
     Inventory,
     inventory_schema,
     staged_schema,
@@ -127,6 +128,9 @@ class RowsBuilder:
                 arrays.append(arrow_array(self._errors, field.type))
             elif field.name in self._own:
                 arrays.append(arrow_array(self._own[field.name], field.type))
+            elif field.name == OTHER_NAMES:
+                # Known when all catalogs are listed; see `catalog_rows`.
+                arrays.append(pa.nulls(len(self), field.type))
             elif field.name in ("features", "findings"):
                 arrays.append(self._list(field).take(rows))
             else:

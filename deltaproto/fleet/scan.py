@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from deltaproto import __version__
 from deltaproto.errors import ErrorCode, UsageError
 from deltaproto.fleet import local_engine
+from deltaproto.fleet.catalog_entries import CatalogEntries
+from deltaproto.fleet.catalog_rows import note_other_names, with_all_names
 from deltaproto.fleet.discovered import (
     DiscoveredTable,
     FolderSelection,
@@ -95,17 +97,18 @@ def run_scan(request: ScanRequest, progress: ScanProgress) -> ScanResult:
             done.update(map(normalize_location, batch.column("location").to_pylist()))
         resumed = len(done)
         progress(resumed)
-        passed = SkippedPlaces()
+        passed, entries = SkippedPlaces(), CatalogEntries()
         last = LastScan(None if request.full else request.inventory, _extent(request))
-        for batch in _read_tables(request, staging.scan_id, done, passed, last):
+        for batch in _read_tables(request, staging.scan_id, done, passed, last, entries):
             staging.add(batch)
             tally.add(batch)
             progress(tally.tables + tally.errors.total())
         passed.check_partitions(lambda: _partition_columns(staging))
+        note_other_names(entries, passed)
         seconds = time.monotonic() - clock
         if request.inventory is not None:
             row = scan_row(request, staging.scan_id, tally, passed, began, seconds, engine="local")
-            request.inventory.add(row, lambda name: _unnested_rows(staging, name))
+            request.inventory.add(row, lambda name: _unnested_rows(staging, name, entries))
         staging.remove()
         return ScanResult(
             staging.scan_id,
@@ -120,12 +123,19 @@ def run_scan(request: ScanRequest, progress: ScanProgress) -> ScanResult:
 
 
 def _read_tables(
-    request: ScanRequest, scan_id: str, done: set[str], passed: SkippedPlaces, last: LastScan
+    request: ScanRequest,
+    scan_id: str,
+    done: set[str],
+    passed: SkippedPlaces,
+    last: LastScan,
+    entries: CatalogEntries,
 ) -> Iterator[pa.RecordBatch]:
     settings = ReadSettings(scan_id, request.storage_options, request.seconds)
     unseen: list[UnreadablePlace] = []
     threads = request.parallel or local_engine.THREADS
-    named, local, remote = discover_tables(request.source, request.storage_options, threads, passed)
+    named, local, remote = discover_tables(
+        request.source, request.storage_options, threads, passed, entries
+    )
     # Tables of a catalog are on any store; its pages arrive while earlier tables are read.
     yield from local_engine.read_remote_tables(
         readable_tables(named, unseen, done), settings, request.parallel
@@ -204,9 +214,11 @@ def _partition_columns(staging: Staging) -> Iterator[tuple[str, list[str] | None
         yield from zip(*(batch.column(name).to_pylist() for name in names), strict=True)
 
 
-def _unnested_rows(staging: Staging, name: Inventory) -> Iterator[pa.RecordBatch]:
+def _unnested_rows(
+    staging: Staging, name: Inventory, entries: CatalogEntries
+) -> Iterator[pa.RecordBatch]:
     for batch in staging.batches():
-        rows = unnest_rows(batch, name)
+        rows = unnest_rows(with_all_names(batch, entries), name)
         if rows.num_rows:
             yield rows
 

@@ -99,6 +99,9 @@ LOG_DIGEST = "log_digest"
 CATALOG_COLUMNS = ("catalog", "table_type")
 """the columns of `tables` with the kind of catalog that listed a table, and its type there; null
 for a table that was not found through a catalog; older inventories lack them"""
+OTHER_NAMES = "other_names"
+"""the column of `tables` with further catalog names of a location; null if there are none; older
+inventories lack it"""
 KEYS = ("scan_id", "location", "table")
 """the first columns of all tables that a scan writes, except `scans`"""
 
@@ -128,11 +131,12 @@ def inventory_schema(name: Inventory) -> pa.Schema:
 def rows_schema(name: Inventory) -> pa.Schema:
     """Return the columns that every inventory has and that describe tables.
 
-    `log_digest` and `CATALOG_COLUMNS` are not among them: older inventories lack them.
+    `log_digest`, `CATALOG_COLUMNS` and `OTHER_NAMES` are not among them: older inventories lack
+    them.
     """
     import pyarrow as pa
 
-    newer = (LOG_DIGEST, *CATALOG_COLUMNS)
+    newer = (LOG_DIGEST, *CATALOG_COLUMNS, OTHER_NAMES)
     return pa.schema([field for field in inventory_schema(name) if field.name not in newer])
 
 
@@ -208,6 +212,7 @@ def _state() -> list[pa.Field]:
         pa.field("complete", pa.bool_()),
         pa.field(LOG_DIGEST, text),
         *(pa.field(name, text) for name in CATALOG_COLUMNS),
+        pa.field(OTHER_NAMES, names),
     ]
 
 

@@ -11,7 +11,7 @@ Uses only public DataFrame API and SQL, so that it works over Spark Connect, too
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from itertools import islice
@@ -23,6 +23,7 @@ from deltaproto.fleet.scan import Tally
 from deltaproto.fleet.scan_table import ReadSettings, TableScanner
 from deltaproto.fleet.schemas import (
     KEYS,
+    OTHER_NAMES,
     Inventory,
     columns_ddl,
     inventory_schema,
@@ -46,6 +47,7 @@ _TASK = 200
 """minimum number of tables per task"""
 _MOST_TASKS = 2_000
 _NAMES = "table string, path string, uri string, catalog string, type string"
+_OTHER_NAMES = "location string, preferred string, others array<string>"
 # The lowest protocol, regardless of session defaults: every client can read the inventory.
 _LOWEST_PROTOCOL = (
     "'delta.minReaderVersion'='1','delta.minWriterVersion'='2',"
@@ -101,11 +103,14 @@ class SparkEngine:
             frame = frame.join(done, "location", "left_anti").select(frame.columns)
         self._append(frame, self._staging, ())
 
-    def publish(self, scan: Mapping[str, Any], tally: Tally) -> None:
+    def publish(
+        self, scan: Mapping[str, Any], tally: Tally, names: Sequence[tuple[str, tuple[str, ...]]]
+    ) -> None:
         """Make the scan visible: its rows first, then its row in `scans`; each once.
 
         Args:
             tally: counts of all staged rows. A table that gets no rows gets no commit.
+            names: URI and names of the tables with several names, the preferred one first.
 
         Raises:
             UsageError: when the inventory cannot be written.
@@ -119,17 +124,19 @@ class SparkEngine:
         }
         # Each table is a few small jobs and a commit, and mostly waits: for a plan, or a file.
         with ThreadPoolExecutor(len(rows_of)) as pool:
-            for done in [pool.submit(self._publish, *each) for each in rows_of.items()]:
+            for done in [pool.submit(self._publish, *each, names) for each in rows_of.items()]:
                 done.result()
         row = tuple(scan[column] for column in inventory_schema(Inventory.SCANS).names)
         frame = self._session.createDataFrame([row], columns_ddl(inventory_schema(Inventory.SCANS)))
         self._append(frame, self._uri(Inventory.SCANS), self._once(Inventory.SCANS))
 
-    def _publish(self, name: Inventory, count: int) -> None:
+    def _publish(
+        self, name: Inventory, count: int, names: Sequence[tuple[str, tuple[str, ...]]]
+    ) -> None:
         self._create(name)
         if not count:
             return
-        staged, keys = self._staged(), map(quote_identifier, KEYS)
+        staged, keys = self._with_all_names(names), map(quote_identifier, KEYS)
         match name:
             case Inventory.TABLES:
                 rows = staged.where("error IS NULL").select(*inventory_schema(name).names)
@@ -171,6 +178,18 @@ class SparkEngine:
 
     def _staged(self) -> DataFrame:
         return self._session.read.format("delta").load(self._staging)
+
+    def _with_all_names(self, names: Sequence[tuple[str, tuple[str, ...]]]) -> DataFrame:
+        """Return the staged rows with the preferred name of each table, and its other names."""
+        staged = self._staged()
+        if not names:
+            return staged
+        rows = [(uri, preferred, others) for uri, (preferred, *others) in names]
+        frame = self._session.createDataFrame(rows, _OTHER_NAMES)
+        columns = {name: quote_identifier(name) for name in staged.columns}
+        columns["table"] = "coalesce(preferred, `table`) as `table`"
+        columns[OTHER_NAMES] = f"others as {OTHER_NAMES}"
+        return staged.join(frame, "location", "left").selectExpr(*columns.values())
 
     def _uri(self, name: Inventory) -> str:
         return f"{self._inventory}/{name}"

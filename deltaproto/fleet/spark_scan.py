@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from deltaproto.errors import DeltaprotoError, EngineError, UsageError
+from deltaproto.fleet.catalog_entries import CatalogEntries
+from deltaproto.fleet.catalog_rows import note_other_names
 from deltaproto.fleet.discovered import SkippedPlaces, UnreadablePlace
 from deltaproto.fleet.discovery import discover_tables
 from deltaproto.fleet.rows_builder import unreadable_place_rows
@@ -103,8 +105,10 @@ def _run_scan(
         resumed = before.tables + before.errors.total()
     unseen: list[UnreadablePlace] = []
     looked = 0
-    passed = SkippedPlaces()
-    for found in discover_tables(request.source, request.storage_options, _THREADS, passed):
+    passed, entries = SkippedPlaces(), CatalogEntries()
+    for found in discover_tables(
+        request.source, request.storage_options, _THREADS, passed, entries
+    ):
         for count in engine.look(readable_tables(found, unseen, set()), request.parallel):
             looked += count
             progress(looked)
@@ -113,9 +117,10 @@ def _run_scan(
     expect_rows(session, resumed + looked)
     tally = engine.tally()
     passed.check_partitions(engine.partition_columns)
+    note_other_names(entries, passed)
     seconds = time.monotonic() - clock
     row = scan_row(request, scan_id, tally, passed, began, seconds, engine="spark")
-    engine.publish(row, tally)
+    engine.publish(row, tally, [*entries.renamed()])
     engine.clear()
     return ScanResult(
         scan_id,

@@ -22,7 +22,14 @@ from deltaproto.fleet.discovered import DiscoveredTable
 from deltaproto.fleet.inventory_queries import LocalInventoryQueries
 from deltaproto.fleet.read_inventory import TABLES_READ, rows_query
 from deltaproto.fleet.rows_builder import UNCHANGED, stored_digest
-from deltaproto.fleet.schemas import KEYS, LOG_DIGEST, Inventory, inventory_schema, staged_schema
+from deltaproto.fleet.schemas import (
+    KEYS,
+    LOG_DIGEST,
+    OTHER_NAMES,
+    Inventory,
+    inventory_schema,
+    staged_schema,
+)
 from deltaproto.location import location_at
 from deltaproto.tables.storage.local import LOG_FOLDER
 
@@ -202,7 +209,8 @@ def _staged(tables: pa.RecordBatch, nested: Mapping[str, pa.Array]) -> pa.Record
         nested[field.name]
         if field.name in nested
         else pa.nulls(tables.num_rows, field.type)
-        if field.name == "error"
+        # What a catalog lists beside a table, only this scan knows.
+        if field.name in ("error", OTHER_NAMES)
         else tables.column(field.name)
         for field in schema
     ]

@@ -22,7 +22,7 @@ _TABLE_PLACEHOLDER = "delta.`\0table\0`"
 _CACHE_SIZE = 4096
 _DISTINCT = 8
 """length from which a name with a slash can only be the table"""
-_OWN_FIELDS = frozenset({"table", "location", "sql_name", "fingerprint"})
+_OWN_FIELDS = frozenset({"table", "location", "sql_name", "fingerprint", "other_names"})
 """fields of a plan that are of its table alone"""
 
 
@@ -202,6 +202,7 @@ def _with_table(plan: Plan, inputs: PlanInput) -> Plan:
         location=inputs.location,
         sql_name=inputs.sql,
         fingerprint=inputs.fingerprint,
+        other_names=inputs.other_names,
         steps=_with_table_name(plan.steps, inputs.sql),
         alternatives=tuple(
             each._replace(steps=_with_table_name(each.steps, inputs.sql))

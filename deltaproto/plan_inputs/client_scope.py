@@ -106,11 +106,13 @@ class ClientScope:
         """True if any client was named."""
         return bool(self._named or self.policy is not None or self._seen is not None)
 
-    def of(self, table: str, location: str) -> tuple[TableClient, ...]:
-        """Return the clients of one table."""
+    def of(
+        self, table: str, location: str, others: tuple[str, ...] = ()
+    ) -> tuple[TableClient, ...]:
+        """Return the clients of one table; `others` are further names of it."""
         declared: list[TableClient] = []
         if self.checker is not None:
-            for each in self.checker.settings(table, location).clients or ():
+            for each in self.checker.settings(table, location, others).clients or ():
                 declared.append(TableClient(self._declared[each.text], each.access, each.label))
         clients = [*self._named, *declared]
         for use in (self._seen(location) or ()) if self._seen is not None else ():
@@ -161,7 +163,8 @@ class ClientScope:
         commits name.
         """
         if self.any:
-            return inputs._replace(clients=self.of(inputs.name, inputs.location), everybody=False)
+            clients = self.of(inputs.name, inputs.location, inputs.other_names)
+            return inputs._replace(clients=clients, everybody=False)
         found = self._with_writers.get(inputs.engines)
         if found is None:
             # Tables with the same writers share their clients, as planning is cached by them.
@@ -202,7 +205,8 @@ class ClientScope:
             return None
         if self.checker is None or inputs.facts is None:
             return ()
-        return self.checker.applicable(inputs.facts.table, inputs.facts.location)
+        facts = inputs.facts
+        return self.checker.applicable(facts.table, facts.location, facts.other_names)
 
     def group_of(self, inputs: PlanInput) -> Hashable | None:
         """Return what the clients and the policy have to do with the result of a plan.
@@ -229,7 +233,11 @@ class ClientScope:
         """Record that the policy applies to `inputs` as to the table of `checked`."""
         if self.checker is not None and inputs.facts is not None and checked.now is not None:
             facts = inputs.facts
-            self.checker.observe(checked.now._replace(table=facts.table, location=facts.location))
+            self.checker.observe(
+                checked.now._replace(
+                    table=facts.table, location=facts.location, other_names=facts.other_names
+                )
+            )
 
     def _ruled(self, plan: Plan, inputs: PlanInput, now: TableCheck) -> PolicyCheckedPlan:
         assert self.checker is not None

@@ -12,6 +12,7 @@ from deltaproto.inspection.activity import parse_releases, recent_engines
 from deltaproto.inspection.facts import facts_from_inspection
 from deltaproto.inspection.inspect import run_rules
 from deltaproto.inspection.interface import Inspection
+from deltaproto.location import locate
 from deltaproto.planning.from_state import table_from_state, with_history
 from deltaproto.planning.plan import Fingerprint
 from deltaproto.planning.predict.properties import TRUNCATION_RETENTION, retention_hours
@@ -21,7 +22,7 @@ from deltaproto.policy.hazards import INCONSISTENCY_RULES
 from deltaproto.protocol.metadata import Metadata
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.protocol.table_state import SparkSettings
-from deltaproto.sql.quoting import address_in_statements, sql_table_name
+from deltaproto.sql.quoting import address_in_statements, name_in_statements, sql_table_name
 from deltaproto.tables.log.catalog_managed import has_every_commit, has_unpublished_commits
 from deltaproto.tables.log.files import LogListing, build_listing
 from deltaproto.tables.log.live_files import FileCensus, take_census
@@ -86,6 +87,14 @@ def load_plan_input(
             census.bytes_before_type_change,
         ),
     )
+
+
+def with_saved_names(now: PlanInput, saved: PlanInput) -> PlanInput:
+    """Return a table that was read by location, with its saved catalog names for the policy."""
+    if now.facts is None:
+        return now
+    named = (name_in_statements(saved.name),) if locate(saved.name).by_name else ()
+    return now._replace(facts=now.facts._replace(other_names=(*named, *saved.other_names)))
 
 
 def input_from_inspection(inspection: Inspection) -> PlanInput:

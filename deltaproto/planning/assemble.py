@@ -73,5 +73,6 @@ def assemble_plan(
         complete=inputs.complete,
         everybody=inputs.everybody,
         concurrency=concurrency_change(inputs, left),
+        other_names=inputs.other_names,
     )
     return block_secrets(plan)

@@ -257,6 +257,8 @@ class Plan(NamedTuple):
     everybody: bool = False
     """True: no client was declared; `clients` has those whose access changes, of all known ones,
     and those in the log"""
+    other_names: tuple[str, ...] = ()
+    """further catalog names of the table, which patterns of a policy match, too"""
 
     @property
     def notified_clients(self) -> tuple[ClientChange, ...]:

@@ -34,7 +34,7 @@ _Key = tuple[str, str | None]
 
 def build_target(checker: Checker, facts: TableFacts) -> Target:
     """Return what the policy requires of the table."""
-    settings = checker.settings(facts.table, facts.location)
+    settings = checker.settings(facts.table, facts.location, facts.other_names)
     checked = checker.check(facts)
     found = {_key_of(finding) for finding in checked.findings}
     accepted = {_key_of(each.finding) for each in checked.suppressed}

@@ -68,6 +68,11 @@ class PlanInput(NamedTuple):
     """equal for tables whose inputs differ in name, location, id and version only; None: unknown"""
 
     @property
+    def other_names(self) -> tuple[str, ...]:
+        """Return further catalog names of the table."""
+        return () if self.facts is None else self.facts.other_names
+
+    @property
     def writers(self) -> Writers:
         """Return what is known about Delta Spark's writers."""
         return Writers(self.releases, self.session)

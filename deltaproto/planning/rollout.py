@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from deltaproto.planning.impact import is_worse
@@ -39,17 +40,23 @@ class Wave(NamedTuple):
 
 
 def assign_waves(
-    settings: RolloutSettings, planned: Iterable[tuple[RolloutTable, Cost]]
+    settings: RolloutSettings,
+    planned: Iterable[tuple[RolloutTable, Cost]],
+    other_names: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
 ) -> tuple[Wave, ...]:
     """Return the waves, none of them empty. The same plans always get the same waves.
 
     Within and across waves, cheaper plans come first; of equal ones, by location.
+
+    Args:
+        other_names: further catalog names of tables, by plan id.
     """
     ordered = sorted(planned, key=lambda each: (each[1], each[0].location, each[0].plan_id))
     canaries: list[RolloutTable] = []
     others: list[RolloutTable] = []
     for table, _ in ordered:
-        names = TableNames(table.table, table.location)
+        others_of = other_names.get(table.plan_id, ())
+        names = TableNames(table.table, table.location, others=others_of)
         is_canary = any(map(names.match, settings.canary))
         (canaries if is_canary else others).append(table)
     waves = [Wave(CANARY, tuple(canaries))]

@@ -67,6 +67,8 @@ class TableFacts(NamedTuple):
     """scheme of the catalog that listed the table; None: not known"""
     type: str | None = None
     """type of the table in that catalog; None: not known"""
+    other_names: tuple[str, ...] = ()
+    """further catalog names of its location"""
 
     @property
     def protocol(self) -> Protocol:

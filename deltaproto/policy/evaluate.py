@@ -109,16 +109,23 @@ class Checker:
         """Return the ids of all declared clients, with aliases resolved."""
         return frozenset(candidate.client.id for candidate in self._candidates.values())
 
-    def settings(self, table: str, location: str | None) -> PolicySettings:
-        """Return the policy's settings for one table."""
-        return self._settings(self._match(table, location).entries).settings
+    def settings(
+        self, table: str, location: str | None, others: tuple[str, ...] = ()
+    ) -> PolicySettings:
+        """Return the policy's settings for one table; `others` are further names of it."""
+        return self._settings(self._match(table, location, others).entries).settings
 
-    def applicable(self, table: str, location: str | None) -> Hashable:
+    def applicable(
+        self, table: str, location: str | None, others: tuple[str, ...] = ()
+    ) -> Hashable:
         """Return what of the policy applies to one table: equal for the same parts.
 
         Like `check`, this leaves the match for `observe`.
+
+        Args:
+            others: further names of the table.
         """
-        matched = self._newest = self._match(table, location)
+        matched = self._newest = self._match(table, location, others)
         return (
             tuple(entry.position for entry in matched.entries),
             tuple(
@@ -135,7 +142,7 @@ class Checker:
 
     def check(self, facts: TableFacts) -> TableCheck:
         """Evaluate every declared client and every rule."""
-        matched = self._newest = self._match(facts.table, facts.location)
+        matched = self._newest = self._match(facts.table, facts.location, facts.other_names)
         found_for = self._settings(matched.entries)
         settings = found_for.settings
         verdicts = self._verdicts(facts.needs, (*self._asked, *(settings.clients or ())))
@@ -152,7 +159,7 @@ class Checker:
 
     def gone(self, before: TableFacts) -> TableCheck:
         """Return the result for a baseline table that no longer exists."""
-        matched = self._match(before.table, before.location)
+        matched = self._match(before.table, before.location, before.other_names)
         found, settings = [gone_since_baseline(before)], self._settings(matched.entries)
         return self._checked(before._replace(complete=True), found, settings, matched, ())
 
@@ -168,9 +175,10 @@ class Checker:
             found = self._surveyed[table] = tuple(each)
         return found
 
-    def _match(self, table: str, location: str | None) -> _MatchedEntries:
-        names = TableNames(table, location, self._folders)
-        return _MatchedEntries((table, location), names, find_matching(self._policy, names))
+    def _match(self, table: str, location: str | None, others: tuple[str, ...]) -> _MatchedEntries:
+        names = TableNames(table, location, self._folders, others)
+        of = table, location, others
+        return _MatchedEntries(of, names, find_matching(self._policy, names))
 
     def _checked(
         self,
@@ -195,11 +203,12 @@ class Checker:
             found_for.decisions,
             off,
             protocol=facts.protocol,
+            other_names=facts.other_names,
         )
 
     def with_findings(self, checked: TableCheck, findings: list[Finding]) -> TableCheck:
         """Return the check with more findings, after applying severities and waivers."""
-        matched = self._match(checked.table, checked.location)
+        matched = self._match(checked.table, checked.location, checked.other_names)
         settings = self._settings(matched.entries).settings
         kept, suppressed, off = self._sorted(findings, settings, matched.names, checked.verdicts)
         return checked._replace(
@@ -232,10 +241,18 @@ class Checker:
         return kept, suppressed, len(found) - len(graded)
 
     def rulings(
-        self, table: str, location: str | None, losses: Iterable[AccessLoss]
+        self,
+        table: str,
+        location: str | None,
+        losses: Iterable[AccessLoss],
+        others: tuple[str, ...] = (),
     ) -> tuple[LossRuling, ...]:
-        """Decide for each loss of access whether the policy approves it."""
-        names = TableNames(table, location)
+        """Decide for each loss of access whether the policy approves it.
+
+        Args:
+            others: further names of the table.
+        """
+        names = TableNames(table, location, others=others)
         return tuple(self.approvals.rule(names, loss, self._today) for loss in losses)
 
     def with_policy(self, tables: Iterable[TableCheck]) -> Iterator[TableCheck]:
@@ -270,8 +287,9 @@ class Checker:
         """Record the policy parts a table uses; it may have been checked on another machine."""
         # Links may change between two checks, so a match is used only once.
         matched, self._newest = self._newest, None
-        if matched is None or matched.of != (checked.table, checked.location):
-            matched = self._match(checked.table, checked.location)
+        of = checked.table, checked.location, checked.other_names
+        if matched is None or matched.of != of:
+            matched = self._match(*of)
         names, entries = matched.names, matched.entries
         readable = checked.error is None
         self.use.table(names, entries, self._settings(entries) if readable else None)
@@ -348,8 +366,8 @@ class Checker:
 class _MatchedEntries(NamedTuple):
     """The policy entries that match a table."""
 
-    of: tuple[str, str | None]
-    """the table and its location"""
+    of: tuple[str, str | None, tuple[str, ...]]
+    """the table, its location and its other names"""
     names: TableNames
     entries: tuple[TableEntry, ...]
 

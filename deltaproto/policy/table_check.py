@@ -52,6 +52,8 @@ class TableCheck(NamedTuple):
     """None if the table could not be read"""
     fixed: int = 0
     """number of findings in the saved check that this table no longer has"""
+    other_names: tuple[str, ...] = ()
+    """further catalog names of its location"""
 
 
 def table_exit_code(checked: TableCheck, fail_on: FailOn) -> ExitCode:

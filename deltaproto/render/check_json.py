@@ -130,7 +130,14 @@ def table_fields(checked: TableCheck) -> list[dict[str, Any]]:
     """Return the table and its location; empty if it is unreadable or stands for the policy."""
     if checked.error is not None or checked.of_policy:
         return []
-    return [{"table": checked.table, "location": checked.location, "complete": checked.complete}]
+    return [
+        {
+            "table": checked.table,
+            "location": checked.location,
+            "other_names": list(checked.other_names),
+            "complete": checked.complete,
+        }
+    ]
 
 
 def known_fields(finding: Finding) -> dict[str, Any]:

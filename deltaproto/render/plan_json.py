@@ -33,6 +33,7 @@ def plan_fields(plan: Plan, now: float) -> dict[str, Any]:
     fields: dict[str, Any] = {
         "plan_id": plan_id(plan),
         "table": plan.table,
+        **({"other_names": list(plan.other_names)} if plan.other_names else {}),
         "location": plan.location,
         "sql_name": plan.sql_name,
         "goal": {**plan.goal, "text": plan.goal_text},

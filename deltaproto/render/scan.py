@@ -311,7 +311,7 @@ def _drift(pair: ScanPair, counts: DriftCounts) -> Section:
 
 def _entry(found: DiscoveredTable) -> dict[str, Any]:
     """Return how the table's catalog describes it."""
-    if found.entry is None:
+    if found.entry is None or not found.entry.type:
         return {}
     entry = found.entry
     described = {"type": entry.type, "provider": entry.provider}
@@ -319,10 +319,18 @@ def _entry(found: DiscoveredTable) -> dict[str, Any]:
 
 
 def write_table_list(
-    found: Iterable[DiscoveredTable | UnreadablePlace], format_: ScanFormat, file: IO[str]
+    found: Iterable[DiscoveredTable | UnreadablePlace],
+    format_: ScanFormat,
+    file: IO[str],
+    several: Iterable[tuple[str, tuple[str, ...]]] = (),
 ) -> list[UnreadablePlace]:
-    """Write each table on a line, or as JSON. Return the places that could not be searched."""
-    tables, errors, unseen = JsonArraySpool(), JsonArraySpool(), list[UnreadablePlace]()
+    """Write each table on a line, or as JSON. Return the places that could not be searched.
+
+    Args:
+        several: location and names of the tables with several names; read after all tables.
+    """
+    tables, shared, errors = JsonArraySpool(), JsonArraySpool(), JsonArraySpool()
+    unseen = list[UnreadablePlace]()
     for each in found:
         if isinstance(each, UnreadablePlace):
             unseen.append(each)
@@ -334,6 +342,9 @@ def write_table_list(
     if format_ is ScanFormat.JSON:
         file.write(open_envelope("scan", complete=not unseen))
         tables.close("listed", file)
+        for location, names in several:
+            shared.add(json.dumps({"location": location, "names": list(names)}))
+        shared.close("several_names", file)
         errors.close("errors", file)
         file.write("\n}\n")
     return unseen

@@ -111,13 +111,22 @@ def test_a_scan_of_a_catalog(spark: SparkSession, shop: Path, cli: Cli, tmp_path
     # One location under two names and a path is one table, and it keeps a name.
     assert sum("orders" in location for location in kept.values()) == 1
     assert all(table.startswith("spark_catalog.shop.") for table in kept)
-    on_spark = cli("scan", *words, "--engine", "spark")
+    several = {row["table"]: row["other_names"] for row in rows if row["other_names"]}
+    assert several == {"spark_catalog.shop.again": ["spark_catalog.shop.orders"]}
+    # A table that the user names keeps that name, with each engine.
+    orders = ("--catalog", "spark_catalog.shop.orders", *words)
+    on_spark = cli("scan", *orders, "--engine", "spark")
     assert on_spark.json["tables"] == 3
     newest = [
         row
         for row in DeltaTable(f"{inventory}/tables").to_pyarrow_table().to_pylist()
         if row["scan_id"] == on_spark.json["scan_id"]
     ]
+    several = {row["table"]: row["other_names"] for row in newest if row["other_names"]}
+    assert several == {"spark_catalog.shop.orders": ["spark_catalog.shop.again"]}
+    features = DeltaTable(f"{inventory}/features").to_pyarrow_table().to_pylist()
+    mine = [row for row in features if row["scan_id"] == on_spark.json["scan_id"]]
+    assert {row["table"] for row in mine} == {row["table"] for row in newest}
     assert {(row["catalog"], row["table_type"]) for row in newest} == {
         ("spark", "managed"),
         ("spark", "external"),

@@ -115,7 +115,8 @@ class Forecaster:
 
     def _clients(self, facts: TableFacts) -> tuple[TableClient, ...]:
         scope = self._scope
-        clients = scope.of(facts.table, facts.location) if scope.any else scope.everybody()
+        of = facts.table, facts.location, facts.other_names
+        clients = scope.of(*of) if scope.any else scope.everybody()
         for each in clients:
             key = str(each.candidate.reference), tuple(each.access)
             self._everywhere.setdefault(key, each._replace(label=None))
@@ -154,7 +155,7 @@ class Forecaster:
             return blocked, ()
         goal = f"enable {rule.feature}"
         losses = [AccessLoss(each.client, each.access, each.because, goal) for each in blocked]
-        rulings = checker.rulings(facts.table, facts.location, losses)
+        rulings = checker.rulings(facts.table, facts.location, losses, facts.other_names)
         left = (c for c, ruling in zip(blocked, rulings, strict=True) if not ruling.approved)
         return tuple(left), tuple(ruling.text for ruling in rulings if ruling.approved)
 

@@ -7,7 +7,7 @@ Other settings have one value, decided by the most specific pattern.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -64,12 +64,18 @@ class Merged(NamedTuple):
     notices: tuple[Notice, ...]
 
 
-def settings_for(policy: Policy, table: str, location: str | None) -> PolicySettings:
+def settings_for(
+    policy: Policy, table: str, location: str | None, others: Iterable[str] = ()
+) -> PolicySettings:
     """Return the settings of one table.
 
-    `table` is the name given by the user, `location` its absolute URI or path (None: unknown).
+    Args:
+        table: the name given by the user.
+        location: its absolute URI or path; None: unknown.
+        others: further catalog names of the location.
     """
-    return merge_settings(policy, find_matching(policy, TableNames(table, location))).settings
+    names = TableNames(table, location, others=others)
+    return merge_settings(policy, find_matching(policy, names)).settings
 
 
 def find_matching(policy: Policy, names: TableNames) -> tuple[TableEntry, ...]:

@@ -2,7 +2,8 @@
 
 A pattern with a slash is compared with the table's location: from the beginning if it is absolute,
 otherwise from any folder. A pattern without a slash is compared with the catalog name, from any
-part, ignoring case and back quotes. For a table given by path, it is compared with the last folder.
+part, ignoring case and back quotes; of several names of a table, any may match. For a table given
+by path, it is compared with the last folder.
 `?` matches one character and `*` any number within a part; `**` matches across parts.
 """
 
@@ -11,7 +12,7 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -38,10 +39,15 @@ class TableNames:
         table: the name given by the user.
         location: its absolute URI or path; None if unknown.
         folders: cache of resolved folder paths; extended here.
+        others: further catalog names of the location.
     """
 
     def __init__(
-        self, table: str, location: str | None, folders: dict[str, str] | None = None
+        self,
+        table: str,
+        location: str | None,
+        folders: dict[str, str] | None = None,
+        others: Iterable[str] = (),
     ) -> None:
         if table.partition("://")[0] in CATALOG_SCHEMES:
             table = locate(table).name
@@ -49,8 +55,9 @@ class TableNames:
         where = normalize_location(
             named if location is None and _is_path(named, None) else location or ""
         )
-        self._table = table
         self._by_path = _is_path(named, where)
+        names = others if self._by_path else (table, *others)
+        self._names = tuple(_join_name(_normalize_unicode(name)) for name in names)
         real = _resolve_links(where, folders)
         self._places = tuple(
             dict.fromkeys(map(_normalize_unicode, (where, real, *_owners_of_log(real))))
@@ -67,10 +74,12 @@ class TableNames:
             return any(where and glob.matches(where) for where in self._places)
         if self._by_path:
             glob = _compile_glob(pattern, "/", anchored=True)
-            return any(glob.matches(where.rpartition("/")[2]) for where in self._places)
-        return _compile_glob(_join_name(pattern), _PART, anchored=False).matches(
-            _join_name(_normalize_unicode(self._table))
-        )
+            if any(glob.matches(where.rpartition("/")[2]) for where in self._places):
+                return True
+        if not self._names:
+            return False
+        glob = _compile_glob(_join_name(pattern), _PART, anchored=False)
+        return any(map(glob.matches, self._names))
 
 
 def pattern_parts(pattern: str) -> list[str]:

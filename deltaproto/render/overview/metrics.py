@@ -23,6 +23,7 @@ COLUMNS = (
     *("isolation_level", "last_commit_at", "last_operation", "last_engine"),
     *("errors", "warnings", "infos", "rules", "blocked_clients", "complete"),
     *("error_code", "error_message"),
+    "other_names",
 )
 """columns of the CSV; names are stable, and new ones are added at the end"""
 
@@ -169,6 +170,7 @@ def _table_fields(row: TableRow) -> dict[str, object]:
         "rules": " ".join(dict.fromkeys(finding.rule for finding in row.findings)),
         "blocked_clients": "; ".join(blocked),
         "complete": "true" if row.complete else "false",
+        "other_names": " ".join(row.other_names),
     }
 
 

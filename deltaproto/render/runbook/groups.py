@@ -12,7 +12,10 @@ from deltaproto.render.plan_json import plan_fields
 
 TABLE = "TABLE"
 """placeholder for the table name in texts shared by a group"""
-_OWN = (CHECKSUM_FIELD, "plan_id", "table", "location", "sql_name", "fingerprint", "cost")
+_OWN = (
+    *(CHECKSUM_FIELD, "plan_id", "table", "other_names", "location", "sql_name", "fingerprint"),
+    "cost",
+)
 
 
 class _Planned(Protocol):

@@ -30,7 +30,8 @@ class CatalogTable(NamedTuple):
     location: str
     """path or URI; empty if the catalog does not show it"""
     type: str
-    """`managed`, `external`, `catalog-managed`, or another type in the catalog's own words"""
+    """`managed`, `external`, `catalog-managed`, or another type in the catalog's own words; empty:
+    not known"""
     provider: str = "delta"
     owner: str | None = None
     id: str | None = None

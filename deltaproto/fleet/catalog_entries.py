@@ -1,0 +1,81 @@
+"""The catalog entries that a scan finds, by location: a table may have several names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from deltaproto.fleet.discovered import DiscoveredTable
+from deltaproto.policy.document import normalize_location
+from deltaproto.sql.quoting import parse_name
+from deltaproto.tables.catalogs.interface import CatalogTable
+
+
+class CatalogEntry(NamedTuple):
+    """One entry of one catalog."""
+
+    catalog: str
+    """address of the catalog, without a name"""
+    table: CatalogTable
+    order: tuple[bool, int, tuple[str, ...], int]
+    """sorts the entries of a location; independent of which of several pages arrived first"""
+
+    @property
+    def name(self) -> str:
+        return self.table.name
+
+
+class CatalogEntries:
+    """Collects the entries of all catalogs of a scan."""
+
+    def __init__(self) -> None:
+        self._by_place: dict[str, list[CatalogEntry]] = {}
+        self._uris: dict[str, str] = {}
+        """where a table is read, by place"""
+        self._catalogs: dict[str, int] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._by_place)
+
+    def add(self, found: DiscoveredTable, catalog: str = "") -> None:
+        """Add the entry of a table; nothing if no catalog has it.
+
+        Args:
+            catalog: address of the catalog; empty: a catalog of a Spark session.
+        """
+        if found.entry is None:
+            return
+        place = normalize_location(found.location)
+        parts = parse_name(found.table)
+        catalog = catalog or f"catalog {parts[0]}"
+        entries = self._by_place.setdefault(place, [])
+        self._uris.setdefault(place, found.uri)
+        for number, known in enumerate(entries):
+            if (known.catalog, known.name) == (catalog, found.table):
+                # It was listed under two roots; the user may have named it under the second.
+                if found.requested and known.order[0]:
+                    entries[number] = known._replace(order=(False, *known.order[1:]))
+                return
+        rank = self._catalogs.setdefault(catalog, len(self._catalogs))
+        schema = tuple(part.lower() for part in parts[:-1])
+        order = (not found.requested, rank, schema, len(entries))
+        entries.append(CatalogEntry(catalog, found.entry, order))
+
+    def of(self, location: str) -> list[CatalogEntry]:
+        """Return the entries of a location, that of the preferred name first."""
+        found = self._by_place.get(normalize_location(location), ())
+        return sorted(found, key=lambda entry: entry.order)
+
+    def names(self, location: str) -> tuple[str, ...]:
+        """Return the distinct names of a location, the preferred one first.
+
+        That is the name that the user gave, else the first name in the catalog that was given
+        first.
+        """
+        return tuple(dict.fromkeys(entry.name for entry in self.of(location)))
+
+    def renamed(self) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """Yield URI and names of each location that has several names."""
+        for place, uri in self._uris.items():
+            if len(self._by_place[place]) > 1 and len(names := self.names(place)) > 1:
+                yield uri, names
