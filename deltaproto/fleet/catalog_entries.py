@@ -8,7 +8,7 @@ from typing import NamedTuple
 from deltaproto.fleet.discovered import DiscoveredTable
 from deltaproto.policy.document import normalize_location
 from deltaproto.sql.quoting import parse_name
-from deltaproto.tables.catalogs.interface import CatalogTable
+from deltaproto.tables.catalogs.interface import CatalogClient, CatalogTable
 
 
 class CatalogEntry(NamedTuple):
@@ -33,6 +33,11 @@ class CatalogEntries:
         self._uris: dict[str, str] = {}
         """where a table is read, by place"""
         self._catalogs: dict[str, int] = {}
+        self.clients: dict[str, list[CatalogClient]] = {}
+        """by address; none for catalogs of a Spark session"""
+        self._begun: set[str] = set()
+        self._whole: set[str] = set()
+        self._failed: set[str] = set()
 
     def __bool__(self) -> bool:
         return bool(self._by_place)
@@ -60,6 +65,29 @@ class CatalogEntries:
         schema = tuple(part.lower() for part in parts[:-1])
         order = (not found.requested, rank, schema, len(entries))
         entries.append(CatalogEntry(catalog, found.entry, order))
+
+    def begin(self, catalog: str) -> None:
+        """Note that a catalog, or a part of it, is listed."""
+        self._begun.add(catalog)
+
+    def fail(self, catalog: str) -> None:
+        """Note that a part of a catalog could not be listed."""
+        self._failed.add(catalog)
+
+    def finish(self, catalog: str) -> None:
+        """Note that every schema of a catalog was listed."""
+        self._whole.add(catalog)
+
+    @property
+    def complete(self) -> tuple[str, ...]:
+        """Return the catalogs of the scan; none if one of them was not listed as a whole."""
+        return tuple(sorted(self._begun)) if self._begun == self._whole - self._failed else ()
+
+    def every(self) -> Iterator[tuple[str, CatalogEntry]]:
+        """Yield each entry with its place, a key of `normalize_location`."""
+        for place, entries in self._by_place.items():
+            for entry in entries:
+                yield place, entry
 
     def of(self, location: str) -> list[CatalogEntry]:
         """Return the entries of a location, that of the preferred name first."""

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 
 from deltaproto.errors import TableError, no_tables_error
+from deltaproto.fleet.catalog_entries import CatalogEntries
 from deltaproto.fleet.discovered import DiscoveredTable, SkippedPlaces, UnreadablePlace
 from deltaproto.location import Location
 from deltaproto.sql.quoting import parse_name
@@ -20,12 +21,13 @@ from deltaproto.tables.catalogs.opening import open_catalog
 
 
 def tables_in(
-    root: Location, options: Mapping[str, str], passed: SkippedPlaces
+    root: Location, options: Mapping[str, str], passed: SkippedPlaces, entries: CatalogEntries
 ) -> Iterator[DiscoveredTable | UnreadablePlace]:
     """Yield every Delta table at or below a catalog's address, lazily.
 
-    `passed` receives lines about what was skipped, and how often the catalog limited the rate. An
-    address without Delta tables, and every part that cannot be listed, is an unreadable place.
+    `passed` receives lines about what was skipped, and how often the catalog limited the rate;
+    `entries` the catalog's client. An address without Delta tables, and every part that cannot be
+    listed, is an unreadable place.
     """
     address = root.uri.rstrip("/")
     try:
@@ -34,6 +36,7 @@ def tables_in(
         yield UnreadablePlace(address, error)
         return
     passed.add_lines(lambda: _notes(address, client))
+    entries.clients.setdefault("/".join(address.split("/")[:3]), []).append(client)
     requested = len(parse_name(root.name)) == client.depth
     empty = True
     for each in list_tables(client, root):

@@ -81,7 +81,7 @@ def discover_tables(
         else:
             listed.append(entry)
     seen: set[str] = set()
-    entries = CatalogEntries() if entries is None else entries
+    entries = _with_session_catalogs(entries, source)
     own = _inventory_folder(source)
     chosen, passed = source.selection, SkippedPlaces() if passed is None else passed
     passed.leave_out(own)
@@ -113,9 +113,12 @@ def discover_tables(
         from deltaproto.fleet.catalog_roots import tables_in
 
         for root in catalogs:
-            found = map(_resolve_links, tables_in(root, options, passed))
+            found = map(_resolve_links, tables_in(root, options, passed, entries))
             host = "/".join(root.uri.split("/")[:3])
+            entries.begin(host)
             yield from _deduplicate(_collect(found, own, entries, host), seen, own, remember=True)
+            if not root.name:
+                entries.finish(host)
 
     def not_empty(
         found: Iterator[DiscoveredTable | UnreadablePlace],
@@ -127,6 +130,15 @@ def discover_tables(
         not_empty(all_of(False, on_disk_under(on_disk, chosen, own, passed))),
         not_empty(all_of(True, stored())),
     )
+
+
+def _with_session_catalogs(
+    entries: CatalogEntries | None, source: DiscoverySource
+) -> CatalogEntries:
+    entries = CatalogEntries() if entries is None else entries
+    for name in source.catalogs:
+        entries.begin(f"catalog {name}")
+    return entries
 
 
 def _inventory_folder(source: DiscoverySource) -> str | None:
@@ -221,6 +233,8 @@ def _collect(
 ) -> Iterator[DiscoveredTable | UnreadablePlace]:
     """Yield the tables, after adding the catalog entry of each to `entries`."""
     for each in tables:
-        if isinstance(each, DiscoveredTable) and not each.inside(own):
+        if isinstance(each, UnreadablePlace):
+            entries.fail(catalog)
+        elif not each.inside(own):
             entries.add(each, catalog)
         yield each

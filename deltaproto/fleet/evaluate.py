@@ -12,6 +12,7 @@ from deltaproto.fleet.inventory_queries import InventoryQueries
 from deltaproto.fleet.read_inventory import (
     error_from_row,
     facts_from_row,
+    findings_from_row,
     read_error_rows,
     read_table_rows,
 )
@@ -142,6 +143,13 @@ def check_row(row: Mapping[str, Any], checker: Checker) -> TableCheck:
         return unreadable_table(row["table"], error)
 
 
+def check_error_row(row: Mapping[str, Any], checker: Checker) -> TableCheck:
+    """Return the check of a table that the scan could not read."""
+    checked = unreadable_table(row["table"], error_from_row(row))
+    findings = findings_from_row(row)
+    return checker.with_findings(checked, list(findings)) if findings else checked
+
+
 def check_rows(
     questions: InventoryQueries, scan: PastScan, checker: Checker, more: Iterable[str] = ()
 ) -> Iterator[tuple[Mapping[str, Any], TableCheck]]:
@@ -156,7 +164,7 @@ def check_rows(
     for row in read_table_rows(questions, scan, more=more):
         yield row, check_row(row, checker)
     for row in read_error_rows(questions, scan):
-        yield row, unreadable_table(row["table"], error_from_row(row))
+        yield row, check_error_row(row, checker)
 
 
 _FIRST = 10

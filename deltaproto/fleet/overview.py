@@ -67,6 +67,7 @@ class UnreadableRow(NamedTuple):
     location: str
     code: str
     message: str
+    findings: tuple[Finding, ...] = ()
 
 
 class ScanFigures(NamedTuple):
@@ -187,7 +188,8 @@ class _RowCollector:
         self.off += checked.silenced
         if checked.error is not None:
             problem = str(checked.error.code), checked.error.message
-            self.unread.append(UnreadableRow(row["table"], row["location"], *problem))
+            unread = UnreadableRow(row["table"], row["location"], *problem, checked.findings)
+            self.unread.append(unread)
             return
         verdicts = checked.verdicts
         if id(verdicts) not in self._known:

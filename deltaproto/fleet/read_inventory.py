@@ -69,18 +69,24 @@ def tables_query(
     columns = ", ".join(f"t.{column}" for column in wanted if column not in _NESTED)
     chosen = f" AND ({validate_condition(where)}\n)" if where else ""
 
-    def inside(name: Inventory, fields: Iterable[str]) -> str:
-        struct = ", ".join(f"'{field}', {field}" for field in fields)
-        return (
-            f"(SELECT location, array_agg(named_struct({struct})) AS rows "  # noqa: S608
-            f"FROM {questions.name(name)} WHERE scan_id = {scan} GROUP BY location)"
-        )
-
     return (
         f"SELECT {columns}, t.{table}, f.rows AS {_NESTED[0]}, g.rows AS {_NESTED[1]} "  # noqa: S608
         f"FROM (SELECT * FROM {questions.name(Inventory.TABLES)} WHERE scan_id = {scan}{chosen}) t "
-        f"LEFT JOIN {inside(Inventory.FEATURES, _FEATURE)} f ON t.location = f.location "
-        f"LEFT JOIN {inside(Inventory.FINDINGS, _KEPT)} g ON t.location = g.location"
+        f"LEFT JOIN {_nested_rows(questions, Inventory.FEATURES, scan_id, _FEATURE)} f "
+        "ON t.location = f.location "
+        f"LEFT JOIN {_nested_rows(questions, Inventory.FINDINGS, scan_id, _KEPT)} g "
+        "ON t.location = g.location"
+    )
+
+
+def _nested_rows(
+    questions: InventoryQueries, name: Inventory, scan_id: str, fields: Iterable[str]
+) -> str:
+    """Return the subquery for the rows of a scan in one table, one list for each location."""
+    struct = ", ".join(f"'{field}', {field}" for field in fields)
+    return (
+        f"(SELECT location, array_agg(named_struct({struct})) AS rows "  # noqa: S608
+        f"FROM {questions.name(name)} WHERE scan_id = {sql_literal(scan_id)} GROUP BY location)"
     )
 
 
@@ -145,12 +151,17 @@ def read_table_rows(
 
 
 def read_error_rows(questions: InventoryQueries, scan: PastScan) -> Iterator[Mapping[str, Any]]:
-    """Yield the tables that the scan could not read. Raises like `read_table_rows`."""
+    """Yield the tables that the scan could not read, with their findings nested.
+
+    Raises like `read_table_rows`.
+    """
     quote, name = questions.quote, questions.name(Inventory.ERRORS)
+    found = _nested_rows(questions, Inventory.FINDINGS, scan.scan_id, _KEPT)
     return questions.rows(
-        f"SELECT location, {quote}table{quote}, code, message, hint "  # noqa: S608
-        f"FROM {name} WHERE scan_id = {sql_literal(scan.scan_id)}",
-        (Inventory.ERRORS,),
+        f"SELECT e.location, e.{quote}table{quote}, code, message, hint, g.rows AS findings "  # noqa: S608
+        f"FROM {name} e LEFT JOIN {found} g ON e.location = g.location "
+        f"WHERE e.scan_id = {sql_literal(scan.scan_id)} ORDER BY e.location",
+        (Inventory.ERRORS, Inventory.FINDINGS),
     )
 
 
@@ -209,8 +220,7 @@ def facts_from_row(row: Mapping[str, Any]) -> TableFacts:
         raise _damaged_error(f"the inventory has an invalid protocol: {error}") from None
     if lost := protocol.supported - {feature["feature"] for feature in features}:
         raise lost_features_error(lost)
-    ordered = sorted(row["findings"] or (), key=lambda each: int(each["number"]))
-    findings = tuple(_finding(table, each) for each in ordered)
+    findings = findings_from_row(row)
     configuration = dict(row["configuration"] or ())
     return TableFacts(
         table=table,
@@ -256,6 +266,12 @@ def lost_features_error(names: Iterable[str]) -> TableError:
 
 def _damaged_error(message: str) -> TableError:
     return TableError(ErrorCode.CORRUPT_LOG, message, "the inventory is damaged; scan again")
+
+
+def findings_from_row(row: Mapping[str, Any]) -> tuple[Finding, ...]:
+    """Return the findings of a table's row, in their order."""
+    ordered = sorted(row["findings"] or (), key=lambda each: int(each["number"]))
+    return tuple(_finding(row["table"], each) for each in ordered)
 
 
 def _finding(table: str, row: Mapping[str, Any]) -> Finding:

@@ -63,7 +63,7 @@ class RowsBuilder:
         state: TableState,
         evaluation: SharedEvaluation,
         digest: str | None = None,
-        catalog: tuple[str | None, str | None] = (None, None),
+        catalog: tuple[str | None, str | None, str | None] = (None, None, None),
     ) -> None:
         """Add one table that was read.
 

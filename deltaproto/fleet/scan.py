@@ -7,7 +7,7 @@ import secrets
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from types import MappingProxyType
@@ -17,7 +17,13 @@ from deltaproto import __version__
 from deltaproto.errors import ErrorCode, UsageError
 from deltaproto.fleet import local_engine
 from deltaproto.fleet.catalog_entries import CatalogEntries
-from deltaproto.fleet.catalog_rows import note_other_names, with_all_names
+from deltaproto.fleet.catalog_rows import (
+    CatalogFinding,
+    catalog_findings,
+    finding_rows,
+    note_other_names,
+    with_all_names,
+)
 from deltaproto.fleet.discovered import (
     DiscoveredTable,
     FolderSelection,
@@ -30,7 +36,7 @@ from deltaproto.fleet.inventory import InventoryTables
 from deltaproto.fleet.rows_builder import unnest_rows, unreadable_place_rows
 from deltaproto.fleet.scan_history import Extent, extent_of
 from deltaproto.fleet.scan_table import ReadSettings
-from deltaproto.fleet.schemas import Inventory
+from deltaproto.fleet.schemas import Inventory, inventory_schema
 from deltaproto.fleet.staging import Staging, open_unfinished
 from deltaproto.fleet.unchanged import LastScan
 from deltaproto.identity import current_actor
@@ -38,6 +44,8 @@ from deltaproto.policy.document import normalize_location
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from deltaproto.policy.finding import Finding
 
 
 ScanProgress = Callable[[int], None]
@@ -105,10 +113,14 @@ def run_scan(request: ScanRequest, progress: ScanProgress) -> ScanResult:
             progress(tally.tables + tally.errors.total())
         passed.check_partitions(lambda: _partition_columns(staging))
         note_other_names(entries, passed)
+        compared = catalog_findings(entries, staging.batches())
+        tally.add_findings(each.finding for each in compared)
         seconds = time.monotonic() - clock
         if request.inventory is not None:
             row = scan_row(request, staging.scan_id, tally, passed, began, seconds, engine="local")
-            request.inventory.add(row, lambda name: _unnested_rows(staging, name, entries))
+            request.inventory.add(
+                row, lambda name: _unnested_rows(staging, name, entries, compared)
+            )
         staging.remove()
         return ScanResult(
             staging.scan_id,
@@ -215,12 +227,17 @@ def _partition_columns(staging: Staging) -> Iterator[tuple[str, list[str] | None
 
 
 def _unnested_rows(
-    staging: Staging, name: Inventory, entries: CatalogEntries
+    staging: Staging, name: Inventory, entries: CatalogEntries, compared: Sequence[CatalogFinding]
 ) -> Iterator[pa.RecordBatch]:
     for batch in staging.batches():
         rows = unnest_rows(with_all_names(batch, entries), name)
         if rows.num_rows:
             yield rows
+    if name is Inventory.FINDINGS and compared:
+        import pyarrow as pa
+
+        more = finding_rows(staging.scan_id, compared)
+        yield pa.RecordBatch.from_pylist(more, schema=inventory_schema(name))
 
 
 def scan_row(
@@ -305,6 +322,12 @@ class Tally:
         _count(self.features, names)
         _count(self.enabled, names.filter(pc.struct_field(features, "enabled")))
         _count(self.isolation, read.column("isolation_level"))
+
+    def add_findings(self, findings: Iterable[Finding]) -> None:
+        """Count findings that no row of a batch has."""
+        for finding in findings:
+            self.findings[str(finding.severity)] += 1
+            self.rules[finding.rule, str(finding.severity)] += 1
 
     def _add_errors(self, failed: pa.RecordBatch) -> None:
         import pyarrow.compute as pc

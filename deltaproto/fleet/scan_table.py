@@ -18,6 +18,7 @@ from deltaproto.fleet.workers import StoreGoneError, StoreHealth, with_retries
 from deltaproto.location import Location, location_at
 from deltaproto.protocol.table_state import TableState
 from deltaproto.redaction import Redactor
+from deltaproto.tables.catalogs.described import schema_digest
 from deltaproto.tables.log.catalog_managed import RatifiedLog
 from deltaproto.tables.log.reader import LogReader
 from deltaproto.tables.storage import LogStore, open_log
@@ -98,7 +99,7 @@ class TableScanner:
             location = location_at(found.location, found.table)
             gathered.add_unchanged(found.table, location.uri)
         else:
-            gathered.add(*read, (found.catalog, found.type))
+            gathered.add(*read, (found.catalog, found.type, _columns_digest(found, read[0])))
 
     def _judged(
         self, found: DiscoveredTable, limited: bool
@@ -130,6 +131,10 @@ class TableScanner:
             return self._reader.read_from(location, _with_commits(limited, found))
 
         return with_retries(read, deadline, self._health)
+
+
+def _columns_digest(found: DiscoveredTable, state: TableState) -> str | None:
+    return None if found.entry is None else schema_digest(state.metadata.schema)
 
 
 def _with_commits(store: LogStore, found: DiscoveredTable) -> LogStore:

@@ -96,12 +96,15 @@ NOT_SEARCHED = "not_searched"
 """the column of `scans` with the places that were not searched; older inventories lack it"""
 LOG_DIGEST = "log_digest"
 """the column of `tables` by which the next scan recognizes an unchanged log"""
-CATALOG_COLUMNS = ("catalog", "table_type")
-"""the columns of `tables` with the kind of catalog that listed a table, and its type there; null
-for a table that was not found through a catalog; older inventories lack them"""
+CATALOG_COLUMNS = ("catalog", "table_type", "columns_digest")
+"""the columns of `tables` with the kind of catalog that listed a table, its type there, and the
+number of columns in its log with a digest of their names; null for a table that was not found
+through a catalog; older inventories lack them"""
 OTHER_NAMES = "other_names"
 """the column of `tables` with further catalog names of a location; null if there are none; older
 inventories lack it"""
+CATALOG_RULES = "DP5"
+"""the first letters of the rules that compare tables with the entries of catalogs"""
 KEYS = ("scan_id", "location", "table")
 """the first columns of all tables that a scan writes, except `scans`"""
 

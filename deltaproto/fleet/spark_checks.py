@@ -13,14 +13,14 @@ from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from deltaproto.fleet.evaluate import PolicyTally, check_row
-from deltaproto.fleet.read_inventory import error_from_row, read_error_rows, tables_query
+from deltaproto.fleet.evaluate import PolicyTally, check_error_row, check_row
+from deltaproto.fleet.read_inventory import read_error_rows, tables_query
 from deltaproto.fleet.rows_builder import arrow_array
 from deltaproto.fleet.scan_history import PastScan
 from deltaproto.fleet.schemas import columns_ddl
 from deltaproto.fleet.spark_questions import SparkInventoryQueries
 from deltaproto.policy.evaluate import Checker
-from deltaproto.policy.table_check import TableCheck, unreadable_table
+from deltaproto.policy.table_check import TableCheck
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -101,7 +101,7 @@ class SparkChecks:
 
     def _unreadable(self) -> Iterator[tuple[Mapping[str, Any], TableCheck]]:
         for row in read_error_rows(self._questions, self._scan):
-            yield row, unreadable_table(row["table"], error_from_row(row))
+            yield row, check_error_row(row, self._checker)
 
     def _over(
         self, work: Callable[[Batches], Batches], columns: pa.Schema, more: Iterable[str] = ()

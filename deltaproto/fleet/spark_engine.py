@@ -3,7 +3,7 @@
 Each job covers a few thousand table names, spread over the executors, which read logs as `look`
 does. Its results are one commit in a Delta table that belongs to the scan, the staging, so that
 a failed scan resumes after its last job. At the end, each of the inventory's tables gets one
-commit. Only names and counts pass through the driver.
+commit. Only names and counts pass through the driver, and what is compared with catalogs.
 
 Uses only public DataFrame API and SQL, so that it works over Spark Connect, too.
 """
@@ -18,6 +18,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from deltaproto.errors import UsageError
+from deltaproto.fleet.catalog_entries import CatalogEntries
+from deltaproto.fleet.catalog_rows import CatalogFinding, finding_rows, findings_of_row
 from deltaproto.fleet.discovered import DiscoveredTable
 from deltaproto.fleet.scan import Tally
 from deltaproto.fleet.scan_table import ReadSettings, TableScanner
@@ -80,7 +82,10 @@ class SparkEngine:
         source = iter(tables)
         while chunk := list(islice(source, _JOB)):
             names = [
-                (found.table, found.location, found.uri, found.catalog, found.type)
+                (
+                    *(found.table, found.location, found.uri, found.catalog),
+                    None if found.entry is None else found.entry.type,
+                )
                 for found in chunk
             ]
             expect_rows(self._session, len(names))
@@ -104,13 +109,18 @@ class SparkEngine:
         self._append(frame, self._staging, ())
 
     def publish(
-        self, scan: Mapping[str, Any], tally: Tally, names: Sequence[tuple[str, tuple[str, ...]]]
+        self,
+        scan: Mapping[str, Any],
+        tally: Tally,
+        names: Sequence[tuple[str, tuple[str, ...]]] = (),
+        compared: Sequence[CatalogFinding] = (),
     ) -> None:
         """Make the scan visible: its rows first, then its row in `scans`; each once.
 
         Args:
             tally: counts of all staged rows. A table that gets no rows gets no commit.
             names: URI and names of the tables with several names, the preferred one first.
+            compared: findings that no staged row has.
 
         Raises:
             UsageError: when the inventory cannot be written.
@@ -124,14 +134,22 @@ class SparkEngine:
         }
         # Each table is a few small jobs and a commit, and mostly waits: for a plan, or a file.
         with ThreadPoolExecutor(len(rows_of)) as pool:
-            for done in [pool.submit(self._publish, *each, names) for each in rows_of.items()]:
+            work = [
+                pool.submit(self._publish, name, count, names, compared)
+                for name, count in rows_of.items()
+            ]
+            for done in work:
                 done.result()
         row = tuple(scan[column] for column in inventory_schema(Inventory.SCANS).names)
         frame = self._session.createDataFrame([row], columns_ddl(inventory_schema(Inventory.SCANS)))
         self._append(frame, self._uri(Inventory.SCANS), self._once(Inventory.SCANS))
 
     def _publish(
-        self, name: Inventory, count: int, names: Sequence[tuple[str, tuple[str, ...]]]
+        self,
+        name: Inventory,
+        count: int,
+        names: Sequence[tuple[str, tuple[str, ...]]],
+        compared: Sequence[CatalogFinding],
     ) -> None:
         self._create(name)
         if not count:
@@ -144,6 +162,11 @@ class SparkEngine:
                 rows = staged.where("error IS NOT NULL").selectExpr(*keys, "error.*")
             case _:
                 rows = staged.selectExpr(*keys, f"inline({name})")
+        if name is Inventory.FINDINGS and compared:
+            more = [tuple(row.values()) for row in finding_rows(self._settings.scan_id, compared)]
+            rows = rows.union(
+                self._session.createDataFrame(more, columns_ddl(inventory_schema(name)))
+            )
         self._append(rows, self._uri(name), self._once(name))
 
     def clear(self) -> None:
@@ -175,6 +198,23 @@ class SparkEngine:
         """Yield the location and partition columns of each staged table; None if unreadable."""
         rows = self._staged().select("location", "partition_columns").collect()
         return ((row["location"], row["partition_columns"]) for row in rows)
+
+    def catalog_findings(self, entries: CatalogEntries) -> list[CatalogFinding]:
+        """Return what the entries of catalogs show about the staged tables."""
+        if not entries:
+            return []
+        from deltaproto.fleet.reconcile import COLUMNS, Reconciliation
+
+        compared = Reconciliation(entries)
+        rows = self._staged().selectExpr(
+            *map(quote_identifier, COLUMNS), "error.code as code", "size(findings) as own"
+        )
+        return [
+            found
+            for row in rows.toLocalIterator()
+            if compared.concerns(row["location"])
+            for found in findings_of_row(compared, row.asDict(), max(row["own"] or 0, 0))
+        ]
 
     def _staged(self) -> DataFrame:
         return self._session.read.format("delta").load(self._staging)

@@ -118,9 +118,11 @@ def _run_scan(
     tally = engine.tally()
     passed.check_partitions(engine.partition_columns)
     note_other_names(entries, passed)
+    compared = engine.catalog_findings(entries)
+    tally.add_findings(each.finding for each in compared)
     seconds = time.monotonic() - clock
     row = scan_row(request, scan_id, tally, passed, began, seconds, engine="spark")
-    engine.publish(row, tally, [*entries.renamed()])
+    engine.publish(row, tally, [*entries.renamed()], compared)
     engine.clear()
     return ScanResult(
         scan_id,

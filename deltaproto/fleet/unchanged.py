@@ -23,6 +23,7 @@ from deltaproto.fleet.inventory_queries import LocalInventoryQueries
 from deltaproto.fleet.read_inventory import TABLES_READ, rows_query
 from deltaproto.fleet.rows_builder import UNCHANGED, stored_digest
 from deltaproto.fleet.schemas import (
+    CATALOG_RULES,
     KEYS,
     LOG_DIGEST,
     OTHER_NAMES,
@@ -171,11 +172,15 @@ def _rows_of(questions: LocalInventoryQueries, name: Inventory, scan_id: str) ->
     import pyarrow as pa
 
     schema = inventory_schema(name)
+    # What catalogs say about a table is compared again.
+    where = f"rule NOT LIKE '{CATALOG_RULES}%'" if name is Inventory.FINDINGS else None
     batches = [
         pa.RecordBatch.from_arrays(
             [batch.column(field.name).cast(field.type) for field in schema], schema=schema
         )
-        for batch in questions.ask(rows_query(questions, name, scan_id, schema.names), (name,))
+        for batch in questions.ask(
+            rows_query(questions, name, scan_id, schema.names, where), (name,)
+        )
     ]
     none = pa.RecordBatch.from_arrays([pa.nulls(0, field.type) for field in schema], schema=schema)
     return pa.concat_batches([none, *batches])

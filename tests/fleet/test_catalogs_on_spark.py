@@ -127,6 +127,20 @@ def test_a_scan_of_a_catalog(spark: SparkSession, shop: Path, cli: Cli, tmp_path
     features = DeltaTable(f"{inventory}/features").to_pyarrow_table().to_pylist()
     mine = [row for row in features if row["scan_id"] == on_spark.json["scan_id"]]
     assert {row["table"] for row in mine} == {row["table"] for row in newest}
+    findings = DeltaTable(f"{inventory}/findings").to_pyarrow_table().to_pylist()
+    compared = [row for row in findings if row["rule"] == "DP505"]
+    # One in the scan of each engine, under the name that it shows.
+    assert [row["table"] for row in sorted(compared, key=lambda row: row["scan_id"])] == [
+        "spark_catalog.shop.again",
+        "spark_catalog.shop.orders",
+    ]
+    assert on_spark.json["findings"] == sum(
+        row["scan_id"] == on_spark.json["scan_id"] for row in findings
+    )
+    checked = cli(
+        "check", inventory, "--engine", "spark", "--client", "trino@476", "--format", "json"
+    )
+    assert "DP505" in {each["rule"] for each in checked.json["findings"]}
     assert {(row["catalog"], row["table_type"]) for row in newest} == {
         ("spark", "managed"),
         ("spark", "external"),

@@ -155,3 +155,7 @@ def test_the_tables_that_spark_creates(hive: Hive, cli: Cli, tmp_path: Path) -> 
     for name, id_ in created.items():
         found = cli("inspect", f"{hive.url}/shop.{name}", "--format", "json").json["tables"][0]
         assert found["id"] == id_, name
+    # Nothing that Spark writes into a metastore contradicts the log.
+    scanned = cli("scan", f"{hive.url}/shop", "--format", "json")
+    assert (scanned.code, scanned.json["tables"]) == (0, 4)
+    assert not [each for each in scanned.json["by_rule"] if each["rule"].startswith("DP5")]

@@ -124,6 +124,13 @@ _POLICY_MODULES = (
     "seen_older_version",
     "rarely_seen",
     "changes_with_upgrade",
+    "entry_without_log",
+    "log_without_entry",
+    "entry_of_another_table",
+    "entry_columns_differ",
+    "several_names",
+    "inside_managed_location",
+    "entry_protocol_differs",
 )
 
 

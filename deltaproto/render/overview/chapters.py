@@ -231,7 +231,14 @@ def _unread(overview: Overview) -> Iterator[Block]:
     shown = overview.unread[:_MOST_UNREAD]
     yield TableBlock(
         ("Table", "Code", "Cause"),
-        [[(Code(each.table),), (each.code,), (each.message,)] for each in shown],
+        [
+            [
+                (Code(each.table),),
+                (each.code,),
+                (" ".join((each.message, *(f"{f.rule}: {f.message}." for f in each.findings))),),
+            ]
+            for each in shown
+        ],
     )
     more = len(overview.unread) - len(shown)
     if more:

@@ -98,13 +98,15 @@ def numbers(overview: Overview) -> FleetSummary:
     """Aggregate the overview."""
     rows = overview.tables
     groups = grouped([row.location for row in rows])
+    found_on = [each for row in rows for each in row.findings]
+    found_on += (each for row in overview.unread for each in row.findings)
     found = FleetSummary(
         Counter(row.protocol for row in rows),
         Counter(name for row in rows for name, _, _ in row.features),
         Counter(name for row in rows for name, enabled, _ in row.features if enabled),
         Counter(name for row in rows for name, _, present in row.features if present),
         Counter(row.isolation or "not set" for row in rows),
-        Counter((f.rule, str(f.severity)) for row in rows for f in row.findings),
+        Counter((finding.rule, str(finding.severity)) for finding in found_on),
         {},
         Counter(),
         groups,

@@ -19,7 +19,7 @@ from deltaproto.tables.catalogs.backoff import (
     parse_retry_after,
     with_backoff,
 )
-from deltaproto.tables.catalogs.hive_tables import delta_table
+from deltaproto.tables.catalogs.hive_tables import delta_table, hadoop_path
 from deltaproto.tables.catalogs.interface import (
     CatalogCounts,
     CatalogFailure,
@@ -69,17 +69,27 @@ class GlueCatalog:
         around = tuple(sorted(item for item in os.environ.items() if item[0].startswith("AWS_")))
         self._client, self._source = _open(region, tuple(sorted(options.items())), around)
         self.counts = CatalogCounts()
+        self._places: dict[str, str] = {}
+        """locations of databases"""
 
     def schemas(self, above: Name) -> Iterator[Name | CatalogFailure]:
         if above:
             yield above
             return
         for page in self._pages(self._client.get_databases, "DatabaseList", {}):
-            yield from ((each["Name"],) for each in page)
+            for each in page:
+                self._places[each["Name"]] = each.get("LocationUri") or ""
+                yield (each["Name"],)
 
     def pages(self, schema: Name) -> Iterator[list[CatalogTable]]:
         for page in self._pages(self._client.get_tables, "TableList", {"DatabaseName": schema[0]}):
             yield [table for each in page if (table := self._table((*schema, each["Name"]), each))]
+
+    def schema_location(self, schema: Name) -> str | None:
+        if schema[0] not in self._places:
+            found = self._call(self._client.get_database, {"Name": schema[0]})["Database"]
+            self._places[schema[0]] = found.get("LocationUri") or ""
+        return hadoop_path(self._places[schema[0]]) or None
 
     def table(self, name: Name) -> CatalogTable:
         return require_delta(name, self._table(name, self._get({}, name)))
@@ -119,6 +129,8 @@ class GlueCatalog:
             (storage.get("SerdeInfo") or {}).get("Parameters") or {},
             self.counts,
             owner=found.get("Owner"),
+            columns=_columns(storage.get("Columns")),
+            partitions=_columns(found.get("PartitionKeys")),
         )
 
     def _get(self, catalog: Mapping[str, str], name: Name) -> dict[str, Any]:
@@ -187,6 +199,10 @@ class GlueCatalog:
             return TableError(ErrorCode.NOT_FOUND, cause, "check the name and the region")
         failed = TableError(ErrorCode.STORAGE, cause, "run the command again later")
         return TransientError(failed) if code in _TRANSIENT or status >= 500 else failed
+
+
+def _columns(found: list[dict[str, str]] | None) -> list[tuple[str, str]]:
+    return [(each.get("Name", ""), each.get("Type", "")) for each in found or ()]
 
 
 @lru_cache(maxsize=8)

@@ -12,7 +12,7 @@ from typing import Any
 
 from deltaproto.errors import ErrorCode, TableError
 from deltaproto.tables.catalogs.backoff import UNREACHABLE, TransientError, with_backoff
-from deltaproto.tables.catalogs.hive_tables import delta_table
+from deltaproto.tables.catalogs.hive_tables import delta_table, hadoop_path
 from deltaproto.tables.catalogs.interface import (
     CatalogCounts,
     CatalogFailure,
@@ -34,12 +34,16 @@ _PORT = 9083
 _PAGE = 200
 """tables per request; a table with many columns has a description of 100 KB"""
 _SECONDS = 60.0
-_NAME, _OWNER, _STORAGE, _PARAMETERS, _TYPE = 1, 3, 7, 9, 12
-_LOCATION, _SERDE, _SERDE_PARAMETERS = 2, 7, 3
+_NAME, _OWNER, _STORAGE, _PARTITIONS, _PARAMETERS, _TYPE = 1, 3, 7, 8, 9, 12
+_COLUMNS, _LOCATION, _SERDE, _SERDE_PARAMETERS = 1, 2, 7, 3
+_COLUMN: Wanted = {1: {}, 2: {}}
+"""name and type"""
+_DATABASE_LOCATION = 3
 _TABLE: Wanted = {
     _NAME: {},
     _OWNER: {},
-    _STORAGE: {_LOCATION: {}, _SERDE: {_SERDE_PARAMETERS: {}}},
+    _STORAGE: {_COLUMNS: _COLUMN, _LOCATION: {}, _SERDE: {_SERDE_PARAMETERS: {}}},
+    _PARTITIONS: _COLUMN,
     _PARAMETERS: {},
     _TYPE: {},
 }
@@ -92,6 +96,10 @@ class HiveMetastore:
                 if (table := self._table((*schema, each.get(_NAME, "")), each)) is not None
             ]
 
+    def schema_location(self, schema: Name) -> str | None:
+        found = self._call("get_database", schema[0], wanted={_DATABASE_LOCATION: {}})
+        return hadoop_path(found.get(_DATABASE_LOCATION) or "") or None
+
     def table(self, name: Name) -> CatalogTable:
         found = self._call("get_table", *name, wanted=_TABLE)
         # The metastore's own names are in lower case.
@@ -118,6 +126,8 @@ class HiveMetastore:
             (storage.get(_SERDE) or {}).get(_SERDE_PARAMETERS) or {},
             self.counts,
             owner=found.get(_OWNER),
+            columns=_columns(storage.get(_COLUMNS)),
+            partitions=_columns(found.get(_PARTITIONS)),
         )
 
     def _call(self, method: str, *arguments: str | Sequence[str], wanted: Wanted) -> Any:
@@ -169,3 +179,7 @@ class HiveMetastore:
         self._own.connection = None
         if found is not None:
             found.close()
+
+
+def _columns(found: list[Mapping[int, str]] | None) -> list[tuple[str, str]]:
+    return [(each.get(1, ""), each.get(2, "")) for each in found or ()]

@@ -7,8 +7,9 @@ and "Crawl Delta Lake tables" of AWS (a table over a symlink manifest).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
+from deltaproto.tables.catalogs.described import declared_protocol, hive_columns_digest
 from deltaproto.tables.catalogs.interface import (
     CatalogCounts,
     CatalogTable,
@@ -31,12 +32,16 @@ def delta_table(
     counts: CatalogCounts,
     *,
     owner: str | None = None,
+    columns: Iterable[tuple[str, str]] = (),
+    partitions: Iterable[tuple[str, str]] = (),
 ) -> CatalogTable | None:
     """Return a table's description, or None, counted, for a view or another format.
 
     Args:
         location: of the table's storage.
         serde: parameters of the table's serde.
+        columns: names and types.
+        partitions: those of partition columns.
     """
     if "VIEW" in (type_ or "").upper():
         counts.add(Tally.VIEWS)
@@ -44,13 +49,15 @@ def delta_table(
     place = _real_location(location or "", serde)
     lake = place.partition(_MANIFEST)[0]
     if lake == place and not _is_delta(parameters):
-        counts.add(Tally.OTHER_FORMATS)
+        counts.add_other_format(hadoop_path(place))
         return None
     return CatalogTable(
         quoted_name(name),
         hadoop_path(lake),
         _TYPES.get(type_ or "", (type_ or "").lower()),
         owner=owner or None,
+        protocol=declared_protocol(parameters),
+        columns=hive_columns_digest(columns, partitions, parameters),
     )
 
 

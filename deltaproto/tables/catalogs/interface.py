@@ -14,6 +14,7 @@ from typing import Protocol as Interface
 from deltaproto.errors import ErrorCode, TableError
 from deltaproto.location import Location
 from deltaproto.sql.quoting import parse_name, quote_if_needed
+from deltaproto.tables.catalogs.described import DeclaredProtocol
 
 Name = tuple[str, ...]
 """parts of a name: catalog, schema and table, or database and table"""
@@ -36,6 +37,10 @@ class CatalogTable(NamedTuple):
     owner: str | None = None
     id: str | None = None
     """the catalog's id of the table, which is not the id in the table's log"""
+    protocol: DeclaredProtocol | None = None
+    """the protocol in the entry's properties; None: they state none"""
+    columns: str | None = None
+    """`columns_digest` of the entry; None: it has no columns, or the catalog did not list them"""
 
 
 class CatalogFailure(NamedTuple):
@@ -65,10 +70,17 @@ class CatalogCounts:
     def __init__(self) -> None:
         self._counter: Counter[Tally] = Counter()
         self._lock = Lock()
+        self.other_places: set[str] = set()
+        """locations of tables of other formats"""
 
     def add(self, what: Tally, number: int = 1) -> None:
         with self._lock:
             self._counter[what] += number
+
+    def add_other_format(self, location: str) -> None:
+        """Count a table of another format."""
+        self.add(Tally.OTHER_FORMATS)
+        self.other_places.add(location)
 
     def __getitem__(self, what: Tally) -> int:
         return self._counter[what]
@@ -106,6 +118,14 @@ class CatalogClient(Interface):
 
         Raises:
             TableError: when the schema cannot be listed, or not completely.
+        """
+        ...
+
+    def schema_location(self, schema: Name) -> str | None:
+        """Return the folder of a schema's managed tables; None if the catalog does not show it.
+
+        Raises:
+            TableError: when the catalog does not answer.
         """
         ...
 

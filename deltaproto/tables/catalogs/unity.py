@@ -19,6 +19,7 @@ from deltaproto.tables.catalogs.backoff import (
     parse_retry_after,
     with_backoff,
 )
+from deltaproto.tables.catalogs.described import columns_digest, declared_protocol
 from deltaproto.tables.catalogs.interface import (
     CATALOG_MANAGED_TYPE,
     NO_TIMESTAMP,
@@ -80,6 +81,10 @@ class UnityCatalog:
         where = {"catalog_name": schema[0], "schema_name": schema[1], "omit_columns": "true"}
         for page in self._pages("tables", where):
             yield [table for each in page if (table := self._table(each)) is not None]
+
+    def schema_location(self, schema: Name) -> str | None:
+        """Return None: Databricks refuses external tables inside managed storage."""
+        return None
 
     def table(self, name: Name) -> CatalogTable:
         from urllib.parse import quote
@@ -162,7 +167,7 @@ class UnityCatalog:
             self.counts.add(Tally.VIEWS)
             return None
         if format_ != "delta":
-            self.counts.add(Tally.OTHER_FORMATS)
+            self.counts.add_other_format(str(found.get("storage_location") or ""))
             return None
         properties = found.get("properties") or {}
         managed = any(properties.get(name) == "supported" for name in _MANAGED_BY_CATALOG)
@@ -173,6 +178,8 @@ class UnityCatalog:
             CATALOG_MANAGED_TYPE if managed else type_,
             owner=found.get("owner"),
             id=found.get("table_id"),
+            protocol=declared_protocol(properties),
+            columns=columns_digest(each.get("name") for each in found.get("columns") or ()),
         )
 
     def _get(self, path: str) -> dict[str, Any]:
