@@ -412,6 +412,12 @@ def test_a_scan_of_a_catalog_and_its_folders(cli: Cli, unity: UnityServer, tmp_p
     assert shown >= {rule for rule, _ in expected}
     page = cli("report", str(inventory), "--format", "markdown")
     assert "DP501: " in page.out
+    for format_ in ("jsonl", "markdown", "sarif", "junit", "github", "gitlab"):
+        words = ("--client", "deltalake@1.6.0", "--format", format_)
+        shown = cli("check", str(inventory), *words)
+        assert shown.code == 3, shown.err
+        assert "DP501" in shown.out, format_
+        assert "DP503" in shown.out, format_
     # A policy decides about them as about any other finding.
     policy = tmp_path / "policy.yaml"
     policy.write_text(

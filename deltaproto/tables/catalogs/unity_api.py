@@ -1,0 +1,153 @@
+"""Requests to Unity Catalog's REST API: token, retries, pages and errors.
+
+Source: Unity Catalog's `api/all.yaml`, and "Unity Catalog tables" of the Databricks REST API: a
+page may be empty although another one follows.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from deltaproto.errors import ErrorCode, TableError
+from deltaproto.redaction import Redactor
+from deltaproto.tables.catalogs.backoff import (
+    UNREACHABLE,
+    TransientError,
+    parse_retry_after,
+    with_backoff,
+)
+from deltaproto.tables.catalogs.interface import CatalogCounts, CatalogUnavailable, Clock
+from deltaproto.tables.catalogs.unity_http import Answer, send
+from deltaproto.tables.catalogs.unity_token import HINT, base_url, find_token
+
+_API = "/api/2.1/unity-catalog"
+_TRANSIENT = (429, 500, 502, 503, 504)
+
+
+class UnityApi:
+    """The API of one server.
+
+    Args:
+        authority: host, and port if necessary. Servers on this machine are reached without TLS.
+        counts: receives the numbers of requests.
+    """
+
+    def __init__(self, authority: str, counts: CatalogCounts, clock: Clock) -> None:
+        self._authority, self._url = authority, base_url(authority)
+        self._counts, self._clock = counts, clock
+        self._token = find_token(authority)
+
+    @property
+    def token_source(self) -> str | None:
+        """Return where the token is from, for display; None: there is none."""
+        return self._token and self._token.source
+
+    def pages(self, kind: str, where: Mapping[str, str]) -> Iterator[list[dict[str, Any]]]:
+        """Yield the objects of a list, one page at a time. Raises like `request`."""
+        from urllib.parse import urlencode
+
+        token = ""
+        while True:
+            query = {**where, "max_results": "0", **({"page_token": token} if token else {})}
+            found = self.request(f"{kind}?{urlencode(query)}")
+            page = found.get(kind) or []
+            if not isinstance(page, list) or not all(isinstance(each, dict) for each in page):
+                raise self.malformed(f"{kind} is not a list of objects")
+            yield page
+            before, token = token, str(found.get("next_page_token") or "")
+            if not token:
+                return
+            if token == before:
+                raise self.malformed("the same page token twice")
+
+    def request(
+        self, path: str, body: Mapping[str, Any] | None = None, *, method: str | None = None
+    ) -> dict[str, Any]:
+        """Return the response to GET, POST with a body, or another method.
+
+        Args:
+            path: below the API's own.
+
+        Raises:
+            TableError: when the server refuses the request, or does not answer it.
+        """
+
+        def once() -> dict[str, Any]:
+            token = self._token and self._token.text
+            return self._parse(send(f"{self._url}{_API}/{path}", token, body, method))
+
+        return with_backoff(self._with_new_token(once), self._counts, self._clock)
+
+    def malformed(self, what: str) -> TableError:
+        """Return the error of a response that is not of this API."""
+        cause = f"{self._authority} answers unlike Unity Catalog: {what}"
+        return TableError(ErrorCode.STORAGE, cause, "check that its API is at this host")
+
+    def _with_new_token(self, once: Callable[[], dict[str, Any]]) -> Callable[[], dict[str, Any]]:
+        """Return `once`, repeated if the token was replaced in its file since it was read."""
+
+        def twice() -> dict[str, Any]:
+            try:
+                return once()
+            except CatalogUnavailable as error:
+                if error.code is not ErrorCode.PERMISSION_DENIED:
+                    raise
+                used, self._token = self._token, find_token(self._authority)
+                if self._token == used:
+                    raise
+            return once()
+
+        return twice
+
+    def _parse(self, answer: Answer) -> dict[str, Any]:
+        if answer.status is None:
+            cause = f"{self._authority} does not answer: {answer.text}"
+            hint = "check the host, its port and the network"
+            unreachable = CatalogUnavailable(ErrorCode.STORAGE, cause, hint)
+            raise TransientError(unreachable, tries=UNREACHABLE)
+        if answer.status != 200:
+            raise self._error(answer)
+        try:
+            found = json.loads(answer.text)
+        except ValueError:
+            found = None
+        if not isinstance(found, dict):
+            raise self.malformed("no JSON object")
+        return found
+
+    def _error(self, answer: Answer) -> Exception:
+        message = self._message(answer.text)
+        text = f"{self._authority}: {message}" if message else self._authority
+        match answer.status:
+            case 401:
+                cause = "refuses the token" if self._token else "requires a token"
+                return CatalogUnavailable(
+                    ErrorCode.PERMISSION_DENIED,
+                    f"{self._authority} {cause}: it is missing, wrong or expired",
+                    HINT,
+                )
+            case 403:
+                hint = "request USE CATALOG, USE SCHEMA and BROWSE or SELECT"
+                return TableError(ErrorCode.PERMISSION_DENIED, text, hint)
+            case 404:
+                return TableError(ErrorCode.NOT_FOUND, text, "check the name, and your permissions")
+            case status if status in _TRANSIENT:
+                pause = parse_retry_after(answer.retry_after, self._clock.now())
+                failed = TableError(
+                    ErrorCode.STORAGE, f"{text} (HTTP {status})", "run the command again later"
+                )
+                throttled = status == 429 or pause is not None
+                return TransientError(failed, throttled=throttled, pause=pause)
+            case status:
+                hint = "check that Unity Catalog's API is at this host"
+                return TableError(ErrorCode.STORAGE, f"{text} (HTTP {status})", hint)
+
+    def _message(self, text: str) -> str:
+        try:
+            message = str(json.loads(text)["message"])
+        except (ValueError, KeyError, TypeError):
+            return ""
+        line = " ".join(message.split())[:300]
+        return Redactor({"token": self._token.text if self._token else ""})(line)
