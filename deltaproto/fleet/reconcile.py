@@ -274,6 +274,8 @@ def _feature_key(name: str) -> str:
 def _several(table: str, location: str, entries: Iterable[CatalogEntry]) -> Iterator[Finding]:
     by_catalog: dict[str, dict[str, str]] = {}
     for entry in entries:
+        if entry.table.link:
+            continue
         by_catalog.setdefault(entry.catalog, {}).setdefault(entry.name.lower(), entry.name)
     for catalog, names in by_catalog.items():
         if len(names) > 1:

@@ -202,6 +202,8 @@ def test_several_names() -> None:
     (finding,) = found(collected(entry(), again))
     assert ids([finding]) == ["DP505 info"]
     assert "main.s.t, main.s.again" in finding.message
+    # A resource link is a second name by design.
+    assert found(collected(entry(), again._replace(link=True))) == []
     # Letters of a name do not count, and catalogs over other catalogs are usual.
     assert found(collected(entry(), entry("Main.S.T"))) == []
     entries = collected(entry())

@@ -200,8 +200,10 @@ def test_an_older_inventory_has_no_other_names(cli: Cli, orders: str, tmp_path: 
     assert [each["other_names"] for each in checked.json["tables"]] == [[], []]
     # The next scan adds the column.
     scanned(cli, inventory, orders)
-    assert sorted(map(str, names_of(inventory).values()))[0] == "None"
-    assert len(names_of(inventory)) == 2
+    assert names_of(inventory) == {
+        "dev.ann.copy": ["main.sales.orders", "old.shop.orders"],
+        "main.sales.lines": None,
+    }
 
 
 def test_a_name_lost_between_two_scans_is_not_kept(

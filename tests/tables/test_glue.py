@@ -140,6 +140,16 @@ def test_a_resource_link_is_followed(glue: Any) -> None:
         "links.orders": "s3://lake/orders"
     }
     assert [each.place for each in failures] == [f"glue://{REGION}/links.gone"]
+    assert tables["links.orders"].link
+    # A link may also be to a whole database.
+    to = {"CatalogId": "123456789012", "DatabaseName": "sales"}
+    glue.create_database(DatabaseInput={"Name": "shared", "TargetDatabase": to})
+    add(glue, "shared", "orders", "s3://lake/orders")
+    assert {name: each.link for name, each in listed()[0].items()} == {
+        "links.orders": True,
+        "shared.orders": True,
+        "sales.orders": False,
+    }
 
 
 def test_pages_arrive_as_they_are_read(glue: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,8 @@
 
 ## What it does
 Finds locations that a catalog lists under several names. Names in different catalogs, such as a
-Hive metastore and Unity Catalog over the same tables, are not reported.
+Hive metastore and Unity Catalog over the same tables, are not reported; neither are resource links
+of AWS Glue.
 
 ## Why it breaks
 A change of the protocol under one name changes the table under all of them. Dropping a managed
@@ -12,8 +13,7 @@ entry deletes the folder of the others. Permissions are those of each entry.
 Users of the other names.
 
 ## How to fix
-Keep one entry, and replace the others by views. Links of AWS Glue are intended: ignore the finding
-for them.
+Keep one entry, and replace the others by views.
 
 ## How safe
 Dropping an external entry deletes no file.

@@ -71,6 +71,8 @@ class GlueCatalog:
         self.counts = CatalogCounts()
         self._places: dict[str, str] = {}
         """locations of databases"""
+        self._links: set[str] = set()
+        """databases that are resource links"""
 
     def schemas(self, above: Name) -> Iterator[Name | CatalogFailure]:
         if above:
@@ -79,6 +81,8 @@ class GlueCatalog:
         for page in self._pages(self._client.get_databases, "DatabaseList", {}):
             for each in page:
                 self._places[each["Name"]] = each.get("LocationUri") or ""
+                if each.get("TargetDatabase"):
+                    self._links.add(each["Name"])
                 yield (each["Name"],)
 
     def pages(self, schema: Name) -> Iterator[list[CatalogTable]]:
@@ -110,7 +114,9 @@ class GlueCatalog:
         return f"AWS credentials ({self._source})"
 
     def _table(self, name: Name, found: Mapping[str, Any]) -> CatalogTable | None:
+        link = name[0] in self._links
         if target := found.get("TargetTable"):
+            link = True
             # A link has no storage of its own, and keeps its own name.
             catalog = {"CatalogId": target["CatalogId"]} if target.get("CatalogId") else {}
             try:
@@ -121,7 +127,7 @@ class GlueCatalog:
                 # Listed without a location, which is reported for this table alone.
                 return CatalogTable(quoted_name(name), "", "link")
         storage = found.get("StorageDescriptor") or {}
-        return delta_table(
+        table = delta_table(
             name,
             found.get("TableType"),
             found.get("Parameters") or {},
@@ -132,6 +138,7 @@ class GlueCatalog:
             columns=_columns(storage.get("Columns")),
             partitions=_columns(found.get("PartitionKeys")),
         )
+        return table and table._replace(link=link)
 
     def _get(self, catalog: Mapping[str, str], name: Name) -> dict[str, Any]:
         where = {**catalog, "DatabaseName": name[0], "Name": name[1]}

@@ -41,6 +41,8 @@ class CatalogTable(NamedTuple):
     """the protocol in the entry's properties; None: they state none"""
     columns: str | None = None
     """`columns_digest` of the entry; None: it has no columns, or the catalog did not list them"""
+    link: bool = False
+    """whether the entry is a second name by design, such as a resource link of AWS Glue"""
 
 
 class CatalogFailure(NamedTuple):
