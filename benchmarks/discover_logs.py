@@ -126,8 +126,10 @@ def _compare(root: Path, engines: list[str], rounds: int) -> int:
     if len(engines) == 2:
         ones, others = ([each.seconds for each in runs] for runs in ran.values())
         print(f"{' / '.join(engines)}: {ratio(ones, others).median:.2f} of the time")
-    same = len({each.answer for runs in ran.values() for each in runs}) == 1
-    print("the rows are the same" if same else "THE ROWS DIFFER")
+    answers = [each.answer for runs in ran.values() for each in runs]
+    same = len(set(answers)) == 1
+    if len(answers) > 1:
+        print("the rows are the same" if same else "THE ROWS DIFFER")
     return 0 if same else 1
 
 
