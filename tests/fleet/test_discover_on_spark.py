@@ -184,6 +184,8 @@ def test_a_line_is_read_by_the_part_in_which_it_begins(lines: list[str], cuts: l
     data = "\n".join(lines).encode("utf-8", "surrogatepass") + b"\n"
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patched:
         patched.setattr(log_files, "_LONGEST", 2500)
+        # A first line that is too long to be read is no first line of lines.
+        patched.setattr(log_files, "_LONGEST_FIRST", 2500)
         path = Path(folder) / "log"
         path.write_bytes(data)
         (file,) = find_files(str(path), {})

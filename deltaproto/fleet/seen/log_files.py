@@ -33,7 +33,7 @@ _GZIP = b"\x1f\x8b"
 _PARQUET = b"PAR1"
 _MARK = "\ufeff"
 _LONGEST_FIRST = 1 << 20
-"""bytes of the first line of a file that is read in parts"""
+"""bytes of the first line of a file that is read in parts; at most `_LONGEST`"""
 
 Parsed = tuple[LogFormat, Request]
 
