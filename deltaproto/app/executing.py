@@ -155,6 +155,7 @@ def apply(
     journal: str | os.PathLike[str] = ".deltaproto",
     dry_run: bool = False,
     allow_irreversible: bool = False,
+    accept_losses: Sequence[str] = (),
     policy: str | os.PathLike[str] | None = None,
     outside_window: bool = False,
     wait: bool = False,
@@ -176,6 +177,7 @@ def apply(
         journal: the folder for journal and audit log; a plan is saved there as JSON.
         dry_run: evaluate every gate, change nothing.
         allow_irreversible: also execute irreversible steps.
+        accept_losses: what a copy into a new table may lose, by the names that the plan lists.
         policy: a YAML file: block the plan if a declared client would lose access, and enforce
             maintenance windows.
         outside_window: apply even outside maintenance windows.
@@ -190,9 +192,11 @@ def apply(
         run passed every gate.
 
     Raises:
-        UsageError: for a file that is not a plan, was changed, or has several plans.
+        UsageError: for a file that is not a plan, was changed, or has several plans; for an
+            unknown loss.
     """
     from deltaproto.execution.apply import apply_plans
+    from deltaproto.execution.copy_losses import parse_losses
     from deltaproto.redaction import Redactor
 
     folder = os.fspath(journal)
@@ -204,7 +208,11 @@ def apply(
         spark.reaching(planned.plan.location),
         policy,
         (*client_files, *catalogue),
-    )._replace(allow_irreversible=allow_irreversible, outside_window=outside_window)
+    )._replace(
+        allow_irreversible=allow_irreversible,
+        outside_window=outside_window,
+        accepted_losses=parse_losses(accept_losses),
+    )
     redact = Redactor(storage_options, spark.conf, spark.hadoop)
     session = build_session(context, redact, on_event, dry_run=dry_run, wait=wait, retries=retries)
     (applied,) = apply_plans([planned], session, lambda _: None, ask_all_first=False)

@@ -26,6 +26,7 @@ from deltaproto.cli.progress import warn
 from deltaproto.cli.signals import resume_hint
 from deltaproto.errors import ExitCode, TableError, UsageError
 from deltaproto.execution.apply import ApplySession, apply_plans, preparation_failure
+from deltaproto.execution.copy_losses import parse_losses
 from deltaproto.execution.goal_limits import find_unrelated_undo
 from deltaproto.execution.hooks import Hooks, open_hooks
 from deltaproto.execution.plan_file import LoadedPlan, find_plan_files, read_plans
@@ -101,8 +102,7 @@ def run(values: Mapping[str, Any]) -> int:
     rollout = None if values["undo"] else _find_rollout(values)
     hooks = _open_hooks(values["hooks"], rollout)
     _check_rehearsal_options(values, rollout)
-    options.require_range(values["parallel"], "--parallel", _MAX_PARALLEL)
-    options.require_range(values["retries"], "--retries", _MAX_RETRIES, 0)
+    _check_ranges(values)
     storage = options.parse_pairs(values["storage_option"], "--storage-option")
     spark = options.spark_settings(values).reaching(*(each.plan.location for each in plans))
     redact = Redactor(storage, spark.conf)
@@ -117,6 +117,7 @@ def run(values: Mapping[str, Any]) -> int:
         allow_irreversible=values["allow_irreversible"],
         outside_window=values["outside_window"],
         catalog=catalog,
+        accepted_losses=parse_losses(values["accept_loss"]),
     )
     options.refuse_overwrite(
         values["output"],
@@ -170,6 +171,11 @@ def run(values: Mapping[str, Any]) -> int:
     if not values["detailed_exitcode"]:
         codes = {ExitCode.OK if code is ExitCode.CHANGES else code for code in codes}
     return int(ExitCode.worst(codes))
+
+
+def _check_ranges(values: Mapping[str, Any]) -> None:
+    options.require_range(values["parallel"], "--parallel", _MAX_PARALLEL)
+    options.require_range(values["retries"], "--retries", _MAX_RETRIES, 0)
 
 
 def _find_rollout(values: Mapping[str, Any]) -> Rollout | None:
@@ -277,6 +283,15 @@ COMMAND = Command(
             "Also execute irreversible steps.",
             bool,
             False,
+            panel=Panel.SAFETY,
+        ),
+        Option(
+            ("--accept-loss",),
+            "Accept what a copy into a new table loses, by the names that the plan lists. "
+            "Repeatable.",
+            str,
+            many=True,
+            metavar="NAME,…",
             panel=Panel.SAFETY,
         ),
         Option(

@@ -16,6 +16,7 @@ COMMAND_LINE_ONLY = frozenset(
     {
         "--yes",
         "--allow-irreversible",
+        "--accept-loss",
         "--outside-window",
         "--allow-empty",
         "--write-baseline",

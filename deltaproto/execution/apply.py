@@ -9,10 +9,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from deltaproto.errors import DeltaprotoError, ExitCode, TableError
+from deltaproto.execution.copy_executor import CopyExecutor
+from deltaproto.execution.copy_state import is_named_copy
 from deltaproto.execution.executor import StepExecutor
 from deltaproto.execution.plan_file import LoadedPlan
 from deltaproto.execution.preflight import INTERRUPTED, RUN_AGAIN_HINT, StopReason
 from deltaproto.execution.prepare import ApplyContext, PreparedPlan, prepare_plan
+from deltaproto.execution.prepare_copy import prepare_copy
 from deltaproto.execution.recorder import RunLog
 from deltaproto.execution.result import ApplyResult, ApplyStatus, Observer, StepRecord, StepStatus
 from deltaproto.execution.run_log import (
@@ -124,7 +127,8 @@ def _prepare_and_confirm(
     """Return the plan if it may be executed, else the reason as a result."""
     limits = session.limits
     try:
-        prepared = prepare_plan(planned, session.context, session.runner, limits.now())
+        prepare = prepare_copy if is_named_copy(planned.plan) else prepare_plan
+        prepared = prepare(planned, session.context, session.runner, limits.now())
     except DeltaprotoError as error:
         return preparation_failure(planned, error)
     unconfirmed = confirm(prepared)
@@ -173,7 +177,7 @@ def _execute_prepared(prepared: PreparedPlan, session: ApplySession) -> ApplyRes
         return _result_before_steps(
             prepared, ApplyStatus.REFUSED, error.exit_code, error.message, error.hint
         )
-    stepping: StepExecutor | None = None
+    stepping: StepExecutor | CopyExecutor | None = None
     try:
         with Journal(context.folder(planned.path), planned.id) as journal:
             table = session.redact(planned.plan.table)
@@ -181,7 +185,8 @@ def _execute_prepared(prepared: PreparedPlan, session: ApplySession) -> ApplyRes
             if not prepared.left:
                 return _complete_audit_log(prepared, RunLog(planned, "", journal, audit), session)
             runner = session.runner()
-            stepping = StepExecutor(
+            executor = StepExecutor if prepared.copy is None else CopyExecutor
+            stepping = executor(
                 prepared,
                 runner.apart() if session.parallel > 1 else runner,
                 journal,
@@ -246,7 +251,10 @@ def _exit_code_before_steps(error: DeltaprotoError) -> ExitCode:
 
 
 def _result_after_steps(
-    prepared: PreparedPlan, stepping: StepExecutor, stop: StopReason | None, journal: str | None
+    prepared: PreparedPlan,
+    stepping: StepExecutor | CopyExecutor,
+    stop: StopReason | None,
+    journal: str | None,
 ) -> ApplyResult:
     steps = (*stepping.records, *_pending_records(prepared, stepping.records))
     stands = stepping.stands

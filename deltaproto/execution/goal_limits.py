@@ -101,7 +101,7 @@ def find_unrelated_undo(undo: Plan, original: Plan, original_id: str) -> str | N
         parsed.statement.sql(undo.sql_name)
         for step in original.steps
         for parsed in parse_script(step.undo or "")
-    }
+    } | {step.undo for step in original.steps}
     other = (step.id for step in undo.steps if step.sql is not None and step.sql not in known)
     return next((f"{name} does not undo a step of {original_id}" for name in other), None)
 

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from deltaproto.errors import ExitCode
+from deltaproto.execution.copy_state import is_named_copy
 from deltaproto.execution.goal_limits import TableUse, find_unrequested_change
 from deltaproto.execution.plan_file import LoadedPlan
 from deltaproto.execution.progress import Progress, TableObservation, without_dropped_features
@@ -63,7 +64,8 @@ def plan_gate(plan: Plan) -> GateResult:
             False,
             f"{', '.join(steps)} create a new table that replaces this one, which must be done "
             "manually",
-            "print the statements with --script sql",
+            "plan by the name of the table in a catalog of Spark, or print the statements with "
+            "--script sql",
             ExitCode.USAGE,
         )
     for step in plan.steps:
@@ -79,8 +81,12 @@ def plan_gate(plan: Plan) -> GateResult:
 
 
 def manual_steps(plan: Plan) -> list[str]:
-    """Return the steps that replace the table by a copy, which deltaproto does not execute."""
-    return [step.id for step in plan.steps if step.action in _MANUAL_ACTIONS]
+    """Return the steps that replace the table by a copy if deltaproto does not execute them."""
+    return (
+        []
+        if is_named_copy(plan)
+        else [step.id for step in plan.steps if step.action in _MANUAL_ACTIONS]
+    )
 
 
 def combine_failed_gates(gates: Iterable[GateResult]) -> GateResult | None:

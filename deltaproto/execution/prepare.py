@@ -8,6 +8,8 @@ from typing import NamedTuple
 from deltaproto.clients.catalog import ClientCatalog
 from deltaproto.errors import DeltaprotoError, EngineError, ExitCode, TableError, UsageError
 from deltaproto.execution import preflight
+from deltaproto.execution.copy_losses import loss_gate
+from deltaproto.execution.copy_state import CopyState, CopyTables, is_named_copy
 from deltaproto.execution.goal_limits import TableUse
 from deltaproto.execution.plan_file import LoadedPlan
 from deltaproto.execution.preflight import GateResult
@@ -46,6 +48,11 @@ _GATES_BEFORE_ENGINE = 2
 """number of gates (`plan` and `fingerprint`) shown before the engine's"""
 
 
+UNPREDICTED_COPY = (
+    "the plan replaces the table; check the new one after the copy, and apply without --policy"
+)
+
+
 class ApplyContext(NamedTuple):
     """Inputs shared by all plans of one call."""
 
@@ -59,6 +66,17 @@ class ApplyContext(NamedTuple):
     outside_window: bool = False
     catalog: ClientCatalog | None = None
     """the clients that goals can name; None: the built-in ones"""
+    accepted_losses: frozenset[str] = frozenset()
+    """what copies into a new table may lose, by name"""
+
+
+class PreparedCopy(NamedTuple):
+    """The tables of a copy, and how far it is."""
+
+    tables: CopyTables
+    state: CopyState
+    owner: str
+    """id of the plan that makes the copy"""
 
 
 class PreparedPlan(NamedTuple):
@@ -80,6 +98,8 @@ class PreparedPlan(NamedTuple):
     """each loss of access, with the approval that permits it"""
     held: tuple[str, float] | None = None
     """the step that Delta refused because history is too young, and when it may be sent again"""
+    copy: PreparedCopy | None = None
+    """the tables of a plan that replaces the table with a copy, or takes that back"""
 
     @property
     def left(self) -> tuple[Step, ...]:
@@ -114,13 +134,13 @@ def prepare_plan(
     watched, sight, stands, since, unaudited, held = locate_progress(planned, context)
     left = plan.steps[stands.done :]
     windows = maintenance_windows_for(context.policy, plan)
-    activity = _read_activity(watched) if runner else None
+    activity = read_activity(watched) if runner else None
     warned = build_warning(plan, left, activity, None, windows, now)
     checker = context.checker if left else None
     brought = None if checker is None else _predict_policy_impact(checker, plan, left, watched)
     passed = tuple(_evaluate_gates(planned, context, watched, sight, stands, warned, brought))
     if left and runner is not None and preflight.combine_failed_gates(passed) is None:
-        engine, of_engine = _evaluate_engine_gate(runner, plan)
+        engine, of_engine = evaluate_engine_gate(runner, plan)
         passed = (*passed[:_GATES_BEFORE_ENGINE], of_engine, *passed[_GATES_BEFORE_ENGINE:])
         warned = build_warning(plan, left, activity, engine, windows, now)
     hold = None if context.outside_window else windows
@@ -165,7 +185,10 @@ def _gates_without_table(
     opening = build_warning(plan, plan.steps, None, None, windows, now).window
     if opening is not None:
         yield preflight.window_gate(opening, context.outside_window)
-    yield preflight.irreversible_gate(plan.steps, context.allow_irreversible)
+    if is_named_copy(plan):
+        yield loss_gate(plan.steps, context.accepted_losses)
+    else:
+        yield preflight.irreversible_gate(plan.steps, context.allow_irreversible)
 
 
 class LocatedProgress(NamedTuple):
@@ -222,7 +245,7 @@ def _evaluate_gates(
     print_ = preflight.missing_fingerprint_gate(plan) or preflight.fingerprint_gate(
         plan, sight, stands, stands.started
     )
-    if whole.passed:
+    if whole.passed and not is_named_copy(plan):
         # Predictions are valid for the table as it was planned for.
         again = print_.passed and not stands.started
         table = table_from_state(_inspect_table(watched).state) if again else None
@@ -238,12 +261,16 @@ def _evaluate_gates(
         yield preflight.policy_gate(brought)
     if warned.window is not None:
         yield preflight.window_gate(warned.window, context.outside_window)
-    yield preflight.irreversible_gate(left, context.allow_irreversible)
+    if is_named_copy(plan):
+        yield loss_gate(left, context.accepted_losses)
+    else:
+        yield preflight.irreversible_gate(left, context.allow_irreversible)
 
 
-def _evaluate_engine_gate(
+def evaluate_engine_gate(
     runner: Callable[[], StatementRunner], plan: Plan
 ) -> tuple[EngineFacts | None, GateResult]:
+    """Return the engine, if it responds, and whether it is the plan's."""
     try:
         facts = runner().facts()
     except EngineError as error:
@@ -251,7 +278,8 @@ def _evaluate_engine_gate(
     return facts, preflight.engine_gate(plan.engine, facts)
 
 
-def _read_activity(watched: TableWatcher) -> Activity | None:
+def read_activity(watched: TableWatcher) -> Activity | None:
+    """Return the recent activity; None if the log cannot be read."""
     try:
         return recent_activity(watched.reached.store)
     except TableError:
@@ -262,6 +290,8 @@ def _predict_policy_impact(
     checker: Checker, plan: Plan, left: Sequence[Step], watched: TableWatcher
 ) -> PolicyImpact | UnpredictableError:
     """Check the policy's clients and requirements before and after the remaining steps."""
+    if is_named_copy(plan):
+        return UnpredictableError(UNPREDICTED_COPY)
     inspection = _inspect_table(watched)
     # A plan file could name the table differently from the policy's patterns.
     today = facts_from_inspection(inspection)._replace(

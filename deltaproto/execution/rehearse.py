@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from deltaproto.errors import DeltaprotoError, ExitCode, UsageError
 from deltaproto.execution import preflight
+from deltaproto.execution.copy_state import is_named_copy
 from deltaproto.execution.executor import StepExecutor
 from deltaproto.execution.plan_file import LoadedPlan
 from deltaproto.execution.preflight import GateResult, StopReason
@@ -61,7 +62,7 @@ def rehearse_plan(planned: LoadedPlan, by: RehearsalSettings) -> ApplyResult:
         return _unreadable_result(planned, error, by)
     plan = planned.plan
     passed: tuple[GateResult, ...] = (
-        preflight.forged_plan_gate(planned, None) or preflight.plan_gate(plan),
+        _copy_gate(plan) or preflight.forged_plan_gate(planned, None) or preflight.plan_gate(plan),
         preflight.fingerprint_gate(plan, sight, stands, started=False),
     )
     if plan.steps and not stands.started and preflight.combine_failed_gates(passed) is None:
@@ -105,6 +106,20 @@ def rehearse_plan(planned: LoadedPlan, by: RehearsalSettings) -> ApplyResult:
     count = len(before)
     proof = f"the source is unchanged: version {sight.now.version}, {count} files as before"
     return result._replace(message=f"{result.message}; {proof}", remarks=tuple(remarks))
+
+
+def _copy_gate(plan: Plan) -> GateResult | None:
+    """Return the failed gate of a plan that replaces the table; None for other plans."""
+    if not is_named_copy(plan):
+        return None
+    return GateResult(
+        "plan",
+        False,
+        "a plan that replaces the table with a copy is not rehearsed: it compares the copy with "
+        "the table before it renames them",
+        "run `deltaproto apply PLAN --dry-run`",
+        ExitCode.USAGE,
+    )
 
 
 def _unreadable_result(

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from deltaproto.errors import EngineError
@@ -22,6 +23,8 @@ from deltaproto.tables.engine_errors import (
 )
 from deltaproto.tables.session import (
     DATABRICKS_RUNTIME,
+    folder_exists,
+    open_query,
     remove_folder,
     spark_session,
     without_substitution,
@@ -29,7 +32,7 @@ from deltaproto.tables.session import (
 from deltaproto.tables.spark_connect import stop_retrying
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import Row, SparkSession
 
 # A DROP FEATURE reads the table again for each attempt to commit, so fast writers starve it.
 # Delta itself would retry ten million times.
@@ -38,6 +41,7 @@ _ATTEMPT_LIMIT = "100"
 USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 _EXTENSION = "DeltaSparkSessionExtension"
 _POLL_SECONDS = 0.5
+_NOTHING: Mapping[str, str] = MappingProxyType({})
 ProgressCallback = Callable[[int, int], None]
 """receives the finished tasks and the tasks known so far"""
 
@@ -117,16 +121,43 @@ class StatementRunner:
             conf,
         )
 
-    def run(self, sql: str, mark: str, progress: ProgressCallback | None = None) -> StatementResult:
-        """Execute a statement exactly as written; its commits carry `mark`."""
+    def query(self, sql: str) -> tuple[list[Row], str]:
+        """Return the rows of a query, and its columns as text.
+
+        Raises:
+            EngineError: when Spark rejects it or does not respond.
+        """
+        try:
+            with self._one_at_a_time:
+                found = open_query(self._session, sql)
+                return found.collect(), str(found.schema.simpleString())
+        except EngineError:
+            raise
+        except Exception as error:
+            raise EngineError(
+                f"Spark rejected a query: {Redactor()(first_line(error))}",
+                "run the same command again when the cause is removed",
+            ) from None
+
+    def run(
+        self,
+        sql: str,
+        mark: str,
+        progress: ProgressCallback | None = None,
+        conf: Mapping[str, str] = _NOTHING,
+    ) -> StatementResult:
+        """Execute a statement exactly as written, with these settings; its commits carry `mark`."""
         try:
             with (
                 self._one_at_a_time,
+                ExitStack() as settings,
                 without_substitution(self._session) if has_variable(sql) else nullcontext(),
                 self._set(MAX_COMMIT_ATTEMPTS, _ATTEMPT_LIMIT, must=False),
                 self._set(USER_METADATA, mark, must=True),
                 _report_tasks(self._session, progress),
             ):
+                for key, value in conf.items():
+                    settings.enter_context(self._set(key, value, must=True))
                 self._session.sql(sql).collect()
         except EngineError as error:
             return StatementResult("", f"{error.message}; nothing was sent: {error.hint}")
@@ -145,6 +176,10 @@ class StatementRunner:
     def removed(self, uri: str) -> bool:
         """Remove a folder through Spark's file system. Return False if the session exposes none."""
         return remove_folder(self._session, uri)
+
+    def exists(self, uri: str) -> bool:
+        """Return True if a folder exists, as far as the session exposes its file system."""
+        return folder_exists(self._session, uri)
 
     @contextmanager
     def _set(self, key: str, value: str, *, must: bool) -> Iterator[None]:

@@ -9,14 +9,17 @@ import time
 from collections.abc import Iterator
 
 from deltaproto.errors import DeltaprotoError, ExitCode, UsageError
+from deltaproto.execution.copy_state import CopyTables, is_named_copy
 from deltaproto.execution.plan_file import LoadedPlan
 from deltaproto.execution.preflight import fingerprint_gate, forged_plan_gate
 from deltaproto.execution.prepare import ApplyContext, locate_progress
+from deltaproto.execution.prepare_copy import undo_steps
 from deltaproto.execution.progress import table_address
 from deltaproto.plan_inputs.from_log import load_plan_input
 from deltaproto.planning.ddl.parse import parse_script
 from deltaproto.planning.plan import Plan, Step
 from deltaproto.planning.request import UpgradeRequest
+from deltaproto.planning.search.cost import Cost
 from deltaproto.planning.upgrade import plan_upgrade
 
 
@@ -38,6 +41,8 @@ def plan_undo(planned: LoadedPlan, context: ApplyContext, now: float | None = No
         TableError: when the table cannot be read.
     """
     plan = planned.plan
+    if is_named_copy(plan):
+        return _plan_copy_undo(planned, context)
     contradiction = forged_plan_gate(planned, None)
     if contradiction is not None:
         raise UsageError(contradiction.message, contradiction.hint)
@@ -66,6 +71,34 @@ def plan_undo(planned: LoadedPlan, context: ApplyContext, now: float | None = No
             "RESTORE does not restore the protocol.",
             *back.warnings,
         ),
+    )
+
+
+def _plan_copy_undo(planned: LoadedPlan, context: ApplyContext) -> Plan:
+    """Return the plan that gives the old table its name again."""
+    plan = planned.plan
+    state = CopyTables(plan, planned.id, context.storage_options, context.spark).read()
+    steps = undo_steps(plan)
+    return plan._replace(
+        command="plan-upgrade",
+        goal={"kind": "upgrade", "undo": planned.id},
+        goal_text=f"undo plan {planned.id}",
+        fingerprint=plan.fingerprint._replace(version=state.old.version),
+        protocol_before=plan.protocol_after,
+        protocol_after=plan.protocol_before,
+        steps=steps,
+        cost=Cost(0, 0, 0, 0, 1),
+        alternatives=(),
+        kept=(),
+        fixes=(),
+        warnings=(
+            f"The new table is kept as {state.names.new}: drop it, and delete its folder, when it "
+            "is no longer needed.",
+        ),
+        clients=tuple(
+            client._replace(before=client.after, after=client.before) for client in plan.clients
+        ),
+        concurrency=None,
     )
 
 

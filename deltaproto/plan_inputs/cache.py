@@ -84,7 +84,8 @@ class CachingPlanner:
     def _plan_group(self, inputs: PlanInput) -> tuple[PolicyCheckedPlan, _Known | None]:
         """Return the plan for a table with its clients, and for its group if others share it."""
         group = self._users.group_of(inputs)
-        if group is None:
+        # The statements of a copy contain the table's own comments and location.
+        if group is None or inputs.comments is not None:
             return self._plan(inputs), None
         key = (group, _cache_key(inputs, by_version=self._by_version))
         # Most plans rewrite no files, and are the same for any.

@@ -12,8 +12,8 @@ from deltaproto.inspection.activity import parse_releases, recent_engines
 from deltaproto.inspection.facts import facts_from_inspection
 from deltaproto.inspection.inspect import run_rules
 from deltaproto.inspection.interface import Inspection
-from deltaproto.location import locate
-from deltaproto.planning.from_state import table_from_state, with_history
+from deltaproto.location import LocationKind, locate
+from deltaproto.planning.from_state import read_comments, table_from_state, with_history
 from deltaproto.planning.plan import Fingerprint
 from deltaproto.planning.predict.properties import TRUNCATION_RETENTION, retention_hours
 from deltaproto.planning.request import PlanInput
@@ -61,7 +61,9 @@ def load_plan_input(
     }
     engines = recent_engines(reached.store, found.listing)
     ahead = _hours_ahead(found.aging, now)
+    by_name = locate(table).kind is LocationKind.NAME
     return made._replace(
+        comments=read_comments(inspection.state.metadata) if by_name else None,
         releases=parse_releases(engines) or None,
         engines=engines,
         warnings=(

@@ -55,6 +55,10 @@ _COPY = (
     "A copy is a different table: rehearse it, compare the rows before the swap, and keep the old "
     "table until everyone has moved."
 )
+_NAMED_COPY = (
+    "A copy is a different table. While the names change places, statements on the table fail. "
+    "Keep the old table until everyone has moved."
+)
 
 
 class DowngradeRequest(NamedTuple):
@@ -174,12 +178,17 @@ def _build_copy_plan(
     plan = _build_plan(inputs, request, NO_CHANGE, alternatives, (), ())
     after = requirements_after(inputs.needs, EndState(copy.protocol_after))
     changes = client_changes(inputs, after)
+    by_hand = copy.steps[0].operations == ("CREATE TABLE AS SELECT",)
     plan = plan._replace(
         protocol_after=copy.protocol_after,
         steps=copy.steps,
         cost=copy.cost,
         clients=changes,
-        warnings=(*inputs.warnings, *wrong_result_warning(changes), _COPY),
+        warnings=(
+            *inputs.warnings,
+            *wrong_result_warning(changes),
+            _COPY if by_hand else _NAMED_COPY,
+        ),
         concurrency=concurrency_change(inputs, inputs.table._replace(protocol=copy.protocol_after)),
     )
     return block_secrets(plan)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from deltaproto.planning.predict.nested_not_null import find_unenforced, is_spark_text
-from deltaproto.planning.predict.schema import parse_schema
+from deltaproto.planning.predict.schema import Path, parse_schema
 from deltaproto.planning.predict.table import (
     MAPPING_MODE,
     MAX_COLUMN_ID,
@@ -18,6 +18,7 @@ from deltaproto.planning.predict.table import (
 )
 from deltaproto.protocol.decoding import parse_whole
 from deltaproto.protocol.feature import Trace
+from deltaproto.protocol.metadata import Metadata
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.protocol.table_state import TableState
 
@@ -44,6 +45,26 @@ def table_from_state(state: TableState) -> Table:
     if table.schema is None or find_unenforced(table.schema) is None:
         return table
     return table._replace(spark_text=is_spark_text(metadata.schema_string or ""))
+
+
+def read_comments(metadata: Metadata) -> Mapping[Path, str]:
+    """Return the comments by the path of their column; that of the table has the empty path."""
+    found = dict(_comments_below(metadata.schema or {}, ()))
+    return {(): metadata.description, **found} if metadata.description else found
+
+
+def _comments_below(kind: Any, path: Path) -> Iterator[tuple[Path, str]]:
+    if not isinstance(kind, Mapping):
+        return
+    for field in kind.get("fields") or ():
+        here = (*path, str(field.get("name", "")))
+        metadata = field.get("metadata")
+        text = metadata.get("comment") if isinstance(metadata, Mapping) else None
+        if isinstance(text, str):
+            yield here, text
+        yield from _comments_below(field.get("type"), here)
+    for key, name in (("elementType", "element"), ("keyType", "key"), ("valueType", "value")):
+        yield from _comments_below(kind.get(key), (*path, name))
 
 
 def with_history(

@@ -64,6 +64,9 @@ class PlanInput(NamedTuple):
     """warnings from the reader that apply to any plan"""
     target: Target | None = None
     """what a policy requires of the table; None: no plan for a policy is made"""
+    comments: Mapping[tuple[str, ...], str] | None = None
+    """comments by the path of their column, that of the table by the empty path, of a table that
+    was read by its name in Spark; None: other addresses, whose copies are made manually"""
     row_group: Hashable = None
     """equal for tables whose inputs differ in name, location, id and version only; None: unknown"""
 

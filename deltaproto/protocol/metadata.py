@@ -51,9 +51,11 @@ class Metadata:
         schema_string: str | None = None,
         partition_columns: tuple[str, ...] = (),
         configuration: Mapping[str, str | None] = MappingProxyType({}),
+        description: str | None = None,
     ) -> None:
         self.id = id and hide_in_name(id)
         self.name = name and hide_in_name(name)
+        self.description = description and hide_in_name(description)
         self._stored_schema = schema_string
         self.partition_columns = tuple(map(hide_in_column, partition_columns))
         self.configuration: Mapping[str, str | None] = dict(
@@ -95,6 +97,7 @@ class Metadata:
             schema_string=schema,
             partition_columns=tuple(partitions),
             configuration={key: _text(value) for key, value in configuration.items()},
+            description=_text(action.get("description")),
         )
 
     @cached_property

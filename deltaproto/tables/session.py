@@ -316,3 +316,16 @@ def remove_folder(session: SparkSession, uri: str) -> bool:
         return bool(path.getFileSystem(conf).delete(path, True))
     except Exception:
         return False
+
+
+def folder_exists(session: SparkSession, uri: str) -> bool:
+    """Return True if Spark's file system has a folder; False also if the session exposes none."""
+    jvm = getattr(session, "_jvm", None)
+    if jvm is None:
+        return False
+    try:
+        path = jvm.org.apache.hadoop.fs.Path(uri)
+        conf = session._jsparkSession.sessionState().newHadoopConf()
+        return bool(path.getFileSystem(conf).exists(path))
+    except Exception:
+        return False

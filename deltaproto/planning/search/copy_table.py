@@ -5,21 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from deltaproto.planning.plan import Alternative, Rewrites, Step, StreamEffect, StreamImpact
+from deltaproto.planning.plan import Alternative, Plan, Rewrites, Step, StreamEffect, StreamImpact
 from deltaproto.planning.predict.auto_enable import features_of_columns, features_of_properties
 from deltaproto.planning.predict.outcome import Rewrite
 from deltaproto.planning.predict.schema import FORBIDDEN, Atomic, Column, Struct, walk_columns
 from deltaproto.planning.predict.table import CONSTRAINT_PREFIX
 from deltaproto.planning.request import PlanInput
+from deltaproto.planning.search.copy_by_name import (
+    NEW_SUFFIX,
+    OLD_SUFFIX,
+    NamedCopy,
+    can_be_named,
+    design_named_copy,
+    named_copy_steps,
+)
 from deltaproto.planning.search.cost import Cost
-from deltaproto.planning.search.goals import EndState, Goal
+from deltaproto.planning.search.goals import EndState, FeaturesAbsent, Goal, VersionsAtMost
 from deltaproto.planning.statement import Action, format_properties
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature import PropertyIs
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.sql.quoting import column_name, quote_identifier, split_name
-
-_NEW, _OLD = "__new", "__before"
 
 
 class TableCopy(NamedTuple):
@@ -37,7 +43,7 @@ def copy_steps(inputs: PlanInput, new: TableCopy) -> Iterator[Step]:
     """Yield the steps that replace the table with a copy."""
     parts = split_name(inputs.sql)
     by_path = parts[0].lower() == "delta"
-    fresh = _suffixed_name(parts, _NEW)
+    fresh = _suffixed_name(parts, NEW_SUFFIX)
     clauses = ["USING delta"]
     if inputs.table.partition_columns:
         names = ", ".join(map(quote_identifier, inputs.table.partition_columns))
@@ -67,12 +73,12 @@ def copy_steps(inputs: PlanInput, new: TableCopy) -> Iterator[Step]:
             Action.SWAP,
             None,
             f"compare the row counts, then use the storage's tools to move {parts[-1]} away and "
-            f"{parts[-1].rstrip('/')}{_NEW} to its location",
+            f"{parts[-1].rstrip('/')}{NEW_SUFFIX} to its location",
             new.protocol,
             losses=new.losses,
         )
         return
-    old = _suffixed_name(parts, _OLD)
+    old = _suffixed_name(parts, OLD_SUFFIX)
     yield _step(
         inputs,
         "s2",
@@ -174,18 +180,52 @@ def plan_copy(inputs: PlanInput, goal: Goal) -> Alternative | None:
         if more == without:
             return None
         without = more
-    made = tuple(copy_steps(inputs, new))
+    if isinstance(new, NamedCopy):
+        losses, made = len(new.lost), tuple(named_copy_steps(inputs, new))
+    else:
+        losses, made = len(new.losses), tuple(copy_steps(inputs, new))
     return Alternative(
         "rewrite",
         "copy the rows into a new table that replaces this one",
         True,
         new.protocol,
-        Cost(len(new.losses), 1, inputs.files.bytes or 0, 0, 1),
+        Cost(losses, 1, inputs.files.bytes or 0, 0, 1),
         made,
     )
 
 
-def _design_copy(inputs: PlanInput, schema: Struct, without: frozenset[str]) -> TableCopy | None:
+def same_copy(inputs: PlanInput, plan: Plan) -> bool:
+    """Return True if the plan has the statements and losses of a named copy of this table.
+
+    What a copy leaves out is what its protocol lacks; for goals that name no client it must also be
+    no more than the goal needs.
+    """
+    schema = inputs.table.schema
+    if schema is None:
+        return False
+    without = frozenset(each.name for each in feature_catalog.all_features())
+    new = _design_copy(inputs, schema, without - plan.protocol_after.supported)
+    made = [tuple(named_copy_steps(inputs, new))] if isinstance(new, NamedCopy) else []
+    goal: Goal | None = None
+    if plan.goal["kind"] == "drop":
+        goal = FeaturesAbsent(frozenset(plan.goal["features"]) & inputs.table.protocol.supported)
+    elif plan.goal["kind"] == "to":
+        goal = VersionsAtMost(int(plan.goal["reader"]), int(plan.goal["writer"]))
+    if goal is not None:
+        again = plan_copy(inputs, goal)
+        made.append(again.steps if again is not None else ())
+    wanted = [_comparable(step) for step in plan.steps]
+    return bool(made) and all([_comparable(step) for step in steps] == wanted for steps in made)
+
+
+def _comparable(step: Step) -> tuple[object, ...]:
+    # Files and bytes change with each commit.
+    return step._replace(rewrites=Rewrites(Rewrite.NONE, 0, 0))
+
+
+def _design_copy(
+    inputs: PlanInput, schema: Struct, without: frozenset[str]
+) -> TableCopy | NamedCopy | None:
     table = inputs.table
     properties = {
         key: value
@@ -193,10 +233,13 @@ def _design_copy(inputs: PlanInput, schema: Struct, without: frozenset[str]) -> 
         if not key.startswith(_INTERNAL) and not _enables_any(key, value, without)
     }
     mapped = properties.get("delta.columnMapping.mode", "none").lower() != "none"
-    columns = _select_columns(schema, without, mapped=mapped)
+    named = inputs.comments is not None and table.clustering is not None and can_be_named(schema)
+    columns = _select_columns(schema, without, mapped=mapped, bare=named)
     if columns is None:
         return None
     clustering = () if "clustering" in without else table.clustering or ()
+    if named:
+        return design_named_copy(inputs, columns, properties, clustering, without)
     features = features_of_properties(
         properties, Protocol(1, 1), inputs.engine
     ) | features_of_columns(Struct(tuple(column for column, _ in columns)), Protocol(1, 1))
@@ -227,13 +270,13 @@ def _enables_any(key: str, value: str, without: frozenset[str]) -> bool:
 
 
 def _select_columns(
-    schema: Struct, without: frozenset[str], *, mapped: bool
+    schema: Struct, without: frozenset[str], *, mapped: bool, bare: bool
 ) -> list[tuple[Column, str]] | None:
     found = []
     for column in schema.columns:
         plain = Column(column.name, column.type)
         expression = quote_identifier(column.name)
-        if column.default is not None:
+        if column.default is not None and not bare:
             # A bare column keeps its default in the new table, which then needs the feature.
             expression = f"COALESCE({expression}) AS {expression}"
         kind = column.type.name if isinstance(column.type, Atomic) else ""

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from deltaproto.errors import DeltaprotoError
+from deltaproto.execution.copy_state import is_named_copy
 from deltaproto.execution.plan_file import FailedPlan, LoadedPlan
 from deltaproto.execution.preflight import GateResult, plan_gate
 from deltaproto.execution.progress import table_address
@@ -18,6 +19,7 @@ from deltaproto.planning.advice import reenables_itself
 from deltaproto.planning.impact import is_worse
 from deltaproto.planning.plan import ClientChange, Plan, Step
 from deltaproto.planning.predict.outcome import Rewrite
+from deltaproto.planning.search.copy_by_name import loss_names
 from deltaproto.policy.approvals import LossRuling
 from deltaproto.policy.document.model import Window
 from deltaproto.protocol import feature_catalog
@@ -246,7 +248,11 @@ class Book:
 
     def apply(self, *words: str) -> str:
         """Return the `apply` command with all options required to complete the plans."""
-        flags = ("--allow-irreversible",) if self.irreversible else ()
+        copies = [entry.plan for entry in self.applicable if is_named_copy(entry.plan)]
+        lost = dict.fromkeys(name for plan in copies for name in loss_names(plan.steps))
+        others = any(e.plan.point_of_no_return and e.plan not in copies for e in self.changing)
+        flags: tuple[str, ...] = ("--allow-irreversible",) if others else ()
+        flags += ("--accept-loss", ",".join(lost)) if lost else ()
         return self.command("apply", *words, *self.judging, *flags)
 
     @property

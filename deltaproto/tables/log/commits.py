@@ -122,10 +122,15 @@ class CommitTag(NamedTuple):
     """unique for each call of `apply`"""
     actor: str | None = None
     """the user who ran it; None in commits of earlier releases"""
+    copied: int | None = None
+    """the version of the old table whose rows the new one has after this commit of a copy"""
 
     def text(self) -> str:
         """Return the text for `commitInfo.userMetadata`."""
-        return json.dumps({_KEY: self._asdict()}, separators=(",", ":"))
+        members = self._asdict()
+        if self.copied is None:
+            del members["copied"]
+        return json.dumps({_KEY: members}, separators=(",", ":"))
 
 
 def commit_tag_of(commit: Commit) -> CommitTag | None:
@@ -136,7 +141,13 @@ def commit_tag_of(commit: Commit) -> CommitTag | None:
     try:
         found = json.loads(text)[_KEY]
         plan, step, run = (str(found[name]) for name in ("plan", "step", "run"))
-        actor = found.get("actor")
-        return CommitTag(plan, step, run, actor if isinstance(actor, str) else None)
+        actor, copied = found.get("actor"), found.get("copied")
+        return CommitTag(
+            plan,
+            step,
+            run,
+            actor if isinstance(actor, str) else None,
+            copied if isinstance(copied, int) else None,
+        )
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return None

@@ -1,0 +1,169 @@
+"""Sends the statements of a copy into a new table, and records them."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import NoReturn
+
+from deltaproto.errors import ErrorCode, ExitCode, TableError
+from deltaproto.execution.copy_state import CopyStage
+from deltaproto.execution.preflight import INTERRUPTED, RUN_AGAIN_HINT, StopReason
+from deltaproto.execution.prepare import PreparedPlan
+from deltaproto.execution.prepare_copy import progress_of
+from deltaproto.execution.progress import Progress
+from deltaproto.execution.recorder import RunLog
+from deltaproto.execution.result import Observer, StepRecord, StepStatus
+from deltaproto.execution.run_log import AuditLog, Journal
+from deltaproto.execution.runner import StatementRunner
+from deltaproto.execution.verify import StepVerdict, VerifiedStep
+from deltaproto.execution.waits import WaitLimits
+from deltaproto.identity import current_actor
+from deltaproto.planning.plan import Step
+from deltaproto.tables.log.commits import CommitTag
+from deltaproto.tables.storage import open_log
+
+_NOTHING: Mapping[str, str] = MappingProxyType({})
+
+
+class StoppedError(Exception):
+    """Execution stops, for a reason."""
+
+    def __init__(self, reason: StopReason) -> None:
+        super().__init__(reason.message)
+        self.reason = reason
+
+
+class CopyStatements:
+    """Sends statements one after the other, and knows the tables.
+
+    Args:
+        audit: receives a line for each statement.
+        storage_options: for the logs.
+        redact: removes credentials from engine messages.
+    """
+
+    def __init__(
+        self,
+        prepared: PreparedPlan,
+        runner: StatementRunner,
+        journal: Journal,
+        audit: AuditLog,
+        observer: Observer,
+        limits: WaitLimits,
+        storage_options: Mapping[str, str],
+        redact: Callable[[str], str],
+    ) -> None:
+        assert prepared.copy is not None
+        self._prepared, self._runner = prepared, runner
+        self._planned, self._plan = prepared.planned, prepared.planned.plan
+        self._tables, self.state, self._owner = prepared.copy
+        self._observer, self._limits, self._redact = observer, limits, redact
+        self._options = storage_options
+        self._run = uuid.uuid4().hex[:8]
+        self._ledger = RunLog(prepared.planned, self._run, journal, audit)
+        self.copied = self.state.copied
+        self._inserts = 0
+        self.records: list[StepRecord] = []
+        self.executed = False
+        """whether a statement was sent"""
+
+    @property
+    def stands(self) -> Progress:
+        """The progress of the plan."""
+        done = sum(r.done is not StepStatus.FAILED for r in self.records)
+        return progress_of(self._plan, self.state, done)
+
+    @property
+    def remarks(self) -> list[str]:
+        """Problems that did not stop the steps."""
+        return self._ledger.remarks
+
+    def send(
+        self,
+        step: Step,
+        sql: str | None = None,
+        *,
+        copied: int | None = None,
+        conf: Mapping[str, str] = _NOTHING,
+    ) -> None:
+        """Send one statement, and record it."""
+        statement = step._replace(sql=sql or step.sql)
+        assert statement.sql is not None
+        mark = CommitTag(self._owner, step.id, self._run, current_actor().actor, copied)
+        attempt = 0
+        while True:
+            attempt += 1
+            if self._limits.halted() and self.state.stage is not CopyStage.BETWEEN:
+                self.stop(step, INTERRUPTED, RUN_AGAIN_HINT)
+            before, began = self.state.old.version, self._limits.now()
+            self._ledger.sent(step, before, began)
+            self.executed = True
+
+            def progress(done: int, known: int) -> None:
+                self._observer.progress(self._planned, step, done, known)
+
+            self._observer.began(self._planned, statement)
+            answer = self._runner.run(statement.sql, mark.text(), progress, conf)
+            answer = answer._replace(message=self._redact(answer.message))
+            verdict = StepVerdict.AS_PREDICTED
+            if answer.error is not None:
+                verdict = StepVerdict.CONFLICT if answer.conflict else StepVerdict.REFUSED
+            verdict = StepVerdict.LOST if answer.lost else verdict
+            judged, now = VerifiedStep(verdict, answer.message), self._limits.now()
+            self._ledger.answered(
+                statement, answer, judged, before, (), self.stands, now - began, now
+            )
+            if answer.error is None:
+                break
+            if verdict is not StepVerdict.CONFLICT or attempt > self._limits.retries:
+                self.stop(step, answer.message, RUN_AGAIN_HINT)
+            self._limits.sleep(2 ** (attempt - 1))
+        if self._ledger.unaudited is not None:
+            self.stop(step, self._ledger.unaudited, RUN_AGAIN_HINT)
+
+    def reread(self, step: Step, stage: CopyStage) -> None:
+        """Read the tables again after a statement, which must have led to `stage`."""
+        before = self.state.old.opened.location
+        self.state = self._tables.read()
+        if self.state.stage is not stage:
+            message = f"the copy is {self.state.stage.name.lower()}, not {stage.name.lower()}"
+            self.stop(step, message, RUN_AGAIN_HINT)
+        if self.state.old.opened.location.uri != before.uri:
+            try:
+                left = any(open_log(before, self._options).list())
+            except TableError as error:
+                if error.code not in (ErrorCode.NOT_FOUND, ErrorCode.NOT_A_DELTA_TABLE):
+                    raise
+                left = False
+            if left:
+                self.stop(
+                    step,
+                    f"a writer committed to {before.uri} while the table was moved from there",
+                    f"look for its rows there, and repeat its commit in {self.state.old_name}",
+                )
+
+    def finish(self, step: Step, delta_rs: str = "") -> None:
+        """Record a finished step, once."""
+        if any(record.id == step.id for record in self.records):
+            return
+        record = StepRecord(
+            step.id, StepStatus.DONE, operations=step.operations, attempts=1, delta_rs=delta_rs
+        )
+        self.records.append(record)
+        self._observer.finished(self._planned, record)
+        self._ledger.done(self.stands, record, self._limits.now())
+
+    def stop(self, step: Step, message: str, hint: str) -> NoReturn:
+        """Record a failed step, and stop.
+
+        Raises:
+            StoppedError: always.
+        """
+        self.records = [record for record in self.records if record.id != step.id]
+        record = StepRecord(step.id, StepStatus.FAILED, message=message)
+        self.records.append(record)
+        self._observer.finished(self._planned, record)
+        self._ledger.failed(step, message, self._limits.now())
+        raise StoppedError(StopReason(ExitCode.FAILED, f"{step.id}: {message}", hint))

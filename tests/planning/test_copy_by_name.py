@@ -1,0 +1,125 @@
+"""The statements of a copy that `apply` executes, and what they lose."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import Any
+
+import pytest
+
+from deltaproto.planning.downgrade import DowngradeRequest, plan_downgrade
+from deltaproto.planning.plan import Plan
+from deltaproto.planning.predict.schema import Array, Atomic, Column, Map, Struct
+from deltaproto.planning.request import PlanInput
+from deltaproto.planning.search.copy_by_name import LOSSES, loss_names
+from deltaproto.planning.search.copy_table import plan_copy, same_copy
+from deltaproto.planning.search.goals import FeaturesAbsent
+from deltaproto.protocol.protocol import Protocol
+from tests.planning.test_classics import given
+
+ALWAYS = ("time-travel", "streams", "location", "grants", "sharing", "tags")
+COMMENTS = MappingProxyType({(): "it's", ("id",): "the 'id'", ("n", "a`b"): "deep"})
+ID = Column("id", Atomic("long"), nullable=False)
+NESTED = Column(
+    "n",
+    Struct((Column("a`b", Array(Map(Atomic("string"), Atomic("decimal(3,1)"))), nullable=False),)),
+)
+
+
+def table(*features: str, columns: tuple[Column, ...] = (ID, NESTED), **changed: Any) -> PlanInput:
+    protocol = Protocol.carrying(frozenset({"appendOnly", "invariants", *features}))
+    found = given(protocol, schema=Struct(columns), **changed)
+    location = "file:/lake/o"
+    return found._replace(
+        sql="`c`.`s 1`.`t``1`", name="c.`s 1`.`t``1`", location=location, comments=COMMENTS
+    )
+
+
+def planned(inputs: PlanInput, *drop: str) -> Plan:
+    return plan_downgrade(inputs, DowngradeRequest(drop=drop, rewrite=True))
+
+
+def test_every_statement_in_order() -> None:
+    check = {"delta.constraints.c d": "id > 0", "k": "v"}
+    inputs = table(
+        *("identityColumns", "checkConstraints"), configuration=check, partition_columns=("id",)
+    )
+    plan = planned(inputs, "identityColumns")
+    id_ = inputs.fingerprint.table_id
+    assert [step.sql for step in plan.steps] == [
+        "CREATE TABLE `c`.`s 1`.`t``1__new` (`id` LONG NOT NULL COMMENT 'the \\'id\\'', `n` "
+        "STRUCT<`a``b`: ARRAY<MAP<STRING, DECIMAL(3,1)>> NOT NULL COMMENT 'deep'>) USING delta "
+        "PARTITIONED BY (`id`) LOCATION 'file:/lake/o__new' COMMENT 'it\\'s' "
+        f"TBLPROPERTIES ('k' = 'v', 'deltaproto.copyOf' = '{id_ or ''}')",
+        "ALTER TABLE `c`.`s 1`.`t``1__new` ADD CONSTRAINT `c d` CHECK (id > 0)",
+        "INSERT INTO `c`.`s 1`.`t``1__new` (`id`, `n`) SELECT `id`, `n` FROM `c`.`s 1`.`t``1`",
+        "ALTER TABLE `c`.`s 1`.`t``1` RENAME TO `c`.`s 1`.`t``1__before`",
+        "ALTER TABLE `c`.`s 1`.`t``1__before` SET TBLPROPERTIES "
+        "('deltaproto.replacedBy' = '`c`.`s 1`.`t``1`')",
+        "ALTER TABLE `c`.`s 1`.`t``1__new` RENAME TO `c`.`s 1`.`t``1`",
+    ]
+    assert loss_names(plan.steps) == ALWAYS
+    assert plan.protocol_after == Protocol(1, 3)
+    assert plan.steps[-1].undo == "ALTER TABLE `c`.`s 1`.`t``1` RENAME TO `c`.`s 1`.`t``1__new`"
+
+
+@pytest.mark.parametrize(
+    ("drop", "columns", "configuration", "lost"),
+    [
+        ("checkConstraints", (ID,), {"delta.constraints.c": "id > 0"}, {"constraints"}),
+        ("allowColumnDefaults", (Column("a", Atomic("long"), default="1"),), {}, {"defaults"}),
+        ("generatedColumns", (Column("a", Atomic("long"), generated="1"),), {}, {"generated"}),
+        ("identityColumns", (Column("a", Atomic("long"), identity=True),), {}, {"identity"}),
+        ("timestampNtz", (Column("a", Atomic("timestamp_ntz")),), {}, {"types"}),
+        (
+            "changeDataFeed",
+            (ID,),
+            {"delta.enableChangeDataFeed": "true"},
+            {"cdf", "properties"},
+        ),
+    ],
+)
+def test_what_is_lost(
+    drop: str, columns: tuple[Column, ...], configuration: dict[str, str], lost: set[str]
+) -> None:
+    inputs = table(drop, columns=columns, configuration=configuration)
+    copy = plan_copy(inputs, FeaturesAbsent(frozenset({drop})))
+    assert copy is not None
+    assert {*loss_names(copy.steps)} == {*ALWAYS, *lost}
+    assert drop not in copy.protocol_after.supported
+    texts = [loss for step in copy.steps for loss in step.losses]
+    assert texts == [f"{name}: {LOSSES[name]}" for name in loss_names(copy.steps)]
+
+
+def test_what_cannot_be_written_in_a_statement_is_copied_manually() -> None:
+    strict = Column("a", Array(Atomic("long"), nullable=False))
+    odd = Column("a", Atomic("string collate"))
+    deep = Column("a", Array(Struct((Column("b", Atomic("long"), nullable=False),))))
+    for column in (strict, odd, deep):
+        plan = planned(table("identityColumns", columns=(column,)), "identityColumns")
+        assert plan.steps[0].operations == ("CREATE TABLE AS SELECT",)
+
+
+def test_a_plan_is_compared_with_the_table() -> None:
+    inputs = table(
+        "identityColumns", "checkConstraints", configuration={"delta.constraints.c": "id > 0"}
+    )
+    plan = planned(inputs, "identityColumns")
+    assert same_copy(inputs, plan)
+    assert not same_copy(table("identityColumns", "checkConstraints"), plan)
+    for number, step in enumerate(plan.steps):
+        assert step.sql is not None
+        for edited in (
+            step._replace(sql=step.sql + " "),
+            step._replace(losses=()) if step.losses else step._replace(undo="DROP TABLE x"),
+        ):
+            steps = (*plan.steps[:number], edited, *plan.steps[number + 1 :])
+            assert not same_copy(inputs, plan._replace(steps=steps))
+    more = plan_copy(inputs, FeaturesAbsent(frozenset({"identityColumns", "checkConstraints"})))
+    assert more is not None
+    other = plan._replace(steps=more.steps, protocol_after=more.protocol_after)
+    assert not same_copy(inputs, other)
+    assert same_copy(
+        inputs,
+        other._replace(goal={**plan.goal, "features": ["identityColumns", "checkConstraints"]}),
+    )
