@@ -51,6 +51,7 @@ READS = (
     "check {lake}/orders --reader all --client delta-spark@2.2.0",
     f"history {NAME}",
     f"discover {NAME}",
+    "discover {lake}/orders --engine spark",
     f"conflicts {NAME} --operation UPDATE --against DELETE",
     f"conflicts {NAME} --exception ConcurrentAppendException --at 2030-01-01",
     f"plan {NAME} --policy {POLICY}",
