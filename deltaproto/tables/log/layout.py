@@ -31,10 +31,12 @@ from deltaproto.tables.log.partition_paths import (
     partition_types,
 )
 from deltaproto.tables.storage.interface import LogStore
+from deltaproto.tables.storage.local import LocalLogStore
 
 MOST_COMMITS = 100
 """if a checkpoint has more newer commits, only the newest ones and the first one are read"""
-_MOST_OLDER = 20
+_MOST_OLDER, _MOST_OLDER_HERE = 20, 100
+"""number of commits before the checkpoint that are read: of a store, and on this machine's disks"""
 _MOST_FOR_PARTITIONS = 10
 """number of commits that a scan reads to find one that adds files to a partitioned table"""
 _MOST_PATHS = 10_000
@@ -129,7 +131,8 @@ def _commits_to_read(commits: list[int], every_commit: bool, base: Checkpoint | 
 def _read_older(store: LogStore, listing: LogListing, floor: int, layout: LayoutEvidence) -> bool:
     """Return True if every commit down to `floor` could be read to find who wrote the files."""
     older = sorted((v for v in listing.commits if v <= floor), reverse=True)
-    if len(older) <= floor or len(older) > _MOST_OLDER:
+    most = _MOST_OLDER_HERE if isinstance(store, LocalLogStore) else _MOST_OLDER
+    if len(older) <= floor or len(older) > most:
         return False
     marked, flaws = layout.byte_order_mark, set(layout.flaws)
     done = [_read_commit(store, listing, each, layout) for each in older]

@@ -242,3 +242,16 @@ def test_only_text_and_times_can_need_escapes(
     assert is_partitioned_by_text(partition_types(found)) is text
     without = Metadata(None, partition_columns=by)
     assert is_partitioned_by_text(partition_types(without)) is bool(by)
+
+
+@pytest.mark.parametrize(("newest", "known"), [(60, True), (99, True), (100, False)])
+def test_a_hundred_commits_before_the_checkpoint_show_who_wrote_files(
+    log: Log, newest: int, known: bool
+) -> None:
+    log.commit(0, commit_info("WRITE", **DELTA_RS), protocol(1, 2), metadata(), add())
+    for version in range(1, newest + 1):
+        log.commit(version, commit_info(), {"txn": {"appId": "a", "version": version}})
+    log.checkpoint(newest, protocol(1, 2), metadata(), add()).commit(newest + 1, commit_info())
+    found = traces(log)
+    assert (Trace.DELTA_RS_FILES in found) is known
+    assert found.get(Trace.DELTA_RS_FILES, True)
