@@ -809,13 +809,14 @@ def test_an_interrupted_table_has_not_failed(fleet: Fleet) -> None:
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
         assert stopping.wait(30)
         planned = next(each for each, name in fleet.names.items() if name == "d")
-        return fleet.engines[planned].run(*statements[0])
+        return fleet.engines[planned].run(*statements[threading.get_ident()])
 
-    stopping, statements = threading.Event(), list[Any]()
+    stopping, statements = threading.Event(), dict[int, Any]()
     original = fleet.run
 
     def recorded(sql: str, mark: str, progress: object = None) -> StatementResult:
-        statements[:] = [(sql, mark, progress)]
+        # The other table runs its statements meanwhile.
+        statements[threading.get_ident()] = (sql, mark, progress)
         return original(sql, mark, progress)
 
     fleet.run = recorded  # type: ignore[method-assign]
