@@ -12,6 +12,7 @@ from deltaproto.errors import DeltaprotoError, ExitCode, TableError
 from deltaproto.execution.copy_executor import CopyExecutor
 from deltaproto.execution.copy_state import is_named_copy
 from deltaproto.execution.executor import StepExecutor
+from deltaproto.execution.plan_executor import ExecutionTools
 from deltaproto.execution.plan_file import LoadedPlan
 from deltaproto.execution.preflight import INTERRUPTED, RUN_AGAIN_HINT, StopReason
 from deltaproto.execution.prepare import ApplyContext, PreparedPlan, prepare_plan
@@ -186,8 +187,7 @@ def _execute_prepared(prepared: PreparedPlan, session: ApplySession) -> ApplyRes
                 return _complete_audit_log(prepared, RunLog(planned, "", journal, audit), session)
             runner = session.runner()
             executor = StepExecutor if prepared.copy is None else CopyExecutor
-            stepping = executor(
-                prepared,
+            tools = ExecutionTools(
                 runner.apart() if session.parallel > 1 else runner,
                 journal,
                 audit,
@@ -196,6 +196,7 @@ def _execute_prepared(prepared: PreparedPlan, session: ApplySession) -> ApplyRes
                 context.storage_options,
                 session.redact,
             )
+            stepping = executor(prepared, tools)
             stop = stepping.go(prepared.unaudited)
             return _result_after_steps(prepared, stepping, stop, str(journal.path))
     except DeltaprotoError as error:

@@ -68,7 +68,8 @@ class CopyExecutor(CopyStatements):
             TableError: when a table cannot be read.
             EngineError: when Spark does not respond.
         """
-        self._ledger.complete(unaudited, self._prepared.watched, self._limits.now())
+        if (stop := self._complete_audit(unaudited)) is not None:
+            return stop
         steps, done = self._plan.steps, self._prepared.stands.done
         self.records = [StepRecord(step.id, StepStatus.EARLIER) for step in steps[:done]]
         try:

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NoReturn
 
 from deltaproto.errors import ErrorCode, ExitCode, TableError
 from deltaproto.execution.copy_state import CopyStage
+from deltaproto.execution.plan_executor import ExecutionTools, PlanExecutor
 from deltaproto.execution.preflight import INTERRUPTED, RUN_AGAIN_HINT, StopReason
 from deltaproto.execution.prepare import PreparedPlan
 from deltaproto.execution.prepare_copy import progress_of
 from deltaproto.execution.progress import Progress
-from deltaproto.execution.recorder import RunLog
-from deltaproto.execution.result import Observer, StepRecord, StepStatus
-from deltaproto.execution.run_log import AuditLog, Journal
-from deltaproto.execution.runner import StatementRunner
+from deltaproto.execution.result import StepRecord, StepStatus
 from deltaproto.execution.verify import StepVerdict, VerifiedStep
-from deltaproto.execution.waits import WaitLimits
 from deltaproto.identity import current_actor
 from deltaproto.planning.plan import Step
 from deltaproto.tables.log.commits import CommitTag
@@ -35,50 +31,21 @@ class StoppedError(Exception):
         self.reason = reason
 
 
-class CopyStatements:
-    """Sends statements one after the other, and knows the tables.
+class CopyStatements(PlanExecutor):
+    """Sends statements one after the other, and knows the tables."""
 
-    Args:
-        audit: receives a line for each statement.
-        storage_options: for the logs.
-        redact: removes credentials from engine messages.
-    """
-
-    def __init__(
-        self,
-        prepared: PreparedPlan,
-        runner: StatementRunner,
-        journal: Journal,
-        audit: AuditLog,
-        observer: Observer,
-        limits: WaitLimits,
-        storage_options: Mapping[str, str],
-        redact: Callable[[str], str],
-    ) -> None:
+    def __init__(self, prepared: PreparedPlan, tools: ExecutionTools) -> None:
+        super().__init__(prepared, tools)
         assert prepared.copy is not None
-        self._prepared, self._runner = prepared, runner
-        self._planned, self._plan = prepared.planned, prepared.planned.plan
         self._tables, self.state, self._owner = prepared.copy
-        self._observer, self._limits, self._redact = observer, limits, redact
-        self._options = storage_options
-        self._run = uuid.uuid4().hex[:8]
-        self._ledger = RunLog(prepared.planned, self._run, journal, audit)
         self.copied = self.state.copied
         self._inserts = 0
-        self.records: list[StepRecord] = []
-        self.executed = False
-        """whether a statement was sent"""
 
     @property
     def stands(self) -> Progress:
         """The progress of the plan."""
         done = sum(r.done is not StepStatus.FAILED for r in self.records)
         return progress_of(self._plan, self.state, done)
-
-    @property
-    def remarks(self) -> list[str]:
-        """Problems that did not stop the steps."""
-        return self._ledger.remarks
 
     def send(
         self,

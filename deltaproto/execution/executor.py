@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 
 from deltaproto.errors import ExitCode, TableError
+from deltaproto.execution.plan_executor import FREE_SPACE_HINT, ExecutionTools, PlanExecutor
 from deltaproto.execution.preflight import (
     INTERRUPTED,
     RUN_AGAIN_HINT,
@@ -17,10 +17,8 @@ from deltaproto.execution.preflight import (
 )
 from deltaproto.execution.prepare import PreparedPlan
 from deltaproto.execution.progress import Progress, is_finished, progress_from_commits
-from deltaproto.execution.recorder import RunLog
-from deltaproto.execution.result import Observer, StepRecord, StepStatus
-from deltaproto.execution.run_log import AuditLog, Journal, SentStatement
-from deltaproto.execution.runner import StatementRunner
+from deltaproto.execution.result import StepRecord, StepStatus
+from deltaproto.execution.run_log import SentStatement
 from deltaproto.execution.verify import (
     StatementResult,
     StepVerdict,
@@ -33,7 +31,6 @@ from deltaproto.execution.verify import (
 from deltaproto.execution.waits import (
     SECONDS_PER_HOUR,
     WaitHandler,
-    WaitLimits,
     wait_ends_at,
     wait_not_needed,
 )
@@ -44,54 +41,24 @@ from deltaproto.tables.log.commits import Commit, CommitTag, commit_tag_of
 # Delta rounds the times that decide which history it deletes: after a refusal, retry this late.
 _RETENTION_RETRY_SECONDS = 1 * SECONDS_PER_HOUR
 _BACKOFF_SECONDS = 1.0
-_FREE_SPACE_HINT = "free some space, and run the same command again: it completes the audit log"
 _SUCCESS_VERDICTS = (StepVerdict.AS_PREDICTED, StepVerdict.EARLY, StepVerdict.NOT_NEEDED)
 
 
-class StepExecutor:
-    """Executes the remaining steps of a plan.
+class StepExecutor(PlanExecutor):
+    """Executes the remaining steps of a plan that changes one table."""
 
-    Args:
-        audit: receives a line for each statement.
-        storage_options: for the second reader.
-        redact: removes credentials from engine messages.
-    """
-
-    def __init__(
-        self,
-        prepared: PreparedPlan,
-        runner: StatementRunner,
-        journal: Journal,
-        audit: AuditLog,
-        observer: Observer,
-        limits: WaitLimits,
-        storage_options: Mapping[str, str],
-        redact: Callable[[str], str],
-    ) -> None:
-        self._prepared, self._runner = prepared, runner
-        self._planned, self._plan = prepared.planned, prepared.planned.plan
-        self._observer, self._limits = observer, limits
-        self._options, self._redact = storage_options, redact
+    def __init__(self, prepared: PreparedPlan, tools: ExecutionTools) -> None:
+        super().__init__(prepared, tools)
         self._stands, self._since = prepared.stands, prepared.since
         self._held = prepared.held
-        self._run = uuid.uuid4().hex[:8]
-        self._ledger = RunLog(prepared.planned, self._run, journal, audit, prepared.approvals)
-        self._waiting = WaitHandler(prepared.planned, limits, observer, self._ledger)
+        self._waiting = WaitHandler(prepared.planned, tools.limits, tools.observer, self._ledger)
         self._touched = prepared.stands.started
         self._other_run: StopReason | None = None
-        self.records: list[StepRecord] = []
-        self.executed = False
-        """whether a statement was sent"""
 
     @property
     def stands(self) -> Progress:
         """The progress of the plan."""
         return self._stands
-
-    @property
-    def remarks(self) -> list[str]:
-        """Problems that did not stop the steps."""
-        return self._ledger.remarks
 
     def go(self, unaudited: Sequence[SentStatement] = ()) -> StopReason | None:
         """Execute the remaining steps. Return None when all are finished.
@@ -103,11 +70,8 @@ class StepExecutor:
             JournalError: when the journal cannot be written.
             TableError: when the table cannot be read.
         """
-        self._ledger.complete(unaudited, self._prepared.watched, self._limits.now())
-        if self._ledger.unaudited is not None:
-            return StopReason(
-                ExitCode.FAILED, f"{self._ledger.unaudited}: no statement is sent", _FREE_SPACE_HINT
-            )
+        if (stop := self._complete_audit(unaudited)) is not None:
+            return stop
         steps = self._plan.steps
         self.records = [
             StepRecord(step.id, StepStatus.EARLIER) for step in steps[: self._stands.done]
@@ -332,7 +296,7 @@ class StepExecutor:
         if problem is None:
             return None
         said = f"{step.id} was sent, but {problem}: no other statement is sent"
-        return StopReason(ExitCode.FAILED, said, _FREE_SPACE_HINT)
+        return StopReason(ExitCode.FAILED, said, FREE_SPACE_HINT)
 
     def _winner(self, own: Sequence[Commit]) -> str:
         """Describe the newest commit by another writer."""

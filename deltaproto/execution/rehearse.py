@@ -12,6 +12,7 @@ from deltaproto.errors import DeltaprotoError, ExitCode, UsageError
 from deltaproto.execution import preflight
 from deltaproto.execution.copy_state import is_named_copy
 from deltaproto.execution.executor import StepExecutor
+from deltaproto.execution.plan_executor import ExecutionTools
 from deltaproto.execution.plan_file import LoadedPlan
 from deltaproto.execution.preflight import GateResult, StopReason
 from deltaproto.execution.prepare import ApplyContext, PreparedPlan, locate_progress
@@ -164,8 +165,7 @@ def _execute_on_clone(
     audit = AuditLog(os.path.join(local, _RECORDS, AUDIT_FILE), by.redact)
     try:
         with Journal(os.path.join(local, _RECORDS), planned.id) as journal:
-            stepping = StepExecutor(
-                prepared,
+            tools = ExecutionTools(
                 by.runner(),
                 journal,
                 audit,
@@ -174,6 +174,7 @@ def _execute_on_clone(
                 by.context.storage_options,
                 by.redact,
             )
+            stepping = StepExecutor(prepared, tools)
             stop = stepping.go()
     finally:
         audit.close()

@@ -20,6 +20,7 @@ from deltaproto.execution.apply import ApplySession, apply_plans
 from deltaproto.execution.plan_file import LoadedPlan
 from deltaproto.execution.prepare import ApplyContext
 from deltaproto.execution.result import ApplyResult, ApplyStatus
+from deltaproto.execution.run_log import AuditLog
 from deltaproto.execution.runner import EngineFacts
 from deltaproto.execution.verify import StatementResult
 from deltaproto.execution.waits import WaitLimits
@@ -344,6 +345,20 @@ def test_a_run_killed_before_and_after_each_statement_is_resumed(bench: Bench) -
     assert (result.code, result.message[:10]) == (ExitCode.OK, "every step")
     assert len(killed) == 14
     assert catalog.ids("t") == sorted(written)
+
+
+def test_no_statement_is_sent_that_the_audit_log_would_lack(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Here and in a later run, until the audit log can be completed."""
+    catalog = bench.catalog
+    with monkeypatch.context() as patch:
+        patch.setattr(AuditLog, "add", lambda *_, **__: "the audit log is full")
+        for _ in range(2):
+            result = bench.apply()
+            assert (result.code, "audit log is full" in result.message) == (ExitCode.FAILED, True)
+            assert [shape(sql) for sql in catalog.sent] == ["CREATE TABLE `c`.`s`.`t__new` "]
+    assert bench.apply().code == ExitCode.OK
 
 
 @pytest.mark.parametrize(
