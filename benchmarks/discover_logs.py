@@ -41,7 +41,7 @@ _BEGAN = datetime(2026, 9, 1, tzinfo=UTC)
 _MOST_LINES = 200_000
 """lines of an access log file"""
 _DAMAGED, _PACKED = 1000, 4
-"""one line in so many is damaged, and one file in so many compressed"""
+"""one line in this many is damaged, and one file in this many is compressed"""
 _USERS, _READERS, _FILES = 200, 4, 4
 """users, and of each table its readers and the data files that they read"""
 _WRITERS = (

@@ -187,7 +187,7 @@ class VersionedHazards(NamedTuple):
 def concerns_path(named: str | None, path: str | None) -> bool:
     """Return True if a fact for path `named` (None: every path) may concern `path`.
 
-    A client whose paths are not told apart (None) has them all.
+    A client without named paths (None) has them all.
     """
     return named is None or path is None or named == path
 

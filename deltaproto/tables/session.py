@@ -14,7 +14,7 @@ import shutil
 import sys
 import tempfile
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from deltaproto.errors import EngineError
@@ -307,25 +307,22 @@ def _redirect_child_output(descriptor: int | None) -> Iterator[None]:
 
 def remove_folder(session: SparkSession, uri: str) -> bool:
     """Remove a folder through Spark's file system. Return False if the session exposes none."""
-    jvm = getattr(session, "_jvm", None)
-    if jvm is None:
-        return False
-    try:
-        path = jvm.org.apache.hadoop.fs.Path(uri)
-        conf = session._jsparkSession.sessionState().newHadoopConf()
-        return bool(path.getFileSystem(conf).delete(path, True))
-    except Exception:
-        return False
+    return _ask_file_system(session, uri, lambda system, path: system.delete(path, True))
 
 
 def folder_exists(session: SparkSession, uri: str) -> bool:
     """Return True if Spark's file system has a folder; False also if the session exposes none."""
+    return _ask_file_system(session, uri, lambda system, path: system.exists(path))
+
+
+def _ask_file_system(session: SparkSession, uri: str, ask: Callable[[Any, Any], object]) -> bool:
+    """Call `ask` with Hadoop's file system and path of a URI. Return False if that fails."""
     jvm = getattr(session, "_jvm", None)
     if jvm is None:
         return False
     try:
         path = jvm.org.apache.hadoop.fs.Path(uri)
         conf = session._jsparkSession.sessionState().newHadoopConf()
-        return bool(path.getFileSystem(conf).exists(path))
+        return bool(ask(path.getFileSystem(conf), path))
     except Exception:
         return False

@@ -1,4 +1,4 @@
-"""What commits to a table mean for its copy, and how a plan for a copy is told from others."""
+"""What commits to a table mean for its copy, and how a plan for a copy is recognized."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ Cli = Callable[..., Ran]
 class OneProcess:
     """A session that runs each task here, with what a task of Spark gets: pickled values."""
 
-    _jvm = "a session that is no client of another"
+    _jvm = "a session of this process"
 
     def __init__(self) -> None:
         self._frames: dict[str, list[pa.RecordBatch]] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,7 @@ from tests.support import contract
 from tests.support.hive_metastore import Writer, metastore
 from tests.support.lakes import Lake, trust
 from tests.support.logs import Log, add, commit_info, metadata, protocol
-from tests.support.unity_server import UnityServer, refused, unity_server
+from tests.support.unity_server import UnityServer, refused
 
 Cli = Callable[..., Ran]
 UC = "uc://h"
@@ -326,15 +326,6 @@ def test_links_lead_to_their_entry(tmp_path: Path) -> None:
     entries = collected(entry(location=f"{tmp_path}/real"))
     assert found(entries, location=f"file://{tmp_path}/link") == []
     assert ids(found(entries, location=f"file://{tmp_path}/other")) == ["DP502 info"]
-
-
-@pytest.fixture
-def unity(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[UnityServer]:
-    for name in ("UC_TOKEN", "UC_TOKEN_FILE", "DATABRICKS_TOKEN", "DATABRICKS_CONFIG_PROFILE"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("DATABRICKS_CONFIG_FILE", str(tmp_path / "no-profiles"))
-    with unity_server(page=4) as running:
-        yield running
 
 
 def table_with(folder: Path, configuration: dict[str, Any]) -> Path:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,18 +21,9 @@ from deltaproto.tables.catalogs.interface import CatalogTable
 from tests.conftest import Ran
 from tests.fleet.test_scan_catalogs import make, rows
 from tests.support import contract
-from tests.support.unity_server import UnityServer, unity_server
+from tests.support.unity_server import UnityServer
 
 Cli = Callable[..., Ran]
-
-
-@pytest.fixture
-def unity(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[UnityServer]:
-    for name in ("UC_TOKEN", "UC_TOKEN_FILE", "DATABRICKS_TOKEN", "DATABRICKS_CONFIG_PROFILE"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("DATABRICKS_CONFIG_FILE", str(tmp_path / "no-profiles"))
-    with unity_server(page=4) as running:
-        yield running
 
 
 @pytest.fixture

@@ -202,7 +202,7 @@ def _packed(result: Any) -> pa.RecordBatch:
 
 
 def _unpacked(result: bytes) -> Any:
-    # There is no garbage, and looking for it takes longer than loading.
+    # Loading leaves no garbage, and looking for it takes longer than loading.
     enabled = gc.isenabled()
     gc.disable()
     try:

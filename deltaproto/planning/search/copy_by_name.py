@@ -6,6 +6,7 @@ change places at the end, and the old table stays as NAME__before.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -179,45 +180,59 @@ def suffixed_name(sql_name: str, suffix: str) -> str:
     return ".".join(map(quote_identifier, (*first, last + suffix)))
 
 
-class _StepBuilder:
-    """Numbers steps, all of which leave the protocol of the table as it is."""
+ENDING = StreamImpact("every stream", StreamEffect.ENDS, "the table that it reads is replaced")
 
-    def __init__(self, protocol: Protocol) -> None:
-        self._protocol, self._number = protocol, 0
 
-    def __call__(
-        self, action: Action, sql: str, why: str, undo: str | None, operations: tuple[str, ...] = ()
-    ) -> Step:
-        self._number += 1
-        return Step(
-            id=f"s{self._number}",
-            action=action,
-            sql=sql,
-            feature=None,
-            why=why,
-            operations=operations,
-            protocol_before=self._protocol,
-            protocol_after=self._protocol,
-            commits=(len(operations), len(operations)),
-            rewrites=Rewrites(Rewrite.NONE, 0, 0),
-            expects=None,
-            truncates=False,
-            retention_hours=None,
-            wait_hours=0,
-            setting=None,
-            clashes=(),
-            streams=(),
-            losses=(),
-            undo=undo,
-            warnings=(),
-        )
+def copy_step(
+    id_: str,
+    action: Action,
+    sql: str | None,
+    why: str,
+    undo: str | None,
+    protocol: Protocol,
+    operations: tuple[str, ...] = (),
+) -> Step:
+    """Return a step of a copy that leaves the protocol of the table as it is.
+
+    Args:
+        operations: the operation of each commit.
+    """
+    return Step(
+        id=id_,
+        action=action,
+        sql=sql,
+        feature=None,
+        why=why,
+        operations=operations,
+        protocol_before=protocol,
+        protocol_after=protocol,
+        commits=(len(operations), len(operations)),
+        rewrites=Rewrites(Rewrite.NONE, 0, 0),
+        expects=None,
+        truncates=False,
+        retention_hours=None,
+        wait_hours=0,
+        setting=None,
+        clashes=(),
+        streams=(),
+        losses=(),
+        undo=undo,
+        warnings=(),
+    )
 
 
 def named_copy_steps(inputs: PlanInput, new: NamedCopy) -> Iterator[Step]:
     """Yield the steps: create, constrain, fill, rename the old table, close it, rename the new."""
     name = inputs.sql
     fresh, old = suffixed_name(name, NEW_SUFFIX), suffixed_name(name, OLD_SUFFIX)
-    step = _StepBuilder(inputs.table.protocol)
+    numbers = itertools.count(1)
+
+    def step(
+        action: Action, sql: str, why: str, undo: str | None, operations: tuple[str, ...] = ()
+    ) -> Step:
+        id_ = f"s{next(numbers)}"
+        return copy_step(id_, action, sql, why, undo, inputs.table.protocol, operations)
+
     copy, swap = Action.REWRITE, Action.SWAP
     comments = inputs.comments or {}
     yield step(
@@ -264,7 +279,6 @@ def named_copy_steps(inputs: PlanInput, new: NamedCopy) -> Iterator[Step]:
         f"ALTER TABLE {name} UNSET TBLPROPERTIES IF EXISTS ({mark})",
         ("SET TBLPROPERTIES",),
     )
-    ends = StreamImpact("every stream", StreamEffect.ENDS, "the table that it reads is replaced")
     yield step(
         swap,
         f"ALTER TABLE {fresh} RENAME TO {name}",
@@ -272,7 +286,7 @@ def named_copy_steps(inputs: PlanInput, new: NamedCopy) -> Iterator[Step]:
         f"ALTER TABLE {name} RENAME TO {fresh}",
     )._replace(
         protocol_after=new.protocol,
-        streams=(ends,),
+        streams=(ENDING,),
         losses=tuple(f"{key}: {LOSSES[key]}" for key in new.lost),
     )
 

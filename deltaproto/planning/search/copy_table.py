@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from deltaproto.planning.plan import Alternative, Plan, Rewrites, Step, StreamEffect, StreamImpact
+from deltaproto.planning.plan import Alternative, Plan, Rewrites, Step
 from deltaproto.planning.predict.auto_enable import features_of_columns, features_of_properties
 from deltaproto.planning.predict.outcome import Rewrite
 from deltaproto.planning.predict.schema import FORBIDDEN, Atomic, Column, Struct, walk_columns
 from deltaproto.planning.predict.table import CONSTRAINT_PREFIX
 from deltaproto.planning.request import PlanInput
 from deltaproto.planning.search.copy_by_name import (
+    ENDING,
     NEW_SUFFIX,
     OLD_SUFFIX,
     NamedCopy,
     can_be_named,
+    copy_step,
     design_named_copy,
     named_copy_steps,
 )
@@ -118,30 +120,10 @@ def _step(
     undo: str | None = None,
     rewrites: Rewrites = Rewrites(Rewrite.NONE, 0, 0),
 ) -> Step:
-    commits = (1, 1) if action is Action.REWRITE else (0, 0)
-    ends = StreamImpact("every stream", StreamEffect.ENDS, "the table that it reads is replaced")
-    return Step(
-        id=id_,
-        action=action,
-        sql=sql,
-        feature=None,
-        why=why,
-        operations=("CREATE TABLE AS SELECT",) if action is Action.REWRITE else (),
-        protocol_before=inputs.table.protocol,
-        protocol_after=after,
-        commits=commits,
-        rewrites=rewrites,
-        expects=None,
-        truncates=False,
-        retention_hours=None,
-        wait_hours=0,
-        setting=None,
-        clashes=(),
-        streams=(ends,) if losses else (),
-        losses=losses,
-        undo=undo,
-        warnings=(),
-    )
+    operations = ("CREATE TABLE AS SELECT",) if action is Action.REWRITE else ()
+    step = copy_step(id_, action, sql, why, undo, inputs.table.protocol, operations)
+    streams = (ENDING,) if losses else ()
+    return step._replace(protocol_after=after, rewrites=rewrites, streams=streams, losses=losses)
 
 
 # Internal properties that no new table may be given.

@@ -17,6 +17,7 @@ from deltaproto.protocol.feature import Trace
 from deltaproto.protocol.metadata import Metadata
 from deltaproto.tables.log.add_flaws import FLAWS, flaws_in_statistics
 from deltaproto.tables.log.checkpoint import CheckpointFiles, checkpoint_adds
+from deltaproto.tables.log.file_statistics import compare_statistics
 from deltaproto.tables.log.files import Checkpoint, FileChange, LogListing, read_actions
 from deltaproto.tables.log.layout_evidence import STORING, LayoutEvidence, is_absolute
 from deltaproto.tables.log.parquet import UnsupportedParquet
@@ -115,8 +116,7 @@ def find_layout_traces(
     ):
         if shown or writers or not every_commit:
             found[trace] = shown
-    if len(layout.statistics) > compared:
-        flaws = layout.find_flaws(metadata)
+    flaws = flaws | compare_statistics(layout.statistics[compared:], metadata)
     found.update(layout.select_bounds(flaws, version))
     return found
 

@@ -23,7 +23,7 @@ _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:|/")
 STORING = "writePartitionColumnsToParquet"
 _DELTA_SPARK = re.compile(r"Apache-Spark/\S+ Delta-Lake/(\d{1,4})\.(\d{1,4})\.\S+", re.ASCII)
 _STORES_SINCE = (4, 4)
-"""releases that store partition columns in data files unless the property `_STORING` is false"""
+"""releases that store partition columns in data files unless the property `STORING` is false"""
 _ADDS_FOREIGN = ("CLONE", "CONVERT", "MANUAL UPDATE")
 """operations that add files which others wrote"""
 
