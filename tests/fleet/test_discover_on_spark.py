@@ -456,7 +456,10 @@ def answers(cli: Cli, *words: str) -> list[dict[str, Any]]:
         # A wrong reader is an error, and a damaged file worse.
         assert ran.code == 3, ran.err
         (document,) = documents(ran, "discover")
-        found.append({key: each for key, each in document.items() if key != "generated_at"})
+        # Each run begins at its own time, from which days are counted.
+        assert document.pop("generated_at")
+        assert (document.pop("since") is None) is ("--days" not in words)
+        found.append(document)
     return found
 
 
