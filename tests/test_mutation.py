@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
+from pathlib import Path
+
 import pytest
 
-from tools.mutation import drawn, interval, told
+from tools.mutation import drawn, interval, told, tried
+from tools.trying import CONTROL
 
 NAMES = [
     f"deltaproto.{package}.x_f__mutmut_{number}"
@@ -39,3 +43,26 @@ def test_what_no_test_calls_has_survived(capsys: pytest.CaptureFixture[str]) -> 
     assert f"survived: {NAMES[3]}" in printed
     assert f"not called: {NAMES[4]}" in printed
     assert "planning: 30 mutants, 5 tried, 3 killed (1 without an end)" in printed
+
+
+@pytest.mark.parametrize(
+    ("lines", "told_so_far"),
+    [
+        ((f"{CONTROL} survived", f"{NAMES[0]} killed"), {NAMES[0]: "killed"}),
+        ((f"{CONTROL} killed", f"{NAMES[0]} killed"), "fail without a mutant"),
+        ((), "stopped before"),
+    ],
+)
+def test_a_run_that_is_stopped_tells_what_it_has_tried(
+    lines: tuple[str, ...], told_so_far: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stopped(words: list[str], **_: object) -> None:
+        Path(words[4]).write_text("\n".join(lines))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(subprocess, "run", stopped)
+    if isinstance(told_so_far, dict):
+        assert tried(NAMES, 2) == told_so_far
+    else:
+        with pytest.raises(SystemExit, match=str(told_so_far)):
+            tried(NAMES, 2)

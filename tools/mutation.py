@@ -13,6 +13,7 @@ Wilson's of 95 %, for what a sample says of all.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import fnmatch
 import json
 import math
@@ -73,16 +74,21 @@ def drawn(names: Sequence[str], count: int, seed: int) -> Iterator[str]:
 
 
 def tried(names: Sequence[str], children: int) -> dict[str, str]:
-    """The outcome of each: killed, endless, survived or not called."""
+    """The outcome of each (killed, endless, survived, not called); after Ctrl-C, of those tried."""
     with tempfile.TemporaryDirectory() as folder:
         asked, outcomes = Path(folder, "asked"), Path(folder, "outcomes")
         # In another order, so that no process has all that are slow.
         asked.write_text("\n".join((CONTROL, *Random(0).sample(names, len(names)))))
+        outcomes.touch()
         words = ["-m", "tools.trying", str(asked), str(outcomes), str(children)]
-        subprocess.run([sys.executable, *words], cwd=MUTANTS, env=_environment(), check=True)
+        with contextlib.suppress(KeyboardInterrupt):
+            subprocess.run([sys.executable, *words], cwd=MUTANTS, env=_environment(), check=True)
         lines = outcomes.read_text().splitlines()
     found = {name: outcome for name, _, outcome in (line.partition(" ") for line in lines)}
-    if found.pop(CONTROL) != "survived":
+    control = found.pop(CONTROL, None)
+    if control is None:
+        raise SystemExit("error: stopped before it was known that tests pass without a mutant")
+    if control != "survived":
         raise SystemExit("error: tests fail without a mutant\nhint: run them: make fast")
     return found
 
