@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from typing import NamedTuple
@@ -14,6 +15,8 @@ from deltaproto.execution.result import Observer
 from deltaproto.planning.plan import Plan, Step
 
 SECONDS_PER_HOUR = 3600.0
+_CUTOFF_SECONDS = 60
+"""multiples of which a truncation's cutoff is"""
 
 
 class WaitLimits(NamedTuple):
@@ -33,13 +36,19 @@ class WaitLimits(NamedTuple):
 def wait_ends_at(planned: LoadedPlan, stands: Progress, since: float | None) -> float:
     """Return when the next wait ends, in seconds since the epoch.
 
+    A truncation of history rounds its cutoff down to a full minute (`MetadataCleanup` of Delta
+    Spark), so what the previous step wrote expires as if it were written at the next one.
+
     Args:
         since: completion time of the previous step, or None.
     """
     if since is None:
         at = planned.not_before[stands.done]
         return 0.0 if at is None else at
-    return since + planned.plan.steps[stands.done].wait_hours * SECONDS_PER_HOUR
+    return (
+        math.ceil(since / _CUTOFF_SECONDS) * _CUTOFF_SECONDS
+        + planned.plan.steps[stands.done].wait_hours * SECONDS_PER_HOUR
+    )
 
 
 def wait_not_needed(plan: Plan, stands: Progress) -> bool:

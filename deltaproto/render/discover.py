@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import IO, Any
 
 from deltaproto.clients.model import Access
+from deltaproto.errors import TableError
 from deltaproto.fleet.seen.collect import INVENTORY_SOURCE, Discovery, Source
 from deltaproto.fleet.seen.times import Times
 from deltaproto.fleet.seen.user_agents import SETTINGS
@@ -187,10 +188,12 @@ def _blocks(
     if not (logs or any(seen.requests.count for _, seen in (*clients, *others))):
         yield Paragraph((_NEVER_READERS,), muted=True)
     if found.failed:
-        yield Callout(Tone.DANGER, ("Incomplete: not every table could be read.",))
-        yield Bullets(
-            [(Code(failed.table), f": {failed.error.message}") for failed in found.failed]
-        )
+        yield Callout(Tone.DANGER, ("Incomplete: not every table and log could be read.",))
+        yield Bullets([(Code(each.table), f": {_problem(each.error)}") for each in found.failed])
+
+
+def _problem(error: TableError) -> str:
+    return f"{error.message}; {error.hint}" if error.hint else error.message
 
 
 def client_tables(uses: SeenUses) -> Iterator[Block]:

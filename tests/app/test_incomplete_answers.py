@@ -33,6 +33,7 @@ _OPTIONS = {
     "report": {"--policy": "policy", "--scan": "scan"},
     "drift": {"--until": "until"},
     "forecast": {"--client": "clients"},
+    "discover": {"--access-log": "access_logs"},
 }
 _DIFFERENT = {
     ("check", "No client, policy or baseline is given"): 2,
@@ -45,7 +46,7 @@ _DIFFERENT = {
 }
 """exit codes where the function is stricter, reads no environment, or takes one plan only"""
 _FLAGS = ("--lowest", "--yes", "--dry-run")
-_LISTS = ("clients", "include", "exclude", "lists", "catalogs", "enable", "drop")
+_LISTS = ("access_logs", "clients", "include", "exclude", "lists", "catalogs", "enable", "drop")
 
 
 class Untranslated(Exception):
@@ -89,6 +90,8 @@ def _call(command: str, operands: list[str], given: dict[str, Any]) -> Any:
             return deltaproto.Inventory(operands[0]).check(**given)
         case "check":
             return deltaproto.check(operands, **given)
+        case "discover":
+            return deltaproto.discover(operands, **given)
         case "scan":
             return deltaproto.scan(operands, **given)
         case "report":

@@ -13,12 +13,21 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests.conftest import Ran
-from tests.support.situations import apply, checks, inputs, inventories, plans, policies, scans
+from tests.support.situations import (
+    apply,
+    checks,
+    discoveries,
+    inputs,
+    inventories,
+    plans,
+    policies,
+    scans,
+)
 from tests.support.situations.world import BUILDERS, COMMANDS, World
 
 pytestmark = pytest.mark.rotating
 
-assert all((apply, checks, inputs, inventories, plans, policies, scans))
+assert all((apply, checks, discoveries, inputs, inventories, plans, policies, scans))
 PAGE = Path(__file__).parents[2] / "docs" / "incomplete-answers.md"
 ROW = re.compile(
     r"\| (?P<situation>.+) \| (?:—|`(?P<message>[^`]+)`(?: \(JSON: `(?P<json>[^`]+)`\))?)"

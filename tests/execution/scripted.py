@@ -28,7 +28,8 @@ from tests.support.logs import Log, commit_info, metadata, protocol
 NAMES = ["appendOnly", "deletionVectors", "invariants"]
 VECTORS = protocol(3, 7, ["deletionVectors"], NAMES)
 ON = metadata({"delta.enableDeletionVectors": "true"})
-NOW = 2_000_000_000.0
+NOW = 1_999_999_980.0
+"""a full minute, as truncations round their cutoff down to one"""
 Script = Callable[["ScriptedEngine", Step, str], StatementResult]
 
 

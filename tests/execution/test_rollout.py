@@ -188,7 +188,7 @@ def test_each_wave_waits_for_the_one_before_it(fleet: Fleet) -> None:
     code, sent, progress = fleet.applied()
     assert (code, sent) == (10, ["dev_a"])
     assert statuses(progress) == ["done", "waiting", "pending"]
-    assert progress["next_at"] == "2033-05-18T09:33:20Z"
+    assert progress["next_at"] == "2033-05-18T09:33:00Z"
     # Cron comes too early: nothing is sent.
     fleet.clock.now += 6 * HOUR - 1
     assert fleet.applied()[:2] == (10, [])
@@ -201,7 +201,7 @@ def test_each_wave_waits_for_the_one_before_it(fleet: Fleet) -> None:
     code, sent, progress = fleet.applied()
     assert (code, sent) == (10, ["e", "d"])
     assert tables(progress)["d"] == "waiting"
-    assert progress["next_at"] == "2033-05-19T15:33:20Z"
+    assert progress["next_at"] == "2033-05-19T15:33:00Z"
     fleet.clock.now += 24 * HOUR
     code, sent, progress = fleet.applied()
     assert (code, sent, progress["status"]) == (0, ["d"], "done")
@@ -597,7 +597,7 @@ def test_status_groups_the_tables_of_a_wave_by_what_their_plans_do(fleet: Fleet)
         ("wave 2", {"pending": 1}, None),
         ("wave 2", {"pending": 1}, None),
     ]
-    assert "tables 2 pending next step 2033-05-18T09:33:20Z names b, c wave 2" in shown
+    assert "tables 2 pending next step 2033-05-18T09:33:00Z names b, c wave 2" in shown
     # A rollout that is stopped has no next step.
     fleet.clock.now += 6 * HOUR
     fleet.applied()
@@ -632,7 +632,7 @@ def test_status_shows_each_wave_and_the_next_step(fleet: Fleet) -> None:
     (document,) = documents(ran, "status")
     progress = document["rollout"]
     assert (ran.code, statuses(progress)) == (10, ["done", "waiting", "pending"])
-    assert progress["next_at"] == progress["waves"][1]["next_at"] == "2033-05-18T09:33:20Z"
+    assert progress["next_at"] == progress["waves"][1]["next_at"] == "2033-05-18T09:33:00Z"
     fleet.clock.now += 6 * HOUR
     fleet.applied()
     ran = fleet.status()

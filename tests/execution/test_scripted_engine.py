@@ -22,6 +22,7 @@ from deltaproto.policy.document import Policy, Position
 from deltaproto.policy.document.model import PolicySettings, TableEntry, Window
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.tables.log.commits import CommitTag
+from deltaproto.tables.log.log_retention import LogFile
 from tests.execution.scripted import (
     NAMES,
     NOW,
@@ -446,6 +447,23 @@ def test_when_a_wait_ends(bench: Bench) -> None:
     assert not wait_not_needed(plan._replace(steps=plan.steps[:2]), early)
 
 
+@pytest.mark.parametrize("since", [NOW, NOW + 0.001, NOW + 3, NOW + 59.999, NOW + 60])
+@pytest.mark.parametrize("minutes", [0, 3, 24 * 60])
+def test_a_wait_ends_when_what_the_step_wrote_has_expired(
+    bench: Bench, since: float, minutes: int
+) -> None:
+    """A truncation deletes files older than a cutoff, which it rounds down to a full minute."""
+    plan = bench.planned.plan
+    wait = plan.steps[1]._replace(wait_hours=minutes / 60)
+    planned = bench.planned._replace(plan=plan._replace(steps=(plan.steps[0], wait, plan.steps[2])))
+    ends = wait_ends_at(planned, Progress(1, frozenset(), {}, None, None), since)  # type: ignore[arg-type]
+    assert (ends - minutes * 60) // 60 * 60 >= since
+    # Not later than needed, and when the reader of the log says so.
+    assert (ends - 1 - minutes * 60) // 60 * 60 < since
+    written = LogFile(3, round(since * 1000))
+    assert ends * 1000 == pytest.approx(written.removable_ms(minutes * 60_000), abs=1)
+
+
 def test_a_bug_in_one_plan_does_not_hide_the_others(bench: Bench) -> None:
     broken = bench.planned._replace(plan=None)  # type: ignore[arg-type]
     bench.apply()
@@ -461,8 +479,8 @@ def test_without_a_journal_the_wait_starts_at_the_last_commit(bench: Bench) -> N
     bench.engine.commit("WRITE", add("x"))
     again = bench.apply()
     hours = bench.planned.plan.steps[1].wait_hours
-    # The third commit is the plan's last one; its time is 3 seconds after NOW.
-    assert (again.status, again.earliest) == (ApplyStatus.WAITING, NOW + 3 + hours * HOUR)
+    # The third commit is the plan's last one, 3 seconds after NOW; it expires with its minute.
+    assert (again.status, again.earliest) == (ApplyStatus.WAITING, NOW + 60 + hours * HOUR)
     assert [line["until"] for line in bench.journal if line["event"] == "waiting"] == [
         again.earliest
     ]

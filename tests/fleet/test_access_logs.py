@@ -632,9 +632,25 @@ def test_a_file_that_is_no_access_log_is_an_incomplete_answer(cli: Cli, tmp_path
         **{"name": str(other), "format": "unknown"},
         **{"lines": 2, "matched": 0, "unparsed": 2, "known_files": 0},
     }
+
+
+def test_access_logs_without_a_request_to_a_table_show_nothing(cli: Cli, tmp_path: Path) -> None:
+    """A log of another bucket or time does not show that nobody reads a table."""
+    deltalake.write_deltalake(str(tmp_path / "t"), pyarrow.table({"id": [1]}))
+    foreign, empty = tmp_path / "foreign.log", tmp_path / "empty.log"
+    foreign.write_text(s3_line() + "\nof the kind\n")
+    empty.touch()
+    words = ("discover", str(tmp_path / "t"), "--access-log", str(foreign))
+    ran = cli(*words, "--access-log", str(empty), "--format", "json")
+    assert ran.code == 3
+    (document,) = documents(ran, "discover")
+    assert [each["error"]["message"] for each in document["errors"]] == [
+        "no request to these tables",
+        "no lines",
+    ]
+    assert len(document["clients"]) == 1
     # One damaged line among others is a notice.
-    other.write_text(s3_line() + "\nof the kind\n")
-    ran = cli("discover", str(tmp_path / "t"), "--access-log", str(other))
+    ran = cli(*words, "--allow-empty")
     assert ran.code == 0
     assert "1 of 2 lines not understood" in ran.err
 

@@ -148,7 +148,7 @@ def test_one_bad_table_never_stops_the_others(cli: Cli, lake: Path, tmp_path: Pa
     for format_ in ("text", "markdown", "html"):
         ran = cli("discover", gone, str(lake), "--format", format_)
         assert ran.code == 3
-        assert "Incomplete: not every table could be read." in ran.out
+        assert "Incomplete: not every table and log could be read." in ran.out
 
 
 def test_a_catalog_may_have_newer_commits(cli: Cli, log: Log) -> None:

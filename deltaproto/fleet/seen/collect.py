@@ -298,7 +298,7 @@ def add_access_logs(
         if found.unstored is not None:
             found.unstored.include(done.broken)
         if done.lines and done.format is None:
-            message = f"{name}: no line of a known access log"
+            message = "no line of a known access log"
             failed.append(FailedTable(name, TableError(ErrorCode.NOT_FOUND, message, _FORMATS)))
         sources.append(
             Source(
@@ -307,6 +307,30 @@ def add_access_logs(
         )
     found = found._replace(sources=tuple(sources), failed=tuple(failed), files=tuple(files))
     return _add_findings(found, options)
+
+
+def require_requests(found: Discovery) -> Discovery:
+    """Require a request to one of the tables, or else no reader could have been seen.
+
+    Access logs of another bucket, folder or time would otherwise look like tables without readers.
+
+    Returns:
+        the same, with an error for each access log if none has such a request.
+    """
+    logs = [each for each in found.sources if each.name not in (TABLE_LOGS, DATA_FILES)]
+    if any(each.matched or each.known_files for each in logs):
+        return found
+    unread = {each.table for each in found.failed}
+    foreign = (
+        FailedTable(each.name, TableError(ErrorCode.NOT_FOUND, _foreign(each), _FOREIGN))
+        for each in logs
+        if each.name not in unread
+    )
+    return found._replace(failed=(*found.failed, *foreign))
+
+
+def _foreign(log: Source) -> str:
+    return "no request to these tables" if log.lines else "no lines"
 
 
 def _add_findings(found: Discovery, options: LogOptions) -> Discovery:
@@ -330,6 +354,10 @@ def _add_findings(found: Discovery, options: LogOptions) -> Discovery:
     return found._replace(findings=tuple(findings), failed=tuple(failed.values()))
 
 
+_FOREIGN = (
+    "name access logs of the bucket, catalog and time in which the tables were used; pass "
+    "--allow-empty if they were not used"
+)
 _FORMATS = (
     "S3 server access logs, CloudTrail, Azure StorageBlobLogs, GCS audit logs and Databricks' "
     "system tables are read"

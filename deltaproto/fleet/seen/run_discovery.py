@@ -17,6 +17,7 @@ from deltaproto.fleet.seen.collect import (
     add_access_logs,
     discover_writers,
     read_here,
+    require_requests,
 )
 from deltaproto.fleet.seen.find_logs import find_logs
 from deltaproto.fleet.seen.requests import CountFiles, count_here
@@ -118,4 +119,6 @@ def _read(
     with progress("lines") as seen:
         readers = writers._replace(uses=SeenUses(pseudonymize=options.pseudonymize))
         readers = add_access_logs(readers, request.access_logs, options, seen, engine.count_files)
+        if not request.allow_empty:
+            readers = require_requests(readers)
         return readers, writers.uses

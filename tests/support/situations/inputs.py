@@ -14,7 +14,7 @@ from tests.support.situations.world import PLANS, Words, World, situation
 READING = ("check", PLANS)
 
 
-@situation("Standard input is empty", *READING)
+@situation("Standard input is empty", *READING, "discover")
 def empty_input(world: World) -> Words:
     world.stdin = "\n"
     return ("-",)
@@ -25,7 +25,7 @@ def empty_saved(world: World) -> Words:
     return (world.edited(world.saved(world.table()), tables=[]),)
 
 
-@situation("The table does not exist", *READING)
+@situation("The table does not exist", *READING, "discover")
 def missing(world: World) -> Words:
     return (str(world.folder / "nowhere"),)
 
@@ -36,14 +36,14 @@ def no_table(world: World) -> Words:
     return (str(world.folder / "plain"),)
 
 
-@situation("`_delta_log` is a link to nothing", *READING, "scan")
+@situation("`_delta_log` is a link to nothing", *READING, "scan", "discover")
 def dangling(world: World) -> Words:
     (world.folder / "lake" / "t").mkdir(parents=True)
     (world.folder / "lake" / "t" / "_delta_log").symlink_to("/nowhere")
     return (str(world.folder / "lake" / ("" if world.section == "scan" else "t")),)
 
 
-@situation("There is no permission to read the log", *READING)
+@situation("There is no permission to read the log", *READING, "discover")
 def forbidden(world: World) -> Words:
     table = world.table()
     opened = os.open
@@ -58,12 +58,12 @@ def forbidden(world: World) -> Words:
     return (table,)
 
 
-@situation("A commit file is damaged", *READING, "scan")
+@situation("A commit file is damaged", *READING, "scan", "discover")
 def corrupt(world: World) -> Words:
     return (world.corrupt(),)
 
 
-@situation("A commit file is missing in the log", *READING, "scan")
+@situation("A commit file is missing in the log", *READING, "scan", "discover")
 def gap(world: World) -> Words:
     log = world.log()
     log.commit(0, commit_info(), protocol(1, 2), metadata())
@@ -71,7 +71,7 @@ def gap(world: World) -> Words:
     return (log.table,)
 
 
-@situation("A log file is not a regular file", *READING, "scan")
+@situation("A log file is not a regular file", *READING, "scan", "discover")
 def irregular(world: World) -> Words:
     log = world.log()
     log.commit(0, commit_info(), protocol(1, 2), metadata())
@@ -79,7 +79,7 @@ def irregular(world: World) -> Words:
     return (log.table,)
 
 
-@situation("The table is managed by a catalog", *READING, "scan")
+@situation("The table is managed by a catalog", *READING, "scan", "discover")
 def catalog_managed(world: World) -> Words:
     return (world.catalog_managed(),)
 
@@ -122,7 +122,7 @@ def defect(world: World) -> Words:
     return (good, bad)
 
 
-@situation("A table is named by a catalog, and Spark is not installed", *READING)
+@situation("A table is named by a catalog, and Spark is not installed", *READING, "discover")
 def no_spark(world: World) -> Words:
     world.patch.setitem(sys.modules, "pyspark", None)
     return ("main.sales.orders",)
@@ -190,13 +190,13 @@ def no_saved(world: World) -> Words:
     return (world.file("other.json", json.dumps({"command": "scan", "schema_version": "1.0"})),)
 
 
-@situation("The log is an empty folder", *READING, "scan")
+@situation("The log is an empty folder", *READING, "scan", "discover")
 def empty_log(world: World) -> Words:
     (world.folder / "table" / "_delta_log").mkdir(parents=True)
     return (str(world.folder / "table"),)
 
 
-@situation("`_delta_log` is a file", *READING, "scan")
+@situation("`_delta_log` is a file", *READING, "scan", "discover")
 def log_file(world: World) -> Words:
     (world.folder / "table").mkdir()
     (world.folder / "table" / "_delta_log").touch()

@@ -13,7 +13,7 @@ from deltaproto.fleet.scan_table import TableScanner
 from tests.support.situations.world import Words, World, situation
 
 
-@situation("A root has no tables", "scan")
+@situation("A root has no tables", "scan", "discover")
 def empty(world: World) -> Words:
     (world.folder / "barren").mkdir()
     return (str(world.folder / "barren"),)

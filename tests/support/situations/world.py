@@ -26,6 +26,7 @@ COMMANDS: dict[str, list[Words]] = {
     "report": [("report",)],
     "drift": [("drift",)],
     "forecast": [("forecast", "--client", "duckdb@1.4.0")],
+    "discover": [("discover",)],
 }
 """the sections of the document, and how their commands begin"""
 PLANS = "plan-upgrade and plan-downgrade"
