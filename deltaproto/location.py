@@ -17,6 +17,8 @@ _NAME = rf"{_NAME_PART}(?:\.{_NAME_PART}){{1,2}}"
 _LONGEST_LINE = 1 << 16
 CATALOG_SCHEMES = ("glue", "hms", "uc")
 """schemes of catalogs that are reached without Spark"""
+_HADOOP_SCHEMES = ("dbfs", "hdfs", "viewfs")
+"""schemes that Hadoop, and so catalogs, also write with one slash"""
 
 
 NO_WORKING_DIRECTORY = (
@@ -92,6 +94,8 @@ def locate(table: str) -> Location:
         return _catalog_location(table, scheme.lower(), rest[2:])
     if rest.startswith("//") and scheme.replace("+", "").isalnum():
         return Location(table, LocationKind.URI, None, table.rstrip("/"))
+    if rest.startswith("/") and scheme.lower() in _HADOOP_SCHEMES and not os.path.lexists(table):
+        return Location(table, LocationKind.URI, None, f"{scheme}://{rest.rstrip('/')}")
     if "/" not in table and not os.path.lexists(table) and re.fullmatch(_NAME, table):
         return Location(table, LocationKind.NAME, None, table)
     _file_system_bytes(table)

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deltaproto.errors import TableError
+from deltaproto.errors import ErrorCode, TableError
 from deltaproto.location import LocationKind, locate, location_at
+from deltaproto.tables.storage import open_log
 
 PATHS = st.text(
     st.characters(blacklist_characters="\0/", blacklist_categories=("Cs",)), min_size=1, max_size=30
@@ -60,6 +61,27 @@ def test_kinds(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert locate(text).kind is kind
+
+
+@pytest.mark.parametrize(
+    ("text", "uri"),
+    [
+        ("dbfs:/user/hive/warehouse/t", "dbfs:///user/hive/warehouse/t"),
+        ("hdfs:/lake/t/", "hdfs:///lake/t"),
+        ("viewfs://cluster/lake/t", "viewfs://cluster/lake/t"),
+    ],
+)
+def test_hadoop_writes_addresses_with_one_slash(
+    text: str, uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Catalogs store such locations; they are no paths below the working directory."""
+    monkeypatch.chdir(tmp_path)
+    assert locate(text)[:] == (text, LocationKind.URI, None, uri)
+    with pytest.raises(TableError, match="only be opened through Spark") as refused:
+        open_log(locate(text), {})
+    assert refused.value.code is ErrorCode.STORAGE
+    Path(tmp_path, text).mkdir(parents=True)
+    assert (locate(text).kind is LocationKind.PATH) is ("//" not in text)
 
 
 def test_what_exists_is_a_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

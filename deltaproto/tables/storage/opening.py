@@ -151,6 +151,8 @@ _PREFIXES = {
     "azure": "azure_",
 }
 """for schemes whose URIs consist of a bucket or container, and a key in it"""
+_OTHER_SCHEMES = ("file", "http", "https", "memory")
+"""schemes that the library opens besides"""
 _RETRIES: dict[str, Any] = {
     "max_retries": 3,
     "retry_timeout": timedelta(seconds=30),
@@ -164,6 +166,8 @@ _RETRY_KEYS = {
     "backoff_config.base": "number",
 }
 """deltalake's names and formats (crates/core/src/logstore/config.rs)"""
+_NOT_OPENED = "addresses with this scheme can only be opened through Spark"
+_BY_NAME = "name the table in a catalog of Spark, or pass --reader spark if the command has it"
 _RETRY_EXAMPLE = "for example max_retries=5, retry_timeout=10s, backoff_config.init_backoff=100ms"
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 _DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,9})?) ?(ms|s|m|min|h)")
@@ -176,7 +180,7 @@ def open_store(uri: str, options: Mapping[str, str]) -> tuple[Any, str]:
     literally, as in Spark: a %20 in them is three characters.
 
     Raises:
-        TableError: when the requested AWS profile has no keys.
+        TableError: when only Spark can open such a URI, or the requested AWS profile has no keys.
     """
     scheme, _, rest = uri.partition("://")
     authority, _, key = rest.partition("/")
@@ -185,6 +189,8 @@ def open_store(uri: str, options: Mapping[str, str]) -> tuple[Any, str]:
         around = tuple(sorted(item for item in os.environ.items() if item[0].startswith(prefix)))
         store = _cached_store(f"{scheme}://{authority}", tuple(sorted(options.items())), around)
         return store, key.strip("/")
+    if scheme.lower() not in _OTHER_SCHEMES:
+        raise TableError(ErrorCode.STORAGE, f"cannot read {uri}: {_NOT_OPENED}", _BY_NAME)
     # The library decodes %xx in a URI.
     return _open_store(f"{scheme}://{authority}/{quote(key)}", options), ""
 
