@@ -26,7 +26,7 @@ from deltaproto.render.document import (
 )
 from deltaproto.render.inspection import activity_blocks
 from deltaproto.render.interface import stamp
-from deltaproto.render.plan_words import affected, rewrites_text
+from deltaproto.render.plan_words import affected, losses_text, rewrites_text
 from deltaproto.render.terminal import duration, run_length
 
 _TONES = {
@@ -128,8 +128,8 @@ def _step(step: Step) -> Iterator[tuple[str, Line]]:
         yield "Commits", (run_length(step.operations),)
     if step.rewrites.which is not Rewrite.NONE:
         yield "Rewrites", (rewrites_text(step),)
-    for loss in step.losses:
-        yield "Loses", (Strong(f"irreversible: {loss}"),)
+    for loss in losses_text(step):
+        yield "Loses", (Strong(loss),)
 
 
 def _activity(activity: Activity | None) -> Iterator[Block]:

@@ -34,6 +34,7 @@ from deltaproto.render.plan_words import (
     affected,
     concurrency_lines,
     cost_text,
+    losses_text,
     rewrites_text,
     wait_text,
 )
@@ -195,8 +196,8 @@ def _step(
     if step.undo is not None:
         kept = "" if lost is None else "  -- deleted history is not restored"
         yield "Undo", (Code(f"{step.undo};{kept}"),)
-    for loss in step.losses:
-        yield "Loses", (Strong(f"irreversible: {loss}"),)
+    for loss in losses_text(step):
+        yield "Loses", (Strong(loss),)
 
 
 def _details(step: Step, earliest: float | None, lost: float | None) -> Iterator[tuple[str, str]]:

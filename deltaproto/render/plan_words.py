@@ -18,6 +18,7 @@ from deltaproto.planning.plan import (
 )
 from deltaproto.planning.predict.outcome import Rewrite
 from deltaproto.planning.search.cost import Cost
+from deltaproto.planning.statement import Action
 from deltaproto.render import words
 from deltaproto.render.terminal import counted, duration, largest_first
 
@@ -59,6 +60,12 @@ def rewrites_text(step: Step) -> str:
     if step.rewrites.files is None or step.rewrites.bytes is None:
         return f"{which}; their number is unknown"
     return f"{which}: at most {step.rewrites.files:,}, {size(step.rewrites.bytes)}"
+
+
+def losses_text(step: Step) -> Iterator[str]:
+    """Yield what a step loses; a copy keeps the old table, so its losses are not irreversible."""
+    copies = step.action in (Action.REWRITE, Action.SWAP)
+    yield from (loss if copies else f"irreversible: {loss}" for loss in step.losses)
 
 
 def wait_text(step: Step, end: str | None) -> str:

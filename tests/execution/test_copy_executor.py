@@ -30,8 +30,10 @@ from deltaproto.planning.downgrade import DowngradeRequest, plan_downgrade
 from deltaproto.planning.engine import EngineName
 from deltaproto.planning.plan import plan_id
 from deltaproto.planning.search.copy_by_name import loss_names
+from deltaproto.planning.statement import Action
 from deltaproto.protocol.table_state import SparkSettings
 from deltaproto.redaction import Redactor
+from deltaproto.render.plan_words import losses_text
 from deltaproto.sql.quoting import split_name
 from deltaproto.tables.open import OpenedLog
 from deltaproto.tables.storage import open_log
@@ -566,3 +568,11 @@ def test_the_runbook_has_the_command_and_the_way_back(bench: Bench) -> None:
     assert "--allow-irreversible" not in out
     assert "does not execute" not in out
     assert "ALTER TABLE `c`.`s`.`t__before` RENAME TO `c`.`s`.`t`" in out
+
+
+def test_the_losses_of_a_copy_are_not_called_irreversible(bench: Bench) -> None:
+    """The old table is kept, and `apply --undo` gives it its name again."""
+    (losing,) = (step for step in bench.planned.plan.steps if step.losses)
+    assert [*losses_text(losing)] == [*losing.losses]
+    truncating = losing._replace(action=Action.DROP)
+    assert [*losses_text(truncating)] == [f"irreversible: {loss}" for loss in losing.losses]
