@@ -18,7 +18,7 @@ from deltaproto.planning.engine import Engine, parse_engine
 from deltaproto.planning.plan import StreamEffect
 from deltaproto.planning.predict.schema import Array, Atomic, Column, Struct
 from deltaproto.planning.predict.table import MAPPING_MODE, Table
-from deltaproto.planning.writer_survival import EVERY_WRITE, Writers
+from deltaproto.planning.writer_survival import EVERY_WRITE, Writers, describe_other_writers
 from deltaproto.protocol.protocol import Protocol
 
 SCHEMA = Struct((Column("id", Atomic("integer")), Column("s", Atomic("string"))))
@@ -197,6 +197,14 @@ def test_writers_of_a_release_that_does_not_know_a_feature_are_named() -> None:
     found = find_step_conflicts(each.statement, TABLE, said, Writers(frozenset({"4.2.0"})))
     who = {c.exception: c.who for c in found}
     assert "Delta Spark 4.2.0" in who["DeltaUnsupportedTableFeatureException"]
+
+
+def test_releases_are_shown_in_their_order() -> None:
+    (each,) = parse_script("alter table t set tblproperties ('delta.checkpointPolicy' = 'v2')")
+    said = each.statement.outcome(TABLE, Engine())
+    writers = Writers(frozenset({"4.10.0", "4.2.0", "10.0.0"}))
+    found = describe_other_writers(each.statement, TABLE, said, writers)
+    assert found.endswith("the recent log shows Delta Spark 4.2.0 and 4.10.0 and 10.0.0")
 
 
 @pytest.mark.parametrize(

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import json
 from types import MappingProxyType
 from typing import Any
 
 import pytest
 
 from deltaproto.planning.downgrade import DowngradeRequest, plan_downgrade
+from deltaproto.planning.from_state import read_comments
 from deltaproto.planning.plan import Plan
-from deltaproto.planning.predict.schema import Array, Atomic, Column, Map, Struct
+from deltaproto.planning.predict.schema import (
+    Array,
+    Atomic,
+    Column,
+    Map,
+    Struct,
+    parse_schema,
+)
 from deltaproto.planning.request import PlanInput
 from deltaproto.planning.search.copy_by_name import LOSSES, loss_names
 from deltaproto.planning.search.copy_table import plan_copy, same_copy
 from deltaproto.planning.search.goals import FeaturesAbsent
+from deltaproto.protocol.metadata import Metadata
 from deltaproto.protocol.protocol import Protocol
 from tests.planning.test_classics import given
 
@@ -123,3 +133,24 @@ def test_a_plan_is_compared_with_the_table() -> None:
         inputs,
         other._replace(goal={**plan.goal, "features": ["identityColumns", "checkConstraints"]}),
     )
+
+
+def test_comments_inside_collections_are_kept() -> None:
+    x = {"name": "x", "type": "long", "nullable": True, "metadata": {"comment": "deep"}}
+    row = {"type": "struct", "fields": [x]}
+    listed = {"type": "array", "elementType": row, "containsNull": True}
+    mapped = {"type": "map", "keyType": row, "valueType": listed, "valueContainsNull": True}
+    fields = [
+        {"name": name, "type": kind, "nullable": True, "metadata": {}}
+        for name, kind in (("rows", listed), ("m", mapped))
+    ]
+    schema = {"type": "struct", "fields": fields}
+    comments = read_comments(Metadata("id", schema_string=json.dumps(schema)))
+    assert comments == {
+        ("rows", "element", "x"): "deep",
+        ("m", "key", "x"): "deep",
+        ("m", "value", "element", "x"): "deep",
+    }
+    inputs = table("variantType", columns=parse_schema(schema).columns)
+    plan = planned(inputs._replace(comments=comments), "variantType")
+    assert str(plan.steps[0].sql).count("`x`: LONG COMMENT 'deep'") == 3

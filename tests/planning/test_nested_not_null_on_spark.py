@@ -271,7 +271,9 @@ def test_nothing_can_be_dropped_while_the_text_differs(tmp_path: Path) -> None:
 def test_texts_that_depend_on_more_than_their_content_are_unknown() -> None:
     many = {**field("id", "long"), "metadata": {"comment": "x", "n": 1}}
     number = {**field("id", "long"), "metadata": {"a": 1e10}}
-    for each in (many, number):
+    inside = field("s", struct(many))
+    listed = field("a", {"type": "array", "elementType": struct(number), "containsNull": True})
+    for each in (many, number, inside, listed):
         assert is_spark_text(compact(struct(each))) is None
     assert is_spark_text(json.dumps(struct(many))) is False
     assert is_spark_text("no json") is None

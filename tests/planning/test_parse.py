@@ -555,3 +555,31 @@ def test_a_column_with_its_options(
         cursor = Cursor(f"{written}{more}")
         assert parse_column_definition(cursor) == (("a",), column, position, after)
         assert cursor.done is (not more)
+
+
+@each_row(
+    ("sql", "fewest", "error"),
+    [
+        ("insert into t values (1, 'a')", 1, None),
+        # A query may return no rows, also one that reads VALUES.
+        ("insert into t select * from values (1, 'a')", 0, None),
+        ("insert into t select * from u", 0, None),
+        (
+            "insert into t (id, s) values (1)",
+            0,
+            "INSERT_COLUMN_ARITY_MISMATCH.NOT_ENOUGH_DATA_COLUMNS",
+        ),
+        (
+            "insert into t (id) values (1, 2)",
+            0,
+            "INSERT_COLUMN_ARITY_MISMATCH.TOO_MANY_DATA_COLUMNS",
+        ),
+        ("insert into t values (1)", 0, "DELTA_INSERT_COLUMN_ARITY_MISMATCH"),
+        ("insert into t values (1, 'a', 2)", 0, "DELTA_METADATA_MISMATCH"),
+    ],
+)
+def test_an_insert_adds_rows_or_does_not_fit(sql: str, fewest: int, error: str | None) -> None:
+    schema = Struct((Column("id", Atomic("integer")), Column("s", Atomic("string"))))
+    (each,) = parse_script(sql)
+    outcome = each.statement.outcome(PLAIN.with_schema(schema), Engine())
+    assert (outcome.fewest, outcome.refusal and outcome.refusal.error) == (fewest, error)

@@ -120,6 +120,19 @@ def test_losses_are_not_violations_too_and_hidden_findings_are_counted(tmp_path:
     assert (again.losses, again.violations, again.remaining) == ((), (), 2)
 
 
+def test_an_approval_may_name_the_table_as_its_catalog_does(tmp_path: Path) -> None:
+    policy = (
+        "clients: [{client: deltalake/pyarrow@1.6.6, access: [read]}]\n"
+        "approvals: [{client: deltalake/pyarrow, access: [read], table: main.sales.orders, "
+        "goal: a goal, approver: ada, reason: r, expires: 2099-01-01}]\n"
+    )
+    checker = checker_of(policy, tmp_path)
+    one, two = (facts(pair, {}, "Serializable") for pair in ((1, 2), (2, 5)))
+    for names, approved in (((), False), (("main.sales.orders",), True)):
+        impact = assess_policy_impact(checker, one._replace(other_names=names), two, "a goal")
+        assert [ruling.approved for ruling in impact.rulings] == [approved]
+
+
 def test_what_a_plan_fixes_and_leaves(tmp_path: Path) -> None:
     checker = checker_of(FORBIDDEN, tmp_path)
     both, one, none = (

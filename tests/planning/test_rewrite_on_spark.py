@@ -14,6 +14,7 @@ from deltaproto.protocol.table_state import SparkSettings
 from deltaproto.tables.log.reader import LogReader
 from tests.recording.delta_spark import DeltaSpark
 from tests.support.engines import RUNNING
+from tests.support.logs import Log, commit_info, metadata, protocol
 from tests.support.tables import copy_table, recipes
 
 if TYPE_CHECKING:
@@ -55,6 +56,14 @@ def test_the_copy_has_the_protocol_that_was_planned(
 
     before, after = delta_spark.run("read the rows of both", rows)
     assert before == after
+
+
+def test_a_slash_at_the_end_of_a_path_is_no_part_of_its_name(tmp_path: Path) -> None:
+    log = Log(tmp_path / "t").commit(0, commit_info(), protocol(1, 4), metadata())
+    given = load_plan_input(log.table, {}, SparkSettings(), 0.0)
+    given = given._replace(sql=f"delta.`{log.table}//`")
+    plan = plan_downgrade(given, DowngradeRequest(to=(1, 2), rewrite=True))
+    assert str(plan.steps[0].sql).startswith(f"CREATE TABLE delta.`{log.table}__new` ")
 
 
 @pytest.mark.slow
