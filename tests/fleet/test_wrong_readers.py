@@ -108,7 +108,10 @@ class Lake:
             each
             for found in find_candidates(self.traces).values()
             for each in find_wrong_readers(
-                found, self.traces, opened, {reader.user: reader.user for reader, _ in found}
+                found,
+                self.traces,
+                opened,
+                {reader.user: reader.user for reader, _ in found.readers},
             )
         ]
 

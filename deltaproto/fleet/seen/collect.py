@@ -337,17 +337,17 @@ def _add_findings(found: Discovery, options: LogOptions) -> Discovery:
     """Compare the readers that may be wrong with the logs of their tables."""
     findings: list[Finding] = []
     failed = {each.table: each for each in found.failed}
-    for table, readers in sorted(find_candidates(found.traces).items()):
+    for table, candidates in sorted(find_candidates(found.traces).items()):
         names = {
             reader.user: found.uses.name(PrincipalKind.USER, reader.user).text
-            for reader, _ in readers
+            for reader, _ in candidates.readers
         }
         log = found.logs.get(table)
         if log is None:
             continue
         try:
             opened = log.open(options.storage, options.spark)
-            findings += find_wrong_readers(readers, found.traces, opened, names)
+            findings += find_wrong_readers(candidates, found.traces, opened, names)
         except TableError as error:
             failed.setdefault(table, FailedTable(table, error))
     findings.sort(key=lambda each: (severity_sort_key(each), each.table, each.message))

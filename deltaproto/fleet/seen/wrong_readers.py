@@ -55,20 +55,38 @@ class FileHistory(NamedTuple):
     """whether the table also has metadata of Apache Iceberg"""
 
 
-def find_candidates(traces: ReadTraces) -> Mapping[str, list[tuple[Reader, Trace]]]:
+class Candidates(NamedTuple):
+    """The readers of a table that may be wrong."""
+
+    readers: list[tuple[Reader, Trace]]
+    only_vectors: bool
+    """whether another identity reads nothing but deletion vectors: one engine can have several"""
+    only_log: bool
+    """whether another identity reads nothing but the log"""
+
+
+def find_candidates(traces: ReadTraces) -> Mapping[str, Candidates]:
     """Return the readers of each table that may be wrong; only their tables' logs are read."""
     found: defaultdict[str, list[tuple[Reader, Trace]]] = defaultdict(list)
+    only_vectors, only_log = set[str](), set[str]()
     for reader, trace in traces.readers.items():
+        if trace.only_vectors:
+            only_vectors.add(reader.table)
+        if trace.only_log:
+            only_log.add(reader.table)
         ignores = not trace.vectors and traces.tables[reader.table].vectors
         bypasses = not trace.log and traces.tables[reader.table].log
         innocent = trace.writes or trace.other or traces.knows_other_tables(reader)
         if trace.files and not innocent and (ignores or bypasses):
             found[reader.table].append((reader, trace))
-    return found
+    return {
+        table: Candidates(readers, table in only_vectors, table in only_log)
+        for table, readers in found.items()
+    }
 
 
 def find_wrong_readers(
-    candidates: Iterable[tuple[Reader, Trace]],
+    candidates: Candidates,
     traces: ReadTraces,
     opened: OpenedLog,
     name: Mapping[str, str],
@@ -82,8 +100,8 @@ def find_wrong_readers(
     Raises:
         TableError: when the table's log cannot be read.
     """
-    found = list(candidates)
-    if traces.first is None or not found:
+    found = candidates.readers
+    if traces.first is None:
         return
     whole = traces.tables[found[0][0].table]
     paths = {path for _, trace in found for path in trace.files}
@@ -91,8 +109,7 @@ def find_wrong_readers(
         history = read_history(opened, paths, whole, traces.first)
     for reader, trace in found:
         shown = name[reader.user]
-        split = _others(traces, reader)
-        if whole.vectors and not trace.vectors and not any(each.only_vectors for each in split):
+        if whole.vectors and not trace.vectors and not candidates.only_vectors:
             files = _read_with_vectors(trace, history, traces.first)
             if files:
                 yield deleted_rows_read.finding(
@@ -108,17 +125,8 @@ def find_wrong_readers(
                     sorted(files),
                     max(files.values()) * HOUR,
                     [*trace.agents],
-                    other_identity=any(each.only_log for each in split),
+                    other_identity=candidates.only_log,
                 )
-
-
-def _others(traces: ReadTraces, reader: Reader) -> list[Trace]:
-    """Return the other readers of the table: one engine can have several identities."""
-    return [
-        trace
-        for other, trace in traces.readers.items()
-        if other.table == reader.table and other != reader
-    ]
 
 
 def _read_with_vectors(trace: Trace, history: FileHistory, first: int) -> dict[str, int]:
