@@ -21,19 +21,22 @@ the helpers below from the module `kit`:
     def optimize(table), checkpoint(table), vacuum(table)   vacuum removes all unneeded files
     def configure(table, key, value)                        sets a table property
 
-An operation is not supported if its function is missing or raises `kit.NotOffered`. Any other
-exception is a refusal, except for the types in the adapter's `PANICS`, which are crashes.
+An operation is not supported if its function is missing, raises `kit.NotOffered`, or lacks an
+optional argument (`version`, `where`) of the request. Any other exception is a refusal, except for
+the types in the adapter's `PANICS`, which are crashes.
 """
 
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import json
 import math
 import os
 import sys
 import types
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 
@@ -42,10 +45,16 @@ class NotOffered(Exception):
 
 
 class Comparison:
-    """A comparison of a column with a value; `sql` is the equivalent SQL."""
+    """A comparison of a column with a value; `sql` is the equivalent SQL.
 
-    def __init__(self, column: str, op: str, value: Any) -> None:
+    The value is a bool, int, float or str; for a decimal column, a Decimal of the same scale.
+    """
+
+    def __init__(self, column: str, op: str, value: Any, type: str = "") -> None:
         self.column, self.op, self.value = column, op, value
+        if type.startswith("decimal("):
+            scale = int(type[:-1].split(",")[1])
+            self.value = Decimal(str(value)).quantize(Decimal(1).scaleb(-scale))
 
     @property
     def sql(self) -> str:
@@ -90,7 +99,7 @@ def literal(value: Any) -> str:
         return "null"
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, (int, float)):
+    if isinstance(value, (int, float, Decimal)):
         return str(value)
     return "'" + str(value).replace("'", "''") + "'"
 
@@ -207,11 +216,25 @@ def _answer(module: Any, request: dict[str, Any]) -> dict[str, Any]:
     function = getattr(module, request["operation"], None)
     if function is None:
         return {"offered": False}
-    found = function(**_arguments(request))
+    arguments = _arguments(request)
+    if not _takes(function, {"version", "where"} & arguments.keys()):
+        return {"offered": False}
+    found = function(**arguments)
     convert = READING.get(request["operation"])
     if convert is None:
         return {"answer": None}
     return {"answer": None if found is None else convert(found)}
+
+
+def _takes(function: Callable[..., Any], names: set[str]) -> bool:
+    """Return True if the function has these arguments."""
+    try:
+        known = inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return True
+    return names <= known.keys() or any(
+        each.kind is inspect.Parameter.VAR_KEYWORD for each in known.values()
+    )
 
 
 def _failure(error: BaseException, panics: tuple[str, ...] = ()) -> dict[str, Any]:

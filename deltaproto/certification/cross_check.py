@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from deltaproto.certification.entry import Discrepancy, KnownTable, find_discrepancies
+from deltaproto.certification.entry import Discrepancy, find_discrepancies
 from deltaproto.certification.fixtures.case import Kit
+from deltaproto.certification.outcomes import KnownTable
 from deltaproto.clients.catalog import ClientCatalog
 from deltaproto.clients.measurement import Measurement
 from deltaproto.clients.requirements import table_requirements

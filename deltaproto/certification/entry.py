@@ -18,36 +18,31 @@ from deltaproto.certification.gates import (
     read_gate,
     write_gate,
 )
+from deltaproto.certification.hazards import build_hazards
+from deltaproto.certification.outcomes import (
+    LONGEST_REASON,
+    KnownTable,
+    ObservedAccess,
+    collect_outcomes,
+    judge_protocol,
+)
 from deltaproto.certification.scrub import shorten
 from deltaproto.clients.entry import parse_client
 from deltaproto.clients.matching import Verdict, judge_access
 from deltaproto.clients.measurement import (
     MeasuredOutcome,
     Measurement,
-    MeasurementCell,
-    ResultColumn,
 )
 from deltaproto.clients.model import Access, AppliesTo, Path, Range
-from deltaproto.clients.requirements import EXPRESSION_PREFIX, TableRequirements
+from deltaproto.clients.requirements import (
+    TableRequirements,
+)
 
-_LONGEST = 160
 _PAIR = re.compile(r"protocol\.([12])-([1-6])")
 _FIRST = "protocol.1-2"
 _PLAIN, _EVERY = "plain", ""
 """failures on the plainest table occur on every table"""
-_NO_VERDICT = frozenset({ResultColumn.SCHEMA, ResultColumn.TIME_TRAVEL, ResultColumn.OVERWRITE})
-"""operations that do not decide whether a table is usable: an older version may have another
-protocol, and policies have no access that replaces a table"""
-_SEVERITY = (MeasuredOutcome.WRONG, MeasuredOutcome.REFUSED, MeasuredOutcome.RIGHT)
 _WRITES = (Access.APPEND, Access.DML, Access.MAINTAIN)
-
-
-class ObservedAccess(NamedTuple):
-    """A client's outcome on a table, for one kind of access."""
-
-    outcome: MeasuredOutcome
-    """right, refused or WRONG; a crash or a timeout counts as a refusal"""
-    why: str
 
 
 class Discrepancy(NamedTuple):
@@ -65,29 +60,6 @@ class Discrepancy(NamedTuple):
         if self.verdict is Verdict.OK:
             return True
         return self.verdict is Verdict.REFUSED and self.outcome is MeasuredOutcome.WRONG
-
-
-class KnownTable(NamedTuple):
-    """The relevant properties of a reference table."""
-
-    case: ReferenceTable
-    needs: TableRequirements
-
-
-def collect_outcomes(cells: Iterable[MeasurementCell]) -> dict[tuple[str, Access], ObservedAccess]:
-    """Return the outcome by table and access: the worst of the supported operations."""
-    found: dict[tuple[str, Access], ObservedAccess] = {}
-    for cell in cells:
-        if cell.outcome is MeasuredOutcome.NOT_OFFERED or cell.operation in _NO_VERDICT:
-            continue
-        given_up = cell.outcome in (MeasuredOutcome.CRASHED, MeasuredOutcome.TIMED_OUT)
-        outcome = MeasuredOutcome.REFUSED if given_up else cell.outcome
-        why = f"{cell.operation}: {cell.why}" if cell.why else ""
-        here = (cell.case, cell.operation.access)
-        known = found.get(here)
-        if known is None or _SEVERITY.index(outcome) < _SEVERITY.index(known.outcome):
-            found[here] = ObservedAccess(outcome, why)
-    return found
 
 
 def build_entry(measured: Measurement, tables: Iterable[KnownTable]) -> dict[str, Any]:
@@ -121,7 +93,7 @@ def build_entry(measured: Measurement, tables: Iterable[KnownTable]) -> dict[str
         bad = _known_bad(plain, measured, found, known)
         if bad:
             plain["known_bad"] = [*plain.get("known_bad", ()), *bad]
-    if hazards := _hazards(plain, measured, found, known):
+    if hazards := build_hazards(_parse_range(plain, measured), measured, found, known):
         plain["hazards"] = hazards
     return plain
 
@@ -142,67 +114,6 @@ def _writers_reading(
     write["readers"] = accepted_reader_versions(
         lambda case: any(_passes(found, case, access) for access in _WRITES)
     )
-
-
-def _hazards(
-    plain: Mapping[str, Any],
-    measured: Measurement,
-    found: Mapping[tuple[str, Access], ObservedAccess],
-    known: Mapping[str, KnownTable],
-) -> list[dict[str, Any]]:
-    """Return the outcomes on tables with a hazard, if the gates do not decide them."""
-    each = _parse_range(plain, measured)
-    decided: dict[tuple[str, Access], tuple[ObservedAccess, str]] = {}
-    for (name, access), was in sorted(found.items()):
-        hazard = known[name].case.hazard
-        if hazard is None or access not in each.paths[0].access:
-            continue
-        if _verdict(each, _protocol_requirements(known[name].needs), access) in (
-            Verdict.OK,
-            Verdict.UNKNOWN,
-        ):
-            decided[hazard, access] = was, name
-    for (hazard, access), (was, _) in tuple(decided.items()):
-        # A MERGE also inserts rows: it accepts and refuses what an append does.
-        append = decided.get((hazard, Access.APPEND))
-        of_constraint = hazard.startswith(EXPRESSION_PREFIX) and access is Access.DML
-        if of_constraint and was.outcome is MeasuredOutcome.RIGHT and append is not None:
-            decided[hazard, access] = append
-    grouped: dict[tuple[str, Verdict, str], dict[str, Any]] = {}
-    right: dict[tuple[str, ...], list[str]] = {}
-    for hazard in dict.fromkeys(hazard for hazard, _ in decided):
-        fine = [a for a in Access if (hazard, a) in decided and _is_right(decided[hazard, a])]
-        if fine:
-            right.setdefault(tuple(map(str, fine)), []).append(hazard)
-    for (hazard, access), (was, name) in decided.items():
-        if was.outcome is MeasuredOutcome.RIGHT:
-            continue
-        verdict = Verdict.REFUSED if was.outcome is MeasuredOutcome.REFUSED else Verdict.WRONG
-        item = grouped.setdefault(
-            (hazard, verdict, name),
-            {
-                "hazards": [hazard],
-                "access": [],
-                "verdict": str(verdict),
-                "what": shorten(was.why, _LONGEST),
-                "reference": f"certify, {name}",
-            },
-        )
-        item["access"].append(str(access))
-    fine_ones = (
-        {"hazards": words, "access": [*accesses], "verdict": str(Verdict.OK)}
-        for accesses, words in right.items()
-    )
-    return [*grouped.values(), *fine_ones]
-
-
-def _is_right(decided: tuple[ObservedAccess, str]) -> bool:
-    return decided[0].outcome is MeasuredOutcome.RIGHT
-
-
-def _protocol_requirements(needs: TableRequirements) -> TableRequirements:
-    """Return the requirements of a table's protocol alone."""
-    return needs._replace(hazards=frozenset(), unseen=frozenset())
 
 
 def _passes(found: Mapping[tuple[str, Access], ObservedAccess], case: str, access: Access) -> bool:
@@ -250,10 +161,6 @@ _AGREES: Mapping[MeasuredOutcome, tuple[Verdict, ...]] = {
 """verdicts that agree with an outcome; UNKNOWN makes no claim, so it contradicts nothing"""
 
 
-def _verdict(each: Range, needs: TableRequirements, access: Access) -> Verdict:
-    return judge_access(each, each.paths[0], needs, access).verdict
-
-
 def _parse_range(plain: Mapping[str, Any], measured: Measurement) -> Range:
     versions = "none" if measured.version is None else "dotted"
     client = {"id": measured.client, "versions": versions, "measured": [plain]}
@@ -273,7 +180,7 @@ def _known_bad(
         case = known[name].case
         if case.hazard is not None:
             continue
-        verdict = _verdict(each, _protocol_requirements(known[name].needs), access)
+        verdict = judge_protocol(each, known[name], access)
         feature = case.feature or (_EVERY if case.name == _PLAIN else None)
         if (
             feature is None
@@ -292,7 +199,7 @@ def _known_bad(
             {
                 "features": "all" if feature is _EVERY else [feature],
                 "access": [],
-                "what": shorten(was.why, _LONGEST),
+                "what": shorten(was.why, LONGEST_REASON),
                 "reference": f"certify, {name}",
                 "where": where,
                 **({"fails": True} if fails else {}),
@@ -316,7 +223,7 @@ def _bad_pairs(
             or access not in each.paths[0].access
         ):
             continue
-        if _verdict(each, known[name].needs, access) is not Verdict.OK:
+        if judge_access(each, each.paths[0], known[name].needs, access).verdict is not Verdict.OK:
             continue
         fails = was.outcome is MeasuredOutcome.REFUSED
         item = items.setdefault(
@@ -325,7 +232,7 @@ def _bad_pairs(
                 "features": "all",
                 "pairs": [],
                 "access": [str(access)],
-                "what": shorten(was.why, _LONGEST),
+                "what": shorten(was.why, LONGEST_REASON),
                 "reference": f"certify, {name}",
                 "where": AppliesTo.SUPPORTED.value,
                 **({"fails": True} if fails else {}),

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from deltaproto.certification.fixtures.case import ReferenceTable, Row
 from deltaproto.certification.fixtures.recipe import DOUBLED
 from deltaproto.clients.measurement import ResultColumn
+from deltaproto.clients.requirements import OF_FILTERED_READS
 
 NEW_IDS = (100, 101)
 DELETED_ID = 5
@@ -19,6 +20,7 @@ CHANGED_PROPERTY = ("delta.logRetentionDuration", "interval 60 days")
 _PRICE = 1.5
 
 
+_FILTERED = (ResultColumn.ROWS, ResultColumn.FILTER)
 _BRIEF = (ResultColumn.ROWS, ResultColumn.APPEND, ResultColumn.DELETE, ResultColumn.OPTIMIZE)
 
 
@@ -31,6 +33,8 @@ class AdapterRequest(NamedTuple):
 
 def operations_for(case: ReferenceTable) -> tuple[ResultColumn, ...]:
     """Return the operations for this table; one of each access if only the protocol matters."""
+    if case.hazard in OF_FILTERED_READS:
+        return _FILTERED
     if case.brief:
         more = [ResultColumn.UPDATE, ResultColumn.MERGE] if case.hazard is not None else []
         if case.unwritten:
@@ -55,7 +59,8 @@ def build_requests(case: ReferenceTable, operation: ResultColumn) -> Iterator[Ad
             yield AdapterRequest("rows", {"version": case.past.version})
         case ResultColumn.FILTER:
             for each in case.filters:
-                yield AdapterRequest("rows", {"where": _where(each.column, each.op, each.value)})
+                where = _where(case, each.column, each.op, each.value)
+                yield AdapterRequest("rows", {"where": where})
         case ResultColumn.TOTAL:
             yield AdapterRequest("total", {"column": "id"})
         case ResultColumn.APPEND | ResultColumn.OVERWRITE:
@@ -69,9 +74,9 @@ def build_requests(case: ReferenceTable, operation: ResultColumn) -> Iterator[Ad
         case ResultColumn.APPEND_VIOLATING:
             yield AdapterRequest("append", {"rows": _written_values(case, [violating_row(case)])})
         case ResultColumn.DELETE:
-            yield AdapterRequest("delete", {"where": _where("id", "=", DELETED_ID)})
+            yield AdapterRequest("delete", {"where": _where(case, "id", "=", DELETED_ID)})
         case ResultColumn.UPDATE:
-            changed = {"where": _where("id", ">=", CHANGED_FROM), "column": "word"}
+            changed = {"where": _where(case, "id", ">=", CHANGED_FROM), "column": "word"}
             yield AdapterRequest("update", {**changed, "value": CHANGED})
         case ResultColumn.MERGE:
             yield AdapterRequest(
@@ -164,5 +169,5 @@ def _written_values(
     return {"values": rows, "columns": columns}
 
 
-def _where(column: str, op: str, value: Any) -> dict[str, Any]:
-    return {"column": column, "op": op, "value": value}
+def _where(case: ReferenceTable, column: str, op: str, value: Any) -> dict[str, Any]:
+    return {"column": column, "op": op, "value": value, "type": dict(case.schema)[column]}

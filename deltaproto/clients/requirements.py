@@ -130,13 +130,19 @@ OF_PARTITION_VALUES = frozenset(
     }
 )
 """hazards of partition values in paths and in the log"""
+OF_FILTERED_READS = frozenset(
+    {
+        *(UNBOUNDED_COLUMNS, UNBOUNDED_BOOLEANS, UNBOUNDED_LATER_COLUMNS),
+        *(NAN_BOUNDS, EXPONENT_BOUNDS),
+    }
+)
+"""hazards that only reads with a filter on the column show"""
 HARMLESS_UNLESS_KNOWN = frozenset(
     {
         *(DELTA_RS_FILES, DELTA_RS_REWRITES, MAPPING_ADDED_LATER, MAPPED_COLLECTIONS),
         *(DROPPED_COLUMNS, ESCAPED_PATHS, VECTORS_ON_SPECIAL_PATHS, HIVE_LOCATION),
         *(PARTITIONS_AT_HIVE_LOCATION, PARTITIONS_AT_NON_ASCII_LOCATION, *OF_PARTITION_VALUES),
-        *(UNBOUNDED_COLUMNS, UNBOUNDED_BOOLEANS, UNBOUNDED_LATER_COLUMNS, UNREAD_BOOLEAN_BOUNDS),
-        *(NAN_BOUNDS, EXPONENT_BOUNDS, ROUNDED_TIMESTAMPS),
+        *(*OF_FILTERED_READS, UNREAD_BOOLEAN_BOUNDS, ROUNDED_TIMESTAMPS),
     }
 )
 """hazards that unmeasured clients are assumed to handle: few readers depend on the Arrow schema or

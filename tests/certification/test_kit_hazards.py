@@ -12,19 +12,27 @@ from deltaproto.certification.cross_check import known_tables
 from deltaproto.certification.fixtures.make import make_kit
 from deltaproto.certification.fixtures.recipe import FeatureEvidence
 from deltaproto.certification.fixtures.recipes import recipes
-from deltaproto.clients.requirements import KNOWN_HAZARDS, OF_PARTITION_VALUES
+from deltaproto.clients.measurement import MeasuredOutcome, ResultColumn
+from deltaproto.clients.requirements import (
+    KNOWN_HAZARDS,
+    OF_FILTERED_READS,
+    OF_PARTITION_VALUES,
+    UNBOUNDED_LATER_COLUMNS,
+)
+from tests.certification.test_misread_statistics import measure, shipped
 from tests.support.engines import needs_delta
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 LAYOUTS = [each for each in recipes() if each.state is FeatureEvidence.LAYOUT]
+FILTERED = [each for each in LAYOUTS if each.hazard in OF_FILTERED_READS]
 PARTITIONED = [each for each in LAYOUTS if each.hazard in OF_PARTITION_VALUES]
 
 
-def test_every_hazard_of_partition_values_has_a_table() -> None:
+def test_hazards_of_partition_values_and_of_filters_have_a_table() -> None:
     named = {each.hazard for each in LAYOUTS}
-    assert named >= OF_PARTITION_VALUES
+    assert named >= OF_PARTITION_VALUES | OF_FILTERED_READS
     assert named <= KNOWN_HAZARDS
 
 
@@ -50,3 +58,25 @@ def test_the_tables_have_their_hazards_whatever_the_time_zone(
     assert {frozenset(values) for values in times.values()} == {
         frozenset({"2026-02-03T04:05:06+00:00", "2026-02-03T20:30:00.123456+00:00"})
     }
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@needs_delta("4.4", "the tables of the kit")
+def test_the_tables_about_filters_tell_right_clients_from_wrong_ones(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    kit = make_kit(spark, tmp_path / "kit", only=["plain", *(each.name for each in FILTERED)])
+    found = {each.case.name: each.needs.hazards for each in known_tables(kit)}
+    assert [each for each in FILTERED if each.hazard not in found[each.name]] == []
+    wrong = {
+        name: {
+            cell.case
+            for cell in measure(kit, shipped(name), tmp_path).cells
+            if (cell.operation, cell.outcome) == (ResultColumn.FILTER, MeasuredOutcome.WRONG)
+        }
+        for name in ("deltalake/pyarrow", "deltalake/engine")
+    }
+    # Releases since 1.1 count the columns in a struct as Delta does.
+    lost = {each.name for each in FILTERED if each.hazard != UNBOUNDED_LATER_COLUMNS}
+    assert wrong == {"deltalake/pyarrow": lost, "deltalake/engine": set()}

@@ -9,13 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deltaproto.certification.entry import (
-    KnownTable,
-    build_entry,
-    collect_outcomes,
-    find_entry_discrepancies,
-)
+from deltaproto.certification.entry import build_entry, find_entry_discrepancies
 from deltaproto.certification.fixtures.recipe import FeatureEvidence
+from deltaproto.certification.outcomes import KnownTable, collect_outcomes
 from deltaproto.clients.measurement import (
     MeasuredOutcome,
     Measurement,

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from deltaproto.certification.adapter_server import Comparison
+from deltaproto.certification.fixtures.case import Filter
 from deltaproto.certification.fixtures.recipe import ANY, DOUBLED, FeatureEvidence
 from deltaproto.certification.fixtures.recipes import recipes
 from deltaproto.certification.operation import (
@@ -15,6 +19,7 @@ from deltaproto.certification.operation import (
     rows_after,
 )
 from deltaproto.clients.measurement import ResultColumn
+from deltaproto.clients.requirements import OF_FILTERED_READS
 from deltaproto.protocol import feature_catalog
 from tests.certification.made import SCHEMA, case
 
@@ -48,8 +53,23 @@ def test_what_only_reads_or_maintains_keeps_every_row(operation: ResultColumn) -
 def test_a_filter_is_one_request_for_each_comparison() -> None:
     found = list(build_requests(case(), ResultColumn.FILTER))
     assert [request.arguments["where"] for request in found] == [
-        {"column": "id", "op": ">=", "value": 10}
+        {"column": "id", "op": ">=", "value": 10, "type": "long"}
     ]
+
+
+def test_a_filter_of_a_decimal_column_has_a_decimal_of_its_scale() -> None:
+    schema = (*SCHEMA, ("cost", "decimal(20,10)"))
+    table = case(schema=schema, filters=(Filter("cost", "=", 5, ()),))
+    (request,) = build_requests(table, ResultColumn.FILTER)
+    where = Comparison(**request.arguments["where"])
+    assert (where.value, str(where.value)) == (Decimal(5), "5.0000000000")
+    assert where.sql == "cost = 5.0000000000"
+
+
+def test_a_table_about_filters_is_only_read() -> None:
+    for hazard in OF_FILTERED_READS:
+        asked = operations_for(case(hazard=hazard, state=FeatureEvidence.LAYOUT))
+        assert asked == (ResultColumn.ROWS, ResultColumn.FILTER)
 
 
 def test_rows_to_write_have_every_column_of_the_table() -> None:

@@ -13,6 +13,7 @@ from importlib.metadata import version as installed
 from pathlib import Path
 
 import pyspark
+from kit import NotOffered
 from py4j.java_gateway import JavaGateway, get_method
 
 # The kernel is released together with delta-spark, and Ivy comes with Spark.
@@ -93,12 +94,15 @@ MAKERS = {
     "byte": "ofByte",
     "double": "ofDouble",
     "string": "ofString",
+    "boolean": "ofBoolean",
 }
 
 
 def _literal(kind, value):
     if value is None:
         return Literal.ofNull(kind)
+    if kind.toString() not in MAKERS:
+        raise NotOffered
     return getattr(Literal, MAKERS[kind.toString()])(value)
 
 

@@ -7,6 +7,7 @@ import inspect
 import operator
 
 import polars as pl
+from kit import NotOffered
 
 OPS = {"=": operator.eq, ">=": operator.ge, "<": operator.lt}
 
@@ -21,11 +22,20 @@ def _read(table, version=None, columns=None):
     return pl.read_delta(table, version=version, columns=columns)
 
 
+def _compare(where):
+    try:
+        value = pl.lit(where.value)
+    except TypeError:
+        # Early releases have no literals of decimals.
+        raise NotOffered from None
+    return OPS[where.op](pl.col(where.column), value)
+
+
 def rows(table, version=None, where=None):
     found = _read(table, version)
     if where is None:
         return found
-    return found.filter(OPS[where.op](pl.col(where.column), where.value))
+    return found.filter(_compare(where))
 
 
 def count(table):

@@ -6,6 +6,7 @@
 import operator
 
 import polars as pl
+from kit import NotOffered
 
 OPS = {"=": operator.eq, ">=": operator.ge, "<": operator.lt}
 
@@ -18,10 +19,19 @@ def _scan(table, version=None):
     return pl.scan_delta(table) if version is None else pl.scan_delta(table, version=version)
 
 
+def _compare(where):
+    try:
+        value = pl.lit(where.value)
+    except TypeError:
+        # Early releases have no literals of decimals.
+        raise NotOffered from None
+    return OPS[where.op](pl.col(where.column), value)
+
+
 def rows(table, version=None, where=None):
     found = _scan(table, version)
     if where is not None:
-        found = found.filter(OPS[where.op](pl.col(where.column), where.value))
+        found = found.filter(_compare(where))
     return found.collect()
 
 

@@ -24,7 +24,8 @@ a filter, all rows are there.
 ## Who breaks
 `to_pyarrow_dataset()`, `to_pyarrow_table(filters=...)` and `to_pandas(filters=...)` of deltalake,
 and what reads through them: `scan_delta` of Polars before 1.14 and later with `use_pyarrow=True`,
-and DuckDB on such a dataset. `deltaproto check` shows which of your clients are affected.
+and DuckDB on such a dataset. `deltaproto check` shows which of your clients are affected, and
+`deltaproto certify` measures any other client on tables with such statistics.
 
 ## How to fix
 Filter after reading, or read with deltalake's `QueryBuilder`, `scan_delta` of Polars since 1.14,
