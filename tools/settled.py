@@ -10,7 +10,8 @@ import yaml
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from deltaproto.certification.entry import Discrepancy, KnownTable, collect_outcomes
+from deltaproto.certification.entry import Discrepancy
+from deltaproto.certification.outcomes import KnownTable, collect_outcomes
 from deltaproto.clients.matching import Verdict
 from deltaproto.clients.measurement import MeasuredOutcome, Measurement
 from deltaproto.clients.model import Access
@@ -53,6 +54,7 @@ def measured_document(
 ) -> str:
     """What was measured, and where ranges of the catalog or the entries say otherwise."""
     clients = len({each.client for each in measured})
+    tables = len({cell.case for each in measured for cell in each.cells})
     rows: list[Sequence[Line]] = [
         (
             (m.name,),
@@ -65,8 +67,8 @@ def measured_document(
     blocks: list[Block] = [
         Paragraph(
             (
-                f"{len(measured)} versions and paths of {clients} clients were tried on the "
-                f"reference tables of {_kits(measured)}. ",
+                f"{len(measured)} versions and paths of {clients} clients were tried on up to "
+                f"{tables} reference tables of {_kits(measured)}. ",
                 Code("make certify"),
                 " repeats it. Under WRONG stands how many operations went wrong without an error: ",
                 Code("deltaproto clients ID@VERSION"),
