@@ -583,3 +583,23 @@ def test_an_insert_adds_rows_or_does_not_fit(sql: str, fewest: int, error: str |
     (each,) = parse_script(sql)
     outcome = each.statement.outcome(PLAIN.with_schema(schema), Engine())
     assert (outcome.fewest, outcome.refusal and outcome.refusal.error) == (fewest, error)
+
+
+def test_replaced_columns_keep_what_delta_records_of_them() -> None:
+    """Measured with Delta Spark 4.4.0: the old name, generation expressions and type changes."""
+    widened = ((Atomic("short"), Atomic("integer")),)
+    old = (
+        Column("Id", Atomic("integer"), nullable=False, default="1"),
+        Column("g", Atomic("integer"), generated="Id+1"),
+        Column("w", Atomic("integer"), type_changes=widened),
+    )
+    (each,) = parse_script("alter table t replace columns (id int, g int, w int, n string)")
+    outcome = each.statement.outcome(PLAIN.with_schema(Struct(old)), Engine())
+    assert outcome.refusal is None
+    assert outcome.table.schema == Struct(
+        (
+            Column("Id", Atomic("integer")),
+            *old[1:],
+            Column("n", Atomic("string")),
+        )
+    )
