@@ -46,7 +46,7 @@ class LayoutEvidence:
         self.escaped = False
         """one of these commits added a file whose path contains an escape"""
         self.delta_rs_files = False
-        """one of these commits added files that delta-rs wrote itself"""
+        """one of these commits added live files that delta-rs wrote itself"""
         self.delta_rs_rewrites = False
         """the same, by a DELETE, UPDATE or MERGE"""
         self.byte_order_mark = False
@@ -85,7 +85,7 @@ class LayoutEvidence:
                 self.all_statistics &= seen
                 if seen and statistics is not None:
                     self.statistics.append(statistics)
-            added |= action == "add"
+            added |= action == "add" and path not in self._removed
             self.escaped |= action == "add" and "%" in path
             absolute, non_ascii = is_absolute(path), not path.isascii()
             if action == "remove":

@@ -145,6 +145,13 @@ def test_delta_rs_says_that_it_wrote_files(log: Log) -> None:
     assert traces(log)[Trace.DELTA_RS_REWRITES]
 
 
+def test_files_of_delta_rs_that_are_gone_do_not_count(log: Log) -> None:
+    begun(log).commit(1, commit_info("DELETE", **DELTA_RS), add("old"))
+    log.commit(2, commit_info(), {"remove": {"path": "old", "dataChange": False}}, add("new"))
+    found = traces(log)
+    assert (found[Trace.DELTA_RS_FILES], found[Trace.DELTA_RS_REWRITES]) == (False, False)
+
+
 @each_row(
     "info",
     [
