@@ -79,6 +79,9 @@ def load_plan_input(
             in_newest_run=[name for name, trace in traces.seen.items() if trace.open],
             ahead=ahead,
             unpublished=found.aging.unpublished,
+        )._replace(
+            absolute_without_vectors=census.absolute_without_vectors > 0,
+            all_vectors=census.files_with_vectors == census.files,
         ),
         files=Files(
             census.files,

@@ -14,6 +14,7 @@ from deltaproto.planning.impact import (
     wrong_result_warning,
 )
 from deltaproto.planning.plan import Alternative, Blocked, Plan
+from deltaproto.planning.predict.bounds import hazards_of_copy
 from deltaproto.planning.request import PlanInput, goal_text
 from deltaproto.planning.search.copy_table import plan_copy
 from deltaproto.planning.search.droppable import (
@@ -176,7 +177,9 @@ def _build_copy_plan(
 ) -> Plan:
     """Return the plan to copy the table."""
     plan = _build_plan(inputs, request, NO_CHANGE, alternatives, (), ())
-    after = requirements_after(inputs.needs, EndState(copy.protocol_after))
+    bounds = hazards_of_copy(inputs.table)
+    ending = EndState(copy.protocol_after, rewritten=True, bounds=bounds)
+    after = requirements_after(inputs.needs, ending)
     changes = client_changes(inputs, after)
     by_hand = copy.steps[0].operations == ("CREATE TABLE AS SELECT",)
     plan = plan._replace(

@@ -40,6 +40,8 @@ def table_from_state(state: TableState) -> Table:
         beyond=_count_protected_versions(metadata.configuration, state.version),
         to_checkpoint=commits_until_checkpoint(metadata.configuration, state.version),
         domains=None if state.domains is None else tuple(sorted(state.domains)),
+        delta_rs_files=traces.get(Trace.DELTA_RS_FILES) is True,
+        bounds=state.bounds,
     )
     table = table.with_schema(None if metadata.schema is None else parse_schema(metadata.schema))
     if table.schema is None or find_unenforced(table.schema) is None:

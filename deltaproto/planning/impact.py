@@ -14,6 +14,7 @@ from deltaproto.clients.requirements import (
 from deltaproto.clients.verdicts import ClientVerdict
 from deltaproto.planning.plan import IN_THE_LOG, ClientChange
 from deltaproto.planning.predict.auto_enable import features_of_columns
+from deltaproto.planning.predict.bounds import find_bound_hazards
 from deltaproto.planning.predict.table import MAPPING_MODE, Table
 from deltaproto.planning.request import PlanInput, TableClient
 from deltaproto.planning.search.goals import EndState, cached_verdicts
@@ -176,7 +177,15 @@ def end_state_of(after: Table) -> EndState:
     if after.schema is not None:
         on |= features_of_columns(after.schema, after.protocol) & after.protocol.supported
     mode = after.configuration.get(MAPPING_MODE)
-    return EndState(after.protocol, frozenset(off), frozenset(on), mode)
+    return EndState(
+        after.protocol,
+        frozenset(off),
+        frozenset(on),
+        mode,
+        after.relative,
+        after.rewritten,
+        find_bound_hazards(after),
+    )
 
 
 def _leaves_traces(name: str, after: Table) -> bool:

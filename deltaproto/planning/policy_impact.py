@@ -14,7 +14,7 @@ from deltaproto.planning.engine import Engine
 from deltaproto.planning.impact import describe_change, end_state_of, find_losses
 from deltaproto.planning.plan import Blocked, ClientChange, Plan, Step
 from deltaproto.planning.predict.table import Table
-from deltaproto.planning.search.goals import EndState, requirements_after
+from deltaproto.planning.search.goals import requirements_after
 from deltaproto.planning.search.route import predict_statement
 from deltaproto.policy.approvals import AccessLoss, LossRuling
 from deltaproto.policy.context import TableFacts
@@ -150,7 +150,9 @@ def predict_facts(today: TableFacts, table: Table, steps: Iterable[Step], plan: 
         table = _predict_step(step, table, plan.engine)
     ending = end_state_of(table)
     left = plan.protocol_after.supported
-    ending = EndState(plan.protocol_after, ending.off & left, ending.on & left, ending.mode)
+    ending = ending._replace(
+        protocol=plan.protocol_after, off=ending.off & left, on=ending.on & left
+    )
     levels = evaluate_isolation(table.configuration.get(ISOLATION_PROPERTY)).effective
     return today._replace(
         needs=requirements_after(today.needs, ending),

@@ -9,7 +9,7 @@ from typing import Protocol as Interface
 
 from deltaproto.planning import arithmetic
 from deltaproto.planning.engine import CLUSTERS_EXISTING_SINCE, Engine, EngineName
-from deltaproto.planning.predict.before_drop import purge_rewrites
+from deltaproto.planning.predict.before_drop import moves_absolute, purge_rewrites
 from deltaproto.planning.predict.consistency import (
     refuse_rewrite,
     unstorable,
@@ -236,7 +236,8 @@ class Purge(NamedTuple):
         if rewrites is Rewrite.NONE:
             return Outcome(table)
         commit = PredictedCommit("REORG", table.protocol, sure=bool(table.vectors or table.strays))
-        return Outcome(table._replace(vectors=False, strays=False), (commit,), rewrites)
+        after = table._replace(vectors=False, strays=False, relative=moves_absolute(table))
+        return Outcome(after, (commit,), rewrites)
 
 
 class Wait(NamedTuple):

@@ -25,6 +25,14 @@ _FILES = {
     Trace.MIXED_TIMESTAMPS: requirements.MIXED_TIMESTAMPS,
 }
 """hazards of data file paths, from the log"""
+HAZARDS_OF_BOUNDS: Mapping[Trace, str] = {
+    Trace.UNBOUNDED_COLUMNS: requirements.UNBOUNDED_COLUMNS,
+    Trace.UNBOUNDED_BOOLEANS: requirements.UNBOUNDED_BOOLEANS,
+    Trace.UNBOUNDED_LATER_COLUMNS: requirements.UNBOUNDED_LATER_COLUMNS,
+    Trace.NAN_BOUNDS: requirements.NAN_BOUNDS,
+    Trace.EXPONENT_BOUNDS: requirements.EXPONENT_BOUNDS,
+}
+"""hazards of the bounds in statistics, from the log"""
 _WRITERS = {
     Trace.DELTA_RS_REWRITES: requirements.DELTA_RS_REWRITES,
     Trace.DELTA_RS_FILES: requirements.DELTA_RS_FILES,

@@ -42,26 +42,33 @@ class IndexedColumn(NamedTuple):
 
 
 def indexed_columns(metadata: Metadata) -> Iterator[IndexedColumn]:
-    """Yield the columns of a table whose bounds readers expect.
+    """Yield the columns of a table whose bounds readers expect."""
+    return select_indexed(metadata.schema, metadata.configuration, metadata.partition_columns)
+
+
+def select_indexed(
+    schema: Any, configuration: Mapping[str, str | None], partition_columns: Sequence[str]
+) -> Iterator[IndexedColumn]:
+    """Yield the columns of a schema, as in the log, whose bounds readers expect.
 
     These are the columns in `delta.dataSkippingStatsColumns`, or the first 32 or
     `delta.dataSkippingNumIndexedCols`, where every column in a struct counts. Partition columns
     count, but have no statistics.
     """
-    named = metadata.configuration.get(STATISTICS_COLUMNS_PROPERTY)
+    named = configuration.get(STATISTICS_COLUMNS_PROPERTY)
     paths = None if named is None else parse_column_names(named)
     wanted = None if paths is None else {path[0] for path in paths if len(path) == 1}
-    limit = parse_whole(metadata.configuration.get(INDEXED_COLUMNS_PROPERTY) or "")
+    limit = parse_whole(configuration.get(INDEXED_COLUMNS_PROPERTY) or "")
     limit = _INDEXED if limit is None else limit
     before = 0
-    for place, field in enumerate(_fields(metadata.schema)):
+    for place, field in enumerate(_fields(schema)):
         leaves = list(_leaf_types(field.get("type")))
         bounded = {kind for kind in leaves if kind in _BOUNDED or kind.startswith("decimal")}
         name, stored = field.get("name"), physical_name(field)
         expected = limit < 0 or place < limit if wanted is None else name in wanted
         later = wanted is None and 0 <= limit <= before
         before += len(leaves)
-        expected = expected and name not in metadata.partition_columns
+        expected = expected and name not in partition_columns
         if bounded and expected and isinstance(stored, str):
             kind = field["type"] if isinstance(field["type"], str) else ""
             yield IndexedColumn(stored, kind, bounded == {"boolean"}, later)

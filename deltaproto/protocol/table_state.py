@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from typing import Protocol as Interface
 
 from deltaproto.errors import ErrorCode, TableError
+from deltaproto.protocol.column_bounds import ColumnBounds
 from deltaproto.protocol.feature import Trace
 from deltaproto.protocol.metadata import Metadata
 from deltaproto.protocol.protocol import Protocol
@@ -82,6 +83,8 @@ class TableState(NamedTuple):
     changes: Callable[[], tuple[ProtocolChange, ...]] | None = None
     confirmed: bool = False
     """True if the catalog that manages the table confirmed that this is its newest version"""
+    bounds: ColumnBounds | None = None
+    """the statistics of data files, also of columns that are not indexed; None: not requested"""
 
 
 class UnsupportedProtocol(TableError):

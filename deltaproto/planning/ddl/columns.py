@@ -256,6 +256,10 @@ class RenameColumn(NamedTuple):
         if outcome.refusal is not None:
             return Outcome(table, refusal=outcome.refusal)
         after = outcome.table._replace(clustering=clustering, partition_columns=partitions)
+        if table.bounds is not None and len(old) == 1:
+            names = {old[0]: self.name}
+            unsure = frozenset(names.get(name, name) for name in table.unsure_bounds)
+            after = after._replace(bounds=table.bounds.renamed(names), unsure_bounds=unsure)
         return outcome._replace(table=after)
 
     def _renamed(self, column: Path) -> Path:

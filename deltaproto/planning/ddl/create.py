@@ -232,6 +232,8 @@ class CreateTable(NamedTuple):
             partition_columns=self._partitions(),
             domains=None if table.domains or self.clustered else table.domains,
             rewritten=True,
+            bounds=None,
+            bounds_changed=True,
         ).with_schema(schema)
         operation = "CREATE OR REPLACE TABLE" if self.or_create else "REPLACE TABLE"
         unresolved = self.as_select or _has_unresolved(self, engine)

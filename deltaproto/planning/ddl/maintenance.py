@@ -233,6 +233,7 @@ class Restore(NamedTuple):
             clustering=None,
             partition_columns=table.partition_columns,
             strays=None,
+            bounds_changed=True,
         )
         warnings = (
             f"columns, properties and constraints are restored from {self.to}, and features "

@@ -16,6 +16,7 @@ from deltaproto.planning.ddl.resolution import (
     resolve_value,
 )
 from deltaproto.planning.engine import Engine
+from deltaproto.planning.predict.bounds import with_new_rows
 from deltaproto.planning.predict.outcome import Outcome, PredictedCommit, Refusal
 from deltaproto.planning.predict.schema import (
     Column,
@@ -89,6 +90,7 @@ class RowStatement(NamedTuple):
             table = table._replace(vectors=None)
         if self.adds and "rowTracking" in table.protocol.supported:
             table = table._replace(row_ids=table.row_ids or None)
+        table = with_new_rows(table)
         warnings = [ROWS_MAY_BE_REFUSED] * by_row + [UNRESOLVED] * judged.unresolved
         if self.evolves:
             return Outcome(table.with_schema(None), (commit,), warnings=(_EVOLVES, *warnings))

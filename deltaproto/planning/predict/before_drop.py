@@ -151,7 +151,7 @@ def _remove_vectors(table: Table) -> BeforeDrop:
     if rewrites is not Rewrite.NONE:
         operations.append((_REORG, bool(there or table.strays)))
     operations.append(("Deletion Vector Tombstones", True))
-    after = after._replace(vectors=False, strays=False)
+    after = after._replace(vectors=False, strays=False, relative=moves_absolute(table))
     changed = True if writable else False if there is False else None
     return BeforeDrop(after, tuple(operations), rewrites, changed)
 
@@ -161,6 +161,11 @@ def purge_rewrites(table: Table) -> Rewrite:
     if table.strays is not False:
         return Rewrite.SOME
     return Rewrite.NONE if table.vectors is False else Rewrite.VECTORS
+
+
+def moves_absolute(table: Table) -> bool:
+    """Return True if a purge leaves no file with an absolute path."""
+    return table.relative or (bool(table.vectors) and not table.absolute_without_vectors)
 
 
 def _use_classic_checkpoints(table: Table) -> BeforeDrop:

@@ -18,6 +18,7 @@ from deltaproto.planning.predict.schema import (
     walk_columns,
 )
 from deltaproto.protocol import feature_catalog
+from deltaproto.protocol.column_bounds import ColumnBounds
 from deltaproto.protocol.feature import PropertyIs
 from deltaproto.protocol.feature_catalog import CATALOG_MANAGED, CHECKPOINT_PROTECTION
 from deltaproto.protocol.protocol import Protocol
@@ -99,6 +100,20 @@ class Table(NamedTuple):
     beyond: int = 0
     """versions by which the table is below the limit of checkpointProtection: a
     clone has the value of its source"""
+    absolute_without_vectors: bool = True
+    """False if every live file with an absolute path has a deletion vector"""
+    all_vectors: bool = False
+    """True if certainly every live file has a deletion vector"""
+    relative: bool = False
+    """True if the plan itself wrote every file anew that had an absolute path"""
+    delta_rs_files: bool = False
+    """True if delta-rs wrote some data files"""
+    bounds: ColumnBounds | None = None
+    """what the statistics of data files show of each column, by its logical name; None: unknown"""
+    unsure_bounds: frozenset[str] = frozenset()
+    """columns whose bounds in the files that the plan wrote are unknown"""
+    bounds_changed: bool = False
+    """True if the plan changed the bounds, or which of them readers expect"""
     to_checkpoint: int | None = None
     """commits until Delta writes a checkpoint automatically; None: unknown or irrelevant"""
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from deltaproto.planning.plan import Alternative, Plan, Rewrites, Step
 from deltaproto.planning.predict.auto_enable import features_of_columns, features_of_properties
+from deltaproto.planning.predict.bounds import hazards_of_copy
 from deltaproto.planning.predict.outcome import Rewrite
 from deltaproto.planning.predict.schema import FORBIDDEN, Atomic, Column, Struct, walk_columns
 from deltaproto.planning.predict.table import CONSTRAINT_PREFIX
@@ -155,7 +156,8 @@ def plan_copy(inputs: PlanInput, goal: Goal) -> Alternative | None:
         new = _design_copy(inputs, schema, without)
         if new is None:
             return None
-        ending = EndState(new.protocol, frozenset())
+        bounds = hazards_of_copy(inputs.table)
+        ending = EndState(new.protocol, rewritten=True, bounds=bounds)
         if goal.reached(ending):
             break
         more = without | goal.objections(ending)

@@ -13,6 +13,7 @@ from deltaproto.clients.model import Access, IdentityKey, PathVerdict, Verdict
 from deltaproto.clients.requirements import TableRequirements
 from deltaproto.clients.resolve import ClientAtVersion
 from deltaproto.clients.verdicts import path_verdicts
+from deltaproto.planning.predict.bounds import OF_BOUNDS, BoundHazards
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.protocol import Protocol
 
@@ -36,6 +37,12 @@ class EndState(NamedTuple):
     """features that are enabled"""
     mode: str | None = None
     """mode of column mapping; None: unchanged"""
+    relative: bool = False
+    """every file that had an absolute path was rewritten"""
+    rewritten: bool = False
+    """every file was rewritten"""
+    bounds: BoundHazards | None = None
+    """hazards of the bounds in statistics; None: as before"""
 
 
 Reachable = Callable[["Goal"], bool]
@@ -261,6 +268,7 @@ def requirements_after(before: TableRequirements, ending: EndState) -> TableRequ
         modes=tuple(_modes(before, ending)),
         absent=((before.absent & left) | idle | traceless) - written,
         hazards=_hazards(before, ending),
+        unseen=_unseen(before, ending),
     )
 
 
@@ -273,11 +281,22 @@ def _hazards(before: TableRequirements, ending: EndState) -> frozenset[str]:
         if name in ending.on and name not in before.used
     }
     left = requirements.remaining_hazards(before.hazards, idle)
-    if "columnMapping" in idle & before.used:
+    if ending.rewritten or "columnMapping" in idle & before.used:
         # Folders of timestamps are named in the time zone of the session that rewrites the files.
         kept = {requirements.HIDDEN_PARTITIONS} if requirements.ISO_TIMESTAMPS in left else set()
         left -= requirements.OF_WRITTEN_FILES - kept
+    if ending.relative:
+        left -= {requirements.ABSOLUTE_PATHS}
+    if ending.bounds is not None:
+        left = (left - OF_BOUNDS) | ending.bounds.present
     return left | new
+
+
+def _unseen(before: TableRequirements, ending: EndState) -> frozenset[str]:
+    """Return the hazards of which it is unknown whether the table has them."""
+    if ending.bounds is None:
+        return before.unseen
+    return (before.unseen - OF_BOUNDS) | ending.bounds.unseen
 
 
 def _modes(before: TableRequirements, ending: EndState) -> Iterator[tuple[str, str]]:

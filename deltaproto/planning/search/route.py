@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from deltaproto.planning.enable import disabling_statements, sort_for_disabling
 from deltaproto.planning.engine import Engine, EngineName
+from deltaproto.planning.predict.bounds import follow_bounds
 from deltaproto.planning.predict.drop_feature import EMPTY_COMMIT, HISTORY_ERROR
 from deltaproto.planning.predict.outcome import Outcome, Refusal
 from deltaproto.planning.predict.properties import (
@@ -124,6 +125,8 @@ def predict_statement(statement: Statement, table: Table, engine: Engine) -> Out
     outcome = _refuse_unreadable(statement.outcome(table, engine), table, engine)
     outcome = _refuse_unknown_feature(outcome, table, engine)
     after = outcome.table
+    if outcome.commits:
+        after = follow_bounds(table, after, outcome.rewrites)
     if outcome.commits and table.open:
         first = outcome.commits[0]
         # Empty commits exist only for the checkpoint that they trigger.

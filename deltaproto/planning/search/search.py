@@ -16,8 +16,11 @@ from deltaproto.clients.requirements import TableRequirements
 from deltaproto.planning import arithmetic
 from deltaproto.planning.enable import DISABLEABLE_FEATURES, find_disableable, is_kept_disabled
 from deltaproto.planning.engine import Engine
+from deltaproto.planning.predict.before_drop import moves_absolute, purge_rewrites
+from deltaproto.planning.predict.bounds import find_bound_hazards, follow_bounds
 from deltaproto.planning.predict.consistency import refuse_rewrite
 from deltaproto.planning.predict.drop_feature import find_protection_refusal
+from deltaproto.planning.predict.outcome import Rewrite
 from deltaproto.planning.predict.table import Table
 from deltaproto.planning.search.cost import Cost, Files, compute_cost
 from deltaproto.planning.search.droppable import DroppableFeatures, drop_rank, find_droppable
@@ -31,6 +34,8 @@ from deltaproto.planning.search.route import (
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature_catalog import CHECKPOINT_PROTECTION
 from deltaproto.protocol.protocol import Protocol
+
+_WIDENING = frozenset({"typeWidening", "typeWidening-preview"})
 
 
 class Solution(NamedTuple):
@@ -219,7 +224,25 @@ def predict_end_state(task: SearchTask, choice: DropSelection, *, left: bool) ->
     after = _predict_protocol(
         task.table.protocol, choice.dropped, choice.pair, task.engine, left=left
     )
-    return EndState(after, choice.off)
+    changed = choice.dropped | choice.off
+    files = _predict_files(
+        IdentityKey(task.table), changed & {"columnMapping", "deletionVectors", *_WIDENING}
+    )
+    return EndState(after, choice.off, relative=files.relative, bounds=find_bound_hazards(files))
+
+
+@lru_cache(maxsize=64)
+def _predict_files(table: IdentityKey[Table], unused: frozenset[str]) -> Table:
+    """Return the table with the data files that it has once it does not use these features."""
+    after = table.value
+    if "deletionVectors" in unused:
+        moved = after._replace(vectors=False, relative=moves_absolute(after))
+        after = follow_bounds(after, moved, purge_rewrites(after))
+    if unused & _WIDENING and after.widened is not False:
+        after = follow_bounds(after, after, Rewrite.WIDENED)
+    if "columnMapping" in unused and after.mapped:
+        after = follow_bounds(after, after.without_mapping(), Rewrite.ALL)
+    return after
 
 
 @lru_cache(maxsize=4096)

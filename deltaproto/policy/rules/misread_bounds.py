@@ -49,22 +49,16 @@ from collections.abc import Iterator
 from deltaproto.clients import requirements
 from deltaproto.policy.context import RuleContext
 from deltaproto.policy.finding import Finding, Rule, Severity
+from deltaproto.policy.hazards import HAZARDS_OF_BOUNDS
 from deltaproto.protocol.feature import Trace
 from deltaproto.protocol.indexed_columns import has_indexed_booleans
 
 RULE = Rule("DP144", "misread-bounds", Severity.INFO, since="0.1.0")
-_WORDS = {
-    Trace.UNBOUNDED_COLUMNS: requirements.UNBOUNDED_COLUMNS,
-    Trace.UNBOUNDED_BOOLEANS: requirements.UNBOUNDED_BOOLEANS,
-    Trace.UNBOUNDED_LATER_COLUMNS: requirements.UNBOUNDED_LATER_COLUMNS,
-    Trace.NAN_BOUNDS: requirements.NAN_BOUNDS,
-    Trace.EXPONENT_BOUNDS: requirements.EXPONENT_BOUNDS,
-}
 
 
 def check(subject: RuleContext) -> Iterator[Finding]:
     traces = subject.state.traces
-    found = [word for trace, word in _WORDS.items() if traces.get(trace)]
+    found = [word for trace, word in HAZARDS_OF_BOUNDS.items() if traces.get(trace)]
     unread = Trace.UNBOUNDED_BOOLEANS not in traces
     if unread and has_indexed_booleans(subject.state.metadata):
         found.append(requirements.UNREAD_BOOLEAN_BOUNDS)

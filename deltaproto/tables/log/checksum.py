@@ -84,7 +84,7 @@ def snapshot_from_checksum(
     if not snapshot.complete:
         return None, {}, None
     snapshot.commit_info, snapshot.layout = info, layout
-    return snapshot, _traces_of_files(checksum, snapshot.metadata), None
+    return snapshot, _traces_of_files(checksum, snapshot.metadata, layout), None
 
 
 def verify_against_log(
@@ -106,7 +106,10 @@ def verify_against_log(
     differs = _differences(from_checksum, snapshot)
     if not differs:
         # The checksum has all domains; a replay may stop before it has found them all.
+        layout = from_checksum.layout
         from_checksum.layout, from_checksum.notes = snapshot.layout, snapshot.notes
+        from_checksum.layout.of_checksum = layout.of_checksum
+        from_checksum.layout.checksum_has_all = layout.checksum_has_all
         return from_checksum
     snapshot.notes.insert(0, _difference_note(listing.checksums[version], differs))
     return snapshot
@@ -204,7 +207,10 @@ def _find_contradiction(
     return ""
 
 
-def _traces_of_files(checksum: Mapping[str, Any], metadata: Metadata | None) -> dict[Trace, bool]:
+def _traces_of_files(
+    checksum: Mapping[str, Any], metadata: Metadata | None, layout: LayoutEvidence
+) -> dict[Trace, bool]:
+    """Return what a checksum shows of its files; their statistics are added to `layout`."""
     traces: dict[Trace, bool] = {}
     vectors = checksum.get("numDeletionVectorsOpt")
     if isinstance(vectors, int):
@@ -225,8 +231,9 @@ def _traces_of_files(checksum: Mapping[str, Any], metadata: Metadata | None) -> 
                 partitions.add(str(add.get("path")), values if isinstance(values, dict) else None)
             traces.update(partitions.traces(partition_types(metadata)))
             texts = [add["stats"] for add in adds if isinstance(add.get("stats"), str)]
-            found = compare_statistics(filter(are_readable, texts[:MOST_STATISTICS]), metadata)
+            layout.of_checksum = [*filter(are_readable, texts[:MOST_STATISTICS])]
+            found = compare_statistics(layout.of_checksum, metadata)
             shown = (*MISREAD_BOUNDS, Trace.MISTYPED_STATISTICS)
-            known = len(texts) <= MOST_STATISTICS
+            known = layout.checksum_has_all = len(texts) <= MOST_STATISTICS
             traces.update({trace: trace in found for trace in shown if known or trace in found})
     return traces

@@ -13,13 +13,15 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from typing import Any
 
+from deltaproto.protocol.column_bounds import ColumnBounds
 from deltaproto.protocol.feature import Trace
-from deltaproto.protocol.indexed_columns import indexed_columns
+from deltaproto.protocol.indexed_columns import IndexedColumn, indexed_columns, select_indexed
 from deltaproto.protocol.metadata import Metadata, physical_name
+from deltaproto.protocol.properties import INDEXED_COLUMNS_PROPERTY
 
 MISREAD_BOUNDS = (
     *(Trace.UNBOUNDED_COLUMNS, Trace.UNBOUNDED_BOOLEANS, Trace.UNBOUNDED_LATER_COLUMNS),
@@ -48,51 +50,78 @@ def compare_statistics(texts: Iterable[str], metadata: Metadata) -> set[Trace]:
     Args:
         texts: readable statistics.
     """
-    expected = None
-    found: set[Trace] = set()
+    texts = list(texts)
+    if not texts:
+        return set()
+    columns = list(indexed_columns(metadata))
+    kinds = _kinds_of(_data_fields(metadata))
+    bounds = _BoundsReader(columns)
+    mistyped = False
     for text in texts:
-        if expected is None:
-            expected = _ExpectedStatistics(metadata)
         statistics = _decode(text)
-        if expected.is_mistyped(statistics):
-            found.add(Trace.MISTYPED_STATISTICS)
-        found.update(expected.misread_bounds(statistics))
-        if _EXPONENT.search(text) and expected.has_exponents(json.loads(text, parse_float=str)):
-            found.add(Trace.EXPONENT_BOUNDS)
-    return found
+        mistyped = mistyped or _is_mistyped(statistics, kinds)
+        bounds.add(text, statistics)
+    found = bounds.found(complete=False).traces(columns)
+    return found | {Trace.MISTYPED_STATISTICS} if mistyped else found
 
 
-class _ExpectedStatistics:
-    """What a schema lets readers expect of the statistics of a file."""
+def read_bounds(texts: Iterable[str], metadata: Metadata, *, complete: bool) -> ColumnBounds:
+    """Return what the statistics of files show of the bounds of every column, by its name.
 
-    def __init__(self, metadata: Metadata) -> None:
-        fields = (metadata.schema or {}).get("fields") or ()
-        self._kinds = _kinds_of(
-            field for field in fields if field.get("name") not in metadata.partition_columns
-        )
-        self._columns = {column.name: column for column in indexed_columns(metadata)}
-        self._floats = [c.name for c in self._columns.values() if c.type in ("float", "double")]
+    Args:
+        texts: readable statistics.
+        complete: they are those of every file.
+    """
+    every = {INDEXED_COLUMNS_PROPERTY: "-1"}
+    bounds = _BoundsReader(select_indexed(metadata.schema, every, metadata.partition_columns))
+    for text in texts:
+        bounds.add(text, _decode(text))
+    names = {physical_name(field): field["name"] for field in _data_fields(metadata)}
+    return bounds.found(complete=complete).renamed(names)
 
-    def is_mistyped(self, statistics: Mapping[str, Any]) -> bool:
-        """Return True if a bound or a number of nulls does not fit the type of its column."""
-        return not (
-            _all_fit(statistics.get("minValues"), self._kinds)
-            and _all_fit(statistics.get("maxValues"), self._kinds)
-            and _all_fit(statistics.get("nullCount"), self._kinds, counts=True)
-        )
 
-    def misread_bounds(self, statistics: Mapping[str, Any]) -> Iterator[Trace]:
-        """Yield what readers of the bounds may misunderstand, except for exponents."""
+def _data_fields(metadata: Metadata) -> list[Any]:
+    fields = (metadata.schema or {}).get("fields") or ()
+    return [field for field in fields if field.get("name") not in metadata.partition_columns]
+
+
+def _is_mistyped(statistics: Mapping[str, Any], kinds: _Kinds) -> bool:
+    """Return True if a bound or a number of nulls does not fit the type of its column."""
+    return not (
+        _all_fit(statistics.get("minValues"), kinds)
+        and _all_fit(statistics.get("maxValues"), kinds)
+        and _all_fit(statistics.get("nullCount"), kinds, counts=True)
+    )
+
+
+class _BoundsReader:
+    """Collects what the statistics of files show of the bounds of some columns."""
+
+    def __init__(self, columns: Iterable[IndexedColumn]) -> None:
+        columns = list(columns)
+        self._columns = frozenset(column.name for column in columns)
+        self._floats = [c.name for c in columns if c.type in ("float", "double")]
+        self._decimals = [c.name for c in columns if c.type.startswith("decimal")]
+        self._missing: set[str] = set()
+        self._valued: set[str] = set()
+        self._nan: set[str] = set()
+        self._exponents: set[str] = set()
+        self._partial = False
+
+    def add(self, text: str, statistics: Mapping[str, Any]) -> None:
+        """Add the statistics of a file, which `text` has as JSON."""
         missing: set[str] = set()
         for member in ("minValues", "maxValues"):
             bounds = statistics.get(member)
             if not isinstance(bounds, Mapping):
                 continue
-            missing |= self._columns.keys() - bounds.keys()
+            self._partial = True
+            absent = self._columns - bounds.keys()
             if None in bounds.values():
-                missing |= {name for name in self._columns if bounds.get(name) is None}
-            if any(bounds.get(name) == "NaN" for name in self._floats):
-                yield Trace.NAN_BOUNDS
+                absent |= {name for name in self._columns if bounds.get(name) is None}
+            self._valued |= self._columns - absent
+            missing |= absent
+            self._nan.update(name for name in self._floats if bounds.get(name) == "NaN")
         nulls = statistics.get("nullCount")
         counted = nulls if isinstance(nulls, Mapping) else {}
         for name in missing:
@@ -103,22 +132,34 @@ class _ExpectedStatistics:
             # Of a struct, they conclude only whether it is NULL itself.
             if isinstance(number, Mapping) and 0 in number.values():
                 continue
-            column = self._columns[name]
-            plain = Trace.UNBOUNDED_BOOLEANS if column.boolean else Trace.UNBOUNDED_COLUMNS
-            yield Trace.UNBOUNDED_LATER_COLUMNS if column.later else plain
+            self._missing.add(name)
+            if isinstance(number, int):
+                self._valued.add(name)
+        if _EXPONENT.search(text) and self._decimals:
+            self._add_exponents(json.loads(text, parse_float=str))
 
-    def has_exponents(self, statistics: Mapping[str, Any]) -> bool:
-        """Return True if a bound of a decimal is a number such as 1E-10.
+    def _add_exponents(self, statistics: Mapping[str, Any]) -> None:
+        """Add decimals with a bound such as 1E-10; fractions and exponents are texts."""
+        for bounds in map(statistics.get, ("minValues", "maxValues")):
+            if isinstance(bounds, Mapping):
+                self._exponents.update(
+                    name for name in self._decimals if "e" in str(bounds.get(name) or "").lower()
+                )
+
+    def found(self, *, complete: bool) -> ColumnBounds:
+        """Return the result.
 
         Args:
-            statistics: with fractions and exponents as texts.
+            complete: the statistics of every file were added.
         """
-        decimals = [name for name, c in self._columns.items() if c.type.startswith("decimal")]
-        return any(
-            "e" in str(bounds.get(name) or "").lower()
-            for bounds in map(statistics.get, ("minValues", "maxValues"))
-            if isinstance(bounds, Mapping)
-            for name in decimals
+        return ColumnBounds(
+            self._columns,
+            frozenset(self._missing),
+            frozenset(self._valued),
+            frozenset(self._nan),
+            frozenset(self._exponents),
+            self._partial,
+            complete,
         )
 
 

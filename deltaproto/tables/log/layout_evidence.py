@@ -6,9 +6,15 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from deltaproto.protocol.column_bounds import ColumnBounds
 from deltaproto.protocol.feature import Trace
 from deltaproto.protocol.metadata import Metadata
-from deltaproto.tables.log.file_statistics import MISREAD_BOUNDS, are_readable, compare_statistics
+from deltaproto.tables.log.file_statistics import (
+    MISREAD_BOUNDS,
+    are_readable,
+    compare_statistics,
+    read_bounds,
+)
 from deltaproto.tables.log.files import MOST_STATISTICS, FileChange
 from deltaproto.tables.log.parquet.footer import LeafStatistics
 from deltaproto.tables.log.partition_paths import PartitionEvidence
@@ -59,6 +65,10 @@ class LayoutEvidence:
         """`statistics` has those of all files that these commits added"""
         self.of_checkpoint: list[str] = []
         """readable statistics of some files that the newest checkpoint has"""
+        self.of_checksum: list[str] = []
+        """readable statistics of some files that the version's checksum has"""
+        self.checksum_has_all = False
+        """`of_checksum` has those of all files"""
         self.partitions = PartitionEvidence()
         """of the live files that these commits added"""
         self.stores_partitions = True
@@ -120,6 +130,14 @@ class LayoutEvidence:
         """
         known = self.all_statistics and self.commits.issuperset(range(version + 1))
         return {trace: trace in found for trace in MISREAD_BOUNDS if known or trace in found}
+
+    def read_bounds(self, metadata: Metadata, version: int) -> ColumnBounds:
+        """Return what the same statistics show of the bounds of every column."""
+        if self.checksum_has_all:
+            return read_bounds(self.of_checksum, metadata, complete=True)
+        texts = (*self.of_checksum, *self.statistics, *self.of_checkpoint)
+        known = self.all_statistics and self.commits.issuperset(range(version + 1))
+        return read_bounds(texts, metadata, complete=known)
 
     def add_bounds(self, texts: LeafStatistics) -> None:
         """Add the least and greatest statistics of each row group of a checkpoint."""

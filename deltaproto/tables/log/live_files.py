@@ -11,6 +11,7 @@ from deltaproto.protocol.metadata import Metadata
 from deltaproto.tables.log.checkpoint import CheckpointFiles, StoredFile, file_from_add, file_key
 from deltaproto.tables.log.commits import read_commits, state_from_checkpoint
 from deltaproto.tables.log.files import Checkpoint, LogListing, corrupt_error, read_actions
+from deltaproto.tables.log.layout_evidence import is_absolute
 from deltaproto.tables.log.snapshot import oldest_version
 from deltaproto.tables.storage.interface import LogStore
 
@@ -27,6 +28,8 @@ class LiveFile(NamedTuple):
     since: int
     """the version that first added its path, as far back as the replay goes; for files of the
     checkpoint, the version of the checkpoint"""
+    absolute: bool = False
+    """whether its path is absolute"""
 
 
 class LiveFiles:
@@ -62,7 +65,8 @@ class LiveFiles:
     def _add(self, file: StoredFile, version: int) -> None:
         known = self.files.get(file.key)
         since = self._removed.get(file.path, version if known is None else known.since)
-        self.files[file.key] = LiveFile(file.size, file.vector, file.row_ids, since)
+        absolute = is_absolute(file.path)
+        self.files[file.key] = LiveFile(file.size, file.vector, file.row_ids, since, absolute)
         self._added[file.path] = file.key
 
     def _remove(self, key: str, path: str) -> None:
@@ -105,7 +109,11 @@ def _from_checkpoint(store: LogStore, listing: LogListing, version: int) -> Live
         try:
             for file in stored:
                 live.files[file.key] = LiveFile(
-                    file.size, file.vector, file.row_ids, checkpoint.version
+                    file.size,
+                    file.vector,
+                    file.row_ids,
+                    checkpoint.version,
+                    is_absolute(file.path),
                 )
         except TableError as error:
             if error.code is not ErrorCode.CORRUPT_LOG:
@@ -149,6 +157,8 @@ class FileCensus(NamedTuple):
     """files that may have a type from before a column was widened: the log does not show that they
     were written after the last change; 0 if the schema records no change"""
     bytes_before_type_change: int
+    absolute_without_vectors: int
+    """files with an absolute path and no deletion vector"""
 
 
 def take_census(
@@ -178,6 +188,7 @@ def take_census(
         files_with_row_ids=sum(file.row_ids for file in files),
         files_before_type_change=len(before),
         bytes_before_type_change=sum(before),
+        absolute_without_vectors=sum(file.absolute and not file.vector for file in files),
     )
 
 

@@ -44,7 +44,8 @@ class LogReader:
     Args:
         storage_options: as in deltalake, for tables on object stores.
         use_checksums: False ignores `.crc` files.
-        look_in_files: also search file actions for traces; the cost grows with the table.
+        look_in_files: also search file actions for traces, and compare their statistics with
+            columns that are not indexed; the cost grows with the table.
         every_commit: read every commit since the newest checkpoint: the checksum is then
             compared with the log, and the layout is determined from all of these commits.
     """
@@ -154,6 +155,7 @@ class LogReader:
 
             traces.update(find_file_traces(store, listing, version))
         domains = snapshot.live_domains if _knows_domains(snapshot) else None
+        bounds = snapshot.layout.read_bounds(metadata, version) if self._look_in_files else None
         return TableState(
             table=location.text,
             location=location.uri,
@@ -168,6 +170,7 @@ class LogReader:
             last_commit=snapshot.commit_info,
             changes=lambda: _changes(store, listing, version),
             confirmed=isinstance(store, RatifiedLog) and store.confirmed == version,
+            bounds=bounds,
         )
 
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from deltaproto.policy.rules import misread_bounds
+from deltaproto.policy.hazards import HAZARDS_OF_BOUNDS
 from deltaproto.protocol.feature import Trace
 from deltaproto.protocol.indexed_columns import (
     has_indexed_booleans,
@@ -199,4 +199,4 @@ def test_bounds_of_timestamps_are_rounded(kind: Any, rounded: bool) -> None:
 
 
 def test_the_rule_has_a_word_for_each_trace() -> None:
-    assert set(misread_bounds._WORDS) == set(MISREAD_BOUNDS)
+    assert set(HAZARDS_OF_BOUNDS) == set(MISREAD_BOUNDS)
