@@ -192,6 +192,15 @@ def test_without_statistics_nothing_is_predicted(tmp_path: Path) -> None:
     assert of_bounds(after) == of_bounds(given.needs)
 
 
+def test_rewriting_an_empty_table_changes_nothing(tmp_path: Path) -> None:
+    mapped = {"delta.columnMapping.mode": "name", "delta.columnMapping.maxColumnId": "3"}
+    log = Log(tmp_path)
+    schema = schema_string(*(column(name, KINDS[name][0]) for name in NAMES))
+    log.commit(0, commit_info(), protocol(2, 5), metadata(mapped, schema))
+    given = load(str(tmp_path))
+    assert set(verdicts(predict(given, DropFeature("columnMapping")))) == {Verdict.OK}
+
+
 def clone(root: Path, *vectors: bool) -> PlanInput:
     log = Log(root)
     features = ["deletionVectors"]

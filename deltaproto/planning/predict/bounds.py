@@ -72,7 +72,10 @@ def follow_bounds(before: Table, after: Table, rewrites: Rewrite) -> Table:
     Args:
         rewrites: what the statement rewrites at most.
     """
-    indexing, rewritten = _indexing(before) != _indexing(after), rewrites is not Rewrite.NONE
+    indexing = _indexing(before) != _indexing(after)
+    # If all files have vectors and none has one, there are no files.
+    empty = before.all_vectors and before.vectors is False
+    rewritten = rewrites is not Rewrite.NONE and not empty
     if after.bounds is None or after.schema is None:
         # Rewriting alone changes the bounds of few tables; `requirements_after` knows most.
         return after._replace(bounds=None, bounds_changed=after.bounds_changed or indexing)
