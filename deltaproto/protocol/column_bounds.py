@@ -30,6 +30,8 @@ class ColumnBounds(NamedTuple):
     """a bound of this decimal column has an exponent"""
     partial: bool = False
     """a file has bounds, so it lacks those of a column that is added later"""
+    uncounted: bool = False
+    """a file has no bounds at all"""
     complete: bool = False
     """the statistics of every file were read"""
 

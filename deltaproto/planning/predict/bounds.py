@@ -73,9 +73,7 @@ def follow_bounds(before: Table, after: Table, rewrites: Rewrite) -> Table:
         rewrites: what the statement rewrites at most.
     """
     indexing = _indexing(before) != _indexing(after)
-    # If all files have vectors and none has one, there are no files.
-    empty = before.all_vectors and before.vectors is False
-    rewritten = rewrites is not Rewrite.NONE and not empty
+    rewritten = rewrites is not Rewrite.NONE
     if after.bounds is None or after.schema is None:
         # Rewriting alone changes the bounds of few tables; `requirements_after` knows most.
         return after._replace(bounds=None, bounds_changed=after.bounds_changed or indexing)
@@ -98,7 +96,7 @@ def with_new_rows(table: Table) -> Table:
     unsure = table.unsure_bounds
     if table.bounds is not None and table.schema is not None:
         unsure |= table.bounds.columns - _stored_columns(table)
-        unsure |= {c.name for c in _columns(table) if len([*_possible(c)]) > 1}
+        unsure |= _misread_by_value(table)
     return table._replace(unsure_bounds=unsure, bounds_changed=True, all_vectors=False)
 
 
@@ -144,13 +142,14 @@ def _rewritten(table: Table, bounds: ColumnBounds, *, every: bool) -> Table:
     """
     other = bounds.columns - _stored_columns(table)
     unsure = table.unsure_bounds
-    if not bounds.complete or not bounds.partial:
+    # Delta-rs leaves out a NaN, and exponents.
+    newly = bounds.columns if table.delta_rs_files else bounds.missing
+    if bounds.uncounted or not bounds.complete:
         # Files without statistics get some.
+        newly = bounds.columns
         unsure |= other - bounds.missing
         bounds = bounds._replace(complete=False)
-    if table.delta_rs_files:
-        # Its files leave out a NaN, and exponents.
-        unsure |= {c.name for c in _columns(table) if len([*_possible(c)]) > 1}
+    unsure |= newly & _misread_by_value(table)
     if every:
         structs = {column.name for column in _columns(table) if not column.type}
         unsure |= (bounds.missing & structs) | (bounds.missing & other) - bounds.valued
@@ -158,6 +157,11 @@ def _rewritten(table: Table, bounds: ColumnBounds, *, every: bool) -> Table:
     else:
         unsure |= (bounds.valued & other) - bounds.missing
     return table._replace(bounds=bounds, unsure_bounds=unsure, bounds_changed=True)
+
+
+def _misread_by_value(table: Table) -> frozenset[str]:
+    """Return the columns of which some values have bounds that readers misread."""
+    return frozenset(c.name for c in _columns(table) if len([*_possible(c)]) > 1)
 
 
 def _stored_columns(table: Table) -> frozenset[str]:

@@ -110,6 +110,7 @@ def verify_against_log(
         from_checksum.layout, from_checksum.notes = snapshot.layout, snapshot.notes
         from_checksum.layout.of_checksum = layout.of_checksum
         from_checksum.layout.checksum_has_all = layout.checksum_has_all
+        from_checksum.layout.uncounted |= layout.uncounted
         return from_checksum
     snapshot.notes.insert(0, _difference_note(listing.checksums[version], differs))
     return snapshot
@@ -232,6 +233,7 @@ def _traces_of_files(
             traces.update(partitions.traces(partition_types(metadata)))
             texts = [add["stats"] for add in adds if isinstance(add.get("stats"), str)]
             layout.of_checksum = [*filter(are_readable, texts[:MOST_STATISTICS])]
+            layout.uncounted = len(layout.of_checksum) < len(adds)
             found = compare_statistics(layout.of_checksum, metadata)
             shown = (*MISREAD_BOUNDS, Trace.MISTYPED_STATISTICS)
             known = layout.checksum_has_all = len(texts) <= MOST_STATISTICS

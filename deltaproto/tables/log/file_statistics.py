@@ -107,6 +107,7 @@ class _BoundsReader:
         self._nan: set[str] = set()
         self._exponents: set[str] = set()
         self._partial = False
+        self._uncounted = False
 
     def add(self, text: str, statistics: Mapping[str, Any]) -> None:
         """Add the statistics of a file, which `text` has as JSON."""
@@ -114,6 +115,7 @@ class _BoundsReader:
         for member in ("minValues", "maxValues"):
             bounds = statistics.get(member)
             if not isinstance(bounds, Mapping):
+                self._uncounted = True
                 continue
             self._partial = True
             absent = self._columns - bounds.keys()
@@ -159,6 +161,7 @@ class _BoundsReader:
             frozenset(self._nan),
             frozenset(self._exponents),
             self._partial,
+            self._uncounted,
             complete,
         )
 

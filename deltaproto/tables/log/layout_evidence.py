@@ -63,6 +63,8 @@ class LayoutEvidence:
         them"""
         self.all_statistics = True
         """`statistics` has those of all files that these commits added"""
+        self.uncounted = False
+        """one of these files has no readable statistics"""
         self.of_checkpoint: list[str] = []
         """readable statistics of some files that the newest checkpoint has"""
         self.of_checksum: list[str] = []
@@ -93,6 +95,7 @@ class LayoutEvidence:
             if action == "add" and path not in self._removed:
                 seen = number < MOST_STATISTICS and len(self.statistics) < _MOST_STATISTICS
                 self.all_statistics &= seen
+                self.uncounted |= statistics is None
                 if seen and statistics is not None:
                     self.statistics.append(statistics)
             added |= action == "add" and path not in self._removed
@@ -133,11 +136,12 @@ class LayoutEvidence:
 
     def read_bounds(self, metadata: Metadata, version: int) -> ColumnBounds:
         """Return what the same statistics show of the bounds of every column."""
-        if self.checksum_has_all:
-            return read_bounds(self.of_checksum, metadata, complete=True)
-        texts = (*self.of_checksum, *self.statistics, *self.of_checkpoint)
-        known = self.all_statistics and self.commits.issuperset(range(version + 1))
-        return read_bounds(texts, metadata, complete=known)
+        texts, known = self.of_checksum, self.checksum_has_all
+        if not known:
+            texts = [*self.of_checksum, *self.statistics, *self.of_checkpoint]
+            known = self.all_statistics and self.commits.issuperset(range(version + 1))
+        found = read_bounds(texts, metadata, complete=known)
+        return found._replace(uncounted=found.uncounted or self.uncounted)
 
     def add_bounds(self, texts: LeafStatistics) -> None:
         """Add the least and greatest statistics of each row group of a checkpoint."""

@@ -1,0 +1,185 @@
+"""What plans say of the data files that Delta Spark rewrites: their bounds and absolute paths."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from deltaproto.clients.requirements import (
+    ABSOLUTE_PATHS,
+    EXPONENT_BOUNDS,
+    NAN_BOUNDS,
+    UNBOUNDED_BOOLEANS,
+    UNBOUNDED_COLUMNS,
+    UNBOUNDED_LATER_COLUMNS,
+    TableRequirements,
+)
+from deltaproto.plan_inputs.from_log import load_plan_input
+from deltaproto.planning.ddl.parse import parse_script
+from deltaproto.planning.impact import end_state_of
+from deltaproto.planning.predict.bounds import OF_BOUNDS
+from deltaproto.planning.request import PlanInput
+from deltaproto.planning.search.goals import requirements_after
+from deltaproto.planning.search.route import predict_statement
+from deltaproto.protocol.table_state import SparkSettings
+from tests.recording.delta_spark import DeltaSpark
+from tests.support.engines import RUNNING, needs_delta
+
+pytestmark = needs_delta("4.1", "fast drops")
+OF_FILES = OF_BOUNDS | {ABSOLUTE_PATHS}
+VECTORS = "'delta.enableDeletionVectors'='true'"
+MAPPED = "'delta.columnMapping.mode'='name'"
+
+
+class Case(NamedTuple):
+    """A table, and the statements whose effect is predicted."""
+
+    made: tuple[str, ...]
+    planned: tuple[str, ...]
+    unknown: frozenset[str] = frozenset()
+    """hazards that nobody can predict"""
+
+
+def rows(count: int, names: str = "id") -> str:
+    every = {"id": "id", "word": "cast(id as string)", "flag": "id % 2 = 0"}
+    every |= {"ratio": "if(id = 1, double('nan'), id)", "cents": "cast(id as decimal(20, 10))"}
+    every |= {"nested": "named_struct('x', id, 'y', id)"}
+    columns = ", ".join(every[name] for name in names.split())
+    return f"insert into {{t}} ({names.replace(' ', ', ')}) select {columns} " + (
+        f"from range(0, {count}, 1, 1)"
+    )
+
+
+def created(columns: str, *properties: str) -> str:
+    return f"create table {{t}} ({columns}) using delta tblproperties ({', '.join(properties)})"
+
+
+ALL = "id bigint, word string, flag boolean, ratio double, cents decimal(20, 10)"
+NAMES = "id word flag ratio cents"
+DROP_VECTORS = "alter table {t} drop feature deletionVectors"
+DROP_MAPPING = "alter table {t} drop feature columnMapping"
+FIRST = "'delta.dataSkippingNumIndexedCols'='1'"
+CLONED = (
+    created("id bigint", VECTORS).replace("{t}", "{source}"),
+    rows(3).replace("{t}", "{source}"),
+    "delete from {source} where id = 1",
+    "create table {t} shallow clone {source}",
+)
+CASES = {
+    "fewer columns by name": Case(
+        (created(ALL, FIRST), rows(3, NAMES)),
+        ("alter table {t} set tblproperties ('delta.dataSkippingStatsColumns'='id')",),
+    ),
+    "other columns by name": Case(
+        (created(ALL, FIRST), rows(3, NAMES)),
+        ("alter table {t} set tblproperties ('delta.dataSkippingStatsColumns'='id,ratio')",),
+    ),
+    "more columns by number": Case(
+        (created(ALL, FIRST), rows(3, NAMES)),
+        ("alter table {t} set tblproperties ('delta.dataSkippingNumIndexedCols'='32')",),
+    ),
+    "no columns by number": Case(
+        (created(ALL, "'delta.appendOnly'='false'"), rows(3, NAMES)),
+        ("alter table {t} set tblproperties ('delta.dataSkippingNumIndexedCols'='0')",),
+    ),
+    "a new column": Case(
+        (created("id bigint", VECTORS), rows(3)),
+        ("alter table {t} add column moment timestamp",),
+    ),
+    "renamed and dropped columns": Case(
+        (created(ALL, MAPPED, FIRST), rows(3, NAMES)),
+        (
+            "alter table {t} rename column ratio to share",
+            "alter table {t} drop column flag",
+            "alter table {t} set tblproperties ('delta.dataSkippingStatsColumns'='id,share')",
+        ),
+    ),
+    "mapping removed after other columns were indexed": Case(
+        (
+            created(ALL, MAPPED, FIRST),
+            rows(3, NAMES),
+            "alter table {t} set tblproperties ('delta.dataSkippingNumIndexedCols'='32')",
+        ),
+        (DROP_MAPPING,),
+        # The old statistics show nothing of the values of these columns.
+        frozenset({UNBOUNDED_BOOLEANS, UNBOUNDED_COLUMNS, NAN_BOUNDS, EXPONENT_BOUNDS}),
+    ),
+    "mapping removed after a column was added": Case(
+        (
+            created("id bigint, flag boolean", MAPPED),
+            rows(3, "id flag"),
+            "alter table {t} add column word string",
+            rows(3, "id word flag"),
+        ),
+        (DROP_MAPPING,),
+    ),
+    "mapping removed with a column behind a struct": Case(
+        (
+            created("id bigint, nested struct<x: bigint, y: bigint>, word string", MAPPED),
+            "alter table {t} set tblproperties ('delta.dataSkippingNumIndexedCols'='3')",
+            rows(3, "id nested word"),
+        ),
+        (DROP_MAPPING,),
+        frozenset({UNBOUNDED_LATER_COLUMNS}),
+    ),
+    "vectors of every file purged": Case(
+        (
+            created("id bigint", VECTORS),
+            rows(3),
+            "alter table {t} add column word string",
+            "delete from {t} where id = 1",
+        ),
+        (DROP_VECTORS,),
+    ),
+    "vectors of one file purged": Case(
+        (
+            created("id bigint", VECTORS),
+            rows(3),
+            "alter table {t} add column word string",
+            rows(9, "id word"),
+            "delete from {t} where id = 7",
+        ),
+        (DROP_VECTORS,),
+    ),
+    "a clone with vectors": Case(CLONED, (DROP_VECTORS,)),
+    "a clone with vectors, purged": Case(CLONED, ("reorg table {t} apply (purge)",)),
+    "a clone with vectors, and files of its own": Case((*CLONED, rows(3)), (DROP_VECTORS,)),
+    "a clone with a file that has no vector": Case(
+        (*CLONED[:-1], rows(3).replace("{t}", "{source}"), CLONED[-1]), (DROP_VECTORS,)
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_spark_leaves_the_files_that_a_plan_predicts(
+    case: Case, delta_spark: DeltaSpark, tmp_path: Path
+) -> None:
+    path, source = tmp_path / "t", tmp_path / "source"
+
+    def sql(statement: str) -> str:
+        return statement.format(t=f"delta.`{path}`", source=f"delta.`{source}`")
+
+    for statement in case.made:
+        delta_spark.sql(sql(statement))
+    given = load(path)
+    said = predict(given, [sql(statement) for statement in case.planned])
+    assert said.unseen & OF_FILES == case.unknown
+    for statement in case.planned:
+        delta_spark.sql(sql(statement))
+    real = load(path).needs
+    assert said.hazards & OF_FILES - case.unknown == real.hazards & OF_FILES - case.unknown
+
+
+def load(path: Path) -> PlanInput:
+    return load_plan_input(str(path), {}, SparkSettings(), 0.0)
+
+
+def predict(given: PlanInput, statements: list[str]) -> TableRequirements:
+    table = given.table
+    for parsed in (each for sql in statements for each in parse_script(sql)):
+        outcome = predict_statement(parsed.statement, table, RUNNING)
+        assert outcome.refusal is None
+        table = outcome.table
+    return requirements_after(given.needs, end_state_of(table))
