@@ -26,10 +26,12 @@ def test_every_page_is_in_the_navigation() -> None:
     assert sorted(told) == sorted(str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md"))
 
 
+FOLDERS = ("guides", "tutorials", "how-to", "concepts", "project")
 PAGES = sorted(
-    page
-    for folder in ("guides", "tutorials", "how-to", "concepts", "project")
-    for page in (DOCS / folder).glob("*.md")
+    (
+        *(page for folder in FOLDERS for page in (DOCS / folder).glob("*.md")),
+        DOCS / "first-plan.md",
+    )
 )
 TYPED = [page for page in PAGES if "<!-- run" in page.read_text()]
 

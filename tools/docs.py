@@ -41,6 +41,7 @@ _STEP = re.compile(
     re.S,
 )
 _GUIDES = ("guides", "tutorials", "how-to")
+_PAGES_WITH_OUTPUT = ("first-plan.md",)
 _STAMP = re.compile(r"(\d{4}-\d\d-\d\d)([T ])(\d\d:\d\d)(:\d\d)?(Z|\s+UTC)")
 # When the guides were carried out, as their readers see it.
 _SHOWN = datetime(2026, 11, 22, 22, 0, 0, tzinfo=UTC).timestamp()
@@ -74,7 +75,12 @@ _SCHEMAS = (
 
 def made() -> Iterator[tuple[Path, str]]:
     """Every file that is made, and what belongs in it."""
-    for path in sorted(each for name in _GUIDES for each in (DOCS / name).glob("*.md")):
+    for path in sorted(
+        (
+            *(each for name in _GUIDES for each in (DOCS / name).glob("*.md")),
+            *(DOCS / name for name in _PAGES_WITH_OUTPUT),
+        )
+    ):
         yield path, guide(path.read_text(encoding="utf-8"))
     yield DOCS / "reference" / "commands.md", command_pages.index()
     for name, text in command_pages.pages():
