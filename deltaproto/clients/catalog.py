@@ -29,9 +29,15 @@ DELTA_RELEASES = {
     "4.2": "4.4",
 }
 """the releases of Delta Spark by Spark version, as delta-spark's packages require pyspark"""
-_SPARK_HINT = "name the version of Delta, as in delta-spark@3.3.0: " + "; ".join(
-    f"Spark {spark} runs {delta}" for spark, delta in DELTA_RELEASES.items()
-)
+
+
+def _spark_hint(version: str | None) -> str:
+    """Return which releases of Delta a Spark runs; all of them if its version is not known."""
+    minor = ".".join((version or "").split(".")[:2])
+    known = {minor: DELTA_RELEASES[minor]} if minor in DELTA_RELEASES else DELTA_RELEASES
+    newest = known.get(minor, DELTA_RELEASES["3.5"]).rpartition(" ")[2]
+    runs = "; ".join(f"Spark {spark} runs {delta}" for spark, delta in known.items())
+    return f"name the version of Delta, as in delta-spark@{newest}.0: {runs}"
 
 
 class ClientCatalog:
@@ -56,8 +62,11 @@ class ClientCatalog:
         """Return every client, sorted by id."""
         return tuple(self.get(name) for name in self.ids())
 
-    def get(self, name: str) -> Client:
+    def get(self, name: str, version: str | None = None) -> Client:
         """Return the client with this id or alias (case-insensitive).
+
+        Args:
+            version: only used in the suggestion for an unknown name.
 
         Raises:
             UsageError: with a suggestion, if the name is unknown.
@@ -76,7 +85,8 @@ class ClientCatalog:
         if wanted in aliases:
             return load_shipped_client(aliases[wanted])
         if wanted in _SPARK_NAMES:
-            raise UsageError(f"{name} alone does not determine what is supported", _SPARK_HINT)
+            message = f"{name} alone does not determine what is supported"
+            raise UsageError(message, _spark_hint(version))
         near = _similar(wanted, [*self.ids(), *aliases])
         hint = f"did you mean {', '.join(near)}?" if near else "run `deltaproto clients`"
         raise UsageError(f"unknown client {name}", hint)
@@ -88,7 +98,7 @@ class ClientCatalog:
             UsageError: for an unknown id or path, or an invalid or missing version.
         """
         reference = parse_reference(text)
-        return resolve_reference(reference, self.get(reference.id))
+        return resolve_reference(reference, self.get(reference.id, reference.version))
 
 
 def _similar(wanted: str, names: Sequence[str]) -> list[str]:

@@ -283,6 +283,8 @@ class TestReferences:
             ("trinoo@476", "unknown client trinoo", "did you mean trino"),
             ("spark@3.3.0", "spark alone does not determine", "Spark 3.3 runs 2.1 to 2.3"),
             ("PySpark@4.0.1", "PySpark alone does not determine", "Spark 4.0 runs 4.0 to 4.4"),
+            ("spark@4.2", "spark alone does not determine", "delta-spark@4.4.0: Spark 4.2 runs 4.4"),
+            ("spark@9", "spark alone does not determine", "delta-spark@3.3.0: Spark 3.1 runs 1.0"),
             ("databricks@14.3", "unknown client databricks", "databricks-runtime"),
             ("qqqq", "unknown client qqqq", "deltaproto clients"),
             ("trino", "trino requires a version", "trino@"),
@@ -301,6 +303,13 @@ class TestReferences:
             ClientCatalog().resolve(text)
         assert message in refused.value.message
         assert hint in refused.value.hint
+
+    def test_the_hint_for_a_spark_has_only_the_releases_that_it_runs(self) -> None:
+        with pytest.raises(UsageError) as refused:
+            ClientCatalog().resolve("spark@3.5.1")
+        assert refused.value.hint == (
+            "name the version of Delta, as in delta-spark@3.3.0: Spark 3.5 runs 3.0 to 3.3"
+        )
 
     @pytest.mark.parametrize(
         "text", ["", " ", "@", "@1", "/", "/a@1", "a/@1", "a/b/c@1", "trino@", "trino@ ", "a / "]
