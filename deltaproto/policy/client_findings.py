@@ -6,9 +6,11 @@ from collections.abc import Iterable, Iterator
 
 from deltaproto.clients.matching import NOT_OFFERED, Verdict
 from deltaproto.clients.model import Access
+from deltaproto.clients.requirements import TableRequirements
 from deltaproto.policy.context import PolicyContext
 from deltaproto.policy.declared_verdict import DeclaredVerdict
 from deltaproto.policy.finding import Finding, Rule
+from deltaproto.protocol.feature_catalog import CATALOG_MANAGED
 
 ACCESS_PHRASES = {
     Access.READ: "read",
@@ -37,14 +39,15 @@ def verdict_findings(
         yield rule.finding(
             case.table,
             f"{client}{label} {words} {accesses}: {reason}",
-            _hint(first, case.table),
+            _hint(first, case),
             client=client,
             feature=because[0] if len(because) == 1 else None,
             evidence=", ".join(because) if len(because) > 1 else None,
         )
 
 
-def _hint(judged: DeclaredVerdict, table: str) -> str:
+def _hint(judged: DeclaredVerdict, case: PolicyContext) -> str:
+    table, needs = case.table, case.facts.needs
     found = [
         remedy.text if remedy.command is None else f"{remedy.text}: {remedy.command_for(table)}"
         for remedy in judged.verdict.remedies
@@ -60,7 +63,20 @@ def _hint(judged: DeclaredVerdict, table: str) -> str:
             "no known version passes: use another client, or remove the cause named in the "
             "message, for example in a copy of the table"
         )
+    if needs.by_name and _has_unseen_features(needs):
+        import shlex
+
+        return (
+            "no known version passes, and Spark does not show whether dropping features helps: "
+            f"check the table by its location: deltaproto check {shlex.quote(case.facts.location)}"
+        )
     return "no known version passes and no feature can be dropped: use another client"
+
+
+def _has_unseen_features(needs: TableRequirements) -> bool:
+    """Return True if the log shows which features are used, and the reader did not."""
+    supported = needs.protocol.supported
+    return not CATALOG_MANAGED & supported and any(needs.uses(name) is None for name in supported)
 
 
 RUNTIME = "databricks-runtime"

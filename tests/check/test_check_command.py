@@ -308,6 +308,28 @@ def _checked(tables: Iterable[str]) -> list[CheckedTable]:
     ]
 
 
+@pytest.mark.parametrize(
+    ("known", "hint"),
+    [
+        # As the `spark` reader sees a table: it does not show whether invariants are used.
+        ((), "check the table by its location: deltaproto check 'file:///a b'"),
+        (("appendOnly", "invariants"), "drop deletionVectors, which rewrites data files"),
+    ],
+)
+def test_a_name_of_spark_is_not_said_to_have_no_remedy(known: tuple[str, ...], hint: str) -> None:
+    names = frozenset({"appendOnly", "deletionVectors", "invariants"})
+    needs = TableRequirements(
+        Protocol(3, 7, frozenset({"deletionVectors"}), names),
+        frozenset({"deletionVectors"}),
+        frozenset(known),
+        by_name=True,
+    )
+    facts = TableFacts("sales.orders", "file:///a b", 0, needs, {}, {}, (), complete=True)
+    checker = Checker(Policy(""), ClientCatalog(), asked=[declared(OLD, Access.APPEND)])
+    (finding,) = (each for each in checker.check(facts).findings if each.rule == "DP201")
+    assert hint in finding.hint
+
+
 def rendered(format_: CheckFormat, tables: Iterable[str] = HOSTILE) -> str:
     file = io.StringIO()
     write_check(_checked(tables), file, Style(format_, details=True), ["a note"])
