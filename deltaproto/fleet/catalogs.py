@@ -13,7 +13,12 @@ from deltaproto.redaction import Redactor
 from deltaproto.sql.quoting import parse_name, quote_identifier, quote_if_needed
 from deltaproto.tables.catalogs.interface import CatalogTable
 from deltaproto.tables.engine_errors import first_line
-from deltaproto.tables.session import DATABRICKS_RUNTIME, DELTA_CATALOG, sql_rows
+from deltaproto.tables.session import (
+    DATABRICKS_RUNTIME,
+    DELTA_CATALOG,
+    missing_catalogs_hint,
+    sql_rows,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -126,9 +131,10 @@ def _find_in_schema(
         rows = sql_rows(session, f"SHOW TABLES IN {name}")
     except Exception as error:
         if requested and any(sign in str(error) for sign in _UNKNOWN):
+            hint = "see SHOW SCHEMAS; a single table is CATALOG.SCHEMA.TABLE"
             raise UsageError(
                 f"Spark has no catalog or schema {'.'.join(map(quote_if_needed, schema))}",
-                "see SHOW SCHEMAS; a single table is CATALOG.SCHEMA.TABLE",
+                "; ".join(filter(None, (hint, missing_catalogs_hint(session)))),
             ) from None
         yield UnreadablePlace(".".join(map(quote_if_needed, schema)), _permission_error(error))
         return

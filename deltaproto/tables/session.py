@@ -58,6 +58,11 @@ _LOCAL_CONF = {
 }
 PYSPARK_MISSING = "pyspark is not installed"
 _APPLICATION = "deltaproto"
+_MISSING_CATALOGS = (
+    "deltaproto started this Spark, which has only the catalogs passed to it: for Hive, add "
+    "--spark-conf spark.sql.catalogImplementation=hive; for a server, add --spark-remote; "
+    "uc://HOST, hms://HOST and glue://REGION need no Spark"
+)
 _INTERPRETED = {
     "spark.sql.adaptive.enabled": ("false", "true"),
     "spark.sql.codegen.factoryMode": ("NO_CODEGEN", "FALLBACK"),
@@ -103,6 +108,16 @@ def expect_rows(session: SparkSession, rows: int) -> None:
     for key, (few, many) in _INTERPRETED.items():
         if not started_with.contains(key):
             session.conf.set(key, many if rows >= _MANY_ROWS else few)
+
+
+def missing_catalogs_hint(session: SparkSession) -> str:
+    """Return how to pass catalogs to a Spark that deltaproto started without any, else nothing."""
+    try:
+        ours = session.conf.get("spark.app.name", "") == _APPLICATION
+        kind = session.conf.get("spark.sql.catalogImplementation", "")
+    except Exception:
+        return ""
+    return _MISSING_CATALOGS if ours and kind == "in-memory" else ""
 
 
 def open_query(session: SparkSession, sql: str) -> DataFrame:

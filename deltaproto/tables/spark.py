@@ -28,7 +28,12 @@ from deltaproto.tables.engine_errors import (
     spark_message,
 )
 from deltaproto.tables.log.add_flaws import FLAWS
-from deltaproto.tables.session import PYSPARK_MISSING, spark_session, sql_rows
+from deltaproto.tables.session import (
+    PYSPARK_MISSING,
+    missing_catalogs_hint,
+    spark_session,
+    sql_rows,
+)
 from deltaproto.tables.storage.through_spark import find_unreachable_cause
 
 if TYPE_CHECKING:
@@ -71,7 +76,7 @@ class SparkReader:
         except TableError:
             raise
         except Exception as error:
-            raise _refusal_error(error, self._settings.redact) from None
+            raise _refusal_error(error, self._settings.redact, session) from None
         return state._replace(traces=read_local_layout(state.location))
 
     def _session(self, location: Location) -> Any:
@@ -103,7 +108,7 @@ class SparkReader:
                 *("version", "unix_millis(timestamp)"),
             )
         except Exception as error:
-            raise _refusal_error(error, self._settings.redact) from None
+            raise _refusal_error(error, self._settings.redact, session) from None
         return {int(row[0]): int(row[1]) for row in rows}
 
 
@@ -229,7 +234,9 @@ _HINTS = {
 }
 
 
-def _refusal_error(error: BaseException, redact: Redactor) -> TableError:
+def _refusal_error(
+    error: BaseException, redact: Redactor, session: SparkSession | None = None
+) -> TableError:
     text = spark_message(error)
     if is_connection_lost(text):
         return lost_engine_error(error)
@@ -241,4 +248,7 @@ def _refusal_error(error: BaseException, redact: Redactor) -> TableError:
     if not error_class and (refused := find_unreachable_cause(text)):
         return TableError(refused.code, f"spark: {refused.cause or message}", refused.hint)
     code = next((code for part, code in _CODES if part in error_class), ErrorCode.CORRUPT_LOG)
-    return TableError(code, f"spark: {message}", _HINTS.get(code, ""))
+    hint = _HINTS.get(code, "")
+    if code is ErrorCode.NOT_FOUND and session is not None:
+        hint = "; ".join(filter(None, (hint, missing_catalogs_hint(session))))
+    return TableError(code, f"spark: {message}", hint)

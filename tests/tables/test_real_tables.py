@@ -239,6 +239,8 @@ def test_sparks_refusals_have_codes(spark: SparkSession, tmp_path: Path, cli: An
         ran = cli("inspect", table, "--reader", "spark", "--format", "json")
         assert ran.code == 3
         assert ran.table["error"]["code"] == code, ran.table
+    # The last one has no catalog, as a new user's.
+    assert "catalogImplementation=hive" in ran.table["error"]["hint"]
 
 
 def test_sidecars_are_read_through_spark_too(spark: SparkSession, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ import pytest
 from deltaproto.errors import EngineError
 from deltaproto.tables.java import main as java_main
 from deltaproto.tables.java import require_java
-from deltaproto.tables.session import explain_start_failure
+from deltaproto.tables.session import explain_start_failure, missing_catalogs_hint
 from tests.support.connect_server import delta_package
 from tests.support.logs import Log, metadata, protocol
 from tests.support.spark_settings import SHORT_LIVED
@@ -304,3 +304,32 @@ def test_reading_through_spark_leaves_nothing_behind(
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert list(folder.iterdir()) == []
     assert not list(Path(table).rglob("*.crc"))
+
+
+class SessionSettings:
+    """A session of which only the settings are asked for."""
+
+    def __init__(self, name: str, catalogs: str) -> None:
+        self.conf = {"spark.app.name": name, "spark.sql.catalogImplementation": catalogs}
+
+
+@pytest.mark.parametrize(
+    ("name", "catalogs", "hinted"),
+    [
+        ("deltaproto", "in-memory", True),
+        ("deltaproto", "hive", False),
+        ("a job", "in-memory", False),
+    ],
+)
+def test_a_spark_without_catalogs_names_the_settings_that_add_one(
+    name: str, catalogs: str, hinted: bool
+) -> None:
+    session: Any = SessionSettings(name, catalogs)
+    hint = missing_catalogs_hint(session)
+    assert ("--spark-conf spark.sql.catalogImplementation=hive" in hint) is hinted
+    assert bool(hint) is hinted
+
+
+def test_a_session_that_does_not_show_its_settings_gets_no_hint() -> None:
+    session: Any = None
+    assert missing_catalogs_hint(session) == ""
