@@ -336,6 +336,14 @@ def rendered(format_: CheckFormat, tables: Iterable[str] = HOSTILE) -> str:
     return file.getvalue()
 
 
+def test_a_folder_of_tables_leads_to_a_scan(cli: Cli, tmp_path: Path) -> None:
+    folder = tmp_path / "my lake"
+    Log(folder / "orders").commit(0, VECTORS, DV_ON)
+    ran = cli("check", str(folder), "--client", GOOD)
+    assert ran.code == 3
+    assert f"or find them with deltaproto scan '{folder}'" in " ".join(ran.out.split())
+
+
 class TestHostileNames:
     def test_json(self) -> None:
         (document,) = documents(Ran(0, rendered(CheckFormat.JSON), ""), "check")

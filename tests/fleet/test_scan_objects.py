@@ -317,6 +317,9 @@ def test_an_inventory_is_recognized_among_tables(cli: Cli, store: Store, tmp_pat
     for words in (("check", "--client", "trino@476", *store.options), plan):
         ran = cli(*words, f"{root}/nothing")
         assert (ran.code, "has no _delta_log" in ran.out + ran.err) == (3, True)
+    above = cli("check", root, "--client", "trino@476", *store.options, "--format", "json")
+    (error,) = (each["error"] for each in above.json["errors"])
+    assert f"deltaproto scan {root}" in error["hint"]
 
 
 def test_tables_inside_tables_are_not_searched_for(cli: Cli, store: Store, tmp_path: Path) -> None:

@@ -224,7 +224,10 @@ class LocalLogStore:
         if any(name.endswith(".parquet") or "=" in name for name in names):
             return "it looks like a Parquet folder; CONVERT TO DELTA makes it a Delta table"
         if any(os.path.isdir(os.path.join(self._root, name, LOG_FOLDER)) for name in names):
-            return "it contains Delta tables; pass their paths"
+            import shlex
+
+            scan = f"deltaproto scan {shlex.quote(self._root)}"
+            return f"it contains Delta tables: pass their paths, or find them with {scan}"
         return f"pass the folder that contains {LOG_FOLDER}"
 
 

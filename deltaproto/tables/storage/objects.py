@@ -123,10 +123,13 @@ class ObjectLogStore:
             FolderEntry(path.rstrip("/").rsplit("/", 1)[-1] + "/", None) for path in folders
         ]
         if not entries:
+            import shlex
+
             raise TableError(
                 ErrorCode.NOT_A_DELTA_TABLE,
                 f"{self._uri} has no {LOG_FOLDER}",
-                "check the bucket and the path; object stores have no empty folders",
+                "check the bucket and the path; to find the tables below a folder, run "
+                f"deltaproto scan {shlex.quote(self._uri)}",
             )
         self._sizes = _known_sizes(entries)
         return tuple(entries)
