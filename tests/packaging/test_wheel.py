@@ -9,6 +9,7 @@ import email
 import hashlib
 import json
 import os
+import re
 import shutil
 import sys
 import tarfile
@@ -156,6 +157,19 @@ def test_pip_installs_it(wheel: Path, tmp_path: Path, table: str) -> None:
     fine(sys.executable, "-m", "venv", tmp_path / "v")
     fine(tmp_path / "v" / "bin" / "pip", "install", "-q", wheel)
     answers(tmp_path / "v" / "bin" / "deltaproto", table, environment(tmp_path))
+
+
+def test_the_lines_for_a_machine_without_network_install_it(tmp_path: Path, table: str) -> None:
+    page = (ROOT / "docs/how-to/air-gapped.md").read_text()
+    (block,) = re.findall(r"^ *```text\n(.*?)^ *```", page, re.M | re.S)
+    lines = [line.strip() for line in block.splitlines() if line.strip()]
+    assert [line.split()[:2] for line in lines] == [["pip", "wheel"], ["pip", "install"]]
+    clone, home = _source(tmp_path / "clone"), tmp_path / "venv"
+    fine(sys.executable, "-m", "venv", home)
+    path = f"{home / 'bin'}:{os.environ['PATH']}"
+    for line in lines:
+        fine("sh", "-c", line, cwd=clone, env={**os.environ, "PATH": path})
+    answers(home / "bin" / "deltaproto", table, environment(tmp_path))
 
 
 def test_uv_installs_it(tools: Path, wheel: Path, tmp_path: Path, table: str) -> None:
