@@ -113,8 +113,9 @@ def expect_rows(session: SparkSession, rows: int) -> None:
 def missing_catalogs_hint(session: SparkSession) -> str:
     """Return how to pass catalogs to a Spark that deltaproto started without any, else nothing."""
     try:
-        ours = session.conf.get("spark.app.name", "") == _APPLICATION
-        kind = session.conf.get("spark.sql.catalogImplementation", "")
+        ours = session.conf.get("spark.app.name") == _APPLICATION
+        # Without a default: Spark refuses one that the setting could not have.
+        kind = session.conf.get("spark.sql.catalogImplementation")
     except Exception:
         return ""
     return _MISSING_CATALOGS if ours and kind == "in-memory" else ""
