@@ -222,9 +222,8 @@ def _create_scratch_folder(plan: Plan, by: RehearsalSettings) -> tuple[str, str]
             ) from None
         os.rmdir(local)
         return folder, folder
-    by_path = plan.sql_name.startswith("delta.`") and locate(plan.location).path is not None
-    here = by_path and is_local(by.context.spark.remote)
-    if not here:
+    here = locate(plan.location).path is not None
+    if not (here and is_local(by.context.spark.remote)):
         os.rmdir(local)
         raise UsageError(
             "the table is not on this machine, so its clone needs a location writable by Spark",

@@ -46,6 +46,21 @@ def rehearse(cli: Cli, *words: str) -> Any:
 
 
 class TestRehearse:
+    @pytest.mark.slow
+    def test_a_local_table_by_name_needs_no_scratch(
+        self, cli: Cli, table: Path, spark: SparkSession, tmp_path: Path
+    ) -> None:
+        spark.sql(f"create table default.rehearsed using delta location '{table}'")
+        try:
+            file, before = str(tmp_path / "named.json"), files(table)
+            words = ("--set", "delta.appendOnly=true", "--format", "json", "--output", file)
+            assert cli("plan-upgrade", "default.rehearsed", *words).code == 0
+            ran = rehearse(cli, file)
+            assert (ran.code, only(ran)["status"]) == (0, "done")
+            assert files(table) == before
+        finally:
+            spark.sql("drop table default.rehearsed")
+
     @pytest.mark.parametrize(
         "feature",
         ["checkConstraints", pytest.param("deletionVectors", marks=pytest.mark.slow)],
