@@ -1,4 +1,4 @@
-"""The files that README and the manual print (YAML, JSON, Python) are used as printed.
+"""The files that README and the manual print (YAML, JSON, Python, jinja) are used as printed.
 
 `EXECUTED` names the test for each page; a new block on another page fails here.
 """
@@ -33,12 +33,14 @@ EXECUTED = {
     "docs/guides/bring-tables-to-a-policy.md": "tools/docs.py",
     "docs/guides/guard-in-ci.md": "TestCi, tests/cli/test_action.py, tools/docs.py",
     "docs/guides/upgrade-a-fleet.md": "tools/docs.py",
+    "docs/guides/tables-by-name.md": "test_printed_on_spark.py: test_the_code_for_a_session_runs",
     "docs/how-to/adopt-a-fleet.md": "tools/docs.py",
     "docs/how-to/permissions.md": "test_the_permissions_suffice_for_a_scan",
     "docs/how-to/schedule.md": "test_the_alerts_use_gauges_that_exist, packaging/test_airflow.py",
     "docs/manual/check.md": "test_the_policies_are_policies",
     "docs/manual/conflicts-and-clients.md": "test_the_adapter_is_an_adapter",
     "docs/manual/fleets.md": "test_the_settings_are_settings",
+    "docs/manual/plan-and-apply.md": "test_the_template_is_a_template",
     "docs/manual/python.md": "tests/app/test_manual.py",
     "docs/reference/python.md": "generated; its example: tests/app/test_manual.py",
 }
@@ -53,7 +55,7 @@ def test_every_page_with_files_is_executed() -> None:
     found = {
         str(page.relative_to(ROOT))
         for page in (*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"))
-        if re.search(r"^ *```(python|yaml|json|sql|toml|sh)\n", page.read_text(), re.M)
+        if re.search(r"^ *```(?!bash|text)\w+\n", page.read_text(), re.M)
     }
     assert found == set(EXECUTED)
 
@@ -159,6 +161,17 @@ def test_the_settings_are_settings() -> None:
     found = parse_settings(text, "deltaproto.yaml", {"LAKE_SECRET": "from-the-environment"})
     assert found["storage_options"]["AWS_SECRET_ACCESS_KEY"] == "from-the-environment"
     assert (found["keep"], found["roots"][0]) == (90, "s3://lake/gold")
+
+
+def test_the_template_is_a_template(cli: Cli, lake: Path) -> None:
+    (text,) = blocks("docs/manual/plan-and-apply.md", "jinja")
+    Path("ours.md").write_text(text)
+    drop = ("--drop", "deletionVectors", "--format", "json", "--output", "plan.json")
+    assert cli("plan-downgrade", "lake/orders", *drop).code == 0
+    out = cli("runbook", "plan.json", "--template", "ours.md").out
+    plan_id = json.loads(Path("plan.json").read_text())["plan_id"]
+    assert out.startswith(f"# Change {plan_id}: ")
+    assert "## Commands" in out
 
 
 def test_the_adapter_is_an_adapter(monkeypatch: pytest.MonkeyPatch) -> None:
