@@ -17,6 +17,8 @@ _DATA = File(__file__).parent / "data"
 _MEASURED = File(__file__).parent / "measured" / "entries"
 
 
+_DELTA_NAMES = ("delta", "delta-lake", "delta-core", "io.delta")
+_MEANT_BY_DELTA = ("delta-spark (the library for Spark)", "deltalake (delta-rs, for Python)")
 _SPARK_NAMES = ("spark", "pyspark", "apache-spark")
 DELTA_RELEASES = {
     "3.1": "1.0",
@@ -87,7 +89,9 @@ class ClientCatalog:
         if wanted in _SPARK_NAMES:
             message = f"{name} alone does not determine what is supported"
             raise UsageError(message, _spark_hint(version))
-        near = _similar(wanted, [*self.ids(), *aliases])
+        near: Sequence[str] = _similar(wanted, [*self.ids(), *aliases])
+        if wanted in _DELTA_NAMES:
+            near = _MEANT_BY_DELTA
         hint = f"did you mean {', '.join(near)}?" if near else "run `deltaproto clients`"
         raise UsageError(f"unknown client {name}", hint)
 

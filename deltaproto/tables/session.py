@@ -80,6 +80,11 @@ def spark_session(settings: SparkSettings) -> SparkSession:
         EngineError: names what is missing or wrong, and the remedy.
     """
     sql = _import_pyspark()
+    if settings.remote and "spark.master" in settings.conf:
+        raise EngineError(
+            "spark.master cannot be combined with the address of a Spark",
+            "remove the setting spark.master, or the address (--spark-remote)",
+        )
     if settings.remote and is_local(settings.remote):
         java = _require_java()
         return _start_session(sql.SparkSession.builder.remote(settings.remote), settings, java)

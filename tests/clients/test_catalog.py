@@ -281,6 +281,7 @@ class TestReferences:
         ("text", "message", "hint"),
         [
             ("trinoo@476", "unknown client trinoo", "did you mean trino"),
+            ("delta@4.0", "unknown client delta", "delta-spark (the library for Spark), deltalake"),
             ("spark@3.3.0", "spark alone does not determine", "Spark 3.3 runs 2.1 to 2.3"),
             ("PySpark@4.0.1", "PySpark alone does not determine", "Spark 4.0 runs 4.0 to 4.4"),
             ("spark@4.2", "spark alone does not determine", "k@4.4.0: Spark 4.2 runs 4.4"),

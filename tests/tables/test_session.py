@@ -103,6 +103,14 @@ def test_javas_version_is_read(
     assert java_main() == 3
 
 
+@pytest.mark.parametrize("remote", ["local[2]", "sc://localhost:1"])
+def test_a_master_beside_an_address_is_refused(remote: str, table: str, cli: Any) -> None:
+    words = ("--reader", "spark", "--spark-remote", remote, "--spark-conf", "spark.master=local[1]")
+    ran = cli("inspect", table, *words)
+    assert ran.code == 3
+    assert "spark.master cannot be combined with the address of a Spark" in ran.out + ran.err
+
+
 def test_without_pyspark_the_extra_is_named(table: str, cli: Any, monkeypatch: Any) -> None:
     import sys
 
