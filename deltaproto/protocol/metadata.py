@@ -175,10 +175,13 @@ class Metadata:
 
 
 def _has_columns(struct: Mapping[str, Any]) -> bool:
-    """Return True if every column of a struct, at any depth, is an object."""
+    """Return True if every column of a struct, at any depth, is an object with a name."""
     columns = struct.get("fields")
     return isinstance(columns, list) and all(
-        isinstance(column, dict) and _is_whole(column.get("type")) for column in columns
+        isinstance(column, dict)
+        and isinstance(column.get("name"), str)
+        and _is_whole(column.get("type"))
+        for column in columns
     )
 
 
@@ -200,7 +203,7 @@ def physical_name(field: Any) -> Any:
     mapped = (
         metadata.get("delta.columnMapping.physicalName") if isinstance(metadata, dict) else None
     )
-    return mapped or field.get("name")
+    return mapped if mapped and isinstance(mapped, str) else field.get("name")
 
 
 def _text(value: Any) -> str | None:

@@ -200,3 +200,30 @@ def test_bounds_of_timestamps_are_rounded(kind: Any, rounded: bool) -> None:
 
 def test_the_rule_has_a_word_for_each_trace() -> None:
     assert set(HAZARDS_OF_BOUNDS) == set(MISREAD_BOUNDS)
+
+
+@each_row(
+    "field",
+    [
+        {"type": "long"},
+        {"name": None, "type": "long"},
+        {"name": 5, "type": "long"},
+        {"name": ["id"], "type": "long"},
+        {"name": "x", "type": {"type": "struct", "fields": [{"name": {}, "type": "long"}]}},
+        {"name": "x", "type": "long", "metadata": {"delta.columnMapping.physicalName": ["x"]}},
+        {"name": "x"},
+    ],
+)
+def test_a_schema_with_unnamed_columns_is_read_without_bounds(
+    log: Log, field: dict[str, Any]
+) -> None:
+    schema = json.loads(schema_string(column("id")))
+    schema["fields"].append(field)
+    for named in ({}, {"delta.dataSkippingStatsColumns": "id"}):
+        described = metadata(named, schema=json.dumps(schema), partition_columns=["p"])
+        log.commit(0, commit_info(), protocol(1, 2), described, file("a", BOUNDS))
+        state = LogReader(look_in_files=True).read(log.table)
+        usable = field.get("name") == "x" and not isinstance(field.get("type"), dict)
+        assert (state.metadata.schema is not None) is usable
+        assert state.bounds is not None
+        assert state.bounds.columns <= {"id", "x"}
