@@ -35,12 +35,21 @@ rollout: {waves: [1]}
 """
 
 
+class HookServer(http.server.HTTPServer):
+    """A server on this machine, with what was posted to it."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Hook)
+        self.posted: list[Any] = []
+
+
 class Hook(http.server.BaseHTTPRequestHandler):
     """A web hook that keeps what is posted."""
 
     def do_POST(self) -> None:
         content = self.rfile.read(int(self.headers["Content-Length"]))
-        self.server.posted.append(json.loads(content))  # type: ignore[attr-defined]
+        assert isinstance(self.server, HookServer)
+        self.server.posted.append(json.loads(content))
         self.send_response(200)
         self.end_headers()
 
@@ -49,9 +58,8 @@ class Hook(http.server.BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def hook() -> Iterator[http.server.HTTPServer]:
-    server = http.server.HTTPServer(("127.0.0.1", 0), Hook)
-    server.posted = []  # type: ignore[attr-defined]
+def hook() -> Iterator[HookServer]:
+    server = HookServer()
     threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     yield server
     server.shutdown()
@@ -59,7 +67,7 @@ def hook() -> Iterator[http.server.HTTPServer]:
 
 
 @pytest.fixture
-def machine(cli: Cli, tmp_path: Path, hook: http.server.HTTPServer) -> Path:
+def machine(cli: Cli, tmp_path: Path, hook: HookServer) -> Path:
     """The folders `data`, `etc`, `opt` and `var` of a machine, after a night with a change."""
     for name, recipe in DEMO_TABLES.items():
         RECIPES[recipe](tmp_path / "data" / name)
@@ -82,7 +90,7 @@ def machine(cli: Cli, tmp_path: Path, hook: http.server.HTTPServer) -> Path:
     return tmp_path
 
 
-def test_the_lines_run_as_printed(machine: Path, hook: http.server.HTTPServer) -> None:
+def test_the_lines_run_as_printed(machine: Path, hook: HookServer) -> None:
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     environment = {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT)}
     without_spark = [line for line in LINES if " apply " not in line]
@@ -95,6 +103,6 @@ def test_the_lines_run_as_printed(machine: Path, hook: http.server.HTTPServer) -
         assert ran.returncode in (0, 1), (line, ran)
     # A feature appeared, which is an answer and not a failure.
     assert (machine / "alerts").read_text() == "deltaproto drift exit 1\n"
-    assert len(hook.posted) == 1  # type: ignore[attr-defined]
+    assert len(hook.posted) == 1
     for name in ("rollout.prom", "fleet.prom"):
         assert "# EOF" in (machine / "var/lib/node_exporter" / name).read_text()

@@ -239,7 +239,7 @@ def discover(
         data_files: also read the writers of data files whose commits are no longer in the log.
         days: only the last N days; None: everything that the logs still have.
         pseudonymize: hashes instead of the names of users, jobs, notebooks, clusters and queries.
-        allow_empty: neither a folder without tables is an error, nor access logs without a request.
+        allow_empty: accept folders without tables, and access logs without requests to them.
         engine: local, or spark to read the logs on the executors of a Spark session.
         storage_options: as in deltalake.
         spark_remote: a Spark Connect URL.

@@ -29,14 +29,9 @@ from deltaproto.certification.outcomes import (
 from deltaproto.certification.scrub import shorten
 from deltaproto.clients.entry import parse_client
 from deltaproto.clients.matching import Verdict, judge_access
-from deltaproto.clients.measurement import (
-    MeasuredOutcome,
-    Measurement,
-)
+from deltaproto.clients.measurement import MeasuredOutcome, Measurement
 from deltaproto.clients.model import Access, AppliesTo, Path, Range
-from deltaproto.clients.requirements import (
-    TableRequirements,
-)
+from deltaproto.clients.requirements import TableRequirements
 
 _PAIR = re.compile(r"protocol\.([12])-([1-6])")
 _FIRST = "protocol.1-2"

@@ -13,10 +13,9 @@ from deltaproto.execution.progress import Progress
 from deltaproto.execution.recorder import RunLog
 from deltaproto.execution.result import Observer
 from deltaproto.planning.plan import Plan, Step
+from deltaproto.tables.log.log_retention import full_minute
 
 SECONDS_PER_HOUR = 3600.0
-_CUTOFF_SECONDS = 60
-"""multiples of which a truncation's cutoff is"""
 
 
 class WaitLimits(NamedTuple):
@@ -36,8 +35,7 @@ class WaitLimits(NamedTuple):
 def wait_ends_at(planned: LoadedPlan, stands: Progress, since: float | None) -> float:
     """Return when the next wait ends, in seconds since the epoch.
 
-    A truncation of history rounds its cutoff down to a full minute (`MetadataCleanup` of Delta
-    Spark), so what the previous step wrote expires as if it were written at the next one.
+    What the previous step wrote has expired then, for a truncation of history.
 
     Args:
         since: completion time of the previous step, or None.
@@ -45,10 +43,8 @@ def wait_ends_at(planned: LoadedPlan, stands: Progress, since: float | None) -> 
     if since is None:
         at = planned.not_before[stands.done]
         return 0.0 if at is None else at
-    return (
-        math.ceil(since / _CUTOFF_SECONDS) * _CUTOFF_SECONDS
-        + planned.plan.steps[stands.done].wait_hours * SECONDS_PER_HOUR
-    )
+    written = full_minute(math.ceil(since * 1000)) / 1000
+    return written + planned.plan.steps[stands.done].wait_hours * SECONDS_PER_HOUR
 
 
 def wait_not_needed(plan: Plan, stands: Progress) -> bool:

@@ -14,9 +14,8 @@ from deltaproto.planning.impact import (
     wrong_result_warning,
 )
 from deltaproto.planning.plan import Alternative, Blocked, Plan
-from deltaproto.planning.predict.bounds import hazards_of_copy
 from deltaproto.planning.request import PlanInput, goal_text
-from deltaproto.planning.search.copy_table import plan_copy
+from deltaproto.planning.search.copy_table import end_state_of_copy, plan_copy
 from deltaproto.planning.search.droppable import (
     GOAL_UNREACHABLE,
     find_blockers,
@@ -27,7 +26,6 @@ from deltaproto.planning.search.goals import (
     BothGoals,
     ClientAccess,
     ClientsSupported,
-    EndState,
     FeaturesAbsent,
     Goal,
     HistoryChoice,
@@ -177,8 +175,7 @@ def _build_copy_plan(
 ) -> Plan:
     """Return the plan to copy the table."""
     plan = _build_plan(inputs, request, NO_CHANGE, alternatives, (), ())
-    bounds = hazards_of_copy(inputs.table)
-    ending = EndState(copy.protocol_after, rewritten=True, bounds=bounds)
+    ending = end_state_of_copy(inputs.table)._replace(protocol=copy.protocol_after)
     after = requirements_after(inputs.needs, ending)
     changes = client_changes(inputs, after)
     by_hand = copy.steps[0].operations == ("CREATE TABLE AS SELECT",)

@@ -31,8 +31,6 @@ from deltaproto.render.interface import PageFormat, error_fields, format_timesta
 from deltaproto.render.terminal import counted
 
 _FILES = "parquet"
-_OWN = ("delta", _FILES, INVENTORY_SOURCE)
-"""formats of sources that are no access logs"""
 _MOST_NAMES = 8
 """principals of one client, and tables of one client, that documents name"""
 _HEADINGS = ("Client", "Access", "Tables", "Commits", "Requests", "Last seen", "Longest pause")
@@ -81,7 +79,7 @@ def notices(found: Discovery) -> list[str]:
         f"{source.name}: {source.unparsed:,} of {counted(source.lines, 'line')} not understood; a "
         "client may be missing"
         for source in found.sources
-        if source.format not in _OWN and source.unparsed
+        if source.is_access_log and source.unparsed
     ]
 
 
@@ -184,7 +182,7 @@ def _blocks(
         if facts := _facts(seen):
             yield Section("", client.label, [FactList(facts)])
     yield Section("sources", "Sources", [Bullets([_source(each) for each in found.sources])])
-    logs = any(source.format not in _OWN for source in found.sources)
+    logs = any(source.is_access_log for source in found.sources)
     if not (logs or any(seen.requests.count for _, seen in (*clients, *others))):
         yield Paragraph((_NEVER_READERS,), muted=True)
     if found.failed:

@@ -35,6 +35,8 @@ from tests.execution.scripted import (
 from tests.support.logs import add, metadata, protocol
 
 HOUR = 3600.0
+STANDS = Progress(1, frozenset(), {}, None, None)  # type: ignore[arg-type]
+"""progress of which only the number of steps matters"""
 CONFLICT = StatementResult("DELTA_METADATA_CHANGED", "somebody was faster")
 
 
@@ -433,7 +435,7 @@ def test_no_statement_is_repeated_without_its_audit_line(script: Script, bench: 
 def test_when_a_wait_ends(bench: Bench) -> None:
     """From the step before it, or as the plan file states if nobody knows when that was."""
     hours = bench.planned.plan.steps[1].wait_hours
-    stands = Progress(1, frozenset(), {}, None, None)  # type: ignore[arg-type]
+    stands = STANDS
     assert wait_ends_at(bench.planned, stands, NOW) == NOW + hours * HOUR
     assert wait_ends_at(bench.planned, stands, None) == 0.0
     stated = bench.planned._replace(not_before=(None, NOW + 5, None))
@@ -456,7 +458,7 @@ def test_a_wait_ends_when_what_the_step_wrote_has_expired(
     plan = bench.planned.plan
     wait = plan.steps[1]._replace(wait_hours=minutes / 60)
     planned = bench.planned._replace(plan=plan._replace(steps=(plan.steps[0], wait, plan.steps[2])))
-    ends = wait_ends_at(planned, Progress(1, frozenset(), {}, None, None), since)  # type: ignore[arg-type]
+    ends = wait_ends_at(planned, STANDS, since)
     assert (ends - minutes * 60) // 60 * 60 >= since
     # Not later than needed, and when the reader of the log says so.
     assert (ends - 1 - minutes * 60) // 60 * 60 < since

@@ -32,6 +32,8 @@ _CHUNK = 8 * THREADS
 """number of tables that are read or waiting at a time"""
 INVENTORY_SOURCE = "inventory"
 """format of the source that consists of what earlier runs counted"""
+OWN_FORMATS = ("delta", "parquet", INVENTORY_SOURCE)
+"""formats of sources that are no access logs"""
 DATA_FILES = "data files"
 """name of the source that consists of the tables' data files"""
 TABLE_LOGS = "table logs"
@@ -53,6 +55,11 @@ class Source(NamedTuple):
     """commits or lines that cannot be read"""
     known_files: int = 0
     """files of an access log that an earlier run counted"""
+
+    @property
+    def is_access_log(self) -> bool:
+        """False for the tables' own logs and data files, and for what earlier runs counted."""
+        return self.format not in OWN_FORMATS
 
 
 class Discovery(NamedTuple):
@@ -317,7 +324,7 @@ def require_requests(found: Discovery) -> Discovery:
     Returns:
         the same, with an error for each access log if none has such a request.
     """
-    logs = [each for each in found.sources if each.name not in (TABLE_LOGS, DATA_FILES)]
+    logs = [each for each in found.sources if each.is_access_log]
     if any(each.matched or each.known_files for each in logs):
         return found
     unread = {each.table for each in found.failed}

@@ -10,7 +10,7 @@ from deltaproto.planning.predict.auto_enable import features_of_columns, feature
 from deltaproto.planning.predict.bounds import hazards_of_copy
 from deltaproto.planning.predict.outcome import Rewrite
 from deltaproto.planning.predict.schema import FORBIDDEN, Atomic, Column, Struct, walk_columns
-from deltaproto.planning.predict.table import CONSTRAINT_PREFIX
+from deltaproto.planning.predict.table import CONSTRAINT_PREFIX, Table
 from deltaproto.planning.request import PlanInput
 from deltaproto.planning.search.copy_by_name import (
     ENDING,
@@ -152,12 +152,12 @@ def plan_copy(inputs: PlanInput, goal: Goal) -> Alternative | None:
     if schema is None or not schema.columns:
         return None
     without: frozenset[str] = frozenset()
+    copied = end_state_of_copy(inputs.table)
     while True:
         new = _design_copy(inputs, schema, without)
         if new is None:
             return None
-        bounds = hazards_of_copy(inputs.table)
-        ending = EndState(new.protocol, rewritten=True, bounds=bounds)
+        ending = copied._replace(protocol=new.protocol)
         if goal.reached(ending):
             break
         more = without | goal.objections(ending)
@@ -176,6 +176,11 @@ def plan_copy(inputs: PlanInput, goal: Goal) -> Alternative | None:
         Cost(losses, 1, inputs.files.bytes or 0, 0, 1),
         made,
     )
+
+
+def end_state_of_copy(table: Table) -> EndState:
+    """Return the end state of a copy that keeps the protocol; the copy's own is to be put in."""
+    return EndState(table.protocol, rewritten=True, bounds=hazards_of_copy(table))
 
 
 def same_copy(inputs: PlanInput, plan: Plan) -> bool:

@@ -26,6 +26,14 @@ _NAME = re.compile(
 _MINUTE_MS = 60_000
 
 
+def full_minute(modified_ms: int) -> int:
+    """Return the time as of which the retention of a file counts for a truncation of history.
+
+    Delta rounds the cutoff down to a full minute.
+    """
+    return -(-modified_ms // _MINUTE_MS) * _MINUTE_MS
+
+
 class LogFile(NamedTuple):
     """A file in the log, identified by its version."""
 
@@ -34,11 +42,8 @@ class LogFile(NamedTuple):
     """modification time as Delta counts it, in milliseconds since the epoch"""
 
     def removable_ms(self, retention_ms: int) -> int:
-        """Return when the file expires for a truncation with this retention.
-
-        Delta rounds the cutoff down to a full minute.
-        """
-        return -(-self.modified_ms // _MINUTE_MS) * _MINUTE_MS + retention_ms
+        """Return when the file expires for a truncation with this retention."""
+        return full_minute(self.modified_ms) + retention_ms
 
 
 class DeletionGroup(NamedTuple):
