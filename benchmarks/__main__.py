@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.machine import environment
-from benchmarks.page import Section, write
+from benchmarks.page import Section, section_text, write
 
 HERE = Path(__file__).parent
 TRIED = HERE.parent / ".benchmarks"
@@ -29,7 +29,11 @@ def main() -> int:
     began, where = time.perf_counter(), environment()
     with tempfile.TemporaryDirectory(prefix="deltaproto-bench-") as folder:
         measure = _fleets if given.fleet else _single
-        sections = list(measure(Path(folder), quick=given.quick, spark=not given.no_spark))
+        sections: list[Section] = []
+        for section in measure(Path(folder), quick=given.quick, spark=not given.no_spark):
+            # At once: a run that is stopped later has shown what it measured.
+            print(section_text(section), flush=True)
+            sections.append(section)
     into = given.into or (TRIED if given.quick else HERE)
     part = "bench-fleet" if given.fleet else "bench"
     page = write(into, part, where, sections, quick=given.quick)

@@ -150,11 +150,12 @@ def _rendered(
 ) -> str:
     warning = "**A try-out with `--quick`: too small to be quoted.**\n\n" if quick else ""
     head = f"## {_PARTS[part]}\n\n{warning}{table(('', f'`make {part}`'), where)}"
-    blocks = [head, *map(_section, sections)]
+    blocks = [head, *map(section_text, sections)]
     return "\n".join(blocks)
 
 
-def _section(section: Section) -> str:
+def section_text(section: Section) -> str:
+    """The section as Markdown, without its pictures."""
     blocks = [f"### {section.title}\n\n{section.told.strip()}\n"]
     if section.rows:
         head = ("compared", "of", "first", "second", "first / second", "rounds", "at most")

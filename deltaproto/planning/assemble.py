@@ -41,7 +41,9 @@ def assemble_plan(
     made = build_steps(moves, inputs.engine, inputs.files, inputs.sql, inputs.writers)
     after = made[-1].protocol_after if made else inputs.table.protocol
     left = moves[-1].outcome.table if moves else inputs.table
-    needs = requirements_after(inputs.needs, end_state_of(left)) if moves else inputs.needs
+    needs = inputs.needs
+    if moves:
+        needs = requirements_after(needs, end_state_of(left, inputs.table))
     changes = client_changes(inputs, needs)
     truncates = any(step.truncates for step in made)
     text = goal_text(goal, inputs.table.protocol)

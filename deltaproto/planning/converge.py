@@ -195,12 +195,12 @@ def _drop(
     """Return the cheapest drops that reach the goals from this table, or why there are none."""
     here = inputs
     if table is not inputs.table:
-        needs = requirements_after(inputs.needs, end_state_of(table))
+        needs = requirements_after(inputs.needs, end_state_of(table, inputs.table))
         here = inputs._replace(table=table, needs=needs)
     droppable = find_droppable(table, inputs.engine)
     goals = (*_drop_goals(here, target.kept), *_drop_goals(here, wanted))
     kept = wanted.joined(target.kept)
-    protective = (_PROTECTIVE & end_state_of(table).on) - wanted.absent
+    protective = (_PROTECTIVE & end_state_of(table, inputs.table).on) - wanted.absent
     task = SearchTask(
         table,
         AllGoals(goals),
@@ -227,7 +227,7 @@ def _explain_unreachable(
             if _reaches_without_kept(alone):
                 return (_contradiction(f"{_kept_text(alone)}; {goal.text}"),)
             moves = find_nearest_goal(alone)[1][0].moves
-            ending = end_state_of(moves[-1].outcome.table if moves else task.table)
+            ending = end_state_of(moves[-1].outcome.table if moves else task.table, task.table)
             return tuple(find_blockers(inputs, goal, ending, droppable)) or (GOAL_UNREACHABLE,)
     return (_contradiction("; ".join(goal.text for goal in goals)),)
 
@@ -272,7 +272,7 @@ def _find_broken(inputs: PlanInput, after: Table, wanted: Requirements) -> Itera
         reader, writer = wanted.at_least
         yield _contradiction(f"reader version {reader} and writer version {writer} at least")
     for goal in _drop_goals(inputs, wanted):
-        if not goal.reached(end_state_of(after)):
+        if not goal.reached(end_state_of(after, inputs.table)):
             yield _contradiction(goal.text)
     for key, value in wanted.properties.items():
         if not is_set(after.configuration, key, value):

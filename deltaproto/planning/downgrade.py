@@ -125,7 +125,7 @@ def plan_downgrade(inputs: PlanInput, request: DowngradeRequest) -> Plan:
         reached, weaker = find_nearest_goal(task)
         best = NO_CHANGE._replace(choice=weaker[0].choice)
         moves = weaker[0].moves
-        ending = end_state_of(moves[-1].outcome.table if moves else inputs.table)
+        ending = end_state_of(moves[-1].outcome.table if moves else inputs.table, inputs.table)
         blocked = tuple(find_blockers(inputs, goal, ending, droppable)) or (GOAL_UNREACHABLE,)
         if weaker[0].moves:
             alternatives.append(

@@ -15,6 +15,7 @@ from deltaproto.clients.verdicts import ClientVerdict
 from deltaproto.planning.plan import IN_THE_LOG, ClientChange
 from deltaproto.planning.predict.auto_enable import features_of_columns
 from deltaproto.planning.predict.bounds import find_bound_hazards
+from deltaproto.planning.predict.contents import find_content_change
 from deltaproto.planning.predict.table import MAPPING_MODE, Table
 from deltaproto.planning.request import PlanInput, TableClient
 from deltaproto.planning.search.goals import EndState, cached_verdicts
@@ -156,8 +157,8 @@ def _client_name(client: TableClient, path: str | None) -> str:
     return str(reference if path is None else reference._replace(path=path))
 
 
-def end_state_of(after: Table) -> EndState:
-    """Return the end state of a predicted table."""
+def end_state_of(after: Table, before: Table) -> EndState:
+    """Return the end state of a predicted table, which was `before` at first."""
     on, off = set(), set()
     for name in after.protocol.supported:
         rule = feature_catalog.feature_record(name).enablement
@@ -185,6 +186,7 @@ def end_state_of(after: Table) -> EndState:
         after.relative,
         after.rewritten,
         find_bound_hazards(after),
+        find_content_change(before, after),
     )
 
 

@@ -146,18 +146,19 @@ def predict_facts(today: TableFacts, table: Table, steps: Iterable[Step], plan: 
     Raises:
         UnpredictableError: if a statement's result on this table is unknown.
     """
+    after = table
     for step in steps:
-        table = _predict_step(step, table, plan.engine)
-    ending = end_state_of(table)
+        after = _predict_step(step, after, plan.engine)
+    ending = end_state_of(after, table)
     left = plan.protocol_after.supported
     ending = ending._replace(
         protocol=plan.protocol_after, off=ending.off & left, on=ending.on & left
     )
-    levels = evaluate_isolation(table.configuration.get(ISOLATION_PROPERTY)).effective
+    levels = evaluate_isolation(after.configuration.get(ISOLATION_PROPERTY)).effective
     return today._replace(
         needs=requirements_after(today.needs, ending),
-        configuration=table.configuration,
-        clustering=table.clustering,
+        configuration=after.configuration,
+        clustering=after.clustering,
         isolation={str(engine): level and str(level) for engine, level in levels.items()},
     )
 

@@ -30,7 +30,7 @@ def plan_upgrade(inputs: PlanInput, request: UpgradeRequest) -> Plan:
         walk.isolated(request.isolation)
     for parsed in request.statements:
         walk.own(parsed, inputs.sql)
-    ending = end_state_of(walk.table)
+    ending = end_state_of(walk.table, inputs.table)
     walk.blocked += _lost_access(inputs, request, ending)
     if walk.moves:
         walk.blocked += find_engine_blockers(inputs)

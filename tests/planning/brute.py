@@ -181,7 +181,7 @@ def _reached(task: SearchTask, table: Table) -> bool:
     residue = CHECKPOINT_PROTECTION in table.protocol.supported
     if task.history is HistoryChoice.TRUNCATE and residue:
         return task.goal.reached(EndState(task.table.protocol)) and table == task.table
-    return task.goal.reached(EndState(table.protocol, end_state_of(table).off))
+    return task.goal.reached(EndState(table.protocol, end_state_of(table, table).off))
 
 
 def _statements(task: SearchTask, table: Table) -> Iterator[Statement]:

@@ -45,7 +45,8 @@ def load(table: str) -> PlanInput:
 
 
 def predict(given: PlanInput, *statements: Statement) -> TableRequirements:
-    return requirements_after(given.needs, end_state_of(predict_table(given, *statements)))
+    after = predict_table(given, *statements)
+    return requirements_after(given.needs, end_state_of(after, given.table))
 
 
 def predict_table(given: PlanInput, *statements: Statement) -> Table:

@@ -313,7 +313,7 @@ def test_switching_off_is_as_cheap_as_can_be(data: st.DataObject) -> None:
         for move in each.moves:
             assert move.outcome.refusal is None or move.outcome.refusal.retry, move.statement
         after = each.moves[-1].outcome.table if each.moves else table
-        assert goal.reached(EndState(after.protocol, end_state_of(after).off))
+        assert goal.reached(EndState(after.protocol, end_state_of(after, after).off))
 
 
 def test_files_are_not_purged_before_mapping_rewrites_them_all() -> None:

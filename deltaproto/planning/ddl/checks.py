@@ -12,6 +12,7 @@ from typing import NamedTuple
 from deltaproto.planning.engine import Engine
 from deltaproto.planning.predict import consistency
 from deltaproto.planning.predict.auto_enable import upgrade_protocol
+from deltaproto.planning.predict.contents import hazards_of_columns
 from deltaproto.planning.predict.nested_not_null import validate_nested_not_null
 from deltaproto.planning.predict.outcome import Outcome, PredictedCommit, Refusal
 from deltaproto.planning.predict.schema import (
@@ -53,7 +54,9 @@ def predict_schema_change(table: Table, change: ColumnChange, engine: Engine) ->
     unfit = consistency.validate_new_columns(table, after, whole=change.known)
     if unfit is not None:
         return Outcome(table, refusal=unfit)
-    after = after if change.known else table.with_schema(None)
+    if not change.known:
+        added = table.added_hazards | hazards_of_columns(table, change.schema)
+        after = table.with_schema(None)._replace(added_hazards=added)
     commit = PredictedCommit(change.operation, protocol, sure=change.known)
     return Outcome(after._replace(protocol=protocol), (commit,))
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from deltaproto.clients import requirements
 from deltaproto.planning.ddl.checks import (
     ColumnChange,
     find_dependent_refusal,
@@ -185,12 +186,17 @@ class DropColumns(NamedTuple):
         outcome = predict_schema_change(statistics.remove_columns(table, paths), change, engine)
         if outcome.refusal is not None:
             return Outcome(table, refusal=outcome.refusal)
-        # Existing files still contain the columns.
-        after = outcome.table._replace(strays=None)
+        after = _without_columns(outcome.table)
         if broken:
             # The columns keep their physical names there.
             after = after._replace(clustering=None)
         return outcome._replace(table=after, warnings=warnings)
+
+
+def _without_columns(after: Table) -> Table:
+    """Return a table whose existing files still contain columns that were dropped."""
+    added = after.added_hazards | {requirements.DROPPED_COLUMNS}
+    return after._replace(strays=None, added_hazards=added)
 
 
 def _validate_not_needed(table: Table, paths: tuple[Path, ...]) -> Refusal | None:
@@ -256,6 +262,9 @@ class RenameColumn(NamedTuple):
         if outcome.refusal is not None:
             return Outcome(table, refusal=outcome.refusal)
         after = outcome.table._replace(clustering=clustering, partition_columns=partitions)
+        if partitions != table.partition_columns:
+            added = after.added_hazards | {requirements.MAPPED_PARTITIONS}
+            after = after._replace(added_hazards=added)
         if table.bounds is not None and len(old) == 1:
             names = {old[0]: self.name}
             unsure = frozenset(names.get(name, name) for name in table.unsure_bounds)
@@ -309,4 +318,8 @@ class ReplaceColumns(NamedTuple):
             column if o is None else o._replace(nullable=True, default=None)
             for column, o in zip(new.columns, kept, strict=True)
         )
-        return predict_schema_change(table, ColumnChange("REPLACE COLUMNS", Struct(merged)), engine)
+        change = ColumnChange("REPLACE COLUMNS", Struct(merged))
+        outcome = predict_schema_change(table, change, engine)
+        if not removed or outcome.refusal is not None:
+            return outcome
+        return outcome._replace(table=_without_columns(outcome.table))

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from deltaproto.clients import requirements
 from deltaproto.planning.predict.outcome import Rewrite
-from deltaproto.planning.predict.schema import Atomic, Struct, Type
+from deltaproto.planning.predict.schema import schema_json
 from deltaproto.planning.predict.statistics import statistics_columns
 from deltaproto.planning.predict.table import Table
 from deltaproto.policy.hazards import HAZARDS_OF_BOUNDS
@@ -172,20 +172,11 @@ def _stored_columns(table: Table) -> frozenset[str]:
 def _expected(table: Table) -> Iterator[IndexedColumn]:
     if table.schema is None:
         return iter(())
-    return select_indexed(_stored(table.schema), table.configuration, table.partition_columns)
+    return select_indexed(schema_json(table.schema), table.configuration, table.partition_columns)
 
 
 def _columns(table: Table) -> Iterator[IndexedColumn]:
     """Return every column of the data files that can have bounds."""
-    return select_indexed(_stored(table.schema), _EVERY, table.partition_columns)
-
-
-def _stored(kind: Type | None) -> Any:
-    """Return a type as the log has it; collections only as far as statistics distinguish them."""
-    match kind:
-        case Atomic(name):
-            return "string" if name.startswith(("char", "varchar")) else name
-        case Struct(columns):
-            fields = [{"name": each.name, "type": _stored(each.type)} for each in columns]
-            return {"type": "struct", "fields": fields}
-    return {"type": "array"}
+    if table.schema is None:
+        return iter(())
+    return select_indexed(schema_json(table.schema), _EVERY, table.partition_columns)

@@ -271,6 +271,7 @@ def _type_without_changes(kind: Type) -> Type:
             return kind
 
 
+_GENERATED = "delta.generationExpression"
 _LENGTH = "__CHAR_VARCHAR_TYPE_STRING"
 _COLLATIONS = "__COLLATIONS"
 
@@ -289,7 +290,7 @@ def _column(field: Any) -> Column:
         kind = Atomic(metadata[_LENGTH])
     elif kind == Atomic("string") and metadata.get(_COLLATIONS):
         kind = Atomic("string collate")
-    generated = metadata.get("delta.generationExpression")
+    generated = metadata.get(_GENERATED)
     default = metadata.get("CURRENT_DEFAULT")
     return Column(
         str(field.get("name", "")),
@@ -300,6 +301,31 @@ def _column(field: Any) -> Column:
         any(key.startswith("delta.identity.") for key in metadata),
         _type_changes(metadata["delta.typeChanges"]) if "delta.typeChanges" in metadata else None,
     )
+
+
+def schema_json(kind: Type) -> Any:
+    """Return a type as a metaData action has it, without column mapping and defaults."""
+    match kind:
+        case Atomic(name):
+            return "string" if name.startswith(("char", "varchar")) else name
+        case Struct(columns):
+            return {"type": "struct", "fields": [_field_json(column) for column in columns]}
+        case Array(element, nullable):
+            items = schema_json(element)
+            return {"type": "array", "elementType": items, "containsNull": nullable}
+        case Map(key, value, nullable):
+            kinds = {"keyType": schema_json(key), "valueType": schema_json(value)}
+            return {"type": "map", **kinds, "valueContainsNull": nullable}
+
+
+def _field_json(column: Column) -> Mapping[str, Any]:
+    generated = column.generated
+    return {
+        "name": column.name,
+        "type": schema_json(column.type),
+        "nullable": column.nullable,
+        "metadata": {} if generated is None else {_GENERATED: generated},
+    }
 
 
 def _type_changes(stored: Any) -> tuple[tuple[Atomic, Atomic], ...]:

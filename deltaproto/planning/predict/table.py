@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
+from deltaproto.clients.requirements import remaining_hazards
 from deltaproto.planning.predict.schema import (
     Struct,
     columns_of_type,
@@ -114,6 +115,9 @@ class Table(NamedTuple):
     """columns whose bounds in the files that the plan wrote are unknown"""
     bounds_changed: bool = False
     """True if the plan changed the bounds, or which of them readers expect"""
+    added_hazards: frozenset[str] = frozenset()
+    """what the plan's statements added that some clients cannot handle, and the columns do not
+    show"""
     to_checkpoint: int | None = None
     """commits until Delta writes a checkpoint automatically; None: unknown or irrelevant"""
 
@@ -262,7 +266,8 @@ class Table(NamedTuple):
     def without_mapping(self) -> Table:
         """Return the table without column mapping, after rewriting every file."""
         plain = self.without_properties(MAPPING_MODE, MAX_COLUMN_ID)
-        return plain._replace(vectors=False, rewritten=True, strays=False)
+        added = remaining_hazards(self.added_hazards, ("columnMapping",))
+        return plain._replace(vectors=False, rewritten=True, strays=False, added_hazards=added)
 
 
 def _is_constraint(key: str) -> bool:

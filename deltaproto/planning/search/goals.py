@@ -14,6 +14,7 @@ from deltaproto.clients.requirements import TableRequirements
 from deltaproto.clients.resolve import ClientAtVersion
 from deltaproto.clients.verdicts import path_verdicts
 from deltaproto.planning.predict.bounds import OF_BOUNDS, BoundHazards
+from deltaproto.planning.predict.contents import ContentChange
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.protocol import Protocol
 
@@ -43,6 +44,8 @@ class EndState(NamedTuple):
     """every file was rewritten"""
     bounds: BoundHazards | None = None
     """hazards of the bounds in statistics; None: as before"""
+    contents: ContentChange = ContentChange()
+    """hazards of columns and constraints that the plan adds or removes"""
 
 
 Reachable = Callable[["Goal"], bool]
@@ -280,7 +283,8 @@ def _hazards(before: TableRequirements, ending: EndState) -> frozenset[str]:
         for name, hazard in requirements.ENABLED_LATER.items()
         if name in ending.on and name not in before.used
     }
-    left = requirements.remaining_hazards(before.hazards, idle)
+    contents = (before.hazards - ending.contents.removed) | ending.contents.added
+    left = requirements.remaining_hazards(contents, idle)
     if ending.rewritten or "columnMapping" in idle & before.used:
         # Folders of timestamps are named in the time zone of the session that rewrites the files.
         kept = {requirements.HIDDEN_PARTITIONS} if requirements.ISO_TIMESTAMPS in left else set()

@@ -19,6 +19,7 @@ from deltaproto.planning.engine import Engine
 from deltaproto.planning.predict.before_drop import moves_absolute, purge_rewrites
 from deltaproto.planning.predict.bounds import find_bound_hazards, follow_bounds
 from deltaproto.planning.predict.consistency import refuse_rewrite
+from deltaproto.planning.predict.contents import find_content_change
 from deltaproto.planning.predict.drop_feature import find_protection_refusal
 from deltaproto.planning.predict.outcome import Rewrite
 from deltaproto.planning.predict.table import Table
@@ -36,6 +37,7 @@ from deltaproto.protocol.feature_catalog import CHECKPOINT_PROTECTION
 from deltaproto.protocol.protocol import Protocol
 
 _WIDENING = frozenset({"typeWidening", "typeWidening-preview"})
+_OF_CONTENTS = frozenset({"checkConstraints", "columnMapping", "deletionVectors"}) | _WIDENING
 
 
 class Solution(NamedTuple):
@@ -225,16 +227,17 @@ def predict_end_state(task: SearchTask, choice: DropSelection, *, left: bool) ->
         task.table.protocol, choice.dropped, choice.pair, task.engine, left=left
     )
     changed = choice.dropped | choice.off
-    files = _predict_files(
-        IdentityKey(task.table), changed & {"columnMapping", "deletionVectors", *_WIDENING}
-    )
-    return EndState(after, choice.off, relative=files.relative, bounds=find_bound_hazards(files))
+    shown = _predict_contents(IdentityKey(task.table), changed & _OF_CONTENTS)
+    return shown._replace(protocol=after, off=choice.off)
 
 
 @lru_cache(maxsize=64)
-def _predict_files(table: IdentityKey[Table], unused: frozenset[str]) -> Table:
-    """Return the table with the data files that it has once it does not use these features."""
-    after = table.value
+def _predict_contents(table: IdentityKey[Table], unused: frozenset[str]) -> EndState:
+    """Return what files, columns and constraints are like once nothing uses these features."""
+    before = after = table.value
+    if "checkConstraints" in unused:
+        keys = filter(None, map(after.constraint_key, after.constraints))
+        after = after.without_properties(*keys)
     if "deletionVectors" in unused:
         moved = after._replace(vectors=False, relative=moves_absolute(after))
         after = follow_bounds(after, moved, purge_rewrites(after))
@@ -242,7 +245,12 @@ def _predict_files(table: IdentityKey[Table], unused: frozenset[str]) -> Table:
         after = follow_bounds(after, after, Rewrite.WIDENED)
     if "columnMapping" in unused and after.mapped:
         after = follow_bounds(after, after.without_mapping(), Rewrite.ALL)
-    return after
+    return EndState(
+        after.protocol,
+        relative=after.relative,
+        bounds=find_bound_hazards(after),
+        contents=find_content_change(before, after),
+    )
 
 
 @lru_cache(maxsize=4096)

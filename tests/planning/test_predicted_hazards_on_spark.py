@@ -1,4 +1,4 @@
-"""What plans say of the data files that Delta Spark rewrites: their bounds and absolute paths."""
+"""What plans say of data files, columns and constraints after Delta Spark's statements."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ from typing import NamedTuple
 import pytest
 
 from deltaproto.clients.requirements import (
-    ABSOLUTE_PATHS,
+    DROPPED_COLUMNS,
     EXPONENT_BOUNDS,
+    MAPPED_COLLECTIONS,
+    MAPPED_PARTITIONS,
+    MAPPING_ADDED_LATER,
     NAN_BOUNDS,
     UNBOUNDED_BOOLEANS,
     UNBOUNDED_COLUMNS,
@@ -28,7 +31,6 @@ from tests.recording.delta_spark import DeltaSpark
 from tests.support.engines import RUNNING, needs_delta
 
 pytestmark = needs_delta("4.1", "fast drops")
-OF_FILES = OF_BOUNDS | {ABSOLUTE_PATHS}
 VECTORS = "'delta.enableDeletionVectors'='true'"
 MAPPED = "'delta.columnMapping.mode'='name'"
 
@@ -39,7 +41,9 @@ class Case(NamedTuple):
     made: tuple[str, ...]
     planned: tuple[str, ...]
     unknown: frozenset[str] = frozenset()
-    """hazards that nobody can predict"""
+    """hazards that a plan cannot predict"""
+    added: frozenset[str] = frozenset()
+    """hazards that the statements add"""
 
 
 def rows(count: int, names: str = "id") -> str:
@@ -149,11 +153,94 @@ CASES = {
     "a clone with a file that has no vector": Case(
         (*CLONED[:-1], rows(3).replace("{t}", "{source}"), CLONED[-1]), (DROP_VECTORS,)
     ),
+    "a dropped column": Case(
+        (created("id bigint, word string", MAPPED), rows(3, "id word")),
+        ("alter table {t} drop column word",),
+        added=frozenset({DROPPED_COLUMNS}),
+    ),
+    "a dropped field": Case(
+        (created("id bigint, nested struct<x: bigint, y: bigint>", MAPPED), rows(3, "id nested")),
+        ("alter table {t} drop column nested.x",),
+        added=frozenset({DROPPED_COLUMNS}),
+    ),
+    "a column dropped by replacing columns": Case(
+        (created("id bigint, word string", MAPPED), rows(3, "id word")),
+        ("alter table {t} replace columns (id bigint)",),
+        added=frozenset({DROPPED_COLUMNS}),
+    ),
+    "a dropped column, and mapping removed": Case(
+        (created("id bigint, word string", MAPPED), rows(3, "id word")),
+        ("alter table {t} drop column word", DROP_MAPPING),
+    ),
+    "mapping enabled, and a column dropped": Case(
+        (created("id bigint, word string", VECTORS), rows(3, "id word")),
+        (f"alter table {{t}} set tblproperties ({MAPPED})", "alter table {t} drop column word"),
+        added=frozenset({DROPPED_COLUMNS, MAPPING_ADDED_LATER}),
+    ),
+    "a renamed partition column": Case(
+        (
+            created("id bigint, word string", VECTORS) + " partitioned by (word)",
+            rows(3, "id word"),
+            f"alter table {{t}} set tblproperties ({MAPPED})",
+        ),
+        ("alter table {t} rename column word to text",),
+        added=frozenset({MAPPED_PARTITIONS}),
+    ),
+    "an array added beside mapping": Case(
+        (created("id bigint", MAPPED), rows(3)),
+        ("alter table {t} add column list array<bigint>",),
+        added=frozenset({MAPPED_COLLECTIONS}),
+    ),
+    "mapping enabled beside a map": Case(
+        (created("id bigint, pairs map<string, bigint>", VECTORS), rows(3)),
+        (f"alter table {{t}} set tblproperties ({MAPPED})",),
+        added=frozenset({MAPPED_COLLECTIONS, MAPPING_ADDED_LATER}),
+    ),
+    "a type that few clients know": Case(
+        (created("id bigint", VECTORS), rows(3)),
+        (
+            "alter table {t} add column none void",
+            "alter table {t} add column short char(4)",
+        ),
+        added=frozenset({"type void"}),
+    ),
+    "a type that few clients know, dropped": Case(
+        (created("id bigint, none void", MAPPED), rows(3)),
+        ("alter table {t} drop column none",),
+        added=frozenset({DROPPED_COLUMNS}),
+    ),
+    "new constraints": Case(
+        (created("id bigint, word string, moment timestamp", VECTORS), rows(3, "id word")),
+        (
+            "alter table {t} add constraint one check (id >= 0 and id < 9)",
+            "alter table {t} add constraint two check (moment is null or year(moment) > 2000)",
+            "alter table {t} add constraint three check (moment is null or "
+            "cast(moment as date) > '2000-01-01')",
+            "alter table {t} add constraint four check (WORD <> 'x')",
+        ),
+        added=frozenset(
+            {"expression year()", "expression cast", "expression cast beside a timestamp"}
+        ),
+    ),
+    "dropped constraints": Case(
+        (
+            created("id bigint", VECTORS),
+            rows(3),
+            "alter table {t} add constraint one check (abs(id) < 9)",
+            "alter table {t} add constraint two check (id % 2 < 9)",
+        ),
+        ("alter table {t} drop constraint one",),
+    ),
+    "replaced columns": Case(
+        (created("id bigint, none void", VECTORS), rows(3)),
+        ("replace table {t} (id bigint) using delta",),
+        frozenset(OF_BOUNDS),
+    ),
 }
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_spark_leaves_the_files_that_a_plan_predicts(
+def test_spark_leaves_the_hazards_that_a_plan_predicts(
     case: Case, delta_spark: DeltaSpark, tmp_path: Path
 ) -> None:
     path, source = tmp_path / "t", tmp_path / "source"
@@ -165,11 +252,13 @@ def test_spark_leaves_the_files_that_a_plan_predicts(
         delta_spark.sql(sql(statement))
     given = load(path)
     said = predict(given, [sql(statement) for statement in case.planned])
-    assert said.unseen & OF_FILES == case.unknown
+    assert said.unseen == given.needs.unseen | case.unknown
     for statement in case.planned:
         delta_spark.sql(sql(statement))
     real = load(path).needs
-    assert said.hazards & OF_FILES - case.unknown == real.hazards & OF_FILES - case.unknown
+    assert said.hazards - case.unknown == real.hazards - case.unknown
+    assert said.hazards >= case.added
+    assert given.needs.hazards.isdisjoint(case.added)
 
 
 def load(path: Path) -> PlanInput:
@@ -182,4 +271,4 @@ def predict(given: PlanInput, statements: list[str]) -> TableRequirements:
         outcome = predict_statement(parsed.statement, table, RUNNING)
         assert outcome.refusal is None
         table = outcome.table
-    return requirements_after(given.needs, end_state_of(table))
+    return requirements_after(given.needs, end_state_of(table, given.table))

@@ -1,0 +1,78 @@
+"""What statements change in a table's columns and constraints that some clients cannot handle.
+
+Columns do not show everything: data files keep dropped columns, and the names of renamed ones.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import NamedTuple
+
+from deltaproto.clients import requirements
+from deltaproto.planning.predict.schema import Struct, schema_json
+from deltaproto.planning.predict.table import CONSTRAINT_PREFIX, MAPPING_MODE, Table
+from deltaproto.policy.contents import find_contents
+from deltaproto.protocol.metadata import Metadata
+
+_NONE = frozenset[str]()
+_CAST, _CAST_OF_TIME = (
+    requirements.EXPRESSION_PREFIX + word for word in ("cast", "cast beside a timestamp")
+)
+
+
+class ContentChange(NamedTuple):
+    """The hazards that statements add to columns and constraints, and those that they remove."""
+
+    added: frozenset[str] = _NONE
+    removed: frozenset[str] = _NONE
+
+
+def find_content_change(before: Table, after: Table) -> ContentChange:
+    """Return what changes for clients in the columns and constraints of a table.
+
+    What both tables share is not compared, as a planned table does not show everything that the
+    log does. If the columns are unknown, those that the statements added are compared.
+    """
+    if _contents(before) == _contents(after):
+        return ContentChange(after.added_hazards)
+    was, will = _hazards(before), _hazards(after)
+    gone = was - will
+    if after.schema is None:
+        gone = frozenset(w for w in gone if w.startswith(requirements.EXPRESSION_PREFIX))
+    return ContentChange((will - was) | after.added_hazards, gone)
+
+
+def hazards_of_columns(table: Table, columns: Struct) -> frozenset[str]:
+    """Return the hazards of columns that are added to this table."""
+    return _hazards(table._replace(schema=columns, configuration=_mode(table)))
+
+
+def _contents(table: Table) -> tuple[object, ...]:
+    return table.schema, table.mapped, _constraints(table)
+
+
+def _constraints(table: Table) -> dict[str, str]:
+    return {
+        key: text
+        for key, text in table.configuration.items()
+        if key.lower().startswith(CONSTRAINT_PREFIX)
+    }
+
+
+def _mode(table: Table) -> dict[str, str]:
+    return {MAPPING_MODE: "name"} if table.mapped else {}
+
+
+def _hazards(table: Table) -> frozenset[str]:
+    """Return those hazards of columns and constraints that the planner's columns show."""
+    schema = None if table.schema is None else json.dumps(schema_json(table.schema))
+    configuration = {**_constraints(table), **_mode(table)}
+    found = find_contents(Metadata(None, schema_string=schema, configuration=configuration))
+    prefixes = (requirements.TYPE_PREFIX, requirements.EXPRESSION_PREFIX)
+    shown = {word for word in found if word.startswith(prefixes)}
+    if requirements.MAPPED_COLLECTIONS in found:
+        shown.add(requirements.MAPPED_COLLECTIONS)
+    if table.schema is None and _CAST in shown:
+        # Which columns are timestamps is unknown.
+        shown.add(_CAST_OF_TIME)
+    return frozenset(shown)

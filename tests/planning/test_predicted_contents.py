@@ -1,0 +1,188 @@
+"""Plans predict what new columns and constraints mean for clients, and `check` finds the same."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from deltaproto.clients.catalog import ClientCatalog
+from deltaproto.clients.model import Access, Verdict
+from deltaproto.clients.requirements import (
+    EXPRESSION_PREFIX,
+    MAPPED_COLLECTIONS,
+    TYPE_PREFIX,
+    TableRequirements,
+)
+from deltaproto.plan_inputs.from_log import load_plan_input
+from deltaproto.planning.ddl.parse import parse_script
+from deltaproto.planning.downgrade import DowngradeRequest, plan_downgrade
+from deltaproto.planning.engine import Engine
+from deltaproto.planning.impact import end_state_of
+from deltaproto.planning.request import PlanInput
+from deltaproto.planning.search.goals import ClientAccess, cached_verdicts, requirements_after
+from deltaproto.planning.search.route import predict_statement
+from deltaproto.protocol.table_state import SparkSettings
+from tests.support.logs import Log, commit_info, metadata, protocol
+
+TYPES: Mapping[str, Any] = {
+    "bigint": "long",
+    "boolean": "boolean",
+    "void": "void",
+    "timestamp": "timestamp",
+    "varchar(3)": "string",
+    "decimal(9, 2)": "decimal(9,2)",
+    "array<bigint>": {"type": "array", "elementType": "long", "containsNull": True},
+    "map<string, void>": {
+        "type": "map",
+        "keyType": "string",
+        "valueType": "void",
+        "valueContainsNull": True,
+    },
+    "struct<a: array<int>>": {
+        "type": "struct",
+        "fields": [
+            {
+                "name": "a",
+                "type": {"type": "array", "elementType": "integer", "containsNull": True},
+                "nullable": True,
+                "metadata": {},
+            }
+        ],
+    },
+}
+"""in SQL, and in a log"""
+EXPRESSIONS = (
+    "id > 0",
+    "abs(id) < 9",
+    "ID > 0",
+    "year(moment) > 2000",
+    "cast(id as int) > 0",
+    "cast(moment as date) > '2000-01-01'",
+    "id % 3 = 1 or id is null",
+    "case when id > 1 then true else false end",
+)
+MAPPED = {"delta.columnMapping.mode": "name"}
+SHOWN = (TYPE_PREFIX, EXPRESSION_PREFIX, MAPPED_COLLECTIONS)
+
+
+def field(number: int, name: str, kind: Any, mapped: bool) -> Mapping[str, Any]:
+    of_mapping = {
+        "delta.columnMapping.id": number,
+        "delta.columnMapping.physicalName": f"col-{number}",
+    }
+    return {"name": name, "type": kind, "nullable": True, "metadata": of_mapping if mapped else {}}
+
+
+def write(log: Log, version: int, columns: Mapping[str, Any], properties: dict[str, str]) -> None:
+    mapped = MAPPED.items() <= properties.items()
+    fields = [field(n, name, kind, mapped) for n, (name, kind) in enumerate(columns.items(), 1)]
+    if mapped:
+        properties = {**properties, "delta.columnMapping.maxColumnId": str(len(fields))}
+    schema = json.dumps({"type": "struct", "fields": fields})
+    made = metadata(properties, schema)
+    log.commit(version, commit_info(), *[protocol(2, 5)] * (version == 0), made)
+
+
+def load(folder: Path) -> PlanInput:
+    return load_plan_input(str(folder), {}, SparkSettings(), 0.0)
+
+
+def predict(given: PlanInput, *statements: str) -> TableRequirements:
+    table = given.table
+    for sql in statements:
+        (parsed,) = parse_script(sql)
+        outcome = predict_statement(parsed.statement, table, Engine())
+        assert outcome.refusal is None
+        table = outcome.table
+    return requirements_after(given.needs, end_state_of(table, given.table))
+
+
+def shown(needs: TableRequirements) -> set[str]:
+    return {word for word in needs.hazards if word.startswith(SHOWN)}
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    st.lists(st.sampled_from([*TYPES]), max_size=3),
+    st.lists(st.sampled_from([*TYPES]), max_size=2),
+    st.lists(st.sampled_from(EXPRESSIONS), max_size=3, unique=True),
+    st.lists(st.sampled_from(EXPRESSIONS), max_size=3, unique=True),
+    st.booleans(),
+)
+def test_check_finds_what_a_plan_says_of_columns_and_constraints(
+    before: list[str], added: list[str], had: list[str], new: list[str], mapped: bool
+) -> None:
+    columns: dict[str, Any] = {"id": "long", "moment": "timestamp"}
+    columns |= {f"c{number}": TYPES[kind] for number, kind in enumerate(before)}
+    properties = {f"delta.constraints.had{n}": text for n, text in enumerate(had)}
+    properties |= MAPPED if mapped else {}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        log = Log(folder)
+        write(log, 0, columns, properties)
+        inputs = load(folder)
+        table = f"alter table delta.`{folder}`"
+        said = predict(
+            inputs,
+            *(f"{table} add column d{n} {kind}" for n, kind in enumerate(added)),
+            *(f"{table} add constraint new{n} check ({text})" for n, text in enumerate(new)),
+            *[f"{table} drop constraint had0"][: len(had)],
+        )
+        columns |= {f"d{number}": TYPES[kind] for number, kind in enumerate(added)}
+        properties.pop("delta.constraints.had0", None)
+        properties |= {f"delta.constraints.new{n}": text for n, text in enumerate(new)}
+        write(log, 1, columns, properties)
+        assert shown(said) == shown(load(folder).needs)
+
+
+def test_columns_of_an_unknown_schema_count_once_they_are_added(tmp_path: Path) -> None:
+    """A saved inspection has no columns."""
+    write(Log(tmp_path), 0, {"id": "long"}, MAPPED)
+    inputs = load(tmp_path)
+    saved = inputs._replace(table=inputs.table._replace(schema=None))
+    table = f"alter table delta.`{tmp_path}`"
+    said = predict(saved, f"{table} add columns (nothing void, list array<int>)")
+    assert shown(said) == {"type void", MAPPED_COLLECTIONS}
+    said = predict(saved, f"{table} add constraint c check (cast(id as int) > 0)")
+    assert shown(said) == {"expression cast", "expression cast beside a timestamp"}
+
+
+def verdict(client: str, needs: TableRequirements) -> Verdict:
+    found = cached_verdicts(ClientCatalog().resolve(client), Access.APPEND, needs)
+    (only,) = {each.verdict for _, each in found}
+    return only
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [("id > 0", Verdict.OK), ("year(current_date()) > 2000", Verdict.REFUSED)],
+)
+def test_a_plan_says_whether_clients_can_check_a_new_constraint(
+    expression: str, expected: Verdict, tmp_path: Path
+) -> None:
+    write(Log(tmp_path), 0, {"id": "long"}, {})
+    inputs = load(tmp_path)
+    client = "deltalake/engine@1.6.6"
+    assert verdict(client, inputs.needs) is Verdict.OK
+    statement = f"alter table delta.`{tmp_path}` add constraint c check ({expression})"
+    assert verdict(client, predict(inputs, statement)) is expected
+
+
+def test_a_client_gets_its_access_back_by_dropping_a_constraint(tmp_path: Path) -> None:
+    """The constraint's expression is what it cannot evaluate."""
+    constraint = {"delta.constraints.c": "year(current_date()) > 2000"}
+    write(Log(tmp_path), 0, {"id": "long"}, constraint)
+    inputs = load(tmp_path)
+    client = ClientCatalog().resolve("deltalake/engine@1.6.6")
+    request = DowngradeRequest(clients=(ClientAccess(client, (Access.APPEND,)),))
+    plan = plan_downgrade(inputs, request)
+    assert not plan.blocked
+    assert [step.operations for step in plan.steps][:1] == [("DROP CONSTRAINT",)]
+    assert all(change.after is Verdict.OK for change in plan.clients)
