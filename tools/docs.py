@@ -1,5 +1,7 @@
 """Make what the documentation takes from the code: the reference, and what commands print.
 
+And the client catalog as JSON, of which the documentation shows much.
+
 `python -m tools.docs` writes it, `--check` says what is not current. In a guide,
 
     <!-- tables: orders=vectors -->       makes tables by recipes of `cli/demo.py`
@@ -29,6 +31,7 @@ from typing import Any
 
 from deltaproto.cli.demo import RECIPES
 from deltaproto.cli.main import main
+from deltaproto.clients.catalog import parsed_clients
 from deltaproto.render.schemas import load_schema
 from tools import command_pages, python_api
 from tools.man import manual
@@ -75,6 +78,8 @@ _SCHEMAS = (
 
 def made() -> Iterator[tuple[Path, str]]:
     """Every file that is made, and what belongs in it."""
+    # First, as other pages show the clients.
+    yield from parsed_clients()
     for path in sorted(
         (
             *(each for name in _GUIDES for each in (DOCS / name).glob("*.md")),
@@ -207,7 +212,7 @@ def run(check: bool) -> int:
         if path.exists() and path.read_text(encoding="utf-8") == text:
             continue
         stale += 1
-        print(f"{path.relative_to(DOCS)} {'is not current' if check else 'written'}")
+        print(f"{path.relative_to(DOCS.parent)} {'is not current' if check else 'written'}")
         if not check:
             path.parent.mkdir(exist_ok=True)
             path.write_text(text, encoding="utf-8")

@@ -13,7 +13,7 @@ from deltaproto.errors import ExitCode, UsageError, no_tables_error
 from deltaproto.inspection import Inspection, ReadRequest, Unreadable, inspect_table, uses_spark
 from deltaproto.inspection.interface import ReaderChoice
 from deltaproto.policy.finding import FailOn, exit_code
-from deltaproto.render.inspection import InspectionReport
+from deltaproto.render.inspection_report import InspectionReport
 
 
 def run(values: Mapping[str, Any]) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import io
 import os
@@ -46,6 +47,8 @@ COMMANDS = {
     "demo": "Write example tables to try the other commands on",
 }
 """command summaries by name; a command's module is imported only when it runs"""
+_COLLECT_AFTER = 50_000
+"""new objects after which Python looks for unreachable ones; 700 by default"""
 # Undeclared runtime dependencies of pyspark 3.5.
 _MISSING_LIBRARY_HINTS = {
     "numpy": "pip install 'pyarrow<26': pyspark[connect] 3.5 needs NumPy 1, which needs it",
@@ -58,6 +61,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code. Expected failures are never raised."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     _accept_any_text()
+    # Most objects of a command live until its end, so that most collections find nothing.
+    collections = gc.get_threshold()
+    gc.set_threshold(_COLLECT_AFTER)
     try:
         with handle_termination():
             code = _run_command(words)
@@ -77,6 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         attach_results(expected, attached_results(error))
         return report_error(expected, words)
     finally:
+        gc.set_threshold(*collections)
         if shown := sys.modules.get("deltaproto.render.interface"):
             # Notices belong to this run; a program may call main twice.
             shown.NOTICES.clear()

@@ -17,9 +17,7 @@ from deltaproto.errors import UsageError
 from deltaproto.input_file import SETTINGS_FILE
 from deltaproto.policy.finding import FailOn
 from deltaproto.protocol.table_state import SparkSettings
-from deltaproto.render.interface import Format, PageFormat
-from deltaproto.render.named_tables import DEFAULT_LIMIT
-from deltaproto.tables.spark_connect import validate_remote
+from deltaproto.render.interface import DEFAULT_LIMIT, Format, PageFormat
 
 if TYPE_CHECKING:
     from deltaproto.policy.evaluate import Checker
@@ -155,7 +153,10 @@ def spark_settings(values: Mapping[str, Any]) -> SparkSettings:
     Raises:
         UsageError: for an invalid URL or a malformed K=V.
     """
-    validate_remote(values["spark_remote"])
+    if values["spark_remote"]:
+        from deltaproto.tables.spark_connect import validate_remote
+
+        validate_remote(values["spark_remote"])
     conf = parse_pairs(values["spark_conf"], "--spark-conf")
     named = (each if isinstance(each, list | tuple) else [each] for each in values.values())
     places = (word for each in named for word in each if isinstance(word, str))

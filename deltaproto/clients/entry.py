@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
 
@@ -17,11 +17,11 @@ from deltaproto.clients.model import (
     Handling,
     Range,
     Verdict,
+    VersionedHazards,
+    concerns_path,
 )
 from deltaproto.clients.path_entry import (
-    Hazards,
     parse_bound,
-    parse_hazards,
     parse_path,
     parse_versioned_hazards,
 )
@@ -41,7 +41,17 @@ _RANGE = _PATH | {
     "evidence",
     "note",
 }
-_MISLED = "it treats a percent sign in a path as an escape, and looks for another table"
+_DECODED = VersionedHazards(
+    None,
+    None,
+    dict.fromkeys(
+        [(requirements.PERCENT_IN_PATH, access) for access in Access],
+        Handling(
+            Verdict.UNKNOWN,
+            "it treats a percent sign in a path as an escape, and looks for another table",
+        ),
+    ),
+)
 _EVIDENCE = {"kind", "reference", "date"}
 EVIDENCE_KINDS = ("measured", "source", "documentation", "inference")
 
@@ -72,8 +82,10 @@ def parse_client(plain: Mapping[str, Any], where: str) -> Client:
             f"{where}: ranges are missing", "one range without from and before is enough"
         )
     _require_ordered(ranges, versions, where)
-    ranges = [_with_hazards(plain, each, versions, where) for each in ranges]
-    measured = [_with_hazards(plain, each, versions, where) for each in measured]
+    hazards = parse_versioned_hazards(plain, versions, where)
+    every = (_DECODED, *hazards) if members.read_flag(plain, "decodes_paths", where) else hazards
+    ranges = [_with_hazards(each, every, versions) for each in ranges]
+    measured = [_with_hazards(each, every, versions) for each in measured]
     return Client(
         id=name,
         name=members.read_text(plain, "name", where, name),
@@ -84,27 +96,42 @@ def parse_client(plain: Mapping[str, Any], where: str) -> Client:
         versions=versions,
         ranges=tuple(ranges),
         measured=tuple(measured),
-        hazards=parse_versioned_hazards(plain, versions, where),
+        hazards=hazards,
     )
 
 
-def _client_hazards(
-    plain: Mapping[str, Any], start: str | None, path: str | None, versions: str, where: str
-) -> Hazards:
-    """Return client-wide facts that apply to this path in versions from `start`."""
-    found = dict(parse_hazards(plain, where, (start, versions), path))
-    if members.read_flag(plain, "decodes_paths", where):
-        handling = Handling(Verdict.UNKNOWN, _MISLED)
-        found = {(requirements.PERCENT_IN_PATH, access): handling for access in Access} | found
-    return found
-
-
-def _with_hazards(plain: Mapping[str, Any], each: Range, versions: str, where: str) -> Range:
-    paths = []
-    for path in each.paths:
-        of_all = _client_hazards(plain, each.start, path.name, versions, where)
-        paths.append(path._replace(hazards={**of_all, **path.hazards}))
+def _with_hazards(each: Range, hazards: tuple[VersionedHazards, ...], versions: str) -> Range:
+    """Add a client's hazards to the paths of a range, whose own take precedence."""
+    start = _parse_bound(each.start, versions)
+    paths = (
+        path._replace(hazards={**hazards_at(hazards, path.name, start, versions), **path.hazards})
+        for path in each.paths
+    )
     return each._replace(paths=tuple(paths))
+
+
+def hazards_at(
+    hazards: Iterable[VersionedHazards],
+    path: str | None,
+    version: version_scheme.Version | None,
+    versions: str,
+) -> dict[tuple[str, Access], Handling]:
+    """Return those of a client's hazards that concern a path in this version.
+
+    Args:
+        version: None: the first of all versions.
+        versions: the client's scheme.
+    """
+    found: dict[tuple[str, Access], Handling] = {}
+    for group in hazards:
+        first, end = _parse_bound(group.start, versions), _parse_bound(group.end, versions)
+        if version is None:
+            applies = first is None
+        else:
+            applies = (first is None or first <= version) and (end is None or version < end)
+        if applies and concerns_path(group.path, path):
+            found |= group.hazards
+    return found
 
 
 def _parse_range(plain: Any, versions: str, where: str) -> Range:

@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Any, TypeVar
 
 from deltaproto.errors import UsageError
+from deltaproto.protocol import feature_catalog
 
 _E = TypeVar("_E", bound=StrEnum)
 
@@ -57,18 +58,21 @@ def read_features(plain: Mapping[str, Any], key: str, where: str) -> tuple[str, 
 
 def refuse_misspelled(found: Iterable[str], where: str) -> None:
     """Refuse unknown names that are similar to feature names."""
+    strange = [name for name in found if feature_catalog.find_feature(name) is None]
+    if not strange:
+        return
     import difflib
 
-    from deltaproto.protocol import feature_catalog
-
     known = [feature.name for feature in feature_catalog.all_features()]
-    for name in found:
-        near = [] if name in known else difflib.get_close_matches(name, known, n=1, cutoff=0.85)
+    for name in strange:
+        near = difflib.get_close_matches(name, known, n=1, cutoff=0.85)
         if near:
             raise EntryError(f"{where}: unknown feature {name}", f"did you mean {near[0]}?")
 
 
 def read_names(plain: Mapping[str, Any], key: str, where: str) -> tuple[str, ...]:
+    if key not in plain:
+        return ()
     value = read_items(plain, key, where, [])
     if not all(isinstance(item, str) for item in value):
         raise EntryError(f"{where}: {key} must be a list of names", f"for example {key}: [a, b]")
@@ -80,8 +84,7 @@ def read_choice(plain: Mapping[str, Any], key: str, kind: type[_E], where: str, 
 
 
 def parse_member(kind: type[_E], text: str, where: str) -> _E:
-    every: Iterable[_E] = kind
-    for one in every:
-        if one.value == text:
-            return one
-    raise EntryError(f"{where}: {text}", f"use one of {', '.join(kind)}")
+    try:
+        return kind(text)
+    except ValueError:
+        raise EntryError(f"{where}: {text}", f"use one of {', '.join(kind)}") from None

@@ -18,7 +18,6 @@ from deltaproto.clients.model import (
     ProtocolGate,
     Verdict,
     VersionedHazards,
-    concerns_path,
 )
 
 _GATE = {"legacy", "features", "unused", "legacy_unused", "unchecked", "modes"}
@@ -78,7 +77,7 @@ def parse_path(plain: Mapping[str, Any], where: str, name: str | None) -> Path:
             _parse_known_bad(item, f"{where}: known_bad[{number}]")
             for number, item in enumerate(members.read_items(plain, "known_bad", where, []))
         ),
-        hazards=parse_hazards(plain, where),
+        hazards=_parse_hazards(plain, where),
     )
 
 
@@ -176,43 +175,13 @@ def _parse_pairs(plain: Mapping[str, Any], where: str) -> frozenset[tuple[int, i
     return frozenset((reader, writer) for reader, writer in pairs)
 
 
-def parse_hazards(
-    plain: Mapping[str, Any],
-    where: str,
-    start: tuple[str | None, str] | None = None,
-    path: str | None = None,
-) -> Hazards:
-    """Parse the hazards of a path, or of a client for versions from `start` and this path."""
+def _parse_hazards(plain: Mapping[str, Any], where: str) -> Hazards:
+    """Parse the hazards of a path."""
     found: dict[tuple[str, Access], Handling] = {}
     for number, item in enumerate(members.read_items(plain, "hazards", where, [])):
         place = f"{where}: hazards[{number}]"
-        members.require_known_keys(item, _HAZARD | (_OF_CLIENT if start else set()), place)
-        if start is not None and not _includes_version(item, *start, place):
-            continue
-        if not concerns_path(members.read_text(item, "path", place, "") or None, path):
-            continue
-        words = members.read_names(item, "hazards", place)
-        for word in words:
-            if not requirements.is_hazard(word):
-                known = ", ".join(sorted(requirements.KNOWN_HAZARDS))
-                raise EntryError(
-                    f"{place}: unknown hazard {word}",
-                    f"use one of {known}, type NAME, or expression NAME",
-                )
-        access = [
-            members.parse_member(Access, text, f"{place}: access")
-            for text in members.read_names(item, "access", place)
-        ]
-        if not words or not access:
-            missing = "access" if words else "hazards"
-            raise EntryError(
-                f"{place}: {missing} is missing, so it never applies", f"add {missing}"
-            )
-        verdict = members.parse_member(Verdict, members.read_text(item, "verdict", place), place)
-        what = members.read_text(item, "what", place, "")
-        reference = members.read_text(item, "reference", place, "")
-        handling = Handling(verdict, what, reference)
-        found |= {(word, each): handling for word in words for each in access}
+        members.require_known_keys(item, _HAZARD, place)
+        found |= _parse_hazard(item, place)
     return found
 
 
@@ -223,27 +192,34 @@ def parse_versioned_hazards(
     found = []
     for number, item in enumerate(members.read_items(plain, "hazards", where, [])):
         place = f"{where}: hazards[{number}]"
-        rest = {key: value for key, value in item.items() if key not in _OF_CLIENT}
+        members.require_known_keys(item, _HAZARD | _OF_CLIENT, place)
         first, end = (parse_bound(item, key, versions, place) for key in ("from", "before"))
         path = members.read_text(item, "path", place, "") or None
-        hazards = parse_hazards({"hazards": [rest]}, where)
-        found.append(VersionedHazards(first, end, hazards, path))
+        found.append(VersionedHazards(first, end, _parse_hazard(item, place), path))
     return tuple(found)
 
 
-def _includes_version(
-    item: Mapping[str, Any], start: str | None, versions: str, where: str
-) -> bool:
-    """Return True if the versions from `start` are in an item's range."""
-    first, end = (parse_bound(item, key, versions, where) for key in ("from", "before"))
-    if first is None and end is None:
-        return True
-    here = None if start is None else version_scheme.parse_version(versions, start)
-    bound = None if first is None else version_scheme.parse_version(versions, first)
-    after = None if end is None else version_scheme.parse_version(versions, end)
-    if here is None:
-        return bound is None
-    return (bound is None or here >= bound) and (after is None or here < after)
+def _parse_hazard(item: Mapping[str, Any], place: str) -> Hazards:
+    words = members.read_names(item, "hazards", place)
+    for word in words:
+        if not requirements.is_hazard(word):
+            known = ", ".join(sorted(requirements.KNOWN_HAZARDS))
+            raise EntryError(
+                f"{place}: unknown hazard {word}",
+                f"use one of {known}, type NAME, or expression NAME",
+            )
+    access = [
+        members.parse_member(Access, text, f"{place}: access")
+        for text in members.read_names(item, "access", place)
+    ]
+    if not words or not access:
+        missing = "access" if words else "hazards"
+        raise EntryError(f"{place}: {missing} is missing, so it never applies", f"add {missing}")
+    verdict = members.parse_member(Verdict, members.read_text(item, "verdict", place), place)
+    what = members.read_text(item, "what", place, "")
+    reference = members.read_text(item, "reference", place, "")
+    handling = Handling(verdict, what, reference)
+    return {(word, each): handling for word in words for each in access}
 
 
 def parse_bound(plain: Mapping[str, Any], key: str, versions: str, where: str) -> str | None:

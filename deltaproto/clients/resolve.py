@@ -9,16 +9,14 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from deltaproto.clients import version_scheme
-from deltaproto.clients.entry import range_bounds
+from deltaproto.clients.entry import hazards_at, range_bounds
 from deltaproto.clients.model import (
     READ_ACCESSES,
     Access,
     Client,
-    Handling,
     Path,
     Range,
     cache_by_identity,
-    concerns_path,
 )
 from deltaproto.errors import UsageError
 
@@ -109,31 +107,16 @@ def _with_hazards_of(each: Range, client: Client, version: version_scheme.Versio
     first = version_scheme.parse_version(client.versions, each.start or "")
     paths = []
     for path in each.paths:
-        at_first, now = (_hazards_at(client, path.name, known) for known in (first, version))
+        at_first, now = (
+            hazards_at(client.hazards, path.name, known, client.versions)
+            for known in (first, version)
+        )
         if at_first == now:
             paths.append(path)
             continue
         own = {key: value for key, value in path.hazards.items() if at_first.get(key) != value}
         paths.append(path._replace(hazards={**now, **own}))
     return each._replace(paths=tuple(paths))
-
-
-def _hazards_at(
-    client: Client, path: str | None, version: version_scheme.Version | None
-) -> dict[tuple[str, Access], Handling]:
-    found: dict[tuple[str, Access], Handling] = {}
-    for item in client.hazards:
-        start, end = (
-            version_scheme.parse_version(client.versions, bound or "")
-            for bound in (item.start, item.end)
-        )
-        if version is None:
-            applies = item.start is None
-        else:
-            applies = (start is None or start <= version) and (end is None or version < end)
-        if applies and concerns_path(item.path, path):
-            found |= item.hazards
-    return found
 
 
 @cache_by_identity(1024)

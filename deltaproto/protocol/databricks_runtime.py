@@ -20,16 +20,16 @@ RELEASE_DATES = {18: date(2026, 6, 10), 19: date(2026, 7, 23)}
 """release dates of unified versions (end of Beta), from the release list and the notes of 19"""
 
 
-_WRITTEN = re.compile(
-    r"(?:dbr|databricks runtime|runtime)?\s*v?(?P<major>\d{1,3})"
+# Compiled when first used, which most commands do not need.
+_WRITTEN = (
+    r"(?i)(?:dbr|databricks runtime|runtime)?\s*v?(?P<major>\d{1,3})"
     r"(?:\.(?P<minor>\d{1,2}))?(?:\.(?:x|\d+))?(?:\s*lts)?(?:\s*ml)?"
     r"(?P<words>(?:-[a-z0-9.]+)*?)(?:(?:\s*[+,:]\s*|\s+|-)(?P<date>\d{4}-\d{2}-\d{2}))?"
-    r"(?:\s*\((?P<remark>.*)\))?",
-    re.IGNORECASE | re.ASCII,
+    r"(?:\s*\((?P<remark>.*)\))?"
 )
-_DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
-_EARLY_WORD = re.compile(r"-(?:a|b|rc|alpha|beta|pre|preview|dev|snapshot)(?![a-z])")
-_EARLY_REMARK = re.compile(r"\b(?:alpha|beta|preview|snapshot)\b", re.IGNORECASE)
+_DATE = r"\d{4}-\d{2}-\d{2}"
+_EARLY_WORD = r"-(?:a|b|rc|alpha|beta|pre|preview|dev|snapshot)(?![a-z])"
+_EARLY_REMARK = r"(?i)\b(?:alpha|beta|preview|snapshot)\b"
 
 
 class Runtime(NamedTuple):
@@ -59,7 +59,7 @@ def parse_runtime(text: str) -> ParsedRuntime | None:
     """Parse `14.3`, `14.3 LTS`, `DBR 14.3`, `18 LTS`, `19+2026-07-23`, or a cluster's
     `14.3.x-photon-scala2.12`; None if `text` is not a Databricks Runtime.
     """
-    found = _WRITTEN.fullmatch(text.strip())
+    found = re.fullmatch(_WRITTEN, text.strip(), re.ASCII)
     if found is None:
         return None
     major, minor, words = int(found["major"]), found["minor"], found["words"].lower()
@@ -67,7 +67,7 @@ def parse_runtime(text: str) -> ParsedRuntime | None:
     unified = major > FIRST_UNIFIED_MAJOR or minor is None
     if unified and (major < FIRST_UNIFIED_MAJOR or int(minor or 0)):
         return None
-    dated = found["date"] or (remark if _DATE.fullmatch(remark) else None)
+    dated = found["date"] or (remark if re.fullmatch(_DATE, remark, re.ASCII) else None)
     update = None
     if dated is not None:
         try:
@@ -81,5 +81,5 @@ def parse_runtime(text: str) -> ParsedRuntime | None:
         Runtime(major, UNIFIED_MINOR if unified else int(minor)),
         "-photon" in words,
         update,
-        not (early or _EARLY_WORD.search(words) or _EARLY_REMARK.search(remark)),
+        not (early or re.search(_EARLY_WORD, words) or re.search(_EARLY_REMARK, remark)),
     )

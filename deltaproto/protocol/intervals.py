@@ -23,10 +23,11 @@ _MICROSECONDS = {
 }
 _UNIT = "|".join((*_MONTHS, *_DAYS, *_MICROSECONDS))
 # Only seconds can have a fraction.
-_PART = re.compile(
+# Compiled when first used, which most commands do not need.
+_PART = (
     rf"([+-]?)\s*(?:([0-9]{{1,19}})|([0-9]{{0,19}})\.([0-9]{{0,9}})(?=\s+second))\s+({_UNIT})s?\b"
 )
-_INTERVAL = re.compile(rf"(?:interval\s+)?({_PART.pattern}(?:\s+{_PART.pattern})*)")
+_INTERVAL = rf"(?:interval\s+)?({_PART}(?:\s+{_PART})*)"
 
 
 MOST_HOURS = _LONG / _HOUR
@@ -49,11 +50,11 @@ class Interval(NamedTuple):
 
 def parse_interval(text: str) -> Interval | None:
     """Parse `interval 1 day 12 hours`; the first word is optional. None if invalid."""
-    found = _INTERVAL.fullmatch(text.strip().lower())
+    found = re.fullmatch(_INTERVAL, text.strip().lower())
     if found is None:
         return None
     months = days = microseconds = 0
-    for sign, whole, before, after, unit in _PART.findall(found[1]):
+    for sign, whole, before, after, unit in re.findall(_PART, found[1]):
         if not (whole or before or after):
             return None
         factor = -1 if sign == "-" else 1

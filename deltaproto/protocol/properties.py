@@ -21,12 +21,13 @@ STATISTICS_COLUMNS_PROPERTY = "delta.dataSkippingStatsColumns"
 INDEXED_COLUMNS_PROPERTY = "delta.dataSkippingNumIndexedCols"
 _INT, _LONG = 2**31, 2**63
 _REDIRECTS = ("ENABLE-REDIRECT-IN-PROGRESS", "REDIRECT-READY", "DROP-REDIRECT-IN-PROGRESS")
-_RELEASE = re.compile(r"([0-9]{1,9})\.([0-9]{1,9})\.([0-9]{1,9})(?:[-+].*)?")
+# Compiled when first used, which most commands do not need.
+_RELEASE = r"([0-9]{1,9})\.([0-9]{1,9})\.([0-9]{1,9})(?:[-+].*)?"
 # Valid starts of a column list in Spark's parser, which ignores whatever follows.
 _NAME = r"(?:`(?:[^`]|``)+`|(?![0-9]+(?![\w]))\w+)"
 _PATH = rf"{_NAME}(?:\s*\.\s*{_NAME})*"
-_NAMES = re.compile(rf"\s*({_PATH}(?:\s*,\s*{_PATH})*)(?!\s*[,`-])")
-_PART = re.compile(r"`((?:[^`]|``)+)`|(\w+)|([.,])")
+_NAMES = rf"\s*({_PATH}(?:\s*,\s*{_PATH})*)(?!\s*[,`-])"
+_PART = r"`((?:[^`]|``)+)`|(\w+)|([.,])"
 
 
 class ValueKind(NamedTuple):
@@ -41,11 +42,11 @@ def parse_column_names(text: str) -> tuple[tuple[str, ...], ...] | None:
     """Parse `delta.dataSkippingStatsColumns` to column paths; None if it is not a list."""
     if not text.strip():
         return ()
-    found = _NAMES.match(text)
+    found = re.match(_NAMES, text)
     if found is None:
         return None
     paths: list[tuple[str, ...]] = [()]
-    for quoted, plain, mark in _PART.findall(found[1]):
+    for quoted, plain, mark in re.findall(_PART, found[1]):
         if mark == ",":
             paths.append(())
         elif not mark:
@@ -77,7 +78,7 @@ def _is_interval(text: str) -> bool:
 
 
 def _is_release(text: str) -> bool:
-    found = _RELEASE.fullmatch(text)
+    found = re.fullmatch(_RELEASE, text)
     return found is not None and tuple(map(int, found.groups())) >= (1, 0, 0)
 
 

@@ -11,7 +11,8 @@ from typing import IO, TYPE_CHECKING, NamedTuple, assert_never
 from deltaproto.errors import ExitCode
 from deltaproto.policy.finding import FailOn
 from deltaproto.policy.table_check import TableCheck, table_exit_code
-from deltaproto.render.named_tables import DEFAULT_LIMIT, GROUPED_FROM
+from deltaproto.render.interface import DEFAULT_LIMIT, NOTICES, dump_json, envelope
+from deltaproto.render.named_tables import GROUPED_FROM
 
 if TYPE_CHECKING:
     from deltaproto.render.check_json import Counts
@@ -70,7 +71,6 @@ def write_check(
             document.close(notes)
         case CheckFormat.JSONL:
             from deltaproto.render.check_json import checked_fields
-            from deltaproto.render.interface import dump_json, envelope
 
             for checked in tables:
                 fields = {**checked_fields(checked), "notes": list(notes)}
@@ -121,7 +121,6 @@ def _write_sections(
     from deltaproto.render.check_section import CheckSections
     from deltaproto.render.document.blocks import Bullets, Callout, Paragraph, Strong, Tone
     from deltaproto.render.document.render import UNFOLDED, BlockWriter
-    from deltaproto.render.interface import NOTICES
 
     writer = BlockWriter(style.format, file, color=style.color, piped_width=UNFOLDED)
     sections = CheckSections(

@@ -1,14 +1,13 @@
-"""The results of `inspect`: one section for each table, and the report that writes them."""
+"""The results of `inspect` for people: one section for each table."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import IO, Any
+from typing import TYPE_CHECKING
 
 from deltaproto.clients.model import Access
 from deltaproto.errors import TableError
 from deltaproto.inspection import Inspection, Unreadable
-from deltaproto.inspection.activity import Activity
 from deltaproto.inspection.facts import least_versions
 from deltaproto.policy.finding import Severity
 from deltaproto.protocol.feature import FeatureKind
@@ -30,10 +29,12 @@ from deltaproto.render.document.blocks import (
     TableBlock,
     Tone,
 )
-from deltaproto.render.document.render import BlockWriter, document_text
 from deltaproto.render.findings import finding_block, problem_block
-from deltaproto.render.interface import NOTICES, PageFormat, json_text
+from deltaproto.render.interface import NOTICES
 from deltaproto.render.terminal import truncate_list
+
+if TYPE_CHECKING:
+    from deltaproto.inspection.activity import Activity
 
 _MOST_FEATURES = 200
 """features of one table that people are shown; no known writer lists that many"""
@@ -41,59 +42,6 @@ _FEATURES = ("Feature", "Needed by", "How", "Enabled", "Present", "Droppable")
 _SHORT_FEATURES = ("Feature", "For", "How", "On", "In use", "Drop")
 _READERS = ("Reader", "Version", "Protocol", "Features or reason")
 _WRITERS = ("Writer", "Operation", "Commits", "Every", "Last")
-
-
-class InspectionReport:
-    """Writes results as they arrive; JSON and HTML are written after the last one."""
-
-    def __init__(
-        self,
-        format_: PageFormat,
-        file: IO[str],
-        *,
-        color: bool,
-        summary: bool,
-        total: int | None = None,
-    ) -> None:
-        self._total = total
-        self._format = format_
-        self._file = file
-        self._summary = summary
-        self._results: list[Inspection | Unreadable] = []
-        streamed = format_ in (PageFormat.TEXT, PageFormat.MARKDOWN)
-        self._writer = BlockWriter(format_, file, color=color) if streamed else None
-
-    def add(self, result: Inspection | Unreadable) -> None:
-        """Render `result`, or keep it until `close`."""
-        self._results.append(result)
-        if self._writer is not None:
-            self._writer.write(inspection_section(result, ""))
-        elif self._format is PageFormat.JSONL:
-            from deltaproto.render.inspection_json import table_fields
-
-            fields: dict[str, Any] = {"tables": [table_fields(result)]}
-            if self._total is not None:
-                # A file that is cut off between two lines is still valid JSON lines.
-                fields["part"] = {"number": len(self._results), "of": self._total}
-            line = json_text("inspect", fields, line=True, complete=_complete(result))
-            self._file.write(line)
-
-    def close(self) -> None:
-        """Render the deferred results, and the summary of several tables."""
-        if self._writer is not None:
-            if self._summary and len(self._results) > 1:
-                self._writer.write(_summary(self._results))
-            for notice in NOTICES:
-                self._writer.write(Callout(Tone.WARNING, (notice,)))
-        elif self._format is PageFormat.JSON:
-            from deltaproto.render.inspection_json import table_fields
-
-            complete = all(_complete(result) for result in self._results)
-            tables = [table_fields(result) for result in self._results]
-            text = json_text("inspect", {"tables": tables}, line=False, complete=complete)
-            self._file.write(text)
-        elif self._format is PageFormat.HTML:
-            self._file.write(document_text(inspection_document(self._results), html=True))
 
 
 def inspection_document(results: Sequence[Inspection | Unreadable]) -> Document:
@@ -107,6 +55,13 @@ def inspection_document(results: Sequence[Inspection | Unreadable]) -> Document:
     if len(results) > 1:
         blocks.append(_summary(results))
     return Document(title, (subtitle,), blocks)
+
+
+def closing_blocks(results: Sequence[Inspection | Unreadable], *, summary: bool) -> Iterator[Block]:
+    """Yield what follows the sections of all tables: the summary of several, and notices."""
+    if summary and len(results) > 1:
+        yield _summary(results)
+    yield from (Callout(Tone.WARNING, (notice,)) for notice in NOTICES)
 
 
 def inspection_section(result: Inspection | Unreadable, anchor: str) -> Section:
@@ -235,7 +190,3 @@ def _summary(results: Sequence[Inspection | Unreadable]) -> Paragraph:
 
 def _plain(rows: Sequence[Sequence[str]]) -> list[list[Line]]:
     return [[(cell,) for cell in row] for row in rows]
-
-
-def _complete(result: Inspection | Unreadable) -> bool:
-    return isinstance(result, Inspection) and result.complete

@@ -13,6 +13,8 @@ from deltaproto import __version__
 from deltaproto.errors import DeltaprotoError
 
 SCHEMA_VERSION = "1.1"
+DEFAULT_LIMIT = 20
+"""groups of tables that people are shown"""
 NOTICES: list[str] = []
 """what weakens the checks of this run, set at its start; every format shows it"""
 _CONTROL = {

@@ -9,8 +9,6 @@ from deltaproto.render.terminal import counted
 
 GROUPED_FROM = 6
 """number of tables from which tables are shown in groups"""
-DEFAULT_LIMIT = 20
-"""groups that are shown"""
 _NAMES = 3
 """tables of a group that are named"""
 

@@ -15,6 +15,7 @@ from deltaproto.planning.predict.outcome import Rewrite
 from deltaproto.render.document.blocks import Line, Paragraph, Section, TableBlock, Tone
 from deltaproto.render.document.render import BlockWriter
 from deltaproto.render.interface import (
+    DEFAULT_LIMIT,
     JsonArraySpool,
     PageFormat,
     dump_json,
@@ -23,7 +24,6 @@ from deltaproto.render.interface import (
     open_envelope,
 )
 from deltaproto.render.named_tables import (
-    DEFAULT_LIMIT,
     GROUPED_FROM,
     NamedCount,
     SharedFolder,

@@ -19,13 +19,8 @@ from deltaproto.execution.rollout_state import (
 from deltaproto.planning.rollout import group_id
 from deltaproto.render.document import Block, Document, Line, Paragraph, Section, TableBlock, Tone
 from deltaproto.render.document.render import write_document
-from deltaproto.render.interface import json_text, stamp
-from deltaproto.render.named_tables import (
-    DEFAULT_LIMIT,
-    NamedCount,
-    SharedFolder,
-    folder_note,
-)
+from deltaproto.render.interface import DEFAULT_LIMIT, json_text, stamp
+from deltaproto.render.named_tables import NamedCount, SharedFolder, folder_note
 from deltaproto.render.overview.metrics import gauge_lines
 from deltaproto.render.plan import summarize_steps
 

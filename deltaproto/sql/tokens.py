@@ -9,16 +9,14 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-_TOKEN = re.compile(
-    r"""(?P<space>\s+|--(?:\\\r?\n|[^\r\n])*)
+# Compiled when first used, which most commands do not need.
+_SCAN = r"""(?sx)(?P<space>\s+|--(?:\\\r?\n|[^\r\n])*)
       | (?P<comment>/\*(?!\+))
       | (?P<string>[rR]'[^']*'|[rR]"[^"]*"
           |'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*")
       | (?P<name>`(?:[^`]|``)*`)
       | (?P<word>\w+)
-      | (?P<other>.)""",
-    re.DOTALL | re.VERBOSE,
-)
+      | (?P<other>.)"""
 _BRACKET = re.compile(r"/\*|\*/")
 _ESCAPE = re.compile(r"\\(u[0-9A-Fa-f]{4}|[0-3][0-7]{2}|.)", re.DOTALL)
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "0": "\0", "Z": "\x1a"}
@@ -67,7 +65,8 @@ def scan_tokens(sql: str) -> list[Token]:
     """Return all tokens except comments and spaces."""
     found = []
     at = 0
-    while match := _TOKEN.match(sql, at):
+    token = re.compile(_SCAN)
+    while match := token.match(sql, at):
         at = match.end()
         if match.lastgroup == "comment":
             at = _after_comment(sql, at)

@@ -11,7 +11,7 @@ from typing import Any
 
 from deltaproto.errors import DeltaprotoError, EngineError, ErrorCode, TableError
 
-_CONNECTION_LOST = re.compile(
+_CONNECTION_LOST = (
     r"Connection refused|Answer from Java side is empty|Error while sending or receiving|"
     # The complete messages of py4j when the JVM dies between two calls or during one.
     r"\AError while (?:sending|receiving)\Z|\AGateway is not connected\.\Z|"
@@ -27,9 +27,9 @@ SILENT_SECONDS = 60
 """time after which a Spark Connect server that answers nothing is given up"""
 # gRPC's texts for calls on a channel that was closed, which `spark_connect` does with servers that
 # stopped responding.
-_CLOSED = re.compile(r"Channel closed!|on closed channel!")
+_CLOSED = r"Channel closed!|on closed channel!"
 # gRPC's text for a failed call (grpc._channel.__repr__).
-_CALL = re.compile(
+_CALL = (
     r"<_(?:InactiveRpcError|MultiThreadedRendezvous) of RPC that terminated with:"
     r"\s+status = (StatusCode\.\w+)\s+details = \"([^\n]*)\"\n"
 )
@@ -43,10 +43,10 @@ def first_line(error: BaseException) -> str:
 
 def _text(error: BaseException) -> str:
     text = str(error)
-    if _CLOSED.search(text):
+    if re.search(_CLOSED, text):
         return f"the Spark Connect server stopped responding ({SILENT_SECONDS} s without an answer)"
     # The first line of a gRPC error is only a class name.
-    call = _CALL.match(text)
+    call = re.match(_CALL, text)
     return f"{call[1]}: {call[2]}" if call else text
 
 
@@ -93,7 +93,7 @@ def lost_engine_error(error: BaseException) -> EngineError:
 
 def is_connection_lost(text: str) -> bool:
     """Return True if an engine's message means that Spark itself disconnected."""
-    return _CONNECTION_LOST.search(text) is not None
+    return re.search(_CONNECTION_LOST, text) is not None
 
 
 _MOST = 500

@@ -6,7 +6,6 @@ import atexit
 import contextlib
 import os
 import re
-import socket
 import threading
 import warnings
 import weakref
@@ -187,6 +186,8 @@ def stop_retrying(session: Any) -> None:
 
 
 def _require_listening(remote: ConnectServer) -> None:
+    import socket
+
     # Spark's own client retries for ten minutes before it reports that the server is down.
     try:
         address = remote.host.strip("[]"), remote.port

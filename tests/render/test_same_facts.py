@@ -34,8 +34,8 @@ from deltaproto.render.apply import ApplyText, applied_fields
 from deltaproto.render.apply_section import finished_line, result_section, warning_section
 from deltaproto.render.document import Document
 from deltaproto.render.document.render import document_text
-from deltaproto.render.inspection import InspectionReport
 from deltaproto.render.inspection_json import table_fields
+from deltaproto.render.inspection_report import InspectionReport
 from deltaproto.render.interface import PageFormat
 from tests.conftest import Ran
 from tests.render.document.test_any_text import Page, is_shown

@@ -54,7 +54,7 @@ _FRAGMENT_STYLE = """
 
 def document_html(
     document: Document,
-    words: PageTexts,
+    words: PageTexts | None = None,
     *,
     more: str = "",
     contents: Sequence[tuple[str, str]] = (),
@@ -65,10 +65,12 @@ def document_html(
     """Return the document as a page with a table of contents at the side.
 
     Args:
+        words: texts of the page itself (default: English).
         more: markup after the blocks.
         contents: anchors and titles of the sections in `more`.
         data, scripts, styles: see `page`.
     """
+    words = words or PageTexts()
     body = [
         f"<header><h1>{text(document.title)}</h1>",
         f"<p class='subtitle'>{_inline(document.subtitle)}</p></header>",

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
-from deltaproto.render.document.blocks import Block, Document
-from deltaproto.render.document.page import PageTexts
+if TYPE_CHECKING:
+    from deltaproto.render.document.blocks import Block, Document
+    from deltaproto.render.document.page import PageTexts
 
 PIPED_WIDTH = 80
 UNFOLDED = 1 << 20
@@ -75,7 +76,7 @@ def document_text(document: Document, *, html: bool, words: PageTexts | None = N
     if html:
         from deltaproto.render.document.html import document_html
 
-        return document_html(document, words or PageTexts())
+        return document_html(document, words)
     from deltaproto.render.document.markdown import document_markdown
 
     return document_markdown(document)

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from deltaproto.protocol.feature import Trace
 from deltaproto.tables.log.file_statistics import are_readable
-from deltaproto.tables.log.parquet.footer import LeafStatistics
+
+if TYPE_CHECKING:
+    from deltaproto.tables.log.parquet.footer import LeafStatistics
 
 FLAWS = (
     Trace.UNSIZED_FILES,

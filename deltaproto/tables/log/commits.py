@@ -11,7 +11,6 @@ from deltaproto.protocol.metadata import Metadata
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.protocol.stored_secrets import hide_in_name
 from deltaproto.protocol.writers import name_writer
-from deltaproto.tables.log.checkpoint import checkpoint_actions
 from deltaproto.tables.log.files import LogListing, commit_info, read_actions
 from deltaproto.tables.log.snapshot import Snapshot
 from deltaproto.tables.storage.interface import LogStore
@@ -82,6 +81,8 @@ class LogState(NamedTuple):
 def state_from_checkpoint(store: LogStore, listing: LogListing, version: int) -> LogState | None:
     """Return protocol and metadata from a checkpoint of exactly `version`, if there is one."""
     for checkpoint in listing.checkpoints.get(version, ()):
+        from deltaproto.tables.log.checkpoint import checkpoint_actions
+
         snapshot = Snapshot()
         try:
             snapshot.add_older(checkpoint.files[0], checkpoint_actions(store, checkpoint))

@@ -8,25 +8,15 @@ text or timestamps, a few thousand paths are read.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from functools import partial
-from itertools import islice
 
 from deltaproto.errors import ErrorCode, TableError
 from deltaproto.protocol.feature import Trace
 from deltaproto.protocol.metadata import Metadata
-from deltaproto.tables.log.add_flaws import FLAWS, flaws_in_statistics
-from deltaproto.tables.log.checkpoint import CheckpointFiles, checkpoint_adds
+from deltaproto.tables.log.add_flaws import FLAWS
 from deltaproto.tables.log.file_statistics import compare_statistics
-from deltaproto.tables.log.files import Checkpoint, FileChange, LogListing, read_actions
-from deltaproto.tables.log.layout_evidence import STORING, LayoutEvidence, is_absolute
-from deltaproto.tables.log.parquet import UnsupportedParquet
-from deltaproto.tables.log.parquet.footer import (
-    Bounds,
-    LeafStatistics,
-    read_statistics,
-    text_bounds,
-)
+from deltaproto.tables.log.files import Checkpoint, LogListing, read_actions
+from deltaproto.tables.log.layout_evidence import STORING, LayoutEvidence
 from deltaproto.tables.log.partition_paths import (
     is_partitioned_by_text,
     partition_types,
@@ -40,11 +30,6 @@ _MOST_OLDER, _MOST_OLDER_HERE = 20, 100
 """number of commits before the checkpoint that are read: of a store, and on this machine's disks"""
 _MOST_FOR_PARTITIONS = 10
 """number of commits that a scan reads to find one that adds files to a partitioned table"""
-_MOST_PATHS = 10_000
-_SCHEMES = (
-    "/", "abfs:", "abfss:", "adl:", "cosn:", "dbfs:", "file:", "gs:", "hdfs:", "http:", "https:",
-    "obs:", "oss:", "s3:", "s3a:", "s3n:", "viewfs:", "wasb:", "wasbs:",
-)  # fmt: skip
 
 
 def find_layout_traces(
@@ -77,7 +62,9 @@ def find_layout_traces(
         found[Trace.BYTE_ORDER_MARK] = layout.byte_order_mark
     absolute = layout.absolute
     if base is not None and not absolute:
-        has_absolute = _checkpoint_has_absolute(store, base, layout)
+        from deltaproto.tables.log.checkpoint_layout import has_absolute_paths
+
+        has_absolute = has_absolute_paths(store, base, layout)
         absolute, whole = bool(has_absolute), whole and has_absolute is not None
     if absolute or whole or not every_commit:
         found[Trace.ABSOLUTE_PATHS] = absolute
@@ -90,15 +77,14 @@ def find_layout_traces(
                 break
             _read_commit(store, listing, each, layout)
     by_text = is_partitioned_by_text(columns)
-    non_ascii, escaped = layout.non_ascii, layout.escaped
-    if base is not None and columns and (by_text or not _starts_with(store, base, columns)):
-        sample = _sample_files(store, base, values=True)
-        whole &= sample is not None
-        for file in sample or ():
-            non_ascii |= not file.path.isascii()
-            escaped |= "%" in file.path
-            layout.partitions.add(file.path, file.values)
-    for trace, shown in ((Trace.NON_ASCII_PATHS, non_ascii), (Trace.ESCAPED_PATHS, escaped)):
+    if base is not None and columns:
+        from deltaproto.tables.log.checkpoint_layout import add_partition_paths
+
+        whole &= add_partition_paths(store, base, columns, layout)
+    for trace, shown in (
+        (Trace.NON_ASCII_PATHS, layout.non_ascii),
+        (Trace.ESCAPED_PATHS, layout.escaped),
+    ):
         if shown or whole or not every_commit or not by_text:
             found[trace] = shown
     for trace, shown in layout.partitions.traces(columns).items():
@@ -157,108 +143,3 @@ def _read_commit(
             raise
         return False
     return True
-
-
-def _checkpoint_has_absolute(
-    store: LogStore, checkpoint: Checkpoint, layout: LayoutEvidence
-) -> bool | None:
-    """Return True if a checkpoint has absolute paths; None if it cannot be read.
-
-    Adds what its `add` actions lack to the evidence, and the statistics that its footers have as
-    bounds of a column.
-    """
-    try:
-        answers = []
-        for name in _checkpoint_files(store, checkpoint):
-            leaves = _add_statistics(store, name)
-            layout.flaws.update(flaws_in_statistics(leaves or {}))
-            if (texts := (leaves or {}).get("stats")) is not None:
-                layout.add_bounds(texts)
-            answers.append(_has_absolute_by_bounds(leaves))
-        if True in answers or None not in answers:
-            return True in answers
-    except TableError as error:
-        if error.code is not ErrorCode.CORRUPT_LOG:
-            raise
-        return None
-    files = _sample_files(store, checkpoint, values=False)
-    return None if files is None else any(is_absolute(file.path) for file in files)
-
-
-def _starts_with(store: LogStore, checkpoint: Checkpoint, columns: Iterable[str]) -> bool:
-    """Return True if every path of the checkpoint certainly begins with a partition's folder.
-
-    Every string between two bounds starts with the bounds' common prefix.
-    """
-    starts = tuple(f"{name}=" for name in columns)
-    try:
-        for name in _checkpoint_files(store, checkpoint):
-            bounds = _path_bounds(_add_statistics(store, name))
-            if bounds is None or None in bounds:
-                return False
-            low, high = bounds
-            if not any(str(low).startswith(s) and str(high).startswith(s) for s in starts):
-                return False
-    except TableError as error:
-        if error.code is not ErrorCode.CORRUPT_LOG:
-            raise
-        return False
-    return True
-
-
-def _sample_files(
-    store: LogStore, checkpoint: Checkpoint, *, values: bool
-) -> list[FileChange] | None:
-    """Return a few thousand files of a checkpoint; None if it cannot be read."""
-    try:
-        return list(islice(checkpoint_adds(store, checkpoint, values=values), _MOST_PATHS))
-    except TableError as error:
-        if error.code is not ErrorCode.CORRUPT_LOG:
-            raise
-        return None
-
-
-def _checkpoint_files(store: LogStore, checkpoint: Checkpoint) -> list[str]:
-    """Return its files, and the sidecars of a V2 checkpoint."""
-    found = CheckpointFiles(store, checkpoint)
-    return [*checkpoint.files, *found.sidecars()]
-
-
-_Leaves = Mapping[str, LeafStatistics]
-
-
-def _add_statistics(store: LogStore, name: str) -> _Leaves | None:
-    """Return the statistics of the column `add` of a checkpoint file, if it has any."""
-    if not name.endswith(".parquet"):
-        return None
-    try:
-        with store.open(name) as file:
-            return read_statistics(file, "add")
-    except UnsupportedParquet:
-        return None
-
-
-def _path_bounds(leaves: _Leaves | None) -> Bounds | None:
-    """Return the lowest and highest path; both None without paths, None if unknown."""
-    return None if leaves is None else text_bounds(leaves.get("path"))
-
-
-def _has_absolute_by_bounds(leaves: _Leaves | None) -> bool | None:
-    """Return True if a checkpoint file has absolute paths by its statistics; None if unknown."""
-    found = _path_bounds(leaves)
-    if found is None:
-        return None
-    low, high = found
-    if low is None or high is None:
-        return False
-    if is_absolute(low) or is_absolute(high):
-        return True
-    # Every string between two bounds starts with the bounds' common prefix.
-    common = ""
-    for one, other in zip(low, high, strict=False):
-        if one != other:
-            break
-        common += one
-    if not common or any(s.startswith(common) or common.startswith(s) for s in _SCHEMES):
-        return None
-    return False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from deltaproto.protocol.column_bounds import ColumnBounds
 from deltaproto.protocol.feature import Trace
@@ -16,8 +16,10 @@ from deltaproto.tables.log.file_statistics import (
     read_bounds,
 )
 from deltaproto.tables.log.files import MOST_STATISTICS, FileChange
-from deltaproto.tables.log.parquet.footer import LeafStatistics
 from deltaproto.tables.log.partition_paths import PartitionEvidence
+
+if TYPE_CHECKING:
+    from deltaproto.tables.log.parquet.footer import LeafStatistics
 
 _MOST_STATISTICS = 200
 """number of data files whose statistics are compared with the schema"""
@@ -142,6 +144,12 @@ class LayoutEvidence:
             known = self.all_statistics and self.commits.issuperset(range(version + 1))
         found = read_bounds(texts, metadata, complete=known)
         return found._replace(uncounted=found.uncounted or self.uncounted)
+
+    def add_path(self, path: str, values: Mapping[str, object] | None) -> None:
+        """Add what the path of a data file with these partition values shows."""
+        self.non_ascii |= not path.isascii()
+        self.escaped |= "%" in path
+        self.partitions.add(path, values)
 
     def add_bounds(self, texts: LeafStatistics) -> None:
         """Add the least and greatest statistics of each row group of a checkpoint."""

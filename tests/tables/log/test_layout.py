@@ -14,7 +14,7 @@ import pytest
 from deltaproto.protocol.feature import Trace
 from deltaproto.protocol.metadata import Metadata
 from deltaproto.protocol.table_state import NoteKind
-from deltaproto.tables.log import layout
+from deltaproto.tables.log import checkpoint_layout, layout
 from deltaproto.tables.log.layout_evidence import is_absolute
 from deltaproto.tables.log.parquet import UnsupportedParquet
 from deltaproto.tables.log.parquet.footer import LeafStatistics, read_statistics, text_bounds
@@ -86,7 +86,7 @@ def test_a_checkpoint_shows_it_by_its_statistics(
     begun(log, add(path)).commit(1, commit_info(), add("part-1.parquet"))
     log.checkpoint(1, protocol(1, 2), metadata(), add(path), add("part-1.parquet"))
     log.path(0, ".json").unlink()
-    monkeypatch.setattr(layout, "checkpoint_adds", _unread)
+    monkeypatch.setattr(checkpoint_layout, "checkpoint_adds", _unread)
     assert traces(log, every_commit=every_commit)[Trace.ABSOLUTE_PATHS] is (path == CLONED)
 
 

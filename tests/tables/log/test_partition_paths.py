@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deltaproto.protocol.feature import Trace
-from deltaproto.tables.log import files, layout
+from deltaproto.tables.log import checkpoint_layout, files
 from deltaproto.tables.log.partition_paths import is_iso_timestamp, shows_partition_values
 from deltaproto.tables.log.reader import LogReader
 from tests.support.failures import each_row
@@ -200,7 +200,7 @@ def test_a_partition_by_numbers_is_decided_by_the_statistics_of_a_checkpoint(
     actions = [protocol(1, 2), described("integer"), stored("at=1/0", "1"), stored("at=2/1", "2")]
     log.commit(0, commit_info(), *actions)
     log.checkpoint(0, *actions)
-    monkeypatch.setattr(layout, "checkpoint_adds", unread)
+    monkeypatch.setattr(checkpoint_layout, "checkpoint_adds", unread)
     assert seen(log) == [False, False, False]
 
 
