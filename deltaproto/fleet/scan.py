@@ -142,7 +142,8 @@ def _read_tables(
     last: LastScan,
     entries: CatalogEntries,
 ) -> Iterator[pa.RecordBatch]:
-    settings = ReadSettings(scan_id, request.storage_options, request.seconds)
+    saved = request.inventory is not None
+    settings = ReadSettings(scan_id, request.storage_options, request.seconds, saved)
     unseen: list[UnreadablePlace] = []
     threads = request.parallel or local_engine.THREADS
     named, local, remote = discover_tables(

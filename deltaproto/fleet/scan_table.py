@@ -49,6 +49,8 @@ class ReadSettings(NamedTuple):
     storage_options: Mapping[str, str]
     seconds: float = 60.0
     """time limit for one table"""
+    saved: bool = True
+    """whether the rows are saved, so that the next scan can use them for unchanged tables"""
 
 
 class TableScanner:
@@ -105,7 +107,7 @@ class TableScanner:
         self, found: DiscoveredTable, limited: bool
     ) -> tuple[TableState, SharedEvaluation, str | None] | None:
         """Read and evaluate one table; None if its log is unchanged."""
-        digest = log_digest(found)
+        digest = log_digest(found) if self._settings.saved else None
         if digest is not None and digest == found.digest:
             return None
         location = location_at(found.location, found.table)
