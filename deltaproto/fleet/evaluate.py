@@ -89,7 +89,7 @@ def _evaluation_key(state: TableState) -> tuple[object, ...]:
         None if traits is None else tuple(sorted(traits.items())),
         None if state.domains is None else tuple(sorted(_relevant_domains(state.domains))),
         state.clustering_columns and len(state.clustering_columns),
-        tuple(sorted(state.traces.items())),
+        frozenset(state.traces.items()),
         tuple(find_contents(metadata).items()),
         state.notes,
         state.reader,

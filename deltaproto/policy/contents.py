@@ -9,13 +9,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 from deltaproto.clients import requirements
 from deltaproto.policy.constructs import ColumnNames, find_constructs
 from deltaproto.protocol.decoding import parse_whole
-from deltaproto.protocol.metadata import Metadata
+from deltaproto.protocol.metadata import Metadata, parse_schema_string
+from deltaproto.protocol.small_cache import cache_if_short
 from deltaproto.sql.tokens import scan_tokens
 
 Columns = tuple[str, ...]
@@ -44,18 +44,21 @@ _ASSIGNED = "col-"
 
 def find_contents(metadata: Metadata) -> Contents:
     """Return the hazards of schema and constraints; empty without a usable schema."""
-    mode = (metadata.configuration.get(_MODE) or "none").lower()
-    of_schema = _contents_of_schema(
-        metadata.schema_string or "", metadata.partition_columns, mode in _MODES
-    )
-    found = {hazard: dict.fromkeys(columns) for hazard, columns in of_schema.items()}
-    if mode in _MODES and _were_dropped(metadata):
-        found[requirements.DROPPED_COLUMNS] = {}
+    configuration = metadata.configuration
+    mapped = (configuration.get(_MODE) or "none").lower() in _MODES
+    schema_string = metadata.schema_string or ""
+    of_schema = _contents_of_schema(schema_string, metadata.partition_columns, mapped)
+    dropped = mapped and _were_dropped(schema_string, configuration.get(_HIGHEST))
     constraints = {
         key[len(_CONSTRAINT) :]: text
-        for key, text in metadata.configuration.items()
+        for key, text in configuration.items()
         if key.lower().startswith(_CONSTRAINT) and text
     }
+    if not dropped and not constraints:
+        return of_schema
+    found = {hazard: dict.fromkeys(columns) for hazard, columns in of_schema.items()}
+    if dropped:
+        found[requirements.DROPPED_COLUMNS] = {}
     if constraints:
         columns = _columns_of(metadata.schema)
         for name, text in constraints.items():
@@ -95,19 +98,20 @@ def _constructs(text: str, columns: _Columns) -> Iterator[str]:
         yield "cast beside a timestamp"
 
 
-def _were_dropped(metadata: Metadata) -> bool:
+@cache_if_short(1024)
+def _were_dropped(schema_string: str, highest_id: str | None) -> bool:
     """Return True if the schema lacks an assigned column id: files keep dropped columns."""
-    highest = parse_whole(metadata.configuration.get(_HIGHEST) or "")
+    highest = parse_whole(highest_id or "")
     if highest is None:
         return False
-    ids = _ids(metadata.schema)
+    ids = _ids(parse_schema_string(schema_string))
     return any(number not in ids for number in range(1, min(highest, _MOST) + 1))
 
 
-@lru_cache(maxsize=4096)
+@cache_if_short(4096)
 def _contents_of_schema(schema_string: str, partitions: Sequence[str], mapped: bool) -> Contents:
     found: _Found = {}
-    schema = Metadata(None, schema_string=schema_string).schema
+    schema = parse_schema_string(schema_string)
     if schema is None:
         return {}
     columns = [each for each in schema["fields"] if isinstance(each, dict)]

@@ -19,15 +19,24 @@ def decode_json(text: bytes | str) -> Any:
         ValueError: if the text is not valid JSON or not UTF-8.
         RecursionError: if it is nested too deeply.
     """
-    # The fast decoder is many times faster, but importing it would slow down every start. Code that
-    # reads thousands of logs has imported it. Texts that it refuses go to the standard library.
-    fast = sys.modules.get("msgspec")
-    if fast is not None:
-        try:
-            return fast.json.decode(text)
-        except (ValueError, RecursionError):
-            pass
+    # Null or not decoded: in both cases the standard library decides.
+    found = decode_fast(text)
+    if found is not None:
+        return found
     return json.loads(text if isinstance(text, str) else text.decode("utf-8"))
+
+
+def decode_fast(text: bytes | str) -> Any:
+    """Decode JSON with the fast decoder; None if it refuses the text, or is not imported."""
+    # It is many times faster, but importing it would slow down every start. Code that reads
+    # thousands of logs has imported it.
+    fast = sys.modules.get("msgspec")
+    if fast is None:
+        return None
+    try:
+        return fast.json.decode(text)
+    except (ValueError, RecursionError):
+        return None
 
 
 def use_fast_decoder() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from deltaproto.protocol.decoding import decode_json, holds_objects
 from deltaproto.protocol.feature import Trait
+from deltaproto.protocol.small_cache import cache_if_short
 from deltaproto.protocol.stored_secrets import (
     hide_in_column,
     hide_in_name,
@@ -113,13 +114,7 @@ class Metadata:
     @cached_property
     def schema(self) -> Mapping[str, Any] | None:
         """The parsed schema as stored in the log; None if it is not usable."""
-        if not self.schema_string:
-            return None
-        try:
-            schema = decode_json(self.schema_string)
-            return schema if isinstance(schema, dict) and _has_columns(schema) else None
-        except (ValueError, RecursionError):
-            return None
+        return parse_schema_string(self.schema_string)
 
     def logical_path(self, physical: Sequence[str]) -> str:
         """Return the result of `logical_paths` for one path."""
@@ -154,24 +149,38 @@ class Metadata:
     @cached_property
     def traits(self) -> Mapping[Trait, tuple[str, ...]] | None:
         """Traits of the schema with the columns that show them; None without a usable schema."""
-        text = (self.schema_string or "").lower()
-        for word in _TRAIT_MARKERS:
-            if word in text:
-                break
-        else:
-            nested = text.count('"fields"') > 1
-            usable = (
-                self.schema is not None
-                if nested
-                else holds_objects(self.schema_string or "", "fields")
-            )
-            return {} if usable else None
-        schema = self.schema
-        if schema is None:
-            return None
-        found: dict[Trait, dict[str, None]] = {}
-        _walk_struct(schema, "", found, in_collection=False)
-        return {trait: tuple(columns) for trait, columns in found.items()}
+        return _traits_of_schema(self.schema_string or "")
+
+
+@cache_if_short(8)
+def parse_schema_string(text: str | None) -> Mapping[str, Any] | None:
+    """Parse a schema as stored in the log; None if it is not usable. Do not change the result."""
+    if not text:
+        return None
+    try:
+        schema = decode_json(text)
+        return schema if isinstance(schema, dict) and _has_columns(schema) else None
+    except (ValueError, RecursionError):
+        return None
+
+
+@cache_if_short(1024)
+def _traits_of_schema(schema_string: str) -> Mapping[Trait, tuple[str, ...]] | None:
+    text = schema_string.lower()
+    if not any(word in text for word in _TRAIT_MARKERS):
+        nested = text.count('"fields"') > 1
+        usable = (
+            parse_schema_string(schema_string) is not None
+            if nested
+            else holds_objects(schema_string, "fields")
+        )
+        return {} if usable else None
+    schema = parse_schema_string(schema_string)
+    if schema is None:
+        return None
+    found: dict[Trait, dict[str, None]] = {}
+    _walk_struct(schema, "", found, in_collection=False)
+    return {trait: tuple(columns) for trait, columns in found.items()}
 
 
 def _has_columns(struct: Mapping[str, Any]) -> bool:

@@ -136,6 +136,15 @@ def test_a_column_id_that_is_missing_was_dropped() -> None:
     assert {*find_contents(mapped(column(1, inner), highest=3))} == dropped
 
 
+def test_tables_with_the_same_schema_are_not_mixed_up() -> None:
+    dropped = {requirements.DROPPED_COLUMNS}
+    columns = column(1, "long"), column(2, "long")
+    for _ in range(2):
+        assert not find_contents(mapped(*columns, highest=2))
+        assert {*find_contents(mapped(*columns, highest=3))} == dropped
+        assert not find_contents(mapped(*columns, highest=3, mode="none"))
+
+
 def test_a_schema_of_unexpected_values_shows_what_it_can() -> None:
     """Values that are not an object cannot hide the hazards of the other columns."""
     odd = [{"name": "n", "type": None}, {"name": "m", "type": "long", "metadata": [1]}]

@@ -13,15 +13,17 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from deltaproto.protocol.column_bounds import ColumnBounds
+from deltaproto.protocol.decoding import decode_fast
 from deltaproto.protocol.feature import Trace
-from deltaproto.protocol.indexed_columns import IndexedColumn, indexed_columns, select_indexed
-from deltaproto.protocol.metadata import Metadata, physical_name
-from deltaproto.protocol.properties import INDEXED_COLUMNS_PROPERTY
+from deltaproto.protocol.indexed_columns import IndexedColumn, select_indexed
+from deltaproto.protocol.metadata import Metadata, parse_schema_string, physical_name
+from deltaproto.protocol.properties import INDEXED_COLUMNS_PROPERTY, STATISTICS_COLUMNS_PROPERTY
+from deltaproto.protocol.small_cache import cache_if_short
 
 MISREAD_BOUNDS = (
     *(Trace.UNBOUNDED_COLUMNS, Trace.UNBOUNDED_BOOLEANS, Trace.UNBOUNDED_LATER_COLUMNS),
@@ -31,17 +33,26 @@ MISREAD_BOUNDS = (
 _EXPONENT = re.compile(r"\d[eE][+-]?\d")
 _BITS = {"byte": 8, "short": 16, "integer": 32, "long": 64}
 _WHOLE = re.compile(r"[+-]?\d{1,30}", re.ASCII)
+_REMEMBERED = 512
+"""number of schemas"""
 
 
 def are_readable(text: str) -> bool:
     """Return True if `text` is a JSON object whose `numRecords`, if it has one, is a number."""
     try:
         # Only the fast decoder refuses half of a surrogate pair, as clients do.
-        decode = _fast_decoder() if "msgspec" in sys.modules or "\\u" in text else _decode
-        found = decode(text)
+        if "msgspec" in sys.modules or "\\u" in text:
+            number = _fast_decoder()(text).numRecords
+        else:
+            found = _decode(text)
+            if not isinstance(found, dict):
+                return False
+            number = found.get("numRecords")
     except (ValueError, RecursionError):
         return False
-    return isinstance(found, Mapping) and _fits(found.get("numRecords"), "long")
+    if type(number) is int:
+        return -(1 << 63) <= number < 1 << 63
+    return _fits(number, "long")
 
 
 def compare_statistics(texts: Iterable[str], metadata: Metadata) -> set[Trace]:
@@ -53,15 +64,19 @@ def compare_statistics(texts: Iterable[str], metadata: Metadata) -> set[Trace]:
     texts = list(texts)
     if not texts:
         return set()
-    columns = list(indexed_columns(metadata))
-    kinds = _kinds_of(_data_fields(metadata))
-    bounds = _BoundsReader(columns)
+    expected = _expected_statistics(
+        metadata.schema_string,
+        metadata.partition_columns,
+        metadata.configuration.get(STATISTICS_COLUMNS_PROPERTY),
+        metadata.configuration.get(INDEXED_COLUMNS_PROPERTY),
+    )
+    bounds = _BoundsReader(expected)
     mistyped = False
     for text in texts:
-        statistics = _decode(text)
-        mistyped = mistyped or _is_mistyped(statistics, kinds)
+        statistics = _decode_readable(text)
+        mistyped = mistyped or _is_mistyped(statistics, expected.types)
         bounds.add(text, statistics)
-    found = bounds.found(complete=False).traces(columns)
+    found = bounds.traces(expected.columns)
     return found | {Trace.MISTYPED_STATISTICS} if mistyped else found
 
 
@@ -73,35 +88,62 @@ def read_bounds(texts: Iterable[str], metadata: Metadata, *, complete: bool) -> 
         complete: they are those of every file.
     """
     every = {INDEXED_COLUMNS_PROPERTY: "-1"}
-    bounds = _BoundsReader(select_indexed(metadata.schema, every, metadata.partition_columns))
+    columns = select_indexed(metadata.schema, every, metadata.partition_columns)
+    bounds = _BoundsReader(_expect(columns, _ColumnTypes()))
     for text in texts:
-        bounds.add(text, _decode(text))
-    names = {physical_name(field): field["name"] for field in _data_fields(metadata)}
+        bounds.add(text, _decode_readable(text))
+    fields = _data_fields(metadata.schema, metadata.partition_columns)
+    names = {physical_name(field): field["name"] for field in fields}
     return bounds.found(complete=complete).renamed(names)
 
 
-def _data_fields(metadata: Metadata) -> list[Any]:
-    fields = (metadata.schema or {}).get("fields") or ()
-    return [field for field in fields if field.get("name") not in metadata.partition_columns]
+def _data_fields(schema: Mapping[str, Any] | None, partition_columns: Sequence[str]) -> list[Any]:
+    fields = (schema or {}).get("fields") or ()
+    return [field for field in fields if field.get("name") not in partition_columns]
 
 
-def _is_mistyped(statistics: Mapping[str, Any], kinds: _Kinds) -> bool:
-    """Return True if a bound or a number of nulls does not fit the type of its column."""
-    return not (
-        _all_fit(statistics.get("minValues"), kinds)
-        and _all_fit(statistics.get("maxValues"), kinds)
-        and _all_fit(statistics.get("nullCount"), kinds, counts=True)
+class _Expected(NamedTuple):
+    """What readers expect of the statistics of a table's files."""
+
+    columns: tuple[IndexedColumn, ...]
+    """the columns that should have bounds"""
+    names: frozenset[str]
+    """of these columns, in the statistics"""
+    floats: tuple[str, ...]
+    decimals: tuple[str, ...]
+    types: _ColumnTypes
+
+
+@cache_if_short(_REMEMBERED)
+def _expected_statistics(
+    schema_string: str | None,
+    partition_columns: tuple[str, ...],
+    named: str | None,
+    indexed: str | None,
+) -> _Expected:
+    configuration = {STATISTICS_COLUMNS_PROPERTY: named, INDEXED_COLUMNS_PROPERTY: indexed}
+    schema = parse_schema_string(schema_string)
+    columns = select_indexed(schema, configuration, partition_columns)
+    return _expect(columns, _column_types(_data_fields(schema, partition_columns)))
+
+
+def _expect(columns: Iterable[IndexedColumn], types: _ColumnTypes) -> _Expected:
+    columns = tuple(columns)
+    return _Expected(
+        columns,
+        frozenset(column.name for column in columns),
+        tuple(c.name for c in columns if c.type in ("float", "double")),
+        tuple(c.name for c in columns if c.type.startswith("decimal")),
+        types,
     )
 
 
 class _BoundsReader:
     """Collects what the statistics of files show of the bounds of some columns."""
 
-    def __init__(self, columns: Iterable[IndexedColumn]) -> None:
-        columns = list(columns)
-        self._columns = frozenset(column.name for column in columns)
-        self._floats = [c.name for c in columns if c.type in ("float", "double")]
-        self._decimals = [c.name for c in columns if c.type.startswith("decimal")]
+    def __init__(self, expected: _Expected) -> None:
+        self._columns = expected.names
+        self._floats, self._decimals = expected.floats, expected.decimals
         self._missing: set[str] = set()
         self._valued: set[str] = set()
         self._nan: set[str] = set()
@@ -114,7 +156,7 @@ class _BoundsReader:
         missing: set[str] = set()
         for member in ("minValues", "maxValues"):
             bounds = statistics.get(member)
-            if not isinstance(bounds, Mapping):
+            if not isinstance(bounds, dict):
                 self._uncounted = True
                 continue
             self._partial = True
@@ -123,30 +165,44 @@ class _BoundsReader:
                 absent |= {name for name in self._columns if bounds.get(name) is None}
             self._valued |= self._columns - absent
             missing |= absent
-            self._nan.update(name for name in self._floats if bounds.get(name) == "NaN")
+            for name in self._floats:
+                if bounds.get(name) == "NaN":
+                    self._nan.add(name)
         nulls = statistics.get("nullCount")
-        counted = nulls if isinstance(nulls, Mapping) else {}
+        if not isinstance(nulls, dict) or not nulls:
+            self._missing |= missing
+        elif missing:
+            self._add_counted(missing, nulls, statistics.get("numRecords"))
+        if self._decimals and _EXPONENT.search(text):
+            self._add_exponents(json.loads(text, parse_float=str))
+
+    def _add_counted(self, missing: Iterable[str], nulls: Mapping[str, Any], rows: Any) -> None:
+        """Add columns without a bound in a file that has numbers of nulls."""
         for name in missing:
-            number = counted.get(name)
+            number = nulls.get(name)
             # Readers conclude that the column is NULL, which is true here.
-            if number is not None and number == statistics.get("numRecords"):
+            if number is not None and number == rows:
                 continue
             # Of a struct, they conclude only whether it is NULL itself.
-            if isinstance(number, Mapping) and 0 in number.values():
+            if isinstance(number, dict) and 0 in number.values():
                 continue
             self._missing.add(name)
             if isinstance(number, int):
                 self._valued.add(name)
-        if _EXPONENT.search(text) and self._decimals:
-            self._add_exponents(json.loads(text, parse_float=str))
 
     def _add_exponents(self, statistics: Mapping[str, Any]) -> None:
         """Add decimals with a bound such as 1E-10; fractions and exponents are texts."""
         for bounds in map(statistics.get, ("minValues", "maxValues")):
-            if isinstance(bounds, Mapping):
+            if isinstance(bounds, dict):
                 self._exponents.update(
                     name for name in self._decimals if "e" in str(bounds.get(name) or "").lower()
                 )
+
+    def traces(self, expected: Iterable[IndexedColumn]) -> set[Trace]:
+        """Return what readers misread that expect the bounds of these columns."""
+        if not (self._missing or self._nan or self._exponents):
+            return set()
+        return self.found(complete=False).traces(expected)
 
     def found(self, *, complete: bool) -> ColumnBounds:
         """Return the result.
@@ -166,32 +222,41 @@ class _BoundsReader:
         )
 
 
-class _Kinds(dict[str, Any]):
+class _ColumnTypes(dict[str, Any]):
     """The types of a struct's fields by their names in files."""
 
 
-def _kinds_of(fields: Iterable[Any]) -> _Kinds:
-    found = _Kinds()
+def _column_types(fields: Iterable[Any]) -> _ColumnTypes:
+    found = _ColumnTypes()
     for field in fields:
         name, kind = physical_name(field), field.get("type") if isinstance(field, dict) else None
         if isinstance(kind, Mapping) and kind.get("type") == "struct":
-            kind = _kinds_of(kind.get("fields") or ())
+            kind = _column_types(kind.get("fields") or ())
         if isinstance(name, str):
             found[name] = kind
     return found
 
 
-def _all_fit(values: Any, kinds: _Kinds, *, counts: bool = False) -> bool:
+def _is_mistyped(statistics: Mapping[str, Any], types: _ColumnTypes) -> bool:
+    """Return True if a bound or a number of nulls does not fit the type of its column."""
+    return not (
+        _all_fit(statistics.get("minValues"), types)
+        and _all_fit(statistics.get("maxValues"), types)
+        and _all_fit(statistics.get("nullCount"), types, counts=True)
+    )
+
+
+def _all_fit(values: Any, types: _ColumnTypes, *, counts: bool = False) -> bool:
     """Return True if clients can parse each value as its type; if `counts`, as number of nulls."""
     if values is None:
         return True
     if not isinstance(values, dict):
         return False
     for name, value in values.items():
-        if value is None or name not in kinds:
+        if value is None or name not in types:
             continue
-        kind = kinds[name]
-        if isinstance(kind, _Kinds):
+        kind = types[name]
+        if isinstance(kind, _ColumnTypes):
             if not _all_fit(value, kind, counts=counts):
                 return False
         elif not _fits(value, "long" if counts else kind):
@@ -235,10 +300,16 @@ def _refuse(constant: str) -> None:
 _decode = json.JSONDecoder(parse_constant=_refuse).decode
 
 
+def _decode_readable(text: str) -> dict[str, Any]:
+    """Decode statistics that are readable."""
+    found = decode_fast(text)
+    return found if isinstance(found, dict) else _decode(text)
+
+
 @cache
-def _fast_decoder() -> Callable[[str], dict[str, Any]]:
+def _fast_decoder() -> Callable[[str], Any]:
     import msgspec
 
     head = msgspec.defstruct("Head", [("numRecords", Any, None)])
     decode: Callable[[str], Any] = msgspec.json.Decoder(head).decode
-    return lambda text: {"numRecords": decode(text).numRecords}
+    return decode

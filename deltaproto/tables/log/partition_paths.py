@@ -93,6 +93,8 @@ class PartitionEvidence:
 
 def partition_types(metadata: Metadata) -> dict[str, str | None]:
     """Return the type of each partition column, by its physical name; None: unknown."""
+    if not metadata.partition_columns:
+        return {}
     fields = (metadata.schema or {}).get("fields") or ()
     known = {field.get("name"): field for field in fields if isinstance(field, dict)}
     types: dict[str, str | None] = {}

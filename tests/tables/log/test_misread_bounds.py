@@ -14,7 +14,7 @@ from deltaproto.protocol.indexed_columns import (
     indexed_columns,
 )
 from deltaproto.protocol.metadata import Metadata
-from deltaproto.tables.log.file_statistics import MISREAD_BOUNDS
+from deltaproto.tables.log.file_statistics import MISREAD_BOUNDS, compare_statistics
 from deltaproto.tables.log.reader import LogReader
 from tests.support.failures import each_row
 from tests.support.logs import Log, add, column, commit_info, metadata, protocol, schema_string
@@ -227,3 +227,23 @@ def test_a_schema_with_unnamed_columns_is_read_without_bounds(
         assert (state.metadata.schema is not None) is usable
         assert state.bounds is not None
         assert state.bounds.columns <= {"id", "x"}
+
+
+def test_tables_with_the_same_schema_are_not_mixed_up() -> None:
+    """The columns expected in statistics follow from the schema, partitions and properties."""
+    schema = schema_string(column("id"), column("flag", "boolean"))
+    text = json.dumps({"numRecords": 3, "minValues": {"id": 1}, "maxValues": {"id": 3}})
+
+    def compared(schema: str, *partitions: str, **properties: str) -> set[Trace]:
+        configuration = {f"delta.{name}": value for name, value in properties.items()}
+        described = Metadata("1", None, schema, partitions, configuration)
+        return compare_statistics([text], described)
+
+    for _ in range(2):
+        assert compared(schema) == {BOOLEANS}
+        assert compared(schema, "flag") == set()
+        assert compared(schema, dataSkippingNumIndexedCols="1") == set()
+        assert compared(schema, dataSkippingStatsColumns="id") == set()
+        assert compared(schema, dataSkippingStatsColumns="flag") == {BOOLEANS}
+        other = schema_string(column("id", "boolean"))
+        assert compared(other) == {Trace.MISTYPED_STATISTICS}
