@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
+from deltaproto.tables.log.file_changes import FileChange
 from deltaproto.tables.log.files import (
     Checkpoint,
-    FileChange,
     corrupt_error,
     parse_object,
     read_actions,

@@ -8,7 +8,8 @@ from itertools import islice
 from deltaproto.errors import ErrorCode, TableError
 from deltaproto.tables.log.add_flaws import flaws_in_statistics
 from deltaproto.tables.log.checkpoint import CheckpointFiles, checkpoint_adds
-from deltaproto.tables.log.files import Checkpoint, FileChange
+from deltaproto.tables.log.file_changes import FileChange
+from deltaproto.tables.log.files import Checkpoint
 from deltaproto.tables.log.layout_evidence import LayoutEvidence, is_absolute
 from deltaproto.tables.log.parquet import UnsupportedParquet
 from deltaproto.tables.log.parquet.footer import (

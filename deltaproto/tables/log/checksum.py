@@ -18,7 +18,7 @@ from deltaproto.tables.log.file_statistics import MISREAD_BOUNDS, are_readable, 
 from deltaproto.tables.log.files import (
     MOST_STATISTICS,
     LogListing,
-    commit_info,
+    first_info,
     parse_object,
     read_actions,
 )
@@ -66,7 +66,8 @@ def snapshot_from_checksum(
     with store.open(commit_name) as file:
         seen = partial(layout.add, version)
         actions = list(read_actions(commit_name, file, seen=seen))
-    info = commit_info(actions)
+    # `read_actions` has hidden credentials in it.
+    info = first_info(actions)
     try:
         with store.open(name) as file:
             checksum = parse_object(name, None, file.read(), _MEMBERS)
@@ -224,7 +225,7 @@ def _traces_of_files(
         paths = [str(add.get("path")) for add in adds]
         traces[Trace.ABSOLUTE_PATHS] = any(map(is_absolute, paths))
         traces[Trace.NON_ASCII_PATHS] = not all(map(str.isascii, paths))
-        traces[Trace.ESCAPED_PATHS] = any("%" in path for path in paths)
+        traces[Trace.ESCAPED_PATHS] = "%" in "".join(paths)
         if metadata is not None:
             partitions = PartitionEvidence()
             for add in adds:

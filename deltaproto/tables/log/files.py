@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
@@ -11,9 +10,15 @@ from typing import IO, Any, NamedTuple
 
 from deltaproto.errors import ErrorCode, TableError
 from deltaproto.protocol.decoding import decode_json, decode_members, use_fast_decoder
-from deltaproto.protocol.feature import Trace
 from deltaproto.protocol.stored_secrets import hide_in_commit_info
-from deltaproto.tables.log.add_flaws import decode_usual_add, flaws_of_add
+from deltaproto.tables.log.file_changes import (
+    ADD,
+    FileChange,
+    changes_in_line,
+    changes_of_action,
+    is_short_add,
+    usual_change,
+)
 from deltaproto.tables.storage.interface import STAGED_COMMITS, FolderEntry
 
 _VERSION_DIGITS = 20
@@ -148,24 +153,7 @@ MOST_STATISTICS = 100
 """number of data files of a commit whose statistics are passed on"""
 _LONGEST_LINE = 64 * 1024 * 1024
 """bytes; the longest line that Delta writes is a metaData action, with the schema"""
-_PATH = re.compile(rb'\{"(\w+)":\{[^{}]*?"path":"([^"]*)"')
-_PARTITION_VALUES = re.compile(rb'"partitionValues":(\{(?:[^{}"]|"(?:[^"\\]|\\.)*")*\})')
-_ADD = b'{"add":{'
-_FILE_ACTIONS = (_ADD, b'{"remove":{', b'{"cdc":{')
-
-
-class FileChange(NamedTuple):
-    """A data file that a commit adds or removes."""
-
-    action: str
-    """`add` or `remove`"""
-    path: str
-    values: Mapping[str, Any] | None
-    """its partition values; None: unknown"""
-    flaws: tuple[Trace, ...] = ()
-    """what an `add` action lacks"""
-    statistics: str | None = None
-    """readable statistics of the first added files of a commit; None for the others"""
+_FILE_ACTIONS = (ADD, b'{"remove":{', b'{"cdc":{')
 
 
 def corrupt_error(name: str, line: int | None, why: str) -> TableError:
@@ -219,57 +207,29 @@ def read_actions(
                 raise corrupt_error(name, number, "the JSON is truncated")
             if seen is not None:
                 wanted = len(changes) < MOST_STATISTICS
-                if not line.startswith(_ADD):
-                    changes += _changes_in_line(line)
-                elif usual := decode_usual_add(line):
-                    path, values, statistics = usual
-                    kept = statistics if wanted else None
-                    changes.append(FileChange("add", path, values, (), kept))
+                if not line.startswith(ADD):
+                    changes += changes_in_line(line)
+                elif usual := usual_change(line, statistics=wanted):
+                    changes.append(usual)
                 else:
                     action = parse_object(name, number, line)
-                    changes += _changes_of_action(action, statistics=wanted)
+                    changes += changes_of_action(action, statistics=wanted)
             continue
+        if seen is not None and on_file and not files and is_short_add(line):
+            usual = usual_change(line, statistics=len(changes) < MOST_STATISTICS)
+            if usual is not None:
+                changes.append(usual)
+                continue
         action = parse_object(name, number, line)
         if seen is not None:
-            changes += _changes_of_action(action, statistics=len(changes) < MOST_STATISTICS)
-            info = info or commit_info([action])
+            if "add" in action or "remove" in action:
+                changes += changes_of_action(action, statistics=len(changes) < MOST_STATISTICS)
+            if "commitInfo" in action:
+                info = info or commit_info([action])
         if files or not on_file:
             yield action
     if seen is not None:
         seen(info, changes, mark)
-
-
-def _changes_of_action(action: Mapping[str, Any], *, statistics: bool) -> Iterator[FileChange]:
-    for kind in ("add", "remove"):
-        if not isinstance(file := action.get(kind), dict):
-            continue
-        flaws = tuple(flaws_of_add(file)) if kind == "add" else ()
-        path, values, stored = file.get("path"), file.get("partitionValues"), file.get("stats")
-        if isinstance(path, str):
-            usable = statistics and kind == "add" and isinstance(stored, str)
-            kept = stored if usable and Trace.UNREADABLE_STATISTICS not in flaws else None
-            yield FileChange(kind, path, values if isinstance(values, dict) else None, flaws, kept)
-        elif flaws:
-            yield FileChange(kind, "", None, flaws)
-
-
-def _changes_in_line(line: bytes) -> Iterator[FileChange]:
-    """Yield the change in a line without parsing it all; otherwise like `_changes_of_action`."""
-    found = _PATH.match(line)
-    if found is not None and found[1] in (b"add", b"remove"):
-        path = found[2].decode("utf-8", "replace").replace("\\/", "/")
-        yield FileChange(found[1].decode(), path, _values_in_line(line))
-
-
-def _values_in_line(line: bytes) -> dict[str, Any] | None:
-    found = _PARTITION_VALUES.search(line)
-    if found is None:
-        return None
-    try:
-        values = json.loads(found[1])
-    except ValueError:
-        return None
-    return values if isinstance(values, dict) else None
 
 
 def read_lines(name: str, file: IO[bytes]) -> Iterator[bytes]:
@@ -289,8 +249,16 @@ def commit_info(actions: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 
     Empty if the writer recorded none.
     """
-    infos = (action.get("commitInfo") for action in actions)
-    return hide_in_commit_info(next((info for info in infos if isinstance(info, dict)), {}))
+    return hide_in_commit_info(first_info(actions))
+
+
+def first_info(actions: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the first commitInfo among the actions as it is; empty if there is none."""
+    for action in actions:
+        info = action.get("commitInfo")
+        if isinstance(info, dict):
+            return info
+    return {}
 
 
 def parse_object(

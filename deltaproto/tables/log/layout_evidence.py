@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 from deltaproto.protocol.column_bounds import ColumnBounds
 from deltaproto.protocol.feature import Trace
 from deltaproto.protocol.metadata import Metadata
+from deltaproto.tables.log.file_changes import FileChange
 from deltaproto.tables.log.file_statistics import (
     MISREAD_BOUNDS,
     are_readable,
     compare_statistics,
     read_bounds,
 )
-from deltaproto.tables.log.files import MOST_STATISTICS, FileChange
+from deltaproto.tables.log.files import MOST_STATISTICS
 from deltaproto.tables.log.partition_paths import PartitionEvidence
 
 if TYPE_CHECKING:

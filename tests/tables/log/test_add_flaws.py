@@ -10,8 +10,10 @@ from typing import Any
 
 import pytest
 
+from deltaproto.errors import TableError
 from deltaproto.protocol.feature import Trace
 from deltaproto.tables.log import files
+from deltaproto.tables.log.file_changes import FileChange
 from deltaproto.tables.log.reader import LogReader
 from tests.support.failures import each_row
 from tests.support.logs import Log, add, column, metadata, protocol, schema_string
@@ -27,7 +29,7 @@ NOTHING = {"path": "p"}
 
 def found(action: dict[str, Any]) -> set[Trace]:
     text = json.dumps(action, separators=(",", ":")).encode()
-    seen: list[files.FileChange] = []
+    seen: list[FileChange] = []
     actions = files.read_actions(
         "0.json", io.BytesIO(text), seen=lambda _, changes, __: seen.extend(changes)
     )
@@ -127,6 +129,36 @@ def test_statistics_are_compared_with_the_schema(
     described = metadata(schema=schema_string(*fields), partition_columns=["part"])
     log.commit(0, protocol(1, 2), described, add(stats="{}"), add("b", stats=statistics))
     assert LogReader().read(log.table).traces[Trace.MISTYPED_STATISTICS] is mistyped
+
+
+@each_row(
+    "line",
+    [
+        b'{"add":{"path":"p","tags":{"a":"\xff"}}}',
+        b'{"add":{"path":"p","tags":{"a":"\\q"}}}',
+        b'{"add":{"path":"p","tags":{"a":%s}}}' % (b"1" * 5000),
+        b'{"add":{"path":"p","tags":{"a":1,}}}',
+        b'{"add":{"path":"p"}} 5',
+    ],
+)
+def test_damage_beside_the_members_of_an_add_is_damage(line: bytes) -> None:
+    """With the fast decoder, too, which skips these members."""
+    import msgspec  # noqa: F401
+
+    usual = b'"size":1,"modificationTime":1,"dataChange":true,"partitionValues":{},"path":"p"'
+    damaged = io.BytesIO(line.replace(b'"path":"p"', usual))
+    with pytest.raises(TableError, match=r"0\.json line 1: "):
+        list(files.read_actions("0.json", damaged, seen=lambda *_: None))
+
+
+def test_other_actions_in_the_line_of_an_add_are_seen() -> None:
+    action = {**add("a"), "remove": {"path": "b"}, "commitInfo": {"operation": "WRITE"}}
+    text = json.dumps(action, separators=(",", ":")).encode()
+    seen: list[Any] = []
+    list(files.read_actions("0.json", io.BytesIO(text), seen=lambda *each: seen.extend(each)))
+    info, changes, _ = seen
+    assert info == {"operation": "WRITE"}
+    assert [(change.action, change.path) for change in changes] == [("add", "a"), ("remove", "b")]
 
 
 @pytest.mark.parametrize("every_commit", [True, False])
