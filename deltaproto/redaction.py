@@ -108,6 +108,8 @@ _ENDINGS = (
 _PROPERTY_IN_SQL = rf"(?is)\bTBLPROPERTIES\s*\(.*?{_ENDINGS}['\"`]?\s*=\s*['\"]"
 _HIDDEN_IN_SQL = r"(?:[=:'\"]|//|3D)\*\*\*(?!\*)"
 _ENCODING_SIGNS = "%&\\\t\r\n"
+_PLAIN_ADDRESS = r"[A-Za-z][A-Za-z0-9+.-]*://[A-Za-z0-9_./-]*"
+"""an address without any sign that precedes a credential"""
 _LOCAL = ("file:", "delta.`file:")
 _SHORTEST = 4
 _ENCODED_ADDRESS = r"\b[A-Za-z][\w+.-]{1,30}://[^\s'\"`]*%[^\s'\"`]*"
@@ -251,6 +253,8 @@ def redact_address(address: str) -> str:
     Local paths are never changed.
     """
     if not may_have_credentials(address) or address.lower().startswith(_LOCAL):
+        return address
+    if re.fullmatch(_PLAIN_ADDRESS, address):
         return address
     shown = plain = _without_credentials(address)
     for _ in range(_ENCODED + 1):

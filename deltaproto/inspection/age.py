@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
 DEFAULT_MAX_AGE_DAYS = 7
@@ -11,6 +12,8 @@ _CLOCK_TOLERANCE = timedelta(hours=1)
 """maximum clock difference between two machines"""
 
 
+# All tables of a file have the same time.
+@lru_cache(maxsize=64)
 def format_time(made: datetime | None) -> str:
     """Format a time in UTC to the minute; None is an unknown time."""
     return "unknown time" if made is None else f"{made.astimezone(UTC):%Y-%m-%d %H:%M} UTC"

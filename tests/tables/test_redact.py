@@ -227,6 +227,7 @@ def test_addresses_are_shown_without_credentials(address: str, shown: str | None
     [
         "abfss://lake@account.dfs.core.windows.net/t",
         "s3://lake/me:secret@x/t",
+        "s3://lake/sales.parquet/AKIA_table-1/token",
         "s3://lake/part=a/se=1/token=2",
         "https://host:8443/container/a@b",
         "file:///data/t?sig=1",
