@@ -113,7 +113,8 @@ class Checker:
         self, table: str, location: str | None, others: tuple[str, ...] = ()
     ) -> PolicySettings:
         """Return the policy's settings for one table; `others` are further names of it."""
-        return self._settings(self._match(table, location, others).entries).settings
+        names = TableNames(table, location, self._folders, others)
+        return self._settings(find_matching(self._policy, names)).settings
 
     def applicable(
         self, table: str, location: str | None, others: tuple[str, ...] = ()
@@ -128,11 +129,7 @@ class Checker:
         matched = self._newest = self._match(table, location, others)
         return (
             tuple(entry.position for entry in matched.entries),
-            tuple(
-                each.waiver.position
-                for each in self._waived
-                if matched.names.match(each.waiver.table)
-            ),
+            tuple(each.waiver.position for each in matched.waivers),
             self.approvals.applicable(matched.names),
         )
 
@@ -178,7 +175,8 @@ class Checker:
     def _match(self, table: str, location: str | None, others: tuple[str, ...]) -> _MatchedEntries:
         names = TableNames(table, location, self._folders, others)
         of = table, location, others
-        return _MatchedEntries(of, names, find_matching(self._policy, names))
+        waivers = tuple(each for each in self._waived if names.match(each.waiver.table))
+        return _MatchedEntries(of, names, find_matching(self._policy, names), waivers)
 
     def _checked(
         self,
@@ -190,7 +188,7 @@ class Checker:
     ) -> TableCheck:
         """Apply the policy's severities, waivers and approvals to the findings."""
         settings = found_for.settings
-        kept, suppressed, off = self._sorted(found, settings, matched.names, verdicts)
+        kept, suppressed, off = self._sorted(found, settings, matched, verdicts)
         return TableCheck(
             facts.table,
             facts.location,
@@ -210,7 +208,7 @@ class Checker:
         """Return the check with more findings, after applying severities and waivers."""
         matched = self._match(checked.table, checked.location, checked.other_names)
         settings = self._settings(matched.entries).settings
-        kept, suppressed, off = self._sorted(findings, settings, matched.names, checked.verdicts)
+        kept, suppressed, off = self._sorted(findings, settings, matched, checked.verdicts)
         return checked._replace(
             findings=tuple(sorted((*checked.findings, *kept), key=severity_sort_key)),
             suppressed=(*checked.suppressed, *suppressed),
@@ -221,19 +219,18 @@ class Checker:
         self,
         found: list[Finding],
         settings: PolicySettings,
-        names: TableNames,
+        matched: _MatchedEntries,
         verdicts: tuple[DeclaredVerdict, ...],
     ) -> tuple[list[Finding], list[Suppression], int]:
         """Split into remaining and suppressed findings, and count those turned off."""
         graded = tuple(_apply_severities(found, settings.severities))
-        waivers = [each for each in self._waived if names.match(each.waiver.table)]
         kept, suppressed = [], []
         for finding in graded:
-            waiver = find_waiver(finding, waivers)
+            waiver = find_waiver(finding, matched.waivers)
             if waiver is not None:
                 suppressed.append(Suppression(finding, waiver.reason, waiver.expires.isoformat()))
                 continue
-            accepted = self._approval(finding, verdicts, names)
+            accepted = self._approval(finding, verdicts, matched.names)
             if isinstance(accepted, Suppression):
                 suppressed.append(accepted)
             else:
@@ -298,9 +295,8 @@ class Checker:
         clients = (judged.verdict.named for judged in checked.verdicts)
         for approval in self.approvals.about(names, clients) if self.approvals else ():
             self.use.approved(approval)
-        waivers = [each for each in self._waived if names.match(each.waiver.table)]
         for suppressed in checked.suppressed:
-            waiver = find_waiver(suppressed.finding, waivers)
+            waiver = find_waiver(suppressed.finding, matched.waivers)
             if waiver is not None:
                 self.use.waived(waiver)
 
@@ -364,12 +360,13 @@ class Checker:
 
 
 class _MatchedEntries(NamedTuple):
-    """The policy entries that match a table."""
+    """The policy entries and waivers that match a table."""
 
     of: tuple[str, str | None, tuple[str, ...]]
     """the table, its location and its other names"""
     names: TableNames
     entries: tuple[TableEntry, ...]
+    waivers: tuple[ResolvedWaiver, ...]
 
 
 def _apply_severities(

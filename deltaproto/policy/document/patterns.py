@@ -67,19 +67,14 @@ class TableNames:
         """Return True if `pattern` matches the table."""
         if pattern in EVERYTHING:
             return True
-        pattern = _normalize_unicode(pattern)
-        if "/" in pattern:
-            wanted = normalize_location(pattern)
-            glob = _compile_glob(wanted, "/", anchored=wanted.startswith("/") or "://" in wanted)
-            return any(where and glob.matches(where) for where in self._places)
-        if self._by_path:
-            glob = _compile_glob(pattern, "/", anchored=True)
-            if any(glob.matches(where.rpartition("/")[2]) for where in self._places):
+        globs = _compile_pattern(pattern)
+        if globs.location is not None:
+            return any(map(globs.location.matches, filter(None, self._places)))
+        if self._by_path and globs.folder is not None:
+            folders = (where.rpartition("/")[2] for where in self._places)
+            if any(map(globs.folder.matches, folders)):
                 return True
-        if not self._names:
-            return False
-        glob = _compile_glob(_join_name(pattern), _PART, anchored=False)
-        return any(map(glob.matches, self._names))
+        return globs.name is not None and any(map(globs.name.matches, self._names))
 
 
 def pattern_parts(pattern: str) -> list[str]:
@@ -199,8 +194,9 @@ class _Glob(NamedTuple):
     anchored: bool
 
     def matches(self, text: str) -> bool:
-        if not all(run in text for run in self.needed):
-            return False
+        for run in self.needed:
+            if run not in text:
+                return False
         loops = self.within | self.across
         state = self._reached(1)
         for character in text:
@@ -223,7 +219,29 @@ class _Glob(NamedTuple):
         return state | (state & (self.within | self.across)) << 1
 
 
-@lru_cache(maxsize=1024)
+class _Globs(NamedTuple):
+    """A pattern for each kind of text that it is compared with; None: it is not."""
+
+    location: _Glob | None = None
+    folder: _Glob | None = None
+    """the last folder of a table given by path"""
+    name: _Glob | None = None
+
+
+# A policy may have thousands of patterns, and each table is compared with all of them.
+@lru_cache(maxsize=1 << 14)
+def _compile_pattern(pattern: str) -> _Globs:
+    pattern = _normalize_unicode(pattern)
+    if "/" in pattern:
+        wanted = normalize_location(pattern)
+        anchored = wanted.startswith("/") or "://" in wanted
+        return _Globs(location=_compile_glob(wanted, "/", anchored=anchored))
+    return _Globs(
+        folder=_compile_glob(pattern, "/", anchored=True),
+        name=_compile_glob(_join_name(pattern), _PART, anchored=False),
+    )
+
+
 def _compile_glob(pattern: str, separator: str, *, anchored: bool) -> _Glob:
     tokens = _split_pattern(pattern, separator)
     literal: dict[str, int] = {}
