@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 from deltaproto.clients.matching import NOT_OFFERED, Verdict
 from deltaproto.clients.model import Access
 from deltaproto.clients.requirements import TableRequirements
 from deltaproto.policy.context import PolicyContext
 from deltaproto.policy.declared_verdict import DeclaredVerdict
-from deltaproto.policy.finding import Finding, Rule
+from deltaproto.policy.finding import Finding, Rule, truncate
+from deltaproto.policy.identity_cache import IdentityCache
 from deltaproto.protocol.feature_catalog import CATALOG_MANAGED
 
 ACCESS_PHRASES = {
@@ -25,8 +27,36 @@ def verdict_findings(
     rule: Rule, case: PolicyContext, verdict: Verdict, words: str
 ) -> Iterator[Finding]:
     """Yield a finding per client, path and reason for this verdict."""
+    known = _KNOWN.get(case.verdicts)
+    groups = known.get(rule.id)
+    if groups is None:
+        groups = known[rule.id] = tuple(_grouped(rule, case.verdicts, verdict, words))
+    for finding, first in groups:
+        hint = finding.hint or truncate(_hint_for_table(first, case))
+        yield finding._replace(table=case.table, hint=hint)
+
+
+class _Group(NamedTuple):
+    """The verdicts of one client and path with the same reason."""
+
+    finding: Finding
+    """without a table; without a hint if that depends on the table"""
+    first: DeclaredVerdict
+
+
+def _nothing_known(_: tuple[DeclaredVerdict, ...]) -> dict[str, tuple[_Group, ...]]:
+    return {}
+
+
+_KNOWN = IdentityCache(_nothing_known)
+"""the groups of each rule, by its id, for verdicts that many tables share"""
+
+
+def _grouped(
+    rule: Rule, verdicts: tuple[DeclaredVerdict, ...], verdict: Verdict, words: str
+) -> Iterator[_Group]:
     grouped: dict[tuple[str, str], list[DeclaredVerdict]] = {}
-    for judged in case.verdicts:
+    for judged in verdicts:
         if judged.verdict.verdict is verdict:
             key = (judged.verdict.named, judged.verdict.reason)
             grouped.setdefault(key, []).append(judged)
@@ -36,24 +66,24 @@ def verdict_findings(
         labels = ", ".join(dict.fromkeys(m.declared.label for m in members if m.declared.label))
         label = f" ({labels})" if labels else ""
         because = first.verdict.because
-        yield rule.finding(
-            case.table,
+        finding = rule.finding(
+            "",
             f"{client}{label} {words} {accesses}: {reason}",
-            _hint(first, case),
+            _common_hint(first) or "",
             client=client,
             feature=because[0] if len(because) == 1 else None,
             evidence=", ".join(because) if len(because) > 1 else None,
         )
+        yield _Group(finding, first)
 
 
-def _hint(judged: DeclaredVerdict, case: PolicyContext) -> str:
-    table, needs = case.table, case.facts.needs
-    found = [
-        remedy.text if remedy.command is None else f"{remedy.text}: {remedy.command_for(table)}"
-        for remedy in judged.verdict.remedies
-    ]
-    if found:
-        return "; or ".join(found)
+def _common_hint(judged: DeclaredVerdict) -> str | None:
+    """Return the hint if it is the same for every table with this verdict."""
+    remedies = judged.verdict.remedies
+    if remedies:
+        if any(remedy.command is not None for remedy in remedies):
+            return None
+        return "; or ".join(remedy.text for remedy in remedies)
     if judged.verdict.reason.startswith(NOT_OFFERED):
         return "declare only the access that it needs, such as access: [read] or --access read"
     if judged.verdict.verdict is Verdict.UNKNOWN:
@@ -62,6 +92,17 @@ def _hint(judged: DeclaredVerdict, case: PolicyContext) -> str:
         return (
             "no known version passes: use another client, or remove the cause named in the "
             "message, for example in a copy of the table"
+        )
+    return None
+
+
+def _hint_for_table(judged: DeclaredVerdict, case: PolicyContext) -> str:
+    """Return the hint if `_common_hint` has none."""
+    table, needs = case.table, case.facts.needs
+    if judged.verdict.remedies:
+        return "; or ".join(
+            remedy.text if remedy.command is None else f"{remedy.text}: {remedy.command_for(table)}"
+            for remedy in judged.verdict.remedies
         )
     if needs.by_name and _has_unseen_features(needs):
         import shlex

@@ -123,17 +123,18 @@ class Rule(NamedTuple):
         return Finding(
             rule=self.id,
             severity=severity or self.severity,
-            message=_truncate(message),
-            hint=_truncate(hint),
+            message=truncate(message),
+            hint=truncate(hint),
             table=table,
             client=client,
             feature=feature,
-            evidence=_truncate(evidence or "") or None,
+            evidence=truncate(evidence or "") or None,
             detail=detail,
         )
 
 
-def _truncate(text: str) -> str:
+def truncate(text: str) -> str:
+    """Shorten a text of a finding that is extremely long."""
     # A table property may have a value of any length.
     return text if len(text) <= _MOST_TEXT else f"{text[:_MOST_TEXT]}…"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -98,6 +99,30 @@ def test_earlier_tables_do_not_change_a_result(
     assert ("DP210", "delta-spark@4.0.0") in b
     assert ("DP205", None) not in b
     assert not {each for each in c if each[0].startswith("DP2")}
+
+
+def test_tables_with_the_same_verdicts_get_their_own_findings(tmp_path: Path) -> None:
+    """Hints contain commands for the table, although equal verdicts are evaluated once."""
+    file = tmp_path / "policy.yaml"
+    file.write_text("policy_version: 1\nclients: [trino@400, delta-spark@2.4.0, presto@0.290]\n")
+    names = ["a", "it's"]
+    made = [
+        Log(tmp_path / name).commit(0, protocol(3, 7, [DV], [DV, "appendOnly"]), metadata())
+        for name in names
+    ]
+    inspections = [inspect_table(log.table, ReadRequest()) for log in made]
+    facts = [facts_from_inspection(each) for each in inspections if isinstance(each, Inspection)]
+    checker = _new(str(file))
+    first, second = map(checker.check, facts)
+    assert first.verdicts is second.verdicts
+    assert [_new(str(file)).check(each) for each in facts] == [first, second]
+    for checked in (first, second):
+        found = [each for each in checked.findings if each.client]
+        assert {each.rule for each in found} > {"DP201"}
+        assert {each.table for each in found} == {checked.table}
+        hints = " ".join(each.hint for each in found)
+        assert (shlex.quote(first.table) in hints) is (checked is first)
+        assert (shlex.quote(second.table) in hints) is (checked is second)
 
 
 def test_a_stream_is_not_approved_as_a_loss_of_access(

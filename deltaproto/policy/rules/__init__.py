@@ -8,7 +8,7 @@ elsewhere, it also has a `check` of a `RuleContext` or, for a policy rule, an `e
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -174,6 +174,10 @@ def run_table_rules(subject: RuleContext) -> Iterator[Finding]:
 
 def run_policy_rules(case: PolicyContext) -> Iterator[Finding]:
     """Yield every policy rule's findings, in rule order."""
-    for module in _policy_modules():
-        if hasattr(module, "examine"):
-            yield from module.examine(case)
+    for examine in _policy_checks():
+        yield from examine(case)
+
+
+@cache
+def _policy_checks() -> tuple[Callable[[PolicyContext], Iterable[Finding]], ...]:
+    return tuple(module.examine for module in _policy_modules() if hasattr(module, "examine"))
