@@ -5,20 +5,26 @@ from __future__ import annotations
 import json
 import shlex
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from typing import IO, Any, TypeVar
+from collections.abc import Iterable, Mapping
+from json.encoder import encode_basestring_ascii
+from typing import IO, Any
 
 from deltaproto.clients.matching import Verdict
+from deltaproto.clients.usability import Usability
 from deltaproto.policy.declared_verdict import DeclaredVerdict
 from deltaproto.policy.document.merging import Decision
 from deltaproto.policy.finding import Finding, Severity, describe_hidden
+from deltaproto.policy.identity_cache import IdentityCache
 from deltaproto.policy.table_check import TableCheck
 from deltaproto.render.inspection_json import finding_fields
-from deltaproto.render.interface import JsonArraySpool, dump_json, error_fields, open_envelope
+from deltaproto.render.interface import (
+    ENTRY_START,
+    JsonArraySpool,
+    dump_json,
+    error_fields,
+    open_envelope,
+)
 from deltaproto.render.usability import usability_fields
-
-_REMEMBERED = 4096
-_T = TypeVar("_T")
 
 
 class CheckDocument:
@@ -31,7 +37,11 @@ class CheckDocument:
     def __init__(self, file: IO[str]) -> None:
         self._file = file
         self._complete = True
-        self._encoded: dict[int, tuple[tuple[Any, ...], list[str]]] = {}
+        # Tables with equal requirements share one tuple of verdicts, and tables that match the
+        # same patterns one tuple of decisions.
+        self._verdicts = IdentityCache(_encode_verdicts)
+        self._settings = IdentityCache(_encode_decisions)
+        self._usability = IdentityCache(_encode_usability)
         self._lists = {
             name: JsonArraySpool()
             for name in (
@@ -51,15 +61,14 @@ class CheckDocument:
         self._complete = self._complete and checked.complete
         self._counts.add(checked)
         self._keep("tables", table_fields(checked))
-        table, word = json.dumps(checked.table), _inner(shlex.quote(checked.table))
-        start = f'{{"table": {table}, '
-        self._lists["verdicts"].add(
-            *[start + text.replace(_MARK, word) for text in self._verdicts(checked)]
-        )
-        self._lists["settings"].add(*[start + text for text in self._settings(checked)])
-        found = self._once(checked.usability, usability_fields)
-        self._lists["usability"].add(*[start + text for text in found])
-        self._keep("findings", map(known_fields, checked.findings))
+        start = f'{{"table": {json.dumps(checked.table)}, '
+        verdicts = self._verdicts.get(checked.verdicts)
+        if _MARK in verdicts:
+            verdicts = verdicts.replace(_MARK, _inner(shlex.quote(checked.table)))
+        self._lists["verdicts"].add_joined(verdicts, start)
+        self._lists["settings"].add_joined(self._settings.get(checked.decisions), start)
+        self._lists["usability"].add_joined(self._usability.get(checked.usability), start)
+        self._lists["findings"].add(*map(dump_finding, checked.findings))
         self._keep("suppressed", suppressed_fields(checked))
         if checked.error is not None:
             self._keep("errors", [{"table": checked.table, "error": error_fields(checked.error)}])
@@ -72,23 +81,6 @@ class CheckDocument:
         self._file.write(f',\n  "summary": {json.dumps(self._counts.fields())}')
         self._file.write(f',\n  "notes": {dump_json(list(notes), indent=None)}\n}}\n')
 
-    def _verdicts(self, checked: TableCheck) -> list[str]:
-        return self._once(checked.verdicts, lambda judged: verdict_fields(judged, _MARKED))
-
-    def _settings(self, checked: TableCheck) -> list[str]:
-        return self._once(checked.decisions, decision_fields)
-
-    def _once(self, values: tuple[_T, ...], fields: Callable[[_T], dict[str, Any]]) -> list[str]:
-        # Tables with equal needs share one tuple of verdicts, and tables that match the same
-        # patterns share one tuple of decisions: each tuple is encoded once.
-        found = self._encoded.get(id(values))
-        if found is None or found[0] is not values:
-            if len(self._encoded) >= _REMEMBERED:
-                self._encoded.clear()
-            found = values, [json.dumps(fields(each))[1:] for each in values]
-            self._encoded[id(values)] = found
-        return found[1]
-
     def _keep(self, name: str, entries: Iterable[Mapping[str, Any]]) -> None:
         self._lists[name].add(*map(json.dumps, entries))
 
@@ -99,6 +91,23 @@ def _inner(text: str) -> str:
 
 _MARKED = "\0deltaproto table\0"
 _MARK = _inner(shlex.quote(_MARKED))
+
+
+def _encode_verdicts(verdicts: tuple[DeclaredVerdict, ...]) -> str:
+    return _encode_without_table(verdict_fields(judged, _MARKED) for judged in verdicts)
+
+
+def _encode_decisions(decisions: tuple[Decision, ...]) -> str:
+    return _encode_without_table(map(decision_fields, decisions))
+
+
+def _encode_usability(usability: tuple[Usability, ...]) -> str:
+    return _encode_without_table(map(usability_fields, usability))
+
+
+def _encode_without_table(entries: Iterable[Mapping[str, Any]]) -> str:
+    """Return entries that are complete once the table is written where each of them begins."""
+    return "".join([ENTRY_START + json.dumps(entry)[1:] for entry in entries])
 
 
 def checked_fields(checked: TableCheck) -> dict[str, Any]:
@@ -144,6 +153,16 @@ def known_fields(finding: Finding) -> dict[str, Any]:
     """Return one finding, marked if it is in the baseline."""
     fields = finding_fields(finding)
     return {**fields, "known": True} if finding.known else fields
+
+
+def dump_finding(finding: Finding) -> str:
+    """Return `known_fields` as JSON, as `json.dumps` does, which takes longer for small objects."""
+    fields = known_fields(finding)
+    encoded = [
+        f'"{name}": {encode_basestring_ascii(value) if type(value) is str else json.dumps(value)}'
+        for name, value in fields.items()
+    ]
+    return f"{{{', '.join(encoded)}}}"
 
 
 def decision_fields(decision: Decision) -> dict[str, Any]:

@@ -41,6 +41,8 @@ NEUTRALIZED_COMMAND = ("##", "#\\u0023")
 _BYTES = 4 << 20
 _COPIED = 1 << 18
 _ENTRY = ",\n    "
+ENTRY_START = "\0"
+"""stands for the beginning of an entry in JSON, which has no such character"""
 _FIRST_SECOND, _LAST_SECOND = -62_135_596_800, 253_402_300_799
 """what RFC 3339 can express: the years 1 to 9999"""
 _STAMP_LENGTH = len("0001-01-01T00:00:00Z")
@@ -149,6 +151,11 @@ class JsonArraySpool:
         self._file.write(
             "".join([_ENTRY + entry for entry in entries]).replace(*NEUTRALIZED_COMMAND)
         )
+
+    def add_joined(self, entries: str, start: str) -> None:
+        """Add entries as JSON texts without their beginning, each after `ENTRY_START`."""
+        entries = entries.replace(ENTRY_START, _ENTRY + start)
+        self._file.write(entries.replace(*NEUTRALIZED_COMMAND))
 
     def close(self, name: str, file: IO[str]) -> None:
         """Write the array as the next property of an open document."""

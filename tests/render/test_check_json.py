@@ -1,0 +1,67 @@
+"""One document for all tables has what each table has alone."""
+
+from __future__ import annotations
+
+import io
+import json
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deltaproto.clients.matching import Verdict
+from deltaproto.clients.model import Access
+from deltaproto.clients.remedies import Remedy, RemedyCost
+from deltaproto.clients.verdicts import ClientVerdict
+from deltaproto.policy.declared_verdict import DeclaredVerdict
+from deltaproto.policy.document.errors import Position
+from deltaproto.policy.document.merging import Decision
+from deltaproto.policy.document.model import Declared
+from deltaproto.policy.finding import Finding, Severity
+from deltaproto.policy.table_check import TableCheck
+from deltaproto.render.check_json import CheckDocument, checked_fields, dump_finding, known_fields
+from tests.render.strategies import texts
+
+NAMES = ("a", "it's \0", "\0deltaproto table\0", "##[error]", 'x", "table": "y')
+
+
+@given(
+    st.builds(
+        Finding,
+        *(st.just("DP201"), st.sampled_from(Severity), texts, texts, texts),
+        *(st.none() | texts, st.none() | texts, st.none() | texts),
+    )
+)
+def test_a_finding_is_encoded_as_its_fields(one: Finding) -> None:
+    for each in (one, one._replace(known=True)):
+        assert dump_finding(each) == json.dumps(known_fields(each))
+
+
+def test_tables_that_share_their_verdicts_have_their_own_commands() -> None:
+    remedy = Remedy("drop-feature", RemedyCost.HISTORY, "drop", command="plan-downgrade {table}")
+    verdicts = tuple(
+        DeclaredVerdict(
+            Declared(
+                *("trino@400", "trino", None, "400", (Access.READ,), "nightly", None),
+                Position(1, 1),
+            ),
+            ClientVerdict(
+                *("trino", "400", None, Access.READ, Verdict.REFUSED, (), "\0##"), found, None
+            ),
+        )
+        for found in ((remedy,), ())
+    )
+    decisions = (Decision("isolation", "Serializable", "*", Position(2, 1)),)
+    file = io.StringIO()
+    document = CheckDocument(file)
+    alone = []
+    for name in NAMES:
+        checked = TableCheck(
+            *(name, None, verdicts, (), (), None), complete=True, decisions=decisions
+        )
+        document.add(checked)
+        alone.append(checked_fields(checked))
+    document.close(())
+    found = json.loads(file.getvalue())
+    assert len(found["verdicts"]) == 2 * len(NAMES)
+    for member in ("verdicts", "settings", "tables", "usability"):
+        assert found[member] == [entry for each in alone for entry in each[member]]
