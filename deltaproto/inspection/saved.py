@@ -92,7 +92,8 @@ def _without_credentials(entry: Any) -> Any:
             for name in ("table", "location")
             if isinstance(entry.get(name), str)
         }
-        return {**hide_in_json(entry, _without_signed_address), **own}
+        hidden = hide_in_json(entry, _without_signed_address) or {}
+        return {**hidden, **own}
     return entry
 
 

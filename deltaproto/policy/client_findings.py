@@ -6,12 +6,11 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from deltaproto.clients.matching import NOT_OFFERED, Verdict
-from deltaproto.clients.model import Access
+from deltaproto.clients.model import Access, cache_by_identity
 from deltaproto.clients.requirements import TableRequirements
 from deltaproto.policy.context import PolicyContext
 from deltaproto.policy.declared_verdict import DeclaredVerdict
 from deltaproto.policy.finding import Finding, Rule, truncate
-from deltaproto.policy.identity_cache import IdentityCache
 from deltaproto.protocol.feature_catalog import CATALOG_MANAGED
 
 ACCESS_PHRASES = {
@@ -27,7 +26,7 @@ def verdict_findings(
     rule: Rule, case: PolicyContext, verdict: Verdict, words: str
 ) -> Iterator[Finding]:
     """Yield a finding per client, path and reason for this verdict."""
-    known = _KNOWN.get(case.verdicts)
+    known = _known_groups(case.verdicts)
     groups = known.get(rule.id)
     if groups is None:
         groups = known[rule.id] = tuple(_grouped(rule, case.verdicts, verdict, words))
@@ -44,12 +43,10 @@ class _Group(NamedTuple):
     first: DeclaredVerdict
 
 
-def _nothing_known(_: tuple[DeclaredVerdict, ...]) -> dict[str, tuple[_Group, ...]]:
+@cache_by_identity(1024)
+def _known_groups(verdicts: tuple[DeclaredVerdict, ...]) -> dict[str, tuple[_Group, ...]]:
+    """Return the groups of each rule so far, by its id, for verdicts that many tables share."""
     return {}
-
-
-_KNOWN = IdentityCache(_nothing_known)
-"""the groups of each rule, by its id, for verdicts that many tables share"""
 
 
 def _grouped(

@@ -10,11 +10,11 @@ from json.encoder import encode_basestring_ascii
 from typing import IO, Any
 
 from deltaproto.clients.matching import Verdict
+from deltaproto.clients.model import cache_by_identity
 from deltaproto.clients.usability import Usability
 from deltaproto.policy.declared_verdict import DeclaredVerdict
 from deltaproto.policy.document.merging import Decision
 from deltaproto.policy.finding import Finding, Severity, describe_hidden
-from deltaproto.policy.identity_cache import IdentityCache
 from deltaproto.policy.table_check import TableCheck
 from deltaproto.render.inspection_json import finding_fields
 from deltaproto.render.interface import (
@@ -37,11 +37,6 @@ class CheckDocument:
     def __init__(self, file: IO[str]) -> None:
         self._file = file
         self._complete = True
-        # Tables with equal requirements share one tuple of verdicts, and tables that match the
-        # same patterns one tuple of decisions.
-        self._verdicts = IdentityCache(_encode_verdicts)
-        self._settings = IdentityCache(_encode_decisions)
-        self._usability = IdentityCache(_encode_usability)
         self._lists = {
             name: JsonArraySpool()
             for name in (
@@ -62,12 +57,12 @@ class CheckDocument:
         self._counts.add(checked)
         self._keep("tables", table_fields(checked))
         start = f'{{"table": {json.dumps(checked.table)}, '
-        verdicts = self._verdicts.get(checked.verdicts)
+        verdicts = _encode_verdicts(checked.verdicts)
         if _MARK in verdicts:
             verdicts = verdicts.replace(_MARK, _inner(shlex.quote(checked.table)))
         self._lists["verdicts"].add_joined(verdicts, start)
-        self._lists["settings"].add_joined(self._settings.get(checked.decisions), start)
-        self._lists["usability"].add_joined(self._usability.get(checked.usability), start)
+        self._lists["settings"].add_joined(_encode_decisions(checked.decisions), start)
+        self._lists["usability"].add_joined(_encode_usability(checked.usability), start)
         self._lists["findings"].add(*map(dump_finding, checked.findings))
         self._keep("suppressed", suppressed_fields(checked))
         if checked.error is not None:
@@ -93,14 +88,19 @@ _MARKED = "\0deltaproto table\0"
 _MARK = _inner(shlex.quote(_MARKED))
 
 
+# Tables with equal requirements share one tuple of verdicts, and tables that match the same
+# patterns one tuple of decisions.
+@cache_by_identity(1024)
 def _encode_verdicts(verdicts: tuple[DeclaredVerdict, ...]) -> str:
     return _encode_without_table(verdict_fields(judged, _MARKED) for judged in verdicts)
 
 
+@cache_by_identity(1024)
 def _encode_decisions(decisions: tuple[Decision, ...]) -> str:
     return _encode_without_table(map(decision_fields, decisions))
 
 
+@cache_by_identity(1024)
 def _encode_usability(usability: tuple[Usability, ...]) -> str:
     return _encode_without_table(map(usability_fields, usability))
 
