@@ -15,7 +15,7 @@ from deltaproto.clients import requirements
 from deltaproto.policy.constructs import ColumnNames, find_constructs
 from deltaproto.protocol.decoding import parse_whole
 from deltaproto.protocol.metadata import Metadata, parse_schema_string
-from deltaproto.protocol.small_cache import cache_if_short
+from deltaproto.protocol.text_cache import cache_by_text
 from deltaproto.sql.tokens import scan_tokens
 
 Columns = tuple[str, ...]
@@ -98,7 +98,7 @@ def _constructs(text: str, columns: _Columns) -> Iterator[str]:
         yield "cast beside a timestamp"
 
 
-@cache_if_short(1024)
+@cache_by_text(1024)
 def _were_dropped(schema_string: str, highest_id: str | None) -> bool:
     """Return True if the schema lacks an assigned column id: files keep dropped columns."""
     highest = parse_whole(highest_id or "")
@@ -108,7 +108,7 @@ def _were_dropped(schema_string: str, highest_id: str | None) -> bool:
     return any(number not in ids for number in range(1, min(highest, _MOST) + 1))
 
 
-@cache_if_short(4096)
+@cache_by_text(4096)
 def _contents_of_schema(schema_string: str, partitions: Sequence[str], mapped: bool) -> Contents:
     found: _Found = {}
     schema = parse_schema_string(schema_string)

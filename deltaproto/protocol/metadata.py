@@ -10,13 +10,13 @@ from typing import Any
 
 from deltaproto.protocol.decoding import decode_json, holds_objects
 from deltaproto.protocol.feature import Trait
-from deltaproto.protocol.small_cache import cache_if_short
 from deltaproto.protocol.stored_secrets import (
     hide_in_column,
     hide_in_name,
     hide_in_property,
     hide_in_schema,
 )
+from deltaproto.protocol.text_cache import cache_by_text
 
 # Without any of these substrings, no column shows a trait; an escape may hide one.
 _TRAIT_MARKERS = (
@@ -152,7 +152,7 @@ class Metadata:
         return _traits_of_schema(self.schema_string or "")
 
 
-@cache_if_short(8)
+@cache_by_text(8)
 def parse_schema_string(text: str | None) -> Mapping[str, Any] | None:
     """Parse a schema as stored in the log; None if it is not usable. Do not change the result."""
     if not text:
@@ -164,7 +164,7 @@ def parse_schema_string(text: str | None) -> Mapping[str, Any] | None:
         return None
 
 
-@cache_if_short(1024)
+@cache_by_text(1024)
 def _traits_of_schema(schema_string: str) -> Mapping[Trait, tuple[str, ...]] | None:
     text = schema_string.lower()
     if not any(word in text for word in _TRAIT_MARKERS):

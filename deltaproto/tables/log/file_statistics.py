@@ -23,7 +23,7 @@ from deltaproto.protocol.feature import Trace
 from deltaproto.protocol.indexed_columns import IndexedColumn, select_indexed
 from deltaproto.protocol.metadata import Metadata, parse_schema_string, physical_name
 from deltaproto.protocol.properties import INDEXED_COLUMNS_PROPERTY, STATISTICS_COLUMNS_PROPERTY
-from deltaproto.protocol.small_cache import cache_if_short
+from deltaproto.protocol.text_cache import cache_by_text
 
 MISREAD_BOUNDS = (
     *(Trace.UNBOUNDED_COLUMNS, Trace.UNBOUNDED_BOOLEANS, Trace.UNBOUNDED_LATER_COLUMNS),
@@ -114,7 +114,7 @@ class _Expected(NamedTuple):
     types: _ColumnTypes
 
 
-@cache_if_short(_REMEMBERED)
+@cache_by_text(_REMEMBERED)
 def _expected_statistics(
     schema_string: str | None,
     partition_columns: tuple[str, ...],

@@ -8,21 +8,24 @@ from typing import TypeVar
 
 Result = TypeVar("Result")
 
-_LONGEST = 1 << 15
-"""characters of the arguments of a call whose result is kept"""
+_SHORT, _LONG = 1 << 15, 1 << 20
+"""characters of the arguments of a call"""
+_LONG_CALLS = 4
 
 
-def cache_if_short(maxsize: int) -> Callable[[Callable[..., Result]], Callable[..., Result]]:
+def cache_by_text(maxsize: int) -> Callable[[Callable[..., Result]], Callable[..., Result]]:
     """Keep the results of the last `maxsize` calls with texts, tuples of texts and None.
 
-    A call with long arguments is not kept, since the cache would keep them as well.
+    The cache keeps the arguments as well. Of calls with more than 32,768 characters, only the last
+    four are kept, for what is computed several times for one table; with more than a million, none.
     """
 
     def decorate(function: Callable[..., Result]) -> Callable[..., Result]:
-        cached = lru_cache(maxsize)(function)
+        short, long = lru_cache(maxsize)(function), lru_cache(_LONG_CALLS)(function)
 
         def call(*arguments: Hashable) -> Result:
-            return (cached if _size(arguments) <= _LONGEST else function)(*arguments)
+            size = _size(arguments)
+            return (short if size <= _SHORT else long if size <= _LONG else function)(*arguments)
 
         return update_wrapper(call, function)
 
