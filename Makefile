@@ -87,7 +87,7 @@ fuzz: $(READY) ## Ten thousand damaged documents for each of twelve targets
 	@FUZZ_CASES=$${FUZZ_CASES:-10000} $(BIN)/python $(PYTEST) -s tests/fuzz
 
 # The folders that bear on the three packages; the same few examples each time.
-COVERING := $(addprefix tests/,protocol planning policy check conflicts inspection execution render/runbook)
+COVERING := $(addprefix tests/,protocol planning policy check conflicts inspection execution render/runbook fleet/test_forecast.py)
 
 .PHONY: coverage
 coverage: $(READY) ## Lines and branches of protocol/, planning/ and policy/ that tests without Spark reach

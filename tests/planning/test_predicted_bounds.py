@@ -159,6 +159,20 @@ def test_what_was_not_read_is_unknown(tmp_path: Path) -> None:
     assert Verdict.OK not in verdicts(said)
 
 
+def test_bounds_of_booleans_that_were_not_read_are_unknown(tmp_path: Path) -> None:
+    """Every file that was read has bounds, as delta-rs stores them."""
+    table = build(tmp_path, ["flag"], [], {})
+    stats = json.dumps({"numRecords": 3, "minValues": {"flag": False}, "maxValues": {"flag": True}})
+    actions = (commit_info(), *(add(f"f{number}", stats=stats) for number in range(101)))
+    text = "".join(json.dumps(action) + "\n" for action in actions)
+    (tmp_path / "_delta_log" / f"{1:020}.json").write_text(text)
+    given = load(table)
+    unread = ({requirements.UNREAD_BOOLEAN_BOUNDS}, NOBODY)
+    assert of_bounds(given.needs) == unread
+    assert of_bounds(predict(given, SetProperties({INDEXED: "5"}))) == unread
+    assert of_bounds(predict(given, SetProperties({INDEXED: "0"}))) == (NOBODY, NOBODY)
+
+
 OF_DELTA_RS = OF_SPARK._replace(least=frozenset(NAMES), most=frozenset(NAMES))
 
 

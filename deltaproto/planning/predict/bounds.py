@@ -170,13 +170,11 @@ def _stored_columns(table: Table) -> frozenset[str]:
 
 
 def _expected(table: Table) -> Iterator[IndexedColumn]:
-    if table.schema is None:
-        return iter(())
+    assert table.schema is not None
     return select_indexed(schema_json(table.schema), table.configuration, table.partition_columns)
 
 
 def _columns(table: Table) -> Iterator[IndexedColumn]:
     """Return every column of the data files that can have bounds."""
-    if table.schema is None:
-        return iter(())
+    assert table.schema is not None
     return select_indexed(schema_json(table.schema), _EVERY, table.partition_columns)
