@@ -62,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     _accept_any_text()
     # Most objects of a command live until its end, so that most collections find nothing.
-    collections = gc.get_threshold()
+    threshold = gc.get_threshold()
     gc.set_threshold(_COLLECT_AFTER)
     try:
         with handle_termination():
@@ -83,7 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         attach_results(expected, attached_results(error))
         return report_error(expected, words)
     finally:
-        gc.set_threshold(*collections)
+        gc.set_threshold(*threshold)
         if shown := sys.modules.get("deltaproto.render.interface"):
             # Notices belong to this run; a program may call main twice.
             shown.NOTICES.clear()

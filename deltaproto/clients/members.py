@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Collection, Iterable, Mapping
 from enum import StrEnum
 from typing import Any, TypeVar
 
@@ -16,15 +16,16 @@ class EntryError(UsageError):
     """An invalid catalog entry; the message contains its position."""
 
 
-def require_known_keys(plain: Any, known: Set[str], where: str) -> None:
+def require_known_keys(plain: Any, known: Collection[str], where: str) -> None:
     if not isinstance(plain, Mapping):
         raise EntryError(f"{where}: not a mapping", f"use the keys {', '.join(sorted(known))}")
-    for key in plain.keys() - known:
-        import difflib
+    for key in plain:
+        if key not in known:
+            import difflib
 
-        near = difflib.get_close_matches(str(key), known, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"use one of {', '.join(sorted(known))}"
-        raise EntryError(f"{where}: unknown key {key}", hint)
+            near = difflib.get_close_matches(str(key), known, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"use one of {', '.join(sorted(known))}"
+            raise EntryError(f"{where}: unknown key {key}", hint)
 
 
 def read_text(plain: Mapping[str, Any], key: str, where: str, default: str | None = None) -> str:
@@ -51,8 +52,7 @@ def read_items(plain: Mapping[str, Any], key: str, where: str, default: list[Any
 def read_features(plain: Mapping[str, Any], key: str, where: str) -> tuple[str, ...]:
     """Read feature names. Unknown names are accepted unless they look like a typo."""
     found = read_names(plain, key, where)
-    if found:
-        refuse_misspelled(found, f"{where}: {key}")
+    refuse_misspelled(found, f"{where}: {key}")
     return found
 
 

@@ -26,11 +26,7 @@ def verdict_findings(
     rule: Rule, case: PolicyContext, verdict: Verdict, words: str
 ) -> Iterator[Finding]:
     """Yield a finding per client, path and reason for this verdict."""
-    known = _known_groups(case.verdicts)
-    groups = known.get(rule.id)
-    if groups is None:
-        groups = known[rule.id] = tuple(_grouped(rule, case.verdicts, verdict, words))
-    for finding, first in groups:
+    for finding, first in _group_verdicts(rule, case.verdicts, verdict, words):
         hint = finding.hint or truncate(_hint_for_table(first, case))
         yield finding._replace(table=case.table, hint=hint)
 
@@ -43,15 +39,12 @@ class _Group(NamedTuple):
     first: DeclaredVerdict
 
 
-@cache_by_identity(1024)
-def _known_groups(verdicts: tuple[DeclaredVerdict, ...]) -> dict[str, tuple[_Group, ...]]:
-    """Return the groups of each rule so far, by its id, for verdicts that many tables share."""
-    return {}
-
-
-def _grouped(
+# Tables with equal requirements share one tuple of verdicts.
+@cache_by_identity(4096)
+def _group_verdicts(
     rule: Rule, verdicts: tuple[DeclaredVerdict, ...], verdict: Verdict, words: str
-) -> Iterator[_Group]:
+) -> tuple[_Group, ...]:
+    groups = []
     grouped: dict[tuple[str, str], list[DeclaredVerdict]] = {}
     for judged in verdicts:
         if judged.verdict.verdict is verdict:
@@ -71,7 +64,8 @@ def _grouped(
             feature=because[0] if len(because) == 1 else None,
             evidence=", ".join(because) if len(because) > 1 else None,
         )
-        yield _Group(finding, first)
+        groups.append(_Group(finding, first))
+    return tuple(groups)
 
 
 def _common_hint(judged: DeclaredVerdict) -> str | None:

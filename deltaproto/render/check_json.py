@@ -6,7 +6,6 @@ import json
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from json.encoder import encode_basestring_ascii
 from typing import IO, Any
 
 from deltaproto.clients.matching import Verdict
@@ -63,7 +62,7 @@ class CheckDocument:
         self._lists["verdicts"].add_joined(verdicts, start)
         self._lists["settings"].add_joined(_encode_decisions(checked.decisions), start)
         self._lists["usability"].add_joined(_encode_usability(checked.usability), start)
-        self._lists["findings"].add(*map(dump_finding, checked.findings))
+        self._keep("findings", map(known_fields, checked.findings))
         self._keep("suppressed", suppressed_fields(checked))
         if checked.error is not None:
             self._keep("errors", [{"table": checked.table, "error": error_fields(checked.error)}])
@@ -153,16 +152,6 @@ def known_fields(finding: Finding) -> dict[str, Any]:
     """Return one finding, marked if it is in the baseline."""
     fields = finding_fields(finding)
     return {**fields, "known": True} if finding.known else fields
-
-
-def dump_finding(finding: Finding) -> str:
-    """Return `known_fields` as JSON, as `json.dumps` does, which takes longer for small objects."""
-    fields = known_fields(finding)
-    encoded = [
-        f'"{name}": {encode_basestring_ascii(value) if type(value) is str else json.dumps(value)}'
-        for name, value in fields.items()
-    ]
-    return f"{{{', '.join(encoded)}}}"
 
 
 def decision_fields(decision: Decision) -> dict[str, Any]:

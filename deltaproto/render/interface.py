@@ -42,7 +42,7 @@ _BYTES = 4 << 20
 _COPIED = 1 << 18
 _ENTRY = ",\n    "
 ENTRY_START = "\0"
-"""stands for the beginning of an entry in JSON, which has no such character"""
+"""marks the start of each entry; JSON never contains this character unescaped"""
 _FIRST_SECOND, _LAST_SECOND = -62_135_596_800, 253_402_300_799
 """what RFC 3339 can express: the years 1 to 9999"""
 _STAMP_LENGTH = len("0001-01-01T00:00:00Z")

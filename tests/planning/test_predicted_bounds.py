@@ -18,19 +18,17 @@ from deltaproto.clients import requirements
 from deltaproto.clients.catalog import ClientCatalog
 from deltaproto.clients.model import Access, Verdict
 from deltaproto.clients.requirements import TableRequirements
-from deltaproto.plan_inputs.from_log import load_plan_input
 from deltaproto.planning.ddl.parse import parse_script
 from deltaproto.planning.downgrade import DowngradeRequest, plan_downgrade
 from deltaproto.planning.engine import Engine
-from deltaproto.planning.impact import end_state_of
 from deltaproto.planning.predict.bounds import OF_BOUNDS
 from deltaproto.planning.predict.table import Table
 from deltaproto.planning.request import PlanInput
-from deltaproto.planning.search.goals import ClientAccess, cached_verdicts, requirements_after
+from deltaproto.planning.search.goals import ClientAccess, cached_verdicts
 from deltaproto.planning.search.route import predict_statement
 from deltaproto.planning.statement import DropFeature, Purge, SetProperties, Statement
-from deltaproto.protocol.table_state import SparkSettings
 from tests.clients.test_filtered_reads import INDEXED, KINDS, NAMED, File, build, tables
+from tests.planning.predicted_needs import load, needs_in
 from tests.support.logs import Log, add, column, commit_info, metadata, protocol, schema_string
 
 NOBODY = frozenset[str]()
@@ -40,13 +38,8 @@ NAMES = ["long", "text", "flag"]
 VECTOR = {"storageType": "u", "pathOrInlineDv": "ab^-aqEH.-t@S}K{vb[*k^", "sizeInBytes": 1}
 
 
-def load(table: str) -> PlanInput:
-    return load_plan_input(table, {}, SparkSettings(), 0.0)
-
-
 def predict(given: PlanInput, *statements: Statement) -> TableRequirements:
-    after = predict_table(given, *statements)
-    return requirements_after(given.needs, end_state_of(after, given.table))
+    return needs_in(given, predict_table(given, *statements))
 
 
 def predict_table(given: PlanInput, *statements: Statement) -> Table:

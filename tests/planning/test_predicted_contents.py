@@ -20,15 +20,9 @@ from deltaproto.clients.requirements import (
     TYPE_PREFIX,
     TableRequirements,
 )
-from deltaproto.plan_inputs.from_log import load_plan_input
-from deltaproto.planning.ddl.parse import parse_script
 from deltaproto.planning.downgrade import DowngradeRequest, plan_downgrade
-from deltaproto.planning.engine import Engine
-from deltaproto.planning.impact import end_state_of
-from deltaproto.planning.request import PlanInput
-from deltaproto.planning.search.goals import ClientAccess, cached_verdicts, requirements_after
-from deltaproto.planning.search.route import predict_statement
-from deltaproto.protocol.table_state import SparkSettings
+from deltaproto.planning.search.goals import ClientAccess, cached_verdicts
+from tests.planning.predicted_needs import load, needs_after
 from tests.support.logs import Log, commit_info, metadata, protocol
 
 TYPES: Mapping[str, Any] = {
@@ -90,20 +84,6 @@ def write(log: Log, version: int, columns: Mapping[str, Any], properties: dict[s
     log.commit(version, commit_info(), *[protocol(2, 5)] * (version == 0), made)
 
 
-def load(folder: Path) -> PlanInput:
-    return load_plan_input(str(folder), {}, SparkSettings(), 0.0)
-
-
-def predict(given: PlanInput, *statements: str) -> TableRequirements:
-    table = given.table
-    for sql in statements:
-        (parsed,) = parse_script(sql)
-        outcome = predict_statement(parsed.statement, table, Engine())
-        assert outcome.refusal is None
-        table = outcome.table
-    return requirements_after(given.needs, end_state_of(table, given.table))
-
-
 def shown(needs: TableRequirements) -> set[str]:
     return {word for word in needs.hazards if word.startswith(SHOWN)}
 
@@ -129,12 +109,12 @@ def test_check_finds_what_a_plan_says_of_columns_and_constraints(
         write(log, 0, columns, properties)
         inputs = load(folder)
         table = f"alter table delta.`{folder}`"
-        said = predict(
-            inputs,
+        statements = [
             *(f"{table} add column d{n} {kind}" for n, kind in enumerate(added)),
             *(f"{table} add constraint new{n} check ({text})" for n, text in enumerate(new)),
             *[f"{table} drop constraint had0"][: len(had)],
-        )
+        ]
+        said = needs_after(inputs, statements)
         columns |= {f"d{number}": TYPES[kind] for number, kind in enumerate(added)}
         properties.pop("delta.constraints.had0", None)
         properties |= {f"delta.constraints.new{n}": text for n, text in enumerate(new)}
@@ -148,9 +128,9 @@ def test_columns_of_an_unknown_schema_count_once_they_are_added(tmp_path: Path) 
     inputs = load(tmp_path)
     saved = inputs._replace(table=inputs.table._replace(schema=None))
     table = f"alter table delta.`{tmp_path}`"
-    said = predict(saved, f"{table} add columns (nothing void, list array<int>)")
+    said = needs_after(saved, [f"{table} add columns (nothing void, list array<int>)"])
     assert shown(said) == {"type void", MAPPED_COLLECTIONS}
-    said = predict(saved, f"{table} add constraint c check (cast(id as int) > 0)")
+    said = needs_after(saved, [f"{table} add constraint c check (cast(id as int) > 0)"])
     assert shown(said) == {"expression cast", "expression cast beside a timestamp"}
 
 
@@ -172,7 +152,7 @@ def test_a_plan_says_whether_clients_can_check_a_new_constraint(
     client = "deltalake/engine@1.6.6"
     assert verdict(client, inputs.needs) is Verdict.OK
     statement = f"alter table delta.`{tmp_path}` add constraint c check ({expression})"
-    assert verdict(client, predict(inputs, statement)) is expected
+    assert verdict(client, needs_after(inputs, [statement])) is expected
 
 
 def test_a_client_gets_its_access_back_by_dropping_a_constraint(tmp_path: Path) -> None:

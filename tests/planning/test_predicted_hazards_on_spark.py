@@ -17,16 +17,9 @@ from deltaproto.clients.requirements import (
     UNBOUNDED_BOOLEANS,
     UNBOUNDED_COLUMNS,
     UNBOUNDED_LATER_COLUMNS,
-    TableRequirements,
 )
-from deltaproto.plan_inputs.from_log import load_plan_input
-from deltaproto.planning.ddl.parse import parse_script
-from deltaproto.planning.impact import end_state_of
 from deltaproto.planning.predict.bounds import OF_BOUNDS
-from deltaproto.planning.request import PlanInput
-from deltaproto.planning.search.goals import requirements_after
-from deltaproto.planning.search.route import predict_statement
-from deltaproto.protocol.table_state import SparkSettings
+from tests.planning.predicted_needs import load, needs_after
 from tests.recording.delta_spark import DeltaSpark
 from tests.support.engines import RUNNING, needs_delta
 
@@ -251,7 +244,7 @@ def test_spark_leaves_the_hazards_that_a_plan_predicts(
     for statement in case.made:
         delta_spark.sql(sql(statement))
     given = load(path)
-    said = predict(given, [sql(statement) for statement in case.planned])
+    said = needs_after(given, map(sql, case.planned), RUNNING)
     assert said.unseen == given.needs.unseen | case.unknown
     for statement in case.planned:
         delta_spark.sql(sql(statement))
@@ -259,16 +252,3 @@ def test_spark_leaves_the_hazards_that_a_plan_predicts(
     assert said.hazards - case.unknown == real.hazards - case.unknown
     assert said.hazards >= case.added
     assert given.needs.hazards.isdisjoint(case.added)
-
-
-def load(path: Path) -> PlanInput:
-    return load_plan_input(str(path), {}, SparkSettings(), 0.0)
-
-
-def predict(given: PlanInput, statements: list[str]) -> TableRequirements:
-    table = given.table
-    for parsed in (each for sql in statements for each in parse_script(sql)):
-        outcome = predict_statement(parsed.statement, table, RUNNING)
-        assert outcome.refusal is None
-        table = outcome.table
-    return requirements_after(given.needs, end_state_of(table, given.table))

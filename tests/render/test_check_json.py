@@ -5,9 +5,6 @@ from __future__ import annotations
 import io
 import json
 
-from hypothesis import given
-from hypothesis import strategies as st
-
 from deltaproto.clients.matching import Verdict
 from deltaproto.clients.model import Access
 from deltaproto.clients.remedies import Remedy, RemedyCost
@@ -16,24 +13,10 @@ from deltaproto.policy.declared_verdict import DeclaredVerdict
 from deltaproto.policy.document.errors import Position
 from deltaproto.policy.document.merging import Decision
 from deltaproto.policy.document.model import Declared
-from deltaproto.policy.finding import Finding, Severity
 from deltaproto.policy.table_check import TableCheck
-from deltaproto.render.check_json import CheckDocument, checked_fields, dump_finding, known_fields
-from tests.render.strategies import texts
+from deltaproto.render.check_json import CheckDocument, checked_fields
 
 NAMES = ("a", "it's \0", "\0deltaproto table\0", "##[error]", 'x", "table": "y')
-
-
-@given(
-    st.builds(
-        Finding,
-        *(st.just("DP201"), st.sampled_from(Severity), texts, texts, texts),
-        *(st.none() | texts, st.none() | texts, st.none() | texts),
-    )
-)
-def test_a_finding_is_encoded_as_its_fields(one: Finding) -> None:
-    for each in (one, one._replace(known=True)):
-        assert dump_finding(each) == json.dumps(known_fields(each))
 
 
 def test_tables_that_share_their_verdicts_have_their_own_commands() -> None:
