@@ -1,8 +1,6 @@
 """`python -m deltaproto`."""
 
-import sys
-
-from deltaproto.cli.main import main
+from deltaproto.cli.main import run_process
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_process()

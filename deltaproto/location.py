@@ -1,7 +1,5 @@
 """Addresses of tables: a path, a URI, a catalog name or a name in a catalog reached by URL."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator

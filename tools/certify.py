@@ -8,7 +8,7 @@
     python -m tools.certify --derive              no measuring: entries and documents only
 
 Writes a file for each client, path and version to `deltaproto/clients/measured/`, the catalog
-entries that follow from them to `measured/entries/`, and `docs/reference/measured.md`.
+entries that follow from them to `measured/entries/`, `parsed/` and `docs/reference/measured.md`.
 `--survey FILE` compares with a survey of documents, in `measured-and-documented.md`.
 """
 
@@ -31,7 +31,7 @@ from deltaproto.certification.fixtures.make import make_kit
 from deltaproto.certification.runner import sort_cells
 from deltaproto.certification.verify_writes import SPARK, WriteVerifier
 from deltaproto.clients import measurement, version_scheme
-from deltaproto.clients.catalog import ClientCatalog, load_shipped_client
+from deltaproto.clients.catalog import ClientCatalog, load_shipped_client, parsed_clients
 from deltaproto.clients.measurement import Measurement
 from deltaproto.errors import DeltaprotoError
 from deltaproto.protocol.table_state import SparkSettings
@@ -152,6 +152,8 @@ def derive(kit: Kit, survey: Path | None = None) -> None:
         file.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
         for each, plain in zip(ordered, entries, strict=True):
             left[each.name] = find_entry_discrepancies(plain, each, tables)
+    for file, text in parsed_clients():
+        file.write_text(text, encoding="utf-8")
     load_shipped_client.cache_clear()
     catalog = ClientCatalog()
     differences = {

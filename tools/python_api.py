@@ -129,7 +129,7 @@ def _own_attributes(kind: type) -> Iterator[Attribute]:
     own = {each.name: each for each in tree.body if isinstance(each, ast.FunctionDef)}
     for name, line, text in _with_texts(tree.body):
         if isinstance(line, ast.AnnAssign):
-            yield Attribute(name, ast.unparse(line.annotation), text)
+            yield Attribute(name, _annotation(line.annotation), text)
         elif isinstance(line, ast.Assign) and issubclass(kind, enum.Enum):
             yield Attribute(name, str(kind[name].value), text)
     if "__init__" in own:
@@ -138,7 +138,7 @@ def _own_attributes(kind: type) -> Iterator[Attribute]:
                 yield Attribute(name, _inferred(kind, name, line), text)
     for name, function in own.items():
         if any(isinstance(d, ast.Name) and "property" in d.id for d in function.decorator_list):
-            returned = ast.unparse(function.returns) if function.returns else ""
+            returned = _annotation(function.returns) if function.returns else ""
             yield Attribute(name, returned, _one_line(ast.get_docstring(function) or ""))
 
 
@@ -159,10 +159,17 @@ def _with_texts(lines: list[ast.stmt]) -> Iterator[tuple[str, ast.stmt, str]]:
 
 def _inferred(kind: type, name: str, line: ast.stmt) -> str:
     if isinstance(line, ast.AnnAssign):
-        return ast.unparse(line.annotation)
+        return _annotation(line.annotation)
     signature = inspect.signature(kind.__init__)  # type: ignore[misc]
     given = signature.parameters.get(name)
     return str(given.annotation) if given is not None and "Source" not in str(given) else "str"
+
+
+def _annotation(written: ast.expr) -> str:
+    """Return a type without the quotes of one that is not imported."""
+    if isinstance(written, ast.Constant) and isinstance(written.value, str):
+        return written.value
+    return ast.unparse(written)
 
 
 def _one_line(text: str) -> str:

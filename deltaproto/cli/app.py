@@ -28,6 +28,8 @@ EXIT_CODE_MEANINGS = {
     ExitCode.CHANGES: "changes are pending (with --detailed-exitcode)",
 }
 """meaning of the exit codes, the same in every command"""
+COMPLETION_VARIABLE = "_DELTAPROTO_COMPLETE"
+"""set by the shell's script while it completes a command line; the name is typer's"""
 _EPILOG = (
     "Most options can be set by environment variables: DELTAPROTO_ and the option's name in "
     "capitals. The manual lists the exceptions."
@@ -75,6 +77,8 @@ def _build_parser(
         cls=_Group,
         help="Inspect the protocol of Delta Lake tables, and change it without breaking anyone.",
         no_args_is_help=True,
+        # The options that install completion belong to the tool, not to a command.
+        add_completion=command is None or COMPLETION_VARIABLE in os.environ,
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
@@ -93,7 +97,7 @@ def _build_parser(
 
 def _words_to_complete() -> list[str]:
     """Return the words that the shell wants to complete, without the program name."""
-    if "_DELTAPROTO_COMPLETE" not in os.environ:
+    if COMPLETION_VARIABLE not in os.environ:
         return []
     # bash sets COMP_WORDS; typer's scripts for zsh and fish set the other variable.
     line = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS", "")

@@ -4,8 +4,6 @@ Typer (`app`) builds the parser, help and completion from these declarations.
 `variables` maps options to environment variables.
 """
 
-from __future__ import annotations
-
 import keyword
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Mapping
-from functools import cache
+from collections.abc import Mapping
 from typing import Any
 
 from deltaproto.clients import members, requirements, version_scheme
@@ -18,13 +17,13 @@ from deltaproto.clients.model import (
     Range,
     Verdict,
     VersionedHazards,
-    concerns_path,
 )
 from deltaproto.clients.path_entry import (
     parse_bound,
     parse_path,
     parse_versioned_hazards,
 )
+from deltaproto.clients.resolve import hazards_at, range_bounds
 
 _CLIENT = {"id", "name", "aliases", "versions", "ranges", "measured", "decodes_paths", "hazards"}
 _PATH = {"read", "write", "access", "known_bad", "hazards"}
@@ -41,6 +40,7 @@ _RANGE = _PATH | {
     "evidence",
     "note",
 }
+_MEASURED = (_RANGE - {"from", "before", "newest"}) | {"version"}
 _DECODED = VersionedHazards(
     None,
     None,
@@ -102,36 +102,12 @@ def parse_client(plain: Mapping[str, Any], where: str) -> Client:
 
 def _with_hazards(each: Range, hazards: tuple[VersionedHazards, ...], versions: str) -> Range:
     """Add a client's hazards to the paths of a range, whose own take precedence."""
-    start = _parse_bound(each.start, versions)
+    start, _ = range_bounds(each, versions)
     paths = (
         path._replace(hazards={**hazards_at(hazards, path.name, start, versions), **path.hazards})
         for path in each.paths
     )
     return each._replace(paths=tuple(paths))
-
-
-def hazards_at(
-    hazards: Iterable[VersionedHazards],
-    path: str | None,
-    version: version_scheme.Version | None,
-    versions: str,
-) -> dict[tuple[str, Access], Handling]:
-    """Return those of a client's hazards that concern a path in this version.
-
-    Args:
-        version: None: the first of all versions.
-        versions: the client's scheme.
-    """
-    found: dict[tuple[str, Access], Handling] = {}
-    for group in hazards:
-        first, end = _parse_bound(group.start, versions), _parse_bound(group.end, versions)
-        if version is None:
-            applies = first is None
-        else:
-            applies = (first is None or first <= version) and (end is None or version < end)
-        if applies and concerns_path(group.path, path):
-            found |= group.hazards
-    return found
 
 
 def _parse_range(plain: Any, versions: str, where: str) -> Range:
@@ -172,7 +148,7 @@ def _parse_range(plain: Any, versions: str, where: str) -> Range:
 
 
 def _parse_measured(plain: Any, versions: str, where: str) -> Range:
-    members.require_known_keys(plain, (_RANGE - {"from", "before", "newest"}) | {"version"}, where)
+    members.require_known_keys(plain, _MEASURED, where)
     if versions == "none":
         version = None
     else:
@@ -230,15 +206,3 @@ def _require_ordered(ranges: list[Range], versions: str, where: str) -> None:
                 f"{where}: ranges[{number}] overlaps the one before it, or is out of order",
                 "put the oldest versions first; each range begins after the previous one ends",
             )
-
-
-def range_bounds(
-    each: Range, versions: str
-) -> tuple[version_scheme.Version | None, version_scheme.Version | None]:
-    """Return the first version of a range and the first after it; None if open."""
-    return _parse_bound(each.start, versions), _parse_bound(each.end, versions)
-
-
-@cache
-def _parse_bound(text: str | None, versions: str) -> version_scheme.Version | None:
-    return None if text is None else version_scheme.parse_version(versions, text)

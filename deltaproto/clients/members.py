@@ -10,6 +10,7 @@ from deltaproto.errors import UsageError
 from deltaproto.protocol import feature_catalog
 
 _E = TypeVar("_E", bound=StrEnum)
+_ONLY_TEXTS = frozenset({str})
 
 
 class EntryError(UsageError):
@@ -52,7 +53,8 @@ def read_items(plain: Mapping[str, Any], key: str, where: str, default: list[Any
 def read_features(plain: Mapping[str, Any], key: str, where: str) -> tuple[str, ...]:
     """Read feature names. Unknown names are accepted unless they look like a typo."""
     found = read_names(plain, key, where)
-    refuse_misspelled(found, f"{where}: {key}")
+    if found:
+        refuse_misspelled(found, f"{where}: {key}")
     return found
 
 
@@ -74,7 +76,7 @@ def read_names(plain: Mapping[str, Any], key: str, where: str) -> tuple[str, ...
     if key not in plain:
         return ()
     value = read_items(plain, key, where, [])
-    if not all(isinstance(item, str) for item in value):
+    if not _ONLY_TEXTS.issuperset(map(type, value)):
         raise EntryError(f"{where}: {key} must be a list of names", f"for example {key}: [a, b]")
     return tuple(value)
 

@@ -5,8 +5,6 @@ legacy versions that it accepts without lists, and the features that it accepts 
 To write, a client must pass both gates (PROTOCOL.md, "Writer Requirements for Table Features").
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 from functools import wraps
@@ -117,6 +115,19 @@ class KnownBad(NamedTuple):
     """True if two sources disagree, so it is unknown; `what` names both"""
 
 
+class Verdict(StrEnum):
+    """What happens when the client tries, worst first."""
+
+    WRONG = "wrong"
+    """it may read wrong rows, lose data or break guarantees"""
+    UNKNOWN = "unknown"
+    """unknown, so not relied on"""
+    REFUSED = "refused"
+    """it fails safely"""
+    OK = "ok"
+    """it works"""
+
+
 class Handling(NamedTuple):
     """A client's handling of tables with a hazard."""
 
@@ -210,19 +221,6 @@ class Client(NamedTuple):
     def newest(self) -> Range:
         """Return the range of the newest versions."""
         return (self.ranges or self.measured)[-1]
-
-
-class Verdict(StrEnum):
-    """What happens when the client tries, worst first."""
-
-    WRONG = "wrong"
-    """it may read wrong rows, lose data or break guarantees"""
-    UNKNOWN = "unknown"
-    """unknown, so not relied on"""
-    REFUSED = "refused"
-    """it fails safely"""
-    OK = "ok"
-    """it works"""
 
 
 class PathVerdict(NamedTuple):

@@ -20,13 +20,20 @@ from deltaproto.clients.model import (
     VersionedHazards,
 )
 
-_GATE = {"legacy", "features", "unused", "legacy_unused", "unchecked", "modes"}
 _WRITERS_READING = ("readers", "reader_features")
 """the reader's side of a writer that uses another library than its reader"""
+_GATE = {
+    "legacy",
+    "features",
+    "unused",
+    "legacy_unused",
+    "unchecked",
+    "modes",
+    *_WRITERS_READING,
+}
 _HAZARD = {"hazards", "access", "verdict", "what", "reference"}
 _OF_CLIENT = {"from", "before", "path"}
 """members of a client's hazards, beside those of a path's"""
-"""the versions to which a client-wide hazard applies"""
 _KNOWN_BAD = {
     "features",
     "access",
@@ -82,7 +89,7 @@ def parse_path(plain: Mapping[str, Any], where: str, name: str | None) -> Path:
 
 
 def _parse_gate(plain: Any, side: str, where: str) -> ProtocolGate:
-    members.require_known_keys(plain, _GATE | set(_WRITERS_READING), where)
+    members.require_known_keys(plain, _GATE, where)
     for key in _WRITERS_READING:
         if side == "read" and key in plain:
             raise EntryError(f"{where}: {key} belongs to write", "it describes what writers accept")

@@ -4,8 +4,6 @@ Upgrading the client does not touch the table. Dropping a feature changes the ta
 is cheap only if it rewrites no files and keeps the history (the feature's `DropBehavior` record).
 """
 
-from __future__ import annotations
-
 from enum import StrEnum
 from typing import NamedTuple
 

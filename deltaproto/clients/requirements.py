@@ -1,7 +1,5 @@
 """A table's requirements for clients: protocol, use, layout and contents."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 

@@ -3,20 +3,21 @@
 Measurements of exactly that version take precedence over its range.
 """
 
-from __future__ import annotations
-
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import cache
 from typing import NamedTuple
 
 from deltaproto.clients import version_scheme
-from deltaproto.clients.entry import hazards_at, range_bounds
 from deltaproto.clients.model import (
     READ_ACCESSES,
     Access,
     Client,
+    Handling,
     Path,
     Range,
+    VersionedHazards,
     cache_by_identity,
+    concerns_path,
 )
 from deltaproto.errors import UsageError
 
@@ -62,8 +63,13 @@ def parse_reference(text: str) -> ClientReference:
     return ClientReference(name, path or None, version or None)
 
 
-def resolve_reference(reference: ClientReference, client: Client) -> ClientAtVersion:
+def resolve_reference(
+    reference: ClientReference, client: Client, *, near: Range | None = None
+) -> ClientAtVersion:
     """Return the candidate for a client at the referenced version.
+
+    Args:
+        near: the range to try first.
 
     Raises:
         UsageError: for an unknown path, or an invalid or missing version.
@@ -86,7 +92,8 @@ def resolve_reference(reference: ClientReference, client: Client) -> ClientAtVer
             f"{reference.version} is not a version of {client.id}",
             f"for example {client.id}@{_example(client)}",
         )
-    ranges = (each for each in client.ranges if _contains_version(each, client.versions, version))
+    tried = client.ranges if near is None else (near, *client.ranges)
+    ranges = (each for each in tried if _contains_version(each, client.versions, version))
     measured = [
         one
         for one in client.measured
@@ -105,6 +112,8 @@ def resolve_reference(reference: ClientReference, client: Client) -> ClientAtVer
 def _with_hazards_of(each: Range, client: Client, version: version_scheme.Version) -> Range:
     """Replace the client's facts on the range's first version by those on this version."""
     first = version_scheme.parse_version(client.versions, each.start or "")
+    if first == version:
+        return each
     paths = []
     for path in each.paths:
         at_first, now = (
@@ -125,7 +134,7 @@ def first_version_of(each: Range, client: Client) -> ClientAtVersion:
     reference = ClientReference(client.id, None, each.start)
     if each.start is None and client.versions != "none":
         return ClientAtVersion(reference, client, each, each.paths)
-    return resolve_reference(reference, client)
+    return resolve_reference(reference, client, near=each)
 
 
 @cache_by_identity(1024)
@@ -134,7 +143,7 @@ def newest_version_of(each: Range, client: Client) -> ClientAtVersion:
     version = latest_version(each, client)
     if version is None:
         return first_version_of(each, client)
-    return resolve_reference(ClientReference(client.id, None, version), client)
+    return resolve_reference(ClientReference(client.id, None, version), client, near=each)
 
 
 def latest_version(each: Range, client: Client) -> str | None:
@@ -264,3 +273,39 @@ def _is_same_version(versions: str, one: str, other: str) -> bool:
     return version_scheme.parse_version(versions, one) == version_scheme.parse_version(
         versions, other
     )
+
+
+def hazards_at(
+    hazards: Iterable[VersionedHazards],
+    path: str | None,
+    version: version_scheme.Version | None,
+    versions: str,
+) -> dict[tuple[str, Access], Handling]:
+    """Return those of a client's hazards that concern a path in this version.
+
+    Args:
+        version: None: the first of all versions.
+        versions: the client's scheme.
+    """
+    found: dict[tuple[str, Access], Handling] = {}
+    for group in hazards:
+        first, end = _parse_bound(group.start, versions), _parse_bound(group.end, versions)
+        if version is None:
+            applies = first is None
+        else:
+            applies = (first is None or first <= version) and (end is None or version < end)
+        if applies and concerns_path(group.path, path):
+            found |= group.hazards
+    return found
+
+
+def range_bounds(
+    each: Range, versions: str
+) -> tuple[version_scheme.Version | None, version_scheme.Version | None]:
+    """Return the first version of a range and the first after it; None if open."""
+    return _parse_bound(each.start, versions), _parse_bound(each.end, versions)
+
+
+@cache
+def _parse_bound(text: str | None, versions: str) -> version_scheme.Version | None:
+    return None if text is None else version_scheme.parse_version(versions, text)

@@ -1,7 +1,5 @@
 """Which client versions can use a table, and since which version they work."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -99,9 +97,8 @@ def known_versions(client: Client) -> tuple[ClientAtVersion, ...]:
             )
     for each in client.ranges:
         if each.newest is not None and each.newest not in found:
-            found[each.newest] = resolve_reference(
-                ClientReference(client.id, None, each.newest), client
-            )
+            newest = ClientReference(client.id, None, each.newest)
+            found[each.newest] = resolve_reference(newest, client, near=each)
     by_version = {
         None if text is None else version_scheme.parse_version(client.versions, text): candidate
         for text, candidate in found.items()

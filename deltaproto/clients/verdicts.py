@@ -1,15 +1,15 @@
 """Verdicts on one client for a table's requirements, with remedies."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from deltaproto.clients.matching import PathVerdict, Verdict, judge_access
 from deltaproto.clients.model import Access, Confidence, Path
-from deltaproto.clients.remedies import Remedy, find_remedies
 from deltaproto.clients.requirements import TableRequirements
 from deltaproto.clients.resolve import ClientAtVersion, ClientReference
+
+if TYPE_CHECKING:
+    from deltaproto.clients.remedies import Remedy
 
 
 class ClientVerdict(NamedTuple):
@@ -25,7 +25,7 @@ class ClientVerdict(NamedTuple):
     """the features that decide; empty if ok, or not caused by a feature"""
     reason: str
     """empty if ok"""
-    remedies: tuple[Remedy, ...]
+    remedies: "tuple[Remedy, ...]"
     """cheapest first; empty if ok, or if there is no remedy"""
     confidence: Confidence | None
     """None: nothing is known about this version"""
@@ -43,6 +43,9 @@ def evaluate_clients(
 
     A client without a path stands for all of its paths that offer the access.
     """
+    # What only compares versions, such as "requires at least", needs no remedies.
+    from deltaproto.clients.remedies import find_remedies
+
     candidate = _documented_for_catalog(candidate, table)
     for access in accesses:
         for path, judgement in path_verdicts(candidate, access, table):
@@ -97,7 +100,7 @@ def _build_verdict(
     path: str | None,
     access: Access,
     judgement: PathVerdict,
-    found: tuple[Remedy, ...],
+    found: "tuple[Remedy, ...]",
     confidence: Confidence | None,
 ) -> ClientVerdict:
     return ClientVerdict(

@@ -5,8 +5,6 @@ Databricks Runtime (16.4 LTS, 19 or, with an update date, 19+2026-07-23), `date`
 release date, `none` is a service without versions.
 """
 
-from __future__ import annotations
-
 import re
 from functools import lru_cache
 from typing import NamedTuple
@@ -20,12 +18,13 @@ VERSION_EXAMPLES = {
     "runtime": "14.3 LTS",
     "date": "2026-03-02",
 }
-_DOTTED = re.compile(
-    r"v?(\d{1,6}(?:\.\d{1,6}){0,4})(?:[.\-_]?(a|b|c|rc|alpha|beta|pre|preview|dev|snapshot|post)[.\-_]?\d*)?",
-    re.IGNORECASE | re.ASCII,
+# Compiled when first used: a command needs few of them.
+_DOTTED = (
+    r"(?i)v?(\d{1,6}(?:\.\d{1,6}){0,4})"
+    r"(?:[.\-_]?(a|b|c|rc|alpha|beta|pre|preview|dev|snapshot|post)[.\-_]?\d*)?"
 )
-_NUMBER = re.compile(r"(?:engine\s*)?(?:version\s*)?v?(\d{1,6})", re.IGNORECASE | re.ASCII)
-_DATE = re.compile(r"(\d{4})[-.](\d{1,2})[-.](\d{1,2})", re.ASCII)
+_NUMBER = r"(?i)(?:engine\s*)?(?:version\s*)?v?(\d{1,6})"
+_DATE = r"(\d{4})[-.](\d{1,2})[-.](\d{1,2})"
 
 
 class Version(NamedTuple):
@@ -44,13 +43,13 @@ def parse_version(scheme: str, text: str) -> Version | None:
     text = text.strip()
     match scheme:
         case "dotted":
-            found = _DOTTED.fullmatch(text)
+            found = re.fullmatch(_DOTTED, text, re.ASCII)
             if found is None:
                 return None
             numbers = tuple(int(part) for part in found[1].split("."))
             return _version(numbers, (found[2] or "post").lower() == "post")
         case "number":
-            found = _NUMBER.fullmatch(text)
+            found = re.fullmatch(_NUMBER, text, re.ASCII)
             return None if found is None else _version((int(found[1]),))
         case "runtime":
             named = parse_runtime(text)
@@ -60,7 +59,7 @@ def parse_version(scheme: str, text: str) -> Version | None:
             update = named.update.timetuple()[:3] if named.update is not None else ()
             return _version((*named.runtime, *update), named.released)
         case "date":
-            found = _DATE.fullmatch(text)
+            found = re.fullmatch(_DATE, text, re.ASCII)
             return None if found is None else _parse_day(*(int(part) for part in found.groups()))
     return None
 

@@ -1,7 +1,5 @@
 """The request for an inspection, and its two possible results."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from enum import StrEnum
 from types import MappingProxyType
@@ -52,7 +50,7 @@ class Inspection(NamedTuple):
     """False if the result may be incomplete: unpublished commits, or a missing engine"""
     readers: Mapping[ReaderName, TableState | TableError] | None = None
     """each reader's result, if all were requested"""
-    activity: Activity | TableError | None = None
+    activity: "Activity | TableError | None" = None
     """recent writers if requested, or why they are unknown"""
     requested_version: int | None = None
     """the requested older version; None: the newest was read"""

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
+from typing import TYPE_CHECKING
 
-from deltaproto.sql.tokens import Token, scan_tokens
+if TYPE_CHECKING:
+    from deltaproto.sql.tokens import Token
 
 _PLAIN_WORDS = frozenset(["AND", "OR", "NOT", "IS", "NULL", "BETWEEN", "IN", "TRUE", "FALSE"])
 _PLAIN_SIGNS = frozenset(["(", ")", ",", ".", "=", "<", ">", "+", "-", "*"])
@@ -73,6 +75,9 @@ def find_constructs(expression: str, columns: Collection[str] = ()) -> tuple[str
     Functions end in `()`. A column whose case differs from the schema's also counts as a construct.
     """
     known = columns if isinstance(columns, ColumnNames) else ColumnNames(columns)
+    # Most tables have no expressions.
+    from deltaproto.sql.tokens import scan_tokens
+
     return tuple(dict.fromkeys(_find_in_tokens(scan_tokens(expression), known)))
 
 

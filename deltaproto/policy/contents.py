@@ -4,8 +4,6 @@ Sources: PROTOCOL.md, "Schema Serialization Format" and "Column Mapping"; `DataT
 client catalog lists which client handles what.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,7 +14,6 @@ from deltaproto.policy.constructs import ColumnNames, find_constructs
 from deltaproto.protocol.decoding import parse_whole
 from deltaproto.protocol.metadata import Metadata, parse_schema_string
 from deltaproto.protocol.text_cache import cache_by_text
-from deltaproto.sql.tokens import scan_tokens
 
 Columns = tuple[str, ...]
 Contents = Mapping[str, Columns]
@@ -28,8 +25,9 @@ _PLAIN = frozenset(
 )
 _OF_FEATURES = ("geometry", "geography", "string collate", "timestamp_nanos", "timestamp_ntz_nanos")
 """prefixes of types that require a feature; the feature's support decides for them"""
-_DECIMAL = re.compile(r"decimal\((\d+), ?(\d+)\)")
-_PARAMETERS = re.compile(r"\(.*\)")
+# Compiled when first used: most tables have only types of the specification.
+_DECIMAL = r"decimal\((\d+), ?(\d+)\)"
+_PARAMETERS = r"\(.*\)"
 _CASTS = frozenset(("cast", "try_cast", "::"))
 _CONSTRAINT = "delta.constraints."
 _PHYSICAL, _ID = "delta.columnMapping.physicalName", "delta.columnMapping.id"
@@ -93,6 +91,8 @@ def _constructs(text: str, columns: _Columns) -> Iterator[str]:
     yield from found
     if _CASTS.isdisjoint(found):
         return
+    from deltaproto.sql.tokens import scan_tokens
+
     words = ((each.value if each.quoted else each.text).casefold() for each in scan_tokens(text))
     if not columns.times.isdisjoint(words):
         yield "cast beside a timestamp"
@@ -207,13 +207,13 @@ def _unusual_type(kind: str) -> str | None:
     """Return the type's name without parameters, or None for a type of the spec."""
     if kind in _PLAIN or kind.lower().startswith(_OF_FEATURES):
         return None
-    decimal = _DECIMAL.fullmatch(kind)
+    decimal = re.fullmatch(_DECIMAL, kind)
     if decimal is not None:
         precision, scale = parse_whole(decimal[1]), parse_whole(decimal[2])
         if precision is None or scale is None or not 1 <= precision <= 38 or scale > precision:
             return "decimal out of range"
         return None
-    return _PARAMETERS.sub("", kind).strip() or "without a name"
+    return re.sub(_PARAMETERS, "", kind).strip() or "without a name"
 
 
 def _ids(kind: Any) -> set[int]:

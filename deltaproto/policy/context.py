@@ -1,7 +1,5 @@
 """Rule inputs: one table's facts, and the policy that applies to it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
@@ -23,10 +21,10 @@ if TYPE_CHECKING:
 class PolicyContext(NamedTuple):
     """A table and the policy settings that apply to it."""
 
-    facts: TableFacts
-    settings: PolicySettings
-    verdicts: tuple[DeclaredVerdict, ...]
-    baseline: TableFacts | None = None
+    facts: "TableFacts"
+    settings: "PolicySettings"
+    verdicts: "tuple[DeclaredVerdict, ...]"
+    baseline: "TableFacts | None" = None
     """the saved state of the table; None without a baseline, or if the baseline lacks the table"""
 
     @property
@@ -48,7 +46,7 @@ class TableFacts(NamedTuple):
     """as the user named it"""
     location: str
     version: int
-    needs: TableRequirements
+    needs: "TableRequirements"
     configuration: Mapping[str, str | None]
     isolation: Mapping[str, str | None]
     """engine to its effective level; None: the engine refuses the declared level"""

@@ -1,7 +1,5 @@
 """Rules and findings: a finding is a rule that a table violates, as one line with a hint."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from enum import StrEnum
 from typing import NamedTuple

@@ -4,8 +4,6 @@ Columns that are not indexed count as well, because a change of the table's prop
 readers expect their bounds.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
@@ -47,7 +45,7 @@ class ColumnBounds(NamedTuple):
                 found.add(Trace.EXPONENT_BOUNDS)
         return found
 
-    def renamed(self, names: Mapping[str, str]) -> ColumnBounds:
+    def renamed(self, names: Mapping[str, str]) -> "ColumnBounds":
         """Return the same with other names of columns; a name that is not mapped stays."""
 
         def rename(columns: frozenset[str]) -> frozenset[str]:

@@ -7,8 +7,6 @@ include the date of the update: `19+2026-07-23`.
 Source: the release notes of Databricks Runtime 18 and 19, "About unified release notes".
 """
 
-from __future__ import annotations
-
 import re
 from datetime import date
 from typing import NamedTuple
@@ -67,7 +65,9 @@ def parse_runtime(text: str) -> ParsedRuntime | None:
     unified = major > FIRST_UNIFIED_MAJOR or minor is None
     if unified and (major < FIRST_UNIFIED_MAJOR or int(minor or 0)):
         return None
-    dated = found["date"] or (remark if re.fullmatch(_DATE, remark, re.ASCII) else None)
+    dated = found["date"]
+    if dated is None and remark and re.fullmatch(_DATE, remark, re.ASCII):
+        dated = remark
     update = None
     if dated is not None:
         try:
@@ -77,9 +77,12 @@ def parse_runtime(text: str) -> ParsedRuntime | None:
         if not unified:
             return None
     early = update is not None and update < RELEASE_DATES.get(major, update)
+    named = (words and re.search(_EARLY_WORD, words)) or (
+        remark and re.search(_EARLY_REMARK, remark)
+    )
     return ParsedRuntime(
         Runtime(major, UNIFIED_MINOR if unified else int(minor)),
         "-photon" in words,
         update,
-        not (early or re.search(_EARLY_WORD, words) or re.search(_EARLY_REMARK, remark)),
+        not (early or named),
     )

@@ -9,8 +9,6 @@ Records are named tuples: every start loads the catalog, and a dataclass takes e
 long to define.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import NamedTuple

@@ -4,8 +4,6 @@ Source: deltalake 1.6.6, `filestats_to_expression_next` and the statistics schem
 of 0.15.2 to 1.6.6 with statistics that lack a column, type by type.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 

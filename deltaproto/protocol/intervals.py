@@ -4,8 +4,6 @@ Source: Spark's `IntervalUtils.safeStringToInterval` and Delta's `DeltaConfigs.g
 measured with Delta Spark 4.4.0.
 """
 
-from __future__ import annotations
-
 import re
 from typing import NamedTuple
 

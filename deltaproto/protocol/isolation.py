@@ -1,7 +1,5 @@
 """Isolation levels, the effect of `delta.isolationLevel` per engine, and row-level concurrency."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import NamedTuple
@@ -55,7 +53,7 @@ class IsolationLevels(NamedTuple):
     declared: str | None
     effective: Mapping[str, str | None]
 
-    def differ(self, other: IsolationLevels) -> tuple[str, str] | None:
+    def differ(self, other: "IsolationLevels") -> tuple[str, str] | None:
         """Describe both and the engines on which they differ; None if they are equal.
 
         Engines in only one of them are not compared.

@@ -4,8 +4,6 @@ Pure: everything comes from the protocol, the metadata and the reader's facts. N
 checked" or "unknown", never no.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import NamedTuple

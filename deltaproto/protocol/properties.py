@@ -3,8 +3,6 @@
 Source: `DeltaConfigs` of Delta Spark 3.0 to 4.4.0; measured with 4.4.0.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Mapping

@@ -5,8 +5,6 @@ is compared with it in the tests: *normalized* is the weakest form of a feature 
 *denormalized* the same set as explicit lists.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
@@ -59,7 +57,7 @@ class Protocol(_Fields):
         min_writer_version: int,
         reader_features: frozenset[str] | None = None,
         writer_features: frozenset[str] | None = None,
-    ) -> Protocol:
+    ) -> "Protocol":
         protocol = super().__new__(
             cls, min_reader_version, min_writer_version, reader_features, writer_features
         )
@@ -73,7 +71,7 @@ class Protocol(_Fields):
         return Protocol._make, (tuple(self),)
 
     @classmethod
-    def stored(cls, action: Mapping[str, Any]) -> Protocol:
+    def stored(cls, action: Mapping[str, Any]) -> "Protocol":
         """Parse a log action's protocol exactly as stored, valid or not.
 
         Only this constructor allows an invalid protocol; check `violations()` before use.
@@ -91,12 +89,14 @@ class Protocol(_Fields):
         )
 
     @classmethod
-    def parse(cls, action: Mapping[str, Any]) -> Protocol:
+    def parse(cls, action: Mapping[str, Any]) -> "Protocol":
         """Parse a log action's protocol; refuse an invalid one."""
         return cls(*cls.stored(action))
 
     @classmethod
-    def carrying(cls, features: Iterable[str], *, reader_features: Iterable[str] = ()) -> Protocol:
+    def carrying(
+        cls, features: Iterable[str], *, reader_features: Iterable[str] = ()
+    ) -> "Protocol":
         """Return the lowest protocol that supports `features` and their requirements.
 
         `reader_features` lists the unknown features that readers must support.
@@ -159,26 +159,26 @@ class Protocol(_Fields):
         in_reader_list = feature in (self.reader_features or ())
         return feature_catalog.feature_record(feature, in_reader_list=in_reader_list).kind
 
-    def denormalized(self) -> Protocol:
+    def denormalized(self) -> "Protocol":
         """Return the same features as explicit lists; a table-features protocol is unchanged."""
         if self.uses_table_features:
             return self
         return _with_lists(self.implied, frozenset())
 
-    def normalized(self) -> Protocol:
+    def normalized(self) -> "Protocol":
         """Return the weakest form of the same features; a legacy pair is unchanged."""
         if not self.uses_table_features:
             return self
         return _lowest_form(self.supported, self._reader_features_by_list())
 
-    def lowest(self) -> Protocol:
+    def lowest(self) -> "Protocol":
         """Return the lowest protocol for the same features; repairs odd legacy pairs.
 
         (2,3) becomes (1,3), (1,5) becomes (1,4): Delta's `denormalizedNormalized`.
         """
         return self.denormalized().normalized()
 
-    def merge(self, *others: Protocol) -> Protocol:
+    def merge(self, *others: "Protocol") -> "Protocol":
         """Return the lowest protocol with all features of all protocols, as for upgrades.
 
         Two legacy pairs merge to the larger of each number, which may imply a feature that
@@ -194,17 +194,17 @@ class Protocol(_Fields):
         unknown = frozenset().union(*(p._reader_features_by_list() for p in protocols))
         return _lowest_form(supported, unknown)
 
-    def with_feature(self, name: str, *, in_reader_list: bool = False) -> Protocol:
+    def with_feature(self, name: str, *, in_reader_list: bool = False) -> "Protocol":
         """Return the lowest protocol that also supports `name` and its requirements."""
         unknown = frozenset({name} if in_reader_list else ())
         added = feature_catalog.with_required_features({name})
         return _lowest_form(self.supported | added, self._reader_features_by_list() | unknown)
 
-    def without_feature(self, name: str) -> Protocol:
+    def without_feature(self, name: str) -> "Protocol":
         """Return the lowest protocol without `name`; requirements stay (Protocol.removeFeature)."""
         return self.without_features((name,))
 
-    def without_features(self, names: Iterable[str]) -> Protocol:
+    def without_features(self, names: Iterable[str]) -> "Protocol":
         """Return the lowest protocol without `names`, which may require each other.
 
         A feature that one of the others requires stays.
@@ -212,11 +212,11 @@ class Protocol(_Fields):
         gone = frozenset(names)
         return _lowest_form(self.supported - gone, self._reader_features_by_list() - gone)
 
-    def can_upgrade_to(self, target: Protocol) -> bool:
+    def can_upgrade_to(self, target: "Protocol") -> bool:
         """Return True if `target` supports every feature of this protocol."""
         return self.supported <= target.supported
 
-    def can_downgrade_to(self, target: Protocol, dropped: str) -> bool:
+    def can_downgrade_to(self, target: "Protocol", dropped: str) -> bool:
         """Return True if `target` only lacks `dropped`; checkpointProtection may be added."""
         gained = target.supported - self.supported
         return gained <= {feature_catalog.CHECKPOINT_PROTECTION} and (

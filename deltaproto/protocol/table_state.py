@@ -4,8 +4,6 @@ Several readers (`log`, `delta_rs`, `spark`) read one table: each returns a `Tab
 a `TableError`. Facts that a reader did not check are None or missing, never guessed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 from types import MappingProxyType
@@ -108,13 +106,13 @@ class SparkSettings(NamedTuple):
     stores: frozenset[str] = frozenset()
     """URI schemes of the tables to read, for a session started for them"""
 
-    def reaching(self, *places: str) -> SparkSettings:
+    def reaching(self, *places: str) -> "SparkSettings":
         """Return settings that also cover tables at these places; others are ignored."""
         schemes = {place.partition("://")[0].lower() for place in places if "://" in place}
         return self if schemes <= self.stores else self._replace(stores=self.stores | schemes)
 
     @property
-    def redact(self) -> Redactor:
+    def redact(self) -> "Redactor":
         """Return a redactor for these settings in Spark's texts."""
         from deltaproto.redaction import Redactor
 

@@ -1,7 +1,5 @@
 """Rules for version pairs and feature lists (PROTOCOL.md, "Table Features")."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from enum import StrEnum
 from functools import lru_cache

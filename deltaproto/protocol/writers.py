@@ -5,8 +5,6 @@ each names the source where the mark was found, and samples. A writer that no ru
 unknown; none is guessed.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from enum import StrEnum

@@ -34,8 +34,9 @@ _UNSEEN = (
 _CONTROL |= {code: f"\\u{code:04x}" for code in _UNSEEN}
 # GitHub Actions interprets `::name::` at the start of a line, `##[name]` anywhere; so do Azure
 # Pipelines and TeamCity with `##vso[` and `##teamcity[`.
-_LINE_COMMAND = re.compile(r"^((?:[^\S\n]|\x1b\[[0-9;]*m)*)::", re.MULTILINE)
-_COMMAND = re.compile(r"##(?=\w*\[)")
+# Compiled when first used: hardly any text needs them.
+_LINE_COMMAND = r"(?m)^((?:[^\S\n]|\x1b\[[0-9;]*m)*)::"
+_COMMAND = r"##(?=\w*\[)"
 NEUTRALIZED_COMMAND = ("##", "#\\u0023")
 """text replaced in JSON and its replacement, so that no line contains `##[`"""
 _BYTES = 4 << 20
@@ -87,7 +88,7 @@ def escape_control_chars(text: str) -> str:
     which CI systems interpret anywhere in a line: the output shows exactly what is in the text.
     """
     shown = text.translate(_CONTROL)
-    return _COMMAND.sub(r"#\\x23", shown) if "##" in shown else shown
+    return re.sub(_COMMAND, r"#\\x23", shown) if "##" in shown else shown
 
 
 def neutralize_lines(text: str) -> str:
@@ -95,7 +96,7 @@ def neutralize_lines(text: str) -> str:
 
     For whole lines: names can begin one, and long texts can wrap anywhere.
     """
-    return _LINE_COMMAND.sub(r"\1\\x3a:", text) if "::" in text else text
+    return re.sub(_LINE_COMMAND, r"\1\\x3a:", text) if "::" in text else text
 
 
 def json_text(

@@ -4,8 +4,6 @@ Source: Spark's `SqlBaseLexer` (bracketed comments nest, `r'…'` has no escapes
 quote).
 """
 
-from __future__ import annotations
-
 import re
 from typing import NamedTuple
 
@@ -17,8 +15,9 @@ _SCAN = r"""(?sx)(?P<space>\s+|--(?:\\\r?\n|[^\r\n])*)
       | (?P<name>`(?:[^`]|``)*`)
       | (?P<word>\w+)
       | (?P<other>.)"""
-_BRACKET = re.compile(r"/\*|\*/")
-_ESCAPE = re.compile(r"\\(u[0-9A-Fa-f]{4}|[0-3][0-7]{2}|.)", re.DOTALL)
+# Compiled when first used: most commands read no SQL.
+_BRACKET = r"/\*|\*/"
+_ESCAPE = r"(?s)\\(u[0-9A-Fa-f]{4}|[0-3][0-7]{2}|.)"
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "0": "\0", "Z": "\x1a"}
 
 
@@ -50,7 +49,7 @@ class Token(NamedTuple):
         if self.text[0] in "rR":
             return self.text[2:-1]
         quote = self.text[0]
-        return _ESCAPE.sub(_unescape, self.text[1:-1].replace(quote * 2, quote))
+        return re.sub(_ESCAPE, _unescape, self.text[1:-1].replace(quote * 2, quote))
 
 
 def tokenize(sql: str) -> list[Token]:
@@ -97,7 +96,7 @@ def is_enclosed(expression: str) -> bool:
 def _after_comment(sql: str, at: int) -> int:
     """Return the end of a bracketed comment; the end of the text if it is not closed."""
     depth = 1
-    for bracket in _BRACKET.finditer(sql, at):
+    for bracket in re.compile(_BRACKET).finditer(sql, at):
         depth += 1 if bracket[0] == "/*" else -1
         if depth == 0:
             return bracket.end()

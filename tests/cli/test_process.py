@@ -17,6 +17,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from deltaproto import __version__
+from deltaproto.cli.main import main
 from tests.conftest import Ran
 from tests.support.logs import Log, metadata, protocol
 
@@ -162,6 +163,50 @@ class TestStart:
         for shown in (__version__, "Usage: deltaproto plan-upgrade", "# DP105"):
             assert shown in done.stdout
         assert "nosuch" in done.stderr
+
+    def test_inspect_loads_little(self, ordinary: str) -> None:
+        # The benchmark holds its time against deltalake; this finds what made it grow.
+        code = (
+            "import json, sys; from deltaproto.cli import main\n"
+            "main(['inspect', sys.argv[1], '--format', 'json', '-o', os.devnull])\n"
+            "print(json.dumps({n: getattr(m, '__file__', '') for n, m in sys.modules.items()}))"
+        )
+        ran = subprocess.run(
+            [sys.executable, "-c", f"import os; {code}", ordinary],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        loaded = json.loads(ran.stdout)
+        own = {name: Path(file) for name, file in loaded.items() if name.startswith("deltaproto")}
+        assert "deltaproto.protocol.feature" in own
+        assert len(own) <= 125
+        assert loaded.keys().isdisjoint(
+            {"yaml", "rich", "dataclasses", "pyarrow", "deltaproto.clients.entry"}
+        )
+        # With this import, each member of a record costs a compilation.
+        slow = "from __future__ import annotations"
+        sources = {name: file.read_text(encoding="utf-8") for name, file in own.items()}
+        assert [n for n, text in sources.items() if "(NamedTuple)" in text and slow in text] == []
+
+    def test_a_process_that_has_more_to_do_ends_as_usual(self, ordinary: str) -> None:
+        for more in (
+            "atexit.register(print, 'done')",
+            "wait = threading.main_thread().join\n"
+            "threading.Thread(target=lambda: (wait(), print('done'))).start()",
+        ):
+            code = (
+                "import atexit, threading; from deltaproto.cli.main import run_process\n"
+                f"{more}; run_process()"
+            )
+            ran = subprocess.run(
+                [sys.executable, "-c", code, "inspect", ordinary, "--fail-on", "info"],
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            assert ran.stdout.endswith("done\n"), ran.stderr
+            assert ran.returncode == main(["inspect", ordinary, "--fail-on", "info"])
 
     def test_version(self, process: Process) -> None:
         done = process("--version")

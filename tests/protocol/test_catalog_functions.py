@@ -13,6 +13,7 @@ from deltaproto.protocol.feature_catalog import (
     features_implied_by,
     find_dependents,
     is_registered,
+    required_features,
     search_feature,
     with_required_features,
 )
@@ -220,6 +221,8 @@ def test_required_features_and_their_dependents() -> None:
         "rowTracking",
     )
     assert find_dependents("new", {"rowTracking"}) == ()
+    assert required_features("icebergCompatV2") == ("columnMapping",)
+    assert required_features("new") == ()
 
 
 @each_row(

@@ -17,6 +17,7 @@ from tests.support.logs import column, metadata, schema_string
 ACTION: dict[str, Any] = {
     "id": "1",
     "name": "orders",
+    "description": "all orders",
     "schemaString": schema_string(column("id")),
     "partitionColumns": ["id"],
     "configuration": {"delta.appendOnly": "true", "odd": 3, "empty": None},
@@ -25,7 +26,7 @@ ACTION: dict[str, Any] = {
 
 def test_an_action_is_read_member_by_member() -> None:
     found = Metadata.stored(ACTION)
-    assert (found.id, found.name) == ("1", "orders")
+    assert (found.id, found.name, found.description) == ("1", "orders", "all orders")
     assert found.schema_string == ACTION["schemaString"]
     assert found.partition_columns == ("id",)
     assert found.configuration == {"delta.appendOnly": "true", "odd": "3", "empty": None}

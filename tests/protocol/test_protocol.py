@@ -197,6 +197,7 @@ def test_items_13_and_14_forbidden_combinations_are_refused_with_the_reason(
     with pytest.raises(InvalidProtocol) as refused:
         Protocol.parse(action)
     assert breach in {violation.breach for violation in refused.value.violations}
+    assert str(refused.value) == "; ".join(each.message for each in refused.value.violations)
     stored = Protocol.stored(action)
     assert stored.to_action() == action
     assert pickle.loads(pickle.dumps(stored)) == stored

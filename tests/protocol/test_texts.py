@@ -216,7 +216,10 @@ def test_layers_of_features(name: str, snapshot: SnapshotAssertion) -> None:
     assert "\n".join(lines) + "\n" == snapshot(extension_class=Text)
 
 
-@pytest.mark.parametrize("declared", [None, "Serializable", "writeserializable", "snapshot", " "])
+LEVELS = [None, "Serializable", "writeserializable", "SnapshotIsolation", "snapshot", " "]
+
+
+@pytest.mark.parametrize("declared", LEVELS)
 def test_isolation_levels(declared: str | None, snapshot: SnapshotAssertion) -> None:
     found = evaluate_isolation(declared)
     lines = [f"{found.declared} {found.valid}"]

@@ -93,6 +93,8 @@ class TestSurroundings:
 def test_a_new_spark_gets_the_file_systems_of_its_tables() -> None:
     settings = SparkSettings().reaching("./here", "s3://lake/t", "ABFSS://c@a/t", "a.b.c")
     assert settings.stores == {"s3", "abfss"}
+    assert settings.reaching("s3://lake/a://b", "ABFSS://c@a/t") is settings
+    assert settings.reaching("s3://lake/t") is settings
     names = [package.split(":")[1] for package in file_system_packages({}, settings.stores)]
     assert names == ["hadoop-aws", "hadoop-azure"]
     assert file_system_packages({}, frozenset()) == []

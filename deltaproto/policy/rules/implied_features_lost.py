@@ -33,7 +33,6 @@ from itertools import pairwise
 
 from deltaproto.policy.context import RuleContext
 from deltaproto.policy.finding import Finding, Rule, Severity
-from deltaproto.protocol.writers import name_writer
 
 RULE = Rule("DP105", "implied-features-lost", Severity.WARNING, since="0.1.0")
 _IMPLIED_FIRST = frozenset({"appendOnly", "invariants"})
@@ -49,6 +48,8 @@ def check(subject: RuleContext) -> Iterator[Finding]:
         upgraded = after.protocol.uses_table_features
         if lost and upgraded and not dropped:
             names = ", ".join(sorted(lost))
+            from deltaproto.protocol.writers import name_writer
+
             engine = name_writer(after.commit_info) or "an unnamed client"
             yield RULE.finding(
                 subject.table,

@@ -33,7 +33,6 @@ from deltaproto.policy.finding import Finding, Rule, Severity
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.layers import FeatureState
 from deltaproto.protocol.table_state import ProtocolChange
-from deltaproto.protocol.writers import name_writer
 
 RULE = Rule("DP106", "unrequested-feature", Severity.WARNING, since="0.1.0")
 _DEFAULT_WRITER = 2
@@ -41,6 +40,8 @@ _DEFAULT_WRITER = 2
 
 def check(subject: RuleContext) -> Iterator[Finding]:
     for state, change in unrequested(subject):
+        from deltaproto.protocol.writers import name_writer
+
         engine = name_writer(change.commit_info) or "an unnamed client"
         yield RULE.finding(
             subject.table,

@@ -18,8 +18,9 @@ from deltaproto.protocol.protocol import Protocol
 from deltaproto.tables.log.files import commit_info, read_actions
 from deltaproto.tables.storage.interface import STAGED_COMMITS, FolderEntry, LogStore
 
-_STAGED = re.compile(r"(\d{20})\.[0-9A-Za-z-]{8,}\.json", re.ASCII)
-_PUBLISHED = re.compile(r"(\d{20})\.json", re.ASCII)
+# Compiled when first used: only for catalog-managed tables.
+_STAGED = r"(?a)(\d{20})\.[0-9A-Za-z-]{8,}\.json"
+_PUBLISHED = r"(?a)(\d{20})\.json"
 
 
 class RatifiedLog:
@@ -83,7 +84,7 @@ class RatifiedLog:
         found = [
             entry
             for entry in staged
-            if (match := _STAGED.fullmatch(entry.name.removeprefix(STAGED_COMMITS)))
+            if (match := re.fullmatch(_STAGED, entry.name.removeprefix(STAGED_COMMITS)))
             and int(match[1]) == version
             and self._time(entry.name) == time
         ]
@@ -111,5 +112,5 @@ def has_unpublished_commits(store: LogStore) -> bool:
 
 
 def _newest_published(entries: Iterable[FolderEntry]) -> int:
-    found = (_PUBLISHED.fullmatch(entry.name) for entry in entries)
+    found = (re.fullmatch(_PUBLISHED, entry.name) for entry in entries)
     return max((int(match[1]) for match in found if match is not None), default=-1)

@@ -1,7 +1,5 @@
 """The log's commits one by one, newest first, in bounded memory."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple

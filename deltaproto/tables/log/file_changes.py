@@ -1,7 +1,5 @@
 """Data files that the lines of a commit add and remove."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys

@@ -8,8 +8,6 @@ What counts as a missing bound is what lets deltalake 0.15.2 to 1.6.6 lose rows 
 pyarrow datasets: statistics that have bounds, but none of a column that is not NULL in every row.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import sys
@@ -111,7 +109,7 @@ class _Expected(NamedTuple):
     """of these columns, in the statistics"""
     floats: tuple[str, ...]
     decimals: tuple[str, ...]
-    types: _ColumnTypes
+    types: "_ColumnTypes"
 
 
 @cache_by_text(_REMEMBERED)
@@ -127,7 +125,7 @@ def _expected_statistics(
     return _expect(columns, _column_types(_data_fields(schema, partition_columns)))
 
 
-def _expect(columns: Iterable[IndexedColumn], types: _ColumnTypes) -> _Expected:
+def _expect(columns: Iterable[IndexedColumn], types: "_ColumnTypes") -> _Expected:
     columns = tuple(columns)
     return _Expected(
         columns,

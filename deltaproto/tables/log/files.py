@@ -1,7 +1,5 @@
 """Files of `_delta_log`: their names, and the actions in their lines."""
 
-from __future__ import annotations
-
 import codecs
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping

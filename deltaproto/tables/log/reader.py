@@ -26,7 +26,6 @@ from deltaproto.tables.log.checksum import (
     snapshot_from_checksum,
     verify_against_log,
 )
-from deltaproto.tables.log.commits import state_from_checkpoint
 from deltaproto.tables.log.files import LogListing, build_listing, commit_info, read_actions
 from deltaproto.tables.log.layout import find_layout_traces
 from deltaproto.tables.log.snapshot import Snapshot, replay, require_rebuildable
@@ -303,6 +302,8 @@ def protocol_changes(
 
 
 def _initial_change(store: LogStore, listing: LogListing, commit: int) -> list[ProtocolChange]:
+    from deltaproto.tables.log.commits import state_from_checkpoint
+
     # Do not use an older checkpoint: the commits in between are not read, and a change in one of
     # them would be attributed to the next commit that is read.
     for version in (commit - 1, commit):

@@ -1,7 +1,5 @@
 """The interface of log stores, and the time limit for reading one table."""
 
-from __future__ import annotations
-
 import time
 from typing import IO, NamedTuple
 from typing import Protocol as Interface
@@ -41,18 +39,18 @@ def timed_out_error(seconds: float) -> TableError:
 
 
 class _DeadlineStore:
-    def __init__(self, store: LogStore, deadline: Deadline) -> None:
+    def __init__(self, store: "LogStore", deadline: Deadline) -> None:
         self._store, self._deadline = store, deadline
 
-    def list(self) -> list[FolderEntry]:
+    def list(self) -> "list[FolderEntry]":
         self._deadline.check()
         return self._store.list()
 
-    def list_dated(self) -> tuple[FolderEntry, ...]:
+    def list_dated(self) -> "tuple[FolderEntry, ...]":
         self._deadline.check()
         return self._store.list_dated()
 
-    def list_staged(self) -> tuple[FolderEntry, ...]:
+    def list_staged(self) -> "tuple[FolderEntry, ...]":
         self._deadline.check()
         return self._store.list_staged()
 
@@ -61,7 +59,7 @@ class _DeadlineStore:
         return self._store.open(name)
 
 
-def limit_reads(store: LogStore, deadline: Deadline) -> LogStore:
+def limit_reads(store: "LogStore", deadline: Deadline) -> "LogStore":
     """Return a log from which nothing more is read after the deadline.
 
     A running request is limited by the store's own timeouts.

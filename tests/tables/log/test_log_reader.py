@@ -180,6 +180,7 @@ def test_a_protocol_from_the_future_is_shown_and_refused(log: Log) -> None:
     error = failure(log)
     assert isinstance(error, UnsupportedProtocol)
     assert error.code is ErrorCode.UNSUPPORTED_PROTOCOL
+    assert "upgrade deltaproto" in error.hint
     assert error.protocol.to_action()["minReaderVersion"] == 9
 
 
