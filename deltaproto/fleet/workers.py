@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection
+from types import ModuleType
 from typing import Any, TypeVar
 
 from deltaproto.errors import DeltaprotoError, ErrorCode, ExitCode, TableError
@@ -126,7 +127,7 @@ class WorkerPool:
         self._processes: list[Any] = []
         self._ends: list[Connection] = []
         self._idle: queue.SimpleQueue[Connection] = queue.SimpleQueue()
-        with _interrupts_blocked():
+        with _interrupts_blocked(), _caller_hidden():
             for _ in range(count):
                 ours, theirs = context.Pipe()
                 self._ends.append(ours)
@@ -203,6 +204,17 @@ def _start_context() -> Any:
     if "fork" in multiprocessing.get_all_start_methods() and not threaded:
         return multiprocessing.get_context("fork")
     return multiprocessing.get_context("spawn")
+
+
+@contextmanager
+def _caller_hidden() -> Iterator[None]:
+    """Let spawned processes not import the program that calls us: it would run again in each."""
+    caller = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = caller
 
 
 @contextmanager

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -147,3 +149,25 @@ def _alive(number: int) -> bool:
         return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
         return False
+
+
+def test_a_script_without_a_guard_runs_once(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        # Its threads rule out fork.
+        "import deltalake\n"
+        "from deltaproto.fleet.workers import WorkerPool\n"
+        "from tests.fleet.test_workers import begin\n"
+        "print('runs')\n"
+        "with WorkerPool(2, begin, 1) as pool:\n"
+        "    print(pool.ask(('number', 1)).decode())\n"
+    )
+    ran = subprocess.run(
+        [sys.executable, script],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=SECONDS,
+    )
+    assert (ran.stdout.split(), ran.stderr) == (["runs", "2"], "")
