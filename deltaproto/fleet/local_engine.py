@@ -42,7 +42,7 @@ def read_local_tables(
         expect: adds what the last scan knows of a table; called after the processes have started.
     """
     _fast_json()
-    count = parallel or _count_processors()
+    count = parallel or count_processors()
     source = iter(tables)
     first = list(islice(source, _FEW))
     if count == 1 or len(first) < _FEW:
@@ -192,7 +192,7 @@ def _fast_json() -> None:
     import msgspec  # noqa: F401
 
 
-def _count_processors() -> int:
+def count_processors() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -6,10 +6,13 @@ import csv
 import gzip
 import io
 import json
+import os
 import pickle
 import random
+import signal
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +25,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deltaproto import UsageError, discover
-from deltaproto.fleet.seen import log_files, spark_discovery
+from deltaproto.fleet.seen import log_files, log_tasks
 from deltaproto.fleet.seen.collect import LogOptions, TableUses, read_here
 from deltaproto.fleet.seen.find_logs import find_logs
 from deltaproto.fleet.seen.log_files import (
@@ -35,6 +38,7 @@ from deltaproto.fleet.seen.log_files import (
     read_requests,
 )
 from deltaproto.fleet.seen.log_formats import Place, Request, RequestKind, Store
+from deltaproto.fleet.seen.log_tasks import ProcessLogReader
 from deltaproto.fleet.seen.read_traces import ReadTraces
 from deltaproto.fleet.seen.requests import (
     FileToCount,
@@ -112,14 +116,14 @@ def reader() -> SparkLogReader:
 def tiny_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Several jobs of several tasks, and large files of a few lines."""
     for name, value in (("_BYTES", 1500), ("_FILES", 3), ("_JOB", 2), ("_TABLES", 2)):
-        monkeypatch.setattr(spark_discovery, name, value)
+        monkeypatch.setattr(log_tasks, name, value)
 
 
 @pytest.fixture
 def few_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same with fewer tasks, as each takes its time on Spark."""
     for name, value in (("_BYTES", 60_000), ("_FILES", 9), ("_JOB", 4), ("_TABLES", 3)):
-        monkeypatch.setattr(spark_discovery, name, value)
+        monkeypatch.setattr(log_tasks, name, value)
 
 
 def shown(usage: Usage) -> tuple[Any, ...]:
@@ -263,7 +267,7 @@ def test_tasks_count_what_one_process_counts(
 ) -> None:
     logs, found = access_logs(tmp_path / "logs"), []
     known = [file.key for file in find_files(logs, {}) if file.name.endswith(("b2", "j.large"))]
-    for count_files in (count_here, reader.count_files):
+    for count_files in (count_here, reader.count_files, processes(tmp_path).count_files):
         matcher = TableMatcher({})
         for number in range(3):
             matcher.add(f"t{number}", f"s3://lake/gold/t{number}")
@@ -280,8 +284,8 @@ def test_tasks_count_what_one_process_counts(
         found[-1] += (rows(uses), lines[-1])
         assert (len(failed), counts.known) == (2, 2)
         assert bool(counts.broken.clients) is storing
-    here, there = found
-    assert here == there
+    here, there, in_processes = found
+    assert here == there == in_processes
     assert here[0][1] > 3400
     assert {client.id for client, *_ in here[-2]} >= {None, "databricks-runtime"}
 
@@ -398,11 +402,62 @@ def test_tables_are_read_in_tasks_in_their_order(
                 options,
             )
         ]
-        for read in (read_here, reader.read_tables)
+        for read in (read_here, reader.read_tables, processes(tmp_path).read_tables)
     ]
-    assert found[0] == found[1]
+    assert found[0] == found[1] == found[2]
     assert [each[2] for each in found[0][:9]] == [1, 2, 3, 3, 5, 6, 7, 8, 9]
     assert len(found[0]) == 10
+
+
+@contextmanager
+def one_job() -> Iterator[None]:
+    """Starting processes takes its time."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(log_tasks, "_JOB", 1000)
+        yield
+
+
+def processes(folder: Path) -> ProcessLogReader:
+    """A reader whose first task kills its process."""
+    return _Deadly(folder / "killed")
+
+
+class _Deadly(ProcessLogReader):
+    def __init__(self, mark: Path) -> None:
+        self._mark = mark
+
+    def read_tables(self, *given: Any) -> Iterator[Any]:
+        with one_job():
+            yield from super().read_tables(*given)
+
+    def count_files(self, *given: Any) -> None:
+        with one_job():
+            super().count_files(*given)
+
+    def run(self, tasks: Sequence[Any], do: Callable[[Any], Any]) -> Iterator[Any]:
+        yield from super().run(tasks, partial(_kill_once, os.getpid(), self._mark, do))
+        assert self._mark.exists()
+
+
+def _kill_once(here: int, mark: Path, do: Callable[[Any], Any], task: Any) -> Any:
+    if os.getpid() != here and not mark.exists():
+        mark.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return do(task)
+
+
+def test_little_is_read_in_this_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log_tasks, "WorkerPool", None)
+    for number in range(50):
+        made(tmp_path / "lake" / f"t{number}", (1, SPARK))
+    tables = find_logs([str(tmp_path / "lake")], {}, allow_empty=False)
+    options = LogOptions({}, SparkSettings(), None, pseudonymize=False)
+    assert len(list(ProcessLogReader().read_tables(tables, options))) == 50
+    logs, total = access_logs(tmp_path / "logs"), LogCounter(SeenUses(), ReadTraces(), storing=True)
+    files = (FileToCount(file, True) for file in find_files(logs, {}))
+    seen: list[int] = []
+    ProcessLogReader().count_files(files, total, TableMatcher({}), None, seen.append)
+    assert seen == [*range(1, total.lines + 1)]
 
 
 def test_a_failed_task_is_an_error(tmp_path: Path, reader: SparkLogReader) -> None:
@@ -410,7 +465,7 @@ def test_a_failed_task_is_an_error(tmp_path: Path, reader: SparkLogReader) -> No
     (table,) = find_logs([str(tmp_path / "t")], {}, allow_empty=False)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(
-            spark_discovery, "read_here", lambda *_: (_ for _ in ()).throw(MemoryError("full"))
+            log_tasks, "read_here", lambda *_: (_ for _ in ()).throw(MemoryError("full"))
         )
         with pytest.raises(UsageError, match="Spark cannot read the logs: full"):
             list(reader.read_tables([table], LogOptions({}, SparkSettings(), None, False)))
@@ -501,9 +556,11 @@ def test_tasks_add_to_an_inventory_what_one_process_adds(
         "deltaproto.tables.session.spark_session",
         lambda settings: started.append(settings) or OneProcess(),
     )
-    local, in_tasks = (
-        inventory_of(cli, fleet, tmp_path / engine, engine, store) for engine in ("local", "spark")
-    )
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(log_tasks, "_BYTES", 128 << 20)
+        patched.setattr(log_tasks, "_TABLES", 50)
+        local = inventory_of(cli, fleet, tmp_path / "local", "local", store)
+    in_tasks = inventory_of(cli, fleet, tmp_path / "spark", "spark", store)
     assert local == in_tasks
     assert len(started) == 3
 

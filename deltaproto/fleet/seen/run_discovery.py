@@ -16,11 +16,11 @@ from deltaproto.fleet.seen.collect import (
     ReadTables,
     add_access_logs,
     discover_writers,
-    read_here,
     require_requests,
 )
 from deltaproto.fleet.seen.find_logs import find_logs
-from deltaproto.fleet.seen.requests import CountFiles, count_here
+from deltaproto.fleet.seen.log_tasks import ProcessLogReader
+from deltaproto.fleet.seen.requests import CountFiles
 from deltaproto.fleet.seen.stored_uses import read_stored, store_run
 from deltaproto.fleet.seen.uses import SeenUses
 
@@ -46,8 +46,8 @@ class DiscoveryRequest(NamedTuple):
 class _Engine(NamedTuple):
     """What reads the logs."""
 
-    read_tables: ReadTables = read_here
-    count_files: CountFiles = count_here
+    read_tables: ReadTables
+    count_files: CountFiles
 
 
 def run_discovery(
@@ -93,7 +93,8 @@ def run_discovery(
 
 def _engine(request: DiscoveryRequest) -> _Engine:
     if not request.on_spark:
-        return _Engine()
+        here = ProcessLogReader()
+        return _Engine(here.read_tables, here.count_files)
     from deltaproto.fleet.seen.spark_discovery import SparkLogReader
     from deltaproto.tables.session import spark_session
 

@@ -1,37 +1,20 @@
-"""`discover` on Spark: the executors read the logs of tables and access logs as this machine does.
-
-The driver lists tables and files, and splits them into tasks of similar size. It adds up the
-results of the tasks in the order of tables and files, so that the result is that of one process.
-Besides the result, the driver has the results of one task in memory.
+"""`discover` on Spark: the executors do the tasks of `log_tasks`.
 
 Uses only public DataFrame API, so that it works over Spark Connect, too.
 """
 
 from __future__ import annotations
 
-import gc
 import pickle
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from deltaproto.errors import DeltaprotoError, TableError, UsageError
-from deltaproto.fleet.seen.collect import (
-    LogOptions,
-    TableUses,
-    place_of,
-    read_here,
-    read_table,
-)
-from deltaproto.fleet.seen.commits import ReadUpTo
-from deltaproto.fleet.seen.find_logs import FailedTable, FoundLog
-from deltaproto.fleet.seen.log_files import LogFile, RowsQuery, Span, has_plain_lines
+from deltaproto.errors import DeltaprotoError, UsageError
+from deltaproto.fleet.seen.log_tasks import Do, LogTaskReader, load_result
 from deltaproto.fleet.seen.requests import FileToCount, LogCounter, TableMatcher
 from deltaproto.fleet.seen.system_tables import SystemTable
 from deltaproto.fleet.spark_engine import find_cause
-from deltaproto.location import LocationKind
-from deltaproto.protocol.table_state import SparkSettings
 from deltaproto.redaction import Redactor
 from deltaproto.tables.engine_errors import is_connection_lost, lost_engine_error, spark_message
 from deltaproto.tables.session import open_query
@@ -40,97 +23,31 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, Row, SparkSession
 
-_JOB = 128
-"""tasks of a job"""
-_TABLES = 50
-"""tables of a task"""
-_FILES = 500
-"""files of a task, at most"""
-_BYTES = 128 << 20
-"""bytes of the files of a task; larger files of plain lines are read in parts"""
-_PACKED = (".gz", ".parquet")
-_PACKING = 10
-"""how many times larger the contents of compressed files are, about"""
 Batches = Iterator["pa.RecordBatch"]
 Mapper = Callable[[Batches], Batches]
-_LOCAL = SparkSettings(None, {}, hadoop={})
 
 
-class SparkLogReader:
-    """Reads logs on the executors of one session."""
+class SparkLogReader(LogTaskReader):
+    """Reads logs on the executors of one session.
+
+    All methods raise UsageError when the executors fail, and EngineError when Spark disconnects.
+    """
 
     def __init__(self, session: SparkSession) -> None:
         self._session = session
 
-    def read_tables(
-        self, found: Iterable[FoundLog | FailedTable], options: LogOptions
-    ) -> Iterator[TableUses | FailedTable]:
-        """Yield what each table's log shows, in their order.
-
-        Tables that a catalog of the session names are read on the driver, which has the session.
-
-        Raises:
-            UsageError: when the executors fail.
-            EngineError: when Spark disconnects.
-        """
-        source = iter(found)
-        sent = options._replace(storage=dict(options.storage), spark=_LOCAL, counted={})
-        while chunk := list(islice(source, _JOB * _TABLES)):
-            remote = [each for each in chunk if isinstance(each, FoundLog) and not _by_name(each)]
-            starts = range(0, len(remote), _TABLES)
-            tasks = [_task(remote[start : start + _TABLES], options.counted) for start in starts]
-            done = (each for part in self._run(tasks, partial(_read, sent)) for each in part)
-            for each in chunk:
-                if isinstance(each, FailedTable):
-                    yield each
-                else:
-                    yield read_table(each, options) if _by_name(each) else next(done)
-
-    def count_files(
+    def count_rows(
         self,
-        files: Iterable[FileToCount],
+        each: FileToCount,
         total: LogCounter,
         matcher: TableMatcher,
         since: int | None,
         seen: Callable[[int], None],
     ) -> None:
-        """Add the requests of files to a counter. Raises like `read_tables`."""
-        source = iter(_split_up(files))
-        spans: LogCounter | None = None
-        while chunk := list(islice(source, _JOB)):
-            sent = [task for task in chunk if task[0].file.requests is None]
-            done = self._run(sent, partial(_count, matcher, since, total.empty()))
-            for task in chunk:
-                if task[0].file.query is not None:
-                    self._count_rows(task[0], task[0].file.query, total, matcher, since)
-                    seen(total.lines)
-                    continue
-                if task[0].file.requests is not None:
-                    total.add(task[0], matcher, since, seen)
-                    continue
-                part: LogCounter = next(done)
-                span = task[0].span
-                if span is not None:
-                    if spans is not None:
-                        spans.include(part)
-                        part = spans
-                    spans = part
-                    if span.end is not None:
-                        continue
-                    part.join_spans()
-                    spans = None
-                total.include(part)
-                seen(total.lines)
-
-    def _count_rows(
-        self,
-        each: FileToCount,
-        query: RowsQuery,
-        total: LogCounter,
-        matcher: TableMatcher,
-        since: int | None,
-    ) -> None:
-        """Add the requests of a table that the session finds by name."""
+        """Add the requests of a table; the executors count those that the session finds by name."""
+        if (query := each.file.query) is None:
+            super().count_rows(each, total, matcher, since, seen)
+            return
         part = total.empty()
         sent = each._replace(file=each.file._replace(requests=partial(iter, ()), query=None))
         mapper = _rows_mapper(partial(_count_batches, matcher, since, part, sent, query.table))
@@ -139,9 +56,9 @@ class SparkLogReader:
         # A table without rows is read to its end as well.
         part.files = [each.file.key] if each.counts else []
         total.include(part)
+        seen(total.lines)
 
-    def _run(self, tasks: Sequence[Any], do: Callable[[Any], Any]) -> Iterator[Any]:
-        """Yield what `do` returns for each task, in their order. Raises like the others."""
+    def run(self, tasks: Sequence[Any], do: Do) -> Iterator[Any]:
         if tasks:
             count, packed = len(tasks), [pickle.dumps(task) for task in tasks]
             # Each partition has one number: that of its task.
@@ -152,7 +69,7 @@ class SparkLogReader:
         try:
             frame = rows().mapInArrow(mapper, "result binary")
             for row in self._iterated(frame):
-                yield _unpacked(row["result"])
+                yield load_result(row["result"])
         except DeltaprotoError:
             raise
         except Exception as error:
@@ -201,48 +118,6 @@ def _packed(result: Any) -> pa.RecordBatch:
     return pa.RecordBatch.from_pydict({"result": pa.array([pickle.dumps(result)], pa.binary())})
 
 
-def _unpacked(result: bytes) -> Any:
-    # Loading leaves no garbage, and looking for it takes longer than loading.
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        # Pickled by our own code, from our own objects.
-        return pickle.loads(result)  # noqa: S301
-    finally:
-        if enabled:
-            gc.enable()
-
-
-def _by_name(each: FoundLog) -> bool:
-    """Return True for a table that only the session can find."""
-    return each.location.kind is LocationKind.NAME
-
-
-_Tables = tuple[list[FoundLog], dict[str, ReadUpTo]]
-"""the tables of a task, and what earlier runs counted of them"""
-
-
-def _task(tables: list[FoundLog], counted: Mapping[str, ReadUpTo]) -> _Tables:
-    places = map(place_of, tables)
-    return tables, {place: counted[place] for place in places if place in counted}
-
-
-def _read(options: LogOptions, task: _Tables) -> list[TableUses | FailedTable]:
-    """Read tables on an executor."""
-    tables, counted = task
-    return list(read_here(tables, options._replace(counted=counted)))
-
-
-def _count(
-    matcher: TableMatcher, since: int | None, empty: LogCounter, files: Iterable[FileToCount]
-) -> LogCounter:
-    """Count files, or a part of one, on an executor."""
-    counter = empty.empty()
-    for each in files:
-        counter.add(each, matcher, since)
-    return counter
-
-
 def _count_batches(
     matcher: TableMatcher,
     since: int | None,
@@ -256,48 +131,3 @@ def _count_batches(
     rows = (row for batch in batches for row in batch.to_pylist())
     counter.add_requests(each, table.parsed(rows), matcher, since)
     return counter
-
-
-def _split_up(files: Iterable[FileToCount]) -> Iterator[list[FileToCount]]:
-    """Yield the files of each task, or the part of a large file, in order; a table alone."""
-    task: list[FileToCount] = []
-    size = 0
-    for each in files:
-        spans = list(_spans(each))
-        weight = _weight(each.file)
-        if task and (spans or each.file.requests is not None or size + weight > _BYTES):
-            yield task
-            task, size = [], 0
-        if spans:
-            yield from ([each._replace(span=span)] for span in spans)
-        elif each.file.requests is not None:
-            yield [each]
-        else:
-            task.append(each)
-            size += weight
-            if len(task) == _FILES:
-                yield task
-                task, size = [], 0
-    if task:
-        yield task
-
-
-def _weight(file: LogFile) -> int:
-    size = file.size or 0
-    return size * _PACKING if file.name.endswith(_PACKED) else size
-
-
-def _spans(each: FileToCount) -> Iterator[Span]:
-    """Yield the parts in which a large file is read; none for a file that is read as a whole."""
-    size = each.file.size or 0
-    if each.file.requests is not None or size < 2 * _BYTES:
-        return
-    try:
-        if not has_plain_lines(each.file):
-            return
-    except TableError:
-        # The task that reads the file reports it.
-        return
-    starts = range(0, size, _BYTES)
-    for start in starts:
-        yield Span(start, None if start == starts[-1] else start + _BYTES)
