@@ -66,6 +66,10 @@ def each_document() -> Callable[[Callable[..., None]], Callable[..., None]]:
     return each_row("path", DOCUMENTS, ids=lambda path: path.name)
 
 
+def test_readme_stays_short() -> None:
+    assert len(README.splitlines()) <= 250
+
+
 class TestCommandLine:
     @each_row("name", COMMANDS)
     def test_readme_and_manual_name_the_command(self, name: str) -> None:
