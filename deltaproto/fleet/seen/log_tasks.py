@@ -158,9 +158,10 @@ class ProcessLogReader(LogTaskReader):
             self._count_tasks(chain(first, tasks), total, matcher, since, seen)
 
     def run(self, tasks: Sequence[Any], do: Do) -> Iterator[Any]:
-        if not tasks:
-            return
         count = min(count_processors(), len(tasks))
+        if count < 2:
+            yield from map(do, tasks)
+            return
         with WorkerPool(count, _start_worker, do) as workers:
             waiting: deque[tuple[Any, Future[bytes]]] = deque()
             for task in tasks:
