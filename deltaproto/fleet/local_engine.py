@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from deltaproto.fleet.discovered import DiscoveredTable
 from deltaproto.fleet.scan_table import InternalTableError, ReadSettings, TableScanner, failed_row
 from deltaproto.fleet.schemas import staged_schema
-from deltaproto.fleet.workers import StoreHealth, Work, WorkerDied, WorkerPool
+from deltaproto.fleet.workers import StoreHealth, Work, WorkerDied, WorkerPool, count_processes
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -42,7 +41,7 @@ def read_local_tables(
         expect: adds what the last scan knows of a table; called after the processes have started.
     """
     _fast_json()
-    count = parallel or count_processors()
+    count = count_processes(parallel)
     source = iter(tables)
     first = list(islice(source, _FEW))
     if count == 1 or len(first) < _FEW:
@@ -190,9 +189,3 @@ def _start_worker(settings: ReadSettings) -> Work:
 def _fast_json() -> None:
     # The log reader uses it if it is imported.
     import msgspec  # noqa: F401
-
-
-def count_processors() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import queue
 import random
 import signal
@@ -107,6 +108,20 @@ Begin = Callable[[Any], Work]
 """creates the work function in the process; must be a module-level function"""
 # These modules start threads that do not survive fork().
 _THREADED = ("deltalake", "obstore", "pyspark")
+
+
+def count_processes(wanted: int | None = None) -> int:
+    """Return how many processes to start, by default one for each processor; 1: none.
+
+    A daemonic process, such as a worker of Celery, cannot start any.
+    """
+    if multiprocessing.current_process().daemon:
+        return 1
+    if wanted:
+        return wanted
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 class WorkerDied(Exception):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -11,10 +12,11 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import wait
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from deltaproto.fleet.workers import Work, WorkerDied, WorkerPool
+from deltaproto.fleet.workers import Work, WorkerDied, WorkerPool, count_processes
 
 LARGE = 200_000_000
 SECONDS = 30
@@ -72,8 +74,6 @@ ORDERS: dict[str, Callable[[int], bytes]] = {
 
 @pytest.fixture(params=["fork", "spawn"])
 def pair(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[WorkerPool]:
-    import multiprocessing
-
     context = multiprocessing.get_context(request.param)
     monkeypatch.setattr("deltaproto.fleet.workers._start_context", lambda: context)
     with WorkerPool(2, begin, 1) as made:
@@ -171,3 +171,19 @@ def test_a_script_without_a_guard_runs_once(tmp_path: Path) -> None:
         timeout=SECONDS,
     )
     assert (ran.stdout.split(), ran.stderr) == (["runs", "2"], "")
+
+
+def _count(results: Any) -> None:
+    results.send((count_processes(), count_processes(5)))
+
+
+def test_a_daemonic_process_starts_none() -> None:
+    # Workers of Celery and of multiprocessing's pool are daemonic, and cannot have children.
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_count, args=(theirs,), daemon=True)
+    process.start()
+    assert ours.poll(SECONDS)
+    assert ours.recv() == (1, 1)
+    process.join(SECONDS)
+    assert count_processes(5) == 5

@@ -16,7 +16,6 @@ from itertools import chain, islice
 from typing import Any
 
 from deltaproto.errors import TableError
-from deltaproto.fleet.local_engine import count_processors
 from deltaproto.fleet.seen.collect import (
     LogOptions,
     TableUses,
@@ -28,7 +27,7 @@ from deltaproto.fleet.seen.commits import ReadUpTo
 from deltaproto.fleet.seen.find_logs import FailedTable, FoundLog
 from deltaproto.fleet.seen.log_files import LogFile, Span, has_plain_lines
 from deltaproto.fleet.seen.requests import FileToCount, LogCounter, TableMatcher, count_here
-from deltaproto.fleet.workers import Work, WorkerDied, WorkerPool
+from deltaproto.fleet.workers import Work, WorkerDied, WorkerPool, count_processes
 from deltaproto.location import LocationKind
 from deltaproto.protocol.table_state import SparkSettings
 
@@ -158,7 +157,7 @@ class ProcessLogReader(LogTaskReader):
             self._count_tasks(chain(first, tasks), total, matcher, since, seen)
 
     def run(self, tasks: Sequence[Any], do: Do) -> Iterator[Any]:
-        count = min(count_processors(), len(tasks))
+        count = min(count_processes(), len(tasks))
         if count < 2:
             yield from map(do, tasks)
             return
