@@ -108,6 +108,7 @@ Begin = Callable[[Any], Work]
 """creates the work function in the process; must be a module-level function"""
 # These modules start threads that do not survive fork().
 _THREADED = ("deltalake", "obstore", "pyspark")
+_ONE_AT_A_TIME = threading.Lock()
 
 
 def count_processes(wanted: int | None = None) -> int:
@@ -224,12 +225,13 @@ def _start_context() -> Any:
 @contextmanager
 def _caller_hidden() -> Iterator[None]:
     """Let spawned processes not import the program that calls us: it would run again in each."""
-    caller = sys.modules["__main__"]
-    sys.modules["__main__"] = ModuleType("__main__")
-    try:
-        yield
-    finally:
-        sys.modules["__main__"] = caller
+    with _ONE_AT_A_TIME:
+        caller = sys.modules["__main__"]
+        sys.modules["__main__"] = ModuleType("__main__")
+        try:
+            yield
+        finally:
+            sys.modules["__main__"] = caller
 
 
 @contextmanager

@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import wait
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
@@ -171,6 +171,20 @@ def test_a_script_without_a_guard_runs_once(tmp_path: Path) -> None:
         timeout=SECONDS,
     )
     assert (ran.stdout.split(), ran.stderr) == (["runs", "2"], "")
+
+
+def test_pools_that_start_together_leave_the_main_module(monkeypatch: pytest.MonkeyPatch) -> None:
+    context = multiprocessing.get_context("spawn")
+    monkeypatch.setattr("deltaproto.fleet.workers._start_context", lambda: context)
+    main = sys.modules["__main__"]
+
+    def ask(number: int) -> bytes:
+        with WorkerPool(1, begin, 1) as pool:
+            return pool.ask(("number", number))
+
+    with ThreadPoolExecutor(4) as threads:
+        assert [*threads.map(ask, range(4))] == [b"1", b"2", b"3", b"4"]
+    assert sys.modules["__main__"] is main
 
 
 def _count(results: Any) -> None:
