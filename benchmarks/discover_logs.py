@@ -1,10 +1,11 @@
-"""Who uses many tables, from large logs: `discover` in one process and on Spark, in turns.
+"""Who uses many tables, from large logs: `discover` on this machine and on Spark, in turns.
 
     python benchmarks/discover_logs.py --tables 2000 --commits 200000 --lines 1000000
 
 The full size is `--tables 10000 --commits 1000000 --lines 50000000`, about 25 GB of access logs.
 Each run is a whole process. The tables are in a folder and the requests are to a bucket, so a run
-matches the folder's tables with the bucket. The rows of both engines must be the same.
+matches the folder's tables with the bucket. The rows of both engines must be the same; their digest
+is printed, to compare runs of one engine each.
 """
 
 from __future__ import annotations
@@ -121,7 +122,7 @@ def _compare(root: Path, engines: list[str], rounds: int) -> int:
         rate = (runs[0].commits + runs[0].lines) / seconds
         print(
             f"{engine}: {seconds:.1f} s for {runs[0].commits:,} commits and {runs[0].lines:,} "
-            f"lines, {rate:,.0f} per second, peak {peak:,.0f} MiB"
+            f"lines, {rate:,.0f} per second, peak {peak:,.0f} MiB, rows {runs[0].answer[:12]}"
         )
     if len(engines) == 2:
         ones, others = ([each.seconds for each in runs] for runs in ran.values())
