@@ -267,7 +267,7 @@ def test_tasks_count_what_one_process_counts(
 ) -> None:
     logs, found = access_logs(tmp_path / "logs"), []
     known = [file.key for file in find_files(logs, {}) if file.name.endswith(("b2", "j.large"))]
-    for count_files in (count_here, reader.count_files, processes(tmp_path).count_files):
+    for count_files in (count_here, reader.count_files):
         matcher = TableMatcher({})
         for number in range(3):
             matcher.add(f"t{number}", f"s3://lake/gold/t{number}")
@@ -284,8 +284,8 @@ def test_tasks_count_what_one_process_counts(
         found[-1] += (rows(uses), lines[-1])
         assert (len(failed), counts.known) == (2, 2)
         assert bool(counts.broken.clients) is storing
-    here, there, in_processes = found
-    assert here == there == in_processes
+    here, there = found
+    assert here == there
     assert here[0][1] > 3400
     assert {client.id for client, *_ in here[-2]} >= {None, "databricks-runtime"}
 
@@ -430,10 +430,6 @@ class _Deadly(ProcessLogReader):
         with one_job():
             yield from super().read_tables(*given)
 
-    def count_files(self, *given: Any) -> None:
-        with one_job():
-            super().count_files(*given)
-
     def run(self, tasks: Sequence[Any], do: Callable[[Any], Any]) -> Iterator[Any]:
         yield from super().run(tasks, partial(_kill_once, os.getpid(), self._mark, do))
         assert self._mark.exists()
@@ -453,11 +449,6 @@ def test_little_is_read_in_this_process(tmp_path: Path, monkeypatch: pytest.Monk
     tables = find_logs([str(tmp_path / "lake")], {}, allow_empty=False)
     options = LogOptions({}, SparkSettings(), None, pseudonymize=False)
     assert len(list(ProcessLogReader().read_tables(tables, options))) == 50
-    logs, total = access_logs(tmp_path / "logs"), LogCounter(SeenUses(), ReadTraces(), storing=True)
-    files = (FileToCount(file, True) for file in find_files(logs, {}))
-    seen: list[int] = []
-    ProcessLogReader().count_files(files, total, TableMatcher({}), None, seen.append)
-    assert seen == [*range(1, total.lines + 1)]
 
 
 def test_a_failed_task_is_an_error(tmp_path: Path, reader: SparkLogReader) -> None:
@@ -557,7 +548,6 @@ def test_tasks_add_to_an_inventory_what_one_process_adds(
         lambda settings: started.append(settings) or OneProcess(),
     )
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(log_tasks, "_BYTES", 128 << 20)
         patched.setattr(log_tasks, "_TABLES", 50)
         local = inventory_of(cli, fleet, tmp_path / "local", "local", store)
     in_tasks = inventory_of(cli, fleet, tmp_path / "spark", "spark", store)

@@ -20,7 +20,7 @@ from deltaproto.fleet.seen.collect import (
 )
 from deltaproto.fleet.seen.find_logs import find_logs
 from deltaproto.fleet.seen.log_tasks import ProcessLogReader
-from deltaproto.fleet.seen.requests import CountFiles
+from deltaproto.fleet.seen.requests import CountFiles, count_here
 from deltaproto.fleet.seen.stored_uses import read_stored, store_run
 from deltaproto.fleet.seen.uses import SeenUses
 
@@ -47,7 +47,7 @@ class _Engine(NamedTuple):
     """What reads the logs."""
 
     read_tables: ReadTables
-    count_files: CountFiles
+    count_files: CountFiles = count_here
 
 
 def run_discovery(
@@ -93,8 +93,7 @@ def run_discovery(
 
 def _engine(request: DiscoveryRequest) -> _Engine:
     if not request.on_spark:
-        here = ProcessLogReader()
-        return _Engine(here.read_tables, here.count_files)
+        return _Engine(ProcessLogReader().read_tables)
     from deltaproto.fleet.seen.spark_discovery import SparkLogReader
     from deltaproto.tables.session import spark_session
 
