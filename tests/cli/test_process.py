@@ -167,12 +167,12 @@ class TestStart:
     def test_inspect_loads_little(self, ordinary: str) -> None:
         # The benchmark holds its time against deltalake; this finds what made it grow.
         code = (
-            "import json, sys; from deltaproto.cli import main\n"
+            "import json, os, sys; from deltaproto.cli import main\n"
             "main(['inspect', sys.argv[1], '--format', 'json', '-o', os.devnull])\n"
             "print(json.dumps({n: getattr(m, '__file__', '') for n, m in sys.modules.items()}))"
         )
         ran = subprocess.run(
-            [sys.executable, "-c", f"import os; {code}", ordinary],
+            [sys.executable, "-c", code, ordinary],
             capture_output=True,
             text=True,
             check=True,

@@ -11,8 +11,7 @@ import pickle
 import random
 import signal
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,9 +24,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deltaproto import UsageError, discover
-from deltaproto.fleet.seen import log_files, log_tasks
+from deltaproto.fleet.seen import log_files, spark_discovery, table_tasks
 from deltaproto.fleet.seen.collect import LogOptions, TableUses, read_here
-from deltaproto.fleet.seen.find_logs import find_logs
+from deltaproto.fleet.seen.find_logs import FailedTable, FoundLog, find_logs
 from deltaproto.fleet.seen.log_files import (
     CountedFile,
     LogFile,
@@ -38,7 +37,6 @@ from deltaproto.fleet.seen.log_files import (
     read_requests,
 )
 from deltaproto.fleet.seen.log_formats import Place, Request, RequestKind, Store
-from deltaproto.fleet.seen.log_tasks import ProcessLogReader
 from deltaproto.fleet.seen.read_traces import ReadTraces
 from deltaproto.fleet.seen.requests import (
     FileToCount,
@@ -49,6 +47,11 @@ from deltaproto.fleet.seen.requests import (
 )
 from deltaproto.fleet.seen.spark_discovery import SparkLogReader
 from deltaproto.fleet.seen.system_tables import find_system_table
+from deltaproto.fleet.seen.table_tasks import (
+    read_in_processes,
+    read_in_tasks,
+    run_in_processes,
+)
 from deltaproto.fleet.seen.times import Times
 from deltaproto.fleet.seen.uses import SeenUses, Usage
 from deltaproto.protocol.table_state import SparkSettings
@@ -115,15 +118,21 @@ def reader() -> SparkLogReader:
 @pytest.fixture
 def tiny_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Several jobs of several tasks, and large files of a few lines."""
-    for name, value in (("_BYTES", 1500), ("_FILES", 3), ("_JOB", 2), ("_TABLES", 2)):
-        monkeypatch.setattr(log_tasks, name, value)
+    _limit(monkeypatch, 1500, files=3, job=2, tables=2)
 
 
 @pytest.fixture
 def few_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same with fewer tasks, as each takes its time on Spark."""
-    for name, value in (("_BYTES", 60_000), ("_FILES", 9), ("_JOB", 4), ("_TABLES", 3)):
-        monkeypatch.setattr(log_tasks, name, value)
+    _limit(monkeypatch, 60_000, files=9, job=4, tables=3)
+
+
+def _limit(patched: pytest.MonkeyPatch, size: int, *, files: int, job: int, tables: int) -> None:
+    patched.setattr(spark_discovery, "_BYTES", size)
+    patched.setattr(spark_discovery, "_FILES", files)
+    patched.setattr(spark_discovery, "JOB", job)
+    patched.setattr(table_tasks, "JOB", job)
+    patched.setattr(table_tasks, "_TABLES", tables)
 
 
 def shown(usage: Usage) -> tuple[Any, ...]:
@@ -402,37 +411,26 @@ def test_tables_are_read_in_tasks_in_their_order(
                 options,
             )
         ]
-        for read in (read_here, reader.read_tables, processes(tmp_path).read_tables)
+        for read in (read_here, reader.read_tables, partial(read_with_a_kill, tmp_path / "mark"))
     ]
     assert found[0] == found[1] == found[2]
     assert [each[2] for each in found[0][:9]] == [1, 2, 3, 3, 5, 6, 7, 8, 9]
     assert len(found[0]) == 10
 
 
-@contextmanager
-def one_job() -> Iterator[None]:
-    """Starting processes takes its time."""
+def read_with_a_kill(
+    mark: Path, found: Iterable[FoundLog | FailedTable], options: LogOptions
+) -> Iterator[TableUses | FailedTable]:
+    """Read tables in processes, the first of which is killed by its task."""
+
+    def run(tasks: Sequence[Any], do: Callable[[Any], Any]) -> Iterator[Any]:
+        yield from run_in_processes(tasks, partial(_kill_once, os.getpid(), mark, do))
+        assert mark.exists()
+
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(log_tasks, "_JOB", 1000)
-        yield
-
-
-def processes(folder: Path) -> ProcessLogReader:
-    """A reader whose first task kills its process."""
-    return _Deadly(folder / "killed")
-
-
-class _Deadly(ProcessLogReader):
-    def __init__(self, mark: Path) -> None:
-        self._mark = mark
-
-    def read_tables(self, *given: Any) -> Iterator[Any]:
-        with one_job():
-            yield from super().read_tables(*given)
-
-    def run(self, tasks: Sequence[Any], do: Callable[[Any], Any]) -> Iterator[Any]:
-        yield from super().run(tasks, partial(_kill_once, os.getpid(), self._mark, do))
-        assert self._mark.exists()
+        # Starting processes takes its time.
+        patched.setattr(table_tasks, "JOB", 1000)
+        yield from read_in_tasks(found, options, run)
 
 
 def _kill_once(here: int, mark: Path, do: Callable[[Any], Any], task: Any) -> Any:
@@ -443,12 +441,12 @@ def _kill_once(here: int, mark: Path, do: Callable[[Any], Any], task: Any) -> An
 
 
 def test_little_is_read_in_this_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(log_tasks, "WorkerPool", None)
+    monkeypatch.setattr(table_tasks, "WorkerPool", None)
     for number in range(50):
         made(tmp_path / "lake" / f"t{number}", (1, SPARK))
     tables = find_logs([str(tmp_path / "lake")], {}, allow_empty=False)
     options = LogOptions({}, SparkSettings(), None, pseudonymize=False)
-    assert len(list(ProcessLogReader().read_tables(tables, options))) == 50
+    assert len(list(read_in_processes(tables, options))) == 50
 
 
 def test_a_failed_task_is_an_error(tmp_path: Path, reader: SparkLogReader) -> None:
@@ -456,7 +454,7 @@ def test_a_failed_task_is_an_error(tmp_path: Path, reader: SparkLogReader) -> No
     (table,) = find_logs([str(tmp_path / "t")], {}, allow_empty=False)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(
-            log_tasks, "read_here", lambda *_: (_ for _ in ()).throw(MemoryError("full"))
+            table_tasks, "read_here", lambda *_: (_ for _ in ()).throw(MemoryError("full"))
         )
         with pytest.raises(UsageError, match="Spark cannot read the logs: full"):
             list(reader.read_tables([table], LogOptions({}, SparkSettings(), None, False)))
@@ -548,7 +546,7 @@ def test_tasks_add_to_an_inventory_what_one_process_adds(
         lambda settings: started.append(settings) or OneProcess(),
     )
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(log_tasks, "_TABLES", 50)
+        patched.setattr(table_tasks, "_TABLES", 50)
         local = inventory_of(cli, fleet, tmp_path / "local", "local", store)
     in_tasks = inventory_of(cli, fleet, tmp_path / "spark", "spark", store)
     assert local == in_tasks

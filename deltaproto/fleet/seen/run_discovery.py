@@ -19,9 +19,9 @@ from deltaproto.fleet.seen.collect import (
     require_requests,
 )
 from deltaproto.fleet.seen.find_logs import find_logs
-from deltaproto.fleet.seen.log_tasks import ProcessLogReader
 from deltaproto.fleet.seen.requests import CountFiles, count_here
 from deltaproto.fleet.seen.stored_uses import read_stored, store_run
+from deltaproto.fleet.seen.table_tasks import read_in_processes
 from deltaproto.fleet.seen.uses import SeenUses
 
 _MOST_ATTEMPTS = 10
@@ -46,7 +46,7 @@ class DiscoveryRequest(NamedTuple):
 class _Engine(NamedTuple):
     """What reads the logs."""
 
-    read_tables: ReadTables
+    read_tables: ReadTables = read_in_processes
     count_files: CountFiles = count_here
 
 
@@ -93,7 +93,7 @@ def run_discovery(
 
 def _engine(request: DiscoveryRequest) -> _Engine:
     if not request.on_spark:
-        return _Engine(ProcessLogReader().read_tables)
+        return _Engine()
     from deltaproto.fleet.seen.spark_discovery import SparkLogReader
     from deltaproto.tables.session import spark_session
 

@@ -1,4 +1,8 @@
-"""`discover` on Spark: the executors do the tasks of `log_tasks`.
+"""`discover` on Spark: the executors read the logs of tables and access logs as this machine does.
+
+The driver lists tables and files, and splits them into tasks of similar size. It adds up the
+results of the tasks in the order of tables and files, so that the result is that of one process.
+Besides the result, the driver has the results of one task in memory.
 
 Uses only public DataFrame API, so that it works over Spark Connect, too.
 """
@@ -6,14 +10,18 @@ Uses only public DataFrame API, so that it works over Spark Connect, too.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from deltaproto.errors import DeltaprotoError, UsageError
-from deltaproto.fleet.seen.log_tasks import Do, LogTaskReader, load_result
+from deltaproto.errors import DeltaprotoError, TableError, UsageError
+from deltaproto.fleet.seen.collect import LogOptions, TableUses
+from deltaproto.fleet.seen.find_logs import FailedTable, FoundLog
+from deltaproto.fleet.seen.log_files import LogFile, RowsQuery, Span, has_plain_lines
 from deltaproto.fleet.seen.requests import FileToCount, LogCounter, TableMatcher
 from deltaproto.fleet.seen.system_tables import SystemTable
+from deltaproto.fleet.seen.table_tasks import JOB, load_result, read_in_tasks
 from deltaproto.fleet.spark_engine import find_cause
 from deltaproto.redaction import Redactor
 from deltaproto.tables.engine_errors import is_connection_lost, lost_engine_error, spark_message
@@ -23,31 +31,81 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, Row, SparkSession
 
+_FILES = 500
+"""files of a task, at most"""
+_BYTES = 128 << 20
+"""bytes of the files of a task; larger files of plain lines are read in parts"""
+_PACKED = (".gz", ".parquet")
+_PACKING = 10
+"""how many times larger the contents of compressed files are, about"""
 Batches = Iterator["pa.RecordBatch"]
 Mapper = Callable[[Batches], Batches]
 
 
-class SparkLogReader(LogTaskReader):
-    """Reads logs on the executors of one session.
-
-    All methods raise UsageError when the executors fail, and EngineError when Spark disconnects.
-    """
+class SparkLogReader:
+    """Reads logs on the executors of one session."""
 
     def __init__(self, session: SparkSession) -> None:
         self._session = session
 
-    def count_rows(
+    def read_tables(
+        self, found: Iterable[FoundLog | FailedTable], options: LogOptions
+    ) -> Iterator[TableUses | FailedTable]:
+        """Yield what each table's log shows, in their order.
+
+        Tables that a catalog of the session names are read on the driver, which has the session.
+
+        Raises:
+            UsageError: when the executors fail.
+            EngineError: when Spark disconnects.
+        """
+        yield from read_in_tasks(found, options, self._run)
+
+    def count_files(
         self,
-        each: FileToCount,
+        files: Iterable[FileToCount],
         total: LogCounter,
         matcher: TableMatcher,
         since: int | None,
         seen: Callable[[int], None],
     ) -> None:
-        """Add the requests of a table; the executors count those that the session finds by name."""
-        if (query := each.file.query) is None:
-            super().count_rows(each, total, matcher, since, seen)
-            return
+        """Add the requests of files to a counter. Raises like `read_tables`."""
+        source = iter(_split_up(files))
+        spans: LogCounter | None = None
+        while chunk := list(islice(source, JOB)):
+            sent = [task for task in chunk if task[0].file.requests is None]
+            done = self._run(sent, partial(_count, matcher, since, total.empty()))
+            for task in chunk:
+                if task[0].file.query is not None:
+                    self._count_rows(task[0], task[0].file.query, total, matcher, since)
+                    seen(total.lines)
+                    continue
+                if task[0].file.requests is not None:
+                    total.add(task[0], matcher, since, seen)
+                    continue
+                part: LogCounter = next(done)
+                span = task[0].span
+                if span is not None:
+                    if spans is not None:
+                        spans.include(part)
+                        part = spans
+                    spans = part
+                    if span.end is not None:
+                        continue
+                    part.join_spans()
+                    spans = None
+                total.include(part)
+                seen(total.lines)
+
+    def _count_rows(
+        self,
+        each: FileToCount,
+        query: RowsQuery,
+        total: LogCounter,
+        matcher: TableMatcher,
+        since: int | None,
+    ) -> None:
+        """Add the requests of a table that the session finds by name."""
         part = total.empty()
         sent = each._replace(file=each.file._replace(requests=partial(iter, ()), query=None))
         mapper = _rows_mapper(partial(_count_batches, matcher, since, part, sent, query.table))
@@ -56,9 +114,9 @@ class SparkLogReader(LogTaskReader):
         # A table without rows is read to its end as well.
         part.files = [each.file.key] if each.counts else []
         total.include(part)
-        seen(total.lines)
 
-    def run(self, tasks: Sequence[Any], do: Do) -> Iterator[Any]:
+    def _run(self, tasks: Sequence[Any], do: Callable[[Any], Any]) -> Iterator[Any]:
+        """Yield what `do` returns for each task, in their order. Raises like the others."""
         if tasks:
             count, packed = len(tasks), [pickle.dumps(task) for task in tasks]
             # Each partition has one number: that of its task.
@@ -118,6 +176,16 @@ def _packed(result: Any) -> pa.RecordBatch:
     return pa.RecordBatch.from_pydict({"result": pa.array([pickle.dumps(result)], pa.binary())})
 
 
+def _count(
+    matcher: TableMatcher, since: int | None, empty: LogCounter, files: Iterable[FileToCount]
+) -> LogCounter:
+    """Count files, or a part of one, on an executor."""
+    counter = empty.empty()
+    for each in files:
+        counter.add(each, matcher, since)
+    return counter
+
+
 def _count_batches(
     matcher: TableMatcher,
     since: int | None,
@@ -131,3 +199,48 @@ def _count_batches(
     rows = (row for batch in batches for row in batch.to_pylist())
     counter.add_requests(each, table.parsed(rows), matcher, since)
     return counter
+
+
+def _split_up(files: Iterable[FileToCount]) -> Iterator[list[FileToCount]]:
+    """Yield the files of each task, or the part of a large file, in order; a table alone."""
+    task: list[FileToCount] = []
+    size = 0
+    for each in files:
+        spans = list(_spans(each))
+        weight = _weight(each.file)
+        if task and (spans or each.file.requests is not None or size + weight > _BYTES):
+            yield task
+            task, size = [], 0
+        if spans:
+            yield from ([each._replace(span=span)] for span in spans)
+        elif each.file.requests is not None:
+            yield [each]
+        else:
+            task.append(each)
+            size += weight
+            if len(task) == _FILES:
+                yield task
+                task, size = [], 0
+    if task:
+        yield task
+
+
+def _weight(file: LogFile) -> int:
+    size = file.size or 0
+    return size * _PACKING if file.name.endswith(_PACKED) else size
+
+
+def _spans(each: FileToCount) -> Iterator[Span]:
+    """Yield the parts in which a large file is read; none for a file that is read as a whole."""
+    size = each.file.size or 0
+    if each.file.requests is not None or size < 2 * _BYTES:
+        return
+    try:
+        if not has_plain_lines(each.file):
+            return
+    except TableError:
+        # The task that reads the file reports it.
+        return
+    starts = range(0, size, _BYTES)
+    for start in starts:
+        yield Span(start, None if start == starts[-1] else start + _BYTES)
