@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from deltaproto.arrow_imports import hide_numpy_and_pandas
 from deltaproto.cli.declare import Command, environment_name, expand_multi_values, modernize
 from deltaproto.cli.output import attach_results, attached_results, ignore_closed_pipes
 from deltaproto.cli.signals import handle_termination, report_interruption
@@ -61,6 +62,7 @@ _MISSING_LIBRARY_HINTS = {
 
 def run_process() -> NoReturn:
     """Run the command line, and end the process with its exit code."""
+    hide_numpy_and_pandas()
     code = main()
     if _is_only_memory_left():
         # The process ends anyway: to free its objects takes a sixth of a short command.

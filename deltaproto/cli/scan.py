@@ -17,7 +17,6 @@ from deltaproto.fleet.discovered import DiscoveredTable, FolderSelection, Unread
 from deltaproto.fleet.discovery import DiscoverySource
 from deltaproto.fleet.inventory import open_inventory_tables
 from deltaproto.fleet.inventory_queries import LocalInventoryQueries
-from deltaproto.fleet.local_engine import without_pandas
 from deltaproto.fleet.scan import ScanRequest, ScanResult, run_scan
 from deltaproto.fleet.scan_history import extent_of, find_scan, select_pair
 from deltaproto.fleet.schemas import is_table
@@ -37,13 +36,6 @@ _RESUME_HINT = "tables already read are kept; run the same command with --resume
 
 def run(values: Mapping[str, Any]) -> int:
     """Scan the roots, render the summary, and return the worst exit code."""
-    if values["engine"] is EngineChoice.SPARK or values["catalog"]:
-        return _run(values)
-    with without_pandas():
-        return _run(values)
-
-
-def _run(values: Mapping[str, Any]) -> int:
     if not (values["roots"] or values["list"] or values["catalog"]):
         raise UsageError(
             "nothing to scan", f"give a ROOT, a --catalog or a --list, or write {SETTINGS_FILE}"

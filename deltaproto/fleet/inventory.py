@@ -12,6 +12,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from deltaproto.errors import ErrorCode, TableError, UsageError
@@ -76,11 +77,16 @@ class InventoryTables:
         import pyarrow as pa
 
         scan_id = str(scan["scan_id"])
-        for name in _PARTS:
+
+        def add_part(name: Inventory) -> None:
             if not self._holds(name, scan_id):
                 wanted = inventory_schema(name)
                 reader = pa.RecordBatchReader.from_batches(wanted, iter(rows(name)))
                 self.append(name, reader)
+
+        with ThreadPoolExecutor(len(_PARTS)) as pool:
+            for done in [pool.submit(add_part, name) for name in _PARTS]:
+                done.result()
         if not self._holds(Inventory.SCANS, scan_id):
             row = pa.Table.from_pylist([dict(scan)], schema=inventory_schema(Inventory.SCANS))
             self.append(Inventory.SCANS, row)

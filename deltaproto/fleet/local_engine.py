@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import gc
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager, suppress
 from itertools import chain, islice, repeat
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from deltaproto.arrow_imports import hide_numpy_and_pandas
 from deltaproto.fleet.discovered import DiscoveredTable
 from deltaproto.fleet.scan_table import InternalTableError, ReadSettings, TableScanner, failed_row
 from deltaproto.fleet.schemas import staged_schema
@@ -22,6 +21,8 @@ THREADS = 32
 """threads for object stores, where a table mostly waits for responses"""
 _FEW = 200
 """number of tables too small for a process; also a worker's first chunk"""
+_VERY_FEW = 20
+"""number of tables for which the fast JSON library takes longer to import than it saves"""
 _ON_DISK, _REMOTE = 500, 8
 """tables per chunk of a worker"""
 _AHEAD = 3
@@ -40,10 +41,11 @@ def read_local_tables(
     Args:
         expect: adds what the last scan knows of a table; called after the processes have started.
     """
-    _fast_json()
     count = count_processes(parallel)
     source = iter(tables)
     first = list(islice(source, _FEW))
+    if len(first) > _VERY_FEW:
+        _fast_json()
     if count == 1 or len(first) < _FEW:
         looker = TableScanner(settings)
         while first:
@@ -78,11 +80,15 @@ def read_remote_tables(
     Raises:
         StoreGoneError: when several tables in a row fail because the store does not answer.
     """
+    source = iter(tables)
+    first = next(source, None)
+    if first is None:
+        return
     _fast_json()
     count, looker = parallel or THREADS, TableScanner(settings, StoreHealth())
     threads = _ThreadWorkers(ThreadPoolExecutor(count), looker.look)
     try:
-        for _, future in _distribute(threads, iter(tables), count, repeat(_REMOTE)):
+        for _, future in _distribute(threads, chain([first], source), count, repeat(_REMOTE)):
             yield future.result()
     finally:
         threads.pool.shutdown(cancel_futures=True)
@@ -147,38 +153,9 @@ def _batch(data: bytes) -> pa.RecordBatch:
     return pa.ipc.read_record_batch(pa.py_buffer(data), staged_schema())
 
 
-class _NoPandas:
-    @staticmethod
-    def find_spec(name: str, *_: Any) -> None:
-        if name == "pandas":
-            raise ModuleNotFoundError(name)
-
-
-@contextmanager
-def without_pandas() -> Iterator[None]:
-    """Prevent the import of pandas, which Arrow would do in each process for half a second.
-
-    Arrow remembers until pandas is needed that there is none: use it where the process ends soon.
-    """
-    blocker = _block_pandas()
-    try:
-        yield
-    finally:
-        with suppress(ValueError):
-            sys.meta_path.remove(blocker)
-
-
-def _block_pandas() -> _NoPandas:
-    """Prevent the import of pandas, unless that was imported already. Return what prevents it."""
-    blocker = _NoPandas()
-    if "pandas" not in sys.modules:
-        sys.meta_path.insert(0, blocker)
-    return blocker
-
-
 def _start_worker(settings: ReadSettings) -> Work:
     _fast_json()
-    _block_pandas()
+    hide_numpy_and_pandas()
     # Inherited objects are never collected; per-table garbage is negligible.
     gc.freeze()
     gc.set_threshold(_GARBAGE)
