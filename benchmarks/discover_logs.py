@@ -11,6 +11,7 @@ is printed, to compare runs of one engine each.
 from __future__ import annotations
 
 import argparse
+import gc
 import gzip
 import hashlib
 import json
@@ -141,7 +142,7 @@ def _measure(root: Path, engine: str) -> Ran:
     peak, done = [0.0], threading.Event()
 
     def watch() -> None:
-        while not done.wait(0.1):
+        while not done.wait(0.5):
             peak[0] = max(peak[0], _proportional_mebibytes(process.pid))
 
     watcher = threading.Thread(target=watch)
@@ -180,6 +181,8 @@ def _proportional_mebibytes(process: int) -> float:
 
 def _run(root: Path, engine: str) -> int:
     """Discover, and print counts and a digest of all rows."""
+    # As in the process of a command.
+    gc.set_threshold(50_000)
     tables = root / "tables"
     add = TableMatcher.add
 

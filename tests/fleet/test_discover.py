@@ -279,6 +279,18 @@ def test_memory_is_bounded_for_a_client_with_a_query_for_each_commit() -> None:
     assert seen.commits.count == 5_000
 
 
+def test_a_user_and_a_job_of_one_commit_stay_among_many_principals() -> None:
+    """Room for the second name was made by forgetting the first, which had no time yet."""
+    uses = SeenUses()
+    seen = uses.client(Client("trino", "455"), Confidence.CERTAIN)
+    for number in range(1_999):
+        name = uses.name(PrincipalKind.USER, f"u{number}")
+        seen.add("t", START + number * HOUR, Access.APPEND, [name], [])
+    names = [uses.name(PrincipalKind.USER, "new"), uses.name(PrincipalKind.JOB, "nightly")]
+    seen.add("t", START + 5_000 * HOUR, Access.APPEND, names, [])
+    assert [seen.principals[name].commits.count for name in names] == [1, 1]
+
+
 def test_nothing_found(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "lake").mkdir()
     assert cli("discover", str(tmp_path / "lake")).code == 3

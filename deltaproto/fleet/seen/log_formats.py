@@ -130,6 +130,7 @@ _S3_LINE = re.compile(
     r"(?P<referrer>\".*?\"|-) (?P<agent>\".*\"|-)(?P<rest>(?: [^\s\"]+)*)\s*",
     re.ASCII,
 )
+_S3_FIELDS = ("bucket", "time", "ip", "requester", "operation", "key", "status", "agent")
 _MONTHS = {
     name: number
     for number, name in enumerate(
@@ -145,31 +146,32 @@ def parse_s3_line(line: str) -> Request | None:
     found = _S3_LINE.fullmatch(line)
     if found is None:
         return None
-    time = found["time"]
+    bucket, time, address, user, operation, key, status, agent = found.group(*_S3_FIELDS)
     moment = None if time in (None, "-") else _parse_s3_time(time)
     if time not in (None, "-") and moment is None:
         return None
-    operation = _S3_OPERATION.fullmatch(found["operation"])
-    kind = (
-        RequestKind.OTHER if operation is None else _s3_kind(operation["verb"], operation["what"])
-    )
-    bucket, key = found["bucket"], found["key"]
+    kind = _s3_kind(operation)
     if key == "-" and kind is RequestKind.LIST:
         key = _listed_prefix(found["uri"])
     place = None if "-" in (bucket, key) else Place(Store.S3, bucket, key)
-    agent, user, address = _unquote(found["agent"]), found["requester"], found["ip"]
+    agent = _unquote(agent)
     return Request(
         place,
         moment,
         kind,
-        found["status"][0] == "2",
+        status[0] == "2",
         None if agent == "-" else agent,
         None if user == "-" else strip_session(user),
         None if address == "-" else address,
     )
 
 
-def _s3_kind(verb: str, what: str) -> RequestKind:
+@lru_cache(maxsize=256)
+def _s3_kind(operation: str) -> RequestKind:
+    found = _S3_OPERATION.fullmatch(operation)
+    if found is None:
+        return RequestKind.OTHER
+    verb, what = found.groups()
     if what in ("BUCKET", "BUCKETVERSIONS", "LOCATION", "UPLOADS") and verb == "GET":
         return RequestKind.LIST if what.startswith("BUCKET") else RequestKind.OTHER
     if what in ("OBJECT", "PART", "UPLOAD", "UPLOADS", "MULTI_OBJECT_DELETE", "OBJECT_CONTENT"):
@@ -221,5 +223,5 @@ def _parse_day(text: str) -> int:
 
 def strip_session(arn: str) -> str:
     """Return an assumed role without its session, of which each process has another."""
-    found = _ASSUMED_ROLE.fullmatch(arn)
+    found = _ASSUMED_ROLE.fullmatch(arn) if ":assumed-role/" in arn else None
     return arn if found is None else found[1]

@@ -41,8 +41,10 @@ class Times:
         self.count += 1
         if time is None:
             return
-        self.first = time if self.first is None else min(self.first, time)
-        self.last = time if self.last is None else max(self.last, time)
+        if self.first is None or time < self.first:
+            self.first = time
+        if self.last is None or time > self.last:
+            self.last = time
         self._hours.add(time // _HOUR)
 
     @classmethod

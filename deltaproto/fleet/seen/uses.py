@@ -85,6 +85,12 @@ class Usage:
         """data files whose commits are no longer in the log; None: none were read"""
         self.access: set[Access] = set()
 
+    def add_use(self, time: int | None, access: Access | None, *, request: bool) -> None:
+        """Count one commit, or one request."""
+        (self.requests if request else self.commits).add(time)
+        if access is not None:
+            self.access.add(access)
+
     @property
     def all(self) -> Times:
         """Commits and requests together, and data files."""
@@ -179,11 +185,12 @@ class SeenClient(Usage):
         used = self.tables.get(table)
         if used is None:
             used = self.tables[table] = SeenTable()
-        of_table = (used.principal(name) for name in names if name.kind is not PrincipalKind.QUERY)
-        for usage in (self, used, *map(self._principal, names), *of_table):
-            (usage.requests if request else usage.commits).add(time)
-            if access is not None:
-                usage.access.add(access)
+        self.add_use(time, access, request=request)
+        used.add_use(time, access, request=request)
+        for name in names:
+            self._principal(name).add_use(time, access, request=request)
+            if name.kind is not PrincipalKind.QUERY:
+                used.principal(name).add_use(time, access, request=request)
         for mark in marks:
             self._count(mark, 1)
 
