@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +16,7 @@ from deltalake import __version__ as deltalake_version
 
 from deltaproto.clients.model import Access
 from deltaproto.fleet.seen.commits import access_of
+from deltaproto.fleet.seen.table_tasks import dump_result, load_result
 from deltaproto.fleet.seen.uses import Client, Mark, PrincipalKind, SeenUses
 from deltaproto.protocol.writers import Confidence
 from deltaproto.tables.log.commits import Commit
@@ -289,6 +291,21 @@ def test_a_user_and_a_job_of_one_commit_stay_among_many_principals() -> None:
     names = [uses.name(PrincipalKind.USER, "new"), uses.name(PrincipalKind.JOB, "nightly")]
     seen.add("t", START + 5_000 * HOUR, Access.APPEND, names, [])
     assert [seen.principals[name].commits.count for name in names] == [1, 1]
+
+
+def test_results_of_tasks_are_sent_at_a_fraction_of_their_size() -> None:
+    """Spark keeps those of all tasks of a job, and they filled the memory of its driver."""
+    uses = SeenUses()
+    for number in range(2_000):
+        seen = uses.client(Client("trino", f"{number % 4}"), Confidence.CERTAIN)
+        name = uses.name(PrincipalKind.USER, f"user {number % 50}")
+        seen.add(f"s3://lake/t{number}", START + number * HOUR, Access.READ, [name], [])
+    sent = dump_result(uses)
+    assert len(sent) < len(pickle.dumps(uses)) / 5
+    found = load_result(sent).clients
+    assert {c: s.commits.count for c, s in found.items()} == {
+        c: s.commits.count for c, s in uses.clients.items()
+    }
 
 
 def test_nothing_found(cli: Cli, tmp_path: Path) -> None:

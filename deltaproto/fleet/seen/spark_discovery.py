@@ -21,7 +21,7 @@ from deltaproto.fleet.seen.find_logs import FailedTable, FoundLog
 from deltaproto.fleet.seen.log_files import LogFile, RowsQuery, Span, has_plain_lines
 from deltaproto.fleet.seen.requests import FileToCount, LogCounter, TableMatcher
 from deltaproto.fleet.seen.system_tables import SystemTable
-from deltaproto.fleet.seen.table_tasks import JOB, load_result, read_in_tasks
+from deltaproto.fleet.seen.table_tasks import JOB, dump_result, load_result, read_in_tasks
 from deltaproto.fleet.spark_engine import find_cause
 from deltaproto.redaction import Redactor
 from deltaproto.tables.engine_errors import is_connection_lost, lost_engine_error, spark_message
@@ -173,7 +173,7 @@ def _rows_mapper(do: Callable[[Batches], Any]) -> Mapper:
 def _packed(result: Any) -> pa.RecordBatch:
     import pyarrow as pa
 
-    return pa.RecordBatch.from_pydict({"result": pa.array([pickle.dumps(result)], pa.binary())})
+    return pa.RecordBatch.from_pydict({"result": pa.array([dump_result(result)], pa.binary())})
 
 
 def _count(

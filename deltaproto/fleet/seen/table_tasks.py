@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import pickle
+import zlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
@@ -95,7 +96,7 @@ def run_in_processes(tasks: Sequence[Any], do: Do) -> Iterator[Any]:
 
 
 def _start_worker(do: Do) -> Work:
-    return lambda task: pickle.dumps(do(task))
+    return lambda task: dump_result(do(task))
 
 
 def _result(task: Any, future: Future[bytes], do: Do) -> Any:
@@ -105,14 +106,23 @@ def _result(task: Any, future: Future[bytes], do: Do) -> Any:
         return do(task)
 
 
+def dump_result(result: Any) -> bytes:
+    """Return a result for `load_result` in another process.
+
+    Results of access logs have the same names again and again: a tenth of their size is enough for
+    Spark to keep those of all tasks of a job in the memory that it has.
+    """
+    return zlib.compress(pickle.dumps(result), 1)
+
+
 def load_result(result: bytes) -> Any:
-    """Return what another process pickled."""
+    """Return what `dump_result` was given."""
     # Loading leaves no garbage, and looking for it takes longer than loading.
     enabled = gc.isenabled()
     gc.disable()
     try:
         # Pickled by our own code, from our own objects.
-        return pickle.loads(result)  # noqa: S301
+        return pickle.loads(zlib.decompress(result))  # noqa: S301
     finally:
         if enabled:
             gc.enable()
