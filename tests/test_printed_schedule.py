@@ -84,6 +84,13 @@ def machine(cli: Cli, tmp_path: Path, hook: HookServer) -> Path:
     alert.write_text(f'#!/bin/sh\necho "$1" >> {tmp_path}/alerts\n')
     alert.chmod(0o755)
     assert cli("scan", f"{tmp_path}/data", "--inventory", inventory, "--quiet").code == 0
+    known = (
+        "--policy",
+        f"{tmp_path}/etc/policy.yaml",
+        "--write-baseline",
+        f"{tmp_path}/etc/known.json",
+    )
+    assert cli("check", inventory, *known, "--quiet").code == 0
     RECIPES["enabled"](tmp_path / "data/events")
     plan = ("--policy", f"{tmp_path}/etc/policy.yaml", "--out", f"{tmp_path}/data/waves", "--quiet")
     assert cli("plan", f"{tmp_path}/data/events", *plan).code == 0
@@ -94,7 +101,7 @@ def test_the_lines_run_as_printed(machine: Path, hook: HookServer) -> None:
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     environment = {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT)}
     without_spark = [line for line in LINES if " apply " not in line]
-    assert (len(LINES), len(without_spark)) == (6, 5)
+    assert (len(LINES), len(without_spark)) == (7, 6)
     for line in without_spark:
         line = re.sub(r"(?<=[ '\"])/(?=(?:data|etc|opt|var)/)", f"{machine}/", line)
         ran = subprocess.run(

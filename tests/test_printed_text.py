@@ -24,7 +24,7 @@ COMPARED = {
     "docs/first-plan.md": (1, "the message of another program"),
     "docs/guides/forecast-automatic-upgrades.md": (1, "tests/test_printed_text.py"),
     "docs/how-to/air-gapped.md": (1, "tests/packaging/test_wheel.py"),
-    "docs/how-to/schedule.md": (4, "tests/test_printed_schedule.py"),
+    "docs/how-to/schedule.md": (5, "tests/test_printed_schedule.py"),
     "docs/manual/plan-and-apply.md": (1, "tests/test_documents.py"),
     "docs/manual/reading-output.md": (2, "tests/test_documents.py"),
 }

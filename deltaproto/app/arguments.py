@@ -50,7 +50,7 @@ def table_name(source: TableSource) -> str:
     if isinstance(source, HasTableUri):
         return source.table_uri.removesuffix("/")
     raise UsageError(
-        f"a {type(source).__name__} is not a table",
+        f"not a table: {type(source).__name__}",
         "pass a path, a URI, a catalog name, a pathlib.Path or a deltalake.DeltaTable",
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import logging
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -44,12 +45,22 @@ _MOST_TABLES = 50_000
 
 
 class Report(str):
-    """A report as text."""
+    """A report as text. Notebooks show a report in HTML in a frame."""
 
     errors: int
     """the number of tables and places that the scan could not read"""
     incomplete: int
     """the number of tables that may have newer commits, which only their catalog knows"""
+
+    def __repr__(self) -> str:
+        state = "ok" if self.ok else "incomplete"
+        return f"<Report {state}, {len(self):,} characters>"
+
+    def _repr_html_(self) -> str:
+        if self.lstrip().startswith("<!"):
+            page = html.escape(str(self))
+            return f'<iframe srcdoc="{page}" width="100%" height="600"></iframe>'
+        return f"<pre>{html.escape(str(self))}</pre>"
 
     @property
     def ok(self) -> bool:

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self, overload
 
-from deltaproto.errors import DeltaprotoError, ExitCode, ResultError
+from deltaproto.errors import DeltaprotoError, EngineError, ExitCode, ResultError
 from deltaproto.policy.finding import FailOn, Finding, exit_code
 
 if TYPE_CHECKING:
@@ -120,7 +120,15 @@ class Rows(Sequence[Mapping[str, Any]]):
         return self._table
 
     def to_pandas(self) -> Any:
-        """Return a `pandas.DataFrame`; pandas must be installed."""
+        """Return a `pandas.DataFrame`.
+
+        Raises:
+            EngineError: when pandas is not installed.
+        """
+        try:
+            import pandas  # noqa: F401
+        except ImportError as error:
+            raise EngineError("pandas is not installed", "pip install pandas") from error
         return self._table.to_pandas()
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:

@@ -50,8 +50,8 @@ def _parse_single(sql: str) -> Any:
         import sqlglot
     except ImportError as error:
         raise UsageError(
-            "--sql: sqlglot, which parses this statement, is not installed",
-            "pip install sqlglot",
+            "sqlglot, which parses this statement, is not installed",
+            "pip install sqlglot (the extra `sql` of deltaproto)",
         ) from error
     import logging
 

@@ -23,6 +23,7 @@ from deltaproto.render.document import (
 )
 from deltaproto.render.document.render import write_document
 from deltaproto.render.interface import Format, json_text
+from deltaproto.render.terminal import counted
 
 _HEADINGS = ("Client", "Name", "Versions known", "Newest: reads", "Newest: writes")
 _NAME = 1
@@ -227,7 +228,7 @@ def _brief(gate: ProtocolGate | None) -> str:
     highest = max(gate.legacy, default=0)
     if gate.features is None:
         return f"up to version {highest}"
-    return f"{len(gate.features)} features"
+    return counted(len(gate.features), "feature")
 
 
 def _is_json(format_: Format, file: IO[str], clients: list[dict[str, Any]]) -> bool:

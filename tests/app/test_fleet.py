@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 import deltaproto
-from deltaproto import Inventory, ResultError, TableError, UsageError, scan
+from deltaproto import EngineError, Inventory, ResultError, TableError, UsageError, scan
 from deltaproto.cli.demo import DEMO_TABLES, RECIPES
 from tests.conftest import Ran
 from tests.support.logs import Log, commit_info, metadata, protocol
@@ -108,6 +109,14 @@ class TestRows:
         assert isinstance(frame, pd.DataFrame)
         assert sorted(frame.min_reader_version) == versions
 
+    def test_pandas_that_is_missing_is_named(
+        self, inventory: Inventory, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setitem(sys.modules, "pandas", None)
+        with pytest.raises(EngineError, match="pandas is not installed") as caught:
+            inventory.tables().to_pandas()
+        assert "pip install pandas" in str(caught.value)
+
     def test_they_are_a_sequence(self, inventory: Inventory) -> None:
         rows = inventory.tables()
         assert rows[0] == next(iter(rows))
@@ -199,6 +208,9 @@ class TestInventory:
         text = inventory.report(tmp_path / "report.html")
         assert (tmp_path / "report.html").read_text() == text
         assert json.loads(inventory.report(format="json"))["tables"] == 3
+        assert repr(text) == f"<Report ok, {len(text):,} characters>"
+        assert text._repr_html_().startswith('<iframe srcdoc="&lt;!')
+        assert inventory.report(format="markdown")._repr_html_().startswith("<pre># ")
         with pytest.raises(UsageError, match='format: unknown "pdf"'):
             inventory.report(format="pdf")
 

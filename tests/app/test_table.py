@@ -51,7 +51,7 @@ class TestSources:
 
     @pytest.mark.parametrize("source", [3, None, ["a"]])
     def test_anything_else_is_refused(self, source: Any) -> None:
-        with pytest.raises(UsageError, match=f"a {type(source).__name__} is not a table"):
+        with pytest.raises(UsageError, match=f"not a table: {type(source).__name__}"):
             Table(source)
 
     def test_a_table_is_read_when_it_is_used(self, tmp_path: Path) -> None:

@@ -68,7 +68,8 @@ def _metric_lines(overview: Overview, counted: FleetSummary, now: datetime) -> I
     )
     yield from gauge_lines(
         "deltaproto_feature_tables",
-        "Tables by feature: supported, enabled (by a property or a column), present (in files).",
+        "Tables by feature: supported, enabled (by a property or a column), present (in files), "
+        "or present_unknown.",
         (
             ({"feature": name, "state": state}, of[name])
             for name in sorted(counted.features)
@@ -76,6 +77,7 @@ def _metric_lines(overview: Overview, counted: FleetSummary, now: datetime) -> I
                 ("supported", counted.features),
                 ("enabled", counted.enabled),
                 ("present", counted.present),
+                ("present_unknown", counted.unsearched),
             )
         ),
     )

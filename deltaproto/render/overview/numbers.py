@@ -78,6 +78,8 @@ class FleetSummary(NamedTuple):
     features: Counter[str]
     enabled: Counter[str]
     present: Counter[str]
+    unsearched: Counter[str]
+    """tables of which it is not known whether the feature is present"""
     isolation: Counter[str]
     rules: Counter[tuple[str, str]]
     """number of findings by rule and severity"""
@@ -105,6 +107,7 @@ def numbers(overview: Overview) -> FleetSummary:
         Counter(name for row in rows for name, _, _ in row.features),
         Counter(name for row in rows for name, enabled, _ in row.features if enabled),
         Counter(name for row in rows for name, _, present in row.features if present),
+        Counter(name for row in rows for name, _, present in row.features if present is None),
         Counter(row.isolation or "not set" for row in rows),
         Counter((finding.rule, str(finding.severity)) for finding in found_on),
         {},

@@ -137,6 +137,11 @@ _MOST_FEATURES = 40
 _MOST_CHANGES = 200
 
 
+def _present(numbers: FleetSummary, name: str) -> str:
+    unsearched = numbers.unsearched[name]
+    return f"{numbers.present[name]:,}" + (f", {unsearched:,} unknown" if unsearched else "")
+
+
 def features(overview: Overview, numbers: FleetSummary) -> Iterator[Block]:
     """Yield the features that are supported, enabled and used, and how their counts changed."""
     if not numbers.features:
@@ -153,7 +158,8 @@ def features(overview: Overview, numbers: FleetSummary) -> Iterator[Block]:
                 if str(feature_catalog.feature_record(name).kind) != "writer"
                 else "writers",
             ),
-            *((f"{n:,}",) for n in (count, numbers.enabled[name], numbers.present[name])),
+            *((f"{n:,}",) for n in (count, numbers.enabled[name])),
+            (_present(numbers, name),),
         ]
         if first:
             row.append((f"{count - first.get(name, 0):+,}",))

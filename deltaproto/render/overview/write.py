@@ -88,15 +88,7 @@ def _fields(
         "compliant": counted.compliant,
         "protocols": _protocols(counted.protocols),
         "isolation": dict(counted.isolation),
-        "features": [
-            {
-                "feature": name,
-                "supported": count,
-                "enabled": counted.enabled[name],
-                "present": counted.present[name],
-            }
-            for name, count in largest_first(counted.features)
-        ],
+        "features": _features(counted),
         "clients": [
             {"client": client, "access": access, **cell._asdict()}
             for (client, access), cell in sorted(counted.clients.items())
@@ -136,6 +128,19 @@ def _fields(
         ],
         "changes": len(overview.changes),
     }
+
+
+def _features(counted: FleetSummary) -> list[dict[str, Any]]:
+    return [
+        {
+            "feature": name,
+            "supported": count,
+            "enabled": counted.enabled[name],
+            "present": counted.present[name],
+            "present_unknown": counted.unsearched[name],
+        }
+        for name, count in largest_first(counted.features)
+    ]
 
 
 def _protocols(counts: Mapping[tuple[int, int], int]) -> list[dict[str, int]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
+from deltaproto import Inventory
 from deltaproto.cli.main import main
 from tests.conftest import Ran
 from tests.fleet.fleets import make_fleet
@@ -57,6 +59,19 @@ def samples(text: str) -> dict[Key, float]:
     return found
 
 
+def test_what_was_not_searched_is_not_counted_as_absent(cli: Cli, fleet: tuple[str, str]) -> None:
+    rows = Inventory(fleet[0]).features()
+    unknown = Counter(row["feature"] for row in rows if row["present"] is None)
+    assert unknown["deletionVectors"] > 0
+    features = cli("report", fleet[0], "--format", "json").json["features"]
+    assert {f["feature"]: f["present_unknown"] for f in features if f["present_unknown"]} == unknown
+    text = cli("report", fleet[0], "--format", "markdown").out
+    (line,) = (
+        line for line in text.splitlines() if line.startswith("| deletionVectors | everyone")
+    )
+    assert f"{unknown['deletionVectors']:,} unknown" in line
+
+
 def test_prometheus_reads_the_numbers_of_the_json(cli: Cli, fleet: tuple[str, str]) -> None:
     inventory, policy = fleet
     words = ("report", inventory, "--policy", policy, "--format")
@@ -77,11 +92,11 @@ def test_prometheus_reads_the_numbers_of_the_json(cli: Cli, fleet: tuple[str, st
         assert value("tables", **versions) == each["tables"]
     plain = [each for each in document["features"] if not each["feature"].startswith("odd ")]
     for each in plain:
-        for state in ("supported", "enabled", "present"):
+        for state in ("supported", "enabled", "present", "present_unknown"):
             labels = {"feature": each["feature"], "state": state}
             assert value("feature_tables", **labels) == each[state]
     odd = [key for key in found if any(text.startswith("odd ") for _, text in key[1])]
-    assert len(odd) == 3 * len(ODD)
+    assert len(odd) == 4 * len(ODD)
     assert ("feature", 'odd quo"ted\\n') in {pair for _, labels in odd for pair in labels}
     for key in odd:
         del found[key]
