@@ -25,6 +25,8 @@ from deltaproto.tables.engine_errors import contain_table_errors
 
 _ENDED = (ApplyStatus.DONE, ApplyStatus.NOTHING)
 _MAX_SLEEP = 1.0
+_GATES_OF_RUN = {"window", "engine"}
+"""gates that another run can pass, at another time or on another machine"""
 
 
 class RolloutRun:
@@ -280,8 +282,8 @@ def _is_failure(applied: ApplyResult) -> bool:
     if applied.status is not ApplyStatus.REFUSED:
         return applied.status in (ApplyStatus.FAILED, ApplyStatus.UNREADABLE)
     # Without a failed gate, another run has the plan.
-    refused = any(not gate.passed for gate in applied.gates) and not _outside_window(applied)
-    return refused and applied.code is not ExitCode.USAGE
+    refused = {gate.name for gate in applied.gates if not gate.passed} - _GATES_OF_RUN
+    return bool(refused) and applied.code is not ExitCode.USAGE
 
 
 def _outside_window(applied: ApplyResult) -> bool:

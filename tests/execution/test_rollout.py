@@ -503,6 +503,19 @@ def test_a_closed_window_is_waited_for(fleet: Fleet) -> None:
     assert fleet.applied("--outside-window")[1] == ["dev_a"]
 
 
+def test_an_engine_that_cannot_run_the_plans_stops_no_table(
+    fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fleet.plan()
+    facts = fleet.facts()
+    monkeypatch.setattr(fleet, "facts", lambda: facts._replace(delta=False))
+    code, sent, progress = fleet.applied()
+    assert (code, sent) == (3, [])
+    assert set(tables(progress).values()).isdisjoint({"failed", "done"})
+    monkeypatch.setattr(fleet, "facts", lambda: facts)
+    assert fleet.applied()[1] == ["dev_a"]
+
+
 def test_the_plans_must_be_those_of_the_rollout(fleet: Fleet) -> None:
     fleet.plan()
     plan = next(fleet.plans.glob("dev_a-*.json"))
