@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -108,6 +109,15 @@ class TestRows:
         frame = rows.to_pandas()
         assert isinstance(frame, pd.DataFrame)
         assert sorted(frame.min_reader_version) == versions
+
+    def test_nothing_is_printed(self, lake: Path, tmp_path: Path) -> None:
+        """Not even a warning, for a program that has not set up logging."""
+        (tmp_path / "elsewhere").mkdir()
+        (lake / "linked").symlink_to(tmp_path / "elsewhere")
+        script = "import deltaproto, sys; deltaproto.scan(sys.argv[1], inventory=sys.argv[2])"
+        words = [sys.executable, "-c", script, str(lake), str(tmp_path / "printed")]
+        ran = subprocess.run(words, capture_output=True, text=True, check=True)
+        assert ran.stdout + ran.stderr == ""
 
     def test_pandas_that_is_missing_is_named(
         self, inventory: Inventory, monkeypatch: pytest.MonkeyPatch
