@@ -629,7 +629,7 @@ def test_the_charts_of_a_report_cover_every_root(cli: Cli, lake: Path, tmp_path:
         assert "table-gone" in shown
     # A feature's change over time compares all roots with all roots.
     page = cli("report", where, "--format", "markdown").out
-    assert "| deletionVectors | everyone | 1 | 0 | 0 | +0 |" in page
+    assert "| deletionVectors | everyone | 1 | 0 | 0, 1 unknown | +0 |" in page
     # One scan alone is compared with those of its roots.
     newest = report["scan_id"]
     alone = cli("report", where, "--format", "json", "--scan", newest).json
