@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Self, overload
 
 from deltaproto.errors import DeltaprotoError, EngineError, ExitCode, ResultError
@@ -125,10 +126,8 @@ class Rows(Sequence[Mapping[str, Any]]):
         Raises:
             EngineError: when pandas is not installed.
         """
-        try:
-            import pandas  # noqa: F401
-        except ImportError as error:
-            raise EngineError("pandas is not installed", "pip install pandas") from error
+        if find_spec("pandas") is None:
+            raise EngineError("pandas is not installed", "pip install pandas")
         return self._table.to_pandas()
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:

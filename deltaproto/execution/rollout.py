@@ -172,7 +172,7 @@ class RolloutRun:
         self, ready: Sequence[LoadedPlan], confirm: Confirm, ask_all_first: bool
     ) -> Iterator[ApplyResult]:
         for applied in apply_plans(ready, self._session, confirm, ask_all_first=ask_all_first):
-            waits = applied.earliest is not None or _outside_window(applied)
+            waits = applied.earliest is not None or _failed_gates(applied) == {"window"}
             if applied.status not in _ENDED and not waits:
                 self._tried.add(self._ids[applied.planned.id])
             yield applied
@@ -282,10 +282,8 @@ def _is_failure(applied: ApplyResult) -> bool:
     if applied.status is not ApplyStatus.REFUSED:
         return applied.status in (ApplyStatus.FAILED, ApplyStatus.UNREADABLE)
     # Without a failed gate, another run has the plan.
-    refused = {gate.name for gate in applied.gates if not gate.passed} - _GATES_OF_RUN
-    return bool(refused) and applied.code is not ExitCode.USAGE
+    return not _failed_gates(applied) <= _GATES_OF_RUN and applied.code is not ExitCode.USAGE
 
 
-def _outside_window(applied: ApplyResult) -> bool:
-    """Return True if nothing but a closed maintenance window kept the plan from running."""
-    return {gate.name for gate in applied.gates if not gate.passed} == {"window"}
+def _failed_gates(applied: ApplyResult) -> set[str]:
+    return {gate.name for gate in applied.gates if not gate.passed}

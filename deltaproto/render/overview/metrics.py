@@ -77,7 +77,7 @@ def _metric_lines(overview: Overview, counted: FleetSummary, now: datetime) -> I
                 ("supported", counted.features),
                 ("enabled", counted.enabled),
                 ("present", counted.present),
-                ("present_unknown", counted.unsearched),
+                ("present_unknown", counted.present_unknown),
             )
         ),
     )

@@ -78,7 +78,7 @@ class FleetSummary(NamedTuple):
     features: Counter[str]
     enabled: Counter[str]
     present: Counter[str]
-    unsearched: Counter[str]
+    present_unknown: Counter[str]
     """tables of which it is not known whether the feature is present"""
     isolation: Counter[str]
     rules: Counter[tuple[str, str]]

@@ -138,8 +138,8 @@ _MOST_CHANGES = 200
 
 
 def _present(numbers: FleetSummary, name: str) -> str:
-    unsearched = numbers.unsearched[name]
-    return f"{numbers.present[name]:,}" + (f", {unsearched:,} unknown" if unsearched else "")
+    unknown = numbers.present_unknown[name]
+    return f"{numbers.present[name]:,}" + (f", {unknown:,} unknown" if unknown else "")
 
 
 def features(overview: Overview, numbers: FleetSummary) -> Iterator[Block]:

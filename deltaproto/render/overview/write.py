@@ -137,7 +137,7 @@ def _features(counted: FleetSummary) -> list[dict[str, Any]]:
             "supported": count,
             "enabled": counted.enabled[name],
             "present": counted.present[name],
-            "present_unknown": counted.unsearched[name],
+            "present_unknown": counted.present_unknown[name],
         }
         for name, count in largest_first(counted.features)
     ]
