@@ -187,6 +187,7 @@ def end_state_of(after: Table, before: Table) -> EndState:
         after.rewritten,
         find_bound_hazards(after),
         find_content_change(before, after),
+        after.unpredicted,
     )
 
 

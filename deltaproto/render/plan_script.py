@@ -35,9 +35,10 @@ def write_script(plan: Plan, file: IO[str], now: float) -> None:
         comment(f"cost: {cost_text(plan.cost, plan.steps)}")
     for change in plan.clients:
         if is_better(change) or is_worse(change):
-            because = f", because of {', '.join(change.because)}" if change.because else ""
-            gains = f"{change.before} -> {change.after}"
-            comment(f"client: {change.client} {change.access} {gains}{because}")
+            cause = f"because of {', '.join(change.because)}" if change.because else change.reason
+            verdicts = f"{change.before} -> {change.after}"
+            text = f"client: {change.client} {change.access} {verdicts}"
+            comment(f"{text}, {cause}" if cause else text)
     if not plan.steps and not plan.blocked:
         comment("nothing to do")
     if any(step.sql is not None and has_variable(step.sql) for step in plan.steps):

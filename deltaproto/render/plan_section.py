@@ -238,7 +238,7 @@ def _clients(changes: tuple[ClientChange, ...]) -> Iterator[Block]:
                 (Code(change.client), label),
                 (str(change.access),),
                 (str(change.after) if same else f"{change.before} -> {change.after}",),
-                (truncate_list(change.because, _SHOWN_BECAUSE),),
+                (truncate_list(change.because, _SHOWN_BECAUSE) or change.reason,),
             ]
         )
     if rows:

@@ -15,7 +15,7 @@ from deltaproto.policy.finding import Finding
 from deltaproto.policy.local_catalog import load_local_policy
 from deltaproto.protocol.table_state import SparkSettings
 from tests.planning.random_tables import draft, make
-from tests.planning.trial import Trial, carry_out
+from tests.planning.trial import Trial, carry_out, other_verdicts
 from tests.recording.delta_spark import DeltaSpark
 from tests.support.engines import RUNNING
 
@@ -83,13 +83,16 @@ def tried(delta_spark: DeltaSpark, seed: int, folder: Path, *, managed: bool = F
     policy.parent.mkdir()
     policy.write_text(random_policy(random, given))
     users = ClientScope(load_local_policy(str(policy)), (), ())
-    plan = _planned(users, given).plan
+    used = users.on(given)
+    plan = users.converged(used).plan
     found = [*carry_out(delta_spark, place, plan.steps, given)]
     after = load_plan_input(place.name, {}, SparkSettings(), 0.0)._replace(engine=RUNNING)
     if after.table.protocol != plan.protocol_after:
         found.append(f"{after.table.protocol} instead of {plan.protocol_after}")
     if plan.steps and (again := _planned(users, after).plan).steps:
         found.append(f"planned again, there is more to do: {[step.sql for step in again.steps]}")
+    if plan.steps:
+        found += other_verdicts(plan, used, after.needs)
     left = {f"{finding.rule}: {finding.message}" for finding in _findings(users, after)}
     found += [f"not fixed: {text}" for text in plan.fixes if text in left]
     if found:

@@ -166,3 +166,37 @@ def test_a_client_gets_its_access_back_by_dropping_a_constraint(tmp_path: Path) 
     assert not plan.blocked
     assert [step.operations for step in plan.steps][:1] == [("DROP CONSTRAINT",)]
     assert all(change.after is Verdict.OK for change in plan.clients)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "restore table delta.`{}` to version as of 0",
+        "restore table delta.`{}` to timestamp as of '2026-01-31'",
+        "merge with schema evolution into delta.`{}` t using s on t.id = s.id "
+        "when not matched then insert *",
+        "replace table delta.`{}` using delta as select * from s",
+    ],
+)
+def test_a_plan_says_unknown_where_columns_come_from_elsewhere(
+    statement: str, tmp_path: Path
+) -> None:
+    """The older version had a column of type void, which the query may have as well."""
+    log = Log(tmp_path)
+    write(log, 0, {"id": "long", "nothing": "void"}, {})
+    write(log, 1, {"id": "long"}, {})
+    inputs = load(tmp_path)
+    client = "deltalake/engine@1.6.6"
+    assert verdict(client, inputs.needs) is Verdict.OK
+    needs = needs_after(inputs, [statement.format(tmp_path)])
+    assert verdict(client, needs) is Verdict.UNKNOWN
+
+
+def test_columns_are_known_again_once_all_of_them_are_replaced(tmp_path: Path) -> None:
+    log = Log(tmp_path)
+    write(log, 0, {"id": "long", "nothing": "void"}, {})
+    write(log, 1, {"id": "long"}, {})
+    restored = f"restore table delta.`{tmp_path}` to version as of 0"
+    replaced = f"replace table delta.`{tmp_path}` (id bigint) using delta"
+    needs = needs_after(load(tmp_path), [restored, replaced])
+    assert verdict("deltalake/engine@1.6.6", needs) is Verdict.OK

@@ -9,7 +9,7 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from deltaproto.clients.model import Verdict
+from deltaproto.clients.model import Access, Verdict
 from deltaproto.clients.requirements import (
     HIDDEN_PARTITIONS,
     OF_FILE_WRITERS,
@@ -22,7 +22,7 @@ from deltaproto.execution.verify import FEATURE_NOT_PRESENT, RETENTION_WAIT_ERRO
 from deltaproto.plan_inputs.from_log import load_plan_input
 from deltaproto.planning.downgrade import DowngradeRequest, plan_downgrade
 from deltaproto.planning.impact import compare_clients
-from deltaproto.planning.plan import Plan, Step
+from deltaproto.planning.plan import ClientChange, Plan, Step
 from deltaproto.planning.request import PlanInput
 from deltaproto.planning.search.goals import ClientsSupported, EndState, HistoryChoice
 from deltaproto.planning.statement import DropFeature
@@ -228,27 +228,35 @@ def _ended(place: Place, given: PlanInput, asked: DowngradeRequest, plan: Plan) 
     if (again.steps and not out_of_use) or again.blocked:
         left = [step.sql for step in again.steps] or again.blocked
         yield f"planned again, there is more to do: {left}"
-    # What stays enabled comes back with the next write.
-    lasting = known._replace(absent=known.absent - known.used)
-    real, later, checked = (
-        {(c.client, c.access): c for c in compare_clients(given.clients, given.needs, needs)}
-        for needs in (known, lasting, after.needs)
-    )
+    real, checked = (_verdicts(given, needs) for needs in (known, after.needs))
     warned = " ".join(text for text in plan.warnings if "check says unknown" in text)
     for (client, access), change in checked.items():
         forgotten = change.after is not real[client, access].after
         if forgotten and f"{client} ({access})" not in warned:
             yield f"{client}, {access}: {change.after} ({change.reason}), and no warning of it"
+    yield from other_verdicts(plan, given, known)
+
+
+def other_verdicts(plan: Plan, given: PlanInput, known: TableRequirements) -> Iterator[str]:
+    """What clients can do after the plan, where the plan says something else."""
+    # What stays enabled comes back with the next write.
+    lasting = known._replace(absent=known.absent - known.used)
+    real, later = (_verdicts(given, needs) for needs in (known, lasting))
     for change in plan.clients:
         found = real[change.client, change.access]
         comes_back = later[change.client, change.access].after is change.after or (
-            found.after is Verdict.OK and {*change.because} & after.needs.absent & after.needs.used
+            found.after is Verdict.OK and {*change.because} & known.absent & known.used
         )
         if found.after is not change.after and not comes_back:
             yield (
                 f"{change.client}, {change.access}: {found.after} ({found.reason}) instead of "
-                f"{change.after}"
+                f"{change.after} ({change.reason})"
             )
+
+
+def _verdicts(given: PlanInput, needs: TableRequirements) -> dict[tuple[str, Access], ClientChange]:
+    changes = compare_clients(given.clients, given.needs, needs)
+    return {(change.client, change.access): change for change in changes}
 
 
 def _remembering(after: TableRequirements, before: TableRequirements) -> TableRequirements:

@@ -16,8 +16,9 @@ from deltaproto.planning.upgrade import plan_upgrade
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.table_state import SparkSettings
 from tests.planning.oracle import execute
+from tests.planning.random_goals import random_clients
 from tests.planning.random_tables import Place, draft, make
-from tests.planning.trial import Trial, carry_out
+from tests.planning.trial import Trial, carry_out, other_verdicts
 from tests.recording.delta_spark import DeltaSpark
 from tests.support.engines import RUNNING
 
@@ -73,7 +74,9 @@ def tried(delta_spark: DeltaSpark, seed: int, folder: Path, *, managed: bool = F
     started = time.monotonic()
     random = Random(f"upgrade {seed}")
     place = make(delta_spark, draft(seed, managed=managed), folder / f"upgraded-{seed}")
-    given = load_plan_input(place.name, {}, SparkSettings(), 0.0)._replace(engine=RUNNING)
+    given = load_plan_input(place.name, {}, SparkSettings(), 0.0)._replace(
+        engine=RUNNING, clients=random_clients(Random(f"clients {seed}"))
+    )
     asked = random_upgrade(random)
     plan = plan_upgrade(given, asked)
     found = [*carry_out(delta_spark, place, plan.steps, given)]
@@ -82,6 +85,8 @@ def tried(delta_spark: DeltaSpark, seed: int, folder: Path, *, managed: bool = F
         found.append(f"{after.table.protocol} instead of {plan.protocol_after}")
     if plan.steps and plan_upgrade(after, asked).steps:
         found.append("planned again, there is more to do")
+    if plan.steps:
+        found += other_verdicts(plan, given, after.needs)
     if plan.blocked:
         found += _refused(delta_spark, place, given, asked, plan)
     else:

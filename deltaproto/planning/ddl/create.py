@@ -59,6 +59,7 @@ _FROM_QUERY = (
     "the columns come from the query: a VARIANT column adds variantType to the protocol, and "
     "a TIMESTAMP_NTZ column is refused unless the protocol has timestampNtz"
 )
+_COLUMNS_OF_QUERY = "it is unknown which types the columns have, as they come from the query"
 _NO_COMMIT = "by path and without AS SELECT, Delta Spark 4.4 accepts the statement and does nothing"
 
 
@@ -234,6 +235,7 @@ class CreateTable(NamedTuple):
             rewritten=True,
             bounds=None,
             bounds_changed=True,
+            unpredicted=_COLUMNS_OF_QUERY if schema is None else "",
         ).with_schema(schema)
         operation = "CREATE OR REPLACE TABLE" if self.or_create else "REPLACE TABLE"
         unresolved = self.as_select or _has_unresolved(self, engine)

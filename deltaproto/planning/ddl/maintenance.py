@@ -206,6 +206,9 @@ def round_half_up(hours: float) -> int:
     return math.floor(hours + 0.5)
 
 
+_RESTORED = "it is unknown which columns, constraints and files RESTORE brings back"
+
+
 class Restore(NamedTuple):
     """RESTORE to a version or a timestamp."""
 
@@ -234,6 +237,7 @@ class Restore(NamedTuple):
             partition_columns=table.partition_columns,
             strays=None,
             bounds_changed=True,
+            unpredicted=_RESTORED,
         )
         warnings = (
             f"columns, properties and constraints are restored from {self.to}, and features "

@@ -30,6 +30,7 @@ from deltaproto.planning.predict.schema import (
 )
 from deltaproto.planning.predict.table import Table
 
+_NEW_COLUMNS = "it is unknown which types the new columns have, as they come from the query"
 _EVOLVES = (
     "new columns come from the query, so the schema afterwards is unknown; a VARIANT column "
     "adds variantType to the protocol"
@@ -93,7 +94,8 @@ class RowStatement(NamedTuple):
         table = with_new_rows(table)
         warnings = [ROWS_MAY_BE_REFUSED] * by_row + [UNRESOLVED] * judged.unresolved
         if self.evolves:
-            return Outcome(table.with_schema(None), (commit,), warnings=(_EVOLVES, *warnings))
+            table = table.with_schema(None)._replace(unpredicted=_NEW_COLUMNS)
+            return Outcome(table, (commit,), warnings=(_EVOLVES, *warnings))
         return Outcome(table, (commit,), warnings=tuple(warnings))
 
     def _judged(self, table: Table, engine: Engine) -> Resolution:

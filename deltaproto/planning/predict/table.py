@@ -118,6 +118,9 @@ class Table(NamedTuple):
     added_hazards: frozenset[str] = frozenset()
     """what the plan's statements added that some clients cannot handle, and the columns do not
     show"""
+    unpredicted: str = ""
+    """why columns, constraints or files that the plan adds are unknown, as a clause; empty: they
+    are known, or nothing is added"""
     to_checkpoint: int | None = None
     """commits until Delta writes a checkpoint automatically; None: unknown or irrelevant"""
 

@@ -46,6 +46,8 @@ class EndState(NamedTuple):
     """hazards of the bounds in statistics; None: as before"""
     contents: ContentChange = ContentChange()
     """hazards of columns and constraints that the plan adds or removes"""
+    unpredicted: str = ""
+    """why the table may have hazards that nobody can predict; empty: it has none of these"""
 
 
 Reachable = Callable[["Goal"], bool]
@@ -270,6 +272,7 @@ def requirements_after(before: TableRequirements, ending: EndState) -> TableRequ
         unused=((before.unused & left) | idle) - ending.on,
         modes=tuple(_modes(before, ending)),
         absent=((before.absent & left) | idle | traceless) - written,
+        doubts=before.doubts + ((ending.unpredicted,) if ending.unpredicted else ()),
         hazards=_hazards(before, ending),
         unseen=_unseen(before, ending),
     )
