@@ -12,6 +12,7 @@ from deltaproto.planning.predict.drop_feature import drop_feature
 from deltaproto.planning.predict.schema import Atomic, Column, Struct
 from deltaproto.planning.predict.table import PROTECTED_BEFORE, Table
 from deltaproto.planning.request import PlanInput
+from deltaproto.planning.search.goals import HistoryChoice
 from deltaproto.protocol.feature_catalog import CHECKPOINT_PROTECTION
 from deltaproto.protocol.protocol import Protocol
 
@@ -52,6 +53,30 @@ def test_what_a_clone_lacks_up_to_the_protected_version_no_wait_brings(beyond: i
     assert plan_downgrade(_input(one_left), DowngradeRequest(to=(1, 2))).steps
     unset = clone.without_properties(PROTECTED_BEFORE)
     assert drop_feature(unset, CHECKPOINT_PROTECTION, Engine(), truncate=True).refusal is None
+
+
+def test_a_fast_drop_replaces_the_protected_version_of_a_clone() -> None:
+    # Measured with Delta Spark 4.4.0: it stores the version of its own commit.
+    clone = Table(
+        Protocol.carrying({CHECKPOINT_PROTECTION, "columnMapping"}),
+        {PROTECTED_BEFORE: "19", "delta.columnMapping.mode": "name"},
+        traced=frozenset({CHECKPOINT_PROTECTION}),
+        schema=Struct((Column("id", Atomic("long")),)),
+        beyond=19,
+    )
+    dropped = drop_feature(clone, "columnMapping", Engine(), truncate=False)
+    assert dropped.refusal is None
+    waiting = drop_feature(dropped.table, CHECKPOINT_PROTECTION, Engine(), truncate=True).refusal
+    assert waiting is not None
+    assert waiting.retry
+    plan = plan_downgrade(_input(clone), DowngradeRequest(to=(1, 2)))
+    assert not plan.blocked
+    assert [step.feature for step in plan.steps if step.sql and "DROP FEATURE" in step.sql] == [
+        "columnMapping",
+        CHECKPOINT_PROTECTION,
+    ]
+    kept = plan_downgrade(_input(clone), DowngradeRequest(to=(1, 2), history=HistoryChoice.KEEP))
+    assert kept.blocked
 
 
 def test_history_that_was_deleted_needs_no_empty_commit() -> None:

@@ -167,6 +167,7 @@ def _commit_drop(
     if protect:
         # The value is the version of the drop commit.
         table = table.with_properties({PROTECTED_BEFORE: "1"}).tracing(CHECKPOINT_PROTECTION)
+        table = table._replace(beyond=0)
         table = table.ended(retention_hours(table.configuration, TRUNCATION_RETENTION))
     if name == "rowTracking" and table.domains is not None:
         table = table._replace(domains=tuple(d for d in table.domains if d != "delta.rowTracking"))
@@ -203,9 +204,14 @@ def find_drop_refusal(table: Table, name: str, engine: Engine) -> Refusal | None
     return refusal
 
 
-def find_protection_refusal(table: Table) -> Refusal | None:
-    """Return why checkpointProtection cannot be dropped, whatever is waited for."""
-    return missing_versions_refusal(table) if table.beyond > 1 else refuse_rewrite(table)
+def find_protection_refusal(table: Table, *, renewed: bool = False) -> Refusal | None:
+    """Return why checkpointProtection cannot be dropped, whatever is waited for.
+
+    Args:
+        renewed: a fast drop before that stores its own version as the protected one.
+    """
+    beyond = table.beyond > 1 and not renewed
+    return missing_versions_refusal(table) if beyond else refuse_rewrite(table)
 
 
 def _leaves_columns(name: str, table: Table) -> bool:

@@ -150,7 +150,9 @@ def _allowed_drop_modes(task: SearchTask, choice: DropSelection) -> list[DropMod
     if not protected and not residue:
         return [DropMode.FAST]
     if residue and find_protection_refusal(task.table) is not None:
-        return []
+        renewed = protected and task.engine.fast_drop and task.history is not HistoryChoice.KEEP
+        late = find_protection_refusal(task.table, renewed=True)
+        return [DropMode.FAST] if renewed and late is None else []
     if not task.engine.fast_drop:
         if residue or task.history is None:
             return every
