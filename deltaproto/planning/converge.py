@@ -51,7 +51,6 @@ from deltaproto.planning.target import (
     join_accesses,
 )
 from deltaproto.protocol import feature_catalog
-from deltaproto.protocol.feature import PropertyIs
 
 _PROTECTIVE = frozenset({"appendOnly", "checkConstraints"})
 """features that protect rows: only a policy that forbids them switches them off"""
@@ -91,20 +90,27 @@ def _find_route(
     if isinstance(whole, _Route):
         return whole, target.missing, ()
     best, met = _Route((), (), Cost(), inputs.table), Requirements()
-    unmet: list[Blocked] = []
-    for part in target.missing.parts():
-        wider = met.joined(part)
-        # No route to more is cheaper than the cheapest one to less.
-        if best.moves and not any(_find_broken(inputs, best.after, wider.joined(target.kept))):
-            met = wider
-            continue
-        found = _cheapest(inputs, wider, target)
-        if isinstance(found, _Route):
-            best, met = found, wider
-        else:
-            name = next(iter(part.absent | part.features), None)
-            unmet += (each._replace(feature=each.feature or name) for each in found())
-    return best, met, tuple(dict.fromkeys(unmet))
+    left = tuple(target.missing.parts())
+    reasons: list[Blocked] = []
+    progress = True
+    while left and progress:
+        pending, left, progress, reasons = left, (), False, []
+        for part in pending:
+            wider = met.joined(part)
+            # No route to more is cheaper than the cheapest one to less.
+            if best.moves and not any(_find_broken(inputs, best.after, wider.joined(target.kept))):
+                met = wider
+                continue
+            found = _cheapest(inputs, wider, target)
+            if isinstance(found, _Route):
+                best, met = found, wider
+                # What this adds may let earlier features go.
+                progress = bool(left)
+            else:
+                left = (*left, part)
+                name = next(iter(part.absent | part.features), None)
+                reasons += (each._replace(feature=each.feature or name) for each in found())
+    return best, met, tuple(dict.fromkeys(reasons))
 
 
 def _cheapest(inputs: PlanInput, wanted: Requirements, target: Target) -> _Route | _Reasons:
@@ -142,7 +148,7 @@ def _additions(wanted: Requirements, kept: Requirements) -> Iterator[tuple[Requi
     )
     parts = tuple(part for part in every if part != Requirements())
     yield parts
-    needed = wanted.features | _switched_on((each.name for each in feature_catalog.LEGACY), wanted)
+    needed = wanted.features | feature_catalog.features_enabled_by(wanted.properties)
     for pair in feature_catalog.LEGACY_PAIRS:
         lower = pair[0] <= wanted.at_most[0] and pair[1] <= wanted.at_most[1]
         if lower and needed & feature_catalog.features_implied_by(*pair):
@@ -200,6 +206,7 @@ def _drop(
     droppable = find_droppable(table, inputs.engine)
     goals = (*_drop_goals(here, target.kept), *_drop_goals(here, wanted))
     kept = wanted.joined(target.kept)
+    enabled = feature_catalog.features_enabled_by(kept.properties)
     protective = (_PROTECTIVE & end_state_of(table, inputs.table).on) - wanted.absent
     task = SearchTask(
         table,
@@ -210,7 +217,7 @@ def _drop(
         target.history,
         droppable,
         kept.features & table.protocol.supported,
-        _switched_on(table.protocol.supported, kept) | protective,
+        (enabled & table.protocol.supported) | protective,
     )
     task = task.with_changes()
     found = find_solutions(task)
@@ -250,18 +257,6 @@ def _drop_goals(inputs: PlanInput, wanted: Requirements) -> Iterator[Goal]:
         yield VersionsAtMost(*wanted.at_most)
     if wanted.clients:
         yield ClientsSupported(join_accesses(wanted.clients), inputs.needs)
-
-
-def _switched_on(names: Iterable[str], wanted: Requirements) -> frozenset[str]:
-    """Return those of the named features that required properties enable."""
-    found = set()
-    for name in names:
-        rule = feature_catalog.feature_record(name).enablement
-        if isinstance(rule, PropertyIs):
-            key = rule.key_in(wanted.properties)
-            if key in wanted.properties and rule.holds(wanted.properties[key]):
-                found.add(name)
-    return frozenset(found)
 
 
 def _find_broken(inputs: PlanInput, after: Table, wanted: Requirements) -> Iterator[Blocked]:

@@ -6,7 +6,7 @@ for user input.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from functools import cache
 
 from deltaproto.protocol.feature import (
@@ -16,6 +16,7 @@ from deltaproto.protocol.feature import (
     FeatureKind,
     FeatureStatus,
     FirstVersions,
+    PropertyIs,
 )
 from deltaproto.protocol.records import RECORDS
 
@@ -112,6 +113,17 @@ def features_implied_by(min_reader_version: int, min_writer_version: int) -> fro
         feature.name
         for feature in LEGACY
         if feature.min_reader <= min_reader_version and feature.min_writer <= min_writer_version
+    )
+
+
+def features_enabled_by(properties: Mapping[str, str]) -> frozenset[str]:
+    """Return the features that these table properties enable, previews included."""
+    return frozenset(
+        feature.name
+        for feature in RECORDS
+        if isinstance(rule := feature.enablement, PropertyIs)
+        and (key := rule.key_in(properties)) in properties
+        and rule.holds(properties[key])
     )
 
 

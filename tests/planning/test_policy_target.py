@@ -56,6 +56,10 @@ def target(
 NOTHING = Requirements()
 DROPPED = Requirements(absent=frozenset({"deletionVectors"}))
 ADDED = Requirements(features=frozenset({"rowTracking"}))
+BASIC = ("appendOnly", "invariants")
+LISTED = Protocol(1, 7, None, frozenset(BASIC))
+FEED = "require_properties: {delta.enableChangeDataFeed: true}"
+FEED_ON = {"delta.enableChangeDataFeed": "true"}
 SET = Requirements(properties={"delta.appendOnly": "true"})
 
 
@@ -87,6 +91,47 @@ SET = Requirements(properties={"delta.appendOnly": "true"})
             "protocol: lowest",
             Protocol(1, 7, None, frozenset({"appendOnly", "invariants"})),
             *(Requirements(at_most=(1, 2)), NOTHING),
+        ),
+        # Below the ceiling only (1,4) allows the property, and it implies checkConstraints.
+        (
+            f"protocol: lowest, max_writer_version: 6, {FEED}",
+            Protocol.carrying({*BASIC, "checkConstraints", "domainMetadata"}),
+            Requirements(absent=frozenset({"domainMetadata"}), properties=FEED_ON, at_most=(3, 6)),
+            NOTHING,
+        ),
+        (
+            f"protocol: lowest, {FEED}",
+            Protocol.carrying({*BASIC, "checkConstraints", "domainMetadata"}),
+            Requirements(
+                absent=frozenset({"checkConstraints", "domainMetadata"}), properties=FEED_ON
+            ),
+            NOTHING,
+        ),
+        (
+            "protocol: lowest, min_writer_version: 4",
+            Protocol.carrying({*BASIC, "checkConstraints", "domainMetadata"}),
+            Requirements(absent=frozenset({"domainMetadata"})),
+            Requirements(at_least=(1, 4)),
+        ),
+        # What a property or clustering columns need is not dropped before it is enabled.
+        (
+            "protocol: lowest, require_properties: {delta.enableRowTracking: true}",
+            Protocol.carrying({*BASIC, "rowTracking"}),
+            *(Requirements(properties={"delta.enableRowTracking": "true"}), NOTHING),
+        ),
+        (
+            "protocol: lowest, cluster_by: [id]",
+            Protocol.carrying({*BASIC, "domainMetadata"}),
+            *(Requirements(cluster_by=("id",)), NOTHING),
+        ),
+        # The property changes the protocol, or the floor is above its lowest form.
+        (
+            f"protocol: lowest, {FEED}",
+            *(LISTED, Requirements(properties=FEED_ON), NOTHING),
+        ),
+        (
+            "protocol: lowest, min_writer_version: 3",
+            *(LISTED, NOTHING, Requirements(at_least=(1, 3))),
         ),
     ],
 )

@@ -318,3 +318,32 @@ def test_the_goal_of_a_plan_in_words() -> None:
     )
     clients = plan_target(VECTORS, Target(Requirements(clients=(use(OLD, Access.APPEND),))))
     assert clients.goal_text == f"{OLD} can append"
+
+
+def test_drops_lead_to_the_legacy_pair_that_a_property_needs() -> None:
+    wanted = Requirements(
+        absent=frozenset({"domainMetadata", "rowTracking"}),
+        properties={"delta.enableChangeDataFeed": "true"},
+        at_most=(3, 6),
+    )
+    table = table_of(carrying("checkConstraints", "domainMetadata", "rowTracking"))
+    plan = plan_target(table, Target(wanted))
+    assert plan.unmet == ()
+    assert plan.protocol_after == Protocol(1, 4)
+    assert not any(step.feature == "checkConstraints" for step in plan.steps)
+    assert [step.sql for step in plan.steps][-1:] == [
+        "ALTER TABLE t SET TBLPROPERTIES ('delta.minReaderVersion' = '1', "
+        "'delta.minWriterVersion' = '4', 'delta.enableChangeDataFeed' = 'true')"
+    ]
+
+
+def test_a_feature_that_is_added_later_lets_an_earlier_one_go() -> None:
+    """Without deletionVectors, the table would fall below writer version 7."""
+    table = table_of(carrying("checkpointProtection"))
+    wanted = Requirements(
+        features=frozenset({"deletionVectors", "new"}),
+        absent=frozenset({"checkpointProtection"}),
+    )
+    plan = plan_target(table, Target(wanted, Requirements(at_least=(1, 7))))
+    assert plan.protocol_after == carrying("deletionVectors")
+    assert [each.feature for each in plan.unmet] == ["new"]

@@ -3,7 +3,9 @@
 ## What it does
 With `protocol: lowest`, looks for supported features that nothing on the table uses, that the
 policy does not require, and without which the protocol is lower: lower versions, or fewer listed
-features. A feature whose use is unknown is reported too, because it may be one of them.
+features. If the policy's version limits allow only versions without feature lists, the features
+that these versions imply are required too. A feature whose use is unknown is reported too, because
+it may be one of them.
 
 ## Why it breaks
 An unused feature blocks clients that lack it, for no benefit.
@@ -47,8 +49,7 @@ def examine(case: PolicyContext) -> Iterator[Finding]:
     needs = case.facts.needs
     if case.settings.protocol is None:
         return
-    unneeded = find_unneeded(needs, case.settings)
-    lowest = _without(needs.protocol, unneeded)
+    unneeded, lowest = _find_lowest(needs, case.settings)
     for name in sorted(unneeded):
         yield RULE.finding(
             case.table,
@@ -75,18 +76,52 @@ def examine(case: PolicyContext) -> Iterator[Finding]:
 
 
 def find_unneeded(needs: TableRequirements, settings: PolicySettings) -> frozenset[str]:
-    """Return the features without which the protocol is the lowest that the table can have.
+    """Return the features without which the protocol is the lowest that the policy allows.
 
     Empty if the policy does not require the lowest protocol.
     """
+    return _find_lowest(needs, settings)[0]
+
+
+def _find_lowest(
+    needs: TableRequirements, settings: PolicySettings
+) -> tuple[frozenset[str], Protocol]:
+    """Return the unneeded features, and the lowest protocol that the policy allows."""
     protocol = needs.protocol
     if settings.protocol is None or not protocol.uses_table_features:
-        return frozenset()
-    wanted = _required(settings)
-    idle = {name for name in protocol.supported - wanted if _is_idle(name, needs)}
+        return frozenset(), protocol
+    required = _required(settings)
+    idle = {name for name in protocol.supported - required if _is_idle(name, needs)}
     if settings.history != "keep":
-        idle |= {CHECKPOINT_PROTECTION} & protocol.supported - wanted
-    return _choose_drops(protocol, frozenset(idle)) if idle else frozenset()
+        idle |= {CHECKPOINT_PROTECTION} & protocol.supported - required
+    unneeded = _choose_drops(protocol, frozenset(idle)) if idle else frozenset()
+    lowest = _without(protocol, unneeded)
+    if _is_allowed(lowest.merge(Protocol.carrying(required)), settings):
+        return unneeded, lowest
+    # What the limits exclude has to go in any case.
+    most = settings.max_writer_version or 7
+    needed = {
+        name
+        for name in (protocol.supported - _closed(idle, protocol)) | required
+        if feature_catalog.feature_record(name).min_writer <= most
+    }
+    for pair in feature_catalog.LEGACY_PAIRS:
+        implied = feature_catalog.features_implied_by(*pair)
+        if needed <= implied and _is_allowed(Protocol(*pair), settings):
+            return _closed(idle - implied, protocol), Protocol(*pair)
+    return unneeded, lowest
+
+
+def _is_allowed(protocol: Protocol, settings: PolicySettings) -> bool:
+    """Return True if the policy's version limits allow these versions."""
+    reader, writer = _versions(protocol)
+    least = settings.min_reader_version or 1, settings.min_writer_version or 1
+    most = settings.max_reader_version or 3, settings.max_writer_version or 7
+    return least[0] <= reader <= most[0] and least[1] <= writer <= most[1]
+
+
+def _versions(protocol: Protocol) -> tuple[int, int]:
+    return protocol.min_reader_version, protocol.min_writer_version
 
 
 @lru_cache(maxsize=4096)
@@ -100,11 +135,17 @@ def _choose_drops(protocol: Protocol, idle: frozenset[str]) -> frozenset[str]:
 
 
 def find_lower_form(needs: TableRequirements, settings: PolicySettings) -> Protocol | None:
-    """Return the lowest protocol with the same features if it is required and another is stored."""
+    """Return the lowest protocol with the same features if it is required and another is stored.
+
+    None if the policy does not allow it, or requires other features.
+    """
     protocol = needs.protocol
     if settings.protocol is None or not protocol.uses_table_features or protocol.violations():
         return None
     lowest = protocol.lowest()
+    ending = lowest.merge(Protocol.carrying(_required(settings)))
+    if _versions(ending) != _versions(lowest) or not _is_allowed(lowest, settings):
+        return None
     same = lowest.supported == protocol.supported and lowest != protocol
     return lowest if same else None
 
@@ -120,7 +161,12 @@ def _find_unknown(needs: TableRequirements, settings: PolicySettings) -> frozens
 
 
 def _required(settings: PolicySettings) -> frozenset[str]:
-    return feature_catalog.with_required_features(settings.require_features or ())
+    """Return the features that the policy requires by name, by property or for clustering."""
+    enabled = feature_catalog.features_enabled_by(settings.require_properties)
+    clustered = {"clustering"} if settings.cluster_by else set()
+    return feature_catalog.with_required_features(
+        {*(settings.require_features or ()), *enabled, *clustered}
+    )
 
 
 def _is_idle(name: str, needs: TableRequirements) -> bool:
@@ -150,4 +196,4 @@ def _rank(protocol: Protocol) -> tuple[int, int, int]:
         for name in protocol.supported
         if feature_catalog.feature_record(name).min_writer > _EVERY_TABLE
     ]
-    return protocol.min_reader_version, protocol.min_writer_version, len(above)
+    return *_versions(protocol), len(above)
