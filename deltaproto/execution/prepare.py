@@ -37,6 +37,7 @@ from deltaproto.planning.policy_impact import (
     predict_facts,
 )
 from deltaproto.planning.request import approvable_goal
+from deltaproto.policy.context import TableFacts
 from deltaproto.policy.document import Policy
 from deltaproto.policy.document.model import Window
 from deltaproto.policy.evaluate import Checker
@@ -46,11 +47,6 @@ from deltaproto.tables.log.reader import LogReader
 
 _GATES_BEFORE_ENGINE = 2
 """number of gates (`plan` and `fingerprint`) shown before the engine's"""
-
-
-UNPREDICTED_COPY = (
-    "the plan replaces the table; check the new one after the copy, and apply without --policy"
-)
 
 
 class ApplyContext(NamedTuple):
@@ -136,8 +132,9 @@ def prepare_plan(
     windows = maintenance_windows_for(context.policy, plan)
     activity = read_activity(watched) if runner else None
     warned = build_warning(plan, left, activity, None, windows, now)
-    checker = context.checker if left else None
-    brought = None if checker is None else _predict_policy_impact(checker, plan, left, watched)
+    brought = None
+    if left and context.checker is not None:
+        brought = predict_policy_impact(context.checker, plan, left, _inspect_table(watched))
     passed = tuple(_evaluate_gates(planned, context, watched, sight, stands, warned, brought))
     if left and runner is not None and preflight.combine_failed_gates(passed) is None:
         engine, of_engine = evaluate_engine_gate(runner, plan)
@@ -255,16 +252,21 @@ def _evaluate_gates(
     yield print_
     if not left:
         return
-    if isinstance(brought, UnpredictableError):
-        yield preflight.unpredictable_gate(str(brought))
-    elif brought is not None:
-        yield preflight.policy_gate(brought)
+    if brought is not None:
+        yield policy_gate(brought)
     if warned.window is not None:
         yield preflight.window_gate(warned.window, context.outside_window)
     if is_named_copy(plan):
         yield loss_gate(left, context.accepted_losses)
     else:
         yield preflight.irreversible_gate(left, context.allow_irreversible)
+
+
+def policy_gate(brought: PolicyImpact | UnpredictableError) -> GateResult:
+    """Check that a plan's result can be predicted, and that the policy allows it."""
+    if isinstance(brought, UnpredictableError):
+        return preflight.unpredictable_gate(str(brought))
+    return preflight.policy_gate(brought)
 
 
 def evaluate_engine_gate(
@@ -286,23 +288,25 @@ def read_activity(watched: TableWatcher) -> Activity | None:
         return None
 
 
-def _predict_policy_impact(
-    checker: Checker, plan: Plan, left: Sequence[Step], watched: TableWatcher
+def predict_policy_impact(
+    checker: Checker, plan: Plan, left: Sequence[Step], inspection: Inspection
 ) -> PolicyImpact | UnpredictableError:
-    """Check the policy's clients and requirements before and after the remaining steps."""
-    if is_named_copy(plan):
-        return UnpredictableError(UNPREDICTED_COPY)
-    inspection = _inspect_table(watched)
-    # A plan file could name the table differently from the policy's patterns.
-    today = facts_from_inspection(inspection)._replace(
-        table=table_address(plan), other_names=plan.other_names
-    )
+    """Check the policy's clients and requirements before and after steps on this table."""
+    today = policy_facts(plan, inspection)
     checker.observe(checker.check(today))
     try:
         after = predict_facts(today, table_from_state(inspection.state), left, plan)
     except UnpredictableError as error:
         return error
     return assess_policy_impact(checker, today, after, approvable_goal(plan))
+
+
+def policy_facts(plan: Plan, inspection: Inspection) -> TableFacts:
+    """Return the facts about a plan's table, by the names that the policy's patterns match."""
+    # A plan file could name the table differently.
+    return facts_from_inspection(inspection)._replace(
+        table=table_address(plan), other_names=plan.other_names
+    )
 
 
 def _needs_use(plan: Plan, left: Sequence[Step]) -> bool:

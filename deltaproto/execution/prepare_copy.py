@@ -18,22 +18,32 @@ from deltaproto.execution.copy_state import (
 from deltaproto.execution.plan_file import LoadedPlan
 from deltaproto.execution.preflight import GateResult, describe_commit
 from deltaproto.execution.prepare import (
-    UNPREDICTED_COPY,
     ApplyContext,
     PreparedCopy,
     PreparedPlan,
     evaluate_engine_gate,
+    policy_facts,
+    policy_gate,
+    predict_policy_impact,
     read_activity,
 )
 from deltaproto.execution.progress import Baseline, Progress, TableObservation, TableWatcher
 from deltaproto.execution.run_log import journal_path, read_journal
 from deltaproto.execution.runner import StatementRunner
 from deltaproto.execution.warning import build_warning, maintenance_windows_for
+from deltaproto.inspection.inspect import run_rules
 from deltaproto.plan_inputs.from_log import load_plan_input, metadata_digest
 from deltaproto.planning.engine import EngineName
 from deltaproto.planning.plan import Plan, Step, plan_id
+from deltaproto.planning.policy_impact import (
+    PolicyImpact,
+    UnpredictableError,
+    assess_policy_impact,
+)
+from deltaproto.planning.request import approvable_goal
 from deltaproto.planning.search.copy_table import same_copy
 from deltaproto.planning.statement import Action
+from deltaproto.policy.evaluate import Checker
 from deltaproto.protocol.feature_catalog import CATALOG_MANAGED
 
 
@@ -69,7 +79,12 @@ def prepare_copy(
     watched = TableWatcher(here, context.storage_options, context.spark)
     activity = read_activity(watched)
     warned = build_warning(plan, left, activity, None, windows, now)
+    brought = None
+    if context.checker is not None and _may_be_refused(plan, state):
+        brought = _predict_policy_impact(context.checker, plan, state)
     gates = list(_evaluate_gates(planned, context, state, left, owner))
+    if left and brought is not None:
+        gates.append(policy_gate(brought))
     if warned.window is not None and left:
         gates.append(preflight.window_gate(warned.window, context.outside_window))
     if left and preflight.combine_failed_gates(gates) is None:
@@ -86,6 +101,7 @@ def prepare_copy(
         warned,
         None if context.outside_window else windows,
         journal.unaudited,
+        tuple(r.text for r in brought.rulings) if isinstance(brought, PolicyImpact) else (),
         copy=PreparedCopy(tables, state, owner),
     )
 
@@ -139,8 +155,24 @@ def _evaluate_gates(
     yield _fingerprint_gate(plan, state, owner)
     if left:
         yield loss_gate(left, context.accepted_losses)
-        if context.checker is not None:
-            yield preflight.unpredictable_gate(UNPREDICTED_COPY)
+
+
+def _may_be_refused(plan: Plan, state: CopyState) -> bool:
+    """Return True while the tables still have their names, as no statement on them fails then."""
+    if "undo" in plan.goal:
+        return state.stage is CopyStage.SWAPPED
+    return state.stage <= CopyStage.COPYING
+
+
+def _predict_policy_impact(
+    checker: Checker, plan: Plan, state: CopyState
+) -> PolicyImpact | UnpredictableError:
+    old = run_rules(state.old.state)
+    if "undo" not in plan.goal or state.new is None:
+        return predict_policy_impact(checker, plan, plan.steps, old)
+    today = policy_facts(plan, run_rules(state.new.state))
+    checker.observe(checker.check(today))
+    return assess_policy_impact(checker, today, policy_facts(plan, old), approvable_goal(plan))
 
 
 def _find_contradiction(planned: LoadedPlan, context: ApplyContext, state: CopyState) -> str | None:

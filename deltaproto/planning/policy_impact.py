@@ -6,7 +6,7 @@ require properties and an isolation level. So the plan's statements are predicte
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from deltaproto.planning.ddl.parse import parse_script
@@ -14,8 +14,12 @@ from deltaproto.planning.engine import Engine
 from deltaproto.planning.impact import describe_change, end_state_of, find_losses
 from deltaproto.planning.plan import Blocked, ClientChange, Plan, Step
 from deltaproto.planning.predict.table import Table
-from deltaproto.planning.search.goals import requirements_after
+from deltaproto.planning.request import PlanInput
+from deltaproto.planning.search.copy_by_name import new_location
+from deltaproto.planning.search.copy_table import end_state_of_copy, redesign_copy
+from deltaproto.planning.search.goals import EndState, requirements_after
 from deltaproto.planning.search.route import predict_statement
+from deltaproto.planning.statement import Action
 from deltaproto.policy.approvals import AccessLoss, LossRuling
 from deltaproto.policy.context import TableFacts
 from deltaproto.policy.evaluate import Checker
@@ -134,11 +138,17 @@ def explain_unmet(then: TableCheck, reasons: Sequence[Blocked]) -> Iterator[Bloc
         remedy = found.remedy if found else finding.hint
         error = found.error if found else ""
         yield Blocked(finding.feature, f"{finding.rule}: {finding.message}{why}", remedy, error)
-    yield from (each for each in reasons if each.feature is None or each.feature not in used)
+    for each in reasons:
+        if each.feature is None or each.feature in each.reason:
+            named = each
+        else:
+            named = each._replace(reason=f"{each.feature}: {each.reason}")
+        if each.feature is None or each.feature not in used:
+            yield named
 
 
 def predict_facts(today: TableFacts, table: Table, steps: Iterable[Step], plan: Plan) -> TableFacts:
-    """Return the table's facts after these steps of the plan.
+    """Return the table's facts after these steps of the plan; for a copy, those of the new table.
 
     Args:
         table: the table as `today` describes it.
@@ -146,6 +156,8 @@ def predict_facts(today: TableFacts, table: Table, steps: Iterable[Step], plan: 
     Raises:
         UnpredictableError: if a statement's result on this table is unknown.
     """
+    if any(step.action is Action.SWAP for step in plan.steps):
+        return _predict_copy(today, table, plan)
     after = table
     for step in steps:
         after = _predict_step(step, after, plan.engine)
@@ -154,13 +166,43 @@ def predict_facts(today: TableFacts, table: Table, steps: Iterable[Step], plan: 
     ending = ending._replace(
         protocol=plan.protocol_after, off=ending.off & left, on=ending.on & left
     )
-    levels = evaluate_isolation(after.configuration.get(ISOLATION_PROPERTY)).effective
+    return _facts_after(today, ending, after.configuration, after.clustering)
+
+
+def _facts_after(
+    today: TableFacts,
+    ending: EndState,
+    configuration: Mapping[str, str],
+    clustering: tuple[str, ...] | None,
+) -> TableFacts:
+    levels = evaluate_isolation(configuration.get(ISOLATION_PROPERTY)).effective
     return today._replace(
         needs=requirements_after(today.needs, ending),
-        configuration=after.configuration,
-        clustering=after.clustering,
+        configuration=configuration,
+        clustering=clustering,
         isolation={str(engine): level and str(level) for engine, level in levels.items()},
     )
+
+
+def _predict_copy(today: TableFacts, table: Table, plan: Plan) -> TableFacts:
+    by_hand = plan.steps[0].operations == ("CREATE TABLE AS SELECT",)
+    inputs = PlanInput(
+        plan.table,
+        plan.location,
+        plan.sql_name,
+        table,
+        today.needs,
+        (),
+        plan.fingerprint,
+        engine=plan.engine,
+        comments=None if by_hand else {},
+    )
+    new = redesign_copy(inputs, plan)
+    if new is None or new.protocol != plan.protocol_after:
+        raise UnpredictableError("the plan does not copy the table as it is now")
+    ending = end_state_of_copy(table)._replace(protocol=new.protocol)
+    after = _facts_after(today, ending, new.properties, new.clustering)
+    return after if by_hand else after._replace(location=new_location(today.location))
 
 
 def _predict_step(step: Step, table: Table, engine: Engine) -> Table:

@@ -31,6 +31,8 @@ from deltaproto.planning.engine import EngineName
 from deltaproto.planning.plan import plan_id
 from deltaproto.planning.search.copy_by_name import loss_names
 from deltaproto.planning.statement import Action
+from deltaproto.policy.evaluate import Checker
+from deltaproto.policy.local_catalog import load_local_catalog, load_local_policy
 from deltaproto.protocol.table_state import SparkSettings
 from deltaproto.redaction import Redactor
 from deltaproto.render.plan_words import losses_text
@@ -576,3 +578,67 @@ def test_the_losses_of_a_copy_are_not_called_irreversible(bench: Bench) -> None:
     assert [*losses_text(losing)] == [*losing.losses]
     truncating = losing._replace(action=Action.DROP)
     assert [*losses_text(truncating)] == [f"irreversible: {loss}" for loss in losing.losses]
+
+
+def checker(folder: Path, settings: str) -> Checker:
+    file = folder / "policy.yaml"
+    file.write_text(f"policy_version: 1\nclients: []\ntables: {{'{NAME}': {{{settings}}}}}\n")
+    policy = load_local_policy(str(file))
+    return Checker(policy, load_local_catalog((), policy))
+
+
+@pytest.mark.parametrize(
+    ("settings", "violated"),
+    [
+        ("forbid_features: [identityColumns]", ""),
+        ("require_features: [checkConstraints]", ""),
+        ("require_properties: {k: v}", ""),
+        ("max_writer_version: 3", ""),
+        ("require_features: [identityColumns]", "the policy requires identityColumns"),
+        ("min_writer_version: 7", "writer version 3 is below the policy's 7"),
+    ],
+)
+def test_a_policy_decides_about_the_new_table(
+    bench: Bench, tmp_path: Path, settings: str, violated: str
+) -> None:
+    result = bench.apply(checker=checker(tmp_path, settings))
+    if not violated:
+        assert (result.code, result.message[:10]) == (ExitCode.OK, "every step")
+        return
+    assert (result.status, result.code) == (ApplyStatus.REFUSED, ExitCode.FINDINGS)
+    assert violated in result.message
+    assert bench.catalog.sent == []
+
+
+def test_a_policy_does_not_stop_a_copy_whose_names_change_places(
+    bench: Bench, tmp_path: Path
+) -> None:
+    """Statements on the table fail until the new one has the name."""
+    catalog, strict = bench.catalog, checker(tmp_path, "require_features: [identityColumns]")
+
+    def kill(sql: str) -> None:
+        if "t__new` RENAME" in sql:
+            catalog.before = lambda sql: None
+            raise Killed
+
+    catalog.before = kill
+    with pytest.raises(Killed):
+        bench.apply()
+    assert catalog.tables.keys() == {"t__new", "t__before"}
+    assert bench.apply(checker=strict).code is ExitCode.OK
+    assert catalog.tables.keys() == {"t", "t__before"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "code"),
+    [
+        ("forbid_features: [identityColumns]", ExitCode.FINDINGS),
+        ("require_features: [identityColumns]", ExitCode.OK),
+    ],
+)
+def test_a_policy_decides_about_the_old_table_before_an_undo(
+    bench: Bench, tmp_path: Path, settings: str, code: ExitCode
+) -> None:
+    assert bench.apply().code is ExitCode.OK
+    back = load_or_create_undo_plan(bench.planned, bench.context, keep=True)
+    assert bench.apply(back, checker=checker(tmp_path, settings)).code is code

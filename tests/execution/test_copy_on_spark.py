@@ -125,9 +125,18 @@ def test_a_table_is_replaced_and_put_back(
     refused = cli("apply", path, "--yes")
     assert refused.code == 2
     assert "time-travel" in refused.out
+    policies = {}
+    for setting in ("require", "forbid"):
+        file = policies[setting] = str(tmp_path / f"{setting}.yaml")
+        tables = f"{{'*': {{{setting}_features: [clustering]}}}}"
+        Path(file).write_text(f"policy_version: 1\ntables: {tables}\n", encoding="utf-8")
+    violating = applied(cli, path, "--policy", policies["require"])
+    assert violating.code == 1
+    assert "the policy requires clustering" in violating.out
     assert catalog.names() == {"orders"}
-    ran = applied(cli, path)
+    ran = applied(cli, path, "--policy", policies["forbid"])
     assert ran.code == 0, ran.out + ran.err
+    assert cli("check", catalog.name, "--policy", policies["forbid"]).code == 0
     assert catalog.names() == {"orders", "orders__before"}
     assert catalog.ids() == catalog.ids(f"{catalog.name}__before") == before
     assert catalog.location(catalog.name) == f"{place}__new"

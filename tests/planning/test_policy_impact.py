@@ -146,7 +146,8 @@ def test_what_a_plan_fixes_and_leaves(tmp_path: Path) -> None:
     assert [*describe_fixes(both, both)] == [*describe_fixes(none, both)] == []
     reasons = (
         Blocked("changeDataFeed", "it is in use", "stop it", "E"),
-        Blocked("other", "it is other", "nothing"),
+        Blocked("other", "nothing drops other", "nothing"),
+        Blocked("unnamed", "nothing drops it", "copy"),
         Blocked(None, "no feature", "wait"),
     )
     first, second, *rest = explain_unmet(both, reasons)
@@ -160,8 +161,11 @@ def test_what_a_plan_fixes_and_leaves(tmp_path: Path) -> None:
         "generatedColumns", f"DP205: generatedColumns is forbidden by the policy{IMPLIED}", ""
     )
     assert second.remedy == both.findings[1].hint != ""
-    assert rest == [*reasons[1:]]
-    assert [*explain_unmet(none, reasons)] == [*reasons]
+    other, unnamed, last = reasons[1:]
+    assert rest == [other, unnamed._replace(reason="unnamed: nothing drops it"), last]
+    assert [each.feature for each in explain_unmet(none, reasons)] == [
+        each.feature for each in reasons
+    ]
 
 
 def test_a_table_after_the_steps_of_its_plan(tmp_path: Path) -> None:

@@ -183,17 +183,21 @@ def end_state_of_copy(table: Table) -> EndState:
     return EndState(table.protocol, rewritten=True, bounds=hazards_of_copy(table))
 
 
+def redesign_copy(inputs: PlanInput, plan: Plan) -> TableCopy | NamedCopy | None:
+    """Return the new table of a plan that copies this table; None if it cannot be copied."""
+    if inputs.table.schema is None:
+        return None
+    every = frozenset(each.name for each in feature_catalog.all_features())
+    return _design_copy(inputs, inputs.table.schema, every - plan.protocol_after.supported)
+
+
 def same_copy(inputs: PlanInput, plan: Plan) -> bool:
     """Return True if the plan has the statements and losses of a named copy of this table.
 
     What a copy leaves out is what its protocol lacks; for goals that name no client it must also be
     no more than the goal needs.
     """
-    schema = inputs.table.schema
-    if schema is None:
-        return False
-    without = frozenset(each.name for each in feature_catalog.all_features())
-    new = _design_copy(inputs, schema, without - plan.protocol_after.supported)
+    new = redesign_copy(inputs, plan)
     made = [tuple(named_copy_steps(inputs, new))] if isinstance(new, NamedCopy) else []
     goal: Goal | None = None
     if plan.goal["kind"] == "drop":

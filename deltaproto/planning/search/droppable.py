@@ -107,7 +107,7 @@ def _add_required(undroppable: dict[str, Blocked], supported: frozenset[str]) ->
 
 def _undroppable_reason(name: str, engine: Engine) -> tuple[str, str]:
     drop = feature_catalog.feature_record(name).drop
-    rewrite = "copy the table into a new one without it (--rewrite)"
+    rewrite = "copy the table into a new one without it (`plan-downgrade --rewrite`)"
     if engine.name is EngineName.DELTA_SPARK and drop.delta_spark is not None:
         return f"{engine} cannot drop it", f"delta-spark@{drop.delta_spark} or later can"
     if engine.name is EngineName.DATABRICKS and drop.databricks is not None:
