@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import Any
 
 from deltaproto.cli import options
 from deltaproto.cli.declare import Command, Option, Panel
-from deltaproto.cli.plan_io import PLANS
+from deltaproto.cli.plan_io import JOURNAL, PLANS
 from deltaproto.cli.progress import count_steps
 from deltaproto.errors import DeltaprotoError, EngineError, ExitCode
 from deltaproto.execution.plan_file import LoadedPlan, find_plan_files, load_plans
@@ -20,7 +20,8 @@ from deltaproto.execution.prepare import ApplyContext, predict_gates
 from deltaproto.execution.progress import table_address
 from deltaproto.execution.rollout_calendar import WaveTimes, estimate_times
 from deltaproto.execution.rollout_file import Rollout, find_rollout, require_policy
-from deltaproto.execution.rollout_state import match_original_plans
+from deltaproto.execution.rollout_log import Decisions, RolloutLog
+from deltaproto.execution.rollout_state import match_plans
 from deltaproto.execution.run_log import default_journal_dir
 from deltaproto.execution.warning import maintenance_windows_for, rule_on_losses
 from deltaproto.inspection.activity import Activity, read_activity
@@ -43,9 +44,21 @@ _NEEDS_SPARK = EngineError(
 def run(values: Mapping[str, Any]) -> int:
     """Write one runbook for all plans."""
     plans, unplanned = load_plans(values["plans"], allow_empty=values["allow_empty"])
-    rollout = find_rollout(values["plans"])
-    if rollout is not None and not values["policy"]:
-        require_policy(rollout, hint="pass --policy FILE, as to apply")
+    current = {planned.id: planned for planned in plans}
+    rollout, decisions, skipped = find_rollout(values["plans"]), Decisions(), dict[str, str]()
+    if rollout is not None:
+        if not values["policy"]:
+            require_policy(rollout, hint="pass --policy FILE, as to apply")
+        log = RolloutLog(rollout, _journal_folder(values)(rollout.path), "", Redactor({}, {}))
+        decisions = log.decisions()
+        current = match_plans(rollout, plans, log)
+        skipped = {
+            each.table: decisions.skipped[each.plan_id]
+            for each in rollout.tables
+            if each.plan_id in decisions.skipped
+        }
+        rollout = rollout.without(decisions.skipped)
+        current = {each.plan_id: current[each.plan_id] for each in rollout.tables}
     now = time.time()
     say = phrases(values["language"])
     policy = load_local_policy(values["policy"]) if values["policy"] else None
@@ -55,10 +68,10 @@ def run(values: Mapping[str, Any]) -> int:
             values["start"], "--start", "date or time", "2026-12-01T22:00Z"
         )
         start = wanted / 1000
-    waves = _estimate_waves(rollout, plans, policy, start)
+    waves = _estimate_waves(rollout, current, policy, start)
     starts = {plan_id: begin for wave in waves for plan_id, begin in wave.starts.items()}
     book = Book(
-        _build_entries(plans, policy, values, start, starts),
+        _build_entries(current, policy, values, start, starts),
         tuple(unplanned),
         tuple(values["plans"]),
         start,
@@ -67,6 +80,8 @@ def run(values: Mapping[str, Any]) -> int:
         values["client_file"],
         rollout,
         waves,
+        decisions,
+        skipped,
     )
     options.refuse_overwrite(
         values["output"],
@@ -102,18 +117,24 @@ def _gate_exit_codes(entry: RunbookEntry) -> Iterator[ExitCode]:
 
 
 def _estimate_waves(
-    rollout: Rollout | None, plans: list[LoadedPlan], policy: Policy | None, start: float
+    rollout: Rollout | None,
+    plans: Mapping[str, LoadedPlan],
+    policy: Policy | None,
+    start: float,
 ) -> tuple[WaveTimes, ...]:
     if rollout is None:
         return ()
-    by_id = match_original_plans(rollout, plans)
     return estimate_times(
-        rollout, by_id, lambda planned: maintenance_windows_for(policy, planned.plan), start
+        rollout, plans, lambda planned: maintenance_windows_for(policy, planned.plan), start
     )
 
 
+def _journal_folder(values: Mapping[str, Any]) -> Callable[[str], str]:
+    return lambda path: values["journal"] or default_journal_dir(path)
+
+
 def _build_entries(
-    plans: list[LoadedPlan],
+    plans: Mapping[str, LoadedPlan],
     policy: Policy | None,
     values: Mapping[str, Any],
     start: float,
@@ -126,7 +147,9 @@ def _build_entries(
     catalog = load_local_catalog(values["client_file"], policy)
     day = datetime.fromtimestamp(start, UTC).date()
     checker = None if policy is None else Checker(policy, catalog, today=day)
-    context = ApplyContext(storage, spark, default_journal_dir, policy, checker, catalog=catalog)
+    context = ApplyContext(
+        storage, spark, _journal_folder(values), policy, checker, catalog=catalog
+    )
 
     def activity(planned: LoadedPlan) -> Activity | DeltaprotoError | None:
         if values["no_activity"] or not planned.plan.changes:
@@ -138,22 +161,24 @@ def _build_entries(
             error.message = redact(error.message)
             return error
 
-    def gates(planned: LoadedPlan) -> tuple[GateResult, ...]:
+    def gates(planned: LoadedPlan, begin: float) -> tuple[GateResult, ...]:
         by_name = not planned.plan.sql_name.startswith("delta.`")
         unread = _NEEDS_SPARK if values["no_activity"] and by_name else None
-        found = predict_gates(planned, context, starts.get(planned.id, start), unread)
+        found = predict_gates(planned, context, begin, unread)
         return tuple(
             gate._replace(message=redact(gate.message), hint=redact(gate.hint)) for gate in found
         )
 
-    def look(planned: LoadedPlan) -> RunbookEntry:
+    def look(first: str) -> RunbookEntry:
+        planned = plans[first]
         return RunbookEntry(
             planned,
             activity(planned),
             maintenance_windows_for(policy, planned.plan),
             rule_on_losses(planned.plan, None if checker is None else checker.approvals, day),
-            gates(planned),
-            starts.get(planned.id),
+            gates(planned, starts.get(first, start)),
+            starts.get(first),
+            None if planned.id == first else first,
         )
 
     show = not (values["no_progress"] or values["quiet"]) and sys.stderr.isatty()
@@ -216,6 +241,7 @@ COMMAND = Command(
             metavar="LANGUAGE",
             panel=Panel.OUTPUT,
         ),
+        JOURNAL,
         options.ALLOW_EMPTY,
         options.OUTPUT,
         *options.READING,

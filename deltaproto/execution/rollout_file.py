@@ -46,6 +46,15 @@ class Rollout(NamedTuple):
         """Every table, in the order of the waves."""
         return tuple(table for wave in self.waves for table in wave.tables)
 
+    def without(self, plan_ids: Iterable[str]) -> Rollout:
+        """Return the rollout without the tables of these plans, and without empty waves."""
+        left_out = frozenset(plan_ids)
+        waves = (
+            Wave(wave.name, tuple(each for each in wave.tables if each.plan_id not in left_out))
+            for wave in self.waves
+        )
+        return self._replace(waves=tuple(wave for wave in waves if wave.tables))
+
 
 def find_rollout(paths: Iterable[str]) -> Rollout | None:
     """Return the rollout of a folder of plans; None if no argument has one.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import threading
@@ -932,3 +933,46 @@ def test_a_lost_new_plan_is_made_again(fleet: Fleet) -> None:
     code, sent, progress = fleet.applied("--policy", str(fleet.policy))
     assert sent == ["d"]
     assert "deletionVectors" not in str(tables(progress))
+
+
+def runbook(fleet: Fleet, *words: str) -> str:
+    ran = fleet.cli("runbook", str(fleet.plans), "--policy", str(fleet.policy), *words)
+    assert ran.err == ""
+    return ran.out
+
+
+def test_a_runbook_has_the_plans_in_force(fleet: Fleet, tmp_path: Path) -> None:
+    """Also elsewhere, from the folder of plans."""
+    fleet.plan()
+    assert "planned these tables again" not in runbook(fleet)
+    changed = metadata({"delta.enableDeletionVectors": "true", "delta.appendOnly": "true"})
+    fleet.logs["dev_a"].commit(1, commit_info("SET TBLPROPERTIES"), changed)
+    assert "properties changed since" in runbook(fleet)
+    assert fleet.applied("--policy", str(fleet.policy))[:2] == (10, ["dev_a"])
+    (new,) = (fleet.plans / STATE_FOLDER).glob("*.plan.json")
+    fleet.plans = fleet.plans.rename(tmp_path / "elsewhere")
+    book = runbook(fleet)
+    assert f"their new plans: `{fleet.logs['dev_a'].table}`" in book
+    assert "properties changed since" not in book
+    # It is the new plan that is rolled back.
+    assert re.search(rf"apply --undo [^`]*{STATE_FOLDER}/{new.name}", book)
+    ran = fleet.cli("apply", "--undo", str(fleet.plans / STATE_FOLDER / new.name), "--dry-run")
+    assert ran.code == 0
+    assert "gate passed; 1 step would be executed" in ran.out
+
+
+def test_a_runbook_has_the_decisions_on_its_rollout(fleet: Fleet, tmp_path: Path) -> None:
+    fleet.plan()
+    journal = ("--journal", str(tmp_path / "records"))
+    fleet.decide("pause", "--reason", "incident", *journal)
+    fleet.decide("skip", "dev_a", "--reason", "it is archived", *journal)
+    book = runbook(fleet, *journal)
+    assert re.search(r"The rollout is paused: by .*: incident", book)
+    assert re.search(rf"- `{fleet.logs['dev_a'].table}`: by .*: it is archived", book)
+    assert "### canary" not in book
+    assert f"# Release runbook: {len(NAMES) - 1}" in book
+    assert "is paused" not in runbook(fleet)
+    for name in NAMES[1:]:
+        fleet.decide("skip", name, "--reason", "later", *journal)
+    fleet.decide("abort", "--reason", "enough", *journal)
+    assert "delta.enableDeletionVectors" not in runbook(fleet, *journal)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -13,6 +13,7 @@ from deltaproto.execution.preflight import GateResult, plan_gate
 from deltaproto.execution.progress import table_address
 from deltaproto.execution.rollout_calendar import WaveTimes
 from deltaproto.execution.rollout_file import Rollout
+from deltaproto.execution.rollout_log import Decisions
 from deltaproto.execution.warning import ApplyWarning, build_warning
 from deltaproto.inspection.activity import Activity
 from deltaproto.planning.advice import reenables_itself
@@ -51,6 +52,8 @@ class RunbookEntry(NamedTuple):
     """gates of `apply` at the planned start, without the engine's; None: not evaluated"""
     start: float | None = None
     """earliest start in a rollout, in seconds since the epoch; None: the start of the runbook"""
+    replaces: str | None = None
+    """id of the plan of a rollout that this one replaced; None: it is the first plan"""
 
     @property
     def plan(self) -> Plan:
@@ -131,8 +134,10 @@ class Book:
         written: current time, in seconds since the epoch.
         policy: path of the policy file.
         catalog: client files that the policy uses.
-        rollout: the rollout of the folder of plans, if it has one.
+        rollout: the rollout of the folder of plans, if it has one, without skipped tables.
         waves: its estimated times.
+        decisions: what was decided about the rollout so far.
+        skipped: the reason for each table that the rollout skips.
     """
 
     def __init__(
@@ -146,9 +151,12 @@ class Book:
         catalog: Sequence[str] = (),
         rollout: Rollout | None = None,
         waves: Sequence[WaveTimes] = (),
+        decisions: Decisions = Decisions(),
+        skipped: Mapping[str, str] = {},
     ) -> None:
         self.entries, self.unplanned = tuple(entries), tuple(unplanned)
         self.rollout, self.waves = rollout, tuple(waves)
+        self.decisions, self.skipped = decisions, skipped
         self.start, self.written, self.policy = start, written, policy
         self._arguments = tuple(arguments)
         self._files = [word for file in catalog for word in ("--client-file", file)]

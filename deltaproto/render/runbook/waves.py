@@ -12,6 +12,7 @@ from deltaproto.policy.document.model import Window
 from deltaproto.policy.document.windows import is_open, next_closing, next_opening
 from deltaproto.render.document import (
     Block,
+    Bullets,
     Callout,
     Checks,
     Code,
@@ -49,7 +50,23 @@ def waves(book: Book, rollout: Rollout, say: Phrases) -> Section:
     return Section("rollout", say.text("rollout"), list(_waves(book, rollout, say)))
 
 
+def _decided(book: Book, say: Phrases) -> Iterator[Block]:
+    """Yield what changed since the rollout was made."""
+    decisions = book.decisions
+    for key, reason in (("aborted", decisions.aborted), ("paused", decisions.paused)):
+        if reason is not None:
+            yield Callout(Tone.WARNING, say.line(f"rollout.{key}", reason=reason))
+            break
+    again = [entry for entry in book.entries if entry.replaces is not None]
+    if again:
+        yield Paragraph(say.line("rollout.replanned", tables=names(again, say)))
+    if book.skipped:
+        yield Paragraph(say.line("rollout.skipped"))
+        yield Bullets([(Code(table), f": {reason}") for table, reason in book.skipped.items()])
+
+
 def _waves(book: Book, rollout: Rollout, say: Phrases) -> Iterator[Block]:
+    yield from _decided(book, say)
     yield Paragraph(
         say.line(
             "rollout.intro",
@@ -189,5 +206,5 @@ def _groups(book: Book, entries: Sequence[RunbookEntry], say: Phrases) -> Iterat
 
 def _entries(book: Book, wave: WaveTimes) -> list[RunbookEntry]:
     """Return the plans of a wave, in its order."""
-    by_id = {entry.planned.id: entry for entry in book.entries}
+    by_id = {entry.replaces or entry.planned.id: entry for entry in book.entries}
     return [by_id[table.plan_id] for table in wave.wave.tables]
