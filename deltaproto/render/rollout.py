@@ -100,7 +100,8 @@ def group_tables(progress: RolloutProgress) -> Iterator[WaveGroup]:
         for key, tables in sorted(found.items(), key=lambda group: -len(group[1])):
             line, plan = lines[key], first[key]
             if uses[line] > 1:
-                line += f" ({plan.protocol_before} to {plan.protocol_after})"
+                ends = dict.fromkeys((str(plan.protocol_before), str(plan.protocol_after)))
+                line += f", {' to '.join(ends)}"
             rehearsed = key in progress.rehearsed if progress.rollout.rehearse else None
             yield WaveGroup(wave, key, line, tuple(tables), rehearsed)
 
