@@ -146,23 +146,21 @@ def match_plans(
     """Return the current plan of each table, by the id that the rollout has for it.
 
     Raises:
-        UsageError: see `match_original_plans`.
+        UsageError: when the folder lacks a plan of the rollout, has others, or contradicts it.
     """
-    found = match_original_plans(rollout, plans)
+    found = _match_original_plans(rollout, plans)
     return load_replanned(found, log.decisions().replanned, str(log.path.parent))
 
 
-def match_original_plans(rollout: Rollout, plans: Iterable[LoadedPlan]) -> dict[str, LoadedPlan]:
-    """Return the plan that the rollout was made with, for each of its tables, by id.
-
-    Raises:
-        UsageError: when the folder lacks a plan of the rollout, has others, or contradicts it.
-    """
+def _match_original_plans(rollout: Rollout, plans: Iterable[LoadedPlan]) -> dict[str, LoadedPlan]:
+    """Return the plan that the rollout was made with, for each of its tables, by id."""
     found = {planned.id: planned for planned in plans}
     hint = "plan again into a new folder"
     for table in rollout.tables:
         if table.plan_id not in found:
-            raise UsageError(f"{rollout.path}: the plan {table.file} is missing", hint)
+            raise UsageError(
+                f"{rollout.path}: the plan {table.file} is missing", f"restore the file, or {hint}"
+            )
         plan = found[table.plan_id].plan
         if (plan.table, plan.location) != (table.table, table.location):
             raise UsageError(
@@ -269,9 +267,6 @@ def _read_table(
     journal = read_journal(path, planned.id)
     if journal.done >= len(planned.plan.steps):
         return TableProgress(table, RolloutStatus.DONE, since=journal.since)
-    if table.plan_id in decisions.skipped:
-        reason = decisions.skipped[table.plan_id]
-        return TableProgress(table, RolloutStatus.SKIPPED, message=reason)
     found = TableProgress(table, RolloutStatus.PENDING)
     if look:
         try:
@@ -281,8 +276,13 @@ def _read_table(
             # `apply` reports it, and counts it as a failure.
             message = error.message
             found = TableProgress(table, RolloutStatus.READY, message=message, unread=True)
+    if found.status is RolloutStatus.DONE:
+        return found
+    if table.plan_id in decisions.skipped:
+        reason = decisions.skipped[table.plan_id]
+        return TableProgress(table, RolloutStatus.SKIPPED, message=reason)
     failure = decisions.failed.get(table.plan_id)
-    if failure is not None and found.status is not RolloutStatus.DONE:
+    if failure is not None:
         reason, at = failure
         return TableProgress(table, RolloutStatus.FAILED, since=at, message=reason)
     return found

@@ -935,6 +935,24 @@ def test_a_lost_new_plan_is_made_again(fleet: Fleet) -> None:
     assert "deletionVectors" not in str(tables(progress))
 
 
+def test_a_finished_table_is_done_though_it_is_skipped(fleet: Fleet) -> None:
+    """Its journal says so, or else its log."""
+    fleet.plan()
+    assert fleet.applied()[:2] == (10, ["dev_a"])
+    for _ in range(2):
+        assert fleet.decide("skip", "dev_a", "--reason", "too late").code == 0
+        assert by_name(fleet)["dev_a"]["status"] == "done"
+        shutil.rmtree(fleet.plans / STATE_FOLDER)
+    # A table is skipped because it cannot be read.
+    fleet.clock.now += 6 * HOUR
+    fleet.logs["b"].path(0, ".json").write_text("{")
+    assert by_name(fleet)["b"]["status"] == "ready"
+    fleet.decide("skip", "b", "--reason", "is broken")
+    ran = fleet.status("--format", "json")
+    assert ran.json["complete"] is True
+    assert by_name(fleet)["b"]["status"] == "skipped"
+
+
 def runbook(fleet: Fleet, *words: str) -> str:
     ran = fleet.cli("runbook", str(fleet.plans), "--policy", str(fleet.policy), *words)
     assert ran.err == ""
