@@ -186,3 +186,35 @@ class TestApply:
         ran = cli("apply", file, "--policy", rules, "--yes", "--format", "json")
         gates = {gate["name"]: gate for gate in ran.json["results"][0]["gates"]}
         assert not gates["policy"]["passed"]
+
+
+@pytest.mark.parametrize(
+    ("setting", "code"),
+    [
+        ("forbid_features: [identityColumns]", 0),
+        ("require_properties: {k: v}", 0),
+        ("require_features: [identityColumns]", 1),
+        # Nothing enables the feature in the copy.
+        ("require_features: [checkConstraints]", 1),
+    ],
+)
+def test_a_copy_is_checked_by_its_new_table(
+    cli: Cli, log: Log, tmp_path: Path, setting: str, code: int
+) -> None:
+    names = ["appendOnly", "checkConstraints", "identityColumns", "invariants"]
+    log.commit(0, commit_info("CREATE TABLE"), protocol(1, 7, None, names), metadata({"k": "v"}))
+    rules = policy(
+        tmp_path,
+        f"clients: [{{client: {ENGINE}, access: [read, append]}}]\ntables: {{'*': {{{setting}}}}}",
+    )
+    ran = cli("plan-downgrade", log.table, "--policy", rules, "--rewrite", "--format", "json")
+    found = plan(ran, "plan-downgrade")
+    assert ran.code == code
+    if code:
+        (blocked,) = found["blocked"]
+        assert blocked["reason"].startswith("the result violates the policy: ")
+        assert found["steps"] == []
+        return
+    (change,) = (each for each in found["clients"] if each["access"] == "append")
+    assert (change["before"], change["after"]) == ("refused", "ok")
+    assert found["protocol_after"]["minWriterVersion"] == 2
