@@ -21,6 +21,10 @@ from deltaproto.protocol import feature_catalog
 from tests.planning.test_search import planned_for, tables
 from tests.support.examples import examples
 
+_REQUIRED = (
+    *("appendOnly", "changeDataFeed", "checkConstraints", "columnMapping", "deletionVectors"),
+    *("inCommitTimestamp", "rowTracking", "typeWidening", "v2Checkpoint"),
+)
 _PROPERTIES = {
     "delta.appendOnly": ("true", "false"),
     "delta.enableChangeDataFeed": ("true", "false"),
@@ -32,11 +36,13 @@ _PROPERTIES = {
 
 @st.composite
 def random_settings(draw: st.DrawFn, table: Table) -> PolicySettings:
-    """Settings that require the lowest protocol, and may contradict each other."""
+    """Settings that may contradict each other."""
     keys = draw(st.sets(st.sampled_from(sorted(_PROPERTIES)), max_size=2))
     supported = sorted(table.protocol.supported) or ["none"]
     return PolicySettings(
-        protocol="lowest",
+        protocol=draw(st.sampled_from([None, "lowest", "lowest"])),
+        require_features=tuple(sorted(draw(st.sets(st.sampled_from(_REQUIRED), max_size=2)))),
+        cluster_by=draw(st.sampled_from([None, None, (), ("id",)])),
         require_properties={key: draw(st.sampled_from(_PROPERTIES[key])) for key in sorted(keys)},
         forbid_features=tuple(sorted(draw(st.sets(st.sampled_from(supported), max_size=1)))),
         min_writer_version=draw(st.sampled_from([None, None, 2, 4])),
