@@ -6,13 +6,18 @@ import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.conftest import Ran
+from tests.planning.random_tables import draft, make
+from tests.recording.delta_spark import LiveDeltaSpark
 from tests.support.contract import documents
 from tests.support.tables import RECIPES
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 Cli = Callable[..., Ran]
@@ -35,10 +40,15 @@ tables:
 """
 
 
+MORE = (1, 3)
+"""seeds of random tables"""
+
+
 @pytest.fixture
-def tables(real_tables: Mapping[str, str], tmp_path: Path) -> list[str]:
-    """A copy of every real table."""
-    found = []
+def tables(spark: SparkSession, real_tables: Mapping[str, str], tmp_path: Path) -> list[str]:
+    """A copy of every real table, and random ones: 30."""
+    delta_spark = LiveDeltaSpark(spark)
+    found = [make(delta_spark, draft(seed), tmp_path / f"random-{seed}").path for seed in MORE]
     for name in RECIPES:
         shutil.copytree(real_tables[name], tmp_path / "lake" / name)
         found.append(str(tmp_path / "lake" / name))
