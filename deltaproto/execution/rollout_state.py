@@ -66,6 +66,8 @@ class TableProgress(NamedTuple):
     """whether it is the same table, but not as planned, although no step was executed"""
     started: bool = False
     """whether a step was executed"""
+    steps_left: int = 0
+    """steps of its plan that are not done, waits among them; 0 if it is skipped"""
 
 
 class WaveProgress(NamedTuple):
@@ -267,15 +269,15 @@ def _read_table(
     journal = read_journal(path, planned.id)
     if journal.done >= len(planned.plan.steps):
         return TableProgress(table, RolloutStatus.DONE, since=journal.since)
-    found = TableProgress(table, RolloutStatus.PENDING)
+    steps_left = len(planned.plan.steps) - journal.done
+    found = TableProgress(table, RolloutStatus.PENDING, steps_left=steps_left)
     if look:
         try:
             with contain_table_errors():
                 found = _read_log(table, planned, context, now)
         except DeltaprotoError as error:
             # `apply` reports it, and counts it as a failure.
-            message = error.message
-            found = TableProgress(table, RolloutStatus.READY, message=message, unread=True)
+            found = found._replace(status=RolloutStatus.READY, message=error.message, unread=True)
     if found.status is RolloutStatus.DONE:
         return found
     if table.plan_id in decisions.skipped:
@@ -284,7 +286,8 @@ def _read_table(
     failure = decisions.failed.get(table.plan_id)
     if failure is not None:
         reason, at = failure
-        return TableProgress(table, RolloutStatus.FAILED, since=at, message=reason)
+        failed = TableProgress(table, RolloutStatus.FAILED, since=at, message=reason)
+        return failed._replace(steps_left=found.steps_left)
     return found
 
 
@@ -295,24 +298,22 @@ def _read_log(
     stands = located.stands
     if stands.done >= len(plan.steps):
         return TableProgress(table, RolloutStatus.DONE, since=located.since)
+    waiting = TableProgress(table, RolloutStatus.WAITING, steps_left=len(plan.steps) - stands.done)
     if plan.steps[stands.done].sql is None and not wait_not_needed(plan, stands):
         until = wait_ends_at(planned, stands, located.since)
         if now < until:
-            message = "history has to be old enough"
-            return TableProgress(table, RolloutStatus.WAITING, until, message=message)
+            return waiting._replace(until=until, message="history has to be old enough")
     step, until = located.held or ("", 0.0)
     if step == plan.steps[stands.done].id and now < until:
-        message = "more history must expire first"
-        return TableProgress(table, RolloutStatus.WAITING, until, message=message)
+        return waiting._replace(until=until, message="more history must expire first")
     windows = None if context.outside_window else maintenance_windows_for(context.policy, plan)
     closed = check_window_open(windows, now)
     if closed is not None:
-        message = "no maintenance window is open"
-        return TableProgress(table, RolloutStatus.WAITING, closed.earliest, message=message)
+        return waiting._replace(until=closed.earliest, message="no maintenance window is open")
+    ready = waiting._replace(status=RolloutStatus.READY, started=stands.started)
     if not stands.started:
         unchanged = fingerprint_gate(plan, located.sight, stands, started=False)
         if not unchanged.passed:
             same = plan.fingerprint.table_id in (None, located.sight.table_id)
-            message = unchanged.message
-            return TableProgress(table, RolloutStatus.READY, message=message, changed=same)
-    return TableProgress(table, RolloutStatus.READY, started=stands.started)
+            return ready._replace(message=unchanged.message, changed=same)
+    return ready

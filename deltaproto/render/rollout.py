@@ -248,6 +248,7 @@ def _wave_fields(wave: WaveProgress) -> dict[str, Any]:
                 "table": each.table.table,
                 "location": each.table.location,
                 "status": str(each.status),
+                "steps_left": each.steps_left,
                 "next_at": stamp(each.until),
                 "ended_at": stamp(each.since),
                 "message": each.message or None,
@@ -277,6 +278,14 @@ def _metric_lines(progress: RolloutProgress) -> Iterator[str]:
             ({"wave": wave.name, "status": str(status)}, count)
             for wave in progress.waves
             for status, count in _count_statuses(wave.tables).items()
+        ),
+    )
+    yield from gauge_lines(
+        "deltaproto_rollout_steps_left",
+        "Steps of the plans of a wave that are not done, waits among them.",
+        (
+            ({"wave": wave.name}, sum(each.steps_left for each in wave.tables))
+            for wave in progress.waves
         ),
     )
     yield from gauge_lines(

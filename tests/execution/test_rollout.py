@@ -657,6 +657,13 @@ def test_status_shows_each_wave_and_the_next_step(fleet: Fleet) -> None:
     metrics = fleet.status("--format", "openmetrics").out
     assert 'deltaproto_rollout_tables{wave="wave 1",status="failed"} 1' in metrics
     assert 'deltaproto_rollout_status{status="stopped"} 1' in metrics
+    left = {
+        wave["name"]: sum(t["steps_left"] for t in wave["tables"]) for wave in progress["waves"]
+    }
+    assert left["canary"] == 0
+    assert left["wave 1"] > 0
+    for name, count in left.items():
+        assert f'deltaproto_rollout_steps_left{{wave="{name}"}} {count}' in metrics
     assert metrics.endswith("# EOF\n")
     assert "<table" in fleet.status("--format", "html").out
     # A table that cannot be read makes the result incomplete.
