@@ -9,9 +9,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from deltaproto.app.arguments import NONE, TableSource, table_name, table_sources, words
-from deltaproto.app.reading import inspect_table
+from deltaproto.app.reading import read_table
 from deltaproto.app.result import Result, Rows, findings_failure
 from deltaproto.errors import DeltaprotoError, ExitCode, ResultError, TableError, UsageError
+from deltaproto.inspection import ReadRequest, Unreadable
 from deltaproto.inspection.facts import facts_from_inspection
 from deltaproto.policy.declared_verdict import DeclaredVerdict
 from deltaproto.policy.document import Policy
@@ -212,15 +213,12 @@ def check(
     checks = load_checks(policy, clients, access, files, after, compared)
 
     def checked(source: TableSource) -> TableCheck:
+        read = read_table(source, ReadRequest(), storage_options, spark_remote, spark_conf)
+        if isinstance(read, Unreadable):
+            return checks.checker.check_unreadable(read.table, read.error, read.findings)
         try:
-            inspection = inspect_table(
-                source,
-                storage_options=storage_options,
-                spark_remote=spark_remote,
-                spark_conf=spark_conf,
-            )
             with contain_table_errors():
-                return checks.checker.check(facts_from_inspection(inspection))
+                return checks.checker.check(facts_from_inspection(read))
         except TableError as error:
             return unreadable_table(table_name(source), error)
 

@@ -212,19 +212,29 @@ def inspect_table(
         UsageError: for an invalid request for this table.
         TableError: when the table cannot be read; `code` is the reason.
     """
-    by = reach(table, storage_options, spark_remote, spark_conf)
     request = ReadRequest(
         reader=member(ReaderChoice, reader, "reader"),
         version=version,
         look_in_files=look_in_files,
         activity=activity,
-        storage_options=by.storage_options,
-        spark=by.spark,
     )
-    result = _inspect_table(table_name(table), request)
+    result = read_table(table, request, storage_options, spark_remote, spark_conf)
     if isinstance(result, Unreadable):
         raise result.error
     return Inspection._make(result)
+
+
+def read_table(
+    table: TableSource,
+    request: ReadRequest,
+    storage_options: Mapping[str, str],
+    spark_remote: str | None,
+    spark_conf: Mapping[str, str],
+) -> _Inspection | Unreadable:
+    """Return the inspection of one table, or why it cannot be read. Raises UsageError."""
+    by = reach(table, storage_options, spark_remote, spark_conf)
+    request = request._replace(storage_options=by.storage_options, spark=by.spark)
+    return _inspect_table(table_name(table), request)
 
 
 def history(

@@ -91,7 +91,7 @@ def _check_argument(
     if values["engine"] is EngineChoice.SPARK or (not read_first and is_inventory(name, storage)):
         yield from _check_inventory(name, values, checker, known, codes)
         return
-    for found in _read_tables(name, values, known, codes, show):
+    for found in _read_tables(name, values, checker, known, codes, show):
         if not isinstance(found, TableFacts):
             if read_first and is_inventory(name, storage, found.error):
                 yield from _check_inventory(name, values, checker, known, codes)
@@ -140,7 +140,12 @@ def _read_request(values: Mapping[str, Any]) -> ReadRequest:
 
 
 def _read_tables(
-    name: str, values: Mapping[str, Any], known: list[str], codes: set[ExitCode], show: bool
+    name: str,
+    values: Mapping[str, Any],
+    checker: Checker,
+    known: list[str],
+    codes: set[ExitCode],
+    show: bool,
 ) -> Iterator[TableFacts | TableCheck]:
     if os.path.isfile(name):
         ages, older = SavedAges(name, datetime.now(UTC), parse_max_age(values)), False
@@ -163,7 +168,7 @@ def _read_tables(
     with show_waiting(f"reading {name} with Spark", show=show and uses_spark(name, request)):
         result = inspect_table(name, request)
     if isinstance(result, Unreadable):
-        yield unreadable_table(result.table, result.error)
+        yield checker.check_unreadable(result.table, result.error, result.findings)
         return
     for reader, answer in (result.readers or {}).items():
         # A reader that rejects the table is a finding; a reader that is not installed is not.

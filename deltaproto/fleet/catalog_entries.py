@@ -6,30 +6,25 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from deltaproto.fleet.discovered import DiscoveredTable
+from deltaproto.inspection.catalog_entry import CatalogEntry
 from deltaproto.policy.document import normalize_location
 from deltaproto.sql.quoting import parse_name
-from deltaproto.tables.catalogs.interface import CatalogClient, CatalogTable
+from deltaproto.tables.catalogs.interface import CatalogClient
 
 
-class CatalogEntry(NamedTuple):
-    """One entry of one catalog."""
+class _Ranked(NamedTuple):
+    """An entry, and its place among those of its location."""
 
-    catalog: str
-    """address of the catalog, without a name"""
-    table: CatalogTable
     order: tuple[bool, int, tuple[str, ...], int]
-    """sorts the entries of a location; independent of which of several pages arrived first"""
-
-    @property
-    def name(self) -> str:
-        return self.table.name
+    """independent of which of several pages arrived first"""
+    entry: CatalogEntry
 
 
 class CatalogEntries:
     """Collects the entries of all catalogs of a scan."""
 
     def __init__(self) -> None:
-        self._by_place: dict[str, list[CatalogEntry]] = {}
+        self._by_place: dict[str, list[_Ranked]] = {}
         self._uris: dict[str, str] = {}
         """where a table is read, by place"""
         self._catalogs: dict[str, int] = {}
@@ -56,7 +51,7 @@ class CatalogEntries:
         entries = self._by_place.setdefault(place, [])
         self._uris.setdefault(place, found.uri)
         for number, known in enumerate(entries):
-            if (known.catalog, known.name) == (catalog, found.table):
+            if (known.entry.catalog, known.entry.name) == (catalog, found.table):
                 # It was listed under two roots; the user may have named it under the second.
                 if found.requested and known.order[0]:
                     entries[number] = known._replace(order=(False, *known.order[1:]))
@@ -64,7 +59,7 @@ class CatalogEntries:
         rank = self._catalogs.setdefault(catalog, len(self._catalogs))
         schema = tuple(part.lower() for part in parts[:-1])
         order = (not found.requested, rank, schema, len(entries))
-        entries.append(CatalogEntry(catalog, found.entry, order))
+        entries.append(_Ranked(order, CatalogEntry(catalog, found.entry.without_columns())))
 
     def begin(self, catalog: str) -> None:
         """Note that a catalog, or a part of it, is listed."""
@@ -86,13 +81,13 @@ class CatalogEntries:
     def every(self) -> Iterator[tuple[str, CatalogEntry]]:
         """Yield each entry with its place, a key of `normalize_location`."""
         for place, entries in self._by_place.items():
-            for entry in entries:
-                yield place, entry
+            for each in entries:
+                yield place, each.entry
 
     def of(self, location: str) -> list[CatalogEntry]:
         """Return the entries of a location, that of the preferred name first."""
         found = self._by_place.get(normalize_location(location), ())
-        return sorted(found, key=lambda entry: entry.order)
+        return [each.entry for each in sorted(found, key=lambda ranked: ranked.order)]
 
     def names(self, location: str) -> tuple[str, ...]:
         """Return the distinct names of a location, the preferred one first.

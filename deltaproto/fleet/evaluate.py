@@ -145,9 +145,7 @@ def check_row(row: Mapping[str, Any], checker: Checker) -> TableCheck:
 
 def check_error_row(row: Mapping[str, Any], checker: Checker) -> TableCheck:
     """Return the check of a table that the scan could not read."""
-    checked = unreadable_table(row["table"], error_from_row(row))
-    findings = findings_from_row(row)
-    return checker.with_findings(checked, list(findings)) if findings else checked
+    return checker.check_unreadable(row["table"], error_from_row(row), findings_from_row(row))
 
 
 def check_rows(

@@ -14,38 +14,32 @@ from functools import cached_property
 from typing import Any
 from urllib.parse import unquote
 
-from deltaproto.errors import ErrorCode, TableError
-from deltaproto.fleet.catalog_entries import CatalogEntries, CatalogEntry
+from deltaproto.errors import TableError
+from deltaproto.fleet.catalog_entries import CatalogEntries
+from deltaproto.inspection.catalog_entry import (
+    CatalogEntry,
+    LogFacts,
+    compare_with_log,
+    find_missing_log,
+    first_few,
+)
 from deltaproto.location import locate
 from deltaproto.policy.document import normalize_location
 from deltaproto.policy.finding import Finding, Severity
-from deltaproto.policy.rules import (
-    entry_columns_differ,
-    entry_of_another_table,
-    entry_protocol_differs,
-    entry_without_log,
-    inside_managed_location,
-    log_without_entry,
-    several_names,
-)
-from deltaproto.protocol.feature_catalog import CATALOG_MANAGED
+from deltaproto.policy.rules import inside_managed_location, log_without_entry, several_names
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.sql.quoting import parse_name, quote_if_needed
 from deltaproto.tables.catalogs.interface import CATALOG_MANAGED_TYPE
 
 COLUMNS = (
     *("location", "table", "min_reader_version", "min_writer_version", "reader_features"),
-    *("writer_features", "configuration", "columns_digest"),
+    *("writer_features", "configuration", "columns_digest", "complete"),
 )
 """the staged columns that `findings_on` reads, besides `code`, that of the error"""
 _MANAGED = ("managed", CATALOG_MANAGED_TYPE)
-_UC_IDS = ("io.unitycatalog.tableId", "ucTableId")
-_NO_LOG = (str(ErrorCode.NOT_FOUND), str(ErrorCode.NOT_A_DELTA_TABLE))
 _COMPARABLE = ("", "file", "s3", "gs", "abfss")
 """schemes, as normalized, under which a location has one spelling"""
 _HIVE_ROOT = "default"
-_NAMED = 4
-_SYNC = "on Databricks, MSCK REPAIR TABLE … SYNC METADATA does it"
 
 
 class Reconciliation:
@@ -72,13 +66,9 @@ class Reconciliation:
             return
         table = entries[0].name
         if row["code"] is not None:
-            if row["code"] in _NO_LOG and _is_missing(location):
-                yield _without_log(table, location, entries)
+            yield from find_missing_log(table, location, row["code"], entries)
             return
-        configuration = dict(row["configuration"] or ())
-        yield from _other_ids(table, configuration, entries)
-        yield from _other_columns(table, row["columns_digest"], entries)
-        yield from _other_protocols(table, row, entries)
+        yield from compare_with_log(table, _log_facts(row), entries)
         yield from _several(table, location, entries)
         place = normalize_location(location)
         for entry in entries:
@@ -107,7 +97,7 @@ class Reconciliation:
         if self._known_places.isdisjoint({_loose(place), _loose(real)}):
             yield log_without_entry.RULE.finding(
                 table,
-                f"{_listed(self._searched)} has no entry for this location that you may see",
+                f"{first_few(self._searched)} has no entry for this location that you may see",
                 "register the table, or delete the folder if it is a leftover of a dropped table",
                 evidence=f"no table of any format at {location}",
             )
@@ -169,62 +159,7 @@ class Reconciliation:
                 return
 
 
-def _without_log(table: str, location: str, entries: Iterable[CatalogEntry]) -> Finding:
-    catalogs = _listed(dict.fromkeys(entry.catalog for entry in entries))
-    return entry_without_log.RULE.finding(
-        table,
-        f"{catalogs} has an entry for this table, but there is no Delta log at its location",
-        "drop the entry, restore the folder, or correct the location of the entry",
-        evidence=location,
-    )
-
-
-def _other_ids(
-    table: str, configuration: Mapping[str, str], entries: Iterable[CatalogEntry]
-) -> Iterator[Finding]:
-    own = next((value for key in _UC_IDS if (value := configuration.get(key))), None)
-    listed = [each for each in entries if each.catalog.startswith("uc:") and each.table.id]
-    known = {(each.catalog, str(each.table.id).lower()) for each in listed}
-    for entry in listed:
-        # The other names of a table have ids of their own.
-        if own is not None and (entry.catalog, own.lower()) not in known:
-            yield entry_of_another_table.RULE.finding(
-                table,
-                f"The log belongs to another table of Unity Catalog than {entry.name}",
-                f"look for the table with the id {own}; it may be a copied folder",
-                evidence=f"id in the log: {own}; of the entry: {entry.table.id}",
-                detail=entry.name,
-            )
-
-
-def _other_columns(
-    table: str, digest: str | None, entries: Iterable[CatalogEntry]
-) -> Iterator[Finding]:
-    for entry in entries:
-        listed = entry.table.columns
-        if digest is None or listed is None or listed == digest:
-            continue
-        here, there = listed.partition("-")[0], digest.partition("-")[0]
-        numbers = (
-            f"{here} columns, and the log {there}"
-            if here != there
-            else f"{here} columns, and the log as many, but not with the same names"
-        )
-        yield entry_columns_differ.RULE.finding(
-            table,
-            f"The entry {entry.name} has {numbers}",
-            f"update the entry: run the crawler again, or register the table again; {_SYNC}",
-            evidence=f"names in the entry: {listed}; in the log: {digest}",
-            detail=entry.name,
-        )
-
-
-def _other_protocols(
-    table: str, row: Mapping[str, Any], entries: Iterable[CatalogEntry]
-) -> Iterator[Finding]:
-    stating = [entry for entry in entries if entry.table.protocol is not None]
-    if not stating:
-        return
+def _log_facts(row: Mapping[str, Any]) -> LogFacts:
     stored = {
         "minReaderVersion": row["min_reader_version"],
         "minWriterVersion": row["min_writer_version"],
@@ -232,43 +167,8 @@ def _other_protocols(
         "writerFeatures": row["writer_features"],
     }
     protocol = Protocol.stored({key: value for key, value in stored.items() if value is not None})
-    for entry in stating:
-        differences = list(_differences(entry, protocol))
-        if differences:
-            yield entry_protocol_differs.RULE.finding(
-                table,
-                f"The properties of the entry {entry.name} state another protocol than the log: "
-                f"{'; '.join(differences)}",
-                f"update or remove the properties of the entry; {_SYNC}",
-                evidence=f"the log has {protocol}",
-                detail=entry.name,
-            )
-
-
-def _differences(entry: CatalogEntry, protocol: Protocol) -> Iterator[str]:
-    stated = entry.table.protocol
-    assert stated is not None
-    versions = (
-        ("reader", stated.reader, protocol.min_reader_version),
-        ("writer", stated.writer, protocol.min_writer_version),
-    )
-    for which, here, there in versions:
-        if here is not None and here != there:
-            yield f"{which} version {here} instead of {there}"
-    supported = {_feature_key(name) for name in protocol.supported}
-    more = [name for name in stated.features if _feature_key(name) not in supported]
-    if more:
-        yield f"also {', '.join(sorted(more))}"
-    listed = {_feature_key(name) for name in stated.features}
-    # An entry that names some features names all of them.
-    missing = [name for name in protocol.listed if _feature_key(name) not in listed]
-    if listed and missing:
-        yield f"without {', '.join(sorted(missing))}"
-
-
-def _feature_key(name: str) -> str:
-    """Return a key for comparisons: the names of one feature have the same."""
-    return "catalogManaged" if name in CATALOG_MANAGED else name.lower()
+    configuration = dict(row["configuration"] or ())
+    return LogFacts(protocol, configuration, row["columns_digest"], complete=bool(row["complete"]))
 
 
 def _several(table: str, location: str, entries: Iterable[CatalogEntry]) -> Iterator[Finding]:
@@ -282,23 +182,11 @@ def _several(table: str, location: str, entries: Iterable[CatalogEntry]) -> Iter
             yield several_names.RULE.finding(
                 table,
                 f"{len(names)} entries of {catalog} have this location: "
-                f"{_listed(names.values(), ', ')}",
+                f"{first_few(names.values(), ', ')}",
                 "keep one of them, and make the others views: a change under one name changes all",
                 evidence=location,
                 detail=catalog,
             )
-
-
-def _listed(names: Iterable[str], between: str = " or ") -> str:
-    every = list(names)
-    more = len(every) - _NAMED
-    return between.join(every[:_NAMED]) + (f" and {more} more" if more > 0 else "")
-
-
-def _is_missing(location: str) -> bool:
-    """Return False if a path may be one of another machine: not even its parent folder is here."""
-    place = normalize_location(location)
-    return not place.startswith("/") or os.path.isdir(os.path.dirname(place))
 
 
 def _place(location: str) -> str:

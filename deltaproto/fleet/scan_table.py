@@ -18,7 +18,7 @@ from deltaproto.fleet.workers import StoreGoneError, StoreHealth, with_retries
 from deltaproto.location import Location, location_at
 from deltaproto.protocol.table_state import TableState
 from deltaproto.redaction import Redactor
-from deltaproto.tables.catalogs.described import schema_digest
+from deltaproto.tables.catalogs.described import log_columns_digest
 from deltaproto.tables.log.catalog_managed import RatifiedLog
 from deltaproto.tables.log.reader import LogReader
 from deltaproto.tables.storage import LogStore, open_log
@@ -136,7 +136,9 @@ class TableScanner:
 
 
 def _columns_digest(found: DiscoveredTable, state: TableState) -> str | None:
-    return None if found.entry is None else schema_digest(state.metadata.schema)
+    if found.entry is None:
+        return None
+    return log_columns_digest(state.metadata.schema, state.metadata.partition_columns)
 
 
 def _with_commits(store: LogStore, found: DiscoveredTable) -> LogStore:

@@ -98,8 +98,8 @@ LOG_DIGEST = "log_digest"
 """the column of `tables` by which the next scan recognizes an unchanged log"""
 CATALOG_COLUMNS = ("catalog", "table_type", "columns_digest")
 """the columns of `tables` with the kind of catalog that listed a table, its type there, and the
-number of columns in its log with a digest of their names; null for a table that was not found
-through a catalog; older inventories lack them"""
+number of columns in its log with digests of their names and types; null for a table that was not
+found through a catalog; older inventories lack them"""
 OTHER_NAMES = "other_names"
 """the column of `tables` with further catalog names of a location; null if there are none; older
 inventories lack it"""

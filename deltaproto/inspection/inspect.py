@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from deltaproto.errors import ErrorCode, TableError, UsageError
 from deltaproto.inspection.interface import Inspection, ReaderChoice, ReadRequest, Unreadable
@@ -24,6 +24,9 @@ from deltaproto.protocol.isolation import (
 from deltaproto.protocol.table_state import Reader, ReaderName, TableState
 from deltaproto.tables.engine_errors import contain_table_errors
 
+if TYPE_CHECKING:
+    from deltaproto.tables.open import OpenedLog, ResolvedName
+
 _BY_TRUST = (ReaderName.LOG, ReaderName.SPARK, ReaderName.DELTA_RS)
 
 
@@ -40,22 +43,58 @@ def inspect_table(table: str, request: ReadRequest) -> Inspection | Unreadable:
             "Spark's SQL shows the protocol of the newest version only",
             "use --reader log for an older version",
         )
+    named: ResolvedName | None = None
+    result: Inspection | Unreadable
     try:
         with contain_table_errors():
+            named = _resolve(table, request)
             if request.reader is ReaderChoice.ALL:
-                result = _inspect_with_all_readers(table, request)
+                result = _inspect_with_all_readers(table, request, named)
             else:
                 reader = _choose_reader(table, request.reader)
-                result = run_rules(_read_state(reader, table, request))
+                result = run_rules(_read_state(reader, table, request, named))
     except TableError as error:
         from deltaproto.redaction import redact_address
 
-        return Unreadable(redact_address(table), error)
+        result = Unreadable(redact_address(table), error)
+    if named is not None and request.version is None:
+        result = _compare_with_entry(table, result, named)
     if isinstance(result, Inspection):
         result = result._replace(requested_version=request.version)
     if request.activity and isinstance(result, Inspection):
         return _add_activity(result, request)
     return result
+
+
+def _resolve(table: str, request: ReadRequest) -> ResolvedName | None:
+    """Resolve a name with its catalog's URL; None for other addresses."""
+    location = locate(table)
+    if location.kind is not LocationKind.CATALOG:
+        return None
+    from deltaproto.tables.open import resolve_name
+
+    return resolve_name(location, request.storage_options)
+
+
+def _compare_with_entry(
+    table: str, result: Inspection | Unreadable, named: ResolvedName
+) -> Inspection | Unreadable:
+    """Add what the table's entry in its catalog shows, against the newest version."""
+    from deltaproto.inspection.catalog_entry import (
+        CatalogEntry,
+        LogFacts,
+        compare_with_log,
+        find_missing_log,
+    )
+
+    entries = [CatalogEntry("/".join(locate(table).uri.split("/")[:3]), named.entry)]
+    if isinstance(result, Unreadable):
+        place = locate(named.location).uri
+        found = find_missing_log(result.table, place, result.error.code, entries)
+        return result._replace(findings=tuple(found))
+    facts = LogFacts.of(result.state, complete=result.complete)
+    more = compare_with_log(table, facts, entries)
+    return result._replace(findings=tuple(sorted((*result.findings, *more), key=severity_sort_key)))
 
 
 def _add_activity(inspection: Inspection, request: ReadRequest) -> Inspection:
@@ -96,7 +135,9 @@ def uses_spark(table: str, request: ReadRequest) -> bool:
         return False
 
 
-def _inspect_with_all_readers(table: str, request: ReadRequest) -> Inspection | Unreadable:
+def _inspect_with_all_readers(
+    table: str, request: ReadRequest, named: ResolvedName | None
+) -> Inspection | Unreadable:
     answers: dict[ReaderName, TableState | TableError] = {}
     by_name = locate(table).kind is LocationKind.NAME
     order = sorted(_BY_TRUST, key=lambda name: by_name and name is not ReaderName.SPARK)
@@ -108,7 +149,7 @@ def _inspect_with_all_readers(table: str, request: ReadRequest) -> Inspection | 
         answer = answers[name] = (
             _read_by_catalog(table, request)
             if by_name and name is ReaderName.LOG and where != table
-            else _read_with(name, where, request)
+            else _read_with(name, where, request, named)
         )
         if by_name and name is ReaderName.SPARK and isinstance(answer, TableState):
             where = answer.location
@@ -148,28 +189,27 @@ def run_rules(state: TableState, more: tuple[Finding, ...] = ()) -> Inspection:
     )
 
 
-def _read_with(name: ReaderName, table: str, request: ReadRequest) -> TableState | TableError:
+def _read_with(
+    name: ReaderName, table: str, request: ReadRequest, named: ResolvedName | None
+) -> TableState | TableError:
     try:
         with contain_table_errors():
-            return _read_state(name, table, request)
+            return _read_state(name, table, request, named)
     except TableError as error:
         return error
 
 
-def _read_state(name: ReaderName, table: str, request: ReadRequest) -> TableState:
-    """Read a table; a name with its catalog's URL is resolved by the catalog for each reader."""
-    location = locate(table)
-    if location.kind is not LocationKind.CATALOG:
+def _read_state(
+    name: ReaderName, table: str, request: ReadRequest, named: ResolvedName | None
+) -> TableState:
+    if named is None:
         return _create_reader(name, request).read(table, request.version)
+    request = request._replace(storage_options=named.storage_options)
     if name is ReaderName.LOG:
-        return _read_log_by_name(table, request)
-    from deltaproto.tables.open import resolve_name
-
-    found = resolve_name(location, request.storage_options)
-    request = request._replace(storage_options=found.storage_options)
-    place = found.location
+        return _read_log(named.open_log(table), request)
+    place = named.location
     if name is ReaderName.SPARK:
-        place = found.spark
+        place = named.spark
         request = request._replace(spark=request.spark.reaching(place))
     return _create_reader(name, request).read(place, request.version)._replace(table=table)
 
@@ -184,10 +224,14 @@ def _read_by_catalog(table: str, request: ReadRequest) -> TableState | TableErro
 
 def _read_log_by_name(table: str, request: ReadRequest) -> TableState:
     """Read the log of a catalog's table, including ratified staged commits."""
-    from deltaproto.tables.log.reader import LogReader
     from deltaproto.tables.open import open_table_log
 
-    reached = open_table_log(table, request.storage_options, request.spark)
+    return _read_log(open_table_log(table, request.storage_options, request.spark), request)
+
+
+def _read_log(reached: OpenedLog, request: ReadRequest) -> TableState:
+    from deltaproto.tables.log.reader import LogReader
+
     reader = _create_reader(ReaderName.LOG, request)
     assert isinstance(reader, LogReader)
     return reader.read_from(reached.location, reached.store, request.version)

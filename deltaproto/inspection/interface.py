@@ -66,3 +66,5 @@ class Unreadable(NamedTuple):
     table: str
     error: TableError
     readers: Mapping[ReaderName, TableState | TableError] | None = None
+    findings: tuple[Finding, ...] = ()
+    """what is known without the log: that a catalog has an entry for a missing table"""

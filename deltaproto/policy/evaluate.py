@@ -12,6 +12,7 @@ from deltaproto.clients.requirements import TableRequirements
 from deltaproto.clients.resolve import ClientAtVersion
 from deltaproto.clients.usability import Usability, find_usability
 from deltaproto.clients.verdicts import evaluate_clients
+from deltaproto.errors import TableError
 from deltaproto.policy.approvals import (
     AccessLoss,
     Approvals,
@@ -34,7 +35,7 @@ from deltaproto.policy.local_catalog import DEFAULT_ACCESS
 from deltaproto.policy.rules import run_policy_rules
 from deltaproto.policy.rules.gone_since_baseline import finding as gone_since_baseline
 from deltaproto.policy.rules.not_in_baseline import finding as not_in_baseline
-from deltaproto.policy.table_check import CLIENT_RULES, TableCheck
+from deltaproto.policy.table_check import CLIENT_RULES, TableCheck, unreadable_table
 from deltaproto.policy.usage import PolicyUse
 from deltaproto.policy.waivers import ResolvedWaiver, find_waiver, resolve_waiver
 
@@ -214,6 +215,13 @@ class Checker:
             suppressed=(*checked.suppressed, *suppressed),
             silenced=checked.silenced + off,
         )
+
+    def check_unreadable(
+        self, table: str, error: TableError, findings: Iterable[Finding] = ()
+    ) -> TableCheck:
+        """Return the check of a table that could not be read, with what is known nevertheless."""
+        checked, known = unreadable_table(table, error), list(findings)
+        return self.with_findings(checked, known) if known else checked
 
     def _sorted(
         self,

@@ -72,6 +72,8 @@ def inspection_section(result: Inspection | Unreadable, anchor: str) -> Section:
     blocks: list[Block] = [] if problem is None else [problem]
     if result.readers is not None:
         blocks.append(_readers(result.readers))
+    if result.findings:
+        blocks.append(finding_block(result.findings))
     return Section(anchor, result.table, blocks)
 
 

@@ -146,6 +146,8 @@ def finding_fields(finding: Finding) -> dict[str, Any]:
 def _unreadable(result: Unreadable) -> dict[str, Any]:
     error = result.error
     fields: dict[str, Any] = {"table": result.table, "error": error_fields(error)}
+    if result.findings:
+        fields["findings"] = [finding_fields(finding) for finding in result.findings]
     if isinstance(error, UnsupportedProtocol):
         fields["version"] = error.version
         fields["protocol"] = protocol_fields(error.protocol)

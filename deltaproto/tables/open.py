@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from deltaproto.errors import ErrorCode, TableError
 from deltaproto.location import Location, LocationKind, locate
@@ -13,6 +13,9 @@ from deltaproto.sql.quoting import address_in_statements
 from deltaproto.tables.log.catalog_managed import RatifiedLog
 from deltaproto.tables.spark_connect import is_local
 from deltaproto.tables.storage import LogStore, open_log
+
+if TYPE_CHECKING:
+    from deltaproto.tables.catalogs.interface import CatalogTable
 
 
 class OpenedLog(NamedTuple):
@@ -31,8 +34,22 @@ class ResolvedName(NamedTuple):
     """the table's address in Spark: its name or its location"""
     storage_options: dict[str, str]
     """the user's options, and those of the catalog that they lack"""
+    entry: CatalogTable
+    """the table as the catalog describes it"""
     commits: Callable[[], Mapping[int, int]] | None = None
     """returns the newest versions with their in-commit timestamps, if the catalog manages them"""
+
+    def open_log(self, text: str) -> OpenedLog:
+        """Open the table's log; `text` is the table as it was named.
+
+        Raises:
+            TableError: when the location is not one that can be read.
+        """
+        location = locate(self.location)._replace(text=text)
+        store: LogStore = open_log(location, self.storage_options)
+        if self.commits is not None:
+            store = RatifiedLog(store, self.commits)
+        return OpenedLog(location, store)
 
 
 def resolve_name(location: Location, storage_options: Mapping[str, str]) -> ResolvedName:
@@ -58,6 +75,7 @@ def resolve_name(location: Location, storage_options: Mapping[str, str]) -> Reso
         found.location,
         address_in_statements(location.uri, found.location).text,
         {**client.storage_options(found), **storage_options},
+        found,
         commits_of(client, found),
     )
 
@@ -78,12 +96,7 @@ def open_table_log(
     """
     location = locate(table)
     if location.kind is LocationKind.CATALOG:
-        found = resolve_name(location, storage_options)
-        store = open_log(locate(found.location), found.storage_options)
-        return OpenedLog(
-            locate(found.location)._replace(text=table),
-            store if found.commits is None else RatifiedLog(store, found.commits),
-        )
+        return resolve_name(location, storage_options).open_log(table)
     if location.kind is not LocationKind.NAME:
         return OpenedLog(location, open_log(location, storage_options))
     from deltaproto.tables.session import spark_session

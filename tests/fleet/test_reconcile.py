@@ -19,9 +19,9 @@ from deltaproto.fleet.reconcile import Reconciliation
 from deltaproto.policy.finding import Finding
 from deltaproto.tables.catalogs.described import (
     DeclaredProtocol,
-    columns_digest,
     declared_protocol,
-    hive_columns_digest,
+    hive_columns,
+    log_columns_digest,
 )
 from deltaproto.tables.catalogs.hive import HiveMetastore
 from deltaproto.tables.catalogs.interface import CatalogCounts, CatalogTable
@@ -36,6 +36,10 @@ from tests.support.unity_server import UnityServer, refused
 
 Cli = Callable[..., Ran]
 UC = "uc://h"
+ROW_SCHEMA = {
+    "type": "struct",
+    "fields": [{"name": "id", "type": "long"}, {"name": "Day", "type": "date"}],
+}
 ROW = {
     "table": "main.s.t",
     "location": "s3://lake/t",
@@ -45,7 +49,8 @@ ROW = {
     "reader_features": ["deletionVectors"],
     "writer_features": ["deletionVectors", "appendOnly"],
     "configuration": [],
-    "columns_digest": columns_digest(["id", "Day"]),
+    "columns_digest": log_columns_digest(ROW_SCHEMA, ()),
+    "complete": True,
 }
 
 
@@ -87,13 +92,19 @@ def found(entries: CatalogEntries, **row: Any) -> list[Finding]:
     return list(Reconciliation(entries).findings_on({**ROW, **row}))
 
 
+def digest(**types: str) -> str:
+    found = hive_columns(types.items(), [], {})
+    assert found is not None
+    return found.digest
+
+
 def ids(findings: list[Finding]) -> list[str]:
     return [f"{each.rule} {each.severity}" for each in findings]
 
 
 def test_an_entry_that_says_what_the_log_says() -> None:
     agrees = entry(
-        columns=columns_digest(["day", "ID"]),
+        columns=digest(day="date", ID="bigint"),
         protocol=DeclaredProtocol(3, 7, ("DeletionVectors", "appendOnly")),
         id="a",
     )
@@ -141,26 +152,44 @@ def test_properties_of_a_protocol() -> None:
 
 
 def test_other_columns() -> None:
-    fewer, renamed = columns_digest(["id"]), columns_digest(["id", "days"])
+    fewer, renamed = digest(id="bigint"), digest(id="bigint", days="date")
     (one,) = found(collected(entry(columns=fewer)))
     assert (ids([one]), one.message) == (
         ["DP504 info"],
-        "The entry main.s.t has 1 columns, and the log 2",
+        "The entry main.s.t has 1 column, and the log has 2",
     )
+    assert "`deltaproto inspect uc://h/main.s.t` shows the columns" in one.hint
     (two,) = found(collected(entry(columns=renamed)))
     assert "2 columns, and the log as many, but not with the same names" in two.message
+    (three,) = found(collected(entry(columns=digest(id="int", day="date"))))
+    assert three.message.endswith("has the columns of the log, but not all with the same types")
     assert found(collected(entry(columns=fewer)), columns_digest=None) == []
+
+
+def test_what_is_not_known_of_columns_accuses_nobody() -> None:
+    older = "-".join(str(ROW["columns_digest"]).split("-")[:2])
+    widened = entry(columns=digest(id="int", day="date"))
+    assert ids(found(collected(widened))) == ["DP504 info"]
+    # An inventory of an earlier release has digests of the names only.
+    assert found(collected(widened), columns_digest=older) == []
+    assert found(collected(entry(columns=digest(id="bigint", day="epoch")))) == []
+    # The newest version is not known.
+    stale = entry(columns=digest(id="int"), protocol=DeclaredProtocol(1, 2, ()))
+    assert found(collected(stale), complete=False) == []
 
 
 def test_columns_of_hive_entries() -> None:
     columns = [("ID", "bigint"), ("day", "date")]
-    expected = columns_digest(["id", "day"])
-    assert hive_columns_digest(columns, [], {}) == expected
-    assert hive_columns_digest(columns[:1], columns[1:], {}) == expected
+    expected = hive_columns(columns, [], {})
+    assert expected is not None
+    assert expected.types == {"id": "bigint", "day": "date"}
+    partitioned = hive_columns(columns[:1], columns[1:], {})
+    assert partitioned is not None
+    assert partitioned.types == {"id": "bigint", "day": None}
     placeholder = [("col", "array<string>")]
-    assert hive_columns_digest(placeholder, [], {}) is None
-    assert hive_columns_digest([], [], {}) is None
-    fields = [{"name": "Id", "type": "long"}, {"name": "day", "type": "date"}]
+    assert hive_columns(placeholder, [], {}) is None
+    assert hive_columns([], [], {}) is None
+    fields = [{"name": "Id", "type": "long"}, {"name": "day", "type": "timestamp_ntz"}]
     schema = json.dumps({"type": "struct", "fields": fields})
     stored = "spark.sql.sources.schema"
     parts = {
@@ -168,8 +197,10 @@ def test_columns_of_hive_entries() -> None:
         f"{stored}.part.0": schema[:9],
         f"{stored}.part.1": schema[9:],
     }
-    assert hive_columns_digest(placeholder, [], {stored: schema}) == expected
-    assert hive_columns_digest(placeholder, [], parts) == expected
+    for properties in ({stored: schema}, parts):
+        of_spark = hive_columns(placeholder, [], properties)
+        assert of_spark is not None
+        assert of_spark.types == {"id": "bigint", "day": "timestamp_ntz"}
     for broken in (
         {stored: "{"},
         {stored: '{"fields": [1]}'},
@@ -177,9 +208,9 @@ def test_columns_of_hive_entries() -> None:
         {**parts, f"{stored}.numParts": "3"},
         {f"{stored}.numParts": "many"},
     ):
-        assert hive_columns_digest(placeholder, [], broken) is None, broken
+        assert hive_columns(placeholder, [], broken) is None, broken
     # A table may have one column of that name and another type.
-    assert hive_columns_digest([("col", "string")], [], {}) == columns_digest(["col"])
+    assert hive_columns([("col", "string")], [], {}) == ({"col": "string"}, True)
 
 
 def test_the_id_of_another_table() -> None:
@@ -501,6 +532,21 @@ def test_an_inventory_of_an_earlier_release(cli: Cli, unity: UnityServer, tmp_pa
     assert DeltaTable(inventory / "tables").to_pyarrow_table().column("columns_digest").null_count
 
 
+def one_by_one(cli: Cli, catalog: str, *names: str, schema: str = "sales") -> list[tuple[str, str]]:
+    """Rules that `check` of each table, by its name in the catalog, finds violated."""
+    found = []
+    for name in names:
+        address = f"{catalog}/{schema}.{name}"
+        ran = cli("check", address, "--client", "deltalake@1.6.0", "--format", "json")
+        (document,) = contract.documents(ran, "check")
+        found += [
+            (each["rule"], f"{schema}.{name}")
+            for each in document["findings"]
+            if each["rule"] >= "DP5" and each["table"] == address
+        ]
+    return found
+
+
 @pytest.mark.storage
 def test_glue_and_s3(cli: Cli, lake: Lake, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name, value in lake.environment.items():
@@ -556,6 +602,10 @@ def test_glue_and_s3(cli: Cli, lake: Lake, monkeypatch: pytest.MonkeyPatch, tmp_
         ("DP504", "reconcile.stale"),
         ("DP506", "reconcile.inner"),
     }
+    named = one_by_one(
+        cli, "glue://us-east-1", "good", "inner", "stale", "gone", schema="reconcile"
+    )
+    assert named == [("DP504", "reconcile.stale"), ("DP501", "reconcile.gone")]
     glue.delete_database(Name="reconcile")
 
 
@@ -581,16 +631,28 @@ def test_a_hive_metastore(cli: Cli, tmp_path: Path) -> None:
         other = Log(lake / "other")
         other.commit(0, commit_info(), protocol(1, 2), metadata(schema=SCHEMA), add())
         writer.table("sales", "other", f"file:{lake}/other", delta)
+        narrow = {"id": "int"}
+        writer.table("sales", "narrow", f"file:{make(lake / 'narrow')}", delta, columns=narrow)
+        lost = {"id": "uniontype<int,string>"}
+        writer.table("sales", "new", f"file:{make(lake / 'new')}", delta, columns=lost)
         make(lake / "alone")
         client = HiveMetastore(f"127.0.0.1:{port}")
         assert client.schema_location(("sales",)) == f"{lake}/sales"
         words = (f"hms://127.0.0.1:{port}", str(lake), "--inventory", str(inventory))
         ran = cli("scan", *words, "--format", "json")
+        named = one_by_one(cli, words[0], "good", "new", "stale", "gone", "other", "narrow")
+    assert named == [
+        ("DP507", "sales.stale"),
+        ("DP501", "sales.gone"),
+        ("DP504", "sales.other"),
+        ("DP504", "sales.narrow"),
+    ]
     assert (ran.code, ran.json["errors"]) == (3, 1), ran.out + ran.err
     assert catalog_rules(rows(inventory, "findings")) == {
         ("DP501", "sales.gone"),
         ("DP502", str(lake / "alone")),
         ("DP504", "sales.other"),
+        ("DP504", "sales.narrow"),
         ("DP506", "hr.inner"),
         ("DP507", "sales.stale"),
     }

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 from xml.sax.saxutils import escape
 
@@ -97,11 +98,12 @@ class Writer:
         parameters: Mapping[str, str],
         serde: Mapping[str, str] = {},
         kind: str = "EXTERNAL_TABLE",
+        columns: Mapping[str, str] = MappingProxyType({"id": "bigint"}),
     ) -> None:
-        """Create a table with one column."""
-        column = {1: "id", 2: "bigint"}
+        """Create a table."""
+        listed = [{1: name, 2: type_} for name, type_ in columns.items()]
         information = {2: "org.apache.hadoop.hive.serde2.lazy.LazySimpleSerDe", 3: dict(serde)}
-        storage = {1: [column], 2: location, 7: information}
+        storage = {1: listed, 2: location, 7: information}
         view = {10: "select 1", 11: "select 1"} if "VIEW" in kind else {}
         given = {"EXTERNAL": "TRUE", **parameters} if kind == "EXTERNAL_TABLE" else parameters
         table = {1: name, 2: database, 3: "ann", 7: storage, 9: dict(given), **view, 12: kind}

@@ -5,7 +5,8 @@ Compares the table id of the entry in Unity Catalog with the id that Delta store
 catalog-managed tables (`io.unitycatalog.tableId`, earlier `ucTableId`).
 
 ## Why it breaks
-The log belongs to another entry: its folder was copied or moved, or the entry was created again.
+The log belongs to another entry: its folder was copied or moved, or the entry was created again. Or
+it has two entries, and this one is a second name.
 Commits go to the table that the log names, so this entry may show old rows or none.
 
 ## Who breaks

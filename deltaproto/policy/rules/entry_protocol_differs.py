@@ -2,7 +2,8 @@
 
 ## What it does
 Compares `delta.minReaderVersion`, `delta.minWriterVersion` and `delta.feature.…` in the entry's
-properties with the log. What the properties do not state is not compared.
+properties with the log. What the properties do not state is not compared, nor a table of which the
+newest version could not be read.
 
 ## Why it breaks
 The log decides. Tools that read the properties of the catalog show a wrong protocol, and an upgrade

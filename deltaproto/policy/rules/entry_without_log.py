@@ -1,7 +1,8 @@
 """A catalog has an entry for a Delta table, but there is no Delta log at its location.
 
 ## What it does
-A scan of a catalog finds entries whose location has no `_delta_log`. A location that may not be
+A scan of a catalog, or `inspect` or `check` of a name with the URL of its catalog, finds entries
+whose location has no `_delta_log`. A location that may not be
 read, or a local path of another machine, is an error without this finding.
 
 ## Why it breaks

@@ -8,57 +8,165 @@ Source: `HiveExternalCatalog` and `CatalogTableUtils` of Spark (the schema in th
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
+from enum import StrEnum
 from hashlib import blake2b
 from typing import NamedTuple
 
-_PLACEHOLDER = [("col", "array<string>")]
+from deltaproto.tables.catalogs.column_types import canonical_json_type, canonical_type
+
+_PLACEHOLDER = {"col": "array<string>"}
 """the columns of an entry whose engine reads the schema from the log"""
 _SCHEMA = "spark.sql.sources.schema"
 _VERSIONS = ("delta.minreaderversion", "delta.minwriterversion")
 _FEATURE = "delta.feature."
 _LONG = 4
+_MOST_NAMED, _LONGEST_TYPE = 4, 80
 
 
-def columns_digest(names: Iterable[object]) -> str | None:
-    """Return the number of top-level columns and a digest of their names; None without columns.
+class Columns(NamedTuple):
+    """The top-level columns of an entry or a log."""
+
+    types: Mapping[str, str | None]
+    """canonical types by name in lower case; None: not known, or not comparable"""
+    hive: bool = False
+    """whether the types are those that a catalog with only the types of Hive has"""
+
+    @property
+    def digest(self) -> str:
+        """Return the number of columns, a digest of their names, and one of their types."""
+        return f"{len(self.types)}-{_digest(self.types)}-{self._types_digest()}"
+
+    def _types_digest(self) -> str:
+        known = {name: type_ for name, type_ in self.types.items() if type_ is not None}
+        pairs = (f"{name}\0{type_}" for name, type_ in known.items())
+        return f"{'h' if self.hive else 'x'}{_digest(known)}.{_digest(pairs)}"
+
+
+def _digest(texts: Iterable[str]) -> str:
+    joined = "\0".join(sorted(texts)).encode("utf-8", "replace")
+    return blake2b(joined, digest_size=8).hexdigest()
+
+
+def schema_columns(
+    schema: object, partitions: Container[str] = (), *, hive: bool = False
+) -> Columns | None:
+    """Return the columns of a schema in Delta's and Spark's JSON; None without usable columns.
 
     Case and order do not count: metastores store names in lower case, and partition columns last.
+
+    Args:
+        partitions: partition columns, whose types catalogs like Hive often have as `string`.
+        hive: return the types that a catalog with only the types of Hive has.
     """
-    found = sorted(str(name).lower() for name in names)
-    if not found:
-        return None
-    digest = blake2b("\0".join(found).encode("utf-8", "replace"), digest_size=8).hexdigest()
-    return f"{len(found)}-{digest}"
-
-
-def schema_digest(schema: object) -> str | None:
-    """Return `columns_digest` of a schema in Delta's and Spark's JSON; None if it is not usable."""
     fields = schema.get("fields") if isinstance(schema, Mapping) else None
-    if not isinstance(fields, list):
-        return None
-    names = [field.get("name") if isinstance(field, Mapping) else None for field in fields]
-    return columns_digest(names) if all(isinstance(name, str) for name in names) else None
+    found: dict[str, str | None] = {}
+    for field in fields if isinstance(fields, list) else ():
+        name = field.get("name") if isinstance(field, Mapping) else None
+        if not isinstance(name, str):
+            return None
+        comparable = not (hive and name in partitions)
+        type_ = canonical_json_type(field.get("type"), hive=hive) if comparable else None
+        found[name.lower()] = type_
+    return Columns(found, hive) if found else None
 
 
-def hive_columns_digest(
+def log_columns_digest(schema: object, partitions: Container[str]) -> str | None:
+    """Return `Columns.digest` of a log, with digests of the types for each kind of catalog."""
+    exact = schema_columns(schema)
+    hive = schema_columns(schema, partitions, hive=True)
+    return exact and hive and f"{exact.digest}-{hive._types_digest()}"
+
+
+class ColumnDifference(StrEnum):
+    """How the columns of an entry and a log differ."""
+
+    NUMBER = "number"
+    NAMES = "names"
+    TYPES = "types"
+
+
+def compare_digests(entry: str, log: str) -> ColumnDifference | None:
+    """Return how columns differ, by `Columns.digest` of an entry and `log_columns_digest`.
+
+    None also if types of different columns are known. Older inventories have digests of names only.
+    """
+    (count, names, *types), (count_in_log, names_in_log, *types_in_log) = (
+        entry.split("-"),
+        log.split("-"),
+    )
+    if count != count_in_log:
+        return ColumnDifference.NUMBER
+    if names != names_in_log:
+        return ColumnDifference.NAMES
+    for each in types:
+        known = each.partition(".")[0]
+        if any(other.startswith(f"{known}.") and other != each for other in types_in_log):
+            return ColumnDifference.TYPES
+    return None
+
+
+def describe_differences(entry: Columns, log: Columns) -> str:
+    """Return which columns of an entry differ from those of a log; empty: none, as far as known."""
+    only_here = sorted(entry.types.keys() - log.types.keys())
+    only_there = sorted(log.types.keys() - entry.types.keys())
+    other = [
+        f"{name} is {_shorten(here)} instead of {_shorten(there)}"
+        for name, here in sorted(entry.types.items())
+        if here is not None and (there := log.types.get(name)) is not None and here != there
+    ]
+    parts = [
+        f"only in the entry: {_few(only_here)}" if only_here else "",
+        f"only in the log: {_few(only_there)}" if only_there else "",
+        _few(other),
+    ]
+    return "; ".join(filter(None, parts))
+
+
+def _shorten(type_: str) -> str:
+    return type_ if len(type_) <= _LONGEST_TYPE else f"{type_[:_LONGEST_TYPE]}…"
+
+
+def _few(texts: list[str]) -> str:
+    more = len(texts) - _MOST_NAMED
+    return ", ".join(texts[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def hive_columns(
     columns: Iterable[tuple[str, str]],
     partitions: Iterable[tuple[str, str]],
     properties: Mapping[str, str],
-) -> str | None:
-    """Return `columns_digest` of an entry with Hive's fields; None if it only refers to the log.
+) -> Columns | None:
+    """Return the columns of an entry with Hive's fields; None if it only refers to the log.
 
     Args:
         columns: names and types.
         partitions: those of the partition columns, which Hive keeps apart.
     """
-    found = [(name.lower(), type_.lower().replace(" ", "")) for name, type_ in columns]
+    found = {name.lower(): canonical_type(type_, hive=True) for name, type_ in columns}
     if found and found != _PLACEHOLDER:
-        return columns_digest([name for name, _ in found] + [name for name, _ in partitions])
+        return Columns(found | {name.lower(): None for name, _ in partitions}, hive=True)
     try:
-        return schema_digest(json.loads(_stored_schema(properties)))
+        return schema_columns(json.loads(_stored_schema(properties)))
     except (ValueError, RecursionError):
         return None
+
+
+def unity_columns(columns: Iterable[Mapping[str, object]]) -> Columns | None:
+    """Return the columns of an entry in Unity Catalog; None if it has none, or a placeholder."""
+    found = {str(each.get("name")).lower(): _unity_type(each) for each in columns}
+    return Columns(found) if found and found != _PLACEHOLDER else None
+
+
+def _unity_type(column: Mapping[str, object]) -> str | None:
+    """Return the type of a column: `type_json` is a field or only its type, and never shortened."""
+    try:
+        stated = json.loads(str(column.get("type_json")))
+    except (ValueError, RecursionError):
+        stated = None
+    if isinstance(stated, Mapping) and "name" in stated:
+        stated = stated.get("type")
+    return canonical_json_type(stated) or canonical_type(str(column.get("type_text") or ""))
 
 
 def _stored_schema(properties: Mapping[str, str]) -> str:

@@ -87,7 +87,11 @@ class GlueCatalog:
 
     def pages(self, schema: Name) -> Iterator[list[CatalogTable]]:
         for page in self._pages(self._client.get_tables, "TableList", {"DatabaseName": schema[0]}):
-            yield [table for each in page if (table := self._table((*schema, each["Name"]), each))]
+            yield [
+                table.without_columns()
+                for each in page
+                if (table := self._table((*schema, each["Name"]), each))
+            ]
 
     def schema_location(self, schema: Name) -> str | None:
         if schema[0] not in self._places:

@@ -91,7 +91,7 @@ class HiveMetastore:
             page = names[begin : begin + _PAGE]
             found = self._call("get_table_objects_by_name", schema[0], page, wanted=_TABLE)
             yield [
-                table
+                table.without_columns()
                 for each in found
                 if (table := self._table((*schema, each.get(_NAME, "")), each)) is not None
             ]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from deltaproto.tables.catalogs.described import declared_protocol, hive_columns_digest
+from deltaproto.tables.catalogs.described import declared_protocol, hive_columns
 from deltaproto.tables.catalogs.interface import (
     CatalogCounts,
     CatalogTable,
@@ -51,13 +51,15 @@ def delta_table(
     if lake == place and not _is_delta(parameters):
         counts.add_other_format(hadoop_path(place))
         return None
+    described = hive_columns(columns, partitions, parameters)
     return CatalogTable(
         quoted_name(name),
         hadoop_path(lake),
         _TYPES.get(type_ or "", (type_ or "").lower()),
         owner=owner or None,
         protocol=declared_protocol(parameters),
-        columns=hive_columns_digest(columns, partitions, parameters),
+        columns=described and described.digest,
+        columns_in_full=described,
     )
 
 

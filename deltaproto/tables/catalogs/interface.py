@@ -14,7 +14,7 @@ from typing import Protocol as Interface
 from deltaproto.errors import ErrorCode, TableError
 from deltaproto.location import Location
 from deltaproto.sql.quoting import parse_name, quote_if_needed
-from deltaproto.tables.catalogs.described import DeclaredProtocol
+from deltaproto.tables.catalogs.described import Columns, DeclaredProtocol
 
 Name = tuple[str, ...]
 """parts of a name: catalog, schema and table, or database and table"""
@@ -40,9 +40,15 @@ class CatalogTable(NamedTuple):
     protocol: DeclaredProtocol | None = None
     """the protocol in the entry's properties; None: they state none"""
     columns: str | None = None
-    """`columns_digest` of the entry; None: it has no columns, or the catalog did not list them"""
+    """`Columns.digest` of the entry; None: it has no columns, or the catalog did not list them"""
+    columns_in_full: Columns | None = None
+    """the columns of an entry that was requested alone"""
     link: bool = False
     """whether the entry is a second name by design, such as a resource link of AWS Glue"""
+
+    def without_columns(self) -> CatalogTable:
+        """Return the table with only the digest of its columns: lists may be long."""
+        return self._replace(columns_in_full=None)
 
 
 class CatalogFailure(NamedTuple):

@@ -64,7 +64,11 @@ class UnityCatalog:
     def pages(self, schema: Name) -> Iterator[list[CatalogTable]]:
         where = {"catalog_name": schema[0], "schema_name": schema[1], "omit_columns": "true"}
         for page in self._api.pages("tables", where):
-            yield [table for each in page if (table := delta_table(each, self.counts)) is not None]
+            yield [
+                table.without_columns()
+                for each in page
+                if (table := delta_table(each, self.counts)) is not None
+            ]
 
     def schema_location(self, schema: Name) -> str | None:
         """Return None: Databricks refuses external tables inside managed storage."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from deltaproto.tables.catalogs.described import columns_digest, declared_protocol
+from deltaproto.tables.catalogs.described import declared_protocol, unity_columns
 from deltaproto.tables.catalogs.interface import (
     CATALOG_MANAGED_TYPE,
     CatalogCounts,
@@ -30,6 +30,7 @@ def delta_table(found: Mapping[str, Any], counts: CatalogCounts) -> CatalogTable
     properties = found.get("properties") or {}
     managed = any(properties.get(name) == "supported" for name in _MANAGED_BY_CATALOG)
     name = tuple(str(found.get(key)) for key in ("catalog_name", "schema_name", "name"))
+    columns = unity_columns(found.get("columns") or ())
     return CatalogTable(
         quoted_name(name),
         str(found.get("storage_location") or ""),
@@ -37,7 +38,8 @@ def delta_table(found: Mapping[str, Any], counts: CatalogCounts) -> CatalogTable
         owner=found.get("owner"),
         id=found.get("table_id"),
         protocol=declared_protocol(properties),
-        columns=columns_digest(each.get("name") for each in found.get("columns") or ()),
+        columns=columns and columns.digest,
+        columns_in_full=columns,
     )
 
 
