@@ -18,6 +18,7 @@ from deltaproto.errors import (
     ResultError,
     UsageError,
 )
+from deltaproto.fleet.catalog_entries import CatalogEntries
 from deltaproto.fleet.discovered import DiscoveredTable, FolderSelection, UnreadablePlace
 from deltaproto.fleet.discovery import DiscoverySource
 from deltaproto.fleet.inventory import open_inventory_tables
@@ -190,13 +191,13 @@ def scan(
 
 
 def _find_catalog_tables(
-    spark: SparkSettings, catalogs: tuple[str, ...]
+    spark: SparkSettings, catalogs: tuple[str, ...], entries: CatalogEntries
 ) -> Iterator[DiscoveredTable | UnreadablePlace]:
     if catalogs:
         from deltaproto.fleet.catalogs import find_catalog_tables
         from deltaproto.tables.session import spark_session
 
-        yield from find_catalog_tables(spark_session(spark), catalogs)
+        yield from find_catalog_tables(spark_session(spark), catalogs, entries)
 
 
 def _run(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from deltaproto.cli import options
@@ -13,6 +14,7 @@ from deltaproto.cli.inventories import ENGINE, EngineChoice, open_inventory
 from deltaproto.cli.progress import show_rate, show_waiting, warn
 from deltaproto.cli.signals import resume_hint
 from deltaproto.errors import DeltaprotoError, ExitCode, UsageError
+from deltaproto.fleet.catalog_entries import CatalogEntries
 from deltaproto.fleet.discovered import DiscoveredTable, FolderSelection, UnreadablePlace
 from deltaproto.fleet.discovery import DiscoverySource
 from deltaproto.fleet.inventory import open_inventory_tables
@@ -63,7 +65,7 @@ def run(values: Mapping[str, Any]) -> int:
             FolderSelection(tuple(values["include"]), tuple(values["exclude"])),
             values["inventory"] or None,
             tuple(values["catalog"]),
-            lambda: _find_catalog_tables(values),
+            partial(_find_catalog_tables, values),
             values["allow_empty"],
         ),
         storage,
@@ -108,7 +110,6 @@ def _list_tables(request: ScanRequest, values: Mapping[str, Any]) -> int:
     """Print the tables that a scan would read, and the places that cannot be searched."""
     from itertools import chain
 
-    from deltaproto.fleet.catalog_entries import CatalogEntries
     from deltaproto.fleet.catalog_rows import note_other_names
     from deltaproto.fleet.discovered import SkippedPlaces
     from deltaproto.fleet.discovery import discover_tables
@@ -144,13 +145,15 @@ def _expected_table_count(request: ScanRequest) -> int | None:
     return None
 
 
-def _find_catalog_tables(values: Mapping[str, Any]) -> Iterator[DiscoveredTable | UnreadablePlace]:
+def _find_catalog_tables(
+    values: Mapping[str, Any], entries: CatalogEntries
+) -> Iterator[DiscoveredTable | UnreadablePlace]:
     if values["catalog"]:
         from deltaproto.fleet.catalogs import find_catalog_tables
         from deltaproto.tables.session import spark_session
 
         session = spark_session(options.spark_settings(values))
-        yield from find_catalog_tables(session, tuple(values["catalog"]))
+        yield from find_catalog_tables(session, tuple(values["catalog"]), entries)
 
 
 def _load_checker(values: Mapping[str, Any]) -> Checker | None:

@@ -30,6 +30,7 @@ class CatalogEntries:
         self._catalogs: dict[str, int] = {}
         self.clients: dict[str, list[CatalogClient]] = {}
         """by address; none for catalogs of a Spark session"""
+        self._other_places: set[str] = set()
         self._begun: set[str] = set()
         self._whole: set[str] = set()
         self._failed: set[str] = set()
@@ -60,6 +61,18 @@ class CatalogEntries:
         schema = tuple(part.lower() for part in parts[:-1])
         order = (not found.requested, rank, schema, len(entries))
         entries.append(_Ranked(order, CatalogEntry(catalog, found.entry.without_columns())))
+
+    def add_other_place(self, location: str) -> None:
+        """Add the location of a table of another format in a catalog of a Spark session."""
+        self._other_places.add(location)
+
+    @property
+    def other_places(self) -> Iterator[str]:
+        """Yield the locations of tables of other formats."""
+        yield from self._other_places
+        for clients in self.clients.values():
+            for client in clients:
+                yield from client.counts.other_places
 
     def begin(self, catalog: str) -> None:
         """Note that a catalog, or a part of it, is listed."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache
 from typing import TYPE_CHECKING
 
 from deltaproto.errors import ErrorCode, TableError, UsageError, no_tables_error
+from deltaproto.fleet.catalog_entries import CatalogEntries
 from deltaproto.fleet.discovered import DiscoveredTable, UnreadablePlace
 from deltaproto.protocol.automatic_upgrades import UNITY_CATALOG
 from deltaproto.redaction import Redactor
@@ -23,6 +23,8 @@ from deltaproto.tables.session import (
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+OtherFormat = Callable[[str], None]
+"""receives the location of a table of another format; empty if there is none"""
 _SESSION_CATALOG = "spark_catalog"
 _PARTS = 3
 """parts of a table's full name"""
@@ -31,38 +33,61 @@ _UNKNOWN = ("NOT_FOUND", "SINGLE_PART_NAMESPACE", "Nested databases are not supp
 
 
 def find_catalog_tables(
-    session: SparkSession, names: tuple[str, ...]
+    session: SparkSession, names: tuple[str, ...], entries: CatalogEntries | None = None
 ) -> Iterator[DiscoveredTable | UnreadablePlace]:
     """Yield every Delta table of the named catalogs, schemas and tables.
 
     Skips views and tables of other formats. A schema or table that Spark may not show, or shows
     without a location, is yielded as an unreadable place.
 
+    Args:
+        entries: receives which catalogs were listed as a whole, and tables of other formats.
+
     Raises:
         UsageError: for a name that Spark does not know.
     """
-
-    @cache
-    def kind_of(catalog: str) -> str | None:
-        try:
-            return catalog_kind(catalog, lambda key: session.conf.get(key, None))
-        except Exception:
-            # A server may not show its settings. What they are is not known then.
-            return None
-
+    entries = CatalogEntries() if entries is None else entries
+    kinds: dict[str, str | None] = {}
     for name in names:
+        parts = _full_name(session, name)
+        address = f"catalog {parts[0]}"
+        entries.begin(address)
+        if parts[0] not in kinds:
+            kinds[parts[0]] = _kind_of(session, parts[0])
         empty = True
-        for each in _find_named(session, name):
+        for each in _find_below(session, parts, entries.add_other_place):
             empty = False
             if isinstance(each, UnreadablePlace):
+                entries.fail(address)
                 yield each
             else:
-                yield each._replace(
-                    catalog=kind_of(parse_name(each.table)[0]),
-                    requested=len(parse_name(name)) == _PARTS,
-                )
+                yield each._replace(catalog=kinds[parts[0]], requested=len(parts) == _PARTS)
         if empty:
             yield UnreadablePlace(name, no_tables_error(name))
+        elif len(parts) == 1 and _is_authoritative(session, kinds[parts[0]]):
+            entries.finish(address)
+
+
+def _kind_of(session: SparkSession, catalog: str) -> str | None:
+    try:
+        return catalog_kind(catalog, lambda key: session.conf.get(key, None))
+    except Exception:
+        # A server may not show its settings. What they are is not known then.
+        return None
+
+
+def _is_authoritative(session: SparkSession, kind: str | None) -> bool:
+    """Return True if a list of the catalog shows every table that it has.
+
+    A catalog in memory has only the tables of one session, and one of an unknown kind may have
+    schemas within schemas.
+    """
+    if kind != "spark":
+        return kind is not None
+    try:
+        return str(session.conf.get("spark.sql.catalogImplementation")) == "hive"
+    except Exception:
+        return False
 
 
 def catalog_kind(catalog: str, setting: Callable[[str], str | None]) -> str | None:
@@ -85,19 +110,26 @@ def catalog_kind(catalog: str, setting: Callable[[str], str | None]) -> str | No
     return None
 
 
-def _find_named(session: SparkSession, name: str) -> Iterator[DiscoveredTable | UnreadablePlace]:
+def _full_name(session: SparkSession, name: str) -> list[str]:
+    """Return the parts of a name, the catalog first."""
     match parse_name(name):
-        case [only]:
-            if only in _list_catalogs(session):
-                yield from _find_in_catalog(session, only)
-            else:
-                yield from _find_in_schema(session, [_current_catalog(session), only])
+        case [only] if only not in _list_catalogs(session):
+            return [_current_catalog(session), only]
+        case [_] | [_, _] | [_, _, _] as parts:
+            return parts
+    raise UsageError(f"--catalog {name} is not a name", "CATALOG, CATALOG.SCHEMA or SCHEMA")
+
+
+def _find_below(
+    session: SparkSession, name: list[str], other_format: OtherFormat
+) -> Iterator[DiscoveredTable | UnreadablePlace]:
+    match name:
+        case [catalog]:
+            yield from _find_in_catalog(session, catalog, other_format)
         case [catalog, schema]:
-            yield from _find_in_schema(session, [catalog, schema])
-        case [catalog, schema, table]:
-            yield from _describe_table(session, [catalog, schema], table)
-        case _:
-            raise UsageError(f"--catalog {name} is not a name", "CATALOG, CATALOG.SCHEMA or SCHEMA")
+            yield from _find_in_schema(session, [catalog, schema], other_format)
+        case [*schema, table]:
+            yield from _describe_table(session, schema, table, other_format)
 
 
 def _list_catalogs(session: SparkSession) -> set[str]:
@@ -111,7 +143,7 @@ def _current_catalog(session: SparkSession) -> str:
 
 
 def _find_in_catalog(
-    session: SparkSession, catalog: str
+    session: SparkSession, catalog: str, other_format: OtherFormat
 ) -> Iterator[DiscoveredTable | UnreadablePlace]:
     try:
         rows = sql_rows(session, f"SHOW SCHEMAS IN {quote_identifier(catalog)}")
@@ -120,11 +152,15 @@ def _find_in_catalog(
         return
     for row in rows:
         if row[0].lower() != "information_schema":
-            yield from _find_in_schema(session, [catalog, row[0]], requested=False)
+            yield from _find_in_schema(session, [catalog, row[0]], other_format, requested=False)
 
 
 def _find_in_schema(
-    session: SparkSession, schema: list[str], *, requested: bool = True
+    session: SparkSession,
+    schema: list[str],
+    other_format: OtherFormat,
+    *,
+    requested: bool = True,
 ) -> Iterator[DiscoveredTable | UnreadablePlace]:
     name = _quoted(schema)
     try:
@@ -143,9 +179,9 @@ def _find_in_schema(
     described = _show_table_extended(session, name)
     for table in listed:
         if table in described:
-            yield from _discovered_tables([*schema, table], described[table])
+            yield from _discovered_tables([*schema, table], described[table], other_format)
         else:
-            yield from _describe_table(session, schema, table)
+            yield from _describe_table(session, schema, table, other_format)
 
 
 def _show_table_extended(session: SparkSession, schema: str) -> dict[str, dict[str, str]]:
@@ -173,7 +209,7 @@ def _parse_information(text: str) -> dict[str, str]:
 
 
 def _describe_table(
-    session: SparkSession, schema: list[str], table: str
+    session: SparkSession, schema: list[str], table: str, other_format: OtherFormat
 ) -> Iterator[DiscoveredTable | UnreadablePlace]:
     try:
         rows = sql_rows(session, f"DESCRIBE TABLE EXTENDED {_quoted([*schema, table])}")
@@ -186,17 +222,19 @@ def _describe_table(
     names = [row["col_name"] for row in rows]
     heading = max((i for i, n in enumerate(names) if n.startswith("# Detailed")), default=0)
     yield from _discovered_tables(
-        [*schema, table], {row["col_name"]: row["data_type"] for row in rows[heading:]}
+        [*schema, table],
+        {row["col_name"]: row["data_type"] for row in rows[heading:]},
+        other_format,
     )
 
 
 def _discovered_tables(
-    parts: list[str], described: Mapping[str, str]
+    parts: list[str], described: Mapping[str, str], other_format: OtherFormat
 ) -> Iterator[DiscoveredTable | UnreadablePlace]:
-    if (
-        described.get("Provider", "").lower() != "delta"
-        or "VIEW" in described.get("Type", "").upper()
-    ):
+    if "VIEW" in described.get("Type", "").upper():
+        return
+    if described.get("Provider", "").lower() != "delta":
+        other_format(described.get("Location", ""))
         return
     name = ".".join(map(quote_if_needed, parts))
     location, type_ = described.get("Location", ""), described.get("Type", "").lower()

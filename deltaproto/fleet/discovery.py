@@ -34,8 +34,10 @@ class DiscoverySource(NamedTuple):
     """path or URI of the inventory, which contains no tables of the fleet"""
     catalogs: tuple[str, ...] = ()
     """catalogs and schemas of a Spark session"""
-    from_catalogs: Callable[[], Iterable[DiscoveredTable | UnreadablePlace]] = tuple
-    """lists their tables"""
+    from_catalogs: Callable[[CatalogEntries], Iterable[DiscoveredTable | UnreadablePlace]] = (
+        lambda _: ()
+    )
+    """lists their tables, and notes which were listed as a whole"""
     allow_empty: bool = False
     """whether a root, list or catalog without tables is not an error"""
 
@@ -73,15 +75,15 @@ def discover_tables(
     roots = [_locate_root(root) for root in source.roots]
     catalogs = [root for root in roots if root.kind is LocationKind.CATALOG]
     roots = [root for root in roots if root.kind is not LocationKind.CATALOG]
+    entries = CatalogEntries() if entries is None else entries
     # Named tables first: a location found again later keeps its name.
-    listed = [_resolve_links(each) for each in source.from_catalogs()]
+    listed = [_resolve_links(each) for each in source.from_catalogs(entries)]
     for entry in (entry for path in source.lists for entry in _read_table_list(path)):
         if isinstance(entry, Location):
             catalogs.append(entry)
         else:
             listed.append(entry)
     seen: set[str] = set()
-    entries = _with_session_catalogs(entries, source)
     own = _inventory_folder(source)
     chosen, passed = source.selection, SkippedPlaces() if passed is None else passed
     passed.leave_out(own)
@@ -130,15 +132,6 @@ def discover_tables(
         not_empty(all_of(False, on_disk_under(on_disk, chosen, own, passed))),
         not_empty(all_of(True, stored())),
     )
-
-
-def _with_session_catalogs(
-    entries: CatalogEntries | None, source: DiscoverySource
-) -> CatalogEntries:
-    entries = CatalogEntries() if entries is None else entries
-    for name in source.catalogs:
-        entries.begin(f"catalog {name}")
-    return entries
 
 
 def _inventory_folder(source: DiscoverySource) -> str | None:

@@ -84,10 +84,8 @@ class Reconciliation:
     @cached_property
     def _known_places(self) -> frozenset[str]:
         """Every location of an entry, of any format, in all spellings."""
-        places = [place for place, _ in self._entries.every()]
-        for clients in self._entries.clients.values():
-            places += (place for client in clients for place in client.counts.other_places)
-        return frozenset(map(_loose, places))
+        places = (place for place, _ in self._entries.every())
+        return frozenset(map(_loose, (*places, *self._entries.other_places)))
 
     def _without_entry(self, table: str, location: str) -> Iterator[Finding]:
         place = normalize_location(location)

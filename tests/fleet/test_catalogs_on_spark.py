@@ -150,6 +150,10 @@ def test_a_scan_of_a_catalog(spark: SparkSession, shop: Path, cli: Cli, tmp_path
     forecast = cli("forecast", inventory, *scan, "--client", "trino@476")
     assert (forecast.code, forecast.json["complete"]) == (0, True)
     assert on_spark.json["drift"] is None
+    # A catalog in memory has the tables of this session only: others may be in a real one.
+    DeltaTable.create(str(shop / "lake" / "alone"), DeltaTable(f"{inventory}/scans").schema())
+    whole = cli("scan", str(shop / "lake"), "--catalog", "spark_catalog", "--format", "json")
+    assert "DP502" not in {each["rule"] for each in whole.json["by_rule"]}
     assert cli("scan", "--catalog", "nowhere").code == 2
 
 

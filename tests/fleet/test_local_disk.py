@@ -219,7 +219,7 @@ def test_a_location_that_means_nothing_is_one_error(tmp_path: Path) -> None:
         DiscoveredTable("shop.near", str(tmp_path / "t")),
     ]
     local = discover_tables(
-        DiscoverySource(catalogs=("shop",), from_catalogs=lambda: told), {}, 1
+        DiscoverySource(catalogs=("shop",), from_catalogs=lambda _: told), {}, 1
     ).local
     far, near = list(local)
     assert isinstance(far, UnreadablePlace)

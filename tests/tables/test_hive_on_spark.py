@@ -12,8 +12,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pyarrow as pa
 import pytest
-from deltalake import DeltaTable
+from deltalake import DeltaTable, write_deltalake
 
 from tests.support.connect_server import Answer, child
 from tests.support.engines import RUNNING, needs_drop
@@ -104,6 +105,7 @@ def statements(folder: Path) -> Iterator[str]:
         yield f"create table sales.{name} (id bigint) using delta location '{folder}/{place}'"
     yield "create view sales.seen as select * from sales.orders"
     yield "create table sales.logs (id bigint) using parquet"
+    yield f"create table sales.same (id bigint) using parquet location '{folder}/lake/same'"
     yield "create table sales.old (id bigint) stored as orc"
     yield f"create table {ODD} (id int)"
 
@@ -119,6 +121,10 @@ def lines(folder: Path) -> Iterator[tuple[str, ...]]:
     for name in (*LISTED, *UNKNOWN):
         yield "scan", "--catalog", name, *JSON
     yield "scan", "--catalog", "sales", "--inventory", f"{folder}/inventory", *JSON
+    for name in ("spark_catalog", "spark_catalog.sales"):
+        # Two tables of the folder are in the catalog: one under another format.
+        words = ("scan", "--catalog", name, f"{folder}/lake", f"{folder}/out side")
+        yield *words, "--inventory", f"{folder}/compared", *JSON
     yield "plan-downgrade", BY_NAME, "--drop", "deletionVectors", *JSON
     yield (
         *("plan-upgrade", BY_NAME, "--set", "delta.appendOnly=true", *JSON),
@@ -136,6 +142,8 @@ def hive(tmp_path_factory: pytest.TempPathFactory) -> Hive:
     child("tests.support.statements", {"conf": conf, "statements": [*statements(folder)]}, here)
     shutil.rmtree(folder / "gone")
     shutil.rmtree(folder / "hollow" / "_delta_log")
+    for name in ("same", "alone"):
+        write_deltalake(folder / "lake" / name, pa.table({"id": [1]}))
     given = [word for item in conf.items() for word in ("--spark-conf", "=".join(item))]
     asked = list(lines(folder))
     told = child("tests.support.command_lines", [[*words, *given] for words in asked], here)
@@ -211,6 +219,27 @@ def test_the_inventory_keeps_names_and_places(hive: Hive) -> None:
         "spark_catalog.sales.gone",
         "spark_catalog.sales.hollow",
     }
+
+
+def test_a_table_without_an_entry(hive: Hive) -> None:
+    scans = {
+        hive.json(*words)["scan_id"]: words[2]
+        for words in hive.answers
+        if f"{hive.folder}/compared" in words
+    }
+    findings = DeltaTable(f"{hive.folder}/compared/findings").to_pyarrow_table().to_pylist()
+    compared = [row for row in findings if row["rule"] in ("DP501", "DP502")]
+    # A schema is not the whole catalog.
+    assert {(scans[row["scan_id"]], row["rule"], row["table"]) for row in compared} == {
+        ("spark_catalog", "DP502", f"{hive.folder}/lake/alone"),
+        *(
+            (name, "DP501", f"spark_catalog.sales.{table}")
+            for name in ("spark_catalog", "spark_catalog.sales")
+            for table in ("gone", "hollow")
+        ),
+    }
+    (alone,) = (row for row in compared if row["rule"] == "DP502")
+    assert alone["message"].startswith("catalog spark_catalog has no entry for this location")
 
 
 @needs_drop("deletionVectors")
