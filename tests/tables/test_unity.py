@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -221,6 +222,36 @@ def test_a_token_that_expires(
     server.faults.append(lambda *_: file.write_text("second-token\n", encoding="utf-8") and None)
     tables, failures, _ = listed(server, "main.sales")
     assert (len(tables), failures) == (7, [])
+
+
+def test_a_token_that_another_thread_has_read_again(
+    server: UnityServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.add("main.hr.people", "s3://lake/people")
+    server.add("main.sales.t0", "s3://lake/t0")
+    file = tmp_path / "token"
+    file.write_text("first-token", encoding="utf-8")
+    monkeypatch.setenv("UC_TOKEN_FILE", str(file))
+    server.tokens = {"first-token"}
+    both, renewed = threading.Barrier(2), threading.Event()
+
+    def expires(path: str, query: dict[str, str]) -> Reply | None:
+        schema = query.get("schema_name")
+        if "second-token" in server.sent_tokens:
+            renewed.set()
+        elif schema is not None:
+            both.wait()
+            file.write_text("second-token", encoding="utf-8")
+            server.tokens = {"second-token"}
+            # The token of this request is refused when the other thread has a new one.
+            if schema == "sales":
+                renewed.wait()
+            return refused(401, "expired")
+        return None
+
+    server.faults.append(expires)
+    tables, failures, _ = listed(server)
+    assert ([each.name for each in tables], failures) == (["main.hr.people", "main.sales.t0"], [])
 
 
 def test_where_the_token_is_read(

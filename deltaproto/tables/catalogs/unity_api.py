@@ -20,7 +20,7 @@ from deltaproto.tables.catalogs.backoff import (
 )
 from deltaproto.tables.catalogs.interface import CatalogCounts, CatalogUnavailable, Clock
 from deltaproto.tables.catalogs.unity_http import Answer, send
-from deltaproto.tables.catalogs.unity_token import HINT, base_url, find_token
+from deltaproto.tables.catalogs.unity_token import HINT, Token, base_url, find_token
 
 _API = "/api/2.1/unity-catalog"
 _TRANSIENT = (429, 500, 502, 503, 504)
@@ -74,9 +74,9 @@ class UnityApi:
             TableError: when the server refuses the request, or does not answer it.
         """
 
-        def once() -> dict[str, Any]:
-            token = self._token and self._token.text
-            return self._parse(send(f"{self._url}{_API}/{path}", token, body, method))
+        def once(token: Token | None) -> dict[str, Any]:
+            url = f"{self._url}{_API}/{path}"
+            return self._parse(send(url, token and token.text, body, method), token)
 
         return with_backoff(self._with_new_token(once), self._counts, self._clock)
 
@@ -85,30 +85,34 @@ class UnityApi:
         cause = f"{self._authority} answers unlike Unity Catalog: {what}"
         return TableError(ErrorCode.STORAGE, cause, "check that its API is at this host")
 
-    def _with_new_token(self, once: Callable[[], dict[str, Any]]) -> Callable[[], dict[str, Any]]:
+    def _with_new_token(
+        self, once: Callable[[Token | None], dict[str, Any]]
+    ) -> Callable[[], dict[str, Any]]:
         """Return `once`, repeated if the token was replaced in its file since it was read."""
 
         def twice() -> dict[str, Any]:
+            # Another thread may replace the client's token while this one is in use.
+            used = self._token
             try:
-                return once()
+                return once(used)
             except CatalogUnavailable as error:
                 if error.code is not ErrorCode.PERMISSION_DENIED:
                     raise
-                used, self._token = self._token, find_token(self._authority)
-                if self._token == used:
+                found = self._token = find_token(self._authority)
+                if found == used:
                     raise
-            return once()
+            return once(found)
 
         return twice
 
-    def _parse(self, answer: Answer) -> dict[str, Any]:
+    def _parse(self, answer: Answer, token: Token | None) -> dict[str, Any]:
         if answer.status is None:
             cause = f"{self._authority} does not answer: {answer.text}"
             hint = "check the host, its port and the network"
             unreachable = CatalogUnavailable(ErrorCode.STORAGE, cause, hint)
             raise TransientError(unreachable, tries=UNREACHABLE)
         if answer.status != 200:
-            raise self._error(answer)
+            raise self._error(answer, token)
         try:
             found = json.loads(answer.text)
         except ValueError:
@@ -117,12 +121,12 @@ class UnityApi:
             raise self.malformed("no JSON object")
         return found
 
-    def _error(self, answer: Answer) -> Exception:
-        message = self._message(answer.text)
+    def _error(self, answer: Answer, token: Token | None) -> Exception:
+        message = _message(answer.text, token)
         text = f"{self._authority}: {message}" if message else self._authority
         match answer.status:
             case 401:
-                cause = "refuses the token" if self._token else "requires a token"
+                cause = "refuses the token" if token else "requires a token"
                 return CatalogUnavailable(
                     ErrorCode.PERMISSION_DENIED,
                     f"{self._authority} {cause}: it is missing, wrong or expired",
@@ -144,10 +148,12 @@ class UnityApi:
                 hint = "check that Unity Catalog's API is at this host"
                 return TableError(ErrorCode.STORAGE, f"{text} (HTTP {status})", hint)
 
-    def _message(self, text: str) -> str:
-        try:
-            message = str(json.loads(text)["message"])
-        except (ValueError, KeyError, TypeError):
-            return ""
-        line = " ".join(message.split())[:300]
-        return Redactor({"token": self._token.text if self._token else ""})(line)
+
+def _message(text: str, token: Token | None) -> str:
+    """Return the message in a response, without the token that was sent."""
+    try:
+        message = str(json.loads(text)["message"])
+    except (ValueError, KeyError, TypeError):
+        return ""
+    line = " ".join(message.split())[:300]
+    return Redactor({"token": token.text if token else ""})(line)
