@@ -10,7 +10,7 @@ from deltaproto.cli.declare import Argument, Command
 from deltaproto.cli.progress import show_waiting
 from deltaproto.errors import ExitCode, UsageError
 from deltaproto.fleet.catalog_check import check_catalog
-from deltaproto.location import LocationKind, locate
+from deltaproto.location import Location, LocationKind, locate
 from deltaproto.render.catalogs import write_catalog_report
 
 _EXAMPLE = "for example: deltaproto catalogs test uc://HOST/CATALOG"
@@ -23,7 +23,7 @@ def run(values: Mapping[str, Any]) -> int:
         raise UsageError("catalogs takes the word test and the URL of a catalog", _EXAMPLE)
     location = locate(words[1])
     if location.kind is not LocationKind.CATALOG:
-        raise UsageError(f"{words[1]} is not the URL of a catalog", _EXAMPLE)
+        raise UsageError(f"{words[1]} is not the URL of a catalog", _hint(location))
     storage = options.parse_pairs(values["storage_option"], "--storage-option")
     with options.open_output(values["output"]) as file:
         show = not (values["no_progress"] or values["quiet"])
@@ -31,6 +31,14 @@ def run(values: Mapping[str, Any]) -> int:
             report = check_catalog(location, storage)
         write_catalog_report(report, values["format"], file, color=not values["no_color"])
     return int(ExitCode.OK if report.ok else ExitCode.UNREADABLE)
+
+
+def _hint(location: Location) -> str:
+    scheme, separator, rest = location.uri.partition("://")
+    if scheme not in ("http", "https") or not separator:
+        return _EXAMPLE
+    # The address of a Databricks workspace, as a browser shows it.
+    return f"write uc://{rest.partition('/')[0]}/CATALOG for Unity Catalog on that host"
 
 
 COMMAND = Command(

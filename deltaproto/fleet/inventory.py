@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from deltaproto.errors import ErrorCode, TableError, UsageError
 from deltaproto.fleet.schemas import Inventory, inventory_schema
-from deltaproto.location import Location, locate
+from deltaproto.location import Location, LocationKind, locate
 from deltaproto.redaction import Redactor
 from deltaproto.tables.engine_errors import first_line
 
@@ -372,6 +372,9 @@ def open_inventory_tables(where: str, storage_options: Mapping[str, str]) -> Inv
         found = InventoryTables(where, storage_options)
     except TableError as error:
         raise UsageError(error.message, error.hint) from None
+    if found.location.kind is LocationKind.CATALOG:
+        hint = "an inventory is a folder: `deltaproto scan URL --inventory FOLDER` writes one"
+        raise UsageError(f"{where} is a catalog, not an inventory", hint)
     if not found.location.local and "://" not in found.location.uri:
         raise UsageError(f"{where} is not a folder", "pass a path or a URI for the inventory")
     return found

@@ -108,3 +108,13 @@ def test_what_is_not_a_catalog(cli: Cli) -> None:
         assert ran.code == 2, words
         assert "deltaproto catalogs test uc://HOST/CATALOG" in ran.err, words
     assert cli("catalogs", "check", "uc://h").code == 2
+    ran = cli("catalogs", "test", "https://dbc-1234.cloud.databricks.com/?o=7")
+    assert "write uc://dbc-1234.cloud.databricks.com/CATALOG" in ran.err
+
+
+@pytest.mark.parametrize("command", ["forecast", "report", "drift"])
+def test_a_catalog_is_no_inventory(cli: Cli, command: str) -> None:
+    ran = cli(command, "uc://h/main")
+    assert ran.code == 2
+    assert "uc://h/main is a catalog, not an inventory" in ran.err
+    assert "scan URL --inventory FOLDER" in ran.err
