@@ -9,9 +9,10 @@ from deltaproto.errors import ErrorCode, TableError
 from deltaproto.location import LocationKind, locate
 from deltaproto.plan_inputs.from_log import metadata_digest
 from deltaproto.planning.plan import Plan, Step
+from deltaproto.protocol.feature_catalog import CATALOG_MANAGED
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.protocol.table_state import SparkSettings
-from deltaproto.sql.quoting import name_in_statements
+from deltaproto.sql.quoting import name_in_statements, split_name
 from deltaproto.tables.log.catalog_managed import has_every_commit
 from deltaproto.tables.log.commits import Commit, commit_tag_of, read_commits
 from deltaproto.tables.log.files import build_listing
@@ -59,16 +60,27 @@ class TableWatcher:
     def __init__(
         self, plan: Plan, storage_options: Mapping[str, str], spark: SparkSettings
     ) -> None:
-        self.reached: OpenedLog = open_table_log(table_address(plan), storage_options, spark)
+        address = table_address(plan)
+        through_session = address != plan.table and locate(plan.table).kind is LocationKind.CATALOG
+        try:
+            self.reached: OpenedLog = open_table_log(address, storage_options, spark)
+        except TableError as error:
+            if through_session and error.code in (ErrorCode.NOT_FOUND, ErrorCode.ENGINE):
+                raise _session_error(plan, error.message) from None
+            raise
         self.storage_options = storage_options
         self._reader = LogReader(storage_options, use_checksums=False)
-        if self.reached.location.uri.rstrip("/") != plan.location.rstrip("/"):
-            raise TableError(
-                ErrorCode.NOT_FOUND,
-                f"{plan.table} is now at {self.reached.location.uri}, but was at {plan.location} "
-                "when it was planned",
-                "plan again for the table that the name now refers to",
-            )
+        found = self.reached.location.uri
+        if found.rstrip("/") == plan.location.rstrip("/"):
+            return
+        if through_session:
+            other = f"{address} is at {found} in this Spark session, but at {plan.location}"
+            raise _session_error(plan, f"{other} in the catalog of the plan")
+        raise TableError(
+            ErrorCode.NOT_FOUND,
+            f"{plan.table} is now at {found}, but was at {plan.location} when it was planned",
+            "plan again for the table that the name now refers to",
+        )
 
     @property
     def uri(self) -> str:
@@ -105,6 +117,21 @@ class TableWatcher:
             now=Baseline(state.version, state.protocol, metadata_digest(state.metadata)),
             commits=tuple(found),
         )
+
+
+def _session_error(plan: Plan, cause: str) -> TableError:
+    """Return the error of a session whose catalogs are not those of a plan by name."""
+    server = "/".join(plan.table.split("/")[:3])
+    catalog = split_name(plan.sql_name)[0]
+    connector = f"spark.sql.catalog.{catalog}"
+    hint = (
+        f"its statements use the name {name_in_statements(plan.table)}: use a Spark session whose "
+        f"catalog {catalog} is {server}, with --spark-remote, from Python in a notebook, or with "
+        f"the connector's settings as --spark-conf ({connector}, {connector}.uri, …)"
+    )
+    if not CATALOG_MANAGED & plan.protocol_before.supported:
+        hint += f"; or plan an external table by its location, {plan.location}"
+    return TableError(ErrorCode.NOT_FOUND, cause, hint)
 
 
 _DROP_OPERATION = "DROP FEATURE"
