@@ -192,3 +192,68 @@ def test_a_word_of_the_list_is_found(text: str) -> None:
 )
 def test_good_english_is_not(text: str) -> None:
     assert not ANY_WORD.search(text)
+
+
+_NOUNS = (
+    "cell|change|character|client|column|commit|error|feature|file|finding|gate|group|line|"
+    "operation|other|plan|reason|request|row|scan|schema|statement|step|stream|table|value|"
+    "version|view"
+)
+PLURAL = re.compile(rf"\{{\}} (?:of \{{\}} )?(?:more |other )?(?:(?:{_NOUNS})s|entries)\b")
+"""something inserted into a text, and after it the plural of what may be its noun"""
+NEVER_ONE = {
+    "{} of {} tables are not ok; {}",
+    " (first of {} errors)",
+    "it has {} statements instead of one",
+    "all {} steps",
+    "({} characters)",
+    "line {} of the list of tables has more than {} characters",
+    "Setting the versions {} and {} changes nothing: table features come with the first feature "
+    "that requires them (--enable).",
+    "{} changes the metadata before the drop",
+    "more than {} entries",
+    "{} has a name of {} characters; the longest accepted is {}",
+    "{} features",
+    "it has {} rows in {} bytes",
+    # Their numbers have decimal places.
+    "a change of {} min would meet {} commits (at most {}); {} of such windows had none",
+    "quietest hour {}:00 UTC ({} commits a day), busiest {}:00 ({}), over {} days",
+}
+"""texts in which the number is never 1, or is not a number"""
+
+
+def test_numbers_agree_with_their_nouns() -> None:
+    """The function `counted` knows both forms; a plural in the text is wrong for 1."""
+    found = {
+        text: f"{path.relative_to(ROOT)}:{line}: {text}"
+        for path in sorted(ROOT.glob("deltaproto/**/*.py"))
+        if path.relative_to(ROOT).parts[1] != "certification"
+        for line, text in literals(ast.parse(path.read_text(encoding="utf-8")), docstrings=False)
+        if PLURAL.search(text)
+    }
+    assert [place for text, place in found.items() if text not in NEVER_ONE] == [], "use counted()"
+    assert NEVER_ONE - found.keys() == set(), "remove these"
+
+
+TWO_SPACES = re.compile(r"[\w.,;:)]  +[A-Za-z(]")
+COLUMNS = {"{}  access: [{}]", "{}  clients:", "after:  {}"}
+"""literals with lines that are indented or aligned"""
+
+
+def test_no_sentence_has_two_spaces() -> None:
+    catalog = ROOT / "deltaproto/clients/data"
+    sources = [*catalog.glob("*.yaml"), ROOT / "deltaproto/render/runbook/languages/en.yaml"]
+    texts = [
+        (path, line, text)
+        for path in sources
+        for line, text in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+    ]
+    for path in ROOT.glob("deltaproto/**/*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        texts += [
+            (path, line, text)
+            for line, text in literals(tree, docstrings=False)
+            if "\n" not in text and text not in COLUMNS
+        ]
+    wrong = [f"{path}:{line}: {text}" for path, line, text in texts if TWO_SPACES.search(text)]
+    assert wrong == []

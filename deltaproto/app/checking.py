@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from deltaproto.app.arguments import NONE, TableSource, table_name, table_sources, words
 from deltaproto.app.reading import read_table
 from deltaproto.app.result import Result, Rows, findings_failure
+from deltaproto.counts import counted
 from deltaproto.errors import DeltaprotoError, ExitCode, ResultError, TableError, UsageError
 from deltaproto.inspection import ReadRequest, Unreadable
 from deltaproto.inspection.facts import facts_from_inspection
@@ -56,9 +57,9 @@ class CheckResult(Result, TableCheck):
         if self.error is not None:
             return f"<CheckResult {self.table}: {self.error.code}>"
         outcomes = [str(each.outcome) for each in self.verdicts]
-        counted = ", ".join(f"{outcomes.count(each)} {each}" for each in dict.fromkeys(outcomes))
-        verdicts = counted or "no client declared"
-        return f"<CheckResult {self.table}: {verdicts}; {len(self.findings)} findings>"
+        found = ", ".join(f"{outcomes.count(each)} {each}" for each in dict.fromkeys(outcomes))
+        findings = counted(len(self.findings), "finding")
+        return f"<CheckResult {self.table}: {found or 'no client declared'}; {findings}>"
 
 
 class CheckResults(list[CheckResult], Result):
@@ -132,7 +133,7 @@ class CheckResults(list[CheckResult], Result):
             return failures[0] if failures else None
         code = ExitCode.worst(each.exit_code for each in failures)
         first = next(each for each in failures if each.exit_code is code)
-        message = f"{len(failures)} of {len(self)} tables are not ok; {first.message}"
+        message = f"{len(failures):,} of {len(self):,} tables are not ok; {first.message}"
         return ResultError(self, code, message, first.hint)
 
     def to_dict(self) -> dict[str, Any]:
@@ -163,7 +164,7 @@ class CheckResults(list[CheckResult], Result):
         return Document("Check", (counts.line(),), [sections.section(each) for each in self])
 
     def __repr__(self) -> str:
-        return f"<CheckResults: {len(self)} tables, {sum(each.ok for each in self)} ok>"
+        return f"<CheckResults: {counted(len(self), 'table')}, {sum(each.ok for each in self)} ok>"
 
 
 def check(

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from deltaproto.counts import counted
 from deltaproto.errors import UsageError
 from deltaproto.inspection.age import DEFAULT_MAX_AGE_DAYS, age_warning
-from deltaproto.render.terminal import counted
 
 if TYPE_CHECKING:
     from deltaproto.fleet.seen.seen_findings import RecentUses, SeenChecks

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from deltaproto.app.arguments import NONE, TableSource, reach, table_name, table_sources, words
 from deltaproto.app.inventory import with_spark
 from deltaproto.app.result import Result, Rows, findings_failure
+from deltaproto.counts import counted
 from deltaproto.errors import (
     DeltaprotoError,
     ExitCode,
@@ -27,7 +28,6 @@ from deltaproto.fleet.seen.collect import LogOptions, require_read
 from deltaproto.fleet.seen.run_discovery import DiscoveryRequest, run_discovery
 from deltaproto.fleet.seen.uses import Client, SeenClient
 from deltaproto.policy.finding import Finding
-from deltaproto.render.terminal import counted
 
 if TYPE_CHECKING:
     from deltaproto.render.document import Document

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from deltaproto.app.result import Result, Rows
+from deltaproto.counts import counted
 from deltaproto.errors import DeltaprotoError, ExitCode, ResultError
 from deltaproto.fleet.drift.diff import Difference
 from deltaproto.fleet.scan_history import PastScan, ScanPair
@@ -80,8 +81,9 @@ class Drift(Result):
             return None
         first = next(each for each in self.changes if each.severity is Severity.ERROR)
         tables = len({each.location for each in self.changes})
-        message = f"{tables} tables changed; {first.table}: {first.kind} {first.feature or ''}"
-        return ResultError(self, ExitCode.FINDINGS, message.rstrip(), "see `changes`")
+        what = f"{first.kind} {first.feature}" if first.feature else str(first.kind)
+        message = f"{counted(tables, 'table')} changed; {first.table}: {what}"
+        return ResultError(self, ExitCode.FINDINGS, message, "see `changes`")
 
     def _counts(self) -> DriftCounts:
         from deltaproto.render.drift import DriftCounts
@@ -103,4 +105,5 @@ class Drift(Result):
         return drift_document(self.pair, self._counts(), datetime.now(UTC))
 
     def __repr__(self) -> str:
-        return f"<Drift {self.since.scan_id} to {self.until.scan_id}: {len(self.changes)} changes>"
+        changes = counted(len(self.changes), "change")
+        return f"<Drift {self.since.scan_id} to {self.until.scan_id}: {changes}>"

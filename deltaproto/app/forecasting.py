@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from deltaproto.app.result import Result, Rows
+from deltaproto.counts import counted
 from deltaproto.errors import DeltaprotoError, ExitCode, ResultError
 from deltaproto.fleet.forecast.records import Forecast as FoundForecast
 from deltaproto.policy.finding import FailOn, exit_code_for
@@ -65,12 +66,12 @@ class Forecast(Result):
     def _failure(self) -> DeltaprotoError | None:
         if not self.complete:
             unknown = sum(not each.judged for each in self.found.tables)
-            message = f"the forecast is incomplete: {unknown} tables could not be judged"
+            message = f"the forecast is incomplete: {counted(unknown, 'table')} could not be judged"
             return ResultError(self, ExitCode.UNREADABLE, message, "see `to_dict()`")
         if exit_code_for(self.found.severities, FailOn.ERROR) is ExitCode.OK:
             return None
         count = sum(any(each.blocked for each in table.upgrades) for table in self.found.tables)
-        message = f"upgrades of {count} tables would block clients"
+        message = f"upgrades of {counted(count, 'table')} would block clients"
         return ResultError(self, ExitCode.FINDINGS, message, "see `rows()`")
 
     def to_dict(self) -> dict[str, Any]:
@@ -85,4 +86,4 @@ class Forecast(Result):
         return forecast_document(self.found)
 
     def __repr__(self) -> str:
-        return f"<Forecast of {len(self.found.tables)} tables>"
+        return f"<Forecast of {counted(len(self.found.tables), 'table')}>"

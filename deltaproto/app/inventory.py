@@ -15,6 +15,7 @@ from deltaproto.app.checking import CheckResults, load_checks
 from deltaproto.app.drifting import Drift
 from deltaproto.app.forecasting import Forecast
 from deltaproto.app.result import Rows
+from deltaproto.counts import counted
 from deltaproto.errors import (
     ExitCode,
     ResultError,
@@ -54,7 +55,7 @@ class Report(str):
 
     def __repr__(self) -> str:
         state = "ok" if self.ok else "incomplete"
-        return f"<Report {state}, {len(self):,} characters>"
+        return f"<Report {state}, {counted(len(self), 'character')}>"
 
     def _repr_html_(self) -> str:
         if self.lstrip().startswith("<!"):
@@ -75,11 +76,13 @@ class Report(str):
         """
         if self.ok:
             return self
+        unread = counted(self.errors, "table or place", "tables or places")
         raise ResultError(
             self,
             ExitCode.UNREADABLE,
-            f"the report is incomplete: {self.errors} tables or places could not be read, and "
-            f"{self.incomplete} tables may have newer commits that only their catalog knows",
+            f"the report is incomplete: {unread} could not be read, and "
+            f"{counted(self.incomplete, 'table')} may have newer commits that only their catalog "
+            "knows",
             "see `Inventory.errors()`, and scan again",
         )
 
@@ -237,7 +240,7 @@ class Inventory:
         """Return a report about the fleet as text, and also write it to `path`.
 
         Args:
-            format: html, markdown, json, openmetrics or csv.
+            format: html, text, markdown, json, openmetrics or csv.
             policy: the clients and rules to evaluate; None: the clients that made the newest
                 commits.
             most: list at most this many tables; totals cover all.

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 from deltaproto.app.arguments import NONE
 from deltaproto.app.executing import ApplyEvent, ApplyResult, apply, read_plan, rehearse
 from deltaproto.app.result import Result
+from deltaproto.counts import counted
 from deltaproto.errors import DeltaprotoError, ExitCode, ResultError
 from deltaproto.planning.plan import ClientChange, plan_id
 from deltaproto.planning.plan import Plan as _Plan
@@ -160,6 +161,6 @@ class Plan(Result, _Plan):
         elif not self.steps:
             status = "nothing to do"
         else:
-            status = f"{len(self.steps)} steps"
+            status = counted(len(self.steps), "step")
         change = f"{self.protocol_before} to {self.protocol_after}"
         return f"<Plan {self.id} {self.table}: {self.goal_text}; {change}, {status}>"

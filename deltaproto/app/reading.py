@@ -21,6 +21,7 @@ from deltaproto.conflicts.query import (
 )
 from deltaproto.conflicts.table_matrix import ConflictReport as _ConflictReport
 from deltaproto.conflicts.table_matrix import build_conflict_report
+from deltaproto.counts import counted
 from deltaproto.errors import DeltaprotoError, ExitCode, ResultError, TableError, UsageError
 from deltaproto.inspection import ReadRequest, Unreadable, interface
 from deltaproto.inspection import inspect_table as _inspect_table
@@ -109,7 +110,7 @@ class Inspection(Result, _Inspection):
     def __repr__(self) -> str:
         return (
             f"<Inspection {self.table}: version {self.version}, protocol {self.protocol}, "
-            f"{len(self.features)} features, {len(self.findings)} findings>"
+            f"{counted(len(self.features), 'feature')}, {counted(len(self.findings), 'finding')}>"
         )
 
 
@@ -159,7 +160,7 @@ class History(Result):
         return history_document(self.table, self._history)
 
     def __repr__(self) -> str:
-        return f"<History {self.table}: {len(self.events)} changes>"
+        return f"<History {self.table}: {counted(len(self.events), 'change')}>"
 
 
 class ConflictReport(Result, _ConflictReport):
@@ -181,7 +182,7 @@ class ConflictReport(Result, _ConflictReport):
 
     def __repr__(self) -> str:
         about = self.table or f"any table on {self.question.engine}"
-        return f"<ConflictReport {about}: {len(self.cells)} cells>"
+        return f"<ConflictReport {about}: {counted(len(self.cells), 'cell')}>"
 
 
 def inspect_table(

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Self, overload
 
+from deltaproto.counts import counted
 from deltaproto.errors import DeltaprotoError, EngineError, ExitCode, ResultError
 from deltaproto.policy.finding import FailOn, Finding, exit_code
 
@@ -151,13 +152,13 @@ class Rows(Sequence[Mapping[str, Any]]):
             yield from batch.to_pylist()
 
     def __repr__(self) -> str:
-        return f"<Rows: {len(self)} rows of {', '.join(self.columns)}>"
+        return f"<Rows: {counted(len(self), 'row')} of {', '.join(self.columns)}>"
 
     def _document(self) -> Document:
         from deltaproto.render.document import Document, TableBlock
 
         cells = [[(_shown(value),) for value in row.values()] for row in self[:_SHOWN]]
-        count = f"{len(self):,} rows" + (f", first {_SHOWN}" if len(self) > _SHOWN else "")
+        count = counted(len(self), "row") + (f", first {_SHOWN}" if len(self) > _SHOWN else "")
         return Document("", (count,), [TableBlock(self.columns, cells)])
 
     def _repr_html_(self) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from deltaproto.app.arguments import NONE, spark_settings
 from deltaproto.app.executing import ApplyEvent, ApplyResult, build_context, build_session
 from deltaproto.app.result import Result
+from deltaproto.counts import counted
 from deltaproto.errors import DeltaprotoError, ExitCode, ResultError
 from deltaproto.execution.plan_file import FailedPlan, LoadedPlan, load_plans
 from deltaproto.execution.rollout_file import load_rollout, require_policy
@@ -194,7 +195,7 @@ class Rollout:
         self._decide(RolloutAction.SKIP, reason, table)
 
     def __repr__(self) -> str:
-        return f"<Rollout {self._folder}: {len(self._rollout.tables)} tables>"
+        return f"<Rollout {self._folder}: {counted(len(self._rollout.tables), 'table')}>"
 
     def _context(self, plans: Sequence[LoadedPlan]) -> ApplyContext:
         spark = self._spark.reaching(*(each.plan.location for each in plans))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from deltaproto.app.arguments import NONE, reach, words
 from deltaproto.app.inventory import Inventory, with_spark
 from deltaproto.app.result import Result
+from deltaproto.counts import counted
 from deltaproto.errors import (
     DeltaprotoError,
     ExitCode,
@@ -90,11 +91,12 @@ class ScanResult(Result):
             text = f"{self.errors} could not be read; {table}: {message.removeprefix(f'{table}: ')}"
             return ResultError(self, ExitCode.UNREADABLE, text, hint)
         if self.incomplete:
-            text = f"{self.incomplete} tables may have newer commits that only their catalog knows"
+            tables = counted(self.incomplete, "table")
+            text = f"{tables} may have newer commits that only their catalog knows"
             return ResultError(self, ExitCode.UNREADABLE, text)
         found = tally.findings[str(Severity.ERROR)]
         if found:
-            text = f"the scan has {found} findings of severity error"
+            text = f"the scan has {counted(found, 'finding')} of severity error"
             return ResultError(self, ExitCode.FINDINGS, text, "see `inventory.findings()`")
         return None
 
@@ -110,7 +112,8 @@ class ScanResult(Result):
         return scan_document(self.scan, Afterwards(), self._place)
 
     def __repr__(self) -> str:
-        return f"<ScanResult {self.scan_id}: {self.tables} tables, {self.errors} errors>"
+        tables, errors = counted(self.tables, "table"), counted(self.errors, "error")
+        return f"<ScanResult {self.scan_id}: {tables}, {errors}>"
 
 
 def scan(

@@ -16,6 +16,7 @@ from deltaproto.cli.inventories import (
 )
 from deltaproto.cli.progress import count_steps, show_waiting
 from deltaproto.clients.catalog import ClientCatalog
+from deltaproto.counts import counted
 from deltaproto.errors import (
     ErrorCode,
     ExitCode,
@@ -216,7 +217,7 @@ def compare_with_seen(
 
 def _name_few(tables: list[str]) -> str:
     one = len(tables) == 1
-    return tables[0] if one else f"{len(tables):,} tables, such as {tables[0]}"
+    return tables[0] if one else f"{counted(len(tables), 'table')}, such as {tables[0]}"
 
 
 def save_baseline(
@@ -273,10 +274,8 @@ def compare_with_baseline(
 def _notice_unchecked(tables: list[str], codes: set[ExitCode], fail_on: FailOn) -> None:
     if not tables:
         return
-    one = len(tables) == 1
-    many = "1 table" if one else f"{len(tables):,} tables"
-    was = "was" if one else "were"
-    NOTICES.append(f"{many} of the baseline {was} not checked: " + ", ".join(tables))
+    many, was = counted(len(tables), "table"), "was" if len(tables) == 1 else "were"
+    NOTICES.append(f"{many} of the baseline {was} not checked: {', '.join(tables)}")
     if fail_on is FailOn.WARNING:
         codes.add(ExitCode.FINDINGS)
 

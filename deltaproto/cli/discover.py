@@ -13,6 +13,7 @@ from deltaproto.cli.declare import Argument, Command, Option, Panel
 from deltaproto.cli.inspect import read_table_names
 from deltaproto.cli.inventories import ENGINE, EngineChoice
 from deltaproto.cli.progress import show_rate, warn
+from deltaproto.counts import counted
 from deltaproto.errors import ExitCode, UsageError
 from deltaproto.fleet.inventory import InventoryTables, open_inventory_tables
 from deltaproto.fleet.schemas import Inventory, is_inventory
@@ -22,7 +23,7 @@ from deltaproto.fleet.seen.run_discovery import DiscoveryRequest, run_discovery
 from deltaproto.policy.finding import exit_code
 from deltaproto.render.discover import notices, write_discovery, write_settings
 from deltaproto.render.interface import NOTICES
-from deltaproto.render.terminal import counted, single_line
+from deltaproto.render.terminal import single_line
 
 _DAY = 86_400_000
 _MAX_DAYS = 36_500

@@ -9,6 +9,7 @@ from typing import Any
 
 from deltaproto.cli import options
 from deltaproto.cli.declare import Argument, Command, Option, Panel
+from deltaproto.counts import counted
 from deltaproto.errors import ExitCode, UsageError
 from deltaproto.fleet.inventory_reader import open_inventory_reader, select_newest_state
 from deltaproto.fleet.last_writers import LastWriters
@@ -81,8 +82,8 @@ def _write_policy(path: str, writers: LastWriters | None) -> str:
     _write(path, text)
     if writers is None:
         return f"wrote {shown}, without clients"
-    clients = f"{len(writers.clients)} client{'s' * (len(writers.clients) != 1)}"
-    return f"wrote {shown}: {clients} of {writers.tables:,} tables"
+    clients = counted(len(writers.clients), "client")
+    return f"wrote {shown}: {clients} of {counted(writers.tables, 'table')}"
 
 
 def _write(path: str, text: str) -> None:

@@ -13,6 +13,7 @@ from deltaproto.cli import completion
 from deltaproto.cli.declare import NO_SETTINGS, Option, Panel
 from deltaproto.cli.output import TruncateOnFirstWrite, write_at_end
 from deltaproto.cli.progress import warn
+from deltaproto.counts import counted
 from deltaproto.errors import UsageError
 from deltaproto.input_file import SETTINGS_FILE
 from deltaproto.policy.finding import FailOn
@@ -199,7 +200,7 @@ def print_policy_notices(checker: Checker | None) -> None:
         for message in messages[:_NOTICES]:
             warn(f"{rule}: {message}")
         if more := len(messages[_NOTICES:]):
-            warn(f"{rule}: {more} more findings; `check` lists all")
+            warn(f"{rule}: {counted(more, 'more finding')}; `check` lists all")
 
 
 def did_you_mean(near: Sequence[str], otherwise: str) -> str:

@@ -18,6 +18,7 @@ from deltaproto.cli.inventories import (
     parse_max_age,
 )
 from deltaproto.cli.progress import show_waiting, warn
+from deltaproto.counts import counted
 from deltaproto.errors import ExitCode, UsageError, no_tables_error
 from deltaproto.fleet.inventory_reader import (
     build_scan_notices,
@@ -58,7 +59,7 @@ def run(values: Mapping[str, Any]) -> int:
         notices = build_scan_notices(values["inventory"], state, now, parse_max_age(values)).texts
         incomplete = sum(not row.complete for row in found.tables)
         if incomplete:
-            total = f"{incomplete:,} of {len(found.tables):,} tables"
+            total = f"{incomplete:,} of {counted(len(found.tables), 'table')}"
             notices.append(f"{total} may have newer commits that only their catalog knows")
         NOTICES.extend(notices)
         for notice in notices:

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import NamedTuple
 
+from deltaproto.counts import counted
 from deltaproto.errors import DeltaprotoError, ExitCode, TableError
 from deltaproto.execution.copy_executor import CopyExecutor
 from deltaproto.execution.copy_state import is_named_copy
@@ -153,8 +154,8 @@ def _prepare_and_confirm(
                 return _result_before_steps(
                     prepared, ApplyStatus.REFUSED, ExitCode.USAGE, message, _WRITABLE_PATH_HINT
                 )
-        count = len(prepared.left)
-        message = f"every gate passed; {count} step{'s' * (count != 1)} would be executed"
+        steps = counted(len(prepared.left), "step")
+        message = f"every gate passed; {steps} would be executed"
         return _result_before_steps(prepared, ApplyStatus.READY, ExitCode.CHANGES, message)
     if unconfirmed is not None:
         hint = "type the table's name, or pass --yes"

@@ -272,7 +272,7 @@ class CopyExecutor(CopyStatements):
         assert self.state.new is not None
         made = rows_of_commit(self.state.new, self._owner, version)
         if rows is not None and made != rows:
-            message = f"{made} rows were copied up to version {version}, not {rows}"
+            message = f"the rows copied up to version {version} are {made:,}, not {rows:,}"
             self.stop(fill, message, _DROP_HINT.format(self.state.new_name))
 
     def _take_back(self, rename_old: Step, close_old: Step, found: PendingCommit) -> NoReturn:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+from deltaproto.counts import counted
 from deltaproto.execution.copy_state import CopyNames, NamedTable
 from deltaproto.execution.runner import StatementRunner
 from deltaproto.planning.from_state import read_comments, table_from_state
@@ -129,7 +130,7 @@ def find_different_rows(
     if old_types != new_types:
         return f"the columns are {new_types}, and should be {old_types}"
     if old[0] != new[0]:
-        return f"it has {new[0]:,} rows, and should have {old[0]:,}"
+        return f"it has {counted(new[0], 'row')}, and should have {old[0]:,}"
     names = ("rows as a whole", *columns.names)
     different = [n for n, x, y in zip(names, _values(old), _values(new), strict=True) if x != y]
     return f"the values differ in {', '.join(different)}" if different else None

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+from deltaproto.counts import counted
 from deltaproto.errors import ExitCode
 from deltaproto.execution.copy_state import is_named_copy
 from deltaproto.execution.goal_limits import TableUse, find_unrequested_change
@@ -97,7 +98,7 @@ def combine_failed_gates(gates: Iterable[GateResult]) -> GateResult | None:
     worst = ExitCode.worst(gate.code for gate in failed)
     failed.sort(key=lambda gate: gate.code is not worst)
     return failed[0]._replace(
-        message=f"{len(failed)} gates failed: "
+        message=f"{counted(len(failed), 'gate')} failed: "
         + "; ".join(f"{gate.name}: {gate.message}" for gate in failed),
         hint="; ".join(f"{gate.name}: {gate.hint}" for gate in failed if gate.hint),
     )
@@ -194,12 +195,12 @@ def fingerprint_gate(
             f"the protocol is {stands.point.protocol.in_words}, but should be {expected.in_words}"
         )
         return GateResult("fingerprint", False, message, again, code)
-    count = len(sight.commits)
+    commits = counted(len(sight.commits), "commit")
     return GateResult(
         "fingerprint",
         True,
-        f"version {sight.now.version}; {count} commit{'s' * (count != 1)} since, none of them by "
-        "other writers with an effect on the plan",
+        f"version {sight.now.version}; {commits} since, none of them by other writers with an "
+        "effect on the plan",
     )
 
 
@@ -246,8 +247,8 @@ def policy_gate(effect: PolicyImpact) -> GateResult:
     approved = [each.text for each in effect.rulings if each.approved]
     found = effect.in_words
     if not found:
-        noun = "error remains" if effect.remaining == 1 else "errors remain"
-        rest = f"; {effect.remaining} existing {noun}" if effect.remaining else ""
+        remains = counted(effect.remaining, "existing error remains", "existing errors remain")
+        rest = f"; {remains}" if effect.remaining else ""
         summary = "no other client loses" if approved else "no client loses"
         message = f"{summary} access and no new policy violations{rest}"
         if effect.unasked:

@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from deltaproto.counts import counted
 from deltaproto.errors import DeltaprotoError, ExitCode, UsageError
 from deltaproto.execution import preflight
 from deltaproto.execution.copy_state import is_named_copy
@@ -104,8 +105,8 @@ def rehearse_plan(planned: LoadedPlan, by: RehearsalSettings) -> ApplyResult:
     harm = _find_source_change(planned.id, source, sight.now.version, before)
     if harm is not None:
         return result._replace(status=ApplyStatus.FAILED, code=ExitCode.FAILED, message=harm)
-    count = len(before)
-    proof = f"the source is unchanged: version {sight.now.version}, {count} files as before"
+    files = counted(len(before), "file")
+    proof = f"the source is unchanged: version {sight.now.version}, {files} as before"
     return result._replace(message=f"{result.message}; {proof}", remarks=tuple(remarks))
 
 
@@ -191,7 +192,8 @@ def _rehearsal_result(
     ]
     result = ended._replace(steps=(*records, *pending))
     if stop is None:
-        message = f"all {len(done)} steps went as predicted on a clone"
+        which = f"all {len(done)} steps" if len(done) > 1 else "the step"
+        message = f"{which} went as predicted on a clone"
         return result._replace(status=ApplyStatus.DONE, message=message)
     if stop.earliest is not None:
         rest = [step.id for step in plan.steps[len(done) :]]

@@ -10,6 +10,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from deltaproto.counts import counted
 from deltaproto.errors import ExitCode, UsageError
 from deltaproto.execution.rollout_file import Rollout
 from deltaproto.execution.run_log import (
@@ -147,7 +148,9 @@ class RolloutLog:
         if len(found) == 1:
             return found[0]
         if found:
-            raise UsageError(f"{len(found)} tables are called {name}", "name one as `status` does")
+            raise UsageError(
+                f"{counted(len(found), 'table')} are called {name}", "name one as `status` does"
+            )
         raise UsageError(f"{name} is not in {self._rollout.path}", "name a table as `status` does")
 
     def decide(

@@ -7,6 +7,7 @@ from enum import StrEnum
 from itertools import islice
 from typing import NamedTuple
 
+from deltaproto.counts import counted
 from deltaproto.errors import TableError
 from deltaproto.location import Location, locate
 from deltaproto.tables.catalogs.interface import (
@@ -14,7 +15,6 @@ from deltaproto.tables.catalogs.interface import (
     CatalogFailure,
     CatalogTable,
     Name,
-    Tally,
     name_parts,
     quoted_name,
 )
@@ -111,7 +111,7 @@ def _visible_schemas(client: CatalogClient, above: Name) -> _Schemas:
             failures.append(each)
         else:
             names.append(each)
-    total = f"{len(names):,} {'schema' if len(names) == 1 else 'schemas'}"
+    total = counted(len(names), "schema")
     if failures:
         first = failures[0]
         detail = f"{total}; {len(failures):,} not listed, first {first.place}: "
@@ -139,10 +139,10 @@ def _first_table(
             continue
         if table := next((each for each in page if each.location), None):
             return table, _done("tables", f"{table.name}: {table.type}")
-    skipped = client.counts[Tally.VIEWS] + client.counts[Tally.OTHER_FORMATS]
-    detail = f"no Delta table with a location in {min(len(schemas), _SCHEMAS)} schemas"
-    if skipped:
-        detail += f"; {skipped:,} views and tables of other formats"
+    searched = counted(min(len(schemas), _SCHEMAS), "schema")
+    detail = f"no Delta table with a location in {searched}"
+    if skipped := client.counts.describe_skipped():
+        detail += f"; {skipped} skipped"
     hint = "name a schema or a table in the URL"
     if refused:
         detail += f"; {len(refused):,} not listed, first: {refused[0].message}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import partial
 
+from deltaproto.counts import counted
 from deltaproto.errors import TableError, no_tables_error
 from deltaproto.fleet.catalog_entries import CatalogEntries
 from deltaproto.fleet.discovered import DiscoveredTable, SkippedPlaces, UnreadablePlace
@@ -59,18 +60,11 @@ def tables_in(
 
 def _notes(address: str, client: CatalogClient) -> Iterator[str]:
     counts = client.counts
-    skipped = (
-        (counts[Tally.VIEWS], "view", "views"),
-        (counts[Tally.OTHER_FORMATS], "table of another format", "tables of other formats"),
-    )
-    if any(count for count, _, _ in skipped):
-        words = [f"{n:,} {one if n == 1 else many}" for n, one, many in skipped if n]
-        yield f"{address}: {' and '.join(words)} skipped"
+    if skipped := counts.describe_skipped():
+        yield f"{address}: {skipped} skipped"
     if retried := counts[Tally.THROTTLED]:
-        yield (
-            f"{address}: limited the rate of requests; "
-            f"{retried:,} of {counts[Tally.REQUESTS]:,} were sent again after a pause"
-        )
+        sent = f"{retried:,} of {counted(counts[Tally.REQUESTS], 'request')}"
+        yield f"{address}: limited the rate of requests; sent {sent} again after a pause"
     if refused := counts[Tally.OWN_CREDENTIALS]:
-        noun = "table was" if refused == 1 else "tables were"
-        yield f"{address}: {refused:,} {noun} read without temporary credentials of the catalog"
+        read = counted(refused, "table was read", "tables were read")
+        yield f"{address}: {read} without temporary credentials of the catalog"

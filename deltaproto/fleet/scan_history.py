@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+from deltaproto.counts import counted
 from deltaproto.errors import ErrorCode, TableError, UsageError
 from deltaproto.fleet.discovered import UnsearchedPlaces
 from deltaproto.fleet.schemas import NOT_SEARCHED, Inventory
@@ -188,7 +189,7 @@ def find_scan(scans: list[PastScan], wanted: str) -> PastScan:
     try:
         moment = datetime.fromisoformat(wanted)
     except ValueError:
-        many = f"{len(named)} scans begin with" if named else "no scan has the id"
+        many = f"{counted(len(named), 'scan')} begin with" if named else "no scan has the id"
         raise UsageError(
             f"{many} {wanted}, and it is not a date or time",
             f"the newest is {scans[-1].scan_id}; a time is like 2026-11-01 or 2026-11-01T08:00Z",
@@ -302,9 +303,9 @@ def require_rows(scan: PastScan, counts: Mapping[Inventory, RowCounts]) -> None:
     tables, errors = counts[Inventory.TABLES], counts[Inventory.ERRORS]
     if tables[:2] != (scan.tables, scan.tables) or errors.rows != scan.errors:
         raise _damaged_error(
-            f"the inventory has {tables.keys:,} tables and {errors.rows:,} errors of scan "
-            f"{scan.scan_id}, which recorded {scan.tables:,} and {scan.errors:,}: rows are missing "
-            "or stored twice"
+            f"the inventory has {counted(tables.keys, 'table')} and "
+            f"{counted(errors.rows, 'error')} of scan {scan.scan_id}, which recorded "
+            f"{scan.tables:,} and {scan.errors:,}: rows are missing or stored twice"
         )
     for name in (Inventory.FEATURES, Inventory.FINDINGS):
         if twice := counts[name].rows - counts[name].keys:
@@ -318,8 +319,8 @@ def require_rows(scan: PastScan, counts: Mapping[Inventory, RowCounts]) -> None:
     findings = counts[Inventory.FINDINGS].rows
     if scan.findings is not None and findings != scan.findings:
         raise _damaged_error(
-            f"the inventory has {findings:,} findings of scan {scan.scan_id}, which recorded "
-            f"{scan.findings:,}: rows are missing"
+            f"the inventory has {counted(findings, 'finding')} of scan {scan.scan_id}, which "
+            f"recorded {scan.findings:,}: rows are missing"
         )
 
 

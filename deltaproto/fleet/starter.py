@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
+from deltaproto.counts import counted
 from deltaproto.fleet.last_writers import LastWriters
 
 STARTER_INVENTORY = "_inventory"
@@ -56,7 +57,7 @@ def starter_policy(writers: LastWriters | None) -> str:
     """Return the text of a starter policy: of these writers, or without clients."""
     if writers is None or not writers.tables:
         return _NO_CLIENTS
-    total = _tables(writers.tables)
+    total = counted(writers.tables, "table")
     lines = [
         f"# A starter policy, written by deltaproto init from the newest commits of {total}.",
         "# Review it: it declares who wrote last, and forbids what no table has today.",
@@ -64,13 +65,15 @@ def starter_policy(writers: LastWriters | None) -> str:
         "clients:" if writers.clients else "clients: []",
     ]
     for client, count in sorted(writers.clients.items(), key=lambda each: (-each[1], each[0])):
-        lines.append(f"  - {client}  # wrote {_tables(count)} last")
+        lines.append(f"  - {client}  # wrote {counted(count, 'table')} last")
     for client, count in sorted(writers.without_version.items()):
-        lines.append(f"  # - {client}@VERSION  # wrote {_tables(count)} last, version unknown")
+        lines.append(
+            f"  # - {client}@VERSION  # wrote {counted(count, 'table')} last, version unknown"
+        )
     for name, count in sorted(writers.unidentified.items()):
-        lines.append(f"  # unknown client: {json.dumps(name)} wrote {_tables(count)} last")
+        lines.append(f"  # unknown client: {json.dumps(name)} wrote {counted(count, 'table')} last")
     if writers.unnamed:
-        lines.append(f"  # {_tables(writers.unnamed)}: the newest commit names no writer")
+        lines.append(f"  # {counted(writers.unnamed, 'table')}: the newest commit names no writer")
     reader, writer = writers.highest
     return "\n".join(
         [
@@ -85,7 +88,3 @@ def starter_policy(writers: LastWriters | None) -> str:
             "",
         ]
     )
-
-
-def _tables(count: int) -> str:
-    return f"{count:,} {'table' if count == 1 else 'tables'}"

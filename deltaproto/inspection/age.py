@@ -6,6 +6,8 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any
 
+from deltaproto.counts import counted
+
 DEFAULT_MAX_AGE_DAYS = 7
 """age in days from which saved data is reported as old"""
 _CLOCK_TOLERANCE = timedelta(hours=1)
@@ -24,9 +26,9 @@ def format_age(age: timedelta) -> str:
     if age < timedelta(0):
         return "in the future"
     if age.days:
-        return f"{age.days:,} day{'s' * (age.days != 1)} old"
+        return f"{counted(age.days, 'day')} old"
     hours = age // timedelta(hours=1)
-    return f"{hours} hour{'s' * (hours != 1)} old" if hours else "less than an hour old"
+    return f"{counted(hours, 'hour')} old" if hours else "less than an hour old"
 
 
 def age_warning(made: datetime, now: datetime, max_age: int) -> str | None:

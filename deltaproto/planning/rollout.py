@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
+from deltaproto.counts import counted
 from deltaproto.planning.impact import is_worse
 from deltaproto.planning.plan import Plan
 from deltaproto.planning.search.cost import Cost
@@ -105,13 +106,15 @@ def find_objections(old: Plan, new: Plan) -> Iterator[str]:
             yield f"{each.client} {each.access} would be {each.after}"
     for name, before, after in zip(Cost._fields, old.cost, new.cost, strict=True):
         if after > before:
-            yield _COSTS[name].format(after, before)
+            objection, *noun = _COSTS[name]
+            yield objection.format(counted(after, *noun), before)
 
 
 _COSTS = {
-    "irreversible": "{} losses cannot be reverted, instead of {}",
-    "history": "it deletes history",
-    "bytes": "it rewrites up to {:,} bytes, instead of {:,}",
-    "waits": "it waits {} times, instead of {}",
-    "commits": "it makes up to {} commits, instead of {}",
+    "irreversible": ("{} cannot be reverted, instead of {:,}", "loss", "losses"),
+    "history": ("it deletes history", ""),
+    "bytes": ("it rewrites up to {}, instead of {:,}", "byte"),
+    "waits": ("it waits {}, instead of {:,}", "time"),
+    "commits": ("it makes up to {}, instead of {:,}", "commit"),
 }
+"""the objection to a higher cost, and the noun of that cost"""

@@ -11,6 +11,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from deltaproto.counts import counted
+
 if TYPE_CHECKING:
     from deltaproto.sql.tokens import Token
 
@@ -125,7 +127,7 @@ def _unusual_call(function: Token, tokens: Sequence[Token], bounds: Sequence[int
     if expected is not None:
         given = 1 + sum(tokens[at].key == "," for at in bounds[:-1])
         if given != expected:
-            yield f"{name} with {given} argument{'' if given == 1 else 's'}"
+            yield f"{name} with {counted(given, 'argument')}"
     if function.key in _COUNTING:
         second = tokens[bounds[0] + 1 : bounds[1]] if len(bounds) > 1 else ()
         literal = len(second) == 1 and second[0].key.isdecimal()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Iterator, Sequence
 
+from deltaproto.counts import counted
 from deltaproto.policy.document import Policy, Position
 from deltaproto.policy.document.merging import Merged, Notice
 from deltaproto.policy.document.model import Approval, PolicySettings, TableEntry, Waiver
@@ -106,7 +107,7 @@ class PolicyUse:
         for notice, count in self._notices.items():
             yield policy_override.RULE.finding(
                 self._policy.source,
-                f"{self._at(notice.position)}: {notice.message} ({count_tables(count)})",
+                f"{self._at(notice.position)}: {notice.message} ({counted(count, 'table')})",
                 notice.hint,
                 detail=f"{notice.pattern} {notice.message}",
             )
@@ -121,7 +122,7 @@ class PolicyUse:
             )
         elif self._unasked_count:
             count, first = self._unasked_count, self._unasked[0]
-            named = first if count == 1 else f"{count:,} tables, such as {first}"
+            named = first if count == 1 else f"{counted(count, 'table')}, such as {first}"
             yield rule.finding(
                 source,
                 f"The policy requires nothing of {named}: no pattern matches",
@@ -168,7 +169,7 @@ class PolicyUse:
         place = self._policy.source if position is None else self._at(position)
         return unmatched_pattern.RULE.finding(
             self._policy.source,
-            f"{place}: {what} matches nothing in {count_tables(self._tables)}"
+            f"{place}: {what} matches nothing in {counted(self._tables, 'table')}"
             + (": it ends with a slash" if slash else ""),
             f'write "{folder}/**" for the tables below the folder, or "{folder}" for a table'
             if slash
@@ -233,8 +234,3 @@ def has_requirements(policy: Policy) -> bool:
 def _has_requirement(settings: PolicySettings) -> bool:
     # An empty list of windows is also a requirement: no change at any time.
     return settings.maintenance_windows is not None or any(settings._replace(severities={}))
-
-
-def count_tables(count: int) -> str:
-    """Format a number of tables."""
-    return f"{count:,} table{'s' * (count != 1)}"

@@ -8,6 +8,7 @@ import json
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from deltaproto.counts import counted
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature import (
     AlwaysWhenSupported,
@@ -207,8 +208,7 @@ def _explain_writer(protocol: Protocol) -> str:
         count = len(protocol.implied)
         if not count:
             return f"writer {version}: implies no feature"
-        # Never one: 2 implies two, and every later version more.
-        return f"writer {version}: the version implies {count} features, used or not"
+        return f"writer {version}: the version implies {counted(count, 'feature')}, used or not"
     native = [n for n in sorted(protocol.supported) if not feature_catalog.feature_record(n).legacy]
     if native:
         return f"writer 7: only a feature list can include {_join_names(native)}"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from deltaproto.counts import counted
 from deltaproto.errors import TableError
 from deltaproto.inspection.activity import Activity, Forecast, build_forecast
 from deltaproto.render.interface import error_fields, format_timestamp
-from deltaproto.render.terminal import counted
 
 MINUTES = (1, 5, 15, 60)
 _MOST_WRITERS = 12
@@ -84,7 +84,7 @@ def sentences(
         when = format_timestamp(stream.last_time) or "time unknown"
         lines.append(f"stream {stream.app_id} wrote batch {stream.last_batch} last, {when}")
     if most_streams is not None and len(activity.streams) > most_streams:
-        lines.append(f"and {len(activity.streams) - most_streams} more streams")
+        lines.append(f"and {counted(len(activity.streams) - most_streams, 'more stream')}")
     quiet = quietest(activity)
     if quiet is not None:
         lines.append(quiet)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from deltaproto.counts import counted
 from deltaproto.errors import ExitCode
 from deltaproto.execution.prepare import PreparedPlan
 from deltaproto.execution.result import ApplyResult, ApplyStatus, StepRecord, StepStatus
@@ -105,7 +106,7 @@ def summary_line(results: Iterable[ApplyResult]) -> Paragraph:
     statuses = [each.status for each in results]
     counts = {status: statuses.count(status) for status in ApplyStatus}
     text = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
-    return Paragraph((Strong(f"{len(statuses)} plans: {text}"),))
+    return Paragraph((Strong(f"{counted(len(statuses), 'plan')}: {text}"),))
 
 
 def _warning(warning: ApplyWarning) -> Iterator[Block]:

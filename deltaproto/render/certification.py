@@ -15,6 +15,7 @@ from deltaproto.clients.measurement import (
     MeasurementCell,
     ResultColumn,
 )
+from deltaproto.counts import counted
 from deltaproto.render.document import (
     Block,
     Bullets,
@@ -128,7 +129,8 @@ def certification_document(certified: Certified, *, brief: bool) -> Document:
 def _summary(certified: Certified, *, brief: bool) -> Iterator[Block]:
     if certified.wrong:
         tables = len({cell.case for cell in certified.wrong})
-        text = f"{len(certified.wrong):,} operations on {tables:,} tables went wrong silently."
+        wrong = counted(len(certified.wrong), "operation")
+        text = f"{wrong} on {counted(tables, 'table')} went wrong silently."
         yield Callout(Tone.DANGER, (text,))
     else:
         yield Callout(Tone.GOOD, ("Nothing went wrong silently.",))
@@ -174,7 +176,7 @@ def _grid(cells: Sequence[MeasurementCell], *, reads: bool, brief: bool) -> Iter
     if rows:
         yield MatrixBlock("Table", [str(each) for each in operations], rows)
     if fine:
-        yield Paragraph((f"Every result was right on {fine:,} other tables.",))
+        yield Paragraph((f"Every result was right on {counted(fine, 'other table')}.",))
 
 
 def _cell(cell: MeasurementCell | None) -> MatrixCell | None:
@@ -221,8 +223,8 @@ def _reasons(cells: Iterable[MeasurementCell]) -> Iterator[Block]:
 def _difference_count(differences: Sequence[Discrepancy]) -> str:
     loose = sum(each.looser for each in differences)
     return (
-        f"The catalog differs on {len(differences):,} tables and promises too much on {loose:,} of "
-        "them: see --format html."
+        f"The catalog differs on {counted(len(differences), 'table')} and promises too much on "
+        f"{loose:,} of them: see --format html."
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from deltaproto.clients.model import Verdict
+from deltaproto.counts import counted
 from deltaproto.policy.declared_verdict import DeclaredVerdict
 from deltaproto.policy.finding import Finding, Severity
 from deltaproto.policy.table_check import TableCheck
@@ -120,7 +121,9 @@ class CheckGroups:
             yield FindingList([_finding_line(*each, skip) for each in shown])
         left = len(ordered) - len(shown) + self._unnamed.total()
         if left:
-            yield Paragraph((f"and {left:,} more findings: --limit 0 or --details shows them",))
+            yield Paragraph(
+                (f"and {counted(left, 'more finding')}: --limit 0 or --details shows all",)
+            )
 
 
 def _rank(checked: TableCheck, trouble: Problem | None) -> int:
@@ -154,7 +157,7 @@ def _clients(verdicts: Sequence[DeclaredVerdict]) -> str:
         for client, of in bad.items()
     ]
     more = len(texts) - _CLIENTS
-    return "; ".join([*texts[:_CLIENTS], *([f"{more} more clients"] if more > 0 else [])])
+    return "; ".join([*texts[:_CLIENTS], *([counted(more, "more client")] if more > 0 else [])])
 
 
 def _group_table(groups: Sequence[tuple[TableGroup, NamedCount]], skip: int) -> TableBlock:
@@ -178,7 +181,7 @@ def _tone(rank: int) -> Tone | None:
 def _finding_line(message: _Message, found: NamedCount, skip: int) -> FindingLine:
     severity = "waived" if message.severity is None else str(message.severity)
     first = found.names[0][skip:]
-    tables = first if found.tables == 1 else f"{found.tables:,} tables, such as {first}"
+    tables = first if found.tables == 1 else f"{counted(found.tables, 'table')}, such as {first}"
     return FindingLine(
         None if message.known or message.severity is None else SEVERITY_TONES[message.severity],
         f"{severity} (known)" if message.known else severity,

@@ -11,6 +11,7 @@ from typing import IO, Any
 from deltaproto.clients.matching import Verdict
 from deltaproto.clients.model import cache_by_identity
 from deltaproto.clients.usability import Usability
+from deltaproto.counts import counted
 from deltaproto.policy.declared_verdict import DeclaredVerdict
 from deltaproto.policy.document.merging import Decision
 from deltaproto.policy.finding import Finding, Severity, describe_hidden
@@ -212,10 +213,9 @@ def total(
     tables: int, unreadable: int, verdicts: Counter[Verdict], findings: Counter[Severity]
 ) -> str:
     """Return one line that summarizes all tables."""
-    noun = "table" if tables == 1 else "tables"
     judged = ", ".join(f"{verdicts[v]} {v}" for v in reversed(Verdict) if verdicts[v])
     found = ", ".join(f"{findings[s]} {s}" for s in Severity)
-    parts = [f"{tables} {noun}", *([f"{unreadable} unreadable"] if unreadable else [])]
+    parts = [counted(tables, "table"), *([f"{unreadable} unreadable"] if unreadable else [])]
     return f"{', '.join(parts)}; verdicts: {judged or 'none'}; findings: {found}"
 
 

@@ -8,6 +8,7 @@ from typing import IO, Any
 from deltaproto.clients.feature_matrix import FeatureAnswer, FeatureRow, feature_rows
 from deltaproto.clients.model import Access, Client, Path, ProtocolGate, Range, Verdict
 from deltaproto.clients.resolve import ClientAtVersion, latest_version
+from deltaproto.counts import counted
 from deltaproto.render.clients_matrix import candidate_fields, client_fields
 from deltaproto.render.document import (
     Block,
@@ -23,7 +24,6 @@ from deltaproto.render.document import (
 )
 from deltaproto.render.document.render import write_document
 from deltaproto.render.interface import Format, json_text
-from deltaproto.render.terminal import counted
 
 _HEADINGS = ("Client", "Name", "Versions known", "Newest: reads", "Newest: writes")
 _NAME = 1
@@ -167,7 +167,7 @@ def _offers(path: Path) -> str:
 
 def _range_facts(each: Range) -> list[tuple[str, str]]:
     """Return the other facts about a range: limits, known defects, and evidence."""
-    facts = [("known from", str(each.confidence))]
+    facts = [("confidence", str(each.confidence))]
     if each.note:
         facts.append(("note", each.note))
     if each.newest:

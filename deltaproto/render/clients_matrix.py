@@ -14,6 +14,7 @@ from deltaproto.clients.feature_matrix import (
 )
 from deltaproto.clients.model import Access, Client, ProtocolGate, Range
 from deltaproto.clients.resolve import ClientAtVersion
+from deltaproto.counts import counted
 from deltaproto.render.document import (
     Block,
     Code,
@@ -27,7 +28,6 @@ from deltaproto.render.document import (
 )
 from deltaproto.render.document.render import write_document
 from deltaproto.render.interface import PageFormat, json_text
-from deltaproto.render.terminal import counted
 
 
 def client_fields(client: Client) -> dict[str, Any]:

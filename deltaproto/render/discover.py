@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import IO, Any
 
 from deltaproto.clients.model import Access
+from deltaproto.counts import counted
 from deltaproto.errors import TableError
 from deltaproto.fleet.seen.collect import INVENTORY_SOURCE, Discovery, Source
 from deltaproto.fleet.seen.times import Times
@@ -28,7 +29,6 @@ from deltaproto.render.document.render import write_document
 from deltaproto.render.findings import finding_block
 from deltaproto.render.inspection_json import finding_fields
 from deltaproto.render.interface import PageFormat, error_fields, format_timestamp, json_text
-from deltaproto.render.terminal import counted
 
 _FILES = "parquet"
 _MOST_NAMES = 8
@@ -273,7 +273,8 @@ def _few(texts: Sequence[str]) -> list[str]:
 def _source(source: Source) -> Line:
     if source.format == INVENTORY_SOURCE:
         return (
-            f"{source.name}: {source.lines:,} commits and requests that earlier runs counted, "
+            f"{source.name}: {counted(source.lines, 'commit or request', 'commits and requests')} "
+            "counted by earlier runs, "
             f"{source.matched:,} of identified clients",
         )
     if source.format == _FILES:
@@ -286,8 +287,8 @@ def _source(source: Source) -> Line:
         unread = f", {source.unparsed:,} cannot be read" if source.unparsed else ""
     else:
         what = (
-            f"{source.format}, {counted(source.lines, 'line')}, {source.matched:,} requests to "
-            "these tables"
+            f"{source.format}, {counted(source.lines, 'line')}, "
+            f"{counted(source.matched, 'request')} to these tables"
         )
         unread = f", {source.unparsed:,} not understood" if source.unparsed else ""
         if source.known_files:

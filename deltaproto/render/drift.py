@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import IO, Any, NamedTuple, assert_never
 
+from deltaproto.counts import counted
 from deltaproto.fleet.drift.diff import SEVERITY, ChangeKind, Difference
 from deltaproto.fleet.scan_history import PastScan, ScanPair
 from deltaproto.inspection.age import format_age, format_time
@@ -36,7 +37,7 @@ from deltaproto.render.interface import (
     format_timestamp,
     open_envelope,
 )
-from deltaproto.render.terminal import counted, largest_first, single_line
+from deltaproto.render.terminal import largest_first, single_line
 
 _SHOWN = 5
 _MESSAGE_LINES = 10
@@ -244,7 +245,7 @@ def change_fields(change: Difference) -> dict[str, Any]:
 
 def drift_document(pair: ScanPair, counts: DriftCounts, now: datetime) -> Document:
     """Return what changed between two scans, the most severe changes first."""
-    total = f"{counts.tables:,} of {pair.now.tables:,} tables changed"
+    total = f"{counts.tables:,} of {counted(pair.now.tables, 'table')} changed"
     none = "nothing changed" if pair.before != pair.now else "nothing to compare yet"
     return Document(
         total if counts.tables else none,
@@ -256,8 +257,8 @@ def drift_document(pair: ScanPair, counts: DriftCounts, now: datetime) -> Docume
 def drift_message(inventory: str, pair: ScanPair, counts: DriftCounts) -> str:
     """Return what changed as a few lines of text for a chat."""
     lines = [
-        f"deltaproto: {counts.tables:,} of {pair.now.tables:,} tables changed in {inventory}, "
-        f"{_span(pair)}"
+        f"deltaproto: {counts.tables:,} of {counted(pair.now.tables, 'table')} changed in "
+        f"{inventory}, {_span(pair)}"
     ]
     ordered = counts.ordered()
     for group, count in ordered[:_MESSAGE_LINES]:
@@ -265,10 +266,11 @@ def drift_message(inventory: str, pair: ScanPair, counts: DriftCounts) -> str:
         culprits = counts.culprits.get(group)
         blamed = f", {_blamed(culprits)}" if culprits else ""
         first = counts.first[group][0].table
-        tables = first if count == 1 else f"{count:,} tables, such as {first}"
+        tables = first if count == 1 else f"{counted(count, 'table')}, such as {first}"
         lines.append(f"- {SEVERITY[group.kind]}: {what}: {tables}{blamed}")
     if len(ordered) > _MESSAGE_LINES:
-        lines.append(f"and {len(ordered) - _MESSAGE_LINES:,} more kinds of changes")
+        more = counted(len(ordered) - _MESSAGE_LINES, "more kind", "more kinds")
+        lines.append(f"and {more} of changes")
     lines += [f"not complete: {each}" for each in missing(pair)]
     return "\n".join(map(single_line, lines))
 
@@ -321,7 +323,7 @@ def _blamed(culprits: Counter[str]) -> str:
     """Return who made most of the changes."""
     named = [f"{culprit} ({count:,})" for culprit, count in largest_first(culprits, _SHOWN)]
     more = len(culprits) - len(named)
-    return "by " + "; ".join([*named, *([f"{more:,} others"] if more else [])])
+    return "by " + "; ".join([*named, *([counted(more, "other")] if more else [])])
 
 
 def _describe(change: Difference) -> str:

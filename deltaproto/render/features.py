@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import IO, Any, assert_never
 
+from deltaproto.counts import counted
 from deltaproto.protocol.feature import (
     EVERY_RUNTIME,
     AlwaysWhenSupported,
@@ -33,7 +34,6 @@ from deltaproto.render.document import (
 from deltaproto.render.document.render import write_document
 from deltaproto.render.inspection_json import drop_fields
 from deltaproto.render.interface import Format, json_text
-from deltaproto.render.terminal import counted
 
 
 def write_features(

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from deltaproto.counts import counted
 from deltaproto.errors import TableError
 from deltaproto.policy.finding import Finding, Rule, Severity, Suppression
 from deltaproto.render.document.blocks import FindingLine, FindingList, Tone
@@ -92,7 +93,7 @@ def finding_block(findings: Iterable[Finding]) -> FindingList:
 
 
 def _count_more(count: int) -> FindingLine:
-    text = f"and {count:,} more findings of this table; --format json has all of them"
+    text = f"and {counted(count, 'more finding')} of this table; --format json has all of them"
     return FindingLine(Tone.NOTE, "note", "", text, "")
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 from typing import IO, NamedTuple
 
+from deltaproto.counts import counted
 from deltaproto.fleet.forecast.records import Affected, Forecast, TableForecast, has_no_client
 from deltaproto.planning.plan import ClientChange
 from deltaproto.protocol.automatic_upgrades import (
@@ -33,7 +34,6 @@ from deltaproto.render.forecast_findings import finding_blocks
 from deltaproto.render.forecast_json import forecast_fields
 from deltaproto.render.interface import NOTICES, PageFormat, json_text
 from deltaproto.render.named_tables import NamedCount, SharedFolder, group_notes, groups_title
-from deltaproto.render.terminal import counted
 
 _NAMES = 3
 _CLIENTS = 4
@@ -126,7 +126,7 @@ def _few(tables: Sequence[TableForecast]) -> str:
         return tables[0].table
     names = ", ".join(each.table for each in tables[:_NAMES])
     more = len(tables) - _NAMES
-    return f"{len(tables):,} tables, {names}" + (f" and {more:,} more" if more > 0 else "")
+    return f"{counted(len(tables), 'table')}, {names}" + (f" and {more:,} more" if more > 0 else "")
 
 
 def _features(found: Forecast) -> TableBlock:
@@ -142,7 +142,7 @@ def _features(found: Forecast) -> TableBlock:
                 (f"{len(mine):,}",),
                 (_when(rule),),
                 (_delayed(until),),
-                (f"{rule.stage}, runtime {rule.runtime}, {rule.window.days} days",),
+                (f"{rule.stage}, runtime {rule.runtime}, {counted(rule.window.days, 'day')}",),
             ]
         )
     headings = ("Feature", "Tables", "From", "Delayed", "Rule")

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from deltaproto.clients.model import Verdict
+from deltaproto.counts import counted
 from deltaproto.fleet.forecast.records import Forecast, UpgradeForecast, severity_of
 from deltaproto.fleet.forecast.upgrades import RUNTIME
 from deltaproto.planning.plan import ClientChange
@@ -38,7 +39,7 @@ def finding_blocks(found: Forecast, limit: int) -> Iterator[Block]:
     if shown:
         yield FindingList([_line(*each) for each in shown])
     if left := len(ordered) - len(shown):
-        yield Paragraph((f"and {left:,} more findings: --limit 0 shows them",))
+        yield Paragraph((f"and {counted(left, 'more finding')}: --limit 0 shows all",))
 
 
 def _messages(upgrade: UpgradeForecast, *, declared: bool) -> Iterator[_Message]:
@@ -54,7 +55,8 @@ def _messages(upgrade: UpgradeForecast, *, declared: bool) -> Iterator[_Message]
         yield _Message(Severity.WARNING, rule.id, known, hint)
     for text in upgrade.missed:
         hint = "tell its owner; automatic upgrades do not wait for it"
-        seldom = f"{text} comes back less often than the window of {rule.window.days} days"
+        window = counted(rule.window.days, "day")
+        seldom = f"{text} comes back less often than the window of {window}"
         yield _Message(Severity.INFO, rule.id, seldom, hint)
     for text in upgrade.approved:
         yield _Message(Severity.INFO, rule.id, text, "the policy approves it")
@@ -70,7 +72,9 @@ def _loss(change: ClientChange) -> str:
 
 
 def _line(message: _Message, names: NamedCount) -> FindingLine:
-    tables = names.shown(0) if names.tables == 1 else f"{names.tables:,} tables: {names.shown(0)}"
+    tables = names.shown(0)
+    if names.tables > 1:
+        tables = f"{counted(names.tables, 'table')}: {tables}"
     tone = SEVERITY_TONES[message.severity]
     return FindingLine(
         tone, str(message.severity), message.rule, message.text, message.hint, tables

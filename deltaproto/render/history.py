@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import IO, Any
 
+from deltaproto.counts import counted
 from deltaproto.inspection.history import ProtocolHistory
 from deltaproto.inspection.history_events import Event
 from deltaproto.protocol.protocol import Protocol
@@ -22,7 +23,6 @@ from deltaproto.render.document import (
 from deltaproto.render.document.render import write_document
 from deltaproto.render.inspection_json import protocol_fields
 from deltaproto.render.interface import PageFormat, error_fields, format_timestamp, json_text
-from deltaproto.render.terminal import counted
 
 _HEADINGS = ("Version", "Time", "Operation", "Protocol", "Changes", "Cause", "By")
 _LEAD = 3

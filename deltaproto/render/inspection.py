@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from deltaproto.clients.model import Access
+from deltaproto.counts import counted
 from deltaproto.errors import TableError
 from deltaproto.inspection import Inspection, Unreadable
 from deltaproto.inspection.facts import least_versions
@@ -47,7 +48,7 @@ _WRITERS = ("Writer", "Operation", "Commits", "Every", "Last")
 def inspection_document(results: Sequence[Inspection | Unreadable]) -> Document:
     """Return the sections of all tables on one page."""
     names = [r.table if isinstance(r, Unreadable) else r.state.table for r in results]
-    title = names[0] if len(names) == 1 else f"{len(names):,} tables"
+    title = names[0] if len(names) == 1 else counted(len(names), "table")
     unread = sum(isinstance(result, Unreadable) for result in results)
     subtitle = f"{unread:,} could not be read" if unread else "protocol, features and findings"
     blocks: list[Block] = [Callout(Tone.WARNING, (notice,)) for notice in NOTICES]
@@ -145,7 +146,7 @@ def _features(states: Sequence[FeatureState]) -> TableBlock:
 def _notes(result: Inspection) -> Iterator[str]:
     states = result.subject.features
     if (more := len(states) - _MOST_FEATURES) > 0:
-        yield f"and {more:,} more features; --format json has all of them"
+        yield f"and {counted(more, 'more feature')}; --format json has all of them"
     for state in states:
         if state.required_by:
             yield f"{state.name} is required by {', '.join(state.required_by)}"
@@ -186,7 +187,7 @@ def _summary(results: Sequence[Inspection | Unreadable]) -> Paragraph:
                 counts[finding.severity] += 1
     found = ", ".join(f"{n} {severity}" for severity, n in counts.items())
     return Paragraph(
-        (Strong(f"{len(results)} tables, {unreadable} unreadable; findings: {found}"),)
+        (Strong(f"{counted(len(results), 'table')}, {unreadable:,} unreadable; findings: {found}"),)
     )
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from deltaproto.counts import counted
 from deltaproto.render.document.blocks import Block, Paragraph
-from deltaproto.render.terminal import counted
 
 GROUPED_FROM = 6
 """number of tables from which tables are shown in groups"""
@@ -57,7 +57,8 @@ class SharedFolder:
 
 def groups_title(groups: Sequence[NamedCount]) -> str:
     """Return how many tables are in how many groups."""
-    return f"{sum(found.tables for found in groups):,} tables in {counted(len(groups), 'group')}"
+    tables = sum(found.tables for found in groups)
+    return f"{counted(tables, 'table')} in {counted(len(groups), 'group')}"
 
 
 def folder_note(folder: SharedFolder) -> Iterator[Block]:

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import IO, Any, NamedTuple
 
 from deltaproto.clients.model import cache_by_identity
+from deltaproto.counts import counted
 from deltaproto.errors import TableError
 from deltaproto.planning.impact import is_worse
 from deltaproto.planning.plan import ClientChange, Plan
@@ -32,7 +33,7 @@ from deltaproto.render.named_tables import (
 )
 from deltaproto.render.plan_json import plan_fields
 from deltaproto.render.plan_words import Summary, size
-from deltaproto.render.terminal import counted, duration
+from deltaproto.render.terminal import duration
 
 _PIPED_WIDTH = 100
 
@@ -316,6 +317,6 @@ def summarize_steps(plan: Plan) -> str:
         for step in plan.steps
         if not step.optional
     ]
-    more = [f"{len(steps) - _STEPS} more steps"] if len(steps) > _STEPS else []
+    more = [counted(len(steps) - _STEPS, "more step")] if len(steps) > _STEPS else []
     text = "; ".join([*steps[:_STEPS], *more, *((f"stays violated: {left}",) if left else ())])
     return text if plan.point_of_no_return is None else f"{text} (cannot be reverted)"

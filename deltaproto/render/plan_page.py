@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from deltaproto.counts import counted
 from deltaproto.errors import TableError
 from deltaproto.planning.plan import Alternative, Plan, plan_id
 from deltaproto.render.document import (
@@ -23,7 +24,6 @@ from deltaproto.render.plan_words import Summary
 from deltaproto.render.runbook.groups import Group, kind, without_names
 from deltaproto.render.runbook.phrases import phrases, when
 from deltaproto.render.runbook.shell import script
-from deltaproto.render.terminal import counted
 
 _TABLE = "<table>"
 
@@ -66,7 +66,7 @@ def _blocks(
         yield unplanned_section(table, error)
     for number, group in enumerate(_groups(plans), 1):
         count, plan = len(group.entries), _shared(group)
-        title = f"{count:,} tables: {plan.goal_text}" if count > 1 else plan.table
+        title = f"{counted(count, 'table')}: {plan.goal_text}" if count > 1 else plan.table
         blocks = [_tables(group), *plan_blocks(plan, now)]
         if plan.steps:
             times = moments(plan.steps, now)

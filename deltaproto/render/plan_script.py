@@ -30,7 +30,8 @@ def write_script(plan: Plan, file: IO[str], now: float) -> None:
     for warning in plan.warnings:
         comment(f"warning: {warning}")
     for blocked in plan.blocked:
-        comment(f"blocked: {blocked.feature or ''} {blocked.reason}; {blocked.remedy}")
+        feature = f"{blocked.feature}: " if blocked.feature else ""
+        comment(f"blocked: {feature}{blocked.reason}; {blocked.remedy}")
     if plan.steps:
         comment(f"cost: {cost_text(plan.cost, plan.steps)}")
     for change in plan.clients:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from deltaproto.counts import counted
 from deltaproto.errors import TableError
 from deltaproto.planning.impact import is_better, is_worse
 from deltaproto.planning.plan import Alternative, Blocked, ClientChange, Plan, Step
@@ -38,7 +39,7 @@ from deltaproto.render.plan_words import (
     rewrites_text,
     wait_text,
 )
-from deltaproto.render.terminal import counted, duration, largest_first, run_length, truncate_list
+from deltaproto.render.terminal import duration, largest_first, run_length, truncate_list
 
 _SHOWN_SAME = 8
 _SHOWN_BECAUSE = 4
@@ -70,27 +71,27 @@ def summary_blocks(summary: Summary) -> Iterator[Block]:
     yield Paragraph((Strong(totals),))
     lines: list[Line] = []
     if summary.with_steps:
-        commits, waits = counted(summary.commits, "commit"), f"{summary.waits:,} wait"
+        waits = counted(summary.waits, "waits", "wait")
         if summary.waits:
             waits += f", the longest {duration(summary.longest_wait_hours)}"
-        lines.append(
-            (
-                f"at most {commits}; {summary.rewriting:,} rewrite files, "
-                f"{summary.truncating:,} delete history, {summary.irreversible:,} cannot be "
-                f"reverted; {waits}",
-            )
+        parts = (
+            counted(summary.rewriting, "rewrites files", "rewrite files"),
+            counted(summary.truncating, "deletes history", "delete history"),
+            f"{summary.irreversible:,} cannot be reverted",
         )
+        commits = counted(summary.commits, "commit")
+        lines.append((f"at most {commits}; {', '.join(parts)}; {waits}",))
     for (feature, reason), count in largest_first(summary.reasons, _SHOWN_REASONS):
         named = f"{feature}: " if feature else ""
         lines.append((f"{count:,} blocked: {named}{reason}",))
     more = len(summary.reasons) - _SHOWN_REASONS
     if more > 0:
-        lines.append((f"and {more:,} more reasons; --format json lists all of them",))
+        lines.append((f"and {counted(more, 'more reason')}; --format json lists all of them",))
     if lines:
         yield Bullets(lines)
     uses: list[list[Line]] = [
         [
-            (f"{client} {access}  {counted(count, 'table')}",)
+            (f"{client} {access}: {counted(count, 'table')}",)
             for (client, access), count in sorted(found.items())
         ]
         for found in (summary.lost, summary.gained)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from deltaproto.clients.model import Verdict, cache_by_identity
+from deltaproto.counts import counted
 from deltaproto.planning.impact import is_better, is_worse
 from deltaproto.planning.plan import (
     ChangedCell,
@@ -20,7 +21,7 @@ from deltaproto.planning.predict.outcome import Rewrite
 from deltaproto.planning.search.cost import Cost
 from deltaproto.planning.statement import Action
 from deltaproto.render import words
-from deltaproto.render.terminal import counted, duration, largest_first
+from deltaproto.render.terminal import duration, largest_first
 
 _WHICH = {
     Rewrite.VECTORS: "the files with deletion vectors",

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from typing import IO, Any, NamedTuple
 
+from deltaproto.counts import counted
 from deltaproto.execution.rollout_state import (
     ENDED,
     RolloutProgress,
@@ -174,7 +175,9 @@ def _blocks(progress: RolloutProgress) -> Iterator[Block]:
             below=True,
         )
         if len(notable) > _MAX_TABLES:
-            yield Paragraph((f"and {len(notable) - _MAX_TABLES} more tables; JSON has all",), True)
+            yield Paragraph(
+                (f"and {counted(len(notable) - _MAX_TABLES, 'more table')}; JSON has all",), True
+            )
     if progress.next_at is not None:
         yield Paragraph((f"next step: {stamp(progress.next_at)}",))
     if progress.status in _HINTS:
@@ -202,7 +205,9 @@ def _group_blocks(progress: RolloutProgress, *, blocked: bool) -> Iterator[Block
     yield TableBlock(headings, rows, below=True)
     yield from folder_note(folder)
     if len(groups) > DEFAULT_LIMIT:
-        yield Paragraph((f"and {len(groups) - DEFAULT_LIMIT} more groups; JSON has all",), True)
+        yield Paragraph(
+            (f"and {counted(len(groups) - DEFAULT_LIMIT, 'more group')}; JSON has all",), True
+        )
 
 
 def _is_notable(table: TableProgress) -> bool:

@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import IO, Any, NamedTuple
 
 from deltaproto.clients.matching import Verdict
+from deltaproto.counts import counted
 from deltaproto.fleet.discovered import DiscoveredTable, UnreadablePlace
 from deltaproto.fleet.evaluate import PolicyTally
 from deltaproto.fleet.scan import ScanResult, Tally
@@ -40,7 +41,7 @@ from deltaproto.render.interface import (
     error_fields,
     open_envelope,
 )
-from deltaproto.render.terminal import counted, largest_first, single_line
+from deltaproto.render.terminal import largest_first, single_line
 
 _BAR = 30
 _MOST_FEATURES = 25
@@ -168,11 +169,11 @@ def scan_document(scan: ScanResult, after: Afterwards, inventory: str | None) ->
 def _blocks(scan: ScanResult, after: Afterwards, inventory: str | None) -> Iterator[Block]:
     tally = scan.tally
     if scan.resumed:
-        yield Paragraph((f"{scan.resumed:,} of them were read by an earlier run",))
+        read = counted(scan.resumed, "of them was read", "of them were read")
+        yield Paragraph((f"{read} by an earlier run",))
     if scan.unchanged:
-        yield Paragraph(
-            (f"{scan.unchanged:,} of them are unchanged since the last scan; --full reads them",)
-        )
+        same = counted(scan.unchanged, "of them is unchanged", "of them are unchanged")
+        yield Paragraph((f"{same} since the last scan; --full reads all",))
     if limits := limits_in_words(*scan.selection):
         yield Paragraph((f"the search was limited by {limits}",))
     yield from _errors(scan)

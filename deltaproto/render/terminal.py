@@ -110,11 +110,6 @@ def single_line(text: str) -> str:
     return neutralize_lines(escape_control_chars(text.replace("\n", "\\n")))
 
 
-def counted(count: int, noun: str) -> str:
-    """Return a number with its noun: `1 table`, `2,000 tables`."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
-
-
 def largest_first(counts: Mapping[T, int], most: int | None = None) -> list[tuple[T, int]]:
     """Return the largest counts first, equal ones by name; at most `most` of them."""
     return sorted(counts.items(), key=lambda each: (-each[1], str(each[0])))[:most]

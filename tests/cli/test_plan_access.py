@@ -119,6 +119,12 @@ def test_a_script_tells_costs_and_clients(cli: Cli, vectors: str) -> None:
     assert "read refused -> ok" in client
 
 
+def test_a_script_gives_the_reason_of_a_block_without_a_feature(cli: Cli, vectors: str) -> None:
+    statement = f"alter table delta.`{vectors}` drop column nosuch"
+    out = cli("plan-upgrade", vectors, "--sql", statement, "--script", "sql").out
+    assert "\n-- blocked: line 1: " in out
+
+
 def test_the_lowest_protocol_for_a_client_or_a_policy(
     cli: Cli, vectors: str, tmp_path: Path
 ) -> None:

@@ -65,7 +65,7 @@ def test_each_step_that_fails(
     assert code == 3
     assert steps["tables"] == (
         "failed",
-        "no Delta table with a location in 1 schemas; 1 views and tables of other formats",
+        "no Delta table with a location in 1 schema; 1 table of another format skipped",
     )
     assert steps["storage"] == steps["log"] == ("skipped", "")
     unity.add("main.sales.gone", f"file://{tmp_path}/gone")

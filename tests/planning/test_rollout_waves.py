@@ -85,6 +85,14 @@ def test_a_new_plan_may_cost_less_but_not_more(member: str, more: int, text: str
     assert objections(PLAN, PLAN._replace(cost=COST._replace(**{member: more}))) == [text]
 
 
+def test_an_objection_to_one_has_the_singular() -> None:
+    old, new = PLAN._replace(cost=Cost()), PLAN._replace(cost=Cost(waits=1, irreversible=1))
+    assert [*find_objections(old, new)] == [
+        "1 loss cannot be reverted, instead of 0",
+        "it waits 1 time, instead of 0",
+    ]
+
+
 def test_a_new_plan_may_take_no_other_access() -> None:
     known = change("a@1", Access.READ, Verdict.OK, Verdict.REFUSED)
     new = (

@@ -9,6 +9,7 @@ from functools import lru_cache
 from deltaproto.clients.model import Access, IdentityKey, Verdict
 from deltaproto.clients.requirements import TableRequirements
 from deltaproto.clients.resolve import ClientAtVersion
+from deltaproto.counts import counted
 from deltaproto.fleet.forecast.records import Affected, TableForecast, UpgradeForecast
 from deltaproto.fleet.forecast.upgrades import (
     day_of,
@@ -139,7 +140,7 @@ class Forecaster:
             tuple(dict.fromkeys(unknown)),
             find_hold(uses, rule, self._today),
             tuple(
-                f"{shown_name(use)} (about every {use.rhythm.days} days)"
+                f"{shown_name(use)} (about every {counted(use.rhythm.days, 'day')})"
                 for use in uses
                 if use.rhythm is not None and misses_window(use, rule)
             ),

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from deltaproto.clients.catalog import ClientCatalog
 from deltaproto.clients.model import Access
 from deltaproto.clients.version_scheme import parse_version
+from deltaproto.counts import counted
 from deltaproto.errors import UsageError
 from deltaproto.fleet.seen.collect import Discovery
 from deltaproto.fleet.seen.uses import Client, SeenClient, Usage
@@ -192,8 +193,8 @@ def _evidence(seen: SeenClient, usages: Collection[Usage]) -> str:
     numbers = [(total.commits.count, "commit"), (total.requests.count, "request")]
     if total.files is not None:
         numbers.append((total.files.count, "data file"))
-    parts += [f"{count:,} {what}{'s' * (count != 1)}" for count, what in numbers if count]
-    parts.append(f"{len(usages):,} table{'s' * (len(usages) != 1)}")
+    parts += [counted(count, what) for count, what in numbers if count]
+    parts.append(counted(len(usages), "table"))
     names = sorted(seen.principals.items(), key=lambda each: -each[1].all.count)
     parts += [f"{name.kind} {_quote(name.text)}" for name, _ in names[:_MOST_NAMES]]
     mark = max(seen.evidence.items(), key=lambda each: each[1], default=None)
@@ -217,9 +218,9 @@ def _day(milliseconds: int) -> str:
 def new_policy(draft: Draft, found: Discovery, today: datetime) -> str:
     """Return the text of a new policy."""
     logs = [source for source in found.sources if source.format != "delta"]
-    what = f"the logs of {found.tables:,} table{'s' * (found.tables != 1)}"
+    what = f"the logs of {counted(found.tables, 'table')}"
     if logs:
-        what += f" and {len(logs):,} access log{'s' * (len(logs) != 1)}"
+        what += f" and {counted(len(logs), 'access log')}"
     lines = [
         f"# Drafted by deltaproto discover on {today:%Y-%m-%d} from {what}.",
         "# Review it: it declares who was seen, with the access that was seen.",
@@ -227,7 +228,8 @@ def new_policy(draft: Draft, found: Discovery, today: datetime) -> str:
     if not logs:
         lines.append("# Logs of tables show who writes, never who only reads: add the readers.")
     if found.failed:
-        lines.append(f"# Incomplete: {len(found.failed):,} tables or logs could not be read.")
+        unread = counted(len(found.failed), "table or log", "tables or logs")
+        lines.append(f"# Incomplete: {unread} could not be read.")
     lines += ["policy_version: 1", "clients:" if draft.everywhere else "clients: []"]
     lines += client_lines(draft.everywhere, "  ")
     lines += [f"  # {remark}" for remark in draft.remarks]

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from deltaproto.clients.catalog import ClientCatalog
 from deltaproto.clients.model import READ_ACCESSES, Access
 from deltaproto.clients.version_scheme import Version, parse_version
+from deltaproto.counts import counted
 from deltaproto.fleet.seen.stored_uses import StoredUses
 from deltaproto.fleet.seen.times import Rhythm, Times
 from deltaproto.fleet.seen.user_agents import RULES
@@ -27,7 +28,6 @@ from deltaproto.policy.rules import (
     seen_older_version,
 )
 from deltaproto.policy.table_check import TableCheck
-from deltaproto.policy.usage import count_tables
 from deltaproto.protocol.writers import MARKS
 
 MOST_DAYS = 36_500
@@ -187,7 +187,7 @@ class SeenChecks:
             yield declared_not_seen.RULE.finding(
                 source,
                 f"{source}:{position.line}:{position.column}: {declared.text} is declared for "
-                f"{count_tables(tables)} and was not seen to use "
+                f"{counted(tables, 'table')} and was not seen to use "
                 f"{'it' if tables == 1 else 'any of them'} in {self._seen.days} days",
                 "ask its owner, and remove it if it is no longer needed",
                 client=declared.text,
@@ -234,9 +234,9 @@ def _rare(table: str, each: SeenOnTable) -> Iterator[Finding]:
     if rhythm is None:
         return
     how = (
-        f"used the table twice, {rhythm.days} days apart; perhaps again about"
+        f"used the table twice, {counted(rhythm.days, 'day')} apart; perhaps again about"
         if rhythm.uses == _FEW_USES
-        else f"uses the table about every {rhythm.days} days; next about"
+        else f"uses the table about every {counted(rhythm.days, 'day')}; next about"
     )
     yield rarely_seen.RULE.finding(
         table,

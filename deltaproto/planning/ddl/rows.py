@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from deltaproto.counts import counted
 from deltaproto.planning.ddl.resolution import (
     UNRESOLVED,
     Resolution,
@@ -227,9 +228,8 @@ def _column_count_refusal(row: tuple[str, ...], targets: list[Column], *, named:
         )
     else:
         error = "DELTA_METADATA_MISMATCH" if more else "DELTA_INSERT_COLUMN_ARITY_MISMATCH"
-    one = "1 value" if len(row) == 1 else f"{len(row)} values"
-    columns = "1 column" if len(targets) == 1 else f"{len(targets)} columns"
-    message = f"a row has {one} for {columns}"
+    columns = counted(len(targets), "column")
+    message = f"a row has {counted(len(row), 'value')} for {columns}"
     return Refusal(error, message, "give each column one value")
 
 

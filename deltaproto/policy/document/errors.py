@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple, TypeVar
 
+from deltaproto.counts import counted
 from deltaproto.errors import UsageError
 
 _MAX_FAULTS = 99
@@ -46,7 +47,7 @@ class PolicyError(UsageError):
             self.message = "; ".join(
                 f"{each.message} ({each.hint})" if each.hint else each.message for each in every
             )
-            self.hint = f"fix all {len(every)} errors"
+            self.hint = f"fix all {counted(len(every), 'error')}"
         return self
 
 

@@ -32,6 +32,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from deltaproto.counts import counted
 from deltaproto.policy.finding import Finding, Rule, Severity
 
 RULE = Rule("DP401", "deleted-rows-read", Severity.ERROR, since="0.1.0")
@@ -42,10 +43,9 @@ def finding(
     table: str, user: str, files: Sequence[str], last: int, agents: Sequence[str]
 ) -> Finding:
     """Create the finding for a principal; `last` is the time of its last read, in milliseconds."""
-    count = len(files)
     return RULE.finding(
         table,
-        f"{user} reads {count:,} data file{'s' * (count != 1)} without the deletion vectors, last "
+        f"{user} reads {counted(len(files), 'data file')} without the deletion vectors, last "
         f"{show_time(last)}: it returns deleted rows",
         "read the table with a client that supports deletion vectors, or drop the feature",
         feature="deletionVectors",

@@ -32,6 +32,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from deltaproto.counts import counted
 from deltaproto.policy.finding import Finding, Rule, Severity
 from deltaproto.policy.rules.deleted_rows_read import show_evidence, show_time
 
@@ -53,13 +54,12 @@ def finding(
         last: the time of its last read, in milliseconds.
         other_identity: whether another principal requests only the log.
     """
-    count = len(files)
     hint = "read the table with a client for Delta tables instead of its Parquet files"
     if other_identity:
         hint += "; nothing is wrong if its engine reads the log with another identity"
     return RULE.finding(
         table,
-        f"{user} reads {count:,} data file{'s' * (count != 1)} but never the table's log, last "
+        f"{user} reads {counted(len(files), 'data file')} but never the table's log, last "
         f"{show_time(last)}: it may return stale or deleted rows",
         hint,
         evidence=show_evidence(files, agents),

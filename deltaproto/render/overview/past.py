@@ -66,7 +66,7 @@ def clients(numbers: FleetSummary) -> Iterator[Block]:
         lines: list[Line] = [
             (Code(client), f": {', '.join(accesses)}") for client, accesses in sorted(fine.items())
         ]
-        yield Details(f"On every table ({len(fine)})", [Bullets(lines)])
+        yield Details(f"Clients that can use every table ({len(fine)})", [Bullets(lines)])
     bad = Counter[str]()
     for (client, _), cell in numbers.clients.items():
         bad[client] += cell.bad

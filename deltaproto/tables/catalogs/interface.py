@@ -11,6 +11,7 @@ from threading import Lock
 from typing import NamedTuple
 from typing import Protocol as Interface
 
+from deltaproto.counts import counted
 from deltaproto.errors import ErrorCode, TableError
 from deltaproto.location import Location
 from deltaproto.sql.quoting import parse_name, quote_if_needed
@@ -80,6 +81,14 @@ class CatalogCounts:
         self._lock = Lock()
         self.other_places: set[str] = set()
         """locations of tables of other formats"""
+
+    def describe_skipped(self) -> str:
+        """Return how many views and tables of other formats were skipped; empty if none."""
+        skipped = (
+            (self[Tally.VIEWS], "view", "views"),
+            (self[Tally.OTHER_FORMATS], "table of another format", "tables of other formats"),
+        )
+        return " and ".join(counted(*each) for each in skipped if each[0])
 
     def add(self, what: Tally, number: int = 1) -> None:
         with self._lock:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from itertools import islice
 from typing import Any
 
+from deltaproto.counts import counted
 from deltaproto.errors import ErrorCode, TableError
 from deltaproto.location import Location, locate
 from deltaproto.protocol.feature import Trace
@@ -241,7 +242,7 @@ def _listing_notes(listing: LogListing, snapshot: Snapshot) -> tuple[Note, ...]:
         )
     if listing.misnamed:
         name, *others = sorted(listing.misnamed)
-        more = f", and those of {len(others)} more files" if others else ""
+        more = f", and of {counted(len(others), 'more file')}" if others else ""
         notes.append(
             Note(
                 NoteKind.MISNAMED_FILES,
