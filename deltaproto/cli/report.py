@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -29,7 +30,7 @@ from deltaproto.fleet.report_checker import load_report_policy, report_checker
 from deltaproto.fleet.seen.stored_uses import add_clients_seen
 from deltaproto.policy.finding import describe_hidden
 from deltaproto.render.interface import NOTICES
-from deltaproto.render.overview.write import ReportFormat, rendered
+from deltaproto.render.overview.write import ReportFormat, write_report
 
 _MAX_TABLES = 50_000
 
@@ -41,6 +42,7 @@ def run(values: Mapping[str, Any]) -> int:
     storage = options.parse_pairs(values["storage_option"], "--storage-option")
     policy = values["policy"]
     options.refuse_overwrite(values["output"], (policy, *values["client_file"]))
+    format, chosen = _choose_format(values)
     rules = load_report_policy(policy, allow_empty=values["allow_empty"])
     show = not (values["no_progress"] or values["quiet"])
     spark = " with Spark" if values["engine"] is EngineChoice.SPARK else ""
@@ -65,14 +67,24 @@ def run(values: Mapping[str, Any]) -> int:
         for notice in notices:
             warn(notice)
         hidden = describe_hidden(found.waived, found.off)
-        if hidden and values["format"] is ReportFormat.CSV:
+        if hidden and format is ReportFormat.CSV:
             # Its lines are tables, so it has no place for a summary.
             warn(f"findings not shown: {hidden}")
-        made = rendered(found, policy, values["format"], values["most"], now)
     with options.open_output(values["output"]) as file:
-        file.write(made)
+        color = not values["no_color"]
+        write_report(found, policy, format, values["most"], now, file, color=color)
+    if not (chosen or values["quiet"]):
+        print("hint: --output report.html writes the page with all tables", file=sys.stderr)
     # An incomplete result is never compliant.
     return int(ExitCode.UNREADABLE if found.unread or incomplete else ExitCode.OK)
+
+
+def _choose_format(values: Mapping[str, Any]) -> tuple[ReportFormat, bool]:
+    """Return the format, and False if it is text only because the output is a terminal."""
+    if values["format"] is not None:
+        return values["format"], True
+    shown = values["output"] in (None, "-") and sys.stdout is not None and sys.stdout.isatty()
+    return (ReportFormat.TEXT, False) if shown else (ReportFormat.HTML, True)
 
 
 COMMAND = Command(
@@ -83,9 +95,8 @@ COMMAND = Command(
     (
         Option(
             ("--format",),
-            "Choose the output format.",
+            "Choose the output format. Default: html; on a terminal: text.",
             ReportFormat,
-            ReportFormat.HTML,
             panel=Panel.OUTPUT,
         ),
         Option(

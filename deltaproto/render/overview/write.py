@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Generic, TypeVar
+from typing import IO, Any, Generic, TypeVar
 
 from deltaproto.fleet.overview import Overview, TableRow
 from deltaproto.render.discover import client_summary
 from deltaproto.render.document.html import document_html
 from deltaproto.render.document.markdown import document_markdown
 from deltaproto.render.document.page import PageTexts
+from deltaproto.render.document.render import write_document
 from deltaproto.render.drift import unsearched_fields
 from deltaproto.render.inspection_json import finding_fields
 from deltaproto.render.interface import dump_json, envelope, escape_control_chars
@@ -26,6 +28,7 @@ from deltaproto.render.terminal import largest_first
 class ReportFormat(StrEnum):
     """Values of `--format` of `report`."""
 
+    TEXT = "text"
     HTML = "html"
     MARKDOWN = "markdown"
     JSON = "json"
@@ -33,10 +36,32 @@ class ReportFormat(StrEnum):
     CSV = "csv"
 
 
+def write_report(
+    overview: Overview,
+    policy: str | None,
+    format: ReportFormat,
+    most: int,
+    now: datetime,
+    file: IO[str],
+    *,
+    color: bool,
+) -> None:
+    """Write the report; as text, with the width and, with `color`, the colors of `file`."""
+    if format is not ReportFormat.TEXT:
+        file.write(rendered(overview, policy, format, most, now))
+        return
+    made = document(overview, numbers(overview), policy, now)
+    write_document(made, format, file, color=color)
+
+
 def rendered(
     overview: Overview, policy: str | None, format: ReportFormat, most: int, now: datetime
 ) -> str:
     """Return the report as text; the page lists `most` tables, scan ages are relative to `now`."""
+    if format is ReportFormat.TEXT:
+        text = io.StringIO()
+        write_report(overview, policy, format, most, now, text, color=False)
+        return text.getvalue()
     counted = numbers(overview)
     if format is ReportFormat.JSON:
         complete = not overview.unread and all(row.complete for row in overview.tables)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -249,3 +252,41 @@ def page_data(html: str) -> dict[str, Any]:
     (text,) = re.findall(r"<script type='application/json' id='data'>(.*?)</script>", html, re.S)
     found: dict[str, Any] = json.loads(text)
     return found
+
+
+def on_terminal(*words: str) -> str:
+    """What a terminal shows of a command."""
+    import pty
+
+    screen, terminal = pty.openpty()
+    command = [sys.executable, "-m", "deltaproto", *words]
+    with subprocess.Popen(command, stdin=terminal, stdout=terminal, stderr=terminal):
+        os.close(terminal)
+        shown = b""
+        try:
+            while part := os.read(screen, 65_536):
+                shown += part
+        except OSError:
+            # Linux reports the end of a terminal as an error.
+            pass
+    os.close(screen)
+    return shown.decode()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
+def test_a_terminal_shows_text_and_a_file_gets_the_page(
+    inventory: str, once: Cli, tmp_path: Path
+) -> None:
+    quiet = ("--no-progress", "--no-color")
+    shown = on_terminal("report", inventory, *quiet)
+    assert "The fleet at a glance" in shown
+    assert "<" not in shown
+    assert "hint: --output report.html" in shown
+    assert "<!doctype html>" in on_terminal("report", inventory, *quiet, "--format", "html").lower()
+    page = tmp_path / "report.html"
+    assert "hint" not in on_terminal("report", inventory, *quiet, "-o", str(page))
+    for written in (page.read_text(), once("report", inventory).out):
+        assert written.lower().startswith("<!doctype html>")
+    text = once("report", inventory, "--format", "text").out
+    assert "The fleet at a glance" in text
+    assert "<" not in text
