@@ -39,8 +39,8 @@ def open_input(path: str | Path) -> IO[bytes]:
         raise
 
 
-def require_input(path: str) -> IO[bytes]:
-    """Open a file for reading.
+def require_input(path: str, hint: str = "check the path") -> IO[bytes]:
+    """Open a file for reading. `hint` is that of the error.
 
     Raises:
         UsageError: if `open_input` cannot open it.
@@ -48,4 +48,4 @@ def require_input(path: str) -> IO[bytes]:
     try:
         return open_input(path)
     except OSError as error:
-        raise UsageError(f"cannot read {path}: {error.strerror}", "check the path") from None
+        raise UsageError(f"cannot read {path}: {error.strerror}", hint) from None

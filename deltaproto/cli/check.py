@@ -269,6 +269,8 @@ COMMAND = Command(
             str,
             metavar="FILE",
             panel=Panel.INPUT,
+            setting="baseline",
+            unless=("tables", "client", "write_baseline"),
         ),
         Option(
             ("--write-baseline",),

@@ -8,7 +8,7 @@ from typing import Any
 from deltaproto.cli import completion, options
 from deltaproto.cli.declare import Argument, Command
 from deltaproto.errors import ExitCode, UsageError
-from deltaproto.policy.rules import all_rules, find_rule
+from deltaproto.policy.rules import all_rules, find_rule, similar_rules
 from deltaproto.render.rules import write_rule, write_rules
 
 
@@ -27,11 +27,8 @@ def run(values: Mapping[str, Any]) -> int:
 
 
 def _unknown_rule_hint(name: str) -> str:
-    import difflib
-
-    names = [text for rule in all_rules() for text in (rule.id, rule.name)]
-    near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
-    return options.did_you_mean(near, "run `deltaproto explain`")
+    near = [f"{rule.id} {rule.name}" for rule in similar_rules(name)]
+    return options.did_you_mean(near, "run `deltaproto explain` to list all rules")
 
 
 COMMAND = Command(

@@ -4,6 +4,7 @@
     catalogs: [main]
     inventory: s3://lake/_inventory
     policy: policy.yaml
+    baseline: known.json
     storage_options:
       AWS_REGION: eu-west-1
       AWS_SECRET_ACCESS_KEY: ${LAKE_SECRET}
@@ -27,12 +28,11 @@ _PATHS = ("roots", "lists")
 _LISTS = (*_PATHS, "catalogs", "include", "exclude")
 _RENAMED_KEYS = {"to": "inventory"}
 """keys of earlier releases, which still work"""
-_PATH = ("inventory", "policy")
+_PATH = ("inventory", "policy", "baseline")
 _ENGINES = ("local", "spark")
 NUMBER_LIMITS = {"parallel": 512, "timeout": 86_400, "keep": 100_000}
 """upper limits; parallel is a count, timeout in seconds, keep in days"""
 _FIELDS = (*_LISTS, *_PATH, "engine", *NUMBER_LIMITS, "storage_options", "spark_conf")
-_KEYS = (*_FIELDS, *_RENAMED_KEYS)
 _SCAN = "scan"
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
 
@@ -56,8 +56,8 @@ def _parse(
 ) -> dict[str, Any]:
     folder = os.path.dirname(os.path.abspath(path))
     try:
-        nodes = reader.read_fields(document(), (*_KEYS, _SCAN))
-        below = reader.read_fields(nodes.pop(_SCAN), _KEYS) if _SCAN in nodes else {}
+        nodes = _read_keys(document(), *_RENAMED_KEYS, _SCAN)
+        below = _read_keys(nodes.pop(_SCAN), *_RENAMED_KEYS) if _SCAN in nodes else {}
         for key, node in below.items():
             if key in nodes:
                 raise Fault(
@@ -68,6 +68,10 @@ def _parse(
     except Fault as fault:
         hint = "start it with roots:" if fault.problem == source.EMPTY_FILE else fault.hint
         raise PolicyError(path, fault.position, fault.problem, hint) from None
+
+
+def _read_keys(node: Node, *old: str) -> dict[str, Node]:
+    return reader.read_fields(node, _FIELDS, old=old)
 
 
 def _parse_value(key: str, node: Node, folder: str, environment: Mapping[str, str]) -> Any:

@@ -23,6 +23,10 @@ inventory: {inventory}
 # Which clients use the tables, and what they require.
 policy: {policy}
 
+# Findings that are accepted for now: check fails only on others. Write the file with
+# deltaproto check --write-baseline known.json
+# baseline: known.json
+
 # Options of the object store, named as in deltalake.
 # storage_options:
 #   AWS_REGION: eu-west-1

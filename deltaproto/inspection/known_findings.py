@@ -58,7 +58,7 @@ def saved_command(path: str) -> str | None:
     Raises:
         UsageError: when the file cannot be read, or is not a JSON object.
     """
-    with require_input(path) as file:
+    with require_input(path, f"check the path, or {SAVE_HINT}") as file:
         document = JsonFile(file, path, None)
         for entries in document.objects():
             next(entries, None)

@@ -336,9 +336,11 @@ def rendered(format_: CheckFormat, tables: Iterable[str] = HOSTILE) -> str:
     return file.getvalue()
 
 
-def test_a_folder_of_tables_leads_to_a_scan(cli: Cli, tmp_path: Path) -> None:
+@pytest.mark.parametrize("table", ["orders", "gold/orders", "gold/2026/sales/orders"])
+def test_a_folder_of_tables_leads_to_a_scan(table: str, cli: Cli, tmp_path: Path) -> None:
     folder = tmp_path / "my lake"
-    Log(folder / "orders").commit(0, VECTORS, DV_ON)
+    Log(folder / table).commit(0, VECTORS, DV_ON)
+    (folder / "loop").symlink_to(folder)
     ran = cli("check", str(folder), "--client", GOOD)
     assert ran.code == 3
     assert f"or find them with deltaproto scan '{folder}'" in " ".join(ran.out.split())

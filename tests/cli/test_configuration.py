@@ -56,6 +56,29 @@ def test_the_policy_is_found_for_a_table(cli: Cli, folder: Path) -> None:
     assert "delta-spark@2.4.0" not in cli("check", str(table), "--config", "none").out
 
 
+def test_a_check_without_arguments_has_the_accepted_baseline(cli: Cli, folder: Path) -> None:
+    settings = Path("deltaproto.yaml")
+    settings.write_text(settings.read_text() + "baseline: known.json\n")
+    missing = cli("check")
+    assert missing.code == 2
+    assert "known.json" in missing.err
+    assert "--write-baseline" in missing.err
+    written = cli("check", "--write-baseline", "known.json")
+    assert written.code == 0
+    assert "using inventory, policy of deltaproto.yaml" in written.err
+    checked = cli("check", "--format", "json")
+    assert "using inventory, policy, baseline of deltaproto.yaml" in checked.err
+    assert checked.code == 0
+    assert checked.json["summary"]["known"] > 0
+    # Written again: all that is accepted, not only what is new.
+    assert cli("check", "--write-baseline", "known.json").code == 0
+    assert cli("check", "--format", "json").json["summary"] == checked.json["summary"]
+    # A question about a table or a client is about this one.
+    table = str(next(path.parent for path in (folder / "lake").rglob("_delta_log")))
+    for words in ((table,), ("kept",), ("--client", "trino@476"), ("--config", "none", "kept")):
+        assert "baseline" not in cli("check", *words).err
+
+
 @pytest.mark.spark
 def test_a_plan_that_takes_access_is_refused_without_an_option(
     cli: Cli, folder: Path, spark: SparkSession
@@ -111,6 +134,25 @@ def test_a_mistake_in_the_file_stops_every_command(
         assert refused.code == 2, words
         assert cause in refused.err
     assert cli("features").code == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("roots: [a]\nfoo: b\n", "known names: roots, "),
+        ("scan:\n  roots: [a]\n  foo: b\n", "known names: roots, "),
+        ("roots: [a]\ninventary: b\n", 'did you mean "inventory"?'),
+        ("roots: [a]\ntos: b\n", "known names: roots, "),
+    ],
+)
+def test_a_hint_names_no_old_key(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, hint: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("deltaproto.yaml").write_text(text)
+    (shown,) = [line for line in cli("scan").err.splitlines() if line.startswith("hint: ")]
+    assert hint in shown
+    assert {"to", "scan"}.isdisjoint(shown.removeprefix("hint: known names: ").split(", "))
 
 
 @pytest.mark.parametrize("kind", ["folder", "dangling link", "pipe"])

@@ -56,6 +56,16 @@ def test_the_beginning_of_a_clients_name_leads_to_it(cli: Cli, name: str, hint: 
     assert f"hint: {hint}" in ran.err
 
 
+def test_a_rule_is_named_by_its_id(cli: Cli, tmp_path: Path) -> None:
+    policy = tmp_path / "policy.yaml"
+    policy.write_text("policy_version: 1\nseverities: {client-refused: off}\n")
+    ran = cli("check", "x", "--policy", str(policy))
+    assert ran.code == 2
+    assert 'unknown rule "client-refused"' in ran.err
+    assert "hint: write the rule's id; `deltaproto explain` lists all" in ran.err
+    assert "DP201 client-refused" in cli("explain", "client-refuse").err
+
+
 @pytest.mark.storage
 @pytest.mark.parametrize("command", ["scan", "check", "discover", "report", "drift", "inspect"])
 def test_an_endpoint_without_tls_must_be_allowed_for_inventories_too(

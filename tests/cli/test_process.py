@@ -229,7 +229,7 @@ class TestStart:
         assert process("inspect", ordinary + "-missing").returncode == 3
         done = process("explain", "DP999")
         assert (done.returncode, done.stdout) == (2, "")
-        assert done.stderr.startswith('error: unknown rule "DP999"\nhint: ')
+        assert done.stderr.startswith('error: unknown rule "DP999"\nhint: did you mean DP')
 
 
 class TestColour:

@@ -70,15 +70,15 @@ def unexpected_node(node: Node, wanted: str, hint: str = "") -> Fault:
     )
 
 
-def nearest_hint(name: str, known: Collection[str]) -> str:
-    """Return a hint with the most similar known name, or with all known names."""
+def nearest_hint(name: str, known: Collection[str], otherwise: str = "check the spelling") -> str:
+    """Return a hint with the most similar known name, with all known names, or `otherwise`."""
     import difflib
 
     folded = {each.casefold(): each for each in known}
     near = difflib.get_close_matches(name.casefold()[:MAX_QUOTED], folded, n=1, cutoff=0.6)
     if near:
         return f'did you mean "{folded[near[0]]}"?'
-    return f"known names: {', '.join(known)}" if len(folded) <= _LISTED else "check the spelling"
+    return f"known names: {', '.join(known)}" if len(folded) <= _LISTED else otherwise
 
 
 def read_text(node: Node, wanted: str = "a text", *, prose: bool = False) -> str:
@@ -148,8 +148,14 @@ def read_date(node: Node) -> datetime.date:
         raise Fault(f"{node.text} is not a valid date", f"write {wanted}", node.position) from None
 
 
-def read_choice(node: Node, known: Collection[str], what: str) -> str:
-    """Read one of `known`, with or without quotes: `off` counts as a text."""
+def read_choice(
+    node: Node, known: Collection[str], what: str, otherwise: str = "check the spelling"
+) -> str:
+    """Read one of `known`, with or without quotes: `off` counts as a text.
+
+    Args:
+        otherwise: the hint for a name that resembles none of many.
+    """
     if not isinstance(node, Scalar) or scalar_kind(node) is ScalarKind.NOTHING:
         raise unexpected_node(
             node, f"one of {', '.join(known)}" if len(known) < 10 else f"a {what}"
@@ -157,7 +163,7 @@ def read_choice(node: Node, known: Collection[str], what: str) -> str:
     if node.text not in known:
         raise Fault(
             f"unknown {what} {quote_short(node.text)}",
-            nearest_hint(node.text, known),
+            nearest_hint(node.text, known, otherwise),
             node.position,
         )
     return node.text
@@ -193,14 +199,22 @@ def read_pairs(node: Node, wanted: str = "a mapping") -> tuple[tuple[Scalar, Nod
 
 
 def read_fields(
-    node: Node, known: Collection[str], required: Iterable[str] = ()
+    node: Node,
+    known: Collection[str],
+    required: Iterable[str] = (),
+    old: Collection[str] = (),
 ) -> dict[str, Node]:
-    """Return the values of a mapping, refusing unknown keys."""
+    """Return the values of a mapping, refusing unknown keys.
+
+    Args:
+        old: keys of earlier releases, which still work and which no hint names.
+    """
     values: dict[str, Node] = {}
     faults = Faults()
     for key, value in read_pairs(node):
         with faults.catching():
-            require_known_key(key, known)
+            if key.text not in old:
+                require_known_key(key, known)
             values[key.text] = value
     for name in required:
         with faults.catching():

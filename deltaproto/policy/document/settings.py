@@ -101,7 +101,8 @@ def parse_severities(node: Node, rules: Collection[str]) -> Levels:
 
 def parse_rule(node: Node, rules: Collection[str]) -> str:
     """Parse a rule id."""
-    return reader.read_choice(node, sorted(rules), "rule")
+    hint = "write the rule's id; `deltaproto explain` lists all"
+    return reader.read_choice(node, sorted(rules), "rule", hint)
 
 
 def parse_feature(node: Node) -> str:

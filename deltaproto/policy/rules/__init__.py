@@ -165,6 +165,15 @@ def find_rule(text: str) -> tuple[Rule, str] | None:
     return None
 
 
+def similar_rules(text: str) -> tuple[Rule, ...]:
+    """Return up to three rules whose id or name resembles an unknown one."""
+    import difflib
+
+    rules = {name.casefold(): rule for rule in all_rules() for name in (rule.id, rule.name)}
+    near = difflib.get_close_matches(text.strip().casefold(), rules, n=3, cutoff=0.5)
+    return tuple(dict.fromkeys(rules[name] for name in near))
+
+
 def run_table_rules(subject: RuleContext) -> Iterator[Finding]:
     """Yield every lint rule's findings, in rule order."""
     for module in _MODULES:

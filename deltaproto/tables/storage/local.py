@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from collections import deque
 from io import BytesIO
 from typing import IO
 
@@ -20,6 +21,8 @@ from deltaproto.tables.storage.interface import (
 )
 
 _SMALL_BYTES = 64 * 1024
+_MOST_SEARCHED = 1_000
+"""folders in which a hint looks for tables"""
 _FLAGS = os.O_RDONLY | getattr(os, "O_BINARY", 0)
 _AT_ONCE = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
 """opens a pipe without waiting for a writer"""
@@ -223,12 +226,29 @@ class LocalLogStore:
             return "the folder is empty"
         if any(name.endswith(".parquet") or "=" in name for name in names):
             return "it looks like a Parquet folder; CONVERT TO DELTA makes it a Delta table"
-        if any(os.path.isdir(os.path.join(self._root, name, LOG_FOLDER)) for name in names):
+        if _has_tables_below(self._root):
             import shlex
 
             scan = f"deltaproto scan {shlex.quote(self._root)}"
             return f"it contains Delta tables: pass their paths, or find them with {scan}"
         return f"pass the folder that contains {LOG_FOLDER}"
+
+
+def _has_tables_below(folder: str) -> bool:
+    """Return whether a table is among the first folders below `folder`, the nearest ones first."""
+    folders = deque([folder])
+    searched = 0
+    while folders and searched < _MOST_SEARCHED:
+        try:
+            with os.scandir(folders.popleft()) as entries:
+                below = [each.path for each in entries if each.is_dir()]
+        except OSError:
+            continue
+        searched += len(below)
+        if any(os.path.isdir(os.path.join(path, LOG_FOLDER)) for path in below):
+            return True
+        folders += below
+    return False
 
 
 def _check_file(entry: os.DirEntry[str]) -> None:
