@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from deltaproto.app.arguments import NONE, TableSource, table_name, table_sources, words
 from deltaproto.app.reading import read_table
-from deltaproto.app.result import Result, Rows, findings_failure
+from deltaproto.app.result import Result, Rows, findings_failure, show_in_notebooks
 from deltaproto.counts import counted
 from deltaproto.errors import DeltaprotoError, ExitCode, ResultError, TableError, UsageError
 from deltaproto.inspection import ReadRequest, Unreadable
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger("deltaproto.check")
 
 Verdict = DeclaredVerdict
+show_in_notebooks(Verdict)
 
 
 class CheckResult(Result, TableCheck):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from deltaproto.app.arguments import NONE, TableSource, reach, table_name, table_sources, words
 from deltaproto.app.inventory import with_spark
-from deltaproto.app.result import Result, Rows, findings_failure
+from deltaproto.app.result import Result, Rows, findings_failure, show_in_notebooks
 from deltaproto.counts import counted
 from deltaproto.errors import (
     DeltaprotoError,
@@ -37,7 +37,7 @@ _DAY = 86_400_000
 _MAX_DAYS = 36_500
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ClientUse:
     """What was seen of one client, or of one program that could not be identified."""
 
@@ -72,6 +72,17 @@ class ClientUse:
     setting: str | None
     """the setting with which an unidentified program would identify itself"""
 
+    def __repr__(self) -> str:
+        name = self.client or self.mark or "without a mark"
+        uses = ", ".join(
+            (
+                counted(len(self.tables), "table"),
+                counted(self.commits, "commit"),
+                counted(self.requests, "request"),
+            )
+        )
+        return f"<ClientUse {name}{f'@{self.version}' if self.version else ''}: {uses}>"
+
     @classmethod
     def _of(cls, client: Client, seen: SeenClient) -> ClientUse:
         times = seen.all
@@ -95,6 +106,9 @@ class ClientUse:
             seen.could_be,
             seen.setting,
         )
+
+
+show_in_notebooks(ClientUse)
 
 
 def _time(milliseconds: int | None) -> datetime | None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from deltaproto.app.result import Result, Rows
+from deltaproto.app.result import Result, Rows, show_in_notebooks
 from deltaproto.counts import counted
 from deltaproto.errors import DeltaprotoError, ExitCode, ResultError
 from deltaproto.fleet.drift.diff import Difference
@@ -16,6 +16,9 @@ from deltaproto.policy.finding import FailOn, Severity, exit_code_for
 if TYPE_CHECKING:
     from deltaproto.render.document import Document
     from deltaproto.render.drift import DriftCounts
+
+
+show_in_notebooks(Difference, PastScan)
 
 
 @dataclass(frozen=True, repr=False)

@@ -10,7 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from deltaproto.app.arguments import NONE, spark_settings, words
-from deltaproto.app.result import Result
+from deltaproto.app.result import Result, show_in_notebooks
 from deltaproto.errors import DeltaprotoError, ExitCode, ResultError, UsageError
 from deltaproto.execution.plan_file import LoadedPlan, read_plans
 from deltaproto.execution.result import ApplyResult as _ApplyResult
@@ -94,6 +94,12 @@ class ApplyEvent(NamedTuple):
     """finished tasks of the engine, for `progress`"""
     known: int = 0
     """known tasks of the engine, for `progress`"""
+
+    def __repr__(self) -> str:
+        return f"<ApplyEvent {self.kind}: {self.message}>"
+
+
+show_in_notebooks(ApplyEvent, StepRecord)
 
 
 class _Events:

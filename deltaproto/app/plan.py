@@ -10,14 +10,17 @@ from typing import TYPE_CHECKING, Any, Self
 
 from deltaproto.app.arguments import NONE
 from deltaproto.app.executing import ApplyEvent, ApplyResult, apply, read_plan, rehearse
-from deltaproto.app.result import Result
+from deltaproto.app.result import Result, show_in_notebooks
 from deltaproto.counts import counted
 from deltaproto.errors import DeltaprotoError, ExitCode, ResultError
-from deltaproto.planning.plan import ClientChange, plan_id
+from deltaproto.planning.plan import Alternative, Blocked, ClientChange, Step, plan_id
 from deltaproto.planning.plan import Plan as _Plan
 
 if TYPE_CHECKING:
     from deltaproto.render.document import Document
+
+
+show_in_notebooks(Alternative, Blocked, ClientChange, Step)
 
 
 class Plan(Result, _Plan):

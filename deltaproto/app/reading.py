@@ -8,7 +8,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from deltaproto.app.arguments import NONE, TableSource, member, reach, table_name
-from deltaproto.app.result import Result, findings_failure
+from deltaproto.app.result import Result, findings_failure, show_in_notebooks
+from deltaproto.conflicts.operation import Cell
 from deltaproto.conflicts.query import (
     MatrixQuery,
     PendingStatement,
@@ -30,6 +31,7 @@ from deltaproto.inspection.history import ProtocolHistory, table_history
 from deltaproto.inspection.history_events import Event
 from deltaproto.inspection.interface import Inspection as _Inspection
 from deltaproto.inspection.interface import ReaderChoice
+from deltaproto.policy.finding import Finding
 from deltaproto.protocol.layers import FeatureState
 from deltaproto.protocol.protocol import Protocol
 
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
 
 # `interface` does not import it, as most starts need no activity; typing.get_type_hints does.
 vars(interface)["Activity"] = Activity
+show_in_notebooks(Cell, Event, FeatureState, Finding, Protocol)
 
 
 class Inspection(Result, _Inspection):

@@ -89,7 +89,32 @@ def to_dict(value: Result) -> dict[str, Any]:
     return value.to_dict()
 
 
+_PAGE = "_repr_html_"
+
+
+def show_in_notebooks(*records: type) -> None:
+    """Let notebooks show these records as tables of their attributes.
+
+    Results consist of records of other packages, which cannot render them.
+    """
+    for record in records:
+        setattr(record, _PAGE, _record_html)
+
+
+def _record_html(record: Any) -> str:
+    from deltaproto.render.document import Document, TableBlock
+    from deltaproto.render.document.html import fragment_html
+
+    values = record._asdict() if hasattr(record, "_asdict") else vars(record)
+    cells = [[(name,), (_shown(value),)] for name, value in values.items()]
+    title = repr(record).removeprefix("<").removesuffix(">")
+    return fragment_html(Document(title, (), [TableBlock(("Attribute", "Value"), cells)]))
+
+
 _SHOWN = 20
+"""rows in a notebook"""
+_NAMED = 6
+"""columns in the short text"""
 
 
 class Rows(Sequence[Mapping[str, Any]]):
@@ -152,7 +177,10 @@ class Rows(Sequence[Mapping[str, Any]]):
             yield from batch.to_pylist()
 
     def __repr__(self) -> str:
-        return f"<Rows: {counted(len(self), 'row')} of {', '.join(self.columns)}>"
+        from deltaproto.render.terminal import truncate_list
+
+        columns = truncate_list(self.columns, _NAMED)
+        return f"<Rows: {counted(len(self), 'row')} of {columns}>"
 
     def _document(self) -> Document:
         from deltaproto.render.document import Document, TableBlock
@@ -168,6 +196,8 @@ class Rows(Sequence[Mapping[str, Any]]):
 
 
 def _shown(value: Any) -> str:
-    if isinstance(value, list):
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name}={each}" for name, each in value.items())
+    if isinstance(value, list) or type(value) is tuple:
         return ", ".join(map(str, value))
     return "" if value is None else str(value)

@@ -9,20 +9,23 @@ from typing import TYPE_CHECKING, Any
 
 from deltaproto.app.arguments import NONE, spark_settings
 from deltaproto.app.executing import ApplyEvent, ApplyResult, build_context, build_session
-from deltaproto.app.result import Result
+from deltaproto.app.result import Result, show_in_notebooks
 from deltaproto.counts import counted
 from deltaproto.errors import DeltaprotoError, ExitCode, ResultError
 from deltaproto.execution.plan_file import FailedPlan, LoadedPlan, load_plans
 from deltaproto.execution.rollout_file import load_rollout, require_policy
 from deltaproto.execution.rollout_log import RolloutAction, RolloutLog
 from deltaproto.execution.rollout_state import RolloutProgress as _RolloutProgress
-from deltaproto.execution.rollout_state import load_progress
+from deltaproto.execution.rollout_state import TableProgress, WaveProgress, load_progress
 from deltaproto.execution.run_log import AUDIT_FILE, default_journal_dir
+from deltaproto.planning.rollout import RolloutTable
 from deltaproto.redaction import Redactor
 
 if TYPE_CHECKING:
     from deltaproto.execution.prepare import ApplyContext
     from deltaproto.render.document import Document
+
+show_in_notebooks(RolloutTable, TableProgress, WaveProgress)
 
 
 class RolloutProgress(Result, _RolloutProgress):

@@ -160,6 +160,9 @@ class Cell(NamedTuple):
     avoid: str
     source: str
 
+    def __repr__(self) -> str:
+        return f"<Cell {self.operation} against {self.against}: {self.conflict}>"
+
 
 class CellContent(NamedTuple):
     """The content of a cell, without its operations."""

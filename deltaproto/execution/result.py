@@ -72,6 +72,9 @@ class StepRecord(NamedTuple):
     delta_rs: str = ""
     """delta-rs's reading of the table afterwards: `agrees`, or why it has no result"""
 
+    def __repr__(self) -> str:
+        return f"<StepRecord {self.id}: {self.done}>"
+
 
 class ApplyResult(NamedTuple):
     """The result of one plan after a run."""

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import NamedTuple
 
+from deltaproto.counts import counted
 from deltaproto.errors import DeltaprotoError, ExitCode, UsageError
 from deltaproto.execution.plan_file import LoadedPlan
 from deltaproto.execution.preflight import check_window_open, fingerprint_gate
@@ -69,6 +70,9 @@ class TableProgress(NamedTuple):
     steps_left: int = 0
     """steps of its plan that are not done, waits among them; 0 if it is skipped"""
 
+    def __repr__(self) -> str:
+        return f"<TableProgress {self.table.table}: {self.status}>"
+
 
 class WaveProgress(NamedTuple):
     """The progress of one wave."""
@@ -83,6 +87,9 @@ class WaveProgress(NamedTuple):
     """when its next step may run, in seconds since the epoch; None: now, or unknown"""
     message: str = ""
     """what it waits for"""
+
+    def __repr__(self) -> str:
+        return f"<WaveProgress {self.name}: {self.status}, {counted(len(self.tables), 'table')}>"
 
     @property
     def ended_at(self) -> float | None:

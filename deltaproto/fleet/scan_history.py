@@ -52,6 +52,10 @@ class PastScan(NamedTuple):
     not_searched: tuple[UnsearchedPlaces, ...] | None = ()
     """places that were not searched; None: unknown, because an early release did not store them"""
 
+    def __repr__(self) -> str:
+        tables, errors = counted(self.tables, "table"), counted(self.errors, "error")
+        return f"<PastScan {self.scan_id}: {tables}, {errors}>"
+
     @property
     def extent(self) -> Extent:
         """Scan scope; only scans with equal scope can be diffed for added and removed tables."""

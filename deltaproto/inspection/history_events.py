@@ -151,6 +151,12 @@ class Event(NamedTuple):
     first: bool
     """the previous state is unknown: the table's creation, or the end of the log"""
 
+    def __repr__(self) -> str:
+        changes = [f"+{name}" for name in (*self.features_added, *self.enabled)]
+        changes += [f"-{name}" for name in (*self.features_removed, *self.disabled)]
+        changed = f" {' '.join(dict.fromkeys(changes))}" if changes else ""
+        return f"<Event version {self.version}: {self.operation}, {self.protocol_after}{changed}>"
+
 
 def event_of(commit: Commit, before: LogState, after: LogState) -> Event | None:
     """Return the change that `commit` made, or None if nothing relevant changed."""

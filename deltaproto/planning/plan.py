@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from deltaproto.clients.model import Access, Verdict
+from deltaproto.counts import counted
 from deltaproto.planning.engine import Engine
 from deltaproto.planning.predict.outcome import Rewrite
 from deltaproto.planning.search.cost import Cost
@@ -106,6 +107,9 @@ class Step(NamedTuple):
     optional: bool = False
     """True if the step may be unnecessary, because the step that it repeats succeeded"""
 
+    def __repr__(self) -> str:
+        return f"<Step {self.id} {self.action}: {self.why}>"
+
     @property
     def reversible(self) -> bool:
         """Return True if a later statement can undo the step completely."""
@@ -123,6 +127,9 @@ class Blocked(NamedTuple):
     """what can be done"""
     error: str = ""
     """error class of the engine's refusal, or empty"""
+
+    def __repr__(self) -> str:
+        return f"<Blocked {self.feature or 'plan'}: {self.reason}>"
 
 
 class ClientChange(NamedTuple):
@@ -142,6 +149,9 @@ class ClientChange(NamedTuple):
     """the features that decide afterwards, or else before"""
     reason: str
     """the reason in one sentence; empty if ok"""
+
+    def __repr__(self) -> str:
+        return f"<ClientChange {self.client} {self.access}: {self.before} to {self.after}>"
 
 
 class ConcurrencyRules(NamedTuple):
@@ -196,6 +206,9 @@ class Alternative(NamedTuple):
     """the cost of all its steps"""
     steps: tuple[Step, ...]
     """its statements and waits, in order"""
+
+    def __repr__(self) -> str:
+        return f"<Alternative {self.name}: {self.text}; {counted(len(self.steps), 'step')}>"
 
 
 class Fingerprint(NamedTuple):

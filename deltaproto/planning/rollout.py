@@ -31,6 +31,9 @@ class RolloutTable(NamedTuple):
     file: str
     """name of the plan's file in its folder"""
 
+    def __repr__(self) -> str:
+        return f"<RolloutTable {self.table}: plan {self.plan_id}>"
+
 
 class Wave(NamedTuple):
     """Tables that may run at the same time."""

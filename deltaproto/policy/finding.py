@@ -53,6 +53,9 @@ class Finding(NamedTuple):
     known: bool = False
     """True if the saved check (baseline) has it: it is shown but does not fail the check"""
 
+    def __repr__(self) -> str:
+        return f"<Finding {self.rule} {self.severity}: {self.message}>"
+
 
 def severity_sort_key(finding: Finding) -> tuple[int, str]:
     """Sort key: worst findings first."""

@@ -251,6 +251,9 @@ class Feature(NamedTuple):
     notes: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        return f"<Feature {self.name}: {self.kind}, {self.status}>"
+
     @property
     def switches(self) -> tuple[str, ...]:
         """Names (or name prefixes) of the properties that enable it."""

@@ -57,6 +57,11 @@ class FeatureState(NamedTuple):
         """The feature's name."""
         return self.feature.name
 
+    def __repr__(self) -> str:
+        names = ("listed", "implied", "enabled", "present")
+        layers = ", ".join(name for name in names if getattr(self, name))
+        return f"<FeatureState {self.name}: {layers}>"
+
     @property
     def unused(self) -> bool:
         """True if the table certainly does not use the feature."""

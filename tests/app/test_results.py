@@ -12,6 +12,7 @@ import sys
 import textwrap
 import typing
 from collections.abc import Iterator
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ import pytest
 import deltaproto
 from deltaproto import DeltaprotoError, Outcome, Result, ResultError, Table, TableError
 from deltaproto.cli.demo import DEMO_TABLES, RECIPES
+from deltaproto.fleet.drift.diff import ChangeKind, Difference
 from tests.support.logs import Log, commit_info, metadata, protocol
 from tools import python_api
 
@@ -68,6 +70,42 @@ def test_it_is_json_and_a_short_text_and_a_page(results: dict[str, Result], name
     assert page.count("<div") == page.count("</div>")
     assert "<table>" in page or "<dl>" in page
     assert "<script" not in page
+
+
+def records(results: dict[str, Any]) -> list[object]:
+    """One of every public record that is part of a result."""
+    inspection, plan = results["inspection"], results["plan"]
+    difference = Difference("file:/t", "t", ChangeKind.FEATURE_APPEARED, "f", None, "f", 1, 2)
+    table = deltaproto.RolloutTable("a1b2", "t", "file:/t", "a1b2.json")
+    progress = deltaproto.TableProgress(table, deltaproto.RolloutStatus.READY)
+    return [
+        *(inspection.protocol, inspection.features["deletionVectors"]),
+        *(results["check"].findings[0], results["check"].verdicts[0]),
+        *(results["history"].events[0], results["conflicts"].cells[0], results["drift"].since),
+        *(plan.steps[0], plan.alternatives[0], plan.clients[0]),
+        *(results["discovery"].clients[0], difference, table, progress),
+        deltaproto.Blocked(None, "why", "what to do"),
+        deltaproto.WaveProgress("canary", deltaproto.RolloutStatus.READY, (progress,)),
+        deltaproto.StepRecord("s1", deltaproto.StepStatus.DONE),
+        deltaproto.ApplyEvent(deltaproto.EventKind.STARTED, "t: s1", plan.steps[0]),
+    ]
+
+
+def test_the_records_of_a_result_are_short_texts_and_tables(results: dict[str, Any]) -> None:
+    public = {
+        each for name in deltaproto.__all__ if isinstance(each := getattr(deltaproto, name), type)
+    }
+    found = records(results)
+    for record in found:
+        if not isinstance(record, deltaproto.Protocol):
+            assert re.fullmatch(r"<\w+ .{1,200}>", repr(record))
+        assert "<table>" in record._repr_html_()  # type: ignore[attr-defined]
+    pages = {each for each in public if hasattr(each, "_repr_html_")}
+    texts = {each for each in public - pages if not issubclass(each, Enum | Exception)}
+    assert {each.__name__ for each in texts} == {"Inventory", "Rollout", "Table"}
+    parts = {type(record) for record in found}
+    whole = {each for each in pages - parts if not issubclass(each, Result)}
+    assert {each.__name__ for each in whole} == {"Report", "Rows"}
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -131,6 +131,10 @@ class Difference(NamedTuple):
     culprit: CausingCommit | None = None
     """None if the log does not show it, or no commit made the change"""
 
+    def __repr__(self) -> str:
+        what = f"{self.kind} {self.feature}" if self.feature else str(self.kind)
+        return f"<Difference {self.table}: {what}>"
+
     @property
     def severity(self) -> Severity:
         """The severity of its kind."""
