@@ -44,7 +44,7 @@ class HookServer(http.server.HTTPServer):
 
 
 class Hook(http.server.BaseHTTPRequestHandler):
-    """A web hook that keeps what is posted."""
+    """A webhook that keeps what is posted."""
 
     def do_POST(self) -> None:
         content = self.rfile.read(int(self.headers["Content-Length"]))

@@ -287,8 +287,7 @@ COMMAND = Command(
         ),
         Option(
             ("--accept-loss",),
-            "Accept what a copy into a new table loses, by the names that the plan lists. "
-            "Repeatable.",
+            "Accept these losses of a copy into a new table, named as in the plan. Repeatable.",
             str,
             many=True,
             metavar="NAME,…",
@@ -303,7 +302,7 @@ COMMAND = Command(
         ),
         Option(
             ("--policy",),
-            "Refuse plans that take access from its clients. Execute only in its maintenance "
+            "Refuse plans that block clients of this policy. Execute only in its maintenance "
             "windows.",
             str,
             metavar="FILE",
@@ -326,11 +325,15 @@ COMMAND = Command(
             panel=Panel.GOAL,
         ),
         Option(
-            ("--wait",), "Wait until waiting steps may continue.", bool, False, panel=Panel.SAFETY
+            ("--wait",),
+            "Keep running until waiting steps can continue.",
+            bool,
+            False,
+            panel=Panel.SAFETY,
         ),
         Option(
             ("--retries",),
-            "Retry a step that lost a race this many times.",
+            "Retry a step up to N times if a concurrent writer wins.",
             int,
             5,
             metavar="N",
@@ -338,21 +341,21 @@ COMMAND = Command(
         ),
         Option(
             ("--parallel",),
-            "Apply this many plans at a time. Default: 1, or as the rollout says.",
+            "Apply up to N plans at the same time. Default: 1, or the setting of the rollout.",
             int,
             metavar="N",
             panel=Panel.SAFETY,
         ),
         Option(
             ("--hooks",),
-            "Run the programs of this folder before and after the tables of a rollout.",
+            "Run the programs in this folder before and after each table of a rollout.",
             str,
             metavar="DIR",
             panel=Panel.SAFETY,
         ),
         Option(
             ("--skip-rehearsal",),
-            "Execute the plans of a rollout without the rehearsals that its policy asks for.",
+            "Skip the rehearsals that the policy requires for a rollout.",
             bool,
             False,
             panel=Panel.SAFETY,

@@ -43,7 +43,7 @@ def _hint(location: Location) -> str:
 
 COMMAND = Command(
     "catalogs",
-    "Test what works with a catalog: credentials, lists, storage and a table's log.",
+    "Test the connection to a catalog: credentials, listing, storage, and the log of a table.",
     run,
     Argument(
         "words",

@@ -240,7 +240,7 @@ COMMAND = Command(
         ),
         Option(
             ("--kit",),
-            "Use the reference tables in this folder. Default: in the user's cache, created if "
+            "Use the reference tables in this folder. Default: one in the user's cache, created if "
             "missing.",
             str,
             metavar="DIR",
@@ -255,14 +255,14 @@ COMMAND = Command(
         ),
         Option(
             ("--command",),
-            "Call the client as COMMAND OPERATION TABLE.",
+            "Call the client with this command, as CMD OPERATION TABLE.",
             str,
             metavar="CMD",
             panel=Panel.INPUT,
         ),
         Option(
             ("--only",),
-            "Use only these reference tables, by name or pattern. Repeatable.",
+            "Use only this reference table (name or pattern). Repeatable.",
             str,
             many=True,
             metavar="NAME",
@@ -270,7 +270,7 @@ COMMAND = Command(
         ),
         Option(
             ("--operation",),
-            "Try only these operations. Repeatable.",
+            "Try only this operation. Repeatable.",
             str,
             many=True,
             metavar="NAME",

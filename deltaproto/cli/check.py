@@ -245,7 +245,7 @@ COMMAND = Command(
         ),
         Option(
             ("--client",),
-            "Check this client, as ID@VERSION. ID: show what each version can do. all: show "
+            "Check this client (ID@VERSION). Only ID: show what each version can do. all: show "
             "every client. Repeatable.",
             str,
             many=True,
@@ -274,7 +274,7 @@ COMMAND = Command(
         ),
         Option(
             ("--write-baseline",),
-            "Write the findings to this file, for --baseline, and exit 0 despite them.",
+            "Accept today's findings: write them to this file, for --baseline, and exit 0.",
             str,
             metavar="FILE",
             panel=Panel.OUTPUT,

@@ -76,7 +76,7 @@ COMMAND = Command(
     (
         Option(
             ("--matrix",),
-            "Show all features against the newest version of every client; with ID, against all "
+            "Show a matrix of all features and the newest version of every client; with ID, of all "
             "its versions.",
             bool,
             False,

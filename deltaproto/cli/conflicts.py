@@ -149,7 +149,7 @@ COMMAND = Command(
         ),
         Option(
             ("--photon",),
-            "Assume that the compute runs Photon, or that it does not.",
+            "Assume compute with or without Photon.",
             PhotonChoice,
             panel=Panel.SPARK,
         ),

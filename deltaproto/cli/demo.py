@@ -163,7 +163,7 @@ def run(values: Mapping[str, Any]) -> int:
 
 COMMAND = Command(
     "demo",
-    "Write example tables to try the other commands on: their logs only, without data files. "
+    "Write example tables for trying the other commands: only their logs, no data files. "
     "It needs neither Java nor Spark.",
     run,
     Argument("folder", "DIR", "Write the tables into this folder."),

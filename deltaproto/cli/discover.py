@@ -133,7 +133,8 @@ COMMAND = Command(
     (
         Option(
             ("--access-log",),
-            "Add the readers in this access log: file, folder, URI or system table. Repeatable.",
+            "Also count the readers in this access log (file, folder, URI or system table). "
+            "Repeatable.",
             str,
             many=True,
             metavar="FILE|URI|TABLE",
@@ -156,14 +157,14 @@ COMMAND = Command(
         ),
         Option(
             ("--write-policy",),
-            "Write a policy that declares the clients seen, or add them to this one.",
+            "Write a policy that declares the clients seen, or add them to an existing one.",
             str,
             metavar="FILE",
             panel=Panel.OUTPUT,
         ),
         Option(
             ("--how-to-identify",),
-            "Show the settings with which clients identify themselves, and stop.",
+            "Show the settings that make clients identify themselves, and exit.",
             bool,
             False,
             panel=Panel.CLIENTS,
@@ -177,7 +178,7 @@ COMMAND = Command(
         ),
         Option(
             ("--no-store",),
-            "Do not add to the inventory's clients_seen, and do not show what earlier runs added.",
+            "Do not save the results to the inventory's clients_seen, or show earlier ones.",
             bool,
             False,
             panel=Panel.OUTPUT,

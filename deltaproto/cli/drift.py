@@ -102,7 +102,7 @@ def _compare_with_itself(past: list[PastScan], until: str | None) -> ScanPair:
 COMMAND = Command(
     "drift",
     "Show what changed between two scans (features, protocols, isolation levels, "
-    "tables), and which commit did it.",
+    "tables), and which commit made each change.",
     run,
     INVENTORY,
     (
@@ -130,7 +130,7 @@ COMMAND = Command(
         ),
         Option(
             ("--notify",),
-            "Write what changed to this web hook, as Slack expects it. The address is a secret: "
+            "Post the changes to this webhook, in Slack's format. The address is a secret: "
             "pass it in the environment.",
             str,
             metavar="URL",
@@ -138,7 +138,7 @@ COMMAND = Command(
         ),
         Option(
             ("--notify-required",),
-            "Exit 3 if the web hook cannot be reached.",
+            "Exit 3 if the webhook cannot be reached.",
             bool,
             False,
             panel=Panel.SAFETY,

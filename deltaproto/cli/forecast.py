@@ -74,8 +74,8 @@ COMMAND = Command(
     (
         Option(
             ("--policy",),
-            "Show the effect on the clients of this policy, and on the clients that discover "
-            "counted in the inventory. Default: those counted, else all known clients.",
+            "Show the effect on the clients of this policy, and on those that discover "
+            "counted in the inventory. Default: those counted, or else all known clients.",
             str,
             metavar="FILE",
             panel=Panel.CLIENTS,

@@ -52,8 +52,8 @@ SCAN = Option(
 
 MAX_AGE = Option(
     ("--max-age",),
-    "Warn if a scan or saved inspection is this many days old (default: "
-    f"{age.DEFAULT_MAX_AGE_DAYS}).",
+    "Warn if a scan or saved inspection is at least this many days old. Default: "
+    f"{age.DEFAULT_MAX_AGE_DAYS}.",
     int,
     metavar="DAYS",
     panel=Panel.INPUT,
@@ -62,15 +62,15 @@ MAX_AGE = Option(
 
 SEEN = Option(
     ("--seen",),
-    "Compare with the clients that discover counted in this inventory: who uses a table "
-    "without being declared, and which declared client does not use it.",
+    "Compare the declared clients with those that discover counted in this inventory, and show "
+    "which are not declared and which are not seen.",
     str,
     metavar="INVENTORY",
     panel=Panel.CLIENTS,
 )
 SEEN_DAYS = Option(
     ("--seen-days",),
-    "Compare with the clients of the last N days of --seen. Default: 90.",
+    "Use the last N days of --seen. Default: 90.",
     int,
     metavar="N",
     panel=Panel.CLIENTS,

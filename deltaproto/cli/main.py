@@ -26,20 +26,20 @@ if TYPE_CHECKING:
 COMMANDS = {
     "inspect": "Show protocols, features, isolation levels and findings",
     "scan": "Find tables and save their protocols to an inventory",
-    "catalogs": "Test what works with a catalog",
-    "drift": "Show what changed between two scans, and who did it",
+    "catalogs": "Test the connection to a catalog",
+    "drift": "Show what changed between two scans, and who changed it",
     "report": "Write a report about a fleet of tables",
     "history": "Show which commits changed a table's protocol, and why",
     "discover": "Show which clients use tables, for whom and how often",
     "forecast": "Show what Databricks may turn on, and what that blocks",
     "check": "Check tables against clients, a policy or a baseline",
-    "plan": "Plan what brings tables to a policy",
+    "plan": "Plan how to bring tables into line with a policy",
     "plan-upgrade": "Plan a new feature, property or isolation level",
     "plan-downgrade": "Plan the cheapest statements that lower the protocol",
     "rehearse": "Run plans on a shallow clone, and compare the results",
     "runbook": "Write a release runbook for plans",
     "apply": "Execute plans step by step, gated and verified",
-    "status": "Show how far a rollout has come",
+    "status": "Show the progress of a rollout",
     "rollout": "Pause, resume or abort a rollout, or skip a table",
     "conflicts": "Show which concurrent operations conflict",
     "features": "Show the catalog of table features",
@@ -47,7 +47,7 @@ COMMANDS = {
     "certify": "Measure what a real client does with each feature",
     "explain": "Explain a rule, and how to fix what it finds",
     "init": "Write a settings file and a starter policy",
-    "demo": "Write example tables to try the other commands on",
+    "demo": "Write example tables for trying the other commands",
 }
 """command summaries by name; a command's module is imported only when it runs"""
 _COLLECT_AFTER = 50_000

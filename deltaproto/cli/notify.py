@@ -1,4 +1,4 @@
-"""Posts a message to a web hook, such as Slack's, Mattermost's or Teams'."""
+"""Posts a message to a webhook, such as Slack's, Mattermost's or Teams'."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOST_LETTERS = 3000
 
 
 def require_hook(url: str) -> str:
-    """Return the address of a web hook.
+    """Return the address of a webhook.
 
     Raises:
         UsageError: if it is not one. The address is a secret, so it is not repeated.
@@ -29,7 +29,7 @@ def require_hook(url: str) -> str:
         valid = False
     if not valid or any(letter <= " " for letter in url):
         raise UsageError(
-            "--notify takes the address of a web hook", "it begins with https:// or http://"
+            "--notify takes the address of a webhook", "it begins with https:// or http://"
         )
     return url
 
@@ -54,11 +54,11 @@ def post_message(url: str, text: str) -> str | None:
             return None
     except urllib.error.HTTPError as error:
         error.close()
-        return f"the web hook answered {error.code}"
+        return f"the webhook answered {error.code}"
     except (OSError, http.client.HTTPException) as error:
         reason = getattr(error, "reason", error)
         kind = reason.strerror if isinstance(reason, OSError) else None
-        return f"the web hook cannot be reached: {kind or type(reason).__name__}"
+        return f"the webhook cannot be reached: {kind or type(reason).__name__}"
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):

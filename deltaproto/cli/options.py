@@ -65,14 +65,14 @@ SPARK_CONF = Option(
 )
 CONFIG = Option(
     ("--config",),
-    f"Read missing options from this file; {NO_SETTINGS} reads none. Default: ./{SETTINGS_FILE}.",
+    f"Read missing options from this file ({NO_SETTINGS}: no file). Default: ./{SETTINGS_FILE}.",
     str,
     metavar="FILE",
     panel=Panel.INPUT,
 )
 CLIENT = Option(
     ("--client",),
-    "Show the effect on this client, as ID@VERSION. Repeatable.",
+    "Show the effect on this client (ID@VERSION). Repeatable.",
     str,
     many=True,
     metavar="ID@VERSION",
@@ -89,12 +89,18 @@ CLIENT_FILE = Option(
     old="--catalogue",
 )
 ALLOW_EMPTY = Option(
-    ("--allow-empty",), "Accept a source without tables or plans.", bool, False, panel=Panel.SAFETY
+    ("--allow-empty",),
+    "Succeed even if there are no tables or plans.",
+    bool,
+    False,
+    panel=Panel.SAFETY,
 )
-DETAILS = Option(("--details",), "Show every table by itself.", bool, False, panel=Panel.OUTPUT)
+DETAILS = Option(
+    ("--details",), "Show each table separately, not in groups.", bool, False, panel=Panel.OUTPUT
+)
 LIMIT = Option(
     ("--limit",),
-    "Show at most N groups of tables, and N findings, as text; 0 shows all.",
+    "Show at most N groups of tables and N findings in text; 0 shows all.",
     int,
     DEFAULT_LIMIT,
     metavar="N",

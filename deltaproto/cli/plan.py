@@ -127,14 +127,14 @@ def _require_no_plans(folder: str) -> None:
 
 COMMAND = Command(
     "plan",
-    "Plan the cheapest statements that bring tables to a policy, in either direction, and show "
+    "Plan the cheapest statements that bring tables into line with a policy, and show "
     "what they fix and what stays violated.",
     run,
     plans.TABLES,
     (
         Option(
             ("--policy",),
-            "Bring the tables to this policy.",
+            "Bring the tables into line with this policy.",
             str,
             metavar="FILE",
             panel=Panel.GOAL,
@@ -142,7 +142,7 @@ COMMAND = Command(
         ),
         Option(
             ("--out",),
-            "Save a plan for each table that needs steps in this folder, for apply.",
+            "Save the plan of each table that needs steps to this folder, for apply.",
             str,
             metavar="FOLDER",
             panel=Panel.OUTPUT,

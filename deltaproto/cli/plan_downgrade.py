@@ -127,7 +127,7 @@ COMMAND = Command(
         ),
         Option(
             ("--rewrite",),
-            "Plan a copy into a new table and a swap if drops do not reach the goal.",
+            "Plan to copy the table and swap in the copy if drops cannot reach the goal.",
             bool,
             False,
             panel=Panel.GOAL,

@@ -43,7 +43,7 @@ JOURNAL = Option(
 )
 SCRATCH = Option(
     ("--scratch",),
-    "Clone into this folder or URI. Default: a temporary folder.",
+    "Create clones in this folder or URI. Default: a temporary folder.",
     str,
     metavar="DIR",
     panel=Panel.INPUT,

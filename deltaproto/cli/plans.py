@@ -61,14 +61,15 @@ FRESH = Option(
 )
 ENGINE = Option(
     ("--engine",),
-    "Plan for this engine, as delta-spark@4.4 or databricks@16.4.",
+    "Plan for this engine, such as delta-spark@4.4 or databricks@16.4.",
     str,
     metavar="NAME@VERSION",
     panel=Panel.SPARK,
 )
 ACCESS = Option(
     ("--access",),
-    "Assume this access for clients of the command line. Default: read and append. Repeatable.",
+    "Assume that clients named on the command line need this access. Default: read and "
+    "append. Repeatable.",
     str,
     many=True,
     metavar="ACCESS",

@@ -237,7 +237,7 @@ COMMAND = Command(
         ),
         Option(
             ("--list",),
-            "Scan the tables in this file, one path or URI per line. Repeatable.",
+            "Scan the tables listed in this file, one path or URI per line. Repeatable.",
             str,
             many=True,
             metavar="FILE",
@@ -247,7 +247,7 @@ COMMAND = Command(
         ),
         Option(
             ("--include",),
-            "Scan only tables in folders with this name or path, even hidden ones. Repeatable.",
+            "Scan only tables in folders with this name or path, even hidden folders. Repeatable.",
             str,
             many=True,
             metavar="GLOB",
@@ -273,7 +273,7 @@ COMMAND = Command(
         ),
         Option(
             ("--parallel",),
-            "Use this many processes (disks), threads (object stores) or tasks (Spark).",
+            "Use N processes (disks), threads (object stores) or tasks (Spark).",
             int,
             metavar="N",
             panel=Panel.SPARK,
@@ -281,7 +281,7 @@ COMMAND = Command(
         ),
         Option(
             ("--timeout",),
-            f"Give up on a table after this many seconds (default: {_SECONDS}).",
+            f"Give up on a table after this many seconds. Default: {_SECONDS}.",
             int,
             metavar="SECONDS",
             panel=Panel.SAFETY,
@@ -289,7 +289,7 @@ COMMAND = Command(
         ),
         Option(
             ("--keep",),
-            "Delete scans older than N days from the inventory.",
+            "Delete scans older than this many days, but keep the last scan of each root.",
             int,
             metavar="DAYS",
             panel=Panel.OUTPUT,

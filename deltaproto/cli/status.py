@@ -52,8 +52,8 @@ def run(values: Mapping[str, Any]) -> int:
 
 COMMAND = Command(
     "status",
-    "Show how far the rollout of a folder of plans has come: each wave, what it waits for, and "
-    "what failed.",
+    "Show the progress of the rollout of a folder of plans: each wave, what it waits for, and what "
+    "failed.",
     run,
     Argument("folder", "PLANS", "Folder of plans with a rollout, from `plan --out`."),
     (

@@ -34,8 +34,8 @@ Values = Callable[[Command, list[str]], dict[str, Any]]
 VERBS = frozenset(
     "Accept Add Also Append Apply Assume Avoid Bring Call Check Choose Classify "  # noqa: SIM905
     "Clone Cluster Compare Create Delete Do Drop Enable Evaluate Execute Exit "
-    "Explain Find Give Ignore Keep List Lower Make Plan Predict Print Raise "
-    "Reach Read Refuse Resume Retry Run Save Scan Set Show Skip Stop Try Undo "
+    "Explain Find Give Ignore Keep List Lower Make Plan Post Predict Print Raise "
+    "Reach Read Refuse Resume Retry Run Save Scan Set Show Skip Stop Succeed Try Undo "
     "Use Wait Warn Write".split()
 )
 each_command = pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)

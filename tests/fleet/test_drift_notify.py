@@ -1,4 +1,4 @@
-"""`drift --notify` posts what changed to a web hook."""
+"""`drift --notify` posts what changed to a webhook."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SECRET = "T000/B000/XXXXSECRET"
 
 
 class Hook:
-    """A web hook that keeps what it was sent."""
+    """A webhook that keeps what it was sent."""
 
     def __init__(self) -> None:
         self.bodies: list[bytes] = []
@@ -107,7 +107,7 @@ def test_a_failed_post_is_a_warning_or_code_3(
     words = ("--notify-required",) if required else ()
     ran = cli("drift", changed, "--notify", hook.url, *words)
     assert ran.code == (3 if required else 1)
-    assert f"cannot notify: the web hook answered {answer}" in ran.err
+    assert f"cannot notify: the webhook answered {answer}" in ran.err
     assert len(hook.bodies) == 1
     assert SECRET not in ran.out + ran.err
 
@@ -119,7 +119,7 @@ def test_a_hook_that_nobody_answers(cli: Cli, changed: str) -> None:
         url = f"http://127.0.0.1:{taken.getsockname()[1]}/{SECRET}"
         ran = cli("drift", changed, "--notify", url, "--notify-required")
     assert ran.code == 3
-    assert "the web hook cannot be reached: Connection refused" in ran.err
+    assert "the webhook cannot be reached: Connection refused" in ran.err
     assert SECRET not in ran.out + ran.err
 
 
@@ -127,7 +127,7 @@ def test_a_hook_that_nobody_answers(cli: Cli, changed: str) -> None:
 def test_what_is_no_hook_is_refused_and_not_repeated(cli: Cli, tmp_path: Path, url: str) -> None:
     ran = cli("drift", str(tmp_path), "--notify", url)
     assert ran.code == 2
-    assert "--notify takes the address of a web hook" in ran.err
+    assert "--notify takes the address of a webhook" in ran.err
     assert "secret" not in ran.err
     ran = cli("drift", str(tmp_path), "--notify-required")
     assert (ran.code, "--notify-required without --notify" in ran.err) == (2, True)
