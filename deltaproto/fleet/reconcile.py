@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Any
 from urllib.parse import unquote
 
+from deltaproto.counts import counted
 from deltaproto.errors import TableError
 from deltaproto.fleet.catalog_entries import CatalogEntries
 from deltaproto.inspection.catalog_entry import (
@@ -179,7 +180,7 @@ def _several(table: str, location: str, entries: Iterable[CatalogEntry]) -> Iter
         if len(names) > 1:
             yield several_names.RULE.finding(
                 table,
-                f"{len(names)} entries of {catalog} have this location: "
+                f"{counted(len(names), 'entry', 'entries')} of {catalog} have this location: "
                 f"{first_few(names.values(), ', ')}",
                 "keep one of them, and make the others views: a change under one name changes all",
                 evidence=location,

@@ -11,6 +11,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from deltaproto.counts import counted
 from deltaproto.errors import ErrorCode
 from deltaproto.location import CATALOG_SCHEMES
 from deltaproto.policy.document import normalize_location
@@ -156,12 +157,12 @@ def _column_differences(entry: CatalogTable, log: LogFacts) -> str:
         differences = full and describe_differences(own, full)
         return f"has other columns than the log: {differences}" if differences else ""
     here, there = listed.partition("-")[0], digest.partition("-")[0]
-    noun = "column" if here == "1" else "columns"
+    columns = counted(int(here), "column")
     match compare_digests(listed, digest):
         case ColumnDifference.NUMBER:
-            return f"has {here} {noun}, and the log has {there}"
+            return f"has {columns}, and the log has {there}"
         case ColumnDifference.NAMES:
-            return f"has {here} {noun}, and the log as many, but not with the same names"
+            return f"has {columns}, and the log as many, but not with the same names"
         case ColumnDifference.TYPES:
             return "has the columns of the log, but not all with the same types"
         case None:
