@@ -57,7 +57,8 @@ def inspect_table(table: str, request: ReadRequest) -> Inspection | Unreadable:
         from deltaproto.redaction import redact_address
 
         result = Unreadable(redact_address(table), error)
-    if named is not None and request.version is None:
+    by: str = result.state.reader if isinstance(result, Inspection) else request.reader
+    if named is not None and request.version is None and by != ReaderName.SPARK:
         result = _compare_with_entry(table, result, named)
     if isinstance(result, Inspection):
         result = result._replace(requested_version=request.version)
@@ -79,7 +80,10 @@ def _resolve(table: str, request: ReadRequest) -> ResolvedName | None:
 def _compare_with_entry(
     table: str, result: Inspection | Unreadable, named: ResolvedName
 ) -> Inspection | Unreadable:
-    """Add what the table's entry in its catalog shows, against the newest version."""
+    """Add what the table's entry in its catalog shows, against the newest version.
+
+    A Spark session may have another table by this name, or none: its result is not compared.
+    """
     from deltaproto.inspection.catalog_entry import (
         CatalogEntry,
         LogFacts,
@@ -90,7 +94,9 @@ def _compare_with_entry(
     entries = [CatalogEntry("/".join(locate(table).uri.split("/")[:3]), named.entry)]
     if isinstance(result, Unreadable):
         place = locate(named.location).uri
-        found = find_missing_log(result.table, place, result.error.code, entries)
+        error = (result.readers or {}).get(ReaderName.LOG, result.error)
+        assert isinstance(error, TableError)
+        found = find_missing_log(result.table, place, error.code, entries)
         return result._replace(findings=tuple(found))
     facts = LogFacts.of(result.state, complete=result.complete)
     more = compare_with_log(table, facts, entries)

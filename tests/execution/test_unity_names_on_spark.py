@@ -90,6 +90,9 @@ def test_sessions_without_the_name(
             assert f"use a Spark session whose catalog {catalog} is uc://{unity.authority}" in shown
             # A catalog-managed table must not be changed by its path.
             assert "by its location" not in shown
+        # What a session without the catalog shows does not accuse the entry.
+        (found,) = cli("inspect", name, "--reader", "spark", "--format", "json").json["tables"]
+        assert not [each for each in found.get("findings", ()) if each["rule"] >= "DP5"]
     assert version(spark, table) == before
 
 

@@ -104,6 +104,8 @@ def test_an_entry_without_a_log(cli: Cli, unity: UnityServer, tmp_path: Path) ->
     host = f"uc://{unity.authority}"
     message = f"{host} has an entry for this table, but there is no Delta log at its location"
     assert shown(cli, f"{host}/main.s.gone") == {"DP501": message}
+    delta_rs = cli("inspect", f"{host}/main.s.gone", "--reader", "delta-rs", "--format", "json")
+    assert [each["rule"] for each in delta_rs.json["tables"][0]["findings"]] == ["DP501"]
     for other in ("elsewhere", "damaged", "unknown"):
         assert shown(cli, f"{host}/main.s.{other}") == {}, other
     gone = f"{host}/main.s.gone"

@@ -233,7 +233,13 @@ def test_a_token_that_another_thread_has_read_again(
     file.write_text("first-token", encoding="utf-8")
     monkeypatch.setenv("UC_TOKEN_FILE", str(file))
     server.tokens = {"first-token"}
-    both, renewed = threading.Barrier(2), threading.Event()
+    renewed = threading.Event()
+
+    def renew() -> None:
+        file.write_text("second-token", encoding="utf-8")
+        server.tokens = {"second-token"}
+
+    both = threading.Barrier(2, renew)
 
     def expires(path: str, query: dict[str, str]) -> Reply | None:
         schema = query.get("schema_name")
@@ -241,8 +247,6 @@ def test_a_token_that_another_thread_has_read_again(
             renewed.set()
         elif schema is not None:
             both.wait()
-            file.write_text("second-token", encoding="utf-8")
-            server.tokens = {"second-token"}
             # The token of this request is refused when the other thread has a new one.
             if schema == "sales":
                 renewed.wait()
