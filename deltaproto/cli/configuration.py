@@ -36,7 +36,7 @@ def add_settings(command: Command, values: Mapping[str, Any]) -> Mapping[str, An
         if argument is not None and not any(values[name] for name in argument.unless):
             used[:0] = [str(argument.setting)] if _set_argument(argument, settings, merged) else []
         if used and values["config"] is None and not values.get("quiet"):
-            print(f"using {', '.join(used)} of {path}", file=sys.stderr)
+            print(f"using {', '.join(used)} from {path}", file=sys.stderr)
     _require_argument(command, merged)
     return merged
 

@@ -24,7 +24,7 @@ class LastWriters(NamedTuple):
     unidentified: Mapping[str, int]
     """number of tables by the engine's recorded name"""
     unnamed: int
-    """number of tables whose newest commit names no writer"""
+    """number of tables whose newest commit names no writer, or was not read by the scan"""
     highest: tuple[int, int]
     """the highest reader and the highest writer version"""
 

@@ -77,7 +77,8 @@ def starter_policy(writers: LastWriters | None) -> str:
     for name, count in sorted(writers.unidentified.items()):
         lines.append(f"  # unknown client: {json.dumps(name)} wrote {counted(count, 'table')} last")
     if writers.unnamed:
-        lines.append(f"  # {counted(writers.unnamed, 'table')}: the newest commit names no writer")
+        tables = counted(writers.unnamed, "table")
+        lines.append(f"  # {tables}: the scan did not see who wrote last; deltaproto discover may")
     reader, writer = writers.highest
     return "\n".join(
         [

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature import SchemaHas
 from deltaproto.protocol.isolation import ISOLATION_PROPERTY
-from deltaproto.protocol.layers import enabled_features
+from deltaproto.protocol.layers import enabled_features, evaluate_enablement
 from deltaproto.protocol.metadata import Metadata
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.protocol.stored_secrets import hide_in_json, hide_in_name
@@ -69,8 +69,17 @@ def _cause_of_added(
     if operation == "UPGRADE PROTOCOL":
         return "requested by an upgrade of the protocol"
     if operation.startswith(_CREATES) or operation == "WRITE":
+        if keys := _enabling_properties(name, metadata):
+            return f"property {keys}"
         return "added at table creation: a default of the writer or its session"
     return "not requested by this commit"
+
+
+def _enabling_properties(name: str, metadata: Metadata) -> str:
+    """Return the properties that enable a feature; writers need not record them in the commit."""
+    record = feature_catalog.feature_record(name)
+    enabled, evidence = evaluate_enablement(record.enablement, metadata, None)
+    return evidence.partition("=")[0] if enabled and record.switches else ""
 
 
 def _cause_of_removed(name: str, operation: str, parameters: str) -> str:

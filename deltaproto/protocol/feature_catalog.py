@@ -30,6 +30,8 @@ _LONGEST_GUESSED = 100
 """characters; longer names are not similar to any catalog name"""
 LEGACY: tuple[Feature, ...] = tuple(record for record in RECORDS if record.legacy)
 CHECKPOINT_PROTECTION = "checkpointProtection"
+NEW_TABLE_FEATURES = frozenset({"appendOnly", "invariants"})
+"""features that every new table has: those of writer version 2"""
 CATALOG_MANAGED = frozenset({"catalogManaged", "catalogOwned", "catalogOwned-preview"})
 COORDINATED_COMMITS = frozenset({"coordinatedCommits-preview"})
 

@@ -184,7 +184,8 @@ def _range_facts(each: Range) -> list[tuple[str, str]]:
             kind = "unknown" if bad.disputed else "fails" if bad.fails else "wrong"
             if bad.pairs:
                 names = ", ".join(f"({r},{w})" for r, w in sorted(bad.pairs))
-            facts.append((kind, f"with {names}: {bad.what} ({bad.reference})"))
+            reference = f" ({bad.reference})" if bad.reference else ""
+            facts.append((kind, f"with {names}: {bad.what}{reference}"))
         facts += _hazard_facts(path)
     for proof in each.evidence:
         dated = f", {proof.date}" if proof.date else ""

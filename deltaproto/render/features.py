@@ -210,8 +210,8 @@ def _trigger(trigger: EnablementTrigger) -> str:
         where.append("not on new tables")
     if not trigger.existing_tables:
         where.append("not on existing tables")
-    detail = "; ".join([*where, *([trigger.note] if trigger.note else [])])
-    return f"{trigger.act} ({detail})" if detail else trigger.act
+    act = f"{trigger.act} ({'; '.join(where)})" if where else trigger.act
+    return f"{act}. {trigger.note}" if trigger.note else act
 
 
 def _rule(rule: Enablement) -> str:

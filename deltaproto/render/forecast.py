@@ -68,7 +68,7 @@ def forecast_document(found: Forecast, limit: int = 0) -> Document:
     affected = sum(each.affected is Affected.YES for each in found.tables)
     subtitle = (
         f"{affected:,} of {counted(len(found.tables), 'table')} affected; as documented by "
-        f"Databricks, read {read_on}; nothing of it is measured"
+        f"Databricks, read {read_on}; none of it is measured"
     )
     return Document("Automatic upgrades", (subtitle,), list(_blocks(found, limit)))
 

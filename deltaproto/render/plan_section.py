@@ -267,6 +267,7 @@ def _blocked(entries: Iterable[Blocked], tone: Tone | None) -> Iterator[Block]:
         groups.setdefault((each.reason, each.remedy), []).append(each.feature or "")
     for (reason, remedy), features in groups.items():
         names = ", ".join(filter(None, features))
+        names += " (each)" if len(features) > 1 else ""
         text = f"{names}: {reason}" if names else reason
         yield Paragraph((text,)) if tone is None else Callout(tone, (text,))
         if remedy:

@@ -81,7 +81,7 @@ def isolation(found: Isolation) -> str:
 
 def at_least(found: Iterable[Usability], access: Access) -> str:
     """Return the versions that an access requires, for each engine."""
-    since, every, never = [], [], []
+    since, every, never, unknown = [], [], [], []
     for each in found:
         name, last = ENGINES[each.client.id], each.newest
         if each.access is not access:
@@ -90,13 +90,17 @@ def at_least(found: Iterable[Usability], access: Access) -> str:
             because = (
                 f" because of {truncate_list(last.because, _MOST_NAMES)}" if last.because else ""
             )
-            never.append(f"not the newest {name} ({last.verdict}{because})")
+            if last.verdict is Verdict.UNKNOWN:
+                unknown.append(f"{name}{because}")
+            else:
+                never.append(f"not the newest {name} ({last.verdict}{because})")
         elif each.since is None:
             every.append(f"any known {name}")
         else:
             since.append(f"{name} {each.since}")
     least = [f"requires at least {', '.join(since)}"] if since else []
-    return "; ".join([*least, *every, *never])
+    unclear = [f"unknown for {', '.join(unknown)}"] if unknown else []
+    return "; ".join([*least, *every, *never, *unclear])
 
 
 def columns(names: tuple[str, ...] | None) -> str:

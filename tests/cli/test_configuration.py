@@ -35,7 +35,7 @@ def test_scan_check_report_and_drift_need_no_arguments(cli: Cli, folder: Path) -
     named = (str(folder / "kept"), "--policy", str(folder / "policy.yaml"), "--format", "json")
     none = ("--config", "none")
     checked = cli("check", "--format", "json")
-    assert checked.err == "using inventory, policy of deltaproto.yaml\n"
+    assert checked.err == "using inventory, policy from deltaproto.yaml\n"
     expected = cli("check", *named, *none)
     assert expected.err == ""
     assert (checked.code, checked.json["verdicts"]) == (1, expected.json["verdicts"])
@@ -65,9 +65,9 @@ def test_a_check_without_arguments_has_the_accepted_baseline(cli: Cli, folder: P
     assert "--write-baseline" in missing.err
     written = cli("check", "--write-baseline", "known.json")
     assert written.code == 0
-    assert "using inventory, policy of deltaproto.yaml" in written.err
+    assert "using inventory, policy from deltaproto.yaml" in written.err
     checked = cli("check", "--format", "json")
-    assert "using inventory, policy, baseline of deltaproto.yaml" in checked.err
+    assert "using inventory, policy, baseline from deltaproto.yaml" in checked.err
     assert checked.code == 0
     assert checked.json["summary"]["known"] > 0
     # Written again: all that is accepted, not only what is new.
@@ -88,7 +88,7 @@ def test_a_plan_that_takes_access_is_refused_without_an_option(
     words = ("plan-upgrade", str(table), "--enable", "v2Checkpoint", "--output", "plan.json")
     planned = cli(*words, "--format", "json")
     assert planned.code == 1
-    assert "using policy of deltaproto.yaml" in planned.err
+    assert "using policy from deltaproto.yaml" in planned.err
     assert cli(*words, "--format", "json", "--config", "none").code == 0
     tried = cli("apply", "plan.json", "--dry-run")
     assert (tried.code, cli("apply", "plan.json", "--dry-run", "--config", "none").code) == (1, 0)

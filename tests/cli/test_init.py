@@ -132,7 +132,7 @@ def test_writers_are_counted_and_nobody_writes_lines_of_the_policy(tmp_path: Pat
     policy = load_local_policy(str(tmp_path / "p.yaml"))
     assert {each.text for each in policy.clients} == {*writers.clients}
     assert "duckdb@VERSION  # wrote 1 table last, version unknown" in text
-    assert "1 table: the newest commit names no writer" in text
+    assert "1 table: the scan did not see who wrote last" in text
 
 
 def test_an_inventory_without_tables_is_no_evidence() -> None:

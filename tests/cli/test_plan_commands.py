@@ -179,6 +179,16 @@ class TestExitCodes:
         ran = cli("plan-downgrade", log.table, "--drop", "changeDataFeed", "--detailed-exitcode")
         assert ran.code == 1
         assert "no engine can drop it" in ran.out
+        assert "copy the table into a new one" in ran.out
+
+    def test_no_copy_is_proposed_that_would_have_the_features_again(
+        self, cli: Cli, plain: str
+    ) -> None:
+        for goal in (("--lowest",), ("--drop", "appendOnly", "--rewrite")):
+            ran = cli("plan-downgrade", plain, *goal)
+            assert "no engine can drop it" in ran.out
+            assert "keep it: every new table has it, too" in ran.out
+            assert "copy the table" not in ran.out
 
     @pytest.mark.parametrize(
         ("words", "cause"),

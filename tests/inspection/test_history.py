@@ -7,7 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from deltalake import write_deltalake
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -106,6 +108,16 @@ def test_each_change_with_its_commit(grown: Log, cli: Cli) -> None:
     assert creation["protocol_before"] is None
     assert ran.json["oldest_version_seen"] == 0
     assert ran.json["whole"] is True
+
+
+def test_a_property_of_a_new_table_is_the_cause(tmp_path: Path, cli: Cli) -> None:
+    """deltalake does not record the properties in the commit."""
+    configuration = {"delta.enableChangeDataFeed": "true", "delta.appendOnly": "true"}
+    write_deltalake(tmp_path / "t", pa.table({"id": [1]}), configuration=configuration)
+    (event,) = cli("history", str(tmp_path / "t"), "--format", "json").json["events"]
+    causes = event["cause"].split("; ")
+    assert "appendOnly: property delta.appendOnly" in causes
+    assert "changeDataFeed: property delta.enableChangeDataFeed" in causes
 
 
 def test_limit_stops_early(grown: Log, cli: Cli) -> None:

@@ -67,5 +67,8 @@ def test_item_7_what_nobody_knows(cli: Cli, tmp_path: Path) -> None:
     table = made(tmp_path / "t", protocol(3, 7, ["future"], [*BASIC, "future"]), {})
     text = " ".join(cli("inspect", table).out.split())
     assert "not the newest Delta Spark (refused because of future)" in text
+    odd = made(tmp_path / "odd", protocol(1, 2), {"delta.checkpointPolicy": "v2"})
+    text = " ".join(cli("inspect", odd).out.split())
+    assert "to read unknown for Databricks Runtime, Delta Spark, delta-rs" in text
     old = made(tmp_path / "old", protocol(1, 1), {})
     assert "to read any known Databricks Runtime" in " ".join(cli("inspect", old).out.split())

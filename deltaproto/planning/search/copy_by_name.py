@@ -17,6 +17,7 @@ from deltaproto.planning.predict.schema import Array, Atomic, Column, Map, Path,
 from deltaproto.planning.predict.table import CONSTRAINT_PREFIX, MAX_COLUMN_ID, PROTECTED_BEFORE
 from deltaproto.planning.request import PlanInput
 from deltaproto.planning.statement import Action, format_properties
+from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.sql.quoting import column_name, quote_identifier, quote_literal, split_name
 
@@ -144,7 +145,7 @@ def design_named_copy(
     properties = {k: v for k, v in properties.items() if not k.startswith("deltaproto.")}
     features = features_of_properties(properties, Protocol(1, 1), inputs.engine)
     features |= features_of_columns(Struct(tuple(kept)), Protocol(1, 1))
-    features |= {"appendOnly", "invariants"} | ({"checkConstraints"} if checks else set())
+    features |= feature_catalog.NEW_TABLE_FEATURES | ({"checkConstraints"} if checks else set())
     features |= {"clustering"} if clustering else set()
     if any(column.default is not None for column in kept):
         features.add(_DEFAULTS)

@@ -138,7 +138,6 @@ _INTERNAL = (
     "delta.universalFormat.",
     CONSTRAINT_PREFIX,
 )
-_BASIC = frozenset({"appendOnly", "invariants"})
 _CASTS = {"timestamp_ntz": ("timestampNtz", "TIMESTAMP"), "variant": ("variantType", "STRING")}
 _LOST = (
     "the new table has another id and no history: streams need new checkpoints, and time travel, "
@@ -236,7 +235,9 @@ def _design_copy(
     features = features_of_properties(
         properties, Protocol(1, 1), inputs.engine
     ) | features_of_columns(Struct(tuple(column for column, _ in columns)), Protocol(1, 1))
-    protocol = Protocol.carrying(_BASIC | features | ({"clustering"} if clustering else set()))
+    protocol = Protocol.carrying(
+        feature_catalog.NEW_TABLE_FEATURES | features | ({"clustering"} if clustering else set())
+    )
     return TableCopy(
         protocol,
         properties,

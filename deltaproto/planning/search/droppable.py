@@ -122,6 +122,8 @@ def _undroppable_reason(name: str, engine: Engine) -> tuple[str, str]:
             f"no Databricks Runtime (including {engine}) is documented to drop it",
             f"delta-spark@{drop.delta_spark} or later can; otherwise {rewrite}",
         )
+    if name in feature_catalog.NEW_TABLE_FEATURES:
+        return "no engine can drop it", "keep it: every new table has it, too"
     return "no engine can drop it", rewrite
 
 
