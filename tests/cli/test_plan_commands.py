@@ -187,7 +187,7 @@ class TestExitCodes:
         for goal in (("--lowest",), ("--drop", "appendOnly", "--rewrite")):
             ran = cli("plan-downgrade", plain, *goal)
             assert "no engine can drop it" in ran.out
-            assert "keep it: every new table has it, too" in ran.out
+            assert "keep it; every new table has it too" in ran.out
             assert "copy the table" not in ran.out
 
     @pytest.mark.parametrize(

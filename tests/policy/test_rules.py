@@ -290,7 +290,7 @@ class TestPages:
         ran = cli("explain", "invalid-protokol")
         assert ran.code == 2
         assert ran.out == ""
-        assert "did you mean invalid-protocol" in ran.err
+        assert "did you mean DP101 invalid-protocol" in ran.err
 
     @each_row("rule", all_rules(), ids=lambda rule: rule.id)
     def test_pages_send_people_to_commands_that_exist(self, rule: Rule) -> None:

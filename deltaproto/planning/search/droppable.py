@@ -123,7 +123,7 @@ def _undroppable_reason(name: str, engine: Engine) -> tuple[str, str]:
             f"delta-spark@{drop.delta_spark} or later can; otherwise {rewrite}",
         )
     if name in feature_catalog.NEW_TABLE_FEATURES:
-        return "no engine can drop it", "keep it: every new table has it, too"
+        return "no engine can drop it", "keep it; every new table has it too"
     return "no engine can drop it", rewrite
 
 
