@@ -65,7 +65,7 @@ def test_a_limit_says_what_it_leaves_out(cli: Cli, tmp_path: Path) -> None:
     tables = two_folders(tmp_path / "lake", 30, 12, 2)
     one = cli("check", *tables, *CLIENTS, "--limit", "1").out
     assert "and 42 tables in 2 more groups: --limit 0 shows all groups" in one
-    assert re.search(r"and \d more findings?: --limit 0 or --details shows them", one)
+    assert re.search(r"and \d more findings?: --limit 0 or --details shows all", one)
     assert "more groups" not in cli("check", *tables, *CLIENTS, "--limit", "0").out
 
 

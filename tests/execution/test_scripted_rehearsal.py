@@ -76,7 +76,7 @@ def test_what_can_be_rehearsed_is_and_leaves_nothing(bench: Bench, engine: Cloni
     result = rehearse(bench, engine)
     assert (result.status, result.code) == (ApplyStatus.DONE, ExitCode.OK)
     assert "s1 went as predicted on a clone; s2, s3 cannot be rehearsed" in result.message
-    assert "the source is unchanged: version 0, 1 files as before" in result.message
+    assert "the source is unchanged: version 0, 1 file as before" in result.message
     assert [str(each.done) for each in result.steps] == ["done", "waiting", "pending"]
     assert engine.sent == ["s1"]
     assert not bench.folder.exists()

@@ -206,7 +206,7 @@ def test_an_incomplete_answer_is_marked_in_the_policy(cli: Cli, lake: Path, tmp_
     Log(lake / "broken").raw(0, b"{")
     path = tmp_path / "policy.yaml"
     written(cli, lake, path, code=3)
-    assert "# Incomplete: 1 tables or logs could not be read." in path.read_text()
+    assert "# Incomplete: 1 table or log could not be read." in path.read_text()
 
 
 def test_many_tables_of_a_folder_get_one_pattern(cli: Cli, tmp_path: Path) -> None:
