@@ -5,6 +5,7 @@ It lives in the JVM of the session, and publishes commits at each tenth version.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +18,7 @@ SCHEMA = "managed"
 """the schema of such tables in `spark_catalog`"""
 PROPERTY = "'delta.feature.catalogManaged'='supported'"
 _BATCH = 10
+_NUMBERS = itertools.count()
 
 
 def coordinate(spark: SparkSession) -> None:
@@ -26,6 +28,14 @@ def coordinate(spark: SparkSession) -> None:
     if not provider.getBuilder("spark_catalog").isDefined():
         provider.registerBuilder("spark_catalog", package.InMemoryCommitCoordinatorBuilder(_BATCH))
     spark.sql(f"create schema if not exists {SCHEMA}")
+
+
+def new_name(schema: str) -> str:
+    """Return a name that no table of this process has had.
+
+    The coordinator and Delta's caches know a location even after its table was dropped.
+    """
+    return f"{schema}.t{next(_NUMBERS)}"
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,7 +14,7 @@ from deltaproto.planning.ddl.parse import parse_script
 from deltaproto.planning.search.route import predict_statement
 from deltaproto.protocol.table_state import SparkSettings
 from tests.support import catalog_managed
-from tests.support.catalog_managed import PROPERTY, SCHEMA, coordinate, table_folder
+from tests.support.catalog_managed import PROPERTY, SCHEMA, coordinate, new_name, table_folder
 from tests.support.engines import RUNNING, needs_delta
 
 if TYPE_CHECKING:
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 
 Cli = Callable[..., Any]
 SETTINGS = SparkSettings()
-NUMBERS = itertools.count()
 pytestmark = [
     pytest.mark.spark,
     pytest.mark.slow,
@@ -41,7 +39,7 @@ def schema(spark: SparkSession) -> Iterator[str]:
 @pytest.fixture
 def table(spark: SparkSession, schema: str) -> str:
     """A table with two commits that are staged, and not in its log."""
-    name = f"{schema}.t{next(NUMBERS)}"
+    name = new_name(schema)
     with catalog_managed.testing(spark):
         spark.sql(f"create table {name} (id int) using delta tblproperties ({PROPERTY})")
     spark.sql(f"insert into {name} values (1)")
