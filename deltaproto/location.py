@@ -63,6 +63,11 @@ class Location(NamedTuple):
         return self.uri.split("/", 3)[3] if self.kind is LocationKind.CATALOG else ""
 
 
+def catalog_server(url: str) -> str:
+    """Return the scheme and host of a catalog's URL, without the name that follows."""
+    return "/".join(url.split("/")[:3])
+
+
 def locate(table: str) -> Location:
     """Parse the address of a table.
 

@@ -92,12 +92,12 @@ def _check_argument(
     if values["engine"] is EngineChoice.SPARK or (not read_first and is_inventory(name, storage)):
         yield from _check_inventory(name, values, checker, known, codes)
         return
-    for found in _read_tables(name, values, checker, known, codes, show):
-        if not isinstance(found, TableFacts):
+    for found in _read_tables(name, values, known, codes, show):
+        if isinstance(found, Unreadable):
             if read_first and is_inventory(name, storage, found.error):
                 yield from _check_inventory(name, values, checker, known, codes)
                 return
-            yield found
+            yield checker.check_unreadable(found.table, found.error, found.findings)
             continue
         try:
             with contain_table_errors():
@@ -141,13 +141,8 @@ def _read_request(values: Mapping[str, Any]) -> ReadRequest:
 
 
 def _read_tables(
-    name: str,
-    values: Mapping[str, Any],
-    checker: Checker,
-    known: list[str],
-    codes: set[ExitCode],
-    show: bool,
-) -> Iterator[TableFacts | TableCheck]:
+    name: str, values: Mapping[str, Any], known: list[str], codes: set[ExitCode], show: bool
+) -> Iterator[TableFacts | Unreadable]:
     if os.path.isfile(name):
         ages, older = SavedAges(name, datetime.now(UTC), parse_max_age(values)), False
         try:
@@ -157,11 +152,9 @@ def _read_tables(
                     if values["fail_on"] is FailOn.WARNING:
                         codes.add(ExitCode.FINDINGS)
                 older = older or (isinstance(found, TableFacts) and found.older)
-                yield (
-                    unreadable_table(found.table, found) if isinstance(found, SavedError) else found
-                )
+                yield Unreadable(found.table, found) if isinstance(found, SavedError) else found
         except TableError as error:
-            yield unreadable_table(name, error)
+            yield Unreadable(name, error)
         if older:
             NOTICES.append(f"{name}: saved with --version, so the newest version is unknown")
         return
@@ -169,7 +162,7 @@ def _read_tables(
     with show_waiting(f"reading {name} with Spark", show=show and uses_spark(name, request)):
         result = inspect_table(name, request)
     if isinstance(result, Unreadable):
-        yield checker.check_unreadable(result.table, result.error, result.findings)
+        yield result
         return
     for reader, answer in (result.readers or {}).items():
         # A reader that rejects the table is a finding; a reader that is not installed is not.

@@ -19,7 +19,7 @@ from deltaproto.planning.advice import is_same_table
 from deltaproto.planning.ddl.parse import parse_script
 from deltaproto.planning.engine import Engine
 from deltaproto.planning.plan import Plan, Step, plan_id
-from deltaproto.planning.policy_impact import PolicyImpact
+from deltaproto.planning.policy_impact import PolicyImpact, UnpredictableError
 from deltaproto.planning.predict.table import Table
 from deltaproto.planning.statement import Action
 from deltaproto.policy.document.model import Window
@@ -239,11 +239,20 @@ def engine_gate(wanted: Engine, facts: EngineFacts) -> GateResult:
     return GateResult("engine", True, f"{facts} on Spark {facts.spark}")
 
 
-def policy_gate(effect: PolicyImpact) -> GateResult:
+def policy_gate(effect: PolicyImpact | UnpredictableError) -> GateResult:
     """Check that no declared client loses access, and that the result meets the policy.
 
-    A loss that the policy approves passes; the message names the approver.
+    A loss that the policy approves passes; the message names the approver. A result that cannot be
+    predicted fails.
     """
+    if isinstance(effect, UnpredictableError):
+        return GateResult(
+            "policy",
+            False,
+            f"the result cannot be checked against the policy: {effect}",
+            "plan again",
+            ExitCode.FINDINGS,
+        )
     approved = [each.text for each in effect.rulings if each.approved]
     found = effect.in_words
     if not found:
@@ -261,17 +270,6 @@ def policy_gate(effect: PolicyImpact) -> GateResult:
         False,
         f"the result violates the policy: {'; '.join(found)}",
         hint,
-        ExitCode.FINDINGS,
-    )
-
-
-def unpredictable_gate(why: str) -> GateResult:
-    """Return the failed policy gate of a plan whose result cannot be predicted."""
-    return GateResult(
-        "policy",
-        False,
-        f"the result cannot be checked against the policy: {why}",
-        "plan again",
         ExitCode.FINDINGS,
     )
 

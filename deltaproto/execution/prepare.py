@@ -253,20 +253,13 @@ def _evaluate_gates(
     if not left:
         return
     if brought is not None:
-        yield policy_gate(brought)
+        yield preflight.policy_gate(brought)
     if warned.window is not None:
         yield preflight.window_gate(warned.window, context.outside_window)
     if is_named_copy(plan):
         yield loss_gate(left, context.accepted_losses)
     else:
         yield preflight.irreversible_gate(left, context.allow_irreversible)
-
-
-def policy_gate(brought: PolicyImpact | UnpredictableError) -> GateResult:
-    """Check that a plan's result can be predicted, and that the policy allows it."""
-    if isinstance(brought, UnpredictableError):
-        return preflight.unpredictable_gate(str(brought))
-    return preflight.policy_gate(brought)
 
 
 def evaluate_engine_gate(

@@ -23,7 +23,6 @@ from deltaproto.execution.prepare import (
     PreparedPlan,
     evaluate_engine_gate,
     policy_facts,
-    policy_gate,
     predict_policy_impact,
     read_activity,
 )
@@ -84,7 +83,7 @@ def prepare_copy(
         brought = _predict_policy_impact(context.checker, plan, state)
     gates = list(_evaluate_gates(planned, context, state, left, owner))
     if left and brought is not None:
-        gates.append(policy_gate(brought))
+        gates.append(preflight.policy_gate(brought))
     if warned.window is not None and left:
         gates.append(preflight.window_gate(warned.window, context.outside_window))
     if left and preflight.combine_failed_gates(gates) is None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from deltaproto.errors import ErrorCode, TableError
-from deltaproto.location import LocationKind, locate
+from deltaproto.location import LocationKind, catalog_server, locate
 from deltaproto.plan_inputs.from_log import metadata_digest
 from deltaproto.planning.plan import Plan, Step
 from deltaproto.protocol.feature_catalog import CATALOG_MANAGED
@@ -121,7 +121,7 @@ class TableWatcher:
 
 def _session_error(plan: Plan, cause: str) -> TableError:
     """Return the error of a session whose catalogs are not those of a plan by name."""
-    server = "/".join(plan.table.split("/")[:3])
+    server = catalog_server(plan.table)
     catalog = split_name(plan.sql_name)[0]
     connector = f"spark.sql.catalog.{catalog}"
     hint = (

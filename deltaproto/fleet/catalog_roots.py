@@ -9,7 +9,7 @@ from deltaproto.counts import counted
 from deltaproto.errors import TableError, no_tables_error
 from deltaproto.fleet.catalog_entries import CatalogEntries
 from deltaproto.fleet.discovered import DiscoveredTable, SkippedPlaces, UnreadablePlace
-from deltaproto.location import Location
+from deltaproto.location import Location, catalog_server
 from deltaproto.sql.quoting import parse_name
 from deltaproto.tables.catalogs.interface import (
     CatalogClient,
@@ -37,7 +37,7 @@ def tables_in(
         yield UnreadablePlace(address, error)
         return
     passed.add_lines(lambda: _notes(address, client))
-    entries.clients.setdefault("/".join(address.split("/")[:3]), []).append(client)
+    entries.clients.setdefault(catalog_server(address), []).append(client)
     requested = len(parse_name(root.name)) == client.depth
     empty = True
     for each in list_tables(client, root):

@@ -17,7 +17,7 @@ from deltaproto.fleet.discovered import (
 )
 from deltaproto.fleet.local_disk import tables_under as on_disk_under
 from deltaproto.input_file import open_input
-from deltaproto.location import Location, LocationKind, locate, parse_table_list
+from deltaproto.location import Location, LocationKind, catalog_server, locate, parse_table_list
 from deltaproto.policy.document import normalize_location
 from deltaproto.redaction import redact_address
 
@@ -116,7 +116,7 @@ def discover_tables(
 
         for root in catalogs:
             found = map(_resolve_links, tables_in(root, options, passed, entries))
-            host = "/".join(root.uri.split("/")[:3])
+            host = catalog_server(root.uri)
             entries.begin(host)
             yield from _deduplicate(_collect(found, own, entries, host), seen, own, remember=True)
             if not root.name:

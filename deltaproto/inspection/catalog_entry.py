@@ -1,7 +1,7 @@
 """Compares the log of a table with its entries in catalogs.
 
-A false accusation is worse than a missed one: what is not known, or known from another version of
-the table, is no finding.
+A wrong finding is worse than a missing one: nothing is reported that is unknown, or known only from
+another version of the table.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class LogFacts(NamedTuple):
 def find_missing_log(
     table: str, location: str, code: str, entries: Sequence[CatalogEntry]
 ) -> Iterator[Finding]:
-    """Yield a finding if a table cannot be read because there is no log.
+    """Yield a finding if a table cannot be read because its log is missing.
 
     Args:
         code: of the error.

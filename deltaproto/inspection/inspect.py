@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from deltaproto.errors import ErrorCode, TableError, UsageError
 from deltaproto.inspection.interface import Inspection, ReaderChoice, ReadRequest, Unreadable
-from deltaproto.location import LocationKind, locate
+from deltaproto.location import LocationKind, catalog_server, locate
 from deltaproto.policy.context import RuleContext
 from deltaproto.policy.finding import Finding, severity_sort_key
 from deltaproto.policy.rules import run_table_rules, stream_on_two_clusters
@@ -91,7 +91,7 @@ def _compare_with_entry(
         find_missing_log,
     )
 
-    entries = [CatalogEntry("/".join(locate(table).uri.split("/")[:3]), named.entry)]
+    entries = [CatalogEntry(catalog_server(locate(table).uri), named.entry)]
     if isinstance(result, Unreadable):
         place = locate(named.location).uri
         error = (result.readers or {}).get(ReaderName.LOG, result.error)

@@ -72,7 +72,7 @@ def test_it_is_json_and_a_short_text_and_a_page(results: dict[str, Result], name
     assert "<script" not in page
 
 
-def records(results: dict[str, Any]) -> list[object]:
+def records(results: dict[str, Any]) -> list[Any]:
     """One of every public record that is part of a result."""
     inspection, plan = results["inspection"], results["plan"]
     difference = Difference("file:/t", "t", ChangeKind.FEATURE_APPEARED, "f", None, "f", 1, 2)
@@ -99,7 +99,7 @@ def test_the_records_of_a_result_are_short_texts_and_tables(results: dict[str, A
     for record in found:
         if not isinstance(record, deltaproto.Protocol):
             assert re.fullmatch(r"<\w+ .{1,200}>", repr(record))
-        assert "<table>" in record._repr_html_()  # type: ignore[attr-defined]
+        assert "<table>" in record._repr_html_()
     pages = {each for each in public if hasattr(each, "_repr_html_")}
     texts = {each for each in public - pages if not issubclass(each, Enum | Exception)}
     assert {each.__name__ for each in texts} == {"Inventory", "Rollout", "Table"}

@@ -214,17 +214,17 @@ def test_a_table_that_may_be_listed_and_not_entered_is_one(
 
 def test_a_location_that_means_nothing_is_one_error(tmp_path: Path) -> None:
     grow(tmp_path / "t", "table")
-    told = [
+    listed = [
         DiscoveredTable("shop.far", "file://elsewhere/t"),
         DiscoveredTable("shop.near", str(tmp_path / "t")),
     ]
     local = discover_tables(
-        DiscoverySource(catalogs=("shop",), from_catalogs=lambda _: told), {}, 1
+        DiscoverySource(catalogs=("shop",), from_catalogs=lambda _: listed), {}, 1
     ).local
     far, near = list(local)
     assert isinstance(far, UnreadablePlace)
     assert (far.place, far.error.code) == ("shop.far", ErrorCode.NOT_FOUND)
-    assert near == told[1]
+    assert near == listed[1]
 
 
 def test_a_root_that_is_a_table_hides_no_table_below_it(tmp_path: Path) -> None:

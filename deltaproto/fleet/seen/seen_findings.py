@@ -258,7 +258,7 @@ def _name(each: SeenOnTable) -> str:
 def _evidence(each: SeenOnTable) -> str:
     """Return when, how often and for whom the client used the table."""
     counts = [
-        f"{times.count:,} {what}{'s' * (times.count != 1)}"
+        counted(times.count, what)
         for times, what in ((each.usage.commits, "commit"), (each.usage.requests, "request"))
         if times.count
     ]

@@ -17,7 +17,7 @@ _EXACT = {
     **{"timestamp": "timestamp", "timestamp_ltz": "timestamp", "timestamp_ntz": "timestamp_ntz"},
     **{"decimal": "decimal(10,0)", "variant": "variant"},
 }
-# Hive's only timestamp stands for both.
+# Hive has one type for both kinds of timestamps.
 _HIVE = {**_EXACT, "timestamp_ntz": "timestamp"}
 del _HIVE["variant"]
 _TOKEN = re.compile(r"`(?:[^`]|``)*`|'(?:[^'\\]|\\.)*'|[<>(),:]|[^\s<>(),:`']+|\S")

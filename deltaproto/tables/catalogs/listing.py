@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
 from deltaproto.errors import TableError
-from deltaproto.location import Location
+from deltaproto.location import Location, catalog_server
 from deltaproto.tables.catalogs.interface import (
     CatalogClient,
     CatalogFailure,
@@ -46,7 +46,7 @@ def list_tables(
 def _list_below(
     client: CatalogClient, name: Name, root: str, parallel: int
 ) -> Iterator[CatalogTable | CatalogFailure]:
-    host = "/".join(root.split("/")[:3])
+    host = catalog_server(root)
     schemas = client.schemas(name)
     more = True
     pool = ThreadPoolExecutor(parallel)
