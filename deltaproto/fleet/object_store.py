@@ -1,7 +1,8 @@
 """Finds tables on an object store with few requests.
 
 A folder's `_delta_log/` is listed first: if it is not empty, the folder is a table. The reader
-needs only this listing, and the table's data files are never listed.
+needs only this listing. The logs of many small tables beside each other are listed together; the
+data files of large ones are never listed.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from functools import partial
+from typing import NamedTuple
 
 from deltaproto.errors import ErrorCode, TableError, no_tables_error
 from deltaproto.fleet.discovered import (
@@ -18,6 +20,7 @@ from deltaproto.fleet.discovered import (
     SkippedPlaces,
     UnreadablePlace,
 )
+from deltaproto.fleet.log_listings import list_logs, lists_in_order
 from deltaproto.fleet.workers import StoreHealth, with_retries
 from deltaproto.policy.document import normalize_location
 from deltaproto.tables.storage.interface import Deadline
@@ -26,6 +29,12 @@ from deltaproto.tables.storage.opening import open_store
 
 _AHEAD = 4
 _SECONDS = 60.0
+_TOGETHER = 100
+"""number of folders whose logs are listed together"""
+_FEW = 8
+"""number of folders that are listed one by one"""
+_COMMON = 8
+"""common listings at the same time; each result has the listings of many logs"""
 
 
 def tables_under(
@@ -48,46 +57,18 @@ def tables_under(
     Raises:
         StoreGoneError: when several folders in a row fail because the store does not answer.
     """
-    found_something = taken = root_is_table = False
-    listing = partial(_list_with_retries, root, options, StoreHealth())
-    passed = SkippedPlaces() if passed is None else passed
+    walk = _Walk(root, options, selection, apart, SkippedPlaces() if passed is None else passed)
+    taken = False
     with ThreadPoolExecutor(parallel) as pool:
-        # With each folder: whether it is the root's table or a partition of that.
-        waiting: dict[Future[_Answer], tuple[str, bool]] = {}
-        pending = [("", False)]
-        while pending or waiting:
-            while pending and len(waiting) < parallel * _AHEAD:
-                below, in_table = pending.pop()
-                waiting[pool.submit(listing, below, _look_into)] = below, in_table
-            done, _ = wait(waiting, return_when=FIRST_COMPLETED)
+        waiting: set[Future[_Answers]] = set()
+        while (tasks := walk.tasks(parallel * _AHEAD - len(waiting))) or waiting:
+            waiting |= {pool.submit(task) for task in tasks}
+            done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
             for future in done:
-                below, in_table = waiting.pop(future)
-                seen = future.result()
-                if isinstance(seen, list):
-                    inside = f"{below}/" if below else ""
-                    for name in (inside + name for name in sorted(seen, reverse=True)):
-                        uri = _uri(root, name)
-                        if not selection.enters(name, in_table=in_table):
-                            if selection.hides(name, in_table=root_is_table):
-                                passed.add(PlaceKind.HIDDEN, uri)
-                            elif not selection.hides(name) and not selection.excludes(name):
-                                passed.add_partition(_uri(root, ""), uri)
-                        elif normalize_location(uri) in apart:
-                            taken = True
-                        else:
-                            pending.append((name, in_table and "=" in name.rpartition("/")[2]))
-                    found_something |= bool(seen) or bool(below)
-                    continue
-                found_something = True
-                if isinstance(seen, DiscoveredTable) and not below:
-                    root_is_table = True
-                    waiting[pool.submit(listing, below, _folders)] = below, True
-                elif isinstance(seen, DiscoveredTable):
-                    passed.add(PlaceKind.INSIDE, seen.location)
-                if isinstance(seen, UnreadablePlace) or selection.takes(below):
-                    taken = taken or not seen.inside(own)
-                    yield seen
-    if not found_something:
+                for found in walk.add(future.result()):
+                    taken = taken or not found.inside(own)
+                    yield found
+    if not walk.found_something:
         yield UnreadablePlace(
             root,
             TableError(
@@ -96,30 +77,155 @@ def tables_under(
                 "check the bucket and the path; object stores have no empty folders",
             ),
         )
-    elif not taken:
+    elif not (taken or walk.left_to_another):
         yield UnreadablePlace(root, no_tables_error(root))
+
+
+class _Folder(NamedTuple):
+    """A folder to look into."""
+
+    below: str
+    """its path below the root"""
+    in_table: bool = False
+    """whether it is the root's table or a partition of that"""
+
+
+_Answer = DiscoveredTable | UnreadablePlace | list[str]
+_Answers = dict[_Folder, _Answer | None]
+"""None: not known, so the folder has to be asked for alone"""
+
+
+class _Walk:
+    """The folders below a root that are still to be looked into."""
+
+    def __init__(
+        self,
+        root: str,
+        options: Mapping[str, str],
+        selection: FolderSelection,
+        apart: Collection[str],
+        passed: SkippedPlaces,
+    ) -> None:
+        self._root, self._options, self._selection = root, options, selection
+        self._apart, self._passed = apart, passed
+        self._health = StoreHealth()
+        self._pending = [_Folder("")]
+        self._groups: list[list[_Folder]] = []
+        """folders in one folder, whose logs are listed together"""
+        self._common = 0
+        """common listings that have not ended"""
+        self._unhelpful: set[str] = set()
+        """folders where such listings have few logs"""
+        self._root_is_table = False
+        self._of_root: list[_Folder] = []
+        """the root, if it is a table whose folders are still to be listed"""
+        self.found_something = self.left_to_another = False
+
+    def tasks(self, most: int) -> list[Callable[[], _Answers]]:
+        """Return up to `most` listings that may run at the same time."""
+        found: list[Callable[[], _Answers]] = []
+        while len(found) < most:
+            if self._of_root:
+                found.append(partial(self._ask, self._of_root.pop(), _folders))
+            elif self._pending:
+                found.append(partial(self._ask, self._pending.pop(), _look_into))
+            elif self._groups and self._common < _COMMON:
+                group = self._groups.pop()
+                if _parent(group[0]) in self._unhelpful:
+                    self._pending += reversed(group)
+                else:
+                    self._common += 1
+                    found.append(partial(self._ask_together, group))
+            else:
+                break
+        return found
+
+    def add(self, answers: _Answers) -> Iterator[DiscoveredTable | UnreadablePlace]:
+        """Add what one of the tasks returned, and yield the tables and failures."""
+        # Only common listings answer for several folders.
+        if len(answers) > 1:
+            self._common -= 1
+        for folder, seen in answers.items():
+            if seen is None:
+                self._pending.append(folder)
+                continue
+            if isinstance(seen, list):
+                self._enter(folder, seen)
+                self.found_something |= bool(seen) or bool(folder.below)
+                continue
+            self.found_something = True
+            if isinstance(seen, DiscoveredTable) and not folder.below:
+                self._root_is_table = True
+                self._of_root.append(_Folder("", in_table=True))
+            elif isinstance(seen, DiscoveredTable):
+                self._passed.add(PlaceKind.INSIDE, seen.location)
+            if isinstance(seen, UnreadablePlace) or self._selection.takes(folder.below):
+                yield seen
+
+    def _enter(self, parent: _Folder, names: list[str]) -> None:
+        """Add the subfolders that are to be looked into."""
+        selection, entered = self._selection, list[_Folder]()
+        inside = f"{parent.below}/" if parent.below else ""
+        for name in (inside + name for name in sorted(names)):
+            uri = _uri(self._root, name)
+            if not selection.enters(name, in_table=parent.in_table):
+                if selection.hides(name, in_table=self._root_is_table):
+                    self._passed.add(PlaceKind.HIDDEN, uri)
+                elif not selection.hides(name) and not selection.excludes(name):
+                    self._passed.add_partition(_uri(self._root, ""), uri)
+            elif normalize_location(uri) in self._apart:
+                self.left_to_another = True
+            else:
+                partition = parent.in_table and "=" in name.rpartition("/")[2]
+                entered.append(_Folder(name, partition))
+        groups: list[list[_Folder]] = []
+        if not parent.in_table and lists_in_order(self._root):
+            groups = [entered[n : n + _TOGETHER] for n in range(0, len(entered), _TOGETHER)]
+            # A few folders more or less are asked for alone.
+            groups = [group for group in groups if len(group) >= _FEW]
+        self._groups += reversed(groups)
+        self._pending += reversed(entered[sum(map(len, groups)) :])
+
+    def _ask(
+        self,
+        folder: _Folder,
+        look: Callable[[str, Mapping[str, str]], DiscoveredTable | list[str]],
+    ) -> _Answers:
+        """Call `look` on the folder, with retries."""
+        uri = _uri(self._root, folder.below)
+        try:
+            seen = with_retries(
+                lambda _: look(uri, self._options), Deadline(_SECONDS), self._health
+            )
+        except TableError as error:
+            return {folder: UnreadablePlace(uri, error)}
+        return {folder: seen}
+
+    def _ask_together(self, group: list[_Folder]) -> _Answers:
+        """Return the tables that common listings show; the other folders are not known."""
+        self._health.check()
+        parent = _parent(group[0])
+        names = {folder.below.rpartition("/")[2]: folder for folder in group}
+        try:
+            logs = list_logs(_uri(self._root, parent), names, self._options, Deadline(_SECONDS))
+        except TableError:
+            # Asking for each folder alone tells what is wrong.
+            logs = {}
+        if len(logs) < len(group) // 2:
+            self._unhelpful.add(parent)
+        answers: _Answers = {}
+        for name, folder in names.items():
+            uri = _uri(self._root, folder.below)
+            answers[folder] = DiscoveredTable(uri, uri, logs[name]) if name in logs else None
+        return answers
+
+
+def _parent(folder: _Folder) -> str:
+    return folder.below.rpartition("/")[0]
 
 
 def _uri(root: str, below: str) -> str:
     return f"{root.rstrip('/')}/{below}" if below else root.rstrip("/")
-
-
-_Answer = DiscoveredTable | UnreadablePlace | list[str]
-
-
-def _list_with_retries(
-    root: str,
-    options: Mapping[str, str],
-    health: StoreHealth,
-    below: str,
-    look: Callable[[str, Mapping[str, str]], DiscoveredTable | list[str]],
-) -> _Answer:
-    """Call `look` on the folder, with retries."""
-    uri = _uri(root, below)
-    try:
-        return with_retries(lambda _: look(uri, options), Deadline(_SECONDS), health)
-    except TableError as error:
-        return UnreadablePlace(uri, error)
 
 
 def _look_into(uri: str, options: Mapping[str, str]) -> DiscoveredTable | list[str]:
