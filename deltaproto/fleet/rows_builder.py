@@ -123,7 +123,8 @@ class RowsBuilder:
         arrays: list[pa.Array] = []
         for field in schema:
             if field.name == "scan_id":
-                arrays.append(pa.repeat(pa.scalar(self._scan_id), len(self)))
+                # Without a type, Arrow would import a calendar library to find one.
+                arrays.append(pa.repeat(pa.scalar(self._scan_id, field.type), len(self)))
             elif field.name == "error":
                 arrays.append(arrow_array(self._errors, field.type))
             elif field.name in self._own:

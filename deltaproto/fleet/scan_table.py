@@ -13,7 +13,7 @@ from deltaproto.errors import DeltaprotoError, ExitCode, TableError
 from deltaproto.fleet.discovered import DiscoveredTable
 from deltaproto.fleet.evaluate import SharedEvaluation, TableEvaluator
 from deltaproto.fleet.rows_builder import RowsBuilder
-from deltaproto.fleet.unchanged import log_digest
+from deltaproto.fleet.unchanged import list_log_files
 from deltaproto.fleet.workers import StoreGoneError, StoreHealth, with_retries
 from deltaproto.location import Location, location_at
 from deltaproto.protocol.table_state import TableState
@@ -107,14 +107,15 @@ class TableScanner:
         self, found: DiscoveredTable, limited: bool
     ) -> tuple[TableState, SharedEvaluation, str | None] | None:
         """Read and evaluate one table; None if its log is unchanged."""
-        digest = log_digest(found) if self._settings.saved else None
+        files = list_log_files(found) if self._settings.saved else None
+        digest = files and files.digest
         if digest is not None and digest == found.digest:
             return None
         location = location_at(found.location, found.table)
         if location.path is None:
             state = self._remote(location, found)
         else:
-            store = open_log(location, {})
+            store = open_log(location, {}, files and files.listed)
             if not limited:
                 store = limit_reads(store, Deadline(self._settings.seconds))
             state = self._reader.read_from(location, _with_commits(store, found))

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from hashlib import blake2b
 from itertools import accumulate
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from deltaproto import __version__
 from deltaproto.errors import DeltaprotoError
@@ -32,6 +32,7 @@ from deltaproto.fleet.schemas import (
     staged_schema,
 )
 from deltaproto.location import location_at
+from deltaproto.tables.storage.interface import FolderEntry
 from deltaproto.tables.storage.local import LOG_FOLDER
 
 if TYPE_CHECKING:
@@ -40,39 +41,51 @@ if TYPE_CHECKING:
     from deltaproto.fleet.inventory import InventoryTables
     from deltaproto.fleet.scan_history import Extent
 
-_FORMAT = 2
+_FORMAT = 3
 _SETTLED_NS = 3_000_000_000
 """age of a log's newest file: file systems keep times to 2 seconds or better"""
-_Entry = tuple[str, int, int, int, int]
 
 
-def log_digest(found: DiscoveredTable) -> str | None:
-    """Return a digest of a log on disk; None if it has to be read again next time.
+class LogFiles(NamedTuple):
+    """The files of a log on disk, as they were before it was read."""
+
+    listed: tuple[FolderEntry, ...]
+    """the folder itself, as a log store lists it"""
+    digest: str | None
+    """digest of the whole log; None if it has to be read again next time"""
+
+
+def list_log_files(found: DiscoveredTable) -> LogFiles | None:
+    """Return the files of a log on disk; None for any other log, and if one cannot be inspected.
 
     Call it before the log is read, so that a later change is noticed.
     """
     if "://" in found.location or found.commits is not None:
         # What a catalog has ratified is not in the log.
         return None
-    began, entries = time.time_ns(), list[_Entry]()
+    began, listed, texts = time.time_ns(), list[FolderEntry](), list[str]()
     try:
-        _collect(f"{found.location}/{LOG_FOLDER}", "", entries)
+        newest = _collect(f"{found.location}/{LOG_FOLDER}", "", listed, texts)
     except (OSError, ValueError):
         return None
-    if not entries or max(entry[2] for entry in entries) > began - _SETTLED_NS:
-        return None
-    entries.sort()
-    own = (found.table, found.location, found.catalog, found.type)
-    text = repr((_FORMAT, __version__, *own, entries))
-    return blake2b(text.encode(), digest_size=16).hexdigest()
+    if not texts or newest > began - _SETTLED_NS:
+        return LogFiles(tuple(listed), None)
+    texts.sort()
+    own = (_FORMAT, __version__, found.table, found.location, found.catalog, found.type)
+    text = repr(own) + "".join(texts)
+    return LogFiles(tuple(listed), blake2b(os.fsencode(text), digest_size=16).hexdigest())
 
 
-def _collect(folder: str, below: str, into: list[_Entry]) -> None:
-    """Add name, size, times and inode of every file, also of subfolders.
+def _collect(folder: str, below: str, listed: list[FolderEntry], texts: list[str]) -> int:
+    """Add the files of a folder, and to `texts` also those of its subfolders.
+
+    A text has the name, size, times and inode of a file; a name cannot have the separator. Returns
+    the newest modification time of a file in nanoseconds, 0 without any.
 
     Raises:
-        OSError: when a file or folder cannot be inspected, or a subfolder is a link.
+        OSError: when a file or folder cannot be inspected, or a subfolder is unusual.
     """
+    newest = 0
     with os.scandir(folder) as entries:
         for entry in entries:
             name = entry.name
@@ -80,14 +93,23 @@ def _collect(folder: str, below: str, into: list[_Entry]) -> None:
                 # Readers ignore hidden files, such as the checksums of Hadoop.
                 continue
             if entry.is_dir():
-                if entry.is_symlink():
-                    raise OSError(f"{entry.path} is a link")
-                _collect(entry.path, f"{below}{name}/", into)
+                # Elsewhere than in these folders, readers take a folder for a broken file.
+                if entry.is_symlink() or not (below or name[0] == "_"):
+                    raise OSError(f"{entry.path} is no folder of a log")
+                if not below:
+                    listed.append(FolderEntry(f"{name}/", None))
+                newest = max(newest, _collect(entry.path, f"{below}{name}/", listed, texts))
                 continue
             found = entry.stat()
-            into.append(
-                (below + name, found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
+            size, modified = found.st_size, found.st_mtime_ns
+            if modified > newest:
+                newest = modified
+            if not below:
+                listed.append(FolderEntry(name, size))
+            texts.append(
+                f"{below}{name}\0{size}\0{modified}\0{found.st_ctime_ns}\0{found.st_ino}\0"
             )
+    return newest
 
 
 class LastScan:

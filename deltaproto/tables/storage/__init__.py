@@ -16,13 +16,13 @@ def open_log(
 ) -> LogStore:
     """Open the log of the table at `location`; `options` are storage options as in deltalake.
 
-    `listed` is the content of its folder on an object store, if it was listed just now.
+    `listed` is the result of the store's `list`, if the folder was listed just now.
 
     Raises:
         TableError: when the scheme is unknown or the store cannot be set up.
     """
     if location.path is not None:
-        return LocalLogStore(location.path)
+        return LocalLogStore(location.path, listed)
     from deltaproto.tables.storage.objects import ObjectLogStore
 
     return ObjectLogStore(location.uri, options, listed)

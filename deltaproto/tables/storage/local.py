@@ -90,13 +90,19 @@ _UNASKED = tuple.__new__
 
 
 class LocalLogStore:
-    """The `_delta_log` folder under `root`, an absolute path that is taken literally."""
+    """The `_delta_log` folder under `root`, an absolute path that is taken literally.
 
-    def __init__(self, root: str) -> None:
-        self._root = root
+    Args:
+        listed: the result of `list`, if the folder was listed just now.
+    """
+
+    def __init__(self, root: str, listed: tuple[FolderEntry, ...] | None = None) -> None:
+        self._root, self._listed = root, listed
         self._folder = os.path.join(root, LOG_FOLDER)
 
     def list(self) -> list[FolderEntry]:
+        if self._listed is not None:
+            return list(self._listed)
         try:
             names = os.listdir(self._folder)
         except (OSError, ValueError) as error:
