@@ -95,7 +95,7 @@ def _collect(folder: str, below: str, listed: list[FolderEntry], texts: list[str
             if entry.is_dir():
                 # Elsewhere than in these folders, readers take a folder for a broken file.
                 if entry.is_symlink() or not (below or name[0] == "_"):
-                    raise OSError(f"{entry.path} is no folder of a log")
+                    raise OSError(f"{entry.path} is not a usual folder")
                 if not below:
                     listed.append(FolderEntry(f"{name}/", None))
                 newest = max(newest, _collect(entry.path, f"{below}{name}/", listed, texts))
