@@ -83,6 +83,7 @@ def measured(folder: Path, scale: FleetScale) -> Section:
             "floor": partial(_python, _FLOOR, str(names)),
             "deltalake": partial(pool, str(threads)),
             "scan": first(small),
+            "unsaved scan": partial(_scan, small),
             "rescan": again(small),
             "mixed scan": first(mixed),
             "mixed rescan": again(mixed),
@@ -100,6 +101,7 @@ def _rows(costs: Mapping[str, Sequence[Cost]]) -> list[Row]:
     scan, mixed = costs["scan"], costs["mixed scan"]
     return [
         row("scan / floor", scan, costs["floor"]),
+        row("scan, nothing saved / floor", costs["unsaved scan"], costs["floor"]),
         row("scan / deltalake", scan, costs["deltalake"]),
         row("rescan / scan", costs["rescan"], scan),
         row("rescan / scan, mixed fleet", costs["mixed rescan"], mixed),
@@ -111,7 +113,9 @@ def _python(script: str, *words: str) -> Cost:
     return run([sys.executable, "-c", script, *words])
 
 
-def _scan(root: Path, inventory: Path) -> Cost:
+def _scan(root: Path, inventory: Path | None = None) -> Cost:
     """One command; broken tables are exit code 3."""
-    words = ["scan", str(root), "--inventory", str(inventory), "--output", os.devnull]
+    words = ["scan", str(root), "--output", os.devnull]
+    if inventory is not None:
+        words += ["--inventory", str(inventory)]
     return run([sys.executable, "-m", "deltaproto", *words, "--no-progress"], codes=(0, 1, 3))
