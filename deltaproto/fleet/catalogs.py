@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from deltaproto.errors import ErrorCode, TableError, UsageError, no_tables_error
 from deltaproto.fleet.catalog_entries import CatalogEntries
@@ -16,20 +16,27 @@ from deltaproto.tables.engine_errors import first_line
 from deltaproto.tables.session import (
     DATABRICKS_RUNTIME,
     DELTA_CATALOG,
-    missing_catalogs_hint,
     sql_rows,
+    unknown_name_hint,
 )
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-OtherFormat = Callable[[str], None]
-"""receives the location of a table of another format; empty if there is none"""
 _SESSION_CATALOG = "spark_catalog"
 _PARTS = 3
 """parts of a table's full name"""
 # Spark takes a missing catalog for a part of the schema's name.
 _UNKNOWN = ("NOT_FOUND", "SINGLE_PART_NAMESPACE", "Nested databases are not supported")
+
+
+class _Described(NamedTuple):
+    """A table or view as Spark describes it; empty if Spark does not show a member."""
+
+    name: str
+    location: str
+    type: str
+    format: str
 
 
 def find_catalog_tables(
@@ -55,13 +62,19 @@ def find_catalog_tables(
         if parts[0] not in kinds:
             kinds[parts[0]] = _kind_of(session, parts[0])
         empty = True
-        for each in _find_below(session, parts, entries.add_other_place):
+        for described in _find_below(session, parts):
+            if isinstance(described, _Described) and "view" in described.type:
+                continue
+            if isinstance(described, _Described) and described.format != "delta":
+                entries.add_other_place(described.location)
+                continue
             empty = False
-            if isinstance(each, UnreadablePlace):
+            found = _discovered(described)
+            if isinstance(found, UnreadablePlace):
                 entries.fail(address)
-                yield each
+                yield found
             else:
-                yield each._replace(catalog=kinds[parts[0]], requested=len(parts) == _PARTS)
+                yield found._replace(catalog=kinds[parts[0]], requested=len(parts) == _PARTS)
         if empty:
             yield UnreadablePlace(name, no_tables_error(name))
         elif len(parts) == 1 and _is_authoritative(session, kinds[parts[0]]):
@@ -120,16 +133,14 @@ def _full_name(session: SparkSession, name: str) -> list[str]:
     raise UsageError(f"--catalog {name} is not a name", "CATALOG, CATALOG.SCHEMA or SCHEMA")
 
 
-def _find_below(
-    session: SparkSession, name: list[str], other_format: OtherFormat
-) -> Iterator[DiscoveredTable | UnreadablePlace]:
+def _find_below(session: SparkSession, name: list[str]) -> Iterator[_Described | UnreadablePlace]:
     match name:
         case [catalog]:
-            yield from _find_in_catalog(session, catalog, other_format)
+            yield from _find_in_catalog(session, catalog)
         case [catalog, schema]:
-            yield from _find_in_schema(session, [catalog, schema], other_format)
+            yield from _find_in_schema(session, [catalog, schema])
         case [*schema, table]:
-            yield from _describe_table(session, schema, table, other_format)
+            yield _describe_table(session, schema, table)
 
 
 def _list_catalogs(session: SparkSession) -> set[str]:
@@ -142,9 +153,7 @@ def _current_catalog(session: SparkSession) -> str:
     return str(sql_rows(session, "SELECT current_catalog()")[0][0])
 
 
-def _find_in_catalog(
-    session: SparkSession, catalog: str, other_format: OtherFormat
-) -> Iterator[DiscoveredTable | UnreadablePlace]:
+def _find_in_catalog(session: SparkSession, catalog: str) -> Iterator[_Described | UnreadablePlace]:
     try:
         rows = sql_rows(session, f"SHOW SCHEMAS IN {quote_identifier(catalog)}")
     except Exception as error:
@@ -152,16 +161,12 @@ def _find_in_catalog(
         return
     for row in rows:
         if row[0].lower() != "information_schema":
-            yield from _find_in_schema(session, [catalog, row[0]], other_format, requested=False)
+            yield from _find_in_schema(session, [catalog, row[0]], requested=False)
 
 
 def _find_in_schema(
-    session: SparkSession,
-    schema: list[str],
-    other_format: OtherFormat,
-    *,
-    requested: bool = True,
-) -> Iterator[DiscoveredTable | UnreadablePlace]:
+    session: SparkSession, schema: list[str], *, requested: bool = True
+) -> Iterator[_Described | UnreadablePlace]:
     name = _quoted(schema)
     try:
         rows = sql_rows(session, f"SHOW TABLES IN {name}")
@@ -170,7 +175,7 @@ def _find_in_schema(
             hint = "see SHOW SCHEMAS; a single table is CATALOG.SCHEMA.TABLE"
             raise UsageError(
                 f"Spark has no catalog or schema {'.'.join(map(quote_if_needed, schema))}",
-                "; ".join(filter(None, (hint, missing_catalogs_hint(session)))),
+                unknown_name_hint(hint, session),
             ) from None
         yield UnreadablePlace(".".join(map(quote_if_needed, schema)), _permission_error(error))
         return
@@ -179,9 +184,9 @@ def _find_in_schema(
     described = _show_table_extended(session, name)
     for table in listed:
         if table in described:
-            yield from _discovered_tables([*schema, table], described[table], other_format)
+            yield _described([*schema, table], described[table])
         else:
-            yield from _describe_table(session, schema, table, other_format)
+            yield _describe_table(session, schema, table)
 
 
 def _show_table_extended(session: SparkSession, schema: str) -> dict[str, dict[str, str]]:
@@ -209,41 +214,37 @@ def _parse_information(text: str) -> dict[str, str]:
 
 
 def _describe_table(
-    session: SparkSession, schema: list[str], table: str, other_format: OtherFormat
-) -> Iterator[DiscoveredTable | UnreadablePlace]:
+    session: SparkSession, schema: list[str], table: str
+) -> _Described | UnreadablePlace:
+    parts = [*schema, table]
     try:
-        rows = sql_rows(session, f"DESCRIBE TABLE EXTENDED {_quoted([*schema, table])}")
+        rows = sql_rows(session, f"DESCRIBE TABLE EXTENDED {_quoted(parts)}")
     except Exception as error:
-        yield UnreadablePlace(
-            ".".join(map(quote_if_needed, (*schema, table))), _permission_error(error)
-        )
-        return
+        return UnreadablePlace(".".join(map(quote_if_needed, parts)), _permission_error(error))
     # The columns, whose names may be anything, are followed by a heading.
     names = [row["col_name"] for row in rows]
     heading = max((i for i, n in enumerate(names) if n.startswith("# Detailed")), default=0)
-    yield from _discovered_tables(
-        [*schema, table],
-        {row["col_name"]: row["data_type"] for row in rows[heading:]},
-        other_format,
+    return _described(parts, {row["col_name"]: row["data_type"] for row in rows[heading:]})
+
+
+def _described(parts: list[str], members: Mapping[str, str]) -> _Described:
+    return _Described(
+        ".".join(map(quote_if_needed, parts)),
+        members.get("Location", ""),
+        members.get("Type", "").lower(),
+        members.get("Provider", "").lower(),
     )
 
 
-def _discovered_tables(
-    parts: list[str], described: Mapping[str, str], other_format: OtherFormat
-) -> Iterator[DiscoveredTable | UnreadablePlace]:
-    if "VIEW" in described.get("Type", "").upper():
-        return
-    if described.get("Provider", "").lower() != "delta":
-        other_format(described.get("Location", ""))
-        return
-    name = ".".join(map(quote_if_needed, parts))
-    location, type_ = described.get("Location", ""), described.get("Type", "").lower()
-    if location:
-        yield DiscoveredTable(name, location, entry=CatalogTable(name, location, type_))
-    else:
-        message = f"Spark does not show the location of {name}"
-        hint = f"`deltaproto inspect {name}` reads it through Spark"
-        yield UnreadablePlace(name, TableError(ErrorCode.NOT_FOUND, message, hint))
+def _discovered(found: _Described | UnreadablePlace) -> DiscoveredTable | UnreadablePlace:
+    if isinstance(found, UnreadablePlace):
+        return found
+    if found.location:
+        entry = CatalogTable(found.name, found.location, found.type)
+        return DiscoveredTable(found.name, found.location, entry=entry)
+    message = f"Spark does not show the location of {found.name}"
+    hint = f"`deltaproto inspect {found.name}` reads it through Spark"
+    return UnreadablePlace(found.name, TableError(ErrorCode.NOT_FOUND, message, hint))
 
 
 def _permission_error(error: Exception) -> TableError:

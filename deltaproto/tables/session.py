@@ -115,15 +115,18 @@ def expect_rows(session: SparkSession, rows: int) -> None:
             session.conf.set(key, many if rows >= _MANY_ROWS else few)
 
 
-def missing_catalogs_hint(session: SparkSession) -> str:
-    """Return how to pass catalogs to a Spark that deltaproto started without any, else nothing."""
+def unknown_name_hint(hint: str, session: SparkSession) -> str:
+    """Return the hint for a name that Spark does not know.
+
+    To a Spark that deltaproto started without catalogs, it adds how to pass some.
+    """
     try:
         ours = session.conf.get("spark.app.name") == _APPLICATION
         # Without a default: Spark refuses one that the setting could not have.
         kind = session.conf.get("spark.sql.catalogImplementation")
     except Exception:
-        return ""
-    return _MISSING_CATALOGS if ours and kind == "in-memory" else ""
+        return hint
+    return f"{hint}; {_MISSING_CATALOGS}" if ours and kind == "in-memory" else hint
 
 
 def open_query(session: SparkSession, sql: str) -> DataFrame:

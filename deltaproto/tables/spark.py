@@ -30,9 +30,9 @@ from deltaproto.tables.engine_errors import (
 from deltaproto.tables.log.add_flaws import FLAWS
 from deltaproto.tables.session import (
     PYSPARK_MISSING,
-    missing_catalogs_hint,
     spark_session,
     sql_rows,
+    unknown_name_hint,
 )
 from deltaproto.tables.storage.through_spark import find_unreachable_cause
 
@@ -250,5 +250,5 @@ def _refusal_error(
     code = next((code for part, code in _CODES if part in error_class), ErrorCode.CORRUPT_LOG)
     hint = _HINTS.get(code, "")
     if code is ErrorCode.NOT_FOUND and session is not None:
-        hint = "; ".join(filter(None, (hint, missing_catalogs_hint(session))))
+        hint = unknown_name_hint(hint, session)
     return TableError(code, f"spark: {message}", hint)

@@ -17,7 +17,7 @@ import pytest
 from deltaproto.errors import EngineError
 from deltaproto.tables.java import main as java_main
 from deltaproto.tables.java import require_java
-from deltaproto.tables.session import explain_start_failure, missing_catalogs_hint
+from deltaproto.tables.session import explain_start_failure, unknown_name_hint
 from tests.support.connect_server import delta_package
 from tests.support.logs import Log, metadata, protocol
 from tests.support.spark_settings import SHORT_LIVED
@@ -333,11 +333,11 @@ def test_a_spark_without_catalogs_names_the_settings_that_add_one(
     name: str, catalogs: str, hinted: bool
 ) -> None:
     session: Any = SessionSettings(name, catalogs)
-    hint = missing_catalogs_hint(session)
+    hint = unknown_name_hint("check the name", session)
     assert ("--spark-conf spark.sql.catalogImplementation=hive" in hint) is hinted
-    assert bool(hint) is hinted
+    assert (hint == "check the name") is not hinted
 
 
 def test_a_session_that_does_not_show_its_settings_gets_no_hint() -> None:
     session: Any = None
-    assert missing_catalogs_hint(session) == ""
+    assert unknown_name_hint("check the name", session) == "check the name"
