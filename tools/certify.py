@@ -24,8 +24,12 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from deltaproto.certification.client import certify, load_roster, select_client
-from deltaproto.certification.cross_check import find_contradictions, known_tables
-from deltaproto.certification.entry import build_entry, find_entry_discrepancies
+from deltaproto.certification.entry import (
+    build_entry,
+    find_contradictions,
+    find_entry_discrepancies,
+    known_tables,
+)
 from deltaproto.certification.fixtures.case import Kit, load_kit
 from deltaproto.certification.fixtures.make import make_kit
 from deltaproto.certification.runner import sort_cells

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from deltaproto.certification.fixtures.case import ReferenceTable
+from deltaproto.certification.fixtures.case import Kit, ReferenceTable
 from deltaproto.certification.fixtures.recipe import FeatureEvidence
 from deltaproto.certification.gates import (
     accepted_reader_versions,
@@ -27,11 +27,17 @@ from deltaproto.certification.outcomes import (
     judge_protocol,
 )
 from deltaproto.certification.scrub import shorten
+from deltaproto.clients.catalog import ClientCatalog
 from deltaproto.clients.entry import parse_client
 from deltaproto.clients.matching import Verdict, judge_access
 from deltaproto.clients.measurement import MeasuredOutcome, Measurement
 from deltaproto.clients.model import Access, AppliesTo, Path, Range
-from deltaproto.clients.requirements import TableRequirements
+from deltaproto.clients.requirements import TableRequirements, table_requirements
+from deltaproto.clients.resolve import ClientReference
+from deltaproto.errors import UsageError
+from deltaproto.inspection import Inspection, ReadRequest, inspect_table
+from deltaproto.inspection.facts import facts_from_inspection
+from deltaproto.protocol.protocol import Protocol
 
 _PAIR = re.compile(r"protocol\.([12])-([1-6])")
 _FIRST = "protocol.1-2"
@@ -253,3 +259,41 @@ def _measured_with(measured: Measurement) -> str:
     wanted = ("deltalake", "pyarrow", "pyspark", "pandas")
     shown = [each for each in others if each.split("==")[0] in wanted]
     return ", ".join([f"Python {measured.python}", *shown])
+
+
+def find_contradictions(
+    catalog: ClientCatalog, measured: Measurement, tables: Iterable[KnownTable]
+) -> list[Discrepancy]:
+    """List contradictions between documentation and measurement; empty for an undocumented client.
+
+    Ignores what the catalog took from measurements of this version, which would agree with itself.
+    """
+    try:
+        named = str(ClientReference(measured.client, None, measured.version))
+        candidate = catalog.resolve(named)
+    except UsageError:
+        return []
+    below = candidate.documented or candidate.range
+    if below is None or below in candidate.client.measured:
+        return []
+    paths = [path for path in below.paths if path.name in (measured.path, None)]
+    return find_discrepancies(below, paths[0], measured, tables) if paths else []
+
+
+def known_tables(kit: Kit) -> tuple[KnownTable, ...]:
+    """Return every table with its requirements, from its log and its files."""
+    found = []
+    for case in kit.cases:
+        inspection = inspect_table(str(kit.table(case)), ReadRequest(look_in_files=True))
+        if isinstance(inspection, Inspection):
+            needs = facts_from_inspection(inspection).needs
+            if case.folder != kit.table(case).name and case.hazard is not None:
+                # Only a copy has the name that clients see.
+                needs = needs._replace(hazards=needs.hazards | {case.hazard})
+            found.append(KnownTable(case, needs))
+        else:
+            # Tables with future versions, which the readers reject as well.
+            found.append(
+                KnownTable(case, table_requirements(Protocol.stored(case.protocol), {}, {}))
+            )
+    return tuple(found)

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from deltaproto.certification.client import ClientUnderTest, certify, load_roster, select_client
-from deltaproto.certification.cross_check import find_contradictions, known_tables
-from deltaproto.certification.entry import build_entry
+from deltaproto.certification.entry import build_entry, find_contradictions, known_tables
 from deltaproto.certification.fixtures.case import Kit, ReferenceTable, load_kit
 from deltaproto.certification.fixtures.recipes import KIT_VERSION
 from deltaproto.certification.operation import operations_for as of_case

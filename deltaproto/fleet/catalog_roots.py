@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from functools import partial
 
 from deltaproto.counts import counted
@@ -14,11 +15,20 @@ from deltaproto.sql.quoting import parse_name
 from deltaproto.tables.catalogs.interface import (
     CatalogClient,
     CatalogFailure,
+    CatalogTable,
+    CatalogUnavailable,
+    Name,
     Tally,
     commits_of,
+    name_parts,
+    no_location_error,
+    quoted_name,
 )
-from deltaproto.tables.catalogs.listing import list_tables
 from deltaproto.tables.catalogs.opening import open_catalog
+
+SCHEMAS = 8
+"""schemas listed at the same time; each is one page ahead of the reader"""
+_Page = list[CatalogTable] | None
 
 
 def tables_in(
@@ -68,3 +78,65 @@ def _notes(address: str, client: CatalogClient) -> Iterator[str]:
     if refused := counts[Tally.OWN_CREDENTIALS]:
         read = counted(refused, "table was read", "tables were read")
         yield f"{address}: {read} without temporary credentials of the catalog"
+
+
+def list_tables(
+    client: CatalogClient, location: Location
+) -> Iterator[CatalogTable | CatalogFailure]:
+    """Yield every Delta table at or below an address. At most `SCHEMAS` pages are in memory.
+
+    A schema that cannot be listed is one failure, after the tables of its earlier pages. If the
+    catalog itself does not answer, or refuses the user, the failure names the address, and ends
+    the list.
+    """
+    root = location.uri.rstrip("/")
+    try:
+        name = name_parts(location, client.depth)
+        if len(name) == client.depth:
+            yield client.table(name)
+        else:
+            yield from _list_below(client, name, root)
+    except TableError as error:
+        yield CatalogFailure(root, error)
+
+
+def _list_below(
+    client: CatalogClient, name: Name, root: str
+) -> Iterator[CatalogTable | CatalogFailure]:
+    host = catalog_server(root)
+    schemas = client.schemas(name)
+    more = True
+    pool = ThreadPoolExecutor(SCHEMAS)
+    waiting: dict[Future[_Page], tuple[Name, Iterator[list[CatalogTable]]]] = {}
+    try:
+        while more or waiting:
+            while more and len(waiting) < SCHEMAS:
+                schema = next(schemas, None)
+                if schema is None:
+                    more = False
+                elif isinstance(schema, CatalogFailure):
+                    yield schema
+                else:
+                    pages = client.pages(schema)
+                    waiting[pool.submit(next, pages, None)] = schema, pages
+            done, _ = wait(waiting, return_when=FIRST_COMPLETED) if waiting else ((), ())
+            for future in done:
+                schema, pages = waiting.pop(future)
+                try:
+                    page = future.result()
+                except CatalogUnavailable:
+                    raise
+                except TableError as error:
+                    yield CatalogFailure(f"{host}/{quoted_name(schema)}", error)
+                    continue
+                if page is not None:
+                    waiting[pool.submit(next, pages, None)] = schema, pages
+                    for table in page:
+                        place = f"{host}/{table.name}"
+                        yield (
+                            table
+                            if table.location
+                            else CatalogFailure(place, no_location_error(table.name))
+                        )
+    finally:
+        pool.shutdown(cancel_futures=True)

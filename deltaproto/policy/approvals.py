@@ -1,4 +1,4 @@
-"""Approvals: losses of access that a named person has accepted until a given date."""
+"""Waivers and approvals: findings and losses of access that a policy accepts until a given date."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from deltaproto.clients.catalog import ClientCatalog
 from deltaproto.clients.model import Access, Client
 from deltaproto.clients.resolve import ClientReference, parse_reference
 from deltaproto.policy.document import Policy, PolicyErrors, Position
-from deltaproto.policy.document.model import Approval
+from deltaproto.policy.document.model import Approval, Waiver
 from deltaproto.policy.document.patterns import TableNames
+from deltaproto.policy.finding import Finding
 
 
 class AccessLoss(NamedTuple):
@@ -185,3 +186,37 @@ def resolve_client(catalog: ClientCatalog, text: str) -> ResolvedClient:
     """
     reference = parse_reference(text)
     return ResolvedClient(catalog.get(reference.id), reference)
+
+
+class ResolvedWaiver(NamedTuple):
+    """A waiver with its client resolved in the catalog."""
+
+    waiver: Waiver
+    client: ResolvedClient | None
+
+    def names(self, named: str | None) -> bool:
+        """Return True if the waiver is for the named client, or for any finding."""
+        return self.client is None or self.client.names(named)
+
+
+def resolve_waiver(catalog: ClientCatalog, waiver: Waiver) -> ResolvedWaiver:
+    """Resolve the client of a waiver.
+
+    Raises:
+        UsageError: if the client is not in the catalog.
+    """
+    if waiver.client is None:
+        return ResolvedWaiver(waiver, None)
+    return ResolvedWaiver(waiver, resolve_client(catalog, waiver.client))
+
+
+def find_waiver(finding: Finding, waivers: Iterable[ResolvedWaiver]) -> Waiver | None:
+    """Return the first waiver that suppresses a finding."""
+    for each in waivers:
+        if (
+            each.waiver.rule == finding.rule
+            and each.waiver.feature in (None, finding.feature)
+            and each.names(finding.client)
+        ):
+            return each.waiver
+    return None

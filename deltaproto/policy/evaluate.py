@@ -17,6 +17,9 @@ from deltaproto.policy.approvals import (
     AccessLoss,
     Approvals,
     LossRuling,
+    ResolvedWaiver,
+    find_waiver,
+    resolve_waiver,
 )
 from deltaproto.policy.baseline import Baseline
 from deltaproto.policy.context import PolicyContext, TableFacts
@@ -37,7 +40,6 @@ from deltaproto.policy.rules.gone_since_baseline import finding as gone_since_ba
 from deltaproto.policy.rules.not_in_baseline import finding as not_in_baseline
 from deltaproto.policy.table_check import CLIENT_RULES, TableCheck, unreadable_table
 from deltaproto.policy.usage import PolicyUse
-from deltaproto.policy.waivers import ResolvedWaiver, find_waiver, resolve_waiver
 
 _CACHE_SIZE = 4096
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from deltaproto.certification.cross_check import known_tables
+from deltaproto.certification.entry import known_tables
 from deltaproto.certification.fixtures.case import Kit, load_kit
 from deltaproto.certification.fixtures.make import make_kit
 from deltaproto.clients.catalog import ClientCatalog

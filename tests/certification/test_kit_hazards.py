@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from deltaproto.certification.cross_check import known_tables
+from deltaproto.certification.entry import known_tables
 from deltaproto.certification.fixtures.make import make_kit
 from deltaproto.certification.fixtures.recipe import FeatureEvidence
 from deltaproto.certification.fixtures.recipes import recipes

@@ -13,8 +13,7 @@ import pytest
 
 from deltaproto.certification.adapter_server import listed
 from deltaproto.certification.client import ClientUnderTest, certify, load_roster
-from deltaproto.certification.cross_check import known_tables
-from deltaproto.certification.entry import build_entry
+from deltaproto.certification.entry import build_entry, known_tables
 from deltaproto.certification.fixtures.case import Filter, Kit, ReferenceTable
 from deltaproto.certification.fixtures.recipe import FeatureEvidence
 from deltaproto.certification.fixtures.recipes import KIT_VERSION

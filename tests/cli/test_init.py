@@ -11,8 +11,8 @@ import pytest
 from deltalake import __version__ as deltalake_version
 from deltalake import write_deltalake
 
+from deltaproto.cli.init import starter_policy
 from deltaproto.fleet.last_writers import summarize_rows
-from deltaproto.fleet.starter import starter_policy
 from deltaproto.policy.local_catalog import load_local_catalog, load_local_policy
 from tests.conftest import Ran
 

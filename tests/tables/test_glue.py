@@ -12,10 +12,10 @@ from moto.glue.responses import GlueResponse
 from moto.server import ThreadedMotoServer
 
 from deltaproto.errors import ErrorCode, TableError
+from deltaproto.fleet.catalog_roots import list_tables
 from deltaproto.location import locate
 from deltaproto.tables.catalogs.glue import GlueCatalog
 from deltaproto.tables.catalogs.interface import CatalogFailure, CatalogTable, Tally
-from deltaproto.tables.catalogs.listing import list_tables
 from tests.support.retries import FakeClock
 
 pytestmark = pytest.mark.storage

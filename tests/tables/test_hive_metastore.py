@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import pytest
 
+from deltaproto.fleet.catalog_roots import list_tables
 from deltaproto.location import locate
 from deltaproto.tables.catalogs.hive import HiveMetastore
 from deltaproto.tables.catalogs.interface import CatalogFailure, CatalogTable, Tally
-from deltaproto.tables.catalogs.listing import list_tables
 from tests.conftest import Ran
 from tests.support.hive_metastore import Writer, metastore
 from tests.support.logs import Log, add, commit_info, metadata, protocol

@@ -11,10 +11,10 @@ from contextlib import contextmanager
 import pytest
 
 from deltaproto.errors import ErrorCode, TableError
+from deltaproto.fleet.catalog_roots import list_tables
 from deltaproto.location import locate
 from deltaproto.tables.catalogs.hive import HiveMetastore
 from deltaproto.tables.catalogs.interface import CatalogFailure, CatalogTable, Tally
-from deltaproto.tables.catalogs.listing import list_tables
 from tests.support.hive_metastore import _encoded, _field
 from tests.support.retries import FakeClock
 

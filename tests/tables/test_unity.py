@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from deltaproto.errors import ErrorCode, TableError
+from deltaproto.fleet.catalog_roots import list_tables
 from deltaproto.location import locate
 from deltaproto.tables.catalogs.interface import CatalogFailure, CatalogTable, Tally
-from deltaproto.tables.catalogs.listing import list_tables
 from deltaproto.tables.catalogs.unity import UnityCatalog
 from tests.support.retries import FakeClock
 from tests.support.unity_server import Reply, UnityServer, refused, unity_server
