@@ -38,7 +38,7 @@ def run(values: Mapping[str, Any]) -> int:
             total=len(names),
         )
         show = not (values["no_progress"] or values["quiet"])
-        for name in track_items(names, "inspecting", show=show):
+        for name in track_items(names, show=show):
             with show_waiting(
                 f"reading {name} with Spark", show=show and uses_spark(name, request)
             ):

@@ -16,7 +16,7 @@ def warn(text: str) -> None:
     print(f"warning: {single_line(text)}", file=sys.stderr)
 
 
-def track_items(items: Sequence[str], verb: str, *, show: bool) -> Iterator[str]:
+def track_items(items: Sequence[str], *, show: bool) -> Iterator[str]:
     """Yield `items`, with a progress bar if there are many and standard error is a terminal."""
     if not show or len(items) < _MIN_ITEMS_SHOWN or not sys.stderr.isatty():
         yield from items
@@ -24,7 +24,7 @@ def track_items(items: Sequence[str], verb: str, *, show: bool) -> Iterator[str]
     from rich.console import Console
     from rich.progress import track
 
-    yield from track(items, verb, console=Console(stderr=True), transient=True)
+    yield from track(items, "inspecting", console=Console(stderr=True), transient=True)
 
 
 @contextmanager

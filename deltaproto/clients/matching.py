@@ -355,7 +355,7 @@ def _catalog_only_verdicts(
 def _known_bad_verdicts(
     bad: KnownBad, table: TableRequirements, access: Access
 ) -> Iterator[PathVerdict]:
-    versions = table.protocol.min_reader_version, table.protocol.min_writer_version
+    versions = table.protocol.versions
     if bad.pairs and versions not in bad.pairs:
         return
     if ANY_TABLE in bad.features and access in bad.access:

@@ -41,7 +41,7 @@ class RequestedVersions(NamedTuple):
 
     def raises(self, protocol: Protocol) -> bool:
         """Return True if one of the versions is higher than the protocol's."""
-        reader, writer = protocol.min_reader_version, protocol.min_writer_version
+        reader, writer = protocol.versions
         return (self.reader or 0) > reader or (self.writer or 0) > writer
 
 

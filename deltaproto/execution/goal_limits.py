@@ -30,7 +30,7 @@ from deltaproto.planning.search.goals import (
     HistoryChoice,
     VersionsAtMost,
 )
-from deltaproto.planning.search.lowest import find_unused, is_higher, protocol_versions
+from deltaproto.planning.search.lowest import find_unused, is_higher
 from deltaproto.planning.statement import Action, DropFeature, SetProperties, UnsetProperties
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature import PropertyIs, RequirementKind
@@ -114,7 +114,7 @@ def requested_statements(plan: Plan) -> frozenset[str]:
 
 def _raises_versions(plan: Plan) -> bool:
     """Return True if the result of `--lowest` is higher than the table was."""
-    versions = map(protocol_versions, (plan.protocol_before, plan.protocol_after))
+    versions = plan.protocol_before.versions, plan.protocol_after.versions
     return plan.goal["kind"] == "lowest" and not plan.goal.get("clients") and is_higher(*versions)
 
 

@@ -10,7 +10,7 @@ from deltaproto.planning.plan import Plan, Step
 from deltaproto.planning.predict.table import MIN_READER_VERSION, MIN_WRITER_VERSION, Table
 from deltaproto.planning.search.droppable import DroppableFeatures
 from deltaproto.planning.search.goals import ClientsSupported, EndState, Goal, VersionsAtMost
-from deltaproto.planning.search.lowest import is_higher, protocol_versions
+from deltaproto.planning.search.lowest import is_higher
 from deltaproto.planning.search.route import DropSelection
 from deltaproto.planning.search.search import SearchTask, predict_end_state
 from deltaproto.planning.statement import Action, DropFeature, SetProperties
@@ -70,7 +70,7 @@ class NeededChanges:
         """Return True if the versions that the plan sets lower the protocol."""
         with_pair = self._predict(self._choice).protocol
         without = self._predict(self._choice._replace(pair=None)).protocol
-        return is_higher(protocol_versions(with_pair), protocol_versions(without))
+        return is_higher(with_pair.versions, without.versions)
 
     def _reached(self, goal: Goal, kept: str, choice: DropSelection) -> bool:
         """Return True if the goal is reached while `kept` stays in use."""

@@ -13,6 +13,7 @@ from deltaproto.fleet.discovered import DiscoveredTable
 from deltaproto.fleet.scan_table import InternalTableError, ReadSettings, TableScanner, failed_row
 from deltaproto.fleet.schemas import staged_schema
 from deltaproto.fleet.workers import StoreHealth, Work, WorkerDied, WorkerPool, count_processes
+from deltaproto.protocol.decoding import use_fast_decoder
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -45,7 +46,7 @@ def read_local_tables(
     source = iter(tables)
     first = list(islice(source, _FEW))
     if len(first) > _VERY_FEW:
-        _fast_json()
+        use_fast_decoder()
     if count == 1 or len(first) < _FEW:
         looker = TableScanner(settings)
         while first:
@@ -84,7 +85,7 @@ def read_remote_tables(
     first = next(source, None)
     if first is None:
         return
-    _fast_json()
+    use_fast_decoder()
     count, looker = parallel or THREADS, TableScanner(settings, StoreHealth())
     threads = _ThreadWorkers(ThreadPoolExecutor(count), looker.look)
     try:
@@ -154,15 +155,10 @@ def _batch(data: bytes) -> pa.RecordBatch:
 
 
 def _start_worker(settings: ReadSettings) -> Work:
-    _fast_json()
+    use_fast_decoder()
     hide_numpy_and_pandas()
     # Inherited objects are never collected; per-table garbage is negligible.
     gc.freeze()
     gc.set_threshold(_GARBAGE)
     looker = TableScanner(settings)
     return lambda tables: bytes(looker.look(tables).serialize())
-
-
-def _fast_json() -> None:
-    # The log reader uses it if it is imported.
-    import msgspec  # noqa: F401

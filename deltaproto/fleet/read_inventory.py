@@ -168,27 +168,25 @@ def read_error_rows(questions: InventoryQueries, scan: PastScan) -> Iterator[Map
 def read_facts(
     questions: InventoryQueries,
     scan: PastScan,
-    where: str | None = None,
     more: Iterable[str] = (),
 ) -> Iterator[tuple[Mapping[str, Any], TableFacts | TableError]]:
-    """Yield the row and the facts of each table, by location; without `where`, then the unreadable.
+    """Yield the row and the facts of each table, by location; then of those that are unreadable.
 
     Args:
         more: columns that the rows must have besides those that a check needs.
 
     Raises:
-        UsageError: when the inventory cannot be read, or `where` is invalid.
+        UsageError: when the inventory cannot be read.
     """
-    for row in read_table_rows(questions, scan, where, more=more):
+    for row in read_table_rows(questions, scan, more=more):
         try:
             with contain_table_errors():
                 found: TableFacts | TableError = facts_from_row(row)
         except TableError as error:
             found = error
         yield row, found
-    if not where:
-        for row in read_error_rows(questions, scan):
-            yield row, error_from_row(row)
+    for row in read_error_rows(questions, scan):
+        yield row, error_from_row(row)
 
 
 def facts_from_row(row: Mapping[str, Any]) -> TableFacts:

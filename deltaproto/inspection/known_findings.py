@@ -21,7 +21,7 @@ from deltaproto.inspection.json_entries import JsonFile, require_string
 from deltaproto.policy.baseline import nothing_compared_error, relative_name
 from deltaproto.policy.document import normalize_location
 from deltaproto.policy.evaluate import Checker
-from deltaproto.policy.finding import Finding, Severity, Suppression
+from deltaproto.policy.finding import SEVERITY_RANKS, Finding, Severity, Suppression
 from deltaproto.policy.rules import not_in_baseline
 from deltaproto.policy.table_check import CLIENT_RULES, TableCheck
 
@@ -32,7 +32,6 @@ _SUBJECT_NAMED = frozenset(
 )
 """rules whose findings are identified by feature, client and evidence"""
 _KINDS = ("inspect", "check")
-_RANKS = {severity: rank for rank, severity in enumerate(Severity)}
 _ON_CLIENTS = frozenset(CLIENT_RULES.values())
 _LISTS = ("tables", "verdicts", "findings", "suppressed")
 _MALFORMED = (KeyError, TypeError, ValueError, AttributeError)
@@ -310,4 +309,4 @@ def _stable_subject(subject: _Subject) -> _Subject:
 
 
 def _rank(severity: Severity) -> int:
-    return _RANKS[severity]
+    return SEVERITY_RANKS[severity]

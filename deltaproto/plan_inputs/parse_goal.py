@@ -66,7 +66,7 @@ def parse_features_to_enable(
     return tuple(sorted(found.values(), key=_requirements_sort_key))
 
 
-def parse_version_pair(text: str | None, flag: str = "--protocol") -> tuple[int, int] | None:
+def parse_version_pair(text: str | None) -> tuple[int, int] | None:
     """Parse reader and writer version as `R,W`.
 
     Raises:
@@ -76,7 +76,9 @@ def parse_version_pair(text: str | None, flag: str = "--protocol") -> tuple[int,
         return None
     match = re.fullmatch(r"\s*\(?\s*(\d{1,9})\s*,\s*(\d{1,9})\s*\)?\s*", text)
     if match is None:
-        raise UsageError(f"{flag} {text} is not a pair of versions", f"for example {flag} 1,2")
+        raise UsageError(
+            f"--protocol {text} is not a pair of versions", "for example --protocol 1,2"
+        )
     return validate_version_pair(int(match[1]), int(match[2]))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from deltaproto.planning.advice import may_be_table, shorten
 from deltaproto.planning.ddl.user_statement import ParsedStatement
-from deltaproto.planning.enable import CannotEnable, FeatureToEnable, enabling_statements
+from deltaproto.planning.enable import FeatureToEnable, enabling_statements
 from deltaproto.planning.plan import Blocked
 from deltaproto.planning.predict.outcome import Outcome
 from deltaproto.planning.predict.table import (
@@ -124,8 +124,8 @@ class PlanBuilder:
     def enable(self, wanted: FeatureToEnable) -> None:
         """Enable a feature, with what it requires."""
         found = enabling_statements(wanted, self.table, self._engine)
-        if isinstance(found, CannotEnable):
-            self.blocked.append(Blocked(*found))
+        if isinstance(found, Blocked):
+            self.blocked.append(found)
             return
         for statement in found:
             self.go(statement, together=True)
@@ -153,7 +153,7 @@ class PlanBuilder:
         reader, writer = pair
         if reader < before.min_reader_version or writer < before.min_writer_version:
             self.notes.append(_NEVER_LOWER)
-        elif pair != (before.min_reader_version, before.min_writer_version):
+        elif pair != before.versions:
             self.notes.append(
                 f"Setting the versions {reader} and {writer} changes nothing: table features come "
                 "with the first feature that requires them (--enable)."

@@ -33,7 +33,7 @@ from deltaproto.planning.search.goals import (
     VersionsAtMost,
     requirements_after,
 )
-from deltaproto.planning.search.lowest import is_higher, protocol_versions
+from deltaproto.planning.search.lowest import is_higher
 from deltaproto.planning.search.route import PredictedStatement
 from deltaproto.planning.search.search import (
     SearchTask,
@@ -188,7 +188,7 @@ def _add(builder: PlanBuilder, additions: Iterable[Requirements]) -> PlanBuilder
                 builder.enable(FeatureToEnable(name))
         if part.properties:
             builder.go(SetProperties(part.properties), together=True)
-        if is_higher(protocol_versions(builder.table.protocol), part.at_least):
+        if is_higher(builder.table.protocol.versions, part.at_least):
             builder.raised(part.at_least)
         if part.cluster_by is not None:
             builder.cluster(part.cluster_by)
@@ -263,7 +263,7 @@ def _find_broken(inputs: PlanInput, after: Table, wanted: Requirements) -> Itera
     """Yield a blocker for each requirement that the table would not meet."""
     if lost := sorted(wanted.features - after.protocol.supported):
         yield _contradiction(f"with {', '.join(lost)}")
-    if is_higher(protocol_versions(after.protocol), wanted.at_least):
+    if is_higher(after.protocol.versions, wanted.at_least):
         reader, writer = wanted.at_least
         yield _contradiction(f"reader version {reader} and writer version {writer} at least")
     for goal in _drop_goals(inputs, wanted):

@@ -36,7 +36,6 @@ from deltaproto.planning.search.lowest import (
     ReachableProtocol,
     find_lowest_goal,
     is_higher,
-    protocol_versions,
 )
 from deltaproto.planning.search.route import DropMode
 from deltaproto.planning.search.search import (
@@ -244,7 +243,7 @@ def _find_incomparable(
     for result in others:
         found = find_solutions(task._replace(goal=result.goal))
         if found and found[0].moves and (end := _end_protocol(found[0])) != chosen:
-            lower = is_higher(protocol_versions(end), protocol_versions(chosen))
+            lower = is_higher(end.versions, chosen.versions)
             name = "lower-versions" if lower else "other-clients"
             yield _build_alternative(inputs, found[0], name, result.in_words, not result.losers)
 

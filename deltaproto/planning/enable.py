@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from deltaproto.planning.engine import Engine
+from deltaproto.planning.plan import Blocked
 from deltaproto.planning.predict.auto_enable import adds_preview
 from deltaproto.planning.predict.table import MAPPING_MODE, Table
 from deltaproto.planning.predict.validation import (
@@ -24,15 +25,6 @@ from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature import Feature, FeatureStatus, PropertyIs, RequirementKind
 
 
-class CannotEnable(NamedTuple):
-    """Why a feature cannot be enabled here."""
-
-    feature: str
-    reason: str
-    remedy: str
-    error: str = ""
-
-
 class FeatureToEnable(NamedTuple):
     """A feature to enable."""
 
@@ -45,26 +37,26 @@ class FeatureToEnable(NamedTuple):
 
 def enabling_statements(
     wanted: FeatureToEnable, table: Table, engine: Engine
-) -> list[Statement] | CannotEnable:
+) -> list[Statement] | Blocked:
     """Return the statements that enable a feature and its requirements; empty if enabled."""
     name = wanted.feature
     record = feature_catalog.find_feature(name)
     if record is None or record.status not in (FeatureStatus.STABLE, FeatureStatus.PREVIEW):
-        return CannotEnable(
+        return Blocked(
             name,
             "no released Delta Spark supports it",
             "see `deltaproto features`",
             "DELTA_UNSUPPORTED_FEATURES_IN_CONFIG",
         )
     if name in CATALOG_ONLY_FEATURES:
-        return CannotEnable(
+        return Blocked(
             name,
             "only a catalog can enable it, when it creates the table",
             "create a new table in a catalog that manages commits, and copy the data",
         )
     if name not in table.protocol.supported and engine.knows(record) is False:
         # The engine would refuse its property as unknown, or store it without effect.
-        return CannotEnable(name, f"{engine} does not support it", engine.instead(record))
+        return Blocked(name, f"{engine} does not support it", engine.instead(record))
     if name == "clustering":
         return _clustering_statements(wanted, table)
     statements = list(_disable_conflicting(record, table))
@@ -74,9 +66,9 @@ def enabling_statements(
     return statements
 
 
-def _clustering_statements(wanted: FeatureToEnable, table: Table) -> list[Statement] | CannotEnable:
+def _clustering_statements(wanted: FeatureToEnable, table: Table) -> list[Statement] | Blocked:
     if not wanted.columns:
-        return CannotEnable(
+        return Blocked(
             "clustering",
             "it is enabled with clustering columns, not with a property",
             "--cluster-by COLUMN...",

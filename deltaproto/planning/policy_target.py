@@ -72,8 +72,7 @@ def _list_requirements(
     for name in lowest_required.find_unneeded(facts.needs, settings):
         yield (lowest_required.RULE.id, name), Requirements(absent=frozenset({name}))
     if (form := lowest_required.find_lower_form(facts.needs, settings)) is not None:
-        versions = form.min_reader_version, form.min_writer_version
-        yield (lowest_required.RULE.id, lowest_required.FORM), Requirements(at_most=versions)
+        yield (lowest_required.RULE.id, lowest_required.FORM), Requirements(at_most=form.versions)
     if settings.cluster_by is not None:
         yield (clustering_differs.RULE.id, None), Requirements(cluster_by=settings.cluster_by)
     for side, least, most in (

@@ -1,6 +1,6 @@
 """Rules and findings: a finding is a rule that a table violates, as one line with a hint."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -18,7 +18,8 @@ class Severity(StrEnum):
     """good to know"""
 
 
-_RANKS = {severity: rank for rank, severity in enumerate(Severity)}
+SEVERITY_RANKS: Mapping[str, int] = {severity: rank for rank, severity in enumerate(Severity)}
+"""the place of each severity, the worst first"""
 
 
 class FailOn(StrEnum):
@@ -59,7 +60,7 @@ class Finding(NamedTuple):
 
 def severity_sort_key(finding: Finding) -> tuple[int, str]:
     """Sort key: worst findings first."""
-    return _RANKS[finding.severity], finding.rule
+    return SEVERITY_RANKS[finding.severity], finding.rule
 
 
 def describe_hidden(waived: int, off: int) -> str:

@@ -27,6 +27,7 @@ from deltaproto.protocol.metadata import Metadata
 from deltaproto.protocol.protocol import Protocol
 
 # The schema shows these features even after they are disabled.
+_SHOWN_COLUMNS = 3
 _SCHEMA_TRACES = {"columnMapping": Trait.MAPPING, "typeWidening": Trait.TYPE_CHANGE}
 
 
@@ -179,12 +180,13 @@ def _domain_has(
     return bool(members), f"domain {domain}" if members else ""
 
 
-def _format_columns(columns: tuple[str, ...], limit: int = 3) -> str:
+def _format_columns(columns: tuple[str, ...]) -> str:
     if not columns:
         return ""
-    more = f" and {len(columns) - limit} more" if len(columns) > limit else ""
+    rest = len(columns) - _SHOWN_COLUMNS
+    more = f" and {rest} more" if rest > 0 else ""
     noun = "column" if len(columns) == 1 else "columns"
-    return f"{noun} {', '.join(columns[:limit])}{more}"
+    return f"{noun} {', '.join(columns[:_SHOWN_COLUMNS])}{more}"
 
 
 def explain_versions(protocol: Protocol) -> tuple[str, ...]:

@@ -116,10 +116,6 @@ class Metadata:
         """The parsed schema as stored in the log; None if it is not usable."""
         return parse_schema_string(self.schema_string)
 
-    def logical_path(self, physical: Sequence[str]) -> str:
-        """Return the result of `logical_paths` for one path."""
-        return self.logical_paths([physical])[0]
-
     def logical_paths(self, physical: Iterable[Sequence[str]]) -> tuple[str, ...]:
         """Return the dotted names of columns at physical paths (PROTOCOL.md, "Column Mapping").
 

@@ -194,6 +194,11 @@ class Protocol(_Fields):
         unknown = frozenset().union(*(p._reader_features_by_list() for p in protocols))
         return _lowest_form(supported, unknown)
 
+    @property
+    def versions(self) -> tuple[int, int]:
+        """The minimum reader and writer version."""
+        return self.min_reader_version, self.min_writer_version
+
     def with_feature(self, name: str, *, in_reader_list: bool = False) -> "Protocol":
         """Return the lowest protocol that also supports `name` and its requirements."""
         unknown = frozenset({name} if in_reader_list else ())

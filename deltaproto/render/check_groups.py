@@ -9,7 +9,7 @@ from typing import NamedTuple
 from deltaproto.clients.model import Verdict
 from deltaproto.counts import counted
 from deltaproto.policy.declared_verdict import DeclaredVerdict
-from deltaproto.policy.finding import Finding, Severity
+from deltaproto.policy.finding import SEVERITY_RANKS, Finding, Severity
 from deltaproto.policy.table_check import TableCheck
 from deltaproto.render.document.blocks import (
     Block,
@@ -33,8 +33,7 @@ _CLIENTS = 4
 """clients of a group that are named"""
 _MOST_MESSAGES = 5_000
 """different findings that are remembered"""
-_RANKS = {each: rank for rank, each in enumerate(Severity)}
-_UNREAD, _FINE = -1, len(_RANKS)
+_UNREAD, _FINE = -1, len(SEVERITY_RANKS)
 
 
 class TableGroup(NamedTuple):
@@ -129,7 +128,7 @@ class CheckGroups:
 def _rank(checked: TableCheck, trouble: Problem | None) -> int:
     if trouble is not None:
         return _UNREAD
-    return min((_RANKS[f.severity] for f in checked.findings if not f.known), default=_FINE)
+    return min((SEVERITY_RANKS[f.severity] for f in checked.findings if not f.known), default=_FINE)
 
 
 def _rules(
@@ -173,9 +172,9 @@ def _group_table(groups: Sequence[tuple[TableGroup, NamedCount]], skip: int) -> 
 
 
 def _tone(rank: int) -> Tone | None:
-    if rank in (_UNREAD, _RANKS[Severity.ERROR]):
+    if rank in (_UNREAD, SEVERITY_RANKS[Severity.ERROR]):
         return Tone.DANGER
-    return Tone.WARNING if rank == _RANKS[Severity.WARNING] else None
+    return Tone.WARNING if rank == SEVERITY_RANKS[Severity.WARNING] else None
 
 
 def _finding_line(message: _Message, found: NamedCount, skip: int) -> FindingLine:
@@ -193,4 +192,4 @@ def _finding_line(message: _Message, found: NamedCount, skip: int) -> FindingLin
 
 
 def _order(severity: Severity | None) -> int:
-    return len(_RANKS) if severity is None else _RANKS[severity]
+    return len(SEVERITY_RANKS) if severity is None else SEVERITY_RANKS[severity]

@@ -8,12 +8,11 @@ from typing import NamedTuple
 
 from deltaproto.counts import counted
 from deltaproto.errors import TableError
-from deltaproto.policy.finding import Finding, Rule, Severity, Suppression
+from deltaproto.policy.finding import SEVERITY_RANKS, Finding, Rule, Severity, Suppression
 from deltaproto.render.document.blocks import FindingLine, FindingList, Tone
 
 _MOST_FINDINGS = 500
 """findings of one table that people are shown"""
-_SEVERITIES = tuple(Severity)
 RulePage = tuple[Rule, str]
 """a rule and its page, as `find_rule` returns them"""
 
@@ -74,7 +73,7 @@ def finding_block(findings: Iterable[Finding]) -> FindingList:
     every = list(findings)
     shown = every
     if len(every) > _MOST_FINDINGS:
-        shown = sorted(every, key=lambda each: _SEVERITIES.index(each.severity))[:_MOST_FINDINGS]
+        shown = sorted(every, key=lambda each: SEVERITY_RANKS[each.severity])[:_MOST_FINDINGS]
     more = [_count_more(len(every) - len(shown))] if len(shown) < len(every) else []
     return FindingList(
         [

@@ -10,7 +10,7 @@ from deltaproto.counts import counted
 from deltaproto.fleet.forecast.records import Forecast, UpgradeForecast, severity_of
 from deltaproto.fleet.forecast.upgrades import RUNTIME
 from deltaproto.planning.plan import ClientChange
-from deltaproto.policy.finding import Severity
+from deltaproto.policy.finding import SEVERITY_RANKS, Severity
 from deltaproto.render.document import Block, FindingLine, FindingList, Paragraph
 from deltaproto.render.findings import SEVERITY_TONES
 from deltaproto.render.named_tables import NamedCount
@@ -33,8 +33,9 @@ def finding_blocks(found: Forecast, limit: int) -> Iterator[Block]:
         for upgrade in table.upgrades:
             for message in _messages(upgrade, declared=found.declared):
                 messages.setdefault(message, NamedCount()).add(table.table)
-    ranks = {severity: rank for rank, severity in enumerate(Severity)}
-    ordered = sorted(messages.items(), key=lambda each: (ranks[each[0].severity], -each[1].tables))
+    ordered = sorted(
+        messages.items(), key=lambda each: (SEVERITY_RANKS[each[0].severity], -each[1].tables)
+    )
     shown = ordered[: limit or None]
     if shown:
         yield FindingList([_line(*each) for each in shown])

@@ -15,7 +15,7 @@ from deltaproto.fleet.discovered import DiscoveredTable, UnreadablePlace
 from deltaproto.fleet.evaluate import PolicyTally
 from deltaproto.fleet.scan import ScanResult, Tally
 from deltaproto.fleet.scan_history import ScanPair, limits_in_words
-from deltaproto.policy.finding import Severity, describe_hidden
+from deltaproto.policy.finding import SEVERITY_RANKS, Severity, describe_hidden
 from deltaproto.render.document import (
     Block,
     Bullets,
@@ -254,8 +254,9 @@ def _findings(title: str, rules: Counter[tuple[str, str]]) -> Iterator[Block]:
     """Yield the number of findings of each rule, the most severe first."""
     if not rules:
         return
-    ranks = {str(severity): rank for rank, severity in enumerate(Severity)}
-    ordered = sorted(rules.items(), key=lambda each: (ranks[each[0][1]], -each[1], each[0]))
+    ordered = sorted(
+        rules.items(), key=lambda each: (SEVERITY_RANKS[each[0][1]], -each[1], each[0])
+    )
     rows: list[list[Line]] = [
         [(severity,), (Code(rule),), (f"{count:,}",)] for (rule, severity), count in ordered
     ]

@@ -27,7 +27,6 @@ from deltaproto.planning.search.lowest import (
     find_lowest_goal,
     find_unused,
     is_higher,
-    protocol_versions,
 )
 from deltaproto.planning.search.route import DropSelection
 from deltaproto.planning.search.search import SearchTask, predict_end_state
@@ -156,11 +155,11 @@ def test_a_result_that_is_better_for_others_is_an_alternative() -> None:
     table = table._replace(clients=EVERYBODY, everybody=True)
     lowest = DowngradeRequest(lowest=True, include_enabled=True, history=HistoryChoice.KEEP)
     plan = plan_downgrade(table, lowest)
-    versions = protocol_versions(plan.protocol_after)
+    versions = plan.protocol_after.versions
     others = [a for a in plan.alternatives if a.name in ("lower-versions", "other-clients")]
     assert others
     for other in others:
-        lower = is_higher(protocol_versions(other.protocol_after), versions)
+        lower = is_higher(other.protocol_after.versions, versions)
         assert lower is (other.name == "lower-versions")
         assert other.protocol_after != plan.protocol_after
         assert other.text.startswith(f"{other.protocol_after}: ")

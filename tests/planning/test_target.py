@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from deltaproto.clients.model import Access
 from deltaproto.planning.builder import is_clustered
 from deltaproto.planning.converge import plan_target
-from deltaproto.planning.enable import CannotEnable, FeatureToEnable, enabling_statements
+from deltaproto.planning.enable import FeatureToEnable, enabling_statements
 from deltaproto.planning.engine import Engine, EngineName
+from deltaproto.planning.plan import Blocked
 from deltaproto.planning.predict.table import Table
 from deltaproto.planning.request import PlanInput
 from deltaproto.planning.search.goals import (
@@ -23,7 +24,7 @@ from deltaproto.planning.search.goals import (
     HistoryChoice,
     VersionsAtMost,
 )
-from deltaproto.planning.search.lowest import is_higher, protocol_versions
+from deltaproto.planning.search.lowest import is_higher
 from deltaproto.planning.search.route import raise_to_pair
 from deltaproto.planning.search.search import SearchTask
 from deltaproto.planning.statement import SetProperties, Statement
@@ -84,7 +85,7 @@ def is_met(wanted: Requirements, table: Table) -> bool:
     return (
         searched_goal(wanted).reached(EndState(table.protocol))
         and wanted.features <= table.protocol.supported
-        and not is_higher(protocol_versions(table.protocol), wanted.at_least)
+        and not is_higher(table.protocol.versions, wanted.at_least)
         and all(is_set(table.configuration, key, value) for key, value in wanted.properties.items())
     )
 
@@ -94,7 +95,7 @@ def additions(wanted: Requirements, table: Table) -> Iterator[Statement]:
     together: dict[str, str] = {}
     for name in sorted(wanted.features - table.protocol.supported):
         found = enabling_statements(FeatureToEnable(name), table, ENGINE)
-        if not isinstance(found, CannotEnable):
+        if not isinstance(found, Blocked):
             yield from found
             for each in found:
                 assert isinstance(each, SetProperties)

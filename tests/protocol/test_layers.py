@@ -150,15 +150,15 @@ def test_logical_names_of_mapped_columns() -> None:
         column("x", inner, delta__columnMapping__physicalName="col-1"), column("z")
     )
     metadata = Metadata(None, schema_string=schema)
-    assert metadata.logical_path(["col-1", "col-2"]) == "x.y"
-    assert metadata.logical_path(["z"]) == "z"
-    assert metadata.logical_path(["gone", "too"]) == "gone.too"
+    assert metadata.logical_paths([["col-1", "col-2"]]) == ("x.y",)
+    assert metadata.logical_paths([["z"]]) == ("z",)
+    assert metadata.logical_paths([["gone", "too"]]) == ("gone.too",)
     unusable = json.dumps({"type": "struct", "fields": [3, *json.loads(schema)["fields"]]})
     metadata = Metadata(None, schema_string=unusable)
-    assert metadata.logical_path(["col-1", "col-2"]) == "`col-1`.`col-2`"
-    assert Metadata(None).logical_path(["a", "b"]) == "a.b"
+    assert metadata.logical_paths([["col-1", "col-2"]]) == ("`col-1`.`col-2`",)
+    assert Metadata(None).logical_paths([["a", "b"]]) == ("a.b",)
     # As Spark's DESCRIBE DETAIL writes them.
-    assert Metadata(None).logical_path(["a b", "c.d", "e`f", "1"]) == "`a b`.`c.d`.`e``f`.`1`"
+    assert Metadata(None).logical_paths([["a b", "c.d", "e`f", "1"]]) == ("`a b`.`c.d`.`e``f`.`1`",)
 
 
 S, W, N = IsolationLevel.SERIALIZABLE, IsolationLevel.WRITE_SERIALIZABLE, None

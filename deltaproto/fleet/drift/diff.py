@@ -242,8 +242,7 @@ def protocol_differences(old: Protocol, new: Protocol) -> Iterator[tuple[ChangeK
     yield from (
         (ChangeKind.FEATURE_DISAPPEARED, name) for name in sorted(old.supported - new.supported)
     )
-    was = old.min_reader_version, old.min_writer_version
-    has = new.min_reader_version, new.min_writer_version
+    was, has = old.versions, new.versions
     if any(b > a for a, b in zip(was, has, strict=True)):
         yield ChangeKind.PROTOCOL_RAISED, None
     if any(b < a for a, b in zip(was, has, strict=True)):

@@ -79,11 +79,11 @@ def _collection_path_refusal(kind: Array | Map, path: Path) -> Refusal:
     return Refusal(error, message, "run DESCRIBE to see the columns")
 
 
-def is_eligible(kind: Type, *, variants: bool = True) -> bool:
+def is_eligible(kind: Type) -> bool:
     """Return True if Delta stores min and max values for a type."""
     if not isinstance(kind, Atomic) or kind.name.startswith("string collate"):
         return False
-    return kind.name.startswith(_ORDERED) or (variants and kind.name == "variant")
+    return kind.name.startswith(_ORDERED) or kind.name == "variant"
 
 
 def validate_statistics_columns(table: Table) -> Refusal | None:

@@ -237,8 +237,7 @@ def versions_for_mapping(table: Table, properties: Mapping[str, str]) -> dict[st
     3.1.0 and 3.2.1.
     """
     protocol = table.protocol
-    stored = protocol.min_reader_version, protocol.min_writer_version
-    reader, writer = requested_versions(table, properties) or stored
+    reader, writer = requested_versions(table, properties) or protocol.versions
     wanted = ((MIN_READER_VERSION, reader, 2), (MIN_WRITER_VERSION, writer, 5))
     return {key: str(needed) for key, version, needed in wanted if version < needed}
 

@@ -49,7 +49,7 @@ class ReachableProtocol(NamedTuple):
     @property
     def versions(self) -> tuple[int, int]:
         """Required reader and writer versions."""
-        return protocol_versions(self.protocol)
+        return self.protocol.versions
 
     @property
     def working(self) -> frozenset[tuple[str, str]]:
@@ -189,11 +189,6 @@ def _evaluate_drops(
     return ReachableProtocol(
         choice.dropped, end.protocol, compare_clients(inputs.clients, inputs.needs, after)
     )
-
-
-def protocol_versions(protocol: Protocol) -> tuple[int, int]:
-    """Return the required reader and writer versions."""
-    return protocol.min_reader_version, protocol.min_writer_version
 
 
 def is_higher(before: tuple[int, int], after: tuple[int, int]) -> bool:

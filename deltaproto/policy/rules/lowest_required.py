@@ -114,14 +114,10 @@ def _find_lowest(
 
 def _is_allowed(protocol: Protocol, settings: PolicySettings) -> bool:
     """Return True if the policy's version limits allow these versions."""
-    reader, writer = _versions(protocol)
+    reader, writer = protocol.versions
     least = settings.min_reader_version or 1, settings.min_writer_version or 1
     most = settings.max_reader_version or 3, settings.max_writer_version or 7
     return least[0] <= reader <= most[0] and least[1] <= writer <= most[1]
-
-
-def _versions(protocol: Protocol) -> tuple[int, int]:
-    return protocol.min_reader_version, protocol.min_writer_version
 
 
 @lru_cache(maxsize=4096)
@@ -144,7 +140,7 @@ def find_lower_form(needs: TableRequirements, settings: PolicySettings) -> Proto
         return None
     lowest = protocol.lowest()
     ending = lowest.merge(Protocol.carrying(_required(settings)))
-    if _versions(ending) != _versions(lowest) or not _is_allowed(lowest, settings):
+    if ending.versions != lowest.versions or not _is_allowed(lowest, settings):
         return None
     same = lowest.supported == protocol.supported and lowest != protocol
     return lowest if same else None
@@ -196,4 +192,4 @@ def _rank(protocol: Protocol) -> tuple[int, int, int]:
         for name in protocol.supported
         if feature_catalog.feature_record(name).min_writer > _EVERY_TABLE
     ]
-    return *_versions(protocol), len(above)
+    return *protocol.versions, len(above)

@@ -49,7 +49,6 @@ def write_document(
     file: IO[str],
     *,
     color: bool,
-    words: PageTexts | None = None,
     piped_width: int = PIPED_WIDTH,
 ) -> None:
     """Write the document as text, Markdown (`markdown`) or one HTML file (`html`).
@@ -57,10 +56,9 @@ def write_document(
     Args:
         format_: every other value means text.
         piped_width: columns of text that is not written to a terminal, if COLUMNS is not set.
-        words: texts of the HTML page itself (default: English).
     """
     if format_ in ("markdown", "html"):
-        file.write(document_text(document, html=format_ == "html", words=words))
+        file.write(document_text(document, html=format_ == "html"))
         return
     from deltaproto.render.document.text import TextWriter
 

@@ -9,7 +9,7 @@ from deltaproto.fleet.last_writers import LastWriters
 from deltaproto.fleet.overview import Overview
 from deltaproto.fleet.scan_history import PastScan
 from deltaproto.inspection.age import format_age, format_time
-from deltaproto.policy.finding import Severity, describe_hidden
+from deltaproto.policy.finding import SEVERITY_RANKS, Severity, describe_hidden
 from deltaproto.render.discover import client_tables
 from deltaproto.render.document import (
     Block,
@@ -199,8 +199,7 @@ def _findings(overview: Overview, numbers: FleetSummary) -> Iterator[Block]:
     if not numbers.rules:
         yield Callout(Tone.GOOD, ("None.",))
         return
-    ranks = {str(severity): rank for rank, severity in enumerate(Severity)}
-    ordered = sorted(numbers.rules.items(), key=lambda each: (ranks[each[0][1]], -each[1]))
+    ordered = sorted(numbers.rules.items(), key=lambda each: (SEVERITY_RANKS[each[0][1]], -each[1]))
     yield TableBlock(
         ("Rule", "Severity", "Findings"),
         [

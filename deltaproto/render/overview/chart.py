@@ -44,7 +44,7 @@ def bars(label: str, rows: Sequence[tuple[str, int]]) -> str:
             f"<title>{_text(f'{name}: {count:,}')}</title></rect>"
             f"<text x='{_LABEL + width + 6:.1f}' y='{top + 17}'>{count:,}</text>"
         )
-    return _svg(label, _WIDTH, len(rows) * _ROW + 4, "".join(parts))
+    return _svg(label, len(rows) * _ROW + 4, "".join(parts))
 
 
 def columns(label: str, marks: Sequence[str], series: Sequence[tuple[str, Sequence[int]]]) -> str:
@@ -82,7 +82,7 @@ def columns(label: str, marks: Sequence[str], series: Sequence[tuple[str, Sequen
         x, y = _LEFT + column * 165, _HEIGHT + 14 + row * 22
         parts.append(_key(number, name, x, y))
     rows = -(-len(series) // 4)
-    return _svg(label, _WIDTH, _HEIGHT + rows * 22 + 6, "".join(parts))
+    return _svg(label, _HEIGHT + rows * 22 + 6, "".join(parts))
 
 
 def timeline(
@@ -125,7 +125,7 @@ def timeline(
         )
     for number, (series, name) in enumerate(legend.items()):
         parts.append(_key(series, name, _LABEL + number * 175, bottom + 46))
-    return _svg(label, _WIDTH, bottom + 56, "".join(parts))
+    return _svg(label, bottom + 56, "".join(parts))
 
 
 def _key(series: int, name: str, x: int, y: int) -> str:
@@ -136,10 +136,10 @@ def _key(series: int, name: str, x: int, y: int) -> str:
     )
 
 
-def _svg(label: str, width: int, height: int, inner: str) -> str:
+def _svg(label: str, height: int, inner: str) -> str:
     return (
-        f"<svg role='img' aria-label='{_text(label)}' viewBox='0 0 {width} {height}' "
-        f"width='{width}' height='{height}'>{inner}</svg>"
+        f"<svg role='img' aria-label='{_text(label)}' viewBox='0 0 {_WIDTH} {height}' "
+        f"width='{_WIDTH}' height='{height}'>{inner}</svg>"
     )
 
 
