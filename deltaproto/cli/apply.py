@@ -10,7 +10,7 @@ from itertools import chain
 from typing import Any
 
 from deltaproto.cli import options
-from deltaproto.cli.declare import Command, Option, Panel
+from deltaproto.cli.declare import Command, Option, Panel, switch
 from deltaproto.cli.plan_io import (
     AUDIT,
     DETAILED_EXITCODE,
@@ -277,14 +277,8 @@ COMMAND = Command(
     run,
     PLANS,
     (
-        Option(("--yes", "-y"), "Do not ask before executing.", bool, False, panel=Panel.SAFETY),
-        Option(
-            ("--allow-irreversible",),
-            "Also execute irreversible steps.",
-            bool,
-            False,
-            panel=Panel.SAFETY,
-        ),
+        switch("--yes", "-y", help="Do not ask before executing.", panel=Panel.SAFETY),
+        switch("--allow-irreversible", help="Also execute irreversible steps.", panel=Panel.SAFETY),
         Option(
             ("--accept-loss",),
             "Accept these losses of a copy into a new table, named as in the plan. Repeatable.",
@@ -293,44 +287,23 @@ COMMAND = Command(
             metavar="NAME,…",
             panel=Panel.SAFETY,
         ),
-        Option(
-            ("--dry-run",),
-            "Evaluate every gate and show what would happen. Change nothing.",
-            bool,
-            False,
+        switch(
+            "--dry-run",
+            help="Evaluate every gate and show what would happen. Change nothing.",
             panel=Panel.SAFETY,
         ),
-        Option(
-            ("--policy",),
-            "Refuse plans that block clients of this policy. Execute only in its maintenance "
-            "windows.",
-            str,
-            metavar="FILE",
-            panel=Panel.CLIENTS,
-            setting="policy",
+        options.POLICY._replace(
+            help="Refuse plans that block clients of this policy. Execute only in its maintenance "
+            "windows."
         ),
         options.CLIENT_FILE,
-        Option(
-            ("--outside-window",),
-            "Execute even if no maintenance window is open.",
-            bool,
-            False,
+        switch(
+            "--outside-window",
+            help="Execute even if no maintenance window is open.",
             panel=Panel.SAFETY,
         ),
-        Option(
-            ("--undo",),
-            "Undo the finished steps, where possible.",
-            bool,
-            False,
-            panel=Panel.GOAL,
-        ),
-        Option(
-            ("--wait",),
-            "Keep running until waiting steps can continue.",
-            bool,
-            False,
-            panel=Panel.SAFETY,
-        ),
+        switch("--undo", help="Undo the finished steps, where possible.", panel=Panel.GOAL),
+        switch("--wait", help="Keep running until waiting steps can continue.", panel=Panel.SAFETY),
         Option(
             ("--retries",),
             "Retry a step up to N times if a concurrent writer wins.",
@@ -353,11 +326,9 @@ COMMAND = Command(
             metavar="DIR",
             panel=Panel.SAFETY,
         ),
-        Option(
-            ("--skip-rehearsal",),
-            "Skip the rehearsals that the policy requires for a rollout.",
-            bool,
-            False,
+        switch(
+            "--skip-rehearsal",
+            help="Skip the rehearsals that the policy requires for a rollout.",
             panel=Panel.SAFETY,
         ),
         SCRATCH,

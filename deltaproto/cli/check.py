@@ -17,7 +17,7 @@ from deltaproto.cli.check_inputs import (
     mark_known_findings,
     save_baseline,
 )
-from deltaproto.cli.declare import Argument, Command, Option, Panel
+from deltaproto.cli.declare import Argument, Command, Option, Panel, switch
 from deltaproto.cli.inspect import READER, read_table_names
 from deltaproto.cli.inventories import (
     ENGINE,
@@ -293,22 +293,14 @@ COMMAND = Command(
         SCAN,
         MAX_AGE,
         ENGINE,
-        Option(
-            ("--show-suppressed",), "Also show waived findings.", bool, False, panel=Panel.OUTPUT
-        ),
-        Option(("--failing",), "Show only tables that fail.", bool, False, panel=Panel.OUTPUT),
+        switch("--show-suppressed", help="Also show waived findings.", panel=Panel.OUTPUT),
+        switch("--failing", help="Show only tables that fail.", panel=Panel.OUTPUT),
         options.DETAILS,
         options.LIMIT,
         options.ALLOW_EMPTY,
         options.CLIENT_FILE,
         READER,
-        Option(
-            ("--format",),
-            "Choose the output format.",
-            CheckFormat,
-            CheckFormat.TEXT,
-            panel=Panel.OUTPUT,
-        ),
+        options.FORMAT._replace(type=CheckFormat, default=CheckFormat.TEXT),
         options.OUTPUT,
         options.FAIL_ON,
         *options.READING,

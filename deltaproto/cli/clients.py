@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from deltaproto.cli import completion, options
-from deltaproto.cli.declare import Argument, Command, Option, Panel
+from deltaproto.cli.declare import Argument, Command, Panel, switch
 from deltaproto.clients.catalog import ClientCatalog
 from deltaproto.clients.feature_matrix import MatrixColumn, client_columns, newest_columns
 from deltaproto.clients.resolve import parse_reference
@@ -74,12 +74,10 @@ COMMAND = Command(
         words=completion.client_ids,
     ),
     (
-        Option(
-            ("--matrix",),
-            "Show a matrix of all features and the newest version of every client; with ID, of all "
-            "its versions.",
-            bool,
-            False,
+        switch(
+            "--matrix",
+            help="Show a matrix of all features and the newest version of every client; with ID, "
+            "of all its versions.",
             panel=Panel.GOAL,
         ),
         options.CLIENT_FILE,

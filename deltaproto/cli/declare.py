@@ -70,6 +70,11 @@ class Option(NamedTuple):
         return _option_name(self.flags[0])
 
 
+def switch(*flags: str, help: str, panel: Panel) -> Option:
+    """Return an option without a value, which is off by default; the long flag is the first."""
+    return Option(flags, help, bool, False, panel=panel)
+
+
 class Argument(NamedTuple):
     """The positional argument of a command: one name or several."""
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from deltaproto.cli import options
-from deltaproto.cli.declare import Argument, Command, Option, Panel
+from deltaproto.cli.declare import Argument, Command, Option, Panel, switch
 from deltaproto.cli.inspect import read_table_names
 from deltaproto.cli.inventories import ENGINE, EngineChoice
 from deltaproto.cli.progress import show_rate, warn
@@ -140,11 +140,9 @@ COMMAND = Command(
             metavar="FILE|URI|TABLE",
             panel=Panel.INPUT,
         ),
-        Option(
-            ("--data-files",),
-            "Also read the writers of data files whose commits are no longer in the log.",
-            bool,
-            False,
+        switch(
+            "--data-files",
+            help="Also read the writers of data files whose commits are no longer in the log.",
             panel=Panel.INPUT,
         ),
         ENGINE,
@@ -162,25 +160,20 @@ COMMAND = Command(
             metavar="FILE",
             panel=Panel.OUTPUT,
         ),
-        Option(
-            ("--how-to-identify",),
-            "Show the settings that make clients identify themselves, and exit.",
-            bool,
-            False,
+        switch(
+            "--how-to-identify",
+            help="Show the settings that make clients identify themselves, and exit.",
             panel=Panel.CLIENTS,
         ),
-        Option(
-            ("--pseudonymize",),
-            "Show hashes instead of the names of users, jobs, notebooks, clusters and queries.",
-            bool,
-            False,
+        switch(
+            "--pseudonymize",
+            help="Show hashes instead of the names of users, jobs, notebooks, clusters and "
+            "queries.",
             panel=Panel.OUTPUT,
         ),
-        Option(
-            ("--no-store",),
-            "Do not save the results to the inventory's clients_seen, or show earlier ones.",
-            bool,
-            False,
+        switch(
+            "--no-store",
+            help="Do not save the results to the inventory's clients_seen, or show earlier ones.",
             panel=Panel.OUTPUT,
         ),
         options.ALLOW_EMPTY,

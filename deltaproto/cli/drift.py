@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from deltaproto.cli import options
-from deltaproto.cli.declare import Command, Option, Panel
+from deltaproto.cli.declare import Command, Option, Panel, switch
 from deltaproto.cli.inventories import ENGINE, INVENTORY, MAX_AGE, open_inventory, parse_max_age
 from deltaproto.cli.notify import post_message, require_hook
 from deltaproto.cli.progress import show_waiting, warn
@@ -121,11 +121,9 @@ COMMAND = Command(
             metavar="SCAN|TIME",
             panel=Panel.INPUT,
         ),
-        Option(
-            ("--no-commits",),
-            "Do not search logs for the commits that made the changes.",
-            bool,
-            False,
+        switch(
+            "--no-commits",
+            help="Do not search logs for the commits that made the changes.",
             panel=Panel.INPUT,
         ),
         Option(
@@ -136,12 +134,8 @@ COMMAND = Command(
             metavar="URL",
             panel=Panel.OUTPUT,
         ),
-        Option(
-            ("--notify-required",),
-            "Exit 3 if the webhook cannot be reached.",
-            bool,
-            False,
-            panel=Panel.SAFETY,
+        switch(
+            "--notify-required", help="Exit 3 if the webhook cannot be reached.", panel=Panel.SAFETY
         ),
         MAX_AGE,
         options.ALLOW_EMPTY,

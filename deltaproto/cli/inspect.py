@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from deltaproto.cli import options
-from deltaproto.cli.declare import Argument, Command, Option, Panel
+from deltaproto.cli.declare import Argument, Command, Option, Panel, switch
 from deltaproto.cli.progress import show_waiting, track_items
 from deltaproto.errors import ExitCode, UsageError, no_tables_error
 from deltaproto.inspection import Inspection, ReadRequest, Unreadable, inspect_table, uses_spark
@@ -102,19 +102,15 @@ COMMAND = Command(
     (
         READER,
         Option(("--version",), "Read this older version.", int, metavar="N", panel=Panel.INPUT),
-        Option(("--no-crc",), "Ignore the log's checksum files.", bool, False, panel=Panel.INPUT),
-        Option(
-            ("--look-in-files",),
-            "Also search every file action for traces of features. Slow on large tables.",
-            bool,
-            False,
+        switch("--no-crc", help="Ignore the log's checksum files.", panel=Panel.INPUT),
+        switch(
+            "--look-in-files",
+            help="Also search every file action for traces of features. Slow on large tables.",
             panel=Panel.INPUT,
         ),
-        Option(
-            ("--activity",),
-            "Show recent writers, write frequency and idle windows.",
-            bool,
-            False,
+        switch(
+            "--activity",
+            help="Show recent writers, write frequency and idle windows.",
             panel=Panel.INPUT,
         ),
         options.ALLOW_EMPTY,

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any
 
 from deltaproto.cli import completion
-from deltaproto.cli.declare import NO_SETTINGS, Option, Panel
+from deltaproto.cli.declare import NO_SETTINGS, Option, Panel, switch
 from deltaproto.cli.output import TruncateOnFirstWrite, write_at_end
 from deltaproto.cli.progress import warn
 from deltaproto.counts import counted
@@ -27,9 +27,7 @@ _NOTICES = 3
 _DISK_FULL_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 FORMAT = Option(("--format",), "Choose the output format.", Format, Format.TEXT, panel=Panel.OUTPUT)
-PAGE_FORMAT = Option(
-    ("--format",), "Choose the output format.", PageFormat, PageFormat.TEXT, panel=Panel.OUTPUT
-)
+PAGE_FORMAT = FORMAT._replace(type=PageFormat, default=PageFormat.TEXT)
 OUTPUT = Option(("--output", "-o"), "Write to this file.", str, metavar="FILE", panel=Panel.OUTPUT)
 FAIL_ON = Option(
     ("--fail-on",),
@@ -70,6 +68,14 @@ CONFIG = Option(
     metavar="FILE",
     panel=Panel.INPUT,
 )
+POLICY = Option(
+    ("--policy",),
+    "Evaluate the clients and rules of this policy.",
+    str,
+    metavar="FILE",
+    panel=Panel.CLIENTS,
+    setting="policy",
+)
 CLIENT = Option(
     ("--client",),
     "Show the effect on this client (ID@VERSION). Repeatable.",
@@ -88,16 +94,10 @@ CLIENT_FILE = Option(
     panel=Panel.CLIENTS,
     old="--catalogue",
 )
-ALLOW_EMPTY = Option(
-    ("--allow-empty",),
-    "Succeed even if there are no tables or plans.",
-    bool,
-    False,
-    panel=Panel.SAFETY,
+ALLOW_EMPTY = switch(
+    "--allow-empty", help="Succeed even if there are no tables or plans.", panel=Panel.SAFETY
 )
-DETAILS = Option(
-    ("--details",), "Show each table separately, not in groups.", bool, False, panel=Panel.OUTPUT
-)
+DETAILS = switch("--details", help="Show each table separately, not in groups.", panel=Panel.OUTPUT)
 LIMIT = Option(
     ("--limit",),
     "Show at most N groups of tables and N findings in text; 0 shows all.",
@@ -106,10 +106,10 @@ LIMIT = Option(
     metavar="N",
     panel=Panel.OUTPUT,
 )
-NO_COLOR = Option(("--no-color",), "Do not color text.", bool, False, panel=Panel.OUTPUT)
-NO_PROGRESS = Option(("--no-progress",), "Do not show progress.", bool, False, panel=Panel.OUTPUT)
-QUIET = Option(("--quiet", "-q"), "Print only results and errors.", bool, False, panel=Panel.OUTPUT)
-DEBUG = Option(("--debug",), "Show Spark's output and tracebacks.", bool, False, panel=Panel.OUTPUT)
+NO_COLOR = switch("--no-color", help="Do not color text.", panel=Panel.OUTPUT)
+NO_PROGRESS = switch("--no-progress", help="Do not show progress.", panel=Panel.OUTPUT)
+QUIET = switch("--quiet", "-q", help="Print only results and errors.", panel=Panel.OUTPUT)
+DEBUG = switch("--debug", help="Show Spark's output and tracebacks.", panel=Panel.OUTPUT)
 READING = (
     *(STORAGE_OPTION, CONFIG, SPARK_REMOTE, SPARK_CONF),
     *(NO_COLOR, NO_PROGRESS, QUIET, DEBUG),

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from deltaproto.cli import completion, options, plans
-from deltaproto.cli.declare import Command, Option, Panel
+from deltaproto.cli.declare import Command, Option, Panel, switch
 from deltaproto.errors import ExitCode, UsageError
 from deltaproto.plan_inputs.parse_goal import parse_feature_names, parse_version_pair
 from deltaproto.plan_inputs.planners import client_downgrade_planner, downgrade_planner
@@ -68,19 +68,15 @@ COMMAND = Command(
     run,
     plans.TABLES,
     (
-        Option(
-            ("--lowest",),
-            "Reach the lowest protocol at which no client loses access, by dropping unused "
+        switch(
+            "--lowest",
+            help="Reach the lowest protocol at which no client loses access, by dropping unused "
             "features. Combine with --for-client or --policy.",
-            bool,
-            False,
             panel=Panel.GOAL,
         ),
-        Option(
-            ("--include-enabled",),
-            "With --lowest: also drop features in use, where possible.",
-            bool,
-            False,
+        switch(
+            "--include-enabled",
+            help="With --lowest: also drop features in use, where possible.",
             panel=Panel.GOAL,
         ),
         Option(
@@ -125,11 +121,9 @@ COMMAND = Command(
             HistoryChoice,
             panel=Panel.GOAL,
         ),
-        Option(
-            ("--rewrite",),
-            "Plan to copy the table and swap in the copy if drops cannot reach the goal.",
-            bool,
-            False,
+        switch(
+            "--rewrite",
+            help="Plan to copy the table and swap in the copy if drops cannot reach the goal.",
             panel=Panel.GOAL,
         ),
         plans.ACCESS,

@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 from typing import IO, Any, NamedTuple, Self, cast
 
 from deltaproto.cli import options
-from deltaproto.cli.declare import Argument, Option, Panel
+from deltaproto.cli.declare import Argument, Option, Panel, switch
 from deltaproto.cli.output import TolerantWriter, attach_results
 from deltaproto.errors import ExitCode
 from deltaproto.execution.plan_file import LoadedPlan, load_plans
@@ -30,9 +30,7 @@ PLANS = Argument(
     "Plan file from `plan-… --format json`, or a folder of them.",
     many=True,
 )
-FORMAT = Option(
-    ("--format",), "Choose the output format.", ApplyFormat, ApplyFormat.TEXT, panel=Panel.OUTPUT
-)
+FORMAT = options.FORMAT._replace(type=ApplyFormat, default=ApplyFormat.TEXT)
 
 JOURNAL = Option(
     ("--journal",),
@@ -55,8 +53,8 @@ AUDIT = Option(
     metavar="FILE",
     panel=Panel.OUTPUT,
 )
-DETAILED_EXITCODE = Option(
-    ("--detailed-exitcode",), "Exit 10 if steps remain.", bool, False, panel=Panel.OUTPUT
+DETAILED_EXITCODE = switch(
+    "--detailed-exitcode", help="Exit 10 if steps remain.", panel=Panel.OUTPUT
 )
 
 

@@ -9,7 +9,7 @@ from itertools import chain
 from typing import Any
 
 from deltaproto.cli import options
-from deltaproto.cli.declare import Argument, Option, Panel
+from deltaproto.cli.declare import Argument, Option, Panel, switch
 from deltaproto.cli.inspect import read_table_names
 from deltaproto.cli.inventories import MAX_AGE, SCAN, SEEN, SEEN_DAYS, read_seen
 from deltaproto.cli.progress import warn
@@ -52,11 +52,9 @@ WHERE = Option(
     metavar="SQL",
     panel=Panel.INPUT,
 )
-FRESH = Option(
-    ("--fresh",),
-    "Read each table of an inventory again, so that the plans can be applied.",
-    bool,
-    False,
+FRESH = switch(
+    "--fresh",
+    help="Read each table of an inventory again, so that the plans can be applied.",
     panel=Panel.INPUT,
 )
 ENGINE = Option(
@@ -75,21 +73,10 @@ ACCESS = Option(
     metavar="ACCESS",
     panel=Panel.CLIENTS,
 )
-POLICY = Option(
-    ("--policy",),
-    "Exit 1 if a client of this policy loses access, or the plan violates the policy.",
-    str,
-    metavar="FILE",
-    panel=Panel.CLIENTS,
-    setting="policy",
+POLICY = options.POLICY._replace(
+    help="Exit 1 if a client of this policy loses access, or the plan violates the policy."
 )
-DETAILED = Option(
-    ("--detailed-exitcode",),
-    "Exit 10 if changes are pending.",
-    bool,
-    False,
-    panel=Panel.OUTPUT,
-)
+DETAILED = switch("--detailed-exitcode", help="Exit 10 if changes are pending.", panel=Panel.OUTPUT)
 SCRIPT = Option(
     ("--script",), "Print only the statements, with comments.", Script, panel=Panel.OUTPUT
 )

@@ -99,14 +99,9 @@ COMMAND = Command(
             ReportFormat,
             panel=Panel.OUTPUT,
         ),
-        Option(
-            ("--policy",),
-            "Evaluate the clients and rules of this policy. Default: the clients that made the "
-            "newest commits.",
-            str,
-            metavar="FILE",
-            panel=Panel.CLIENTS,
-            setting="policy",
+        options.POLICY._replace(
+            help="Evaluate the clients and rules of this policy. Default: the clients that made "
+            "the newest commits."
         ),
         options.CLIENT_FILE,
         SCAN,

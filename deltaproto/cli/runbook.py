@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from deltaproto.cli import options
-from deltaproto.cli.declare import Command, Option, Panel
+from deltaproto.cli.declare import Command, Option, Panel, switch
 from deltaproto.cli.plan_io import JOURNAL, PLANS
 from deltaproto.cli.progress import count_steps
 from deltaproto.errors import DeltaprotoError, EngineError, ExitCode
@@ -196,13 +196,7 @@ COMMAND = Command(
     run,
     PLANS,
     (
-        Option(
-            ("--format",),
-            "Choose the output format.",
-            RunbookFormat,
-            RunbookFormat.MARKDOWN,
-            panel=Panel.OUTPUT,
-        ),
+        options.FORMAT._replace(type=RunbookFormat, default=RunbookFormat.MARKDOWN),
         Option(
             ("--start",),
             "Plan the first step for this time (default zone: UTC). Default: now.",
@@ -210,20 +204,13 @@ COMMAND = Command(
             metavar="TIME",
             panel=Panel.INPUT,
         ),
-        Option(
-            ("--policy",),
-            "Evaluate apply's checks with this policy, and pass it to the printed commands.",
-            str,
-            metavar="FILE",
-            panel=Panel.CLIENTS,
-            setting="policy",
+        options.POLICY._replace(
+            help="Evaluate apply's checks with this policy, and pass it to the printed commands."
         ),
         options.CLIENT_FILE,
-        Option(
-            ("--no-activity",),
-            "Do not read recent writers from the tables' logs.",
-            bool,
-            False,
+        switch(
+            "--no-activity",
+            help="Do not read recent writers from the tables' logs.",
             panel=Panel.INPUT,
         ),
         Option(

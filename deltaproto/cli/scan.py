@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from deltaproto.cli import options
-from deltaproto.cli.declare import Argument, Command, Option, Panel
+from deltaproto.cli.declare import Argument, Command, Option, Panel, switch
 from deltaproto.cli.inventories import ENGINE, EngineChoice, open_inventory
 from deltaproto.cli.progress import show_rate, show_waiting, warn
 from deltaproto.cli.signals import resume_hint
@@ -217,14 +217,7 @@ COMMAND = Command(
             old="--to",
             setting="inventory",
         ),
-        Option(
-            ("--policy",),
-            "Check the inventory's current state against this policy.",
-            str,
-            metavar="FILE",
-            panel=Panel.CLIENTS,
-            setting="policy",
-        ),
+        options.POLICY._replace(help="Check the inventory's current state against this policy."),
         Option(
             ("--catalog",),
             "Scan the tables of this catalog, catalog.schema or schema. Repeatable.",
@@ -264,11 +257,9 @@ COMMAND = Command(
             setting="exclude",
         ),
         ENGINE._replace(default=None, help=f"{ENGINE.help} Default: local.", setting="engine"),
-        Option(
-            ("--list-tables",),
-            "Print the tables found, one per line, and stop: nothing is read or saved.",
-            bool,
-            False,
+        switch(
+            "--list-tables",
+            help="Print the tables found, one per line, and stop: nothing is read or saved.",
             panel=Panel.OUTPUT,
         ),
         Option(
@@ -296,27 +287,13 @@ COMMAND = Command(
             setting="keep",
         ),
         options.ALLOW_EMPTY,
-        Option(
-            ("--resume",),
-            "Resume the last unfinished scan.",
-            bool,
-            False,
+        switch("--resume", help="Resume the last unfinished scan.", panel=Panel.INPUT),
+        switch(
+            "--full",
+            help="Also read tables that are unchanged since the last scan.",
             panel=Panel.INPUT,
         ),
-        Option(
-            ("--full",),
-            "Also read tables that are unchanged since the last scan.",
-            bool,
-            False,
-            panel=Panel.INPUT,
-        ),
-        Option(
-            ("--format",),
-            "Choose the output format.",
-            ScanFormat,
-            ScanFormat.TEXT,
-            panel=Panel.OUTPUT,
-        ),
+        options.FORMAT._replace(type=ScanFormat, default=ScanFormat.TEXT),
         options.OUTPUT,
         options.FAIL_ON,
         *options.READING,

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from deltaproto.cli import options
-from deltaproto.cli.declare import Argument, Command, Option, Panel
+from deltaproto.cli.declare import Argument, Command
 from deltaproto.cli.plan_io import (
     DETAILED_EXITCODE,
     JOURNAL,
@@ -57,23 +57,10 @@ COMMAND = Command(
     run,
     Argument("folder", "PLANS", "Folder of plans with a rollout, from `plan --out`."),
     (
-        Option(
-            ("--policy",),
-            "Also show when its maintenance windows open.",
-            str,
-            metavar="FILE",
-            panel=Panel.CLIENTS,
-            setting="policy",
-        ),
+        options.POLICY._replace(help="Also show when its maintenance windows open."),
         JOURNAL,
         DETAILED_EXITCODE,
-        Option(
-            ("--format",),
-            "Choose the output format.",
-            StatusFormat,
-            StatusFormat.TEXT,
-            panel=Panel.OUTPUT,
-        ),
+        options.FORMAT._replace(type=StatusFormat, default=StatusFormat.TEXT),
         options.OUTPUT,
         *options.READING,
     ),
