@@ -64,6 +64,26 @@ class Remedy(NamedTuple):
         return self.command.replace(TABLE, shlex.quote(table))
 
 
+class _Failing(NamedTuple):
+    """A client that cannot use a table, or of which that is not known."""
+
+    candidate: ClientAtVersion
+    path: Path
+    table: TableRequirements
+    access: Access
+    because: tuple[str, ...]
+    """the features that decide"""
+
+    def works_on(self, changed: TableRequirements | None) -> bool:
+        """Return True if this version can use a changed table; False if nothing is known of it."""
+        known = self.candidate.range
+        return (
+            known is not None
+            and changed is not None
+            and judge_access(known, self.path, changed, self.access).verdict is Verdict.OK
+        )
+
+
 def find_remedies(
     candidate: ClientAtVersion,
     path: Path,
@@ -74,31 +94,20 @@ def find_remedies(
     """Return the remedies for this verdict; empty if it is ok or nothing helps."""
     if judgement.verdict is Verdict.OK:
         return ()
-    found = [
-        remedy
-        for remedy in (
-            _upgrade_remedy(candidate, path, table, access),
-            _complete_features_remedy(candidate, path, table, access, judgement),
-            _normalize_remedy(candidate, path, table, access),
-            _catalog_name_remedy(candidate, judgement),
-            _read_copy_remedy(candidate, path, table, access, judgement),
-            _drop_features_remedy(candidate, path, table, access, judgement),
-        )
-        if remedy is not None
-    ]
+    failing = _Failing(candidate, path, table, access, judgement.because)
+    found = [remedy for find in _REMEDIES if (remedy := find(failing)) is not None]
     return tuple(sorted(found, key=lambda remedy: list(RemedyCost).index(remedy.cost)))
 
 
-def _upgrade_remedy(
-    candidate: ClientAtVersion, path: Path, table: TableRequirements, access: Access
-) -> Remedy | None:
+def _upgrade_remedy(failing: _Failing) -> Remedy | None:
     """Return the newest known version that passes, with the first version that works."""
+    candidate = failing.candidate
     client, here = candidate.client, candidate.documented or candidate.range
     later = client.ranges[client.ranges.index(here) + 1 :] if here in client.ranges else ()
     first: ClientReference | None = None
     newest: ClientReference | None = None
     for each in later:
-        start, known = _passing_versions(each, client, path, table, access)
+        start, known = _passing_versions(each, client, failing.path, failing.table, failing.access)
         if known is None and newest is not None:
             break
         first, newest = first or start or known, known or newest
@@ -137,28 +146,16 @@ def _passes(each: Range, path: Path, table: TableRequirements, access: Access) -
     return judge_access(each, path, table, access).verdict is Verdict.OK
 
 
-def _complete_features_remedy(
-    candidate: ClientAtVersion,
-    path: Path,
-    table: TableRequirements,
-    access: Access,
-    judgement: PathVerdict,
-) -> Remedy | None:
+def _complete_features_remedy(failing: _Failing) -> Remedy | None:
     """Add missing features required by listed ones, if that is sufficient."""
     missing = {
         required
-        for name in judgement.because
+        for name in failing.because
         for required in feature_catalog.required_features(name)
-        if required not in table.protocol.supported
+        if required not in failing.table.protocol.supported
     }
-    if not missing or candidate.range is None:
-        return None
     names = tuple(sorted(missing))
-    complete = _requirements_with(table, names)
-    if (
-        complete is None
-        or judge_access(candidate.range, path, complete, access).verdict is not Verdict.OK
-    ):
+    if not names or not failing.works_on(_requirements_with(failing.table, names)):
         return None
     return Remedy(
         "add-feature",
@@ -169,24 +166,16 @@ def _complete_features_remedy(
     )
 
 
-def _drop_features_remedy(
-    candidate: ClientAtVersion,
-    path: Path,
-    table: TableRequirements,
-    access: Access,
-    judgement: PathVerdict,
-) -> Remedy | None:
-    if not judgement.because or not path.offers(access) or candidate.range is None:
+def _drop_features_remedy(failing: _Failing) -> Remedy | None:
+    table, known = failing.table, failing.candidate.range
+    if known is None or not failing.path.offers(failing.access):
         return None
-    names = _find_droppable(table, judgement.because)
-    if not names or set(names) & candidate.range.catalog_only:
+    names = _find_droppable(table, failing.because)
+    if not names or set(names) & known.catalog_only:
         return None
     drops = [feature_catalog.feature_record(name).drop for name in names]
     without = _requirements_without(table, names)
-    if (
-        without is None
-        or judge_access(candidate.range, path, without, access).verdict is not Verdict.OK
-    ):
+    if without is None or not failing.works_on(without):
         return None
     cost, text, flags = _cost(drops), f"drop {', '.join(names)}", ""
     if "checkConstraints" in names and table.uses("checkConstraints") is not False:
@@ -198,9 +187,8 @@ def _drop_features_remedy(
     if cost is RemedyCost.REWRITE:
         text += ", which rewrites data files"
     if any(drop.protects_history or drop.needs_truncate for drop in drops):
-        protected = _with_checkpoint_protection(without)
-        if any(drop.needs_truncate for drop in drops) or (
-            judge_access(candidate.range, path, protected, access).verdict is not Verdict.OK
+        if any(drop.needs_truncate for drop in drops) or not failing.works_on(
+            _with_checkpoint_protection(without)
         ):
             flags = " --history truncate"
             text += "; the history is truncated"
@@ -239,15 +227,12 @@ def _find_droppable(table: TableRequirements, because: tuple[str, ...]) -> tuple
     return tuple(found)
 
 
-def _normalize_remedy(
-    candidate: ClientAtVersion, path: Path, table: TableRequirements, access: Access
-) -> Remedy | None:
+def _normalize_remedy(failing: _Failing) -> Remedy | None:
     """Store the same features as the lowest protocol, if that unblocks the client."""
-    protocol = table.protocol
-    if candidate.range is None or protocol.violations() or protocol.lowest() == protocol:
+    protocol = failing.table.protocol
+    if protocol.violations() or protocol.lowest() == protocol:
         return None
-    lower = table._replace(protocol=protocol.lowest())
-    if judge_access(candidate.range, path, lower, access).verdict is not Verdict.OK:
+    if not failing.works_on(failing.table._replace(protocol=protocol.lowest())):
         return None
     return Remedy(
         "normalise",
@@ -257,8 +242,9 @@ def _normalize_remedy(
     )
 
 
-def _catalog_name_remedy(candidate: ClientAtVersion, judgement: PathVerdict) -> Remedy | None:
-    if candidate.range is None or not set(judgement.because) & candidate.range.catalog_only:
+def _catalog_name_remedy(failing: _Failing) -> Remedy | None:
+    known = failing.candidate.range
+    if known is None or not set(failing.because) & known.catalog_only:
         return None
     return Remedy(
         "use-catalog",
@@ -267,19 +253,14 @@ def _catalog_name_remedy(candidate: ClientAtVersion, judgement: PathVerdict) -> 
     )
 
 
-def _read_copy_remedy(
-    candidate: ClientAtVersion,
-    path: Path,
-    table: TableRequirements,
-    access: Access,
-    judgement: PathVerdict,
-) -> Remedy | None:
+def _read_copy_remedy(failing: _Failing) -> Remedy | None:
     """Use Databricks Compatibility Mode, for a client that only reads."""
-    if access is not Access.READ or candidate.range is None or not judgement.because:
+    table, known = failing.table, failing.candidate.range
+    if failing.access is not Access.READ or known is None or not failing.because:
         return None
     if table.doubts or table.protocol.violations():
         return None
-    if not _passes(candidate.range, path, _COPY, access):
+    if not _passes(known, failing.path, _COPY, failing.access):
         return None
     command = (
         f"deltaproto plan-upgrade {TABLE} --engine databricks "
@@ -293,6 +274,17 @@ def _read_copy_remedy(
         # The statement requires a three-part name.
         command=command if table.by_name else None,
     )
+
+
+_REMEDIES = (
+    _upgrade_remedy,
+    _complete_features_remedy,
+    _normalize_remedy,
+    _catalog_name_remedy,
+    _read_copy_remedy,
+    _drop_features_remedy,
+)
+"""in the order in which remedies of the same cost are shown"""
 
 
 def _cost(drops: list[DropBehavior]) -> RemedyCost:
