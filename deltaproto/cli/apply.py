@@ -103,7 +103,7 @@ def run(values: Mapping[str, Any]) -> int:
     hooks = _open_hooks(values["hooks"], rollout)
     _check_rehearsal_options(values, rollout)
     _check_ranges(values)
-    storage = options.parse_pairs(values["storage_option"], "--storage-option")
+    storage = options.storage_options(values)
     spark = options.spark_settings(values).reaching(*(each.plan.location for each in plans))
     redact = Redactor(storage, spark.conf)
     policy = load_local_policy(values["policy"]) if values["policy"] else None

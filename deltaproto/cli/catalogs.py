@@ -24,9 +24,9 @@ def run(values: Mapping[str, Any]) -> int:
     location = locate(words[1])
     if location.kind is not LocationKind.CATALOG:
         raise UsageError(f"{words[1]} is not the URL of a catalog", _hint(location))
-    storage = options.parse_pairs(values["storage_option"], "--storage-option")
+    storage = options.storage_options(values)
     with options.open_output(values["output"]) as file:
-        show = not (values["no_progress"] or values["quiet"])
+        show = options.shows_progress(values)
         with show_waiting(f"testing {words[1]}", show=show):
             report = check_catalog(location, storage)
         write_catalog_report(report, values["format"], file, color=not values["no_color"])

@@ -39,7 +39,7 @@ _MAX_TIMEOUT_SECONDS = 86_400
 
 def run(values: Mapping[str, Any]) -> int:
     """Create the reference tables, or measure a client on them and render the results."""
-    show = not (values["no_progress"] or values["quiet"])
+    show = options.shows_progress(values)
     options.require_range(values["timeout"], "--timeout", _MAX_TIMEOUT_SECONDS)
     if values["make_kit"] is not None:
         _create_kit(Path(values["make_kit"]), values, show=show)

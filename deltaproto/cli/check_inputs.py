@@ -61,7 +61,7 @@ def check_tables(
         known: notes on the whole check, to which this adds what limits the result.
         codes: exit codes, to which this adds those of old or incomplete input.
     """
-    show = not (values["no_progress"] or values["quiet"])
+    show = options.shows_progress(values)
     first = "checking with Spark" if values["engine"] is EngineChoice.SPARK else ""
     with count_steps("tables checked", first=first, show=show) as seen:
         number = 0
@@ -86,7 +86,7 @@ def _check_argument(
     codes: set[ExitCode],
     show: bool,
 ) -> Iterator[TableCheck]:
-    storage = options.parse_pairs(values["storage_option"], "--storage-option")
+    storage = options.storage_options(values)
     # A table on an object store is read first: its log answers what it is.
     read_first = is_on_object_store(name) and not uses_spark(name, _read_request(values))
     if values["engine"] is EngineChoice.SPARK or (not read_first and is_inventory(name, storage)):
@@ -114,7 +114,7 @@ def _check_inventory(
     known: list[str],
     codes: set[ExitCode],
 ) -> Iterator[TableCheck]:
-    storage = options.parse_pairs(values["storage_option"], "--storage-option")
+    storage = options.storage_options(values)
     inventory = open_inventory(name, values)
     state = select_newest_state(inventory, values["scan"])
     now = datetime.now(UTC)
@@ -135,7 +135,7 @@ def _check_inventory(
 def _read_request(values: Mapping[str, Any]) -> ReadRequest:
     return ReadRequest(
         reader=values["reader"],
-        storage_options=options.parse_pairs(values["storage_option"], "--storage-option"),
+        storage_options=options.storage_options(values),
         spark=options.spark_settings(values),
     )
 

@@ -64,10 +64,10 @@ def _inspect_table(values: Mapping[str, Any]) -> Inspection | None:
     if (table := values["table"]) is None:
         return None
     request = ReadRequest(
-        storage_options=options.parse_pairs(values["storage_option"], "--storage-option"),
+        storage_options=options.storage_options(values),
         spark=options.spark_settings(values),
     )
-    show = not (values["no_progress"] or values["quiet"])
+    show = options.shows_progress(values)
     with show_waiting(f"reading {table} with Spark", show=show and uses_spark(table, request)):
         result = inspect_table(table, request)
     if isinstance(result, Unreadable):
@@ -86,7 +86,7 @@ def _parse_time(values: Mapping[str, Any]) -> int | None:
 def _find_suspects(values: Mapping[str, Any], record: ExceptionRecord, at: int) -> Suspects:
     from deltaproto.conflicts.suspects import find_suspects
 
-    stored = options.parse_pairs(values["storage_option"], "--storage-option")
+    stored = options.storage_options(values)
     spark = options.spark_settings(values)
     return find_suspects(values["table"], stored, spark, record.name, at)
 

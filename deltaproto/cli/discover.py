@@ -58,11 +58,11 @@ def run(values: Mapping[str, Any]) -> int:
 
 
 def _discover(values: Mapping[str, Any]) -> Discovery:
-    storage = options.parse_pairs(values["storage_option"], "--storage-option")
+    storage = options.storage_options(values)
     days = values["days"]
     since = None if days is None else int(time.time() * 1000) - days * _DAY
     names = list(read_table_names(values["names"], allow_empty=values["allow_empty"]))
-    show = not (values["no_progress"] or values["quiet"])
+    show = options.shows_progress(values)
     settings = LogOptions(
         storage,
         options.spark_settings(values),

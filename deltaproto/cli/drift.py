@@ -37,8 +37,8 @@ def run(values: Mapping[str, Any]) -> int:
     hook = require_hook(values["notify"]) if values["notify"] else None
     if values["notify_required"] and hook is None:
         raise UsageError("--notify-required without --notify", "pass the address with --notify")
-    storage = options.parse_pairs(values["storage_option"], "--storage-option")
-    show = not (values["no_progress"] or values["quiet"])
+    storage = options.storage_options(values)
+    show = options.shows_progress(values)
     with (
         options.open_output(values["output"]) as file,
         show_waiting("comparing the scans", show=show),

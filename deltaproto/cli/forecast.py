@@ -34,11 +34,11 @@ def run(values: Mapping[str, Any]) -> int:
     """Forecast every table of the inventory, render it, and return the worst exit code."""
     name, policy = values["inventory"], values["policy"]
     limit = options.require_limit(values["limit"])
-    storage = options.parse_pairs(values["storage_option"], "--storage-option")
+    storage = options.storage_options(values)
     options.refuse_overwrite(values["output"], (policy, *values["client_file"]))
     rules = load_report_policy(policy, allow_empty=values["allow_empty"])
     now = datetime.now(UTC)
-    show = not (values["no_progress"] or values["quiet"])
+    show = options.shows_progress(values)
     with show_waiting("reading the inventory", show=show):
         inventory = open_inventory(name, values)
         state = select_newest_state(inventory, values["scan"])

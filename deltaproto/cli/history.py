@@ -21,7 +21,7 @@ def run(values: Mapping[str, Any]) -> int:
         since = options.parse_milliseconds(
             since, "--since", "date or time", "2026-11-01 or 2026-11-01T08:00Z"
         )
-    show = not (values["no_progress"] or values["quiet"])
+    show = options.shows_progress(values)
     with (
         show_waiting(
             f"reading {table} with Spark", show=show and locate(table).kind is LocationKind.NAME
@@ -30,7 +30,7 @@ def run(values: Mapping[str, Any]) -> int:
     ):
         history = table_history(
             table,
-            options.parse_pairs(values["storage_option"], "--storage-option"),
+            options.storage_options(values),
             options.spark_settings(values),
             limit=_validate_limit(values["limit"]),
             since=since,

@@ -62,7 +62,7 @@ _READERS = """\
 
 def run(values: Mapping[str, Any]) -> int:
     """Write the settings file and the policy, unless they exist, and say what comes next."""
-    storage = options.parse_pairs(values["storage_option"], "--storage-option")
+    storage = options.storage_options(values)
     lines = [_write_settings(values)]
     settings = read_settings(SETTINGS_FILE, os.environ)
     writers = _find_writers(settings.get("inventory"), storage)

@@ -24,7 +24,7 @@ def run(values: Mapping[str, Any]) -> int:
         use_checksums=not values["no_crc"],
         look_in_files=values["look_in_files"],
         activity=values["activity"],
-        storage_options=options.parse_pairs(values["storage_option"], "--storage-option"),
+        storage_options=options.storage_options(values),
         spark=options.spark_settings(values),
     )
     names = list(read_table_names(values["tables"], allow_empty=values["allow_empty"]))
@@ -37,7 +37,7 @@ def run(values: Mapping[str, Any]) -> int:
             summary=not values["quiet"],
             total=len(names),
         )
-        show = not (values["no_progress"] or values["quiet"])
+        show = options.shows_progress(values)
         for name in track_items(names, show=show):
             with show_waiting(
                 f"reading {name} with Spark", show=show and uses_spark(name, request)

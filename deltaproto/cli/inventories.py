@@ -89,7 +89,7 @@ def read_seen(values: Mapping[str, Any]) -> tuple[RecentUses, str | None]:
 
     name, days = values["seen"], values["seen_days"]
     options.require_range(days, "--seen-days", _MAX_DAYS)
-    stored = require_stored(name, options.parse_pairs(values["storage_option"], "--storage-option"))
+    stored = require_stored(name, options.storage_options(values))
     old = age.age_warning(stored.last_run, datetime.now(UTC), parse_max_age(values))
     notice = None if old is None else f"{name}: the newest run of discover {old}; run it again"
     return RecentUses(stored, days or DEFAULT_DAYS), notice
@@ -116,7 +116,7 @@ def open_inventory(name: str, values: Mapping[str, Any]) -> InventoryReader:
         UsageError: when `name` is not an inventory.
         EngineError: when Spark does not start.
     """
-    storage = options.parse_pairs(values["storage_option"], "--storage-option")
+    storage = options.storage_options(values)
     with_spark = values["engine"] is EngineChoice.SPARK
     return open_inventory_reader(
         name, storage, options.spark_settings(values) if with_spark else None

@@ -154,6 +154,20 @@ def parse_pairs(values: Sequence[str], flag: str, *, once: bool = False) -> dict
     return mapping
 
 
+def storage_options(values: Mapping[str, Any]) -> dict[str, str]:
+    """Return the options of the object store that a command was given.
+
+    Raises:
+        UsageError: for a malformed K=V.
+    """
+    return parse_pairs(values["storage_option"], "--storage-option")
+
+
+def shows_progress(values: Mapping[str, Any]) -> bool:
+    """Return True unless --no-progress or --quiet was given."""
+    return not (values["no_progress"] or values["quiet"])
+
+
 def spark_settings(values: Mapping[str, Any]) -> SparkSettings:
     """Build SparkSettings from a command's options.
 
@@ -169,7 +183,7 @@ def spark_settings(values: Mapping[str, Any]) -> SparkSettings:
     places = (word for each in named for word in each if isinstance(word, str))
     settings = SparkSettings(values["spark_remote"], conf, show_log=values["debug"])
     settings = settings.reaching(*places)
-    storage = parse_pairs(values["storage_option"], "--storage-option")
+    storage = storage_options(values)
     if not storage:
         return settings
     from deltaproto.tables.storage.through_spark import hadoop_conf

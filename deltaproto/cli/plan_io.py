@@ -96,7 +96,7 @@ def open_plan_output(
             )
         text = ApplyText(progress, color=not values["no_color"], redact=redact)
         report = ApplyReport(command, values["format"], file, redact, complete=complete)
-        live = not (values["no_progress"] or values["quiet"])
+        live = options.shows_progress(values)
         with ProgressDisplay(text, many=many, show=live) as display:
             try:
                 yield PlanOutput(text, report, display, output)

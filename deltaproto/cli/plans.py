@@ -178,7 +178,7 @@ def _find_inventories(names: Sequence[str], values: Mapping[str, Any]) -> set[st
     Raises:
         UsageError: for options of inventories without any.
     """
-    storage = options.parse_pairs(values["storage_option"], "--storage-option")
+    storage = options.storage_options(values)
     of_inventories = bool(values["where"] or values["scan"] or values["fresh"])
     # A table on an object store is read first: its log answers what it is.
     inventories = {
@@ -210,7 +210,7 @@ class _TablePlanner:
         self._cache_saved, self._save = cache_saved, save
         self._engine = parse_engine(values["engine"]) if values["engine"] else Engine()
         self._spark = options.spark_settings(values)
-        self._storage = options.parse_pairs(values["storage_option"], "--storage-option")
+        self._storage = options.storage_options(values)
         # SQL may contain a table version.
         self._caching = CachingPlanner(
             self._check, users, self._add_clients, by_version=bool(values.get("sql"))

@@ -36,7 +36,7 @@ def read_plan_inputs(
     Args:
         inventories: those of the names that are inventories; extended here.
     """
-    show = not (values["no_progress"] or values["quiet"])
+    show = options.shows_progress(values)
     with count_steps("tables planned", show=show) as seen:
         number = 0
         for name in names:
@@ -55,7 +55,7 @@ def _read_named_inputs(
     """Yield what one argument names; add it to `inventories` if reading shows that it is one."""
     if name not in inventories:
         read_first = is_on_object_store(name)
-        storage = options.parse_pairs(values["storage_option"], "--storage-option")
+        storage = options.storage_options(values)
         for table, found in _read_table_inputs(name, values, show):
             if read_first and isinstance(found, TableError) and is_inventory(name, storage, found):
                 inventories.add(name)
@@ -73,7 +73,7 @@ def _read_inventory_inputs(
     from deltaproto.fleet.inventory import open_inventory_tables
     from deltaproto.fleet.inventory_queries import LocalInventoryQueries
 
-    storage = options.parse_pairs(values["storage_option"], "--storage-option")
+    storage = options.storage_options(values)
     questions = LocalInventoryQueries(open_inventory_tables(name, storage))
     state = select_newest_state(questions, values["scan"])
     try:
@@ -114,7 +114,7 @@ def _read_table_inputs(
                 found = error
             yield str(entry.get("table", name)), found
         return
-    storage = options.parse_pairs(values["storage_option"], "--storage-option")
+    storage = options.storage_options(values)
     spark = options.spark_settings(values)
     try:
         by_name = locate(name).kind is LocationKind.NAME

@@ -27,7 +27,7 @@ from deltaproto.redaction import Redactor
 def run(values: Mapping[str, Any]) -> int:
     """Rehearse every plan, render each result, and return the worst exit code."""
     plans, codes = load_and_report_plans(values["plans"], allow_empty=values["allow_empty"])
-    storage = options.parse_pairs(values["storage_option"], "--storage-option")
+    storage = options.storage_options(values)
     spark = options.spark_settings(values).reaching(*(each.plan.location for each in plans))
     redact = Redactor(storage, spark.conf)
     options.refuse_overwrite(values["output"], find_plan_files(values["plans"], allow_empty=True))

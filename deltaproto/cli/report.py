@@ -39,12 +39,12 @@ def run(values: Mapping[str, Any]) -> int:
     """Build the report of an inventory and render it."""
     if values["most"] < 0:
         raise UsageError(f"--most {values['most']} is less than 0", "give a number of tables")
-    storage = options.parse_pairs(values["storage_option"], "--storage-option")
+    storage = options.storage_options(values)
     policy = values["policy"]
     options.refuse_overwrite(values["output"], (policy, *values["client_file"]))
     format, chosen = _choose_format(values)
     rules = load_report_policy(policy, allow_empty=values["allow_empty"])
-    show = not (values["no_progress"] or values["quiet"])
+    show = options.shows_progress(values)
     spark = " with Spark" if values["engine"] is EngineChoice.SPARK else ""
     with show_waiting(f"reading the inventory{spark}", show=show):
         inventory = open_inventory(values["inventory"], values)

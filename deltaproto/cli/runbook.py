@@ -140,7 +140,7 @@ def _build_entries(
     start: float,
     starts: Mapping[str, float],
 ) -> tuple[RunbookEntry, ...]:
-    storage = options.parse_pairs(values["storage_option"], "--storage-option")
+    storage = options.storage_options(values)
     spark = options.spark_settings(values)
 
     redact = Redactor(storage, spark.conf)
@@ -181,7 +181,7 @@ def _build_entries(
             None if planned.id == first else first,
         )
 
-    show = not (values["no_progress"] or values["quiet"]) and sys.stderr.isatty()
+    show = options.shows_progress(values) and sys.stderr.isatty()
     with ThreadPoolExecutor(_PARALLEL_READS) as pool, count_steps("tables read", show=show) as seen:
         found = []
         for number, each in enumerate(pool.map(look, plans), 1):

@@ -52,7 +52,7 @@ def run(values: Mapping[str, Any]) -> int:
         )
     if values["list_tables"] and values["resume"]:
         raise UsageError("--list-tables and --resume exclude each other", "it saves nothing")
-    storage = options.parse_pairs(values["storage_option"], "--storage-option")
+    storage = options.storage_options(values)
     if values["inventory"] and is_table(values["inventory"], storage):
         raise UsageError(
             f"{values['inventory']} is a Delta table, not a folder for an inventory",
@@ -84,7 +84,7 @@ def run(values: Mapping[str, Any]) -> int:
         values["output"], (*values["list"], values["policy"], values["config"])
     )
     with options.open_output(values["output"]) as file:
-        show = not (values["no_progress"] or values["quiet"])
+        show = options.shows_progress(values)
         total = _expected_table_count(request) if show else None
         with (
             resume_hint(_RESUME_HINT if values["inventory"] else None),

@@ -29,7 +29,7 @@ def run(values: Mapping[str, Any]) -> int:
     folder = values["folder"]
     rollout = load_rollout(folder)
     plans, codes = load_and_report_plans([folder])
-    storage = options.parse_pairs(values["storage_option"], "--storage-option")
+    storage = options.storage_options(values)
     spark = options.spark_settings(values).reaching(*(each.plan.location for each in plans))
     options.refuse_overwrite(values["output"], (rollout.path, values["policy"]))
     context = ApplyContext(
