@@ -18,11 +18,11 @@ from deltaproto.certification.gates import (
     read_gate,
     write_gate,
 )
-from deltaproto.certification.hazards import build_hazards
 from deltaproto.certification.outcomes import (
     LONGEST_REASON,
     KnownTable,
     ObservedAccess,
+    build_hazards,
     collect_outcomes,
     judge_protocol,
 )
