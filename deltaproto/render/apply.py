@@ -6,7 +6,7 @@ import json
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable
-from enum import Enum, StrEnum
+from enum import StrEnum
 from typing import IO, Any
 
 from deltaproto.execution.plan_file import LoadedPlan
@@ -26,7 +26,14 @@ from deltaproto.render.apply_section import (
 from deltaproto.render.document.blocks import Block
 from deltaproto.render.document.render import BlockWriter
 from deltaproto.render.inspection_json import protocol_fields
-from deltaproto.render.interface import JsonArraySpool, dump_json, envelope, open_envelope, stamp
+from deltaproto.render.interface import (
+    JsonArraySpool,
+    dump_json,
+    envelope,
+    map_texts,
+    open_envelope,
+    stamp,
+)
 
 _PIPED_WIDTH = 100
 _WHOLE = (ApplyStatus.DONE, ApplyStatus.NOTHING, ApplyStatus.READY, ApplyStatus.WAITING)
@@ -73,7 +80,7 @@ class ApplyReport:
     def add(self, applied: ApplyResult) -> None:
         """Add the result of one plan."""
         self._counts[str(applied.status)] += 1
-        fields = _redacted(applied_fields(applied), self._redact)
+        fields = map_texts(applied_fields(applied), self._redact)
         if self._format is ApplyFormat.JSONL:
             whole = applied.status in _WHOLE
             line = envelope(self._command, fields, complete=whole)
@@ -109,7 +116,7 @@ class ApplyReport:
         self._spool.close("results", self._file)
         rollout = ""
         if self.rollout is not None:
-            rollout = f',\n  "rollout": {json.dumps(_redacted(self.rollout, self._redact))}'
+            rollout = f',\n  "rollout": {json.dumps(map_texts(self.rollout, self._redact))}'
         self._file.write(f',\n  "summary": {json.dumps(self._summary())}{rollout}\n}}\n')
 
 
@@ -153,7 +160,7 @@ class ApplyText:
             self._write(self.closing)
 
     def _write(self, block: Block) -> None:
-        redacted: Block = _redacted(block, self._redact)
+        redacted: Block = map_texts(block, self._redact)
         with self._lock:
             self._writer.write(redacted)
             self._file.flush()
@@ -237,16 +244,3 @@ def _warning(warning: ApplyWarning) -> dict[str, Any]:
         },
         "notes": [*warning.sources, *warning.notes],
     }
-
-
-def _redacted(value: Any, redact: Callable[[str], str]) -> Any:
-    """Return a JSON value or a block with every text in it redacted."""
-    if isinstance(value, str):
-        return value if isinstance(value, Enum) else redact(value)
-    if isinstance(value, dict):
-        return {key: _redacted(each, redact) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        parts = [_redacted(each, redact) for each in value]
-        make = getattr(value, "_make", type(value))
-        return make(parts)
-    return value

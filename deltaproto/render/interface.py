@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Mapping
-from enum import StrEnum
+from collections.abc import Callable, Mapping
+from enum import Enum, StrEnum
 from typing import IO, Any
 
 from deltaproto import __version__
@@ -137,6 +137,21 @@ def stamp(seconds: float | None) -> str | None:
 
 def _representable(seconds: float) -> float:
     return min(max(seconds, _FIRST_SECOND), _LAST_SECOND)
+
+
+def map_texts(value: Any, change: Callable[[str], str]) -> Any:
+    """Return a JSON value or a record in which `change` was applied to every text.
+
+    Keys and members of enumerations stay as they are.
+    """
+    if isinstance(value, str):
+        return value if isinstance(value, Enum) else change(value)
+    if isinstance(value, dict):
+        return {key: map_texts(each, change) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        make = getattr(value, "_make", type(value))
+        return make([map_texts(each, change) for each in value])
+    return value
 
 
 class JsonArraySpool:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from deltaproto.planning.plan import CHECKSUM_FIELD, Plan
+from deltaproto.render.interface import map_texts
 from deltaproto.render.plan_json import plan_fields
 
 TABLE = "TABLE"
@@ -44,7 +45,7 @@ class Group(NamedTuple, Generic[_Entry]):
             return plan
 
         def shared(value: Any) -> Any:
-            return _mapped(value, lambda text: without_names(text, plan, lambda _: TABLE))
+            return map_texts(value, lambda text: without_names(text, plan, lambda _: TABLE))
 
         return plan._replace(
             steps=tuple(
@@ -74,7 +75,9 @@ def kind(plan: Plan, facts: Any) -> str:
         for step in way["steps"]:
             step["rewrites"] = step["rewrites"]["which"]
     content: Any = json.loads(json.dumps([fields, facts, plan.fingerprint.metadata is None]))
-    return json.dumps(_mapped(content, lambda text: without_names(text, plan, lambda n: f"\0{n}")))
+    return json.dumps(
+        map_texts(content, lambda text: without_names(text, plan, lambda n: f"\0{n}"))
+    )
 
 
 def without_names(text: str, plan: Plan, instead: Callable[[int], str]) -> str:
@@ -85,17 +88,3 @@ def without_names(text: str, plan: Plan, instead: Callable[[int], str]) -> str:
             parts = re.split(rf"(?<!\w){re.escape(name)}(?!\w)", text)
             text = instead(number).join(parts)
     return text
-
-
-def _mapped(value: Any, change: Callable[[str], str]) -> Any:
-    """Apply `change` to every text in tuples, lists and dicts; leave other values unchanged."""
-    if type(value) is str:
-        return change(value)
-    if isinstance(value, tuple):
-        parts = [_mapped(part, change) for part in value]
-        return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
-    if isinstance(value, list):
-        return [_mapped(part, change) for part in value]
-    if isinstance(value, dict):
-        return {key: _mapped(part, change) for key, part in value.items()}
-    return value
