@@ -1,4 +1,6 @@
-"""Numbers with their nouns."""
+"""Numbers with their nouns, and lists that are cut short."""
+
+from collections.abc import Sequence
 
 
 def counted(count: int, noun: str, plural: str | None = None) -> str:
@@ -8,3 +10,14 @@ def counted(count: int, noun: str, plural: str | None = None) -> str:
         plural: the plural, unless it is the noun with an `s`.
     """
     return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
+
+
+def first_names(names: Sequence[str], most: int, between: str = ", ") -> str:
+    """Join the first names, followed by the number of those that are left out."""
+    more = len(names) - most
+    return between.join(names[:most]) + (f" and {more} more" if more > 0 else "")
+
+
+def tables_such_as(count: int, first: str) -> str:
+    """Return the name of the only table, or the number of tables and the first name."""
+    return first if count == 1 else f"{counted(count, 'table')}, such as {first}"

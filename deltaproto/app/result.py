@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Self, overload
 
-from deltaproto.counts import counted
+from deltaproto.counts import counted, first_names
 from deltaproto.errors import DeltaprotoError, EngineError, ExitCode, ResultError
 from deltaproto.policy.finding import FailOn, Finding, exit_code
 
@@ -177,9 +177,7 @@ class Rows(Sequence[Mapping[str, Any]]):
             yield from batch.to_pylist()
 
     def __repr__(self) -> str:
-        from deltaproto.render.terminal import truncate_list
-
-        columns = truncate_list(self.columns, _NAMED)
+        columns = first_names(self.columns, _NAMED)
         return f"<Rows: {counted(len(self), 'row')} of {columns}>"
 
     def _document(self) -> Document:

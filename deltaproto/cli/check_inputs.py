@@ -16,7 +16,7 @@ from deltaproto.cli.inventories import (
 )
 from deltaproto.cli.progress import count_steps, show_waiting
 from deltaproto.clients.catalog import ClientCatalog
-from deltaproto.counts import counted
+from deltaproto.counts import counted, tables_such_as
 from deltaproto.errors import (
     ErrorCode,
     ExitCode,
@@ -197,8 +197,9 @@ def compare_with_seen(
     def checks() -> Iterator[TableCheck]:
         yield from compared.checked(tables)
         if missing := compared.uncounted:
+            uncounted = tables_such_as(len(missing), missing[0])
             notices.append(
-                f"{values['seen']}: discover has not counted {_name_few(missing)}; others than the "
+                f"{values['seen']}: discover has not counted {uncounted}; others than the "
                 f"declared clients may use {'it' if len(missing) == 1 else 'them'}"
             )
         NOTICES.extend(notices)
@@ -206,11 +207,6 @@ def compare_with_seen(
             codes.add(ExitCode.FINDINGS)
 
     return checks()
-
-
-def _name_few(tables: list[str]) -> str:
-    one = len(tables) == 1
-    return tables[0] if one else f"{counted(len(tables), 'table')}, such as {tables[0]}"
 
 
 def save_baseline(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Iterator, Sequence
 
-from deltaproto.counts import counted
+from deltaproto.counts import counted, tables_such_as
 from deltaproto.policy.document import Policy, Position
 from deltaproto.policy.document.merging import Merged, Notice
 from deltaproto.policy.document.model import Approval, PolicySettings, TableEntry, Waiver
@@ -122,7 +122,7 @@ class PolicyUse:
             )
         elif self._unasked_count:
             count, first = self._unasked_count, self._unasked[0]
-            named = first if count == 1 else f"{counted(count, 'table')}, such as {first}"
+            named = tables_such_as(count, first)
             yield rule.finding(
                 source,
                 f"The policy requires nothing of {named}: no pattern matches",

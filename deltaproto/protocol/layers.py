@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from deltaproto.counts import counted
+from deltaproto.counts import counted, first_names
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature import (
     AlwaysWhenSupported,
@@ -28,6 +28,7 @@ from deltaproto.protocol.protocol import Protocol
 
 # The schema shows these features even after they are disabled.
 _SHOWN_COLUMNS = 3
+_SHOWN_FEATURES = 4
 _SCHEMA_TRACES = {"columnMapping": Trait.MAPPING, "typeWidening": Trait.TYPE_CHANGE}
 
 
@@ -183,10 +184,8 @@ def _domain_has(
 def _format_columns(columns: tuple[str, ...]) -> str:
     if not columns:
         return ""
-    rest = len(columns) - _SHOWN_COLUMNS
-    more = f" and {rest} more" if rest > 0 else ""
     noun = "column" if len(columns) == 1 else "columns"
-    return f"{noun} {', '.join(columns[:_SHOWN_COLUMNS])}{more}"
+    return f"{noun} {first_names(columns, _SHOWN_COLUMNS)}"
 
 
 def explain_versions(protocol: Protocol) -> tuple[str, ...]:
@@ -206,7 +205,7 @@ def _explain_reader(protocol: Protocol) -> str:
     forcing = [name for name in known if _min_reader(protocol, name) == version]
     if not forcing:
         return f"reader {version}: no feature requires it"
-    return f"reader {version}: readers must support {_join_names(forcing)}"
+    return f"reader {version}: readers must support {first_names(forcing, _SHOWN_FEATURES)}"
 
 
 def _explain_writer(protocol: Protocol) -> str:
@@ -218,20 +217,15 @@ def _explain_writer(protocol: Protocol) -> str:
         return f"writer {version}: the version implies {counted(count, 'feature')}, used or not"
     native = [n for n in sorted(protocol.supported) if not feature_catalog.feature_record(n).legacy]
     if native:
-        return f"writer 7: only a feature list can include {_join_names(native)}"
+        return f"writer 7: only a feature list can include {first_names(native, _SHOWN_FEATURES)}"
     if not protocol.supported:
         return "writer 7: an empty feature list; no feature requires it"
     if protocol.lowest() != protocol:
         return f"writer 7: the listed features are exactly those of {protocol.lowest()}"
-    return f"writer 7: no lower version implies exactly {_join_names(sorted(protocol.supported))}"
+    names = first_names(sorted(protocol.supported), _SHOWN_FEATURES)
+    return f"writer 7: no lower version implies exactly {names}"
 
 
 def _min_reader(protocol: Protocol, name: str) -> int:
     in_reader_list = name in (protocol.reader_features or ())
     return feature_catalog.feature_record(name, in_reader_list=in_reader_list).min_reader
-
-
-def _join_names(names: list[str], limit: int = 4) -> str:
-    if len(names) <= limit:
-        return ", ".join(names)
-    return f"{', '.join(names[:limit])} and {len(names) - limit} more"

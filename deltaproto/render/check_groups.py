@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from deltaproto.clients.model import Verdict
-from deltaproto.counts import counted
+from deltaproto.counts import counted, tables_such_as
 from deltaproto.policy.declared_verdict import DeclaredVerdict
 from deltaproto.policy.finding import SEVERITY_RANKS, Finding, Severity
 from deltaproto.policy.table_check import TableCheck
@@ -180,7 +180,7 @@ def _tone(rank: int) -> Tone | None:
 def _finding_line(message: _Message, found: NamedCount, skip: int) -> FindingLine:
     severity = "waived" if message.severity is None else str(message.severity)
     first = found.names[0][skip:]
-    tables = first if found.tables == 1 else f"{counted(found.tables, 'table')}, such as {first}"
+    tables = tables_such_as(found.tables, first)
     return FindingLine(
         None if message.known or message.severity is None else SEVERITY_TONES[message.severity],
         f"{severity} (known)" if message.known else severity,

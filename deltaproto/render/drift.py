@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import IO, Any, NamedTuple, assert_never
 
-from deltaproto.counts import counted
+from deltaproto.counts import counted, tables_such_as
 from deltaproto.fleet.drift.diff import SEVERITY, ChangeKind, Difference
 from deltaproto.fleet.scan_history import PastScan, ScanPair
 from deltaproto.inspection.age import format_age, format_time
@@ -266,7 +266,7 @@ def drift_message(inventory: str, pair: ScanPair, counts: DriftCounts) -> str:
         culprits = counts.culprits.get(group)
         blamed = f", {_blamed(culprits)}" if culprits else ""
         first = counts.first[group][0].table
-        tables = first if count == 1 else f"{counted(count, 'table')}, such as {first}"
+        tables = tables_such_as(count, first)
         lines.append(f"- {SEVERITY[group.kind]}: {what}: {tables}{blamed}")
     if len(ordered) > _MESSAGE_LINES:
         more = counted(len(ordered) - _MESSAGE_LINES, "more kind", "more kinds")

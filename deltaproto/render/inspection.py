@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from deltaproto.clients.model import Access
-from deltaproto.counts import counted
+from deltaproto.counts import counted, first_names
 from deltaproto.errors import TableError
 from deltaproto.inspection import Inspection, Unreadable
 from deltaproto.inspection.facts import least_versions
@@ -32,7 +32,6 @@ from deltaproto.render.document.blocks import (
 )
 from deltaproto.render.findings import finding_block, problem_block
 from deltaproto.render.interface import NOTICES
-from deltaproto.render.terminal import truncate_list
 
 if TYPE_CHECKING:
     from deltaproto.inspection.activity import Activity
@@ -170,7 +169,7 @@ def _readers(answers: Mapping[ReaderName, TableState | TableError]) -> TableBloc
             rows.append((name, "", str(answer.code), answer.message))
             continue
         protocol = answer.protocol
-        listed = truncate_list(sorted(protocol.listed), _MOST_FEATURES) or "no lists"
+        listed = first_names(sorted(protocol.listed), _MOST_FEATURES) or "no lists"
         same = shown is not None and shown.listed == protocol.listed
         features = "the same features" if same else listed
         rows.append((name, str(answer.version), str(protocol), features))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from deltaproto.counts import counted
+from deltaproto.counts import counted, first_names
 from deltaproto.errors import TableError
 from deltaproto.planning.impact import is_better, is_worse
 from deltaproto.planning.plan import Alternative, Blocked, ClientChange, Plan, Step
@@ -39,7 +39,7 @@ from deltaproto.render.plan_words import (
     rewrites_text,
     wait_text,
 )
-from deltaproto.render.terminal import duration, largest_first, run_length, truncate_list
+from deltaproto.render.terminal import duration, largest_first, run_length
 
 _SHOWN_SAME = 8
 _SHOWN_BECAUSE = 4
@@ -239,7 +239,7 @@ def _clients(changes: tuple[ClientChange, ...]) -> Iterator[Block]:
                 (Code(change.client), label),
                 (str(change.access),),
                 (str(change.after) if same else f"{change.before} -> {change.after}",),
-                (truncate_list(change.because, _SHOWN_BECAUSE) or change.reason,),
+                (first_names(change.because, _SHOWN_BECAUSE) or change.reason,),
             ]
         )
     if rows:

@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 import textwrap
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import IO, TypeVar
 
 from deltaproto.render.interface import escape_control_chars, neutralize_lines
@@ -113,12 +113,6 @@ def single_line(text: str) -> str:
 def largest_first(counts: Mapping[T, int], most: int | None = None) -> list[tuple[T, int]]:
     """Return the largest counts first, equal ones by name; at most `most` of them."""
     return sorted(counts.items(), key=lambda each: (-each[1], str(each[0])))[:most]
-
-
-def truncate_list(names: Sequence[str], most: int) -> str:
-    """Join the first names with commas, followed by the number of omitted names."""
-    more = len(names) - most
-    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def run_length(items: Iterable[str]) -> str:

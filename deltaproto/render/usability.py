@@ -7,7 +7,7 @@ from typing import Any
 
 from deltaproto.clients.matching import Verdict
 from deltaproto.clients.usability import Usability, VersionSpan
-from deltaproto.render.terminal import truncate_list
+from deltaproto.counts import first_names
 
 _SHOWN_BECAUSE = 3
 UNDECLARED = (
@@ -39,7 +39,7 @@ def _row(name: str, by_access: dict[str, Usability], accesses: list[str]) -> lis
     ]
     because = tuple(dict.fromkeys(feature for span in failing for feature in span.because))
     reasons = "; ".join(dict.fromkeys(span.reason for span in failing))
-    decides = truncate_list(because, _SHOWN_BECAUSE) if because else reasons
+    decides = first_names(because, _SHOWN_BECAUSE) if because else reasons
     cells = [_cell(by_access[access]) if access in by_access else "-" for access in accesses]
     return [name, each.newest.last or "", *cells, decides]
 
@@ -61,7 +61,7 @@ def _spans(usability: Iterable[Usability]) -> Iterator[list[str]]:
             verdict = str(span.verdict)
             if span.verdict is not Verdict.OK:
                 verdict = verdict.upper() if span.offered else "-"
-            why = truncate_list(span.because, _SHOWN_BECAUSE) if span.because else span.reason
+            why = first_names(span.because, _SHOWN_BECAUSE) if span.because else span.reason
             yield [*named, _versions(each.spans, number), verdict, why]
 
 

@@ -6,13 +6,13 @@ from collections.abc import Iterable
 
 from deltaproto.clients.model import Access, Verdict
 from deltaproto.clients.usability import Usability
+from deltaproto.counts import first_names
 from deltaproto.inspection import Inspection
 from deltaproto.inspection.facts import ENGINES
 from deltaproto.protocol.feature import Feature, FeatureStatus
 from deltaproto.protocol.isolation import Isolation, WriterEngine
 from deltaproto.protocol.layers import FeatureState
 from deltaproto.protocol.protocol import Protocol
-from deltaproto.render.terminal import truncate_list
 
 DROP_MARKS = {
     " R": "R = dropping it rewrites data files",
@@ -88,7 +88,7 @@ def at_least(found: Iterable[Usability], access: Access) -> str:
             continue
         if last.verdict is not Verdict.OK:
             because = (
-                f" because of {truncate_list(last.because, _MOST_NAMES)}" if last.because else ""
+                f" because of {first_names(last.because, _MOST_NAMES)}" if last.because else ""
             )
             if last.verdict is Verdict.UNKNOWN:
                 unknown.append(f"{name}{because}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
+from deltaproto.counts import first_names
 from deltaproto.fleet.last_writers import LastWriters
 from deltaproto.fleet.overview import Overview
 from deltaproto.fleet.scan_history import PastScan
@@ -31,7 +32,7 @@ from deltaproto.render.interface import NOTICES
 from deltaproto.render.overview.chart import bars, query, versions
 from deltaproto.render.overview.numbers import Fix, FleetSummary, command
 from deltaproto.render.overview.past import clients, drift, features
-from deltaproto.render.terminal import largest_first, truncate_list
+from deltaproto.render.terminal import largest_first
 
 _MOST_UNREAD = 200
 _CLIENTS_NAMED = 5
@@ -134,7 +135,7 @@ def _last_writers(writers: LastWriters) -> Callout:
             ("No policy was given, and no commit names a client: no client was checked.", *ask),
         )
     names = sorted(writers.clients, key=lambda name: (-writers.clients[name], name))
-    named = truncate_list(names, _CLIENTS_NAMED)
+    named = first_names(names, _CLIENTS_NAMED)
     unknown = (
         f" Tables whose last writer is not known: {writers.unknown:,}." if writers.unknown else ""
     )
@@ -180,7 +181,7 @@ def _fix(fix: Fix, policy: str | None, most: int | None) -> list[Line]:
         _tables(fix, most),
         (f"{len(fix.hindered)}: {', '.join(fix.hindered)}" if fix.hindered else "none",),
         listed([Code(name) for name in fix.because], 6, " and {} more"),
-        (truncate_list(fix.rules, 6),),
+        (first_names(fix.rules, 6),),
         ("its name cannot be shown",) if next_ is None else (Code(next_),),
     ]
 

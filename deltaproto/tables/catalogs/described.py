@@ -13,6 +13,7 @@ from enum import StrEnum
 from hashlib import blake2b
 from typing import NamedTuple
 
+from deltaproto.counts import first_names
 from deltaproto.tables.catalogs.column_types import canonical_json_type, canonical_type
 
 _PLACEHOLDER = {"col": "array<string>"}
@@ -116,20 +117,15 @@ def describe_differences(entry: Columns, log: Columns) -> str:
         if here is not None and (there := log.types.get(name)) is not None and here != there
     ]
     parts = [
-        f"only in the entry: {_few(only_here)}" if only_here else "",
-        f"only in the log: {_few(only_there)}" if only_there else "",
-        _few(other),
+        f"only in the entry: {first_names(only_here, _MOST_NAMED)}" if only_here else "",
+        f"only in the log: {first_names(only_there, _MOST_NAMED)}" if only_there else "",
+        first_names(other, _MOST_NAMED),
     ]
     return "; ".join(filter(None, parts))
 
 
 def _shorten(type_: str) -> str:
     return type_ if len(type_) <= _LONGEST_TYPE else f"{type_[:_LONGEST_TYPE]}…"
-
-
-def _few(texts: list[str]) -> str:
-    more = len(texts) - _MOST_NAMED
-    return ", ".join(texts[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def hive_columns(
