@@ -12,10 +12,10 @@ def counted(count: int, noun: str, plural: str | None = None) -> str:
     return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
 
 
-def first_names(names: Sequence[str], most: int, between: str = ", ") -> str:
-    """Join the first names, followed by the number of those that are left out."""
+def first_names(names: Sequence[str], most: int) -> str:
+    """Join the first names with commas, followed by the number of those that are left out."""
     more = len(names) - most
-    return between.join(names[:most]) + (f" and {more} more" if more > 0 else "")
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def tables_such_as(count: int, first: str) -> str:

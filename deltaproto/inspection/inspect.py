@@ -27,6 +27,8 @@ from deltaproto.tables.engine_errors import contain_table_errors
 if TYPE_CHECKING:
     from deltaproto.tables.open import OpenedLog, ResolvedName
 
+_LONGEST_VALUE = 60
+"""characters of a value in a disagreement of readers"""
 _BY_TRUST = (ReaderName.LOG, ReaderName.SPARK, ReaderName.DELTA_RS)
 
 
@@ -340,6 +342,6 @@ def _disagreement_hint(yardstick: TableState, state: TableState) -> str:
     return "the log reader follows the spec; check the log before trusting the other result"
 
 
-def _shorten(value: Any, limit: int = 60) -> str:
+def _shorten(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= limit else text[: limit - 1] + "…"
+    return text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 1]}…"

@@ -26,6 +26,8 @@ from deltaproto.tables.storage import open_log
 from deltaproto.tables.storage.interface import Deadline, limit_reads
 
 _MOST_COMMITS = 1000
+_SECONDS = 60.0
+"""time limit for one table on an object store"""
 _ATTRIBUTABLE_KINDS = frozenset(ChangeKind) - {
     ChangeKind.UNREADABLE,
     ChangeKind.READABLE,
@@ -42,11 +44,10 @@ class CommitAttributor:
 
     Args:
         options: storage options in deltalake's format.
-        seconds: time limit for one table on an object store.
     """
 
-    def __init__(self, options: Mapping[str, str], seconds: float = 60.0) -> None:
-        self._options, self._seconds = dict(options), seconds
+    def __init__(self, options: Mapping[str, str]) -> None:
+        self._options = dict(options)
 
     def solve(self, changes: Sequence[Difference], before: ScannedTable | None) -> list[Difference]:
         """Return the changes of one table, with the commits that made them if they are found.
@@ -69,7 +70,7 @@ class CommitAttributor:
             # The table was recreated since: every commit in the log is newer.
             oldest = 0
         location = locate(change.location)
-        deadline = Deadline(self._seconds)
+        deadline = Deadline(_SECONDS)
 
         def read(_: int) -> list[Commit]:
             store = limit_reads(open_log(location, self._options), deadline)

@@ -294,4 +294,5 @@ def width_of(text: str) -> int:
 
 
 def plain(line: Line) -> str:
+    """Return a line as text without any markup."""
     return "".join(part if isinstance(part, str) else part.text for part in line)

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from deltaproto import __version__
 from deltaproto.errors import UsageError
-from deltaproto.render.document import Code, Document, Line, Paragraph, Section
+from deltaproto.render.document import Code, Document, Paragraph, Section
 from deltaproto.render.document.html import blocks_html
 from deltaproto.render.document.markdown import blocks_markdown, escape
 from deltaproto.render.document.page import page, text
 from deltaproto.render.document.render import document_text
+from deltaproto.render.document.text_table import plain
 from deltaproto.render.interface import stamp
 from deltaproto.render.plan_json import plan_fields
 from deltaproto.render.runbook.after import burn_in, restart, sign_off, undo, verification
@@ -152,7 +153,7 @@ def _context(document: Document, book: Book, say: Phrases, *, html: bool) -> dic
 
     return {
         "title": document.title,
-        "subtitle": _flat(document.subtitle),
+        "subtitle": plain(document.subtitle),
         "chapters": {
             block.anchor: made(block) for block in document.blocks if isinstance(block, Section)
         },
@@ -182,7 +183,3 @@ def _plan(entry: RunbookEntry, book: Book) -> dict[str, Any]:
         for gate in entry.gates or ()
     ]
     return {**fields, "steps": steps, "gates": gates}
-
-
-def _flat(line: Line) -> str:
-    return "".join(part if isinstance(part, str) else part.text for part in line)

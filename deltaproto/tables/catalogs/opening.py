@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from deltaproto.errors import ErrorCode, TableError
 from deltaproto.location import Location
-from deltaproto.tables.catalogs.interface import CatalogClient, Clock
+from deltaproto.tables.catalogs.interface import CatalogClient
 
 _CREDENTIALS = ("key", "token", "sas", "secret", "profile", "credential")
 _FORMS = {
@@ -16,9 +16,7 @@ _FORMS = {
 }
 
 
-def open_catalog(
-    location: Location, options: Mapping[str, str], clock: Clock | None = None
-) -> CatalogClient:
+def open_catalog(location: Location, options: Mapping[str, str]) -> CatalogClient:
     """Return the client of a catalog.
 
     Args:
@@ -41,12 +39,12 @@ def open_catalog(
         case "uc":
             from deltaproto.tables.catalogs.unity import UnityCatalog
 
-            return UnityCatalog(authority, vends=not own, clock=clock)
+            return UnityCatalog(authority, vends=not own)
         case "hms":
             from deltaproto.tables.catalogs.hive import HiveMetastore
 
-            return HiveMetastore(authority, clock=clock)
+            return HiveMetastore(authority)
         case _:
             from deltaproto.tables.catalogs.glue import GlueCatalog
 
-            return GlueCatalog(authority, options, clock=clock)
+            return GlueCatalog(authority, options)

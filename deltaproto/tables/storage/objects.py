@@ -235,14 +235,14 @@ def _classify_error(uri: str, error: BaseException, options: Mapping[str, str]) 
         )
     return TableError(
         ErrorCode.TIMEOUT if timed_out else ErrorCode.STORAGE,
-        f"cannot read {uri}: {_short(Redactor(options)(text[:_MOST]))}",
+        f"cannot read {uri}: {_short(Redactor(options)(text[:_MOST_EXAMINED]))}",
         "check the endpoint, the region and the credentials",
     )
 
 
-_MOST = 4000
-"""number of characters of a store's message that are examined; fewer are shown"""
+_MOST_EXAMINED, _MOST_SHOWN = 4000, 200
+"""characters of a store's message"""
 
 
-def _short(text: str, limit: int = 200) -> str:
-    return text if len(text) <= limit else text[: limit - 1] + "…"
+def _short(text: str) -> str:
+    return text if len(text) <= _MOST_SHOWN else f"{text[: _MOST_SHOWN - 1]}…"
