@@ -294,7 +294,7 @@ class Inventory:
             UsageError: for an invalid policy, an unknown client, or an unknown scan.
             TableError: when the inventory is empty, a scan was stopped, or rows are missing.
         """
-        from deltaproto.fleet.forecast.run_forecast import load_forecaster, run_forecast
+        from deltaproto.fleet.forecast.forecaster import load_forecaster, run_forecast
 
         rules = load_report_policy(None if policy is None else os.fspath(policy), allow_empty=False)
         reader, state = self._current(scan)

@@ -18,7 +18,7 @@ from deltaproto.cli.inventories import (
 )
 from deltaproto.cli.progress import show_waiting, warn
 from deltaproto.errors import ExitCode, no_tables_error
-from deltaproto.fleet.forecast.run_forecast import load_forecaster, run_forecast
+from deltaproto.fleet.forecast.forecaster import load_forecaster, run_forecast
 from deltaproto.fleet.inventory_reader import (
     build_scan_notices,
     require_current,

@@ -9,8 +9,8 @@ from deltaproto.clients.catalog import ClientCatalog
 from deltaproto.clients.matching import PathVerdict, Verdict
 from deltaproto.clients.resolve import ClientAtVersion
 from deltaproto.errors import UsageError
+from deltaproto.fleet.forecast.forecaster import affected_by, find_blocked
 from deltaproto.fleet.forecast.records import Affected, severity_of
-from deltaproto.fleet.forecast.table_forecast import affected_by, find_blocked
 from deltaproto.fleet.forecast.upgrades import RUNTIME, has_feature, is_verified, requirements_with
 from deltaproto.planning.impact import compare_clients
 from deltaproto.planning.plan import ClientChange

@@ -1,16 +1,23 @@
-"""The automatic upgrades of one table, and the clients that they would block."""
+"""The automatic upgrades of tables, and the clients that they would block."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from functools import lru_cache
+from typing import Any
 
 from deltaproto.clients.model import Access, IdentityKey, Verdict
 from deltaproto.clients.requirements import TableRequirements
 from deltaproto.clients.resolve import ClientAtVersion
 from deltaproto.counts import counted
-from deltaproto.fleet.forecast.records import Affected, TableForecast, UpgradeForecast
+from deltaproto.errors import TableError
+from deltaproto.fleet.forecast.records import (
+    Affected,
+    Forecast,
+    TableForecast,
+    UpgradeForecast,
+)
 from deltaproto.fleet.forecast.upgrades import (
     day_of,
     find_hold,
@@ -21,7 +28,11 @@ from deltaproto.fleet.forecast.upgrades import (
     requirements_with,
     shown_name,
 )
-from deltaproto.fleet.seen.seen_findings import RecentUses, SeenOnTable
+from deltaproto.fleet.inventory import open_inventory_tables
+from deltaproto.fleet.inventory_queries import NewestState
+from deltaproto.fleet.inventory_reader import InventoryReader
+from deltaproto.fleet.seen.seen_findings import RecentUses, SeenOnTable, uses_for_plans
+from deltaproto.fleet.seen.stored_uses import read_stored
 from deltaproto.plan_inputs.client_scope import ClientScope
 from deltaproto.plan_inputs.from_log import refuse_invalid_protocol
 from deltaproto.planning.impact import compare_clients
@@ -30,16 +41,18 @@ from deltaproto.planning.request import TableClient
 from deltaproto.planning.statement import SetProperties
 from deltaproto.policy.approvals import AccessLoss
 from deltaproto.policy.context import TableFacts
-from deltaproto.policy.document import normalize_location
+from deltaproto.policy.document import Policy, normalize_location
 from deltaproto.protocol.automatic_upgrades import (
     MANAGED_TYPES,
     RULES,
     UNAFFECTED_TYPES,
     UNITY_CATALOG,
+    WINDOW_DAYS,
     AutomaticUpgrade,
     TableAge,
 )
 from deltaproto.sql.quoting import address_in_statements, sql_table_name
+from deltaproto.tables.engine_errors import contain_table_errors
 
 _FAILS = (Verdict.REFUSED, Verdict.WRONG)
 
@@ -212,3 +225,66 @@ def _statement(rule: AutomaticUpgrade, facts: TableFacts) -> str | None:
         return None
     name = sql_table_name(address_in_statements(facts.table, facts.location))
     return SetProperties(dict([rule.setting])).sql(name)
+
+
+_LAST_COMMIT = "last_commit_at"
+
+
+def load_forecaster(
+    inventory: str,
+    storage_options: Mapping[str, str],
+    policy: Policy | None,
+    clients: Iterable[str],
+    client_files: Iterable[str],
+    today: date,
+) -> Forecaster:
+    """Return a forecaster for the policy's clients, `clients`, and those that `discover` counted.
+
+    Args:
+        clients: `ID@VERSION`; they count as clients of every table, with default access.
+
+    Raises:
+        UsageError: for an unknown client, or an unreadable inventory.
+        TableError: corrupt-log, when the inventory's clients are damaged.
+    """
+    stored = read_stored(open_inventory_tables(inventory, storage_options))
+    seen = None if stored is None else RecentUses(stored, max(WINDOW_DAYS.values()))
+    scope = ClientScope(
+        policy,
+        client_files,
+        clients,
+        seen=None if seen is None else uses_for_plans(seen),
+    )
+    return Forecaster(scope, seen, today)
+
+
+def run_forecast(
+    inventory: InventoryReader, state: NewestState, forecaster: Forecaster
+) -> Forecast:
+    """Return the forecast of every table in the newest state.
+
+    Raises:
+        UsageError: when the inventory cannot be read.
+    """
+    tables = tuple(
+        _forecast(row, facts, forecaster)
+        for scan in state.contributing
+        for row, facts in inventory.facts(scan, (_LAST_COMMIT,))
+        if state.holds(scan, row["location"])
+    )
+    affected = any(each.affected is not Affected.NO for each in tables)
+    new = forecaster.new_tables() if affected else ()
+    return Forecast(tables, new, forecaster.declared)
+
+
+def _forecast(
+    row: Mapping[str, Any], facts: TableFacts | TableError, forecaster: Forecaster
+) -> TableForecast:
+    last = row.get(_LAST_COMMIT)
+    try:
+        if isinstance(facts, TableError):
+            raise facts
+        with contain_table_errors():
+            return forecaster.forecast(facts, None if last is None else last.date())
+    except TableError as error:
+        return TableForecast(row["table"], row["location"], Affected.UNKNOWN, None, error=error)
