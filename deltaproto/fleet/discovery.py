@@ -96,11 +96,10 @@ def discover_tables(
 
     def stored() -> Iterator[DiscoveredTable | UnreadablePlace]:
         uris = {normalize_location(root.uri): root.uri for root in roots if root.path is None}
-        if not uris:
-            return
-        from deltaproto.fleet.object_store import tables_under
-
         for uri in uris.values():
+            # Without such a root, its client is not needed.
+            from deltaproto.fleet.object_store import tables_under
+
             others = apart - {normalize_location(uri)}
             yield from tables_under(uri, options, chosen, parallel, others, own, passed)
 
