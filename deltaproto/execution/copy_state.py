@@ -19,6 +19,7 @@ from deltaproto.planning.search.copy_by_name import (
     NEW_SUFFIX,
     OLD_SUFFIX,
     REPLACED_BY,
+    is_manual_copy,
     suffixed_name,
 )
 from deltaproto.planning.statement import Action
@@ -39,7 +40,7 @@ def is_named_copy(plan: Plan) -> bool:
     return (
         Action.SWAP in actions
         and not plan.sql_name.startswith("delta.`")
-        and all(step.operations != ("CREATE TABLE AS SELECT",) for step in plan.steps)
+        and not is_manual_copy(plan.steps)
     )
 
 

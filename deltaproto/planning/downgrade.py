@@ -15,6 +15,7 @@ from deltaproto.planning.impact import (
 )
 from deltaproto.planning.plan import Alternative, Blocked, Plan
 from deltaproto.planning.request import PlanInput, goal_text
+from deltaproto.planning.search.copy_by_name import is_manual_copy
 from deltaproto.planning.search.copy_table import end_state_of_copy, plan_copy
 from deltaproto.planning.search.droppable import (
     GOAL_UNREACHABLE,
@@ -177,7 +178,6 @@ def _build_copy_plan(
     ending = end_state_of_copy(inputs.table)._replace(protocol=copy.protocol_after)
     after = requirements_after(inputs.needs, ending)
     changes = client_changes(inputs, after)
-    by_hand = copy.steps[0].operations == ("CREATE TABLE AS SELECT",)
     plan = plan._replace(
         protocol_after=copy.protocol_after,
         steps=copy.steps,
@@ -186,7 +186,7 @@ def _build_copy_plan(
         warnings=(
             *inputs.warnings,
             *wrong_result_warning(changes),
-            _COPY if by_hand else _NAMED_COPY,
+            _COPY if is_manual_copy(copy.steps) else _NAMED_COPY,
         ),
         concurrency=concurrency_change(inputs, inputs.table._replace(protocol=copy.protocol_after)),
     )

@@ -15,7 +15,7 @@ from deltaproto.planning.impact import describe_change, end_state_of, find_losse
 from deltaproto.planning.plan import Blocked, ClientChange, Plan, Step
 from deltaproto.planning.predict.table import Table
 from deltaproto.planning.request import PlanInput
-from deltaproto.planning.search.copy_by_name import new_location
+from deltaproto.planning.search.copy_by_name import is_manual_copy, new_location
 from deltaproto.planning.search.copy_table import end_state_of_copy, redesign_copy
 from deltaproto.planning.search.goals import EndState, requirements_after
 from deltaproto.planning.search.route import predict_statement
@@ -185,7 +185,7 @@ def _facts_after(
 
 
 def _predict_copy(today: TableFacts, table: Table, plan: Plan) -> TableFacts:
-    by_hand = plan.steps[0].operations == ("CREATE TABLE AS SELECT",)
+    by_hand = is_manual_copy(plan.steps)
     inputs = PlanInput(
         plan.table,
         plan.location,

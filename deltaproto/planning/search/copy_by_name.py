@@ -1,23 +1,21 @@
-"""A copy of a table that a catalog names: statements that `apply` executes, and what is lost.
+"""The statements that copy a table, and what is lost.
 
-The new table is created with the columns and properties of the old one, then filled. The names
-change places at the end, and the old table stays as NAME__before.
+`apply` executes the copy of a table that a catalog names: the new table is created with the columns
+and properties of the old one, then filled. The names change places at the end, and the old table
+stays as NAME__before. Other copies are made by hand.
 """
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from deltaproto.planning.plan import Rewrites, Step, StreamEffect, StreamImpact
-from deltaproto.planning.predict.auto_enable import features_of_columns, features_of_properties
 from deltaproto.planning.predict.outcome import Rewrite
 from deltaproto.planning.predict.schema import Array, Atomic, Column, Map, Path, Struct, Type
-from deltaproto.planning.predict.table import CONSTRAINT_PREFIX, MAX_COLUMN_ID, PROTECTED_BEFORE
+from deltaproto.planning.predict.table import Table
 from deltaproto.planning.request import PlanInput
 from deltaproto.planning.statement import Action, format_properties
-from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.sql.quoting import column_name, quote_identifier, quote_literal, split_name
 
@@ -26,17 +24,13 @@ COPY_OF, REPLACED_BY = "deltaproto.copyOf", "deltaproto.replacedBy"
 """properties: the id of the table that a new table is a copy of; the plan that replaced a table"""
 MOST_CATCH_UPS = 100
 """commits to the new table after the first copy, before writers must be stopped"""
-_DEFAULTS = "allowColumnDefaults"
 # Types whose name in the schema is also their name in statements.
 _TYPES = (
     *("string", "long", "integer", "short", "byte", "float", "double", "boolean", "binary", "date"),
     *("timestamp", "timestamp_ntz", "variant"),
 )
 _SIZED = ("decimal(", "varchar(", "char(")
-_SET_BY_DELTA = (
-    *("deltaproto.", CONSTRAINT_PREFIX, MAX_COLUMN_ID, PROTECTED_BEFORE, "delta.rowTracking"),
-    *("delta.inCommitTimestampEnablement", "delta.universalFormat."),
-)
+_BY_PATH, _MANUAL = "delta.`", ("CREATE TABLE AS SELECT",)
 
 LOSSES: Mapping[str, str] = {
     "time-travel": "the new table has no history: versions of the old one stay with NAME__before",
@@ -60,10 +54,14 @@ LOSSES: Mapping[str, str] = {
     "clustering": "clustering columns are not copied",
 }
 """what a copy can lose, by the name that acknowledges it"""
-_ALWAYS = ("time-travel", "streams", "location", "grants", "sharing", "tags")
+_LOST = (
+    "the new table has another id and no history: streams need new checkpoints, and time travel, "
+    "grants, comments and sharing stay with the old one"
+)
+"""what a manual copy loses in any case"""
 
 
-class NamedCopy(NamedTuple):
+class TableCopy(NamedTuple):
     """The new table."""
 
     protocol: Protocol
@@ -77,6 +75,8 @@ class NamedCopy(NamedTuple):
     """expressions of the CHECK constraints by name"""
     lost: tuple[str, ...]
     """keys of `LOSSES`"""
+    manual: bool
+    """whether the copy is made by hand: one statement creates and fills the new table"""
 
 
 def loss_names(steps: Sequence[Step]) -> tuple[str, ...]:
@@ -109,104 +109,52 @@ def _is_plain(kind: Type, *, in_collection: bool = False) -> bool:
             return name in _TYPES or name.startswith(_SIZED)
 
 
-def design_named_copy(
-    inputs: PlanInput,
-    columns: Sequence[tuple[Column, str]],
-    properties: Mapping[str, str],
-    clustering: tuple[str, ...],
-    without: frozenset[str],
-) -> NamedCopy:
-    """Return the copy of a table, with everything that the features not in `without` allow.
-
-    Args:
-        columns: name and type of each new column, and its expression over the old table.
-        properties: the copied properties, without those of constraints.
-    """
-    table = inputs.table
-    assert table.schema is not None
-    kept, lost = [], set[str]()
-    for old, (new, _) in zip(table.schema.columns, columns, strict=True):
-        lost |= {"names"} if new.name != old.name else set()
-        lost |= {"types"} if new.type != old.type else set()
-    changed = bool(lost)
-    for old, (new, _) in zip(table.schema.columns, columns, strict=True):
-        default = None if _DEFAULTS in without or new.type != old.type else old.default
-        # The expression may name a column that has another name or type now.
-        generated = None if "generatedColumns" in without or changed else old.generated
-        nullable = old.nullable or "invariants" in without
-        lost |= {"defaults"} if default != old.default else set()
-        lost |= {"generated"} if generated != old.generated else set()
-        lost |= {"identity"} if old.identity else set()
-        lost |= {"not-null"} if nullable != old.nullable else set()
-        kept.append(Column(new.name, new.type, nullable, default, generated))
-    checks = {n: table.configuration[table.constraint_key(n) or ""] for n in table.constraints}
-    if checks and ("checkConstraints" in without or changed):
-        checks, lost = {}, {*lost, "constraints"}
-    properties = {k: v for k, v in properties.items() if not k.startswith("deltaproto.")}
-    features = features_of_properties(properties, Protocol(1, 1), inputs.engine)
-    features |= features_of_columns(Struct(tuple(kept)), Protocol(1, 1))
-    features |= feature_catalog.NEW_TABLE_FEATURES | ({"checkConstraints"} if checks else set())
-    features |= {"clustering"} if clustering else set()
-    if any(column.default is not None for column in kept):
-        features.add(_DEFAULTS)
-        properties = {**properties, f"delta.feature.{_DEFAULTS}": "supported"}
-    lost |= {"cdf"} if table.keeps_changes else set()
-    lost |= {"row-ids"} if "rowTracking" in table.protocol.supported else set()
-    lost |= {"clustering"} if table.clustering and not clustering else set()
-    lost |= {"properties"} if _loses_properties(table.configuration, properties) else set()
-    return NamedCopy(
-        Protocol.carrying(features),
-        tuple(kept),
-        tuple(expression for _, expression in columns),
-        {**properties, COPY_OF: inputs.fingerprint.table_id or ""},
-        clustering,
-        checks,
-        (*_ALWAYS, *(name for name in LOSSES if name in lost)),
-    )
-
-
-def _loses_properties(old: Mapping[str, str], new: Mapping[str, str]) -> bool:
-    """Return True if a property that a user can set is missing in the new table."""
-    return any(key not in new and not key.startswith(_SET_BY_DELTA) for key in old)
-
-
 def new_location(location: str) -> str:
     """Return the folder of the copy of the table at a location."""
     return location.rstrip("/") + NEW_SUFFIX
 
 
 def suffixed_name(sql_name: str, suffix: str) -> str:
-    """Return a quoted catalog name with a suffix to its last part."""
+    """Return a catalog name or `delta.` with a path, with a suffix to its last part."""
     *first, last = split_name(sql_name)
+    if sql_name.startswith(_BY_PATH):
+        return f"delta.{quote_identifier(last.rstrip('/') + suffix)}"
     return ".".join(map(quote_identifier, (*first, last + suffix)))
 
 
-ENDING = StreamImpact("every stream", StreamEffect.ENDS, "the table that it reads is replaced")
+def is_manual_copy(steps: Sequence[Step]) -> bool:
+    """Return True if the steps are those of a copy that is made by hand."""
+    return any(step.operations == _MANUAL for step in steps)
 
 
-def copy_step(
-    id_: str,
+def copy_steps(inputs: PlanInput, new: TableCopy) -> tuple[Step, ...]:
+    """Return the steps that replace the table with a copy."""
+    made = _manual_steps(inputs, new) if new.manual else _named_steps(inputs, new)
+    return tuple(step._replace(id=f"s{number}") for number, step in enumerate(made, 1))
+
+
+def _step(
+    inputs: PlanInput,
     action: Action,
     sql: str | None,
     why: str,
-    undo: str | None,
-    protocol: Protocol,
+    undo: str | None = None,
     operations: tuple[str, ...] = (),
 ) -> Step:
-    """Return a step of a copy that leaves the protocol of the table as it is.
+    """Return a step that leaves the protocol of the table as it is.
 
     Args:
         operations: the operation of each commit.
     """
     return Step(
-        id=id_,
+        id="",
         action=action,
         sql=sql,
         feature=None,
         why=why,
         operations=operations,
-        protocol_before=protocol,
-        protocol_after=protocol,
+        protocol_before=inputs.table.protocol,
+        protocol_after=inputs.table.protocol,
         commits=(len(operations), len(operations)),
         rewrites=Rewrites(Rewrite.NONE, 0, 0),
         expects=None,
@@ -222,84 +170,126 @@ def copy_step(
     )
 
 
-def named_copy_steps(inputs: PlanInput, new: NamedCopy) -> Iterator[Step]:
+def _manual_steps(inputs: PlanInput, new: TableCopy) -> Iterator[Step]:
+    """Yield the steps: create and fill, rename or move the old table, rename the new one."""
+    name = inputs.sql
+    fresh, by_path = suffixed_name(name, NEW_SUFFIX), name.startswith(_BY_PATH)
+    yield _step(
+        inputs,
+        Action.REWRITE,
+        f"CREATE TABLE {fresh} {_table_clauses(inputs, new)} AS {_select(inputs, new)}",
+        "copy the rows into a new table; this one does not change. Stop writers first: later "
+        "writes are not copied",
+        None if by_path else f"DROP TABLE {fresh}",
+        _MANUAL,
+    )._replace(rewrites=_every_row(inputs))
+    losses = (_LOST, *_manual_losses(inputs.table))
+    if by_path:
+        path = split_name(name)[-1]
+        why = (
+            f"compare the row counts, then use the storage's tools to move {path} away and "
+            f"{path.rstrip('/')}{NEW_SUFFIX} to its location"
+        )
+        yield _replacing(_step(inputs, Action.SWAP, None, why), new, losses)
+        return
+    yield _rename_old(inputs, "compare the row counts, then rename the old table")
+    yield _rename_new(inputs, new, losses)
+
+
+def _manual_losses(table: Table) -> Iterator[str]:
+    columns = () if table.schema is None else table.schema.columns
+    if table.constraints:
+        yield f"the constraints {', '.join(table.constraints)} have to be added again, if wanted"
+    plain = [c.name for c in columns if c.generated or c.identity or c.default]
+    if plain:
+        yield f"{', '.join(plain)} become plain columns with the current values"
+    if any(not column.nullable for column in columns):
+        yield "NOT NULL has to be set again, if wanted"
+
+
+def _named_steps(inputs: PlanInput, new: TableCopy) -> Iterator[Step]:
     """Yield the steps: create, constrain, fill, rename the old table, close it, rename the new."""
     name = inputs.sql
     fresh, old = suffixed_name(name, NEW_SUFFIX), suffixed_name(name, OLD_SUFFIX)
-    numbers = itertools.count(1)
-
-    def step(
-        action: Action, sql: str, why: str, undo: str | None, operations: tuple[str, ...] = ()
-    ) -> Step:
-        id_ = f"s{next(numbers)}"
-        return copy_step(id_, action, sql, why, undo, inputs.table.protocol, operations)
-
-    copy, swap = Action.REWRITE, Action.SWAP
-    comments = inputs.comments or {}
-    yield step(
-        copy,
-        _create_statement(inputs, new, fresh, comments),
+    yield _step(
+        inputs,
+        Action.REWRITE,
+        _create_statement(inputs, new, fresh),
         "create the new table; this one does not change",
         f"DROP TABLE {fresh}",
         ("CREATE TABLE",),
     )
     for check, expression in new.constraints.items():
         constraint = quote_identifier(check)
-        yield step(
-            copy,
+        yield _step(
+            inputs,
+            Action.REWRITE,
             f"ALTER TABLE {fresh} ADD CONSTRAINT {constraint} CHECK ({expression})",
             "add the constraint to the empty table",
             f"ALTER TABLE {fresh} DROP CONSTRAINT {constraint}",
             ("ADD CONSTRAINT",),
         )
     names = ", ".join(quote_identifier(column.name) for column in new.columns)
-    # Every name in the statement is quoted.
-    fill = f"INSERT INTO {fresh} ({names}) SELECT {', '.join(new.selected)} FROM {name}"  # noqa: S608
-    yield step(
-        copy,
-        fill,
+    yield _step(
+        inputs,
+        Action.REWRITE,
+        f"INSERT INTO {fresh} ({names}) {_select(inputs, new)}",
         "copy the rows of one version, then those of later commits, and compare both tables: "
         "`apply` adds VERSION AS OF",
-        None,
-        ("WRITE",),
-    )._replace(
-        commits=(0, 1 + MOST_CATCH_UPS),
-        rewrites=Rewrites(Rewrite.ALL, inputs.files.files, inputs.files.bytes),
-    )
-    yield step(
-        swap,
-        f"ALTER TABLE {name} RENAME TO {old}",
-        "rename the old table, and copy what was committed before that",
-        f"ALTER TABLE {old} RENAME TO {name}",
-    )
+        operations=("WRITE",),
+    )._replace(commits=(0, 1 + MOST_CATCH_UPS), rewrites=_every_row(inputs))
+    yield _rename_old(inputs, "rename the old table, and copy what was committed before that")
     mark = quote_literal(REPLACED_BY)
-    yield step(
-        swap,
+    yield _step(
+        inputs,
+        Action.SWAP,
         f"ALTER TABLE {old} SET TBLPROPERTIES ({mark} = {quote_literal(name)})",
         "abort writers that still have the old table open: their transactions fail",
         f"ALTER TABLE {name} UNSET TBLPROPERTIES IF EXISTS ({mark})",
         ("SET TBLPROPERTIES",),
     )
-    yield step(
-        swap,
-        f"ALTER TABLE {fresh} RENAME TO {name}",
-        "rename the new table to the original name",
-        f"ALTER TABLE {name} RENAME TO {fresh}",
-    )._replace(
-        protocol_after=new.protocol,
-        streams=(ENDING,),
-        losses=tuple(f"{key}: {LOSSES[key]}" for key in new.lost),
-    )
+    yield _rename_new(inputs, new, tuple(f"{key}: {LOSSES[key]}" for key in new.lost))
 
 
-def _create_statement(
-    inputs: PlanInput, new: NamedCopy, fresh: str, comments: Mapping[Path, str]
-) -> str:
+def _rename_old(inputs: PlanInput, why: str) -> Step:
+    name, old = inputs.sql, suffixed_name(inputs.sql, OLD_SUFFIX)
+    sql, undo = f"ALTER TABLE {name} RENAME TO {old}", f"ALTER TABLE {old} RENAME TO {name}"
+    return _step(inputs, Action.SWAP, sql, why, undo)
+
+
+def _rename_new(inputs: PlanInput, new: TableCopy, losses: tuple[str, ...]) -> Step:
+    name, fresh = inputs.sql, suffixed_name(inputs.sql, NEW_SUFFIX)
+    sql, undo = f"ALTER TABLE {fresh} RENAME TO {name}", f"ALTER TABLE {name} RENAME TO {fresh}"
+    why = "rename the new table to the original name"
+    return _replacing(_step(inputs, Action.SWAP, sql, why, undo), new, losses)
+
+
+def _replacing(step: Step, new: TableCopy, losses: tuple[str, ...]) -> Step:
+    """Return the step after which the new table has the place of the old one."""
+    ends = StreamImpact("every stream", StreamEffect.ENDS, "the table that it reads is replaced")
+    return step._replace(protocol_after=new.protocol, streams=(ends,), losses=losses)
+
+
+def _every_row(inputs: PlanInput) -> Rewrites:
+    return Rewrites(Rewrite.ALL, inputs.files.files, inputs.files.bytes)
+
+
+def _select(inputs: PlanInput, new: TableCopy) -> str:
+    # Every name in it is quoted.
+    return f"SELECT {', '.join(new.selected)} FROM {inputs.sql}"  # noqa: S608
+
+
+def _create_statement(inputs: PlanInput, new: TableCopy, fresh: str) -> str:
     assert inputs.table.schema is not None
     columns = ", ".join(
-        _column_definition(column, (old.name,), comments)
+        _column_definition(column, (old.name,), inputs.comments or {})
         for column, old in zip(new.columns, inputs.table.schema.columns, strict=True)
     )
+    return f"CREATE TABLE {fresh} ({columns}) {_table_clauses(inputs, new)}"
+
+
+def _table_clauses(inputs: PlanInput, new: TableCopy) -> str:
+    assert inputs.table.schema is not None
     clauses = ["USING delta"]
     if inputs.table.partition_columns:
         pairs = zip(inputs.table.schema.columns, new.columns, strict=True)
@@ -308,11 +298,13 @@ def _create_statement(
         clauses.append(f"PARTITIONED BY ({', '.join(map(quote_identifier, names))})")
     if new.clustering:
         clauses.append(f"CLUSTER BY ({', '.join(map(column_name, new.clustering))})")
-    clauses.append(f"LOCATION {quote_literal(new_location(inputs.location))}")
-    if () in comments:
-        clauses.append(f"COMMENT {quote_literal(comments[()])}")
-    clauses.append(f"TBLPROPERTIES ({format_properties(new.properties)})")
-    return f"CREATE TABLE {fresh} ({columns}) {' '.join(clauses)}"
+    comments = inputs.comments or {}
+    if not new.manual:
+        clauses.append(f"LOCATION {quote_literal(new_location(inputs.location))}")
+        clauses += [f"COMMENT {quote_literal(comments[()])}"] if () in comments else []
+    if new.properties:
+        clauses.append(f"TBLPROPERTIES ({format_properties(new.properties)})")
+    return " ".join(clauses)
 
 
 def _column_definition(column: Column, path: Path, comments: Mapping[Path, str]) -> str:

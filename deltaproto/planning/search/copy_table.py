@@ -2,147 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import NamedTuple
-
 from deltaproto.planning.plan import Alternative, Plan, Rewrites, Step
 from deltaproto.planning.predict.auto_enable import features_of_columns, features_of_properties
 from deltaproto.planning.predict.bounds import hazards_of_copy
 from deltaproto.planning.predict.outcome import Rewrite
 from deltaproto.planning.predict.schema import FORBIDDEN, Atomic, Column, Struct, walk_columns
-from deltaproto.planning.predict.table import CONSTRAINT_PREFIX, Table
+from deltaproto.planning.predict.table import (
+    CONSTRAINT_PREFIX,
+    MAX_COLUMN_ID,
+    PROTECTED_BEFORE,
+    Table,
+)
 from deltaproto.planning.request import PlanInput
 from deltaproto.planning.search.copy_by_name import (
-    ENDING,
-    NEW_SUFFIX,
-    OLD_SUFFIX,
-    NamedCopy,
+    COPY_OF,
+    LOSSES,
+    TableCopy,
     can_be_named,
-    copy_step,
-    design_named_copy,
-    named_copy_steps,
+    copy_steps,
 )
 from deltaproto.planning.search.cost import Cost
 from deltaproto.planning.search.goals import EndState, FeaturesAbsent, Goal, VersionsAtMost
-from deltaproto.planning.statement import Action, format_properties
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature import PropertyIs
 from deltaproto.protocol.protocol import Protocol
-from deltaproto.sql.quoting import column_name, quote_identifier, split_name
+from deltaproto.sql.quoting import quote_identifier
 
-
-class TableCopy(NamedTuple):
-    """The new table."""
-
-    protocol: Protocol
-    properties: Mapping[str, str]
-    clustering: tuple[str, ...]
-    selected: tuple[str, ...]
-    """an expression per column"""
-    losses: tuple[str, ...]
-
-
-def copy_steps(inputs: PlanInput, new: TableCopy) -> Iterator[Step]:
-    """Yield the steps that replace the table with a copy."""
-    parts = split_name(inputs.sql)
-    by_path = parts[0].lower() == "delta"
-    fresh = _suffixed_name(parts, NEW_SUFFIX)
-    clauses = ["USING delta"]
-    if inputs.table.partition_columns:
-        names = ", ".join(map(quote_identifier, inputs.table.partition_columns))
-        clauses.append(f"PARTITIONED BY ({names})")
-    if new.clustering:
-        names = ", ".join(map(column_name, new.clustering))
-        clauses.append(f"CLUSTER BY ({names})")
-    if new.properties:
-        clauses.append(f"TBLPROPERTIES ({format_properties(new.properties)})")
-    # Every name in the statement is quoted.
-    select = f"SELECT {', '.join(new.selected)} FROM {inputs.sql}"  # noqa: S608
-    yield _step(
-        inputs,
-        "s1",
-        Action.REWRITE,
-        f"CREATE TABLE {fresh} {' '.join(clauses)} AS {select}",
-        "copy the rows into a new table; this one does not change. Stop writers first: later "
-        "writes are not copied",
-        inputs.table.protocol,
-        undo=f"DROP TABLE {fresh}" if not by_path else None,
-        rewrites=Rewrites(Rewrite.ALL, inputs.files.files, inputs.files.bytes),
-    )
-    if by_path:
-        yield _step(
-            inputs,
-            "s2",
-            Action.SWAP,
-            None,
-            f"compare the row counts, then use the storage's tools to move {parts[-1]} away and "
-            f"{parts[-1].rstrip('/')}{NEW_SUFFIX} to its location",
-            new.protocol,
-            losses=new.losses,
-        )
-        return
-    old = _suffixed_name(parts, OLD_SUFFIX)
-    yield _step(
-        inputs,
-        "s2",
-        Action.SWAP,
-        f"ALTER TABLE {inputs.sql} RENAME TO {old}",
-        "compare the row counts, then rename the old table",
-        inputs.table.protocol,
-        undo=f"ALTER TABLE {old} RENAME TO {inputs.sql}",
-    )
-    yield _step(
-        inputs,
-        "s3",
-        Action.SWAP,
-        f"ALTER TABLE {fresh} RENAME TO {inputs.sql}",
-        "rename the new table to the original name",
-        new.protocol,
-        losses=new.losses,
-        undo=f"ALTER TABLE {inputs.sql} RENAME TO {fresh}",
-    )
-
-
-def _suffixed_name(parts: list[str], suffix: str) -> str:
-    last = parts[-1].rstrip("/") + suffix
-    first = ["delta"] if parts[0].lower() == "delta" else [*map(quote_identifier, parts[:-1])]
-    return ".".join([*first, quote_identifier(last)])
-
-
-def _step(
-    inputs: PlanInput,
-    id_: str,
-    action: Action,
-    sql: str | None,
-    why: str,
-    after: Protocol,
-    *,
-    losses: tuple[str, ...] = (),
-    undo: str | None = None,
-    rewrites: Rewrites = Rewrites(Rewrite.NONE, 0, 0),
-) -> Step:
-    operations = ("CREATE TABLE AS SELECT",) if action is Action.REWRITE else ()
-    step = copy_step(id_, action, sql, why, undo, inputs.table.protocol, operations)
-    streams = (ENDING,) if losses else ()
-    return step._replace(protocol_after=after, rewrites=rewrites, streams=streams, losses=losses)
-
-
-# Internal properties that no new table may be given.
-_INTERNAL = (
-    "delta.columnMapping.maxColumnId",
-    "delta.rowTracking.",
-    "delta.rowTrackingSuspended",
-    "delta.inCommitTimestampEnablement",
-    "delta.requireCheckpointProtectionBeforeVersion",
-    "delta.coordinatedCommits.",
-    "delta.universalFormat.",
-    CONSTRAINT_PREFIX,
+_SET_BY_DELTA = (
+    *("deltaproto.", CONSTRAINT_PREFIX, MAX_COLUMN_ID, PROTECTED_BEFORE, "delta.rowTracking"),
+    *("delta.inCommitTimestampEnablement", "delta.universalFormat."),
 )
+"""properties that users do not set"""
+_NOT_COPIED = (*_SET_BY_DELTA, "delta.coordinatedCommits.")
+_DEFAULTS = "allowColumnDefaults"
 _CASTS = {"timestamp_ntz": ("timestampNtz", "TIMESTAMP"), "variant": ("variantType", "STRING")}
-_LOST = (
-    "the new table has another id and no history: streams need new checkpoints, and time travel, "
-    "grants, comments and sharing stay with the old one"
-)
+_ALWAYS = ("time-travel", "streams", "location", "grants", "sharing", "tags")
 
 
 def plan_copy(inputs: PlanInput, goal: Goal) -> Alternative | None:
@@ -163,10 +57,8 @@ def plan_copy(inputs: PlanInput, goal: Goal) -> Alternative | None:
         if more == without:
             return None
         without = more
-    if isinstance(new, NamedCopy):
-        losses, made = len(new.lost), tuple(named_copy_steps(inputs, new))
-    else:
-        losses, made = len(new.losses), tuple(copy_steps(inputs, new))
+    made = copy_steps(inputs, new)
+    losses = sum(len(step.losses) for step in made)
     return Alternative(
         "rewrite",
         "copy the rows into a new table that replaces this one",
@@ -182,7 +74,7 @@ def end_state_of_copy(table: Table) -> EndState:
     return EndState(table.protocol, rewritten=True, bounds=hazards_of_copy(table))
 
 
-def redesign_copy(inputs: PlanInput, plan: Plan) -> TableCopy | NamedCopy | None:
+def redesign_copy(inputs: PlanInput, plan: Plan) -> TableCopy | None:
     """Return the new table of a plan that copies this table; None if it cannot be copied."""
     if inputs.table.schema is None:
         return None
@@ -197,7 +89,9 @@ def same_copy(inputs: PlanInput, plan: Plan) -> bool:
     no more than the goal needs.
     """
     new = redesign_copy(inputs, plan)
-    made = [tuple(named_copy_steps(inputs, new))] if isinstance(new, NamedCopy) else []
+    if new is None or new.manual:
+        return False
+    made = [copy_steps(inputs, new)]
     goal: Goal | None = None
     if plan.goal["kind"] == "drop":
         goal = FeaturesAbsent(frozenset(plan.goal["features"]) & inputs.table.protocol.supported)
@@ -207,7 +101,7 @@ def same_copy(inputs: PlanInput, plan: Plan) -> bool:
         again = plan_copy(inputs, goal)
         made.append(again.steps if again is not None else ())
     wanted = [_comparable(step) for step in plan.steps]
-    return bool(made) and all([_comparable(step) for step in steps] == wanted for steps in made)
+    return all([_comparable(step) for step in steps] == wanted for steps in made)
 
 
 def _comparable(step: Step) -> tuple[object, ...]:
@@ -215,35 +109,74 @@ def _comparable(step: Step) -> tuple[object, ...]:
     return step._replace(rewrites=Rewrites(Rewrite.NONE, 0, 0))
 
 
-def _design_copy(
-    inputs: PlanInput, schema: Struct, without: frozenset[str]
-) -> TableCopy | NamedCopy | None:
+def _design_copy(inputs: PlanInput, schema: Struct, without: frozenset[str]) -> TableCopy | None:
+    """Return the copy with everything that the features not in `without` allow.
+
+    A manual copy has only the names and types of the columns: its statement states no more.
+    """
     table = inputs.table
+    named = inputs.comments is not None and table.clustering is not None and can_be_named(schema)
     properties = {
         key: value
         for key, value in table.configuration.items()
-        if not key.startswith(_INTERNAL) and not _enables_any(key, value, without)
+        if not key.startswith(_NOT_COPIED) and not _enables_any(key, value, without)
     }
     mapped = properties.get("delta.columnMapping.mode", "none").lower() != "none"
-    named = inputs.comments is not None and table.clustering is not None and can_be_named(schema)
-    columns = _select_columns(schema, without, mapped=mapped, bare=named)
-    if columns is None:
+    selected = _select_columns(schema, without, mapped=mapped, bare=named)
+    if selected is None:
         return None
-    clustering = () if "clustering" in without else table.clustering or ()
+    pairs = [(old, new) for old, (new, _) in zip(schema.columns, selected, strict=True)]
+    # An expression may name a column that has another name or type now.
+    changed = any((new.name, new.type) != (old.name, old.type) for old, new in pairs)
     if named:
-        return design_named_copy(inputs, columns, properties, clustering, without)
-    features = features_of_properties(
-        properties, Protocol(1, 1), inputs.engine
-    ) | features_of_columns(Struct(tuple(column for column, _ in columns)), Protocol(1, 1))
-    protocol = Protocol.carrying(
-        feature_catalog.NEW_TABLE_FEATURES | features | ({"clustering"} if clustering else set())
-    )
+        pairs = [(old, _with_attributes(old, new, without, changed)) for old, new in pairs]
+    columns = tuple(new for _, new in pairs)
+    checks = {n: table.configuration[table.constraint_key(n) or ""] for n in table.constraints}
+    kept_checks = checks if named and "checkConstraints" not in without and not changed else {}
+    clustering = () if "clustering" in without else table.clustering or ()
+    features = features_of_properties(properties, Protocol(1, 1), inputs.engine)
+    features |= features_of_columns(Struct(columns), Protocol(1, 1))
+    features |= feature_catalog.NEW_TABLE_FEATURES | ({"clustering"} if clustering else set())
+    features |= {"checkConstraints"} if kept_checks else set()
+    if any(column.default is not None for column in columns):
+        features |= {_DEFAULTS}
+        properties |= {f"delta.feature.{_DEFAULTS}": "supported"}
+    lost = {
+        "names": any(new.name != old.name for old, new in pairs),
+        "types": any(new.type != old.type for old, new in pairs),
+        "defaults": any(new.default != old.default for old, new in pairs),
+        "generated": any(new.generated != old.generated for old, new in pairs),
+        "identity": any(old.identity for old, _ in pairs),
+        "not-null": any(new.nullable != old.nullable for old, new in pairs),
+        "constraints": checks != kept_checks,
+        "cdf": table.keeps_changes,
+        "row-ids": "rowTracking" in table.protocol.supported,
+        "clustering": bool(table.clustering) and not clustering,
+        "properties": any(
+            key not in properties and not key.startswith(_SET_BY_DELTA)
+            for key in table.configuration
+        ),
+    }
+    if named:
+        properties |= {COPY_OF: inputs.fingerprint.table_id or ""}
     return TableCopy(
-        protocol,
+        Protocol.carrying(features),
+        columns,
+        tuple(expression for _, expression in selected),
         properties,
         clustering,
-        tuple(expression for _, expression in columns),
-        (_LOST, *_copy_losses(table.constraints, schema)),
+        kept_checks,
+        (*_ALWAYS, *(name for name in LOSSES if lost.get(name))),
+        not named,
+    )
+
+
+def _with_attributes(old: Column, new: Column, without: frozenset[str], changed: bool) -> Column:
+    """Return the new column with what else the old one has."""
+    return new._replace(
+        nullable=old.nullable or "invariants" in without,
+        default=None if _DEFAULTS in without or new.type != old.type else old.default,
+        generated=None if "generatedColumns" in without or changed else old.generated,
     )
 
 
@@ -288,13 +221,3 @@ def _select_columns(
             plain = plain._replace(name=name)
         found.append((plain, expression))
     return found
-
-
-def _copy_losses(constraints: tuple[str, ...], schema: Struct) -> Iterator[str]:
-    if constraints:
-        yield f"the constraints {', '.join(constraints)} have to be added again, if wanted"
-    plain = [c.name for c in schema.columns if c.generated or c.identity or c.default]
-    if plain:
-        yield f"{', '.join(plain)} become plain columns with the current values"
-    if any(not column.nullable for column in schema.columns):
-        yield "NOT NULL has to be set again, if wanted"
