@@ -11,13 +11,11 @@ from typing import NamedTuple
 from deltaproto.counts import counted
 from deltaproto.errors import DeltaprotoError, ExitCode, TableError
 from deltaproto.execution.copy_executor import CopyExecutor
-from deltaproto.execution.copy_state import is_named_copy
 from deltaproto.execution.executor import StepExecutor
 from deltaproto.execution.plan_executor import ExecutionTools
 from deltaproto.execution.plan_file import LoadedPlan
 from deltaproto.execution.preflight import INTERRUPTED, RUN_AGAIN_HINT, StopReason
 from deltaproto.execution.prepare import ApplyContext, PreparedPlan, prepare_plan
-from deltaproto.execution.prepare_copy import prepare_copy
 from deltaproto.execution.recorder import RunLog
 from deltaproto.execution.result import ApplyResult, ApplyStatus, Observer, StepRecord, StepStatus
 from deltaproto.execution.run_log import (
@@ -129,8 +127,7 @@ def _prepare_and_confirm(
     """Return the plan if it may be executed, else the reason as a result."""
     limits = session.limits
     try:
-        prepare = prepare_copy if is_named_copy(planned.plan) else prepare_plan
-        prepared = prepare(planned, session.context, session.runner, limits.now())
+        prepared = prepare_plan(planned, session.context, session.runner, limits.now())
     except DeltaprotoError as error:
         return preparation_failure(planned, error)
     unconfirmed = confirm(prepared)
@@ -139,7 +136,7 @@ def _prepare_and_confirm(
         return _result_before_steps(
             prepared, ApplyStatus.REFUSED, refused.code, refused.message, refused.hint
         )
-    if not prepared.left and not (prepared.unaudited and not session.dry_run):
+    if not prepared.left and not (prepared.located.unaudited and not session.dry_run):
         return _already_done_result(prepared)
     if session.dry_run:
         journal = journal_path(session.context.folder(planned.path), planned.id)
@@ -187,7 +184,7 @@ def _execute_prepared(prepared: PreparedPlan, session: ApplySession) -> ApplyRes
             if not prepared.left:
                 return _complete_audit_log(prepared, RunLog(planned, "", journal, audit), session)
             runner = session.runner()
-            executor = StepExecutor if prepared.copy is None else CopyExecutor
+            executor = StepExecutor if prepared.located.copy is None else CopyExecutor
             tools = ExecutionTools(
                 runner.apart() if session.parallel > 1 else runner,
                 journal,
@@ -198,7 +195,7 @@ def _execute_prepared(prepared: PreparedPlan, session: ApplySession) -> ApplyRes
                 session.redact,
             )
             stepping = executor(prepared, tools)
-            stop = stepping.go(prepared.unaudited)
+            stop = stepping.go(prepared.located.unaudited)
             return _result_after_steps(prepared, stepping, stop, str(journal.path))
     except DeltaprotoError as error:
         if stepping is None or not stepping.executed:
@@ -233,7 +230,7 @@ def _complete_audit_log(
     prepared: PreparedPlan, ledger: RunLog, session: ApplySession
 ) -> ApplyResult:
     """Return the result of a plan that only lacks lines in the audit log."""
-    ledger.complete(prepared.unaudited, prepared.watched, session.limits.now())
+    ledger.complete(prepared.located.unaudited, prepared.located.watched, session.limits.now())
     finished = _already_done_result(prepared)
     if ledger.unaudited is None:
         return finished
@@ -305,7 +302,7 @@ def _result_before_steps(
     prepared: PreparedPlan, status: ApplyStatus, code: ExitCode, message: str, hint: str = ""
 ) -> ApplyResult:
     def record(step: Step, number: int) -> StepRecord:
-        done = number < prepared.stands.done
+        done = number < prepared.located.stands.done
         return StepRecord(step.id, StepStatus.EARLIER if done else StepStatus.PENDING)
 
     steps = prepared.planned.plan.steps
@@ -318,6 +315,6 @@ def _result_before_steps(
         tuple(record(step, number) for number, step in enumerate(steps)),
         prepared.gates,
         prepared.warning,
-        prepared.sight.now.version,
-        prepared.sight.now.protocol,
+        prepared.located.sight.now.version,
+        prepared.located.sight.now.protocol,
     )

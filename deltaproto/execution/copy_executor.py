@@ -70,7 +70,7 @@ class CopyExecutor(CopyStatements):
         """
         if (stop := self._complete_audit(unaudited)) is not None:
             return stop
-        steps, done = self._plan.steps, self._prepared.stands.done
+        steps, done = self._plan.steps, self._prepared.located.stands.done
         self.records = [StepRecord(step.id, StepStatus.EARLIER) for step in steps[:done]]
         try:
             if (shut := self._closed_window()) is not None:
@@ -236,16 +236,16 @@ class CopyExecutor(CopyStatements):
         return None
 
     def _copy_all(self, fill: Step, columns: CopiedColumns, *, overwrite: bool) -> None:
-        self.state = self.state._replace(old=self._tables.refresh(self.state.old))
+        self.state = self.state._replace(old=self.state.tables.refresh(self.state.old))
         version = self.state.old.version
         # A copy has the columns and properties that the plan saw.
-        if (changed := find_metadata_change(self._plan, self.state, self._owner)) is not None:
+        if (changed := find_metadata_change(self.state)) is not None:
             hint = _DROP_HINT.format(self.state.new_name)
             self.stop(fill, f"protocol, schema or properties changed: {changed}", hint)
         source = columns.source(f"{self.state.old_name} VERSION AS OF {version}")
         sql = columns.insert(self.state.new_name, source, overwrite=overwrite)
         self._insert(fill, sql, version, conf=_STATIC)
-        if self._tables.read().copied is None:
+        if self.state.tables.read().copied is None:
             # An empty table makes no commit, which would say what was copied.
             value = (
                 f"{quote_literal(COPY_OF)} = {quote_literal(self._plan.fingerprint.table_id or '')}"

@@ -91,14 +91,19 @@ class CopyStage(IntEnum):
 class CopyState(NamedTuple):
     """The two tables of a copy."""
 
+    tables: CopyTables
     stage: CopyStage
-    names: CopyNames
     old: NamedTable
     new: NamedTable | None
     copied: int | None
     """the version of the old table whose rows the new one has; None: it has no rows of it"""
     foreign: tuple[Commit, ...]
     """commits to the new table that the plan did not make"""
+
+    @property
+    def names(self) -> CopyNames:
+        """The names of the tables."""
+        return self.tables.names
 
     @property
     def closed(self) -> bool:
@@ -118,7 +123,7 @@ class CopyState(NamedTuple):
 
 
 class CopyTables:
-    """Reads the tables of one plan.
+    """Reads the tables of a plan that makes a copy, or of its undo plan.
 
     Args:
         owner: id of the plan that makes the copy.
@@ -131,9 +136,9 @@ class CopyTables:
         storage_options: Mapping[str, str],
         spark: SparkSettings,
     ) -> None:
-        self.names = CopyNames.of(plan)
-        self._id, self._owner = plan.fingerprint.table_id, owner
-        self._options, self._spark = storage_options, spark
+        self.plan, self.owner, self.names = plan, owner, CopyNames.of(plan)
+        self.storage_options, self.spark = storage_options, spark
+        self._id = plan.fingerprint.table_id
 
     def read(self) -> CopyState:
         """Read which tables exist, and how far the copy is.
@@ -161,26 +166,25 @@ class CopyTables:
         copied, foreign = None, []
         for commit in () if fresh is None else fresh.commits():
             mark = commit_tag_of(commit)
-            if mark is None or mark.plan != self._owner:
+            if mark is None or mark.plan != self.owner:
                 foreign.append(commit)
             elif mark.copied is not None:
                 copied = max(copied or 0, mark.copied)
-        return CopyState(stage, names, source, fresh, copied, tuple(foreign))
+        return CopyState(self, stage, source, fresh, copied, tuple(foreign))
 
     def refresh(self, table: NamedTable) -> NamedTable:
         """Read the log of a table again, at the location where it was."""
-        location, store = table.opened
-        reader = LogReader(self._options, use_checksums=False)
-        return table._replace(state=reader.read_from(location, store))
+        reader = LogReader(self.storage_options, use_checksums=False)
+        return table._replace(state=reader.read_from(*table.opened))
 
     def _find(self, name: str) -> NamedTable | None:
         try:
-            opened = open_table_log(name, self._options, self._spark)
+            opened = open_table_log(name, self.storage_options, self.spark)
         except TableError as error:
             if error.code == ErrorCode.NOT_FOUND:
                 return None
             raise
-        reader = LogReader(self._options, use_checksums=False)
+        reader = LogReader(self.storage_options, use_checksums=False)
         return NamedTable(opened, reader.read_from(*opened))
 
     def _role(self, table: NamedTable) -> str:
@@ -257,12 +261,12 @@ def pending_commits(table: NamedTable, after: int, owner: str) -> list[PendingCo
     return found
 
 
-def find_metadata_change(plan: Plan, state: CopyState, owner: str) -> str | None:
+def find_metadata_change(state: CopyState) -> str | None:
     """Describe what changed in the old table, other than rows, since the plan was made; or None."""
-    print_, seen = plan.fingerprint, state.old.state
+    print_, seen = state.tables.plan.fingerprint, state.old.state
     if (seen.protocol, metadata_digest(seen.metadata)) != (print_.protocol, print_.metadata):
         return "they are not those of the plan"
-    for commit in pending_commits(state.old, print_.version, owner):
+    for commit in pending_commits(state.old, print_.version, state.tables.owner):
         if commit.effect is CommitEffect.METADATA and commit.version <= seen.version:
             return str(commit)
     return None

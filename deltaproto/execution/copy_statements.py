@@ -36,8 +36,9 @@ class CopyStatements(PlanExecutor):
 
     def __init__(self, prepared: PreparedPlan, tools: ExecutionTools) -> None:
         super().__init__(prepared, tools)
-        assert prepared.copy is not None
-        self._tables, self.state, self._owner = prepared.copy
+        assert prepared.located.copy is not None
+        self.state = prepared.located.copy
+        self._owner = self.state.tables.owner
         self.copied = self.state.copied
         self._inserts = 0
 
@@ -45,7 +46,7 @@ class CopyStatements(PlanExecutor):
     def stands(self) -> Progress:
         """The progress of the plan."""
         done = sum(r.done is not StepStatus.FAILED for r in self.records)
-        return progress_of(self._plan, self.state, done)
+        return progress_of(self.state, done)
 
     def send(
         self,
@@ -93,7 +94,7 @@ class CopyStatements(PlanExecutor):
     def reread(self, step: Step, stage: CopyStage) -> None:
         """Read the tables again after a statement, which must have led to `stage`."""
         before = self.state.old.opened.location
-        self.state = self._tables.read()
+        self.state = self.state.tables.read()
         if self.state.stage is not stage:
             message = f"the copy is {self.state.stage.name.lower()}, not {stage.name.lower()}"
             self.stop(step, message, RUN_AGAIN_HINT)

@@ -49,10 +49,9 @@ class StepExecutor(PlanExecutor):
 
     def __init__(self, prepared: PreparedPlan, tools: ExecutionTools) -> None:
         super().__init__(prepared, tools)
-        self._stands, self._since = prepared.stands, prepared.since
-        self._held = prepared.held
+        self._watched, self._sight, self._stands, self._since, _, self._held, _ = prepared.located
         self._waiting = WaitHandler(prepared.planned, tools.limits, tools.observer, self._ledger)
-        self._touched = prepared.stands.started
+        self._touched = self._stands.started
         self._other_run: StopReason | None = None
 
     @property
@@ -179,7 +178,7 @@ class StepExecutor(PlanExecutor):
                 return young
         self._held = None
         point, stands = self._stands.point, self._stands
-        sight = self._prepared.watched.look(point.version)
+        sight = self._watched.look(point.version)
         found = progress_from_commits(
             self._planned.id, self._plan, stands.done, stands.early, sight, point
         )
@@ -196,7 +195,7 @@ class StepExecutor(PlanExecutor):
     def _notice_other_run(self, found: Progress, code: ExitCode) -> None:
         """Remember another run's commits: a later observation starts after them."""
         self._other_run = self._other_run or check_no_other_run(
-            found.own.values(), self._run, self._prepared.sight.now.version, code
+            found.own.values(), self._run, self._sight.now.version, code
         )
 
     def _execute(self, step: Step) -> StatementResult:
@@ -215,7 +214,7 @@ class StepExecutor(PlanExecutor):
     ) -> tuple[VerifiedStep, tuple[Commit, ...]]:
         stands = self._stands
         point, done, early = stands.point, stands.done, stands.early
-        sight = self._prepared.watched.look(point.version)
+        sight = self._watched.look(point.version)
         after = progress_from_commits(self._planned.id, self._plan, done, early, sight, point)
         self._notice_other_run(after, ExitCode.FAILED)
         own = tuple(
@@ -243,9 +242,7 @@ class StepExecutor(PlanExecutor):
 
     def _verified(self, step: Step, record: StepRecord, judged: VerifiedStep) -> StopReason | None:
         protocol = self._stands.point.protocol
-        agrees, said = cross_check_with_delta_rs(
-            self._prepared.watched.uri, self._options, protocol
-        )
+        agrees, said = cross_check_with_delta_rs(self._watched.uri, self._options, protocol)
         record = record._replace(delta_rs=said)
         if not agrees:
             wrong = VerifiedStep(
@@ -302,7 +299,7 @@ class StepExecutor(PlanExecutor):
         """Describe the newest commit by another writer."""
         mine = {commit.version for commit in own}
         try:
-            sight = self._prepared.watched.look(self._prepared.sight.now.version)
+            sight = self._watched.look(self._sight.now.version)
         except TableError as error:
             return f"unknown ({error.message})"
         others = [each for each in sight.commits if each.version not in mine]

@@ -56,7 +56,7 @@ class PlanExecutor:
 
     def _complete_audit(self, unaudited: Sequence[SentStatement]) -> StopReason | None:
         """Add statements of earlier runs to the audit log. Return why none may be sent, or None."""
-        self._ledger.complete(unaudited, self._prepared.watched, self._limits.now())
+        self._ledger.complete(unaudited, self._prepared.located.watched, self._limits.now())
         if self._ledger.unaudited is None:
             return None
         message = f"{self._ledger.unaudited}: no statement is sent"

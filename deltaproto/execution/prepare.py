@@ -13,6 +13,12 @@ from deltaproto.execution.copy_state import CopyState, CopyTables, is_named_copy
 from deltaproto.execution.goal_limits import TableUse
 from deltaproto.execution.plan_file import LoadedPlan
 from deltaproto.execution.preflight import GateResult
+from deltaproto.execution.prepare_copy import (
+    copy_gates,
+    finished_steps,
+    may_be_refused,
+    progress_of,
+)
 from deltaproto.execution.progress import (
     Baseline,
     Progress,
@@ -66,41 +72,38 @@ class ApplyContext(NamedTuple):
     """what copies into a new table may lose, by name"""
 
 
-class PreparedCopy(NamedTuple):
-    """The tables of a copy, and how far it is."""
+class LocatedProgress(NamedTuple):
+    """The progress of a plan, and its evidence."""
 
-    tables: CopyTables
-    state: CopyState
-    owner: str
-    """id of the plan that makes the copy"""
+    watched: TableWatcher
+    sight: TableObservation
+    stands: Progress
+    since: float | None
+    """when the last step finished"""
+    unaudited: tuple[SentStatement, ...]
+    """statements of earlier runs that are missing in the audit log"""
+    held: tuple[str, float] | None = None
+    """the step that Delta refused because history is too young, and when it may be sent again"""
+    copy: CopyState | None = None
+    """the tables of a plan that replaces the table with a copy, or takes that back"""
 
 
 class PreparedPlan(NamedTuple):
     """A plan whose table was inspected."""
 
     planned: LoadedPlan
-    watched: TableWatcher
-    stands: Progress
-    sight: TableObservation
-    since: float | None
-    """when the last step finished"""
+    located: LocatedProgress
     gates: tuple[GateResult, ...]
     warning: ApplyWarning
     windows: tuple[Window, ...] | None = None
     """applicable maintenance windows; None: no restriction"""
-    unaudited: tuple[SentStatement, ...] = ()
-    """statements of earlier runs that are missing in the audit log"""
     approvals: tuple[str, ...] = ()
     """each loss of access, with the approval that permits it"""
-    held: tuple[str, float] | None = None
-    """the step that Delta refused because history is too young, and when it may be sent again"""
-    copy: PreparedCopy | None = None
-    """the tables of a plan that replaces the table with a copy, or takes that back"""
 
     @property
     def left(self) -> tuple[Step, ...]:
         """The remaining steps."""
-        return self.planned.plan.steps[self.stands.done :]
+        return self.planned.plan.steps[self.located.stands.done :]
 
     @property
     def refused(self) -> GateResult | None:
@@ -127,24 +130,24 @@ def prepare_plan(
         UsageError: when the journal cannot be read.
     """
     plan = planned.plan
-    watched, sight, stands, since, unaudited, held = locate_progress(planned, context)
-    left = plan.steps[stands.done :]
+    copied = runner is not None and is_named_copy(plan)
+    located = (_locate_copy if copied else locate_progress)(planned, context)
+    left = plan.steps[located.stands.done :]
     windows = maintenance_windows_for(context.policy, plan)
-    activity = read_activity(watched) if runner else None
+    activity = _read_activity(located.watched) if runner else None
     warned = build_warning(plan, left, activity, None, windows, now)
     brought = None
     if left and context.checker is not None:
-        brought = predict_policy_impact(context.checker, plan, left, _inspect_table(watched))
-    passed = tuple(_evaluate_gates(planned, context, watched, sight, stands, warned, brought))
+        brought = _predict_impact(context.checker, plan, left, located)
+    passed = tuple(_evaluate_gates(planned, context, located, warned, brought))
     if left and runner is not None and preflight.combine_failed_gates(passed) is None:
-        engine, of_engine = evaluate_engine_gate(runner, plan)
-        passed = (*passed[:_GATES_BEFORE_ENGINE], of_engine, *passed[_GATES_BEFORE_ENGINE:])
+        engine, of_engine = _evaluate_engine_gate(runner, plan)
+        place = _GATES_BEFORE_ENGINE if located.copy is None else len(passed)
+        passed = (*passed[:place], of_engine, *passed[place:])
         warned = build_warning(plan, left, activity, engine, windows, now)
     hold = None if context.outside_window else windows
     approvals = tuple(r.text for r in brought.rulings) if isinstance(brought, PolicyImpact) else ()
-    return PreparedPlan(
-        planned, watched, stands, sight, since, passed, warned, hold, unaudited, approvals, held
-    )
+    return PreparedPlan(planned, located, passed, warned, hold, approvals)
 
 
 def predict_gates(
@@ -188,20 +191,6 @@ def _gates_without_table(
         yield preflight.irreversible_gate(plan.steps, context.allow_irreversible)
 
 
-class LocatedProgress(NamedTuple):
-    """The progress of a plan, and its evidence."""
-
-    watched: TableWatcher
-    sight: TableObservation
-    stands: Progress
-    since: float | None
-    """when the last step finished"""
-    unaudited: tuple[SentStatement, ...]
-    """statements of earlier runs that are missing in the audit log"""
-    held: tuple[str, float] | None = None
-    """the step that Delta refused because history is too young, and when it may be sent again"""
-
-
 def locate_progress(planned: LoadedPlan, context: ApplyContext) -> LocatedProgress:
     """Determine a plan's progress from its journal and the table. Raises like `prepare`."""
     plan = planned.plan
@@ -221,6 +210,25 @@ def locate_progress(planned: LoadedPlan, context: ApplyContext) -> LocatedProgre
     return LocatedProgress(watched, sight, stands, since, journal.unaudited, journal.held)
 
 
+def _locate_copy(planned: LoadedPlan, context: ApplyContext) -> LocatedProgress:
+    """Determine the progress of a plan that makes or undoes a copy, as `locate_progress` does."""
+    owner = planned.id if planned.undoes is None else planned.undoes.id
+    copy = CopyTables(planned.plan, owner, context.storage_options, context.spark).read()
+    journal = read_journal(journal_path(context.folder(planned.path), planned.id), planned.id)
+    stands = progress_of(copy, finished_steps(copy, journal.done))
+    # The log is followed where the table is now.
+    location = copy.old.opened.location.uri
+    here = planned.plan._replace(table=location, location=location, sql_name=f"delta.`{location}`")
+    return LocatedProgress(
+        TableWatcher(here, context.storage_options, context.spark),
+        TableObservation(copy.old.state.metadata.id, stands.point, ()),
+        stands,
+        journal.since,
+        journal.unaudited,
+        copy=copy,
+    )
+
+
 def _last_commit_seconds(stands: Progress) -> float | None:
     """Return when the plan's last commit was made, in seconds since the epoch."""
     times = [each.timestamp for commits in stands.own.values() for each in commits]
@@ -230,17 +238,38 @@ def _last_commit_seconds(stands: Progress) -> float | None:
 def _evaluate_gates(
     planned: LoadedPlan,
     context: ApplyContext,
-    watched: TableWatcher,
-    sight: TableObservation,
-    stands: Progress,
+    located: LocatedProgress,
     warned: ApplyWarning,
     brought: PolicyImpact | UnpredictableError | None,
 ) -> Iterator[GateResult]:
-    plan = planned.plan
-    left = plan.steps[stands.done :]
+    plan, copy = planned.plan, located.copy
+    left = plan.steps[located.stands.done :]
+    if copy is None:
+        yield from _table_gates(planned, context, located, left)
+    else:
+        yield from copy_gates(planned, copy)
+    if not left:
+        return
+    if copy is not None:
+        yield loss_gate(left, context.accepted_losses)
+    if brought is not None:
+        yield preflight.policy_gate(brought)
+    if warned.window is not None:
+        yield preflight.window_gate(warned.window, context.outside_window)
+    if copy is None and is_named_copy(plan):
+        yield loss_gate(left, context.accepted_losses)
+    elif copy is None:
+        yield preflight.irreversible_gate(left, context.allow_irreversible)
+
+
+def _table_gates(
+    planned: LoadedPlan, context: ApplyContext, located: LocatedProgress, left: Sequence[Step]
+) -> Iterator[GateResult]:
+    """Yield the gates `plan` and `fingerprint`."""
+    plan, stands, watched = planned.plan, located.stands, located.watched
     whole = preflight.plan_gate(plan)
     print_ = preflight.missing_fingerprint_gate(plan) or preflight.fingerprint_gate(
-        plan, sight, stands, stands.started
+        plan, located.sight, stands, stands.started
     )
     if whole.passed and not is_named_copy(plan):
         # Predictions are valid for the table as it was planned for.
@@ -250,19 +279,9 @@ def _evaluate_gates(
         whole = preflight.forged_plan_gate(planned, table, use, left) or whole
     yield whole
     yield print_
-    if not left:
-        return
-    if brought is not None:
-        yield preflight.policy_gate(brought)
-    if warned.window is not None:
-        yield preflight.window_gate(warned.window, context.outside_window)
-    if is_named_copy(plan):
-        yield loss_gate(left, context.accepted_losses)
-    else:
-        yield preflight.irreversible_gate(left, context.allow_irreversible)
 
 
-def evaluate_engine_gate(
+def _evaluate_engine_gate(
     runner: Callable[[], StatementRunner], plan: Plan
 ) -> tuple[EngineFacts | None, GateResult]:
     """Return the engine, if it responds, and whether it is the plan's."""
@@ -273,7 +292,7 @@ def evaluate_engine_gate(
     return facts, preflight.engine_gate(plan.engine, facts)
 
 
-def read_activity(watched: TableWatcher) -> Activity | None:
+def _read_activity(watched: TableWatcher) -> Activity | None:
     """Return the recent activity; None if the log cannot be read."""
     try:
         return recent_activity(watched.reached.store)
@@ -281,11 +300,28 @@ def read_activity(watched: TableWatcher) -> Activity | None:
         return None
 
 
-def predict_policy_impact(
+def _predict_impact(
+    checker: Checker, plan: Plan, left: Sequence[Step], located: LocatedProgress
+) -> PolicyImpact | UnpredictableError | None:
+    """Predict the policy's findings; None for a copy that must be completed or taken back."""
+    copy = located.copy
+    if copy is None:
+        return _predict_policy_impact(checker, plan, left, _inspect_table(located.watched))
+    if not may_be_refused(copy):
+        return None
+    old = run_rules(copy.old.state)
+    if "undo" not in plan.goal or copy.new is None:
+        return _predict_policy_impact(checker, plan, left, old)
+    today = _policy_facts(plan, run_rules(copy.new.state))
+    checker.observe(checker.check(today))
+    return assess_policy_impact(checker, today, _policy_facts(plan, old), approvable_goal(plan))
+
+
+def _predict_policy_impact(
     checker: Checker, plan: Plan, left: Sequence[Step], inspection: Inspection
 ) -> PolicyImpact | UnpredictableError:
     """Check the policy's clients and requirements before and after steps on this table."""
-    today = policy_facts(plan, inspection)
+    today = _policy_facts(plan, inspection)
     checker.observe(checker.check(today))
     try:
         after = predict_facts(today, table_from_state(inspection.state), left, plan)
@@ -294,7 +330,7 @@ def predict_policy_impact(
     return assess_policy_impact(checker, today, after, approvable_goal(plan))
 
 
-def policy_facts(plan: Plan, inspection: Inspection) -> TableFacts:
+def _policy_facts(plan: Plan, inspection: Inspection) -> TableFacts:
     """Return the facts about a plan's table, by the names that the policy's patterns match."""
     # A plan file could name the table differently.
     return facts_from_inspection(inspection)._replace(

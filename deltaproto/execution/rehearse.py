@@ -16,7 +16,12 @@ from deltaproto.execution.executor import StepExecutor
 from deltaproto.execution.plan_executor import ExecutionTools
 from deltaproto.execution.plan_file import LoadedPlan
 from deltaproto.execution.preflight import GateResult, StopReason
-from deltaproto.execution.prepare import ApplyContext, PreparedPlan, locate_progress
+from deltaproto.execution.prepare import (
+    ApplyContext,
+    LocatedProgress,
+    PreparedPlan,
+    locate_progress,
+)
 from deltaproto.execution.progress import TableWatcher, progress_from_commits
 from deltaproto.execution.result import ApplyResult, ApplyStatus, Observer, StepRecord, StepStatus
 from deltaproto.execution.run_log import AUDIT_FILE, AuditLog, Journal
@@ -161,7 +166,10 @@ def _execute_on_clone(
     stands = progress_from_commits(planned.id, on_clone, 0, frozenset(), sight, first)
     warning = build_warning(on_clone, on_clone.steps, None, None, None, by.limits.now())
     prepared = PreparedPlan(
-        planned._replace(plan=on_clone), watched, stands, sight, None, ended.gates, warning
+        planned._replace(plan=on_clone),
+        LocatedProgress(watched, sight, stands, None, ()),
+        ended.gates,
+        warning,
     )
     audit = AuditLog(os.path.join(local, _RECORDS, AUDIT_FILE), by.redact)
     try:
