@@ -12,7 +12,7 @@ from deltaproto.counts import counted
 from deltaproto.errors import DeltaprotoError, ExitCode, TableError
 from deltaproto.execution.copy_executor import CopyExecutor
 from deltaproto.execution.executor import StepExecutor
-from deltaproto.execution.plan_executor import ExecutionTools
+from deltaproto.execution.plan_executor import ExecutionTools, PlanExecutor
 from deltaproto.execution.plan_file import LoadedPlan
 from deltaproto.execution.preflight import INTERRUPTED, RUN_AGAIN_HINT, StopReason
 from deltaproto.execution.prepare import ApplyContext, PreparedPlan, prepare_plan
@@ -176,7 +176,7 @@ def _execute_prepared(prepared: PreparedPlan, session: ApplySession) -> ApplyRes
         return _result_before_steps(
             prepared, ApplyStatus.REFUSED, error.exit_code, error.message, error.hint
         )
-    stepping: StepExecutor | CopyExecutor | None = None
+    stepping: PlanExecutor | None = None
     try:
         with Journal(context.folder(planned.path), planned.id) as journal:
             table = session.redact(planned.plan.table)
@@ -251,7 +251,7 @@ def _exit_code_before_steps(error: DeltaprotoError) -> ExitCode:
 
 def _result_after_steps(
     prepared: PreparedPlan,
-    stepping: StepExecutor | CopyExecutor,
+    stepping: PlanExecutor,
     stop: StopReason | None,
     journal: str | None,
 ) -> ApplyResult:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from deltaproto.errors import EngineError
@@ -23,7 +23,8 @@ class AppendGroup(NamedTuple):
     @property
     def condition(self) -> str:
         """A condition that is true for the rows of their files."""
-        return _in_files(name for commit in self.commits for name in commit.files)
+        names = (name for commit in self.commits for name in commit.files)
+        return f"_metadata.file_name IN ({', '.join(map(quote_literal, names))})"
 
     @property
     def rows(self) -> int | None:
@@ -78,7 +79,3 @@ def rows_of_commit(new: NamedTable, owner: str, version: int) -> int | None:
             rows = str((commit.info.get("operationMetrics") or {}).get("numOutputRows"))
             return int(rows) if rows.isdecimal() else None
     return 0
-
-
-def _in_files(names: Iterable[str]) -> str:
-    return f"_metadata.file_name IN ({', '.join(map(quote_literal, names))})"

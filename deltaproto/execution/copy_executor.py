@@ -31,8 +31,6 @@ from deltaproto.execution.preflight import (
     check_window_open,
     describe_commit,
 )
-from deltaproto.execution.result import StepRecord, StepStatus
-from deltaproto.execution.run_log import SentStatement
 from deltaproto.execution.verify import cross_check_with_delta_rs
 from deltaproto.planning.from_state import table_from_state
 from deltaproto.planning.plan import Step
@@ -57,26 +55,12 @@ _DROP_HINT = "drop {} and delete its folder, then plan again"
 class CopyExecutor(CopyStatements):
     """Executes the remaining steps of a plan that makes or undoes a copy."""
 
-    def go(self, unaudited: Sequence[SentStatement] = ()) -> StopReason | None:
-        """Execute the remaining steps. Return None when all are finished.
-
-        Args:
-            unaudited: statements of earlier runs that are missing in the audit log; added first.
-
-        Raises:
-            JournalError: when the journal cannot be written.
-            TableError: when a table cannot be read.
-            EngineError: when Spark does not respond.
-        """
-        if (stop := self._complete_audit(unaudited)) is not None:
-            return stop
-        steps, done = self._plan.steps, self._prepared.located.stands.done
-        self.records = [StepRecord(step.id, StepStatus.EARLIER) for step in steps[:done]]
+    def _execute_left(self) -> StopReason | None:
         try:
             if (shut := self._closed_window()) is not None:
                 return shut
             if "undo" in self._plan.goal:
-                self._put_back(*steps)
+                self._put_back(*self._plan.steps)
             else:
                 self._replace()
         except StoppedError as stopped:
@@ -94,25 +78,20 @@ class CopyExecutor(CopyStatements):
         rename_old, close_old, rename_new = self._plan.steps[len(copy) :]
         create, *checks, fill = copy
         if self.state.stage is CopyStage.PLANNED:
-            self.send(create)
-            self.reread(create, CopyStage.COPYING)
-            self.finish(create)
+            self.take(create, CopyStage.COPYING)
         if self.state.stage is CopyStage.COPYING:
-            columns = self._constrain(checks, fill)
+            self._constrain(checks, fill)
+        columns = self._columns(fill)
+        if self.state.stage is CopyStage.COPYING:
             self._fill(fill, columns)
             self._require_movable(rename_old)
             self._catch_up(fill, columns)
             if (shut := self._closed_window()) is not None:
                 raise StoppedError(shut)
-            self.send(rename_old)
-            self.reread(rename_old, CopyStage.BETWEEN)
-            self.finish(rename_old)
-        columns = self._columns(fill)
+            self.take(rename_old, CopyStage.BETWEEN)
         if self.state.stage is CopyStage.BETWEEN:
             # The mark may be older than the rename, so it is always set again.
-            self.send(close_old)
-            self.reread(close_old, CopyStage.BETWEEN)
-            self.finish(close_old)
+            self.take(close_old, CopyStage.BETWEEN)
             if (found := self._append_pending(fill, columns)) is not None:
                 self._take_back(rename_old, close_old, found)
             self.send(rename_new)
@@ -140,31 +119,24 @@ class CopyExecutor(CopyStatements):
             self.finish(rename_new)
         if self.state.stage is CopyStage.BETWEEN:
             self._require_free_folder(rename_old)
-            self.send(rename_old)
-            self.reread(rename_old, CopyStage.COPYING)
-            self.finish(rename_old)
+            self.take(rename_old, CopyStage.COPYING)
         if self.state.closed:
-            self.send(reopen)
-            self.reread(reopen, CopyStage.COPYING)
+            self.take(reopen, CopyStage.COPYING)
         self.finish(reopen)
 
-    def _constrain(self, checks: Sequence[Step], fill: Step) -> CopiedColumns:
+    def _constrain(self, checks: Sequence[Step], fill: Step) -> None:
         """Add missing constraints, and compare the definitions of both tables."""
         assert self.state.new is not None
         for step in checks:
             added = table_from_state(self.state.new.state).constraints
             starts = (f" ADD CONSTRAINT {quote_identifier(name)} CHECK (" for name in added)
-            if any(start in (step.sql or "") for start in starts):
-                self.finish(step)
-                continue
-            self.send(step)
-            self.reread(step, CopyStage.COPYING)
+            if not any(start in (step.sql or "") for start in starts):
+                self.take(step, CopyStage.COPYING)
             self.finish(step)
         why = find_different_definition(self._plan, self.state.old, self.state.new)
         if why is not None:
             hint = f"check the session's settings; {_DROP_HINT.format(self.state.new_name)}"
             self.stop(fill, f"the new table is not as planned: {why}", hint)
-        return self._columns(fill)
 
     def _columns(self, fill: Step) -> CopiedColumns:
         assert self.state.new is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NoReturn
@@ -14,7 +15,7 @@ from deltaproto.execution.prepare import PreparedPlan
 from deltaproto.execution.prepare_copy import progress_of
 from deltaproto.execution.progress import Progress
 from deltaproto.execution.result import StepRecord, StepStatus
-from deltaproto.execution.verify import StepVerdict, VerifiedStep
+from deltaproto.execution.verify import StepVerdict, verify_step
 from deltaproto.identity import current_actor
 from deltaproto.planning.plan import Step
 from deltaproto.tables.log.commits import CommitTag
@@ -58,36 +59,26 @@ class CopyStatements(PlanExecutor):
     ) -> None:
         """Send one statement, and record it."""
         statement = step._replace(sql=sql or step.sql)
-        assert statement.sql is not None
         mark = CommitTag(self._owner, step.id, self._run, current_actor().actor, copied)
-        attempt = 0
-        while True:
-            attempt += 1
+        for attempt in itertools.count():
             if self._limits.halted() and self.state.stage is not CopyStage.BETWEEN:
                 self.stop(step, INTERRUPTED, RUN_AGAIN_HINT)
             before, began = self.state.old.version, self._limits.now()
             self._ledger.sent(step, before, began)
             self.executed = True
-
-            def progress(done: int, known: int) -> None:
-                self._observer.progress(self._planned, step, done, known)
-
-            self._observer.began(self._planned, statement)
-            answer = self._runner.run(statement.sql, mark.text(), progress, conf)
-            answer = answer._replace(message=self._redact(answer.message))
-            verdict = StepVerdict.AS_PREDICTED
-            if answer.error is not None:
-                verdict = StepVerdict.CONFLICT if answer.conflict else StepVerdict.REFUSED
-            verdict = StepVerdict.LOST if answer.lost else verdict
-            judged, now = VerifiedStep(verdict, answer.message), self._limits.now()
+            answer = self._send(statement, mark, conf)
+            # What it did is read from the tables.
+            unchanged = statement.protocol_after
+            judged = verify_step(statement, answer, (), unchanged, frozenset(), resumed=True)
+            now = self._limits.now()
             self._ledger.answered(
                 statement, answer, judged, before, (), self.stands, now - began, now
             )
             if answer.error is None:
                 break
-            if verdict is not StepVerdict.CONFLICT or attempt > self._limits.retries:
+            if judged.verdict is not StepVerdict.CONFLICT or attempt >= self._limits.retries:
                 self.stop(step, answer.message, RUN_AGAIN_HINT)
-            self._limits.sleep(2 ** (attempt - 1))
+            self._limits.sleep(2**attempt)
         if self._ledger.unaudited is not None:
             self.stop(step, self._ledger.unaudited, RUN_AGAIN_HINT)
 
@@ -112,6 +103,12 @@ class CopyStatements(PlanExecutor):
                     f"look for its rows there, and repeat its commit in {self.state.old_name}",
                 )
 
+    def take(self, step: Step, stage: CopyStage) -> None:
+        """Send the statement of a step, which must lead to `stage`, and record it as finished."""
+        self.send(step)
+        self.reread(step, stage)
+        self.finish(step)
+
     def finish(self, step: Step, delta_rs: str = "") -> None:
         """Record a finished step, once."""
         if any(record.id == step.id for record in self.records):
@@ -119,8 +116,7 @@ class CopyStatements(PlanExecutor):
         record = StepRecord(
             step.id, StepStatus.DONE, operations=step.operations, attempts=1, delta_rs=delta_rs
         )
-        self.records.append(record)
-        self._observer.finished(self._planned, record)
+        self._tell(record)
         self._ledger.done(self.stands, record, self._limits.now())
 
     def stop(self, step: Step, message: str, hint: str) -> NoReturn:
@@ -130,8 +126,6 @@ class CopyStatements(PlanExecutor):
             StoppedError: always.
         """
         self.records = [record for record in self.records if record.id != step.id]
-        record = StepRecord(step.id, StepStatus.FAILED, message=message)
-        self.records.append(record)
-        self._observer.finished(self._planned, record)
+        self._tell(StepRecord(step.id, StepStatus.FAILED, message=message))
         self._ledger.failed(step, message, self._limits.now())
         raise StoppedError(StopReason(ExitCode.FAILED, f"{step.id}: {message}", hint))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from deltaproto.counts import counted
 from deltaproto.execution.copy_state import CopyNames, NamedTable
@@ -18,6 +18,7 @@ from deltaproto.planning.predict.schema import (
     walk_columns,
     without_type_changes,
 )
+from deltaproto.planning.predict.table import CONSTRAINT_PREFIX
 from deltaproto.planning.search.copy_by_name import loss_names
 from deltaproto.sql.quoting import quote_identifier
 
@@ -92,12 +93,9 @@ def _find_differences(plan: Plan, old: NamedTable, new: NamedTable) -> Iterator[
         if "clustering" not in lost and (was.clustering or ()) != (now.clustering or ()):
             yield f"its clustering columns are {now.clustering}"
     kept = () if "constraints" in lost else was.constraints
-    if any(was.configuration[k] != now.configuration.get(k) for k in map(_constraint, kept)):
+    keys = [f"{CONSTRAINT_PREFIX}{name}" for name in kept]
+    if any(was.configuration[key] != now.configuration.get(key) for key in keys):
         yield "its constraints differ"
-
-
-def _constraint(name: str) -> str:
-    return f"delta.constraints.{name}"
 
 
 def _outline(schema: Struct, lost: set[str]) -> Sequence[Column]:
@@ -132,12 +130,9 @@ def find_different_rows(
     if old[0] != new[0]:
         return f"it has {counted(new[0], 'row')}, and should have {old[0]:,}"
     names = ("rows as a whole", *columns.names)
-    different = [n for n, x, y in zip(names, _values(old), _values(new), strict=True) if x != y]
+    pairs = zip(names, tuple(old)[1:], tuple(new)[1:], strict=True)
+    different = [name for name, one, other in pairs if one != other]
     return f"the values differ in {', '.join(different)}" if different else None
-
-
-def _values(row: Any) -> Sequence[Any]:
-    return tuple(row)[1:]
 
 
 def _checksums(columns: CopiedColumns, query: str) -> str:

@@ -18,7 +18,6 @@ from deltaproto.execution.preflight import (
 from deltaproto.execution.prepare import PreparedPlan
 from deltaproto.execution.progress import Progress, is_finished, progress_from_commits
 from deltaproto.execution.result import StepRecord, StepStatus
-from deltaproto.execution.run_log import SentStatement
 from deltaproto.execution.verify import (
     StatementResult,
     StepVerdict,
@@ -59,22 +58,8 @@ class StepExecutor(PlanExecutor):
         """The progress of the plan."""
         return self._stands
 
-    def go(self, unaudited: Sequence[SentStatement] = ()) -> StopReason | None:
-        """Execute the remaining steps. Return None when all are finished.
-
-        Args:
-            unaudited: statements of earlier runs that are missing in the audit log; added first.
-
-        Raises:
-            JournalError: when the journal cannot be written.
-            TableError: when the table cannot be read.
-        """
-        if (stop := self._complete_audit(unaudited)) is not None:
-            return stop
+    def _execute_left(self) -> StopReason | None:
         steps = self._plan.steps
-        self.records = [
-            StepRecord(step.id, StepStatus.EARLIER) for step in steps[: self._stands.done]
-        ]
         # If the next step was interrupted, its commits follow those of the finished steps.
         if self.records and not self._stands.partial:
             self._ledger.done(self._stands, None, self._since or self._limits.now())
@@ -118,7 +103,8 @@ class StepExecutor(PlanExecutor):
             self._ledger.sent(step, before, self._limits.now())
             self._touched = self.executed = True
             try:
-                answer = self._execute(step)
+                tag = CommitTag(self._planned.id, step.id, self._run, current_actor().actor)
+                answer = self._send(step, tag)
                 judged, own = self._look_after(step, answer)
             except BaseException as error:
                 said = self._redact(f"{type(error).__name__}: {error}")
@@ -198,17 +184,6 @@ class StepExecutor(PlanExecutor):
             found.own.values(), self._run, self._sight.now.version, code
         )
 
-    def _execute(self, step: Step) -> StatementResult:
-        assert step.sql is not None
-        mark = CommitTag(self._planned.id, step.id, self._run, current_actor().actor)
-
-        def progress(done: int, known: int) -> None:
-            self._observer.progress(self._planned, step, done, known)
-
-        self._observer.began(self._planned, step)
-        answer = self._runner.run(step.sql, mark.text(), progress)
-        return answer._replace(message=self._redact(answer.message))
-
     def _look_after(
         self, step: Step, answer: StatementResult
     ) -> tuple[VerifiedStep, tuple[Commit, ...]]:
@@ -263,10 +238,6 @@ class StepExecutor(PlanExecutor):
         self._since = self._limits.now()
         self._ledger.done(self._stands, record, self._since)
         return None
-
-    def _tell(self, record: StepRecord) -> None:
-        self.records.append(record)
-        self._observer.finished(self._planned, record)
 
     def _failed(
         self, step: Step, record: StepRecord, judged: VerifiedStep, own: Sequence[Commit]
