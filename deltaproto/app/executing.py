@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from deltaproto.app.arguments import NONE, spark_settings, words
 from deltaproto.app.result import Result, show_in_notebooks
-from deltaproto.errors import DeltaprotoError, ExitCode, ResultError, UsageError
-from deltaproto.execution.plan_file import LoadedPlan, read_plans
+from deltaproto.errors import DeltaprotoError, ExitCode, ResultError
+from deltaproto.execution.plan_file import LoadedPlan, read_plan
 from deltaproto.execution.result import ApplyResult as _ApplyResult
 from deltaproto.execution.result import ApplyStatus, StepRecord
 from deltaproto.planning.plan import Plan, Step
@@ -323,7 +323,7 @@ def build_context(
 
 
 def _loaded(plan: Plan | str | os.PathLike[str], folder: str) -> LoadedPlan:
-    return read_plan(plan if isinstance(plan, str | os.PathLike) else _kept(plan, folder))
+    return read_plan(_kept(plan, folder) if isinstance(plan, Plan) else os.fspath(plan))
 
 
 def _kept(plan: Plan, folder: str) -> str:
@@ -335,15 +335,3 @@ def _kept(plan: Plan, folder: str) -> str:
     if not os.path.exists(path):
         save_plan_file(plan, path)
     return path
-
-
-def read_plan(path: str | os.PathLike[str]) -> LoadedPlan:
-    """Read a file with one plan.
-
-    Raises:
-        UsageError: for a file that is not a plan, was changed, or has several plans.
-    """
-    found = read_plans(os.fspath(path))
-    if len(found) != 1 or not isinstance(found[0], LoadedPlan):
-        raise UsageError(f"{os.fspath(path)} is not a single plan", "apply one plan at a time")
-    return found[0]

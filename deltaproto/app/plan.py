@@ -9,10 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 from deltaproto.app.arguments import NONE
-from deltaproto.app.executing import ApplyEvent, ApplyResult, apply, read_plan, rehearse
+from deltaproto.app.executing import ApplyEvent, ApplyResult, apply, rehearse
 from deltaproto.app.result import Result, show_in_notebooks
 from deltaproto.counts import counted
 from deltaproto.errors import DeltaprotoError, ExitCode, ResultError
+from deltaproto.execution.plan_file import read_plan
 from deltaproto.planning.plan import Alternative, Blocked, ClientChange, Step, plan_id
 from deltaproto.planning.plan import Plan as _Plan
 
@@ -72,7 +73,7 @@ class Plan(Result, _Plan):
         Raises:
             UsageError: for a file that is not a plan, was changed, or has several plans.
         """
-        return cls._make(read_plan(path).plan)
+        return cls._make(read_plan(os.fspath(path)).plan)
 
     def apply(
         self,

@@ -164,7 +164,7 @@ class Rollout:
             context, self._redact, on_event, dry_run=dry_run, wait=wait, retries=retries
         )._replace(parallel=parallel or self._rollout.parallel)
         minutes = self._rollout.hook_minutes
-        run = RolloutRun.build(
+        run = RolloutRun(
             self._rollout,
             plans,
             session,

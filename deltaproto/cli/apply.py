@@ -29,7 +29,7 @@ from deltaproto.execution.apply import ApplySession, apply_plans, preparation_fa
 from deltaproto.execution.copy_losses import parse_losses
 from deltaproto.execution.goal_limits import find_unrelated_undo
 from deltaproto.execution.hooks import Hooks, open_hooks
-from deltaproto.execution.plan_file import LoadedPlan, find_plan_files, read_plans
+from deltaproto.execution.plan_file import LoadedPlan, find_plan_files, read_plan
 from deltaproto.execution.prepare import ApplyContext, PreparedPlan
 from deltaproto.execution.result import ApplyResult
 from deltaproto.execution.rollout import RolloutRun
@@ -65,7 +65,7 @@ def load_or_create_undo_plan(
     """
     folder = context.folder(planned.path)
     path = os.path.join(folder, f"{planned.id}{UNDO_SUFFIX}")
-    saved = _load_undo_plan(path) if os.path.exists(path) else None
+    saved = read_plan(path) if os.path.exists(path) else None
     if saved is None or not journal_path(folder, saved.id).exists():
         saved = _save_undo_plan(plan_undo(planned, context), path, keep=keep)
     if (why := find_unrelated_undo(saved.plan, planned.plan, planned.id)) is not None:
@@ -83,12 +83,7 @@ def _save_undo_plan(plan: Plan, path: str, *, keep: bool) -> LoadedPlan:
         with tempfile.TemporaryDirectory() as scratch:
             return _save_undo_plan(plan, os.path.join(scratch, os.path.basename(path)), keep=True)
     save_plan_file(plan, path)
-    return _load_undo_plan(path)
-
-
-def _load_undo_plan(path: str) -> LoadedPlan:
-    (found,) = (each for each in read_plans(path) if isinstance(each, LoadedPlan))
-    return found
+    return read_plan(path)
 
 
 _MAX_RETRIES = 1000
@@ -204,7 +199,7 @@ def _build_run(
     hooks: Hooks | None,
     values: Mapping[str, Any],
 ) -> RolloutRun:
-    return RolloutRun.build(
+    return RolloutRun(
         rollout,
         plans,
         session,

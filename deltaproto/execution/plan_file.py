@@ -133,6 +133,18 @@ def read_plans(path: str, *, allow_empty: bool = False) -> list[LoadedPlan | Fai
     return found
 
 
+def read_plan(path: str) -> LoadedPlan:
+    """Read a file with one plan.
+
+    Raises:
+        UsageError: for a file that is not a plan, was changed, or has several plans.
+    """
+    found = read_plans(path)
+    if len(found) != 1 or not isinstance(found[0], LoadedPlan):
+        raise UsageError(f"{path} is not a single plan", "apply one plan at a time")
+    return found[0]
+
+
 def _read_documents(path: str) -> Iterator[Mapping[str, Any]]:
     try:
         if os.path.getsize(path) > _MAX_BYTES:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
-from typing import Self
 
 from deltaproto.errors import ExitCode, TableError, UsageError
 from deltaproto.execution.apply import ApplySession, Confirm, apply_plans
@@ -13,7 +12,7 @@ from deltaproto.execution.hooks import AFTER_TABLE, BEFORE_TABLE, BEFORE_WAVE, O
 from deltaproto.execution.plan_file import LoadedPlan
 from deltaproto.execution.preflight import INTERRUPTED
 from deltaproto.execution.rehearse import RehearsalSettings, rehearse_plan
-from deltaproto.execution.replan import Replanner
+from deltaproto.execution.replan import plan_again
 from deltaproto.execution.result import ApplyResult, ApplyStatus
 from deltaproto.execution.rollout_file import Rollout
 from deltaproto.execution.rollout_log import Decisions, RolloutLog
@@ -32,45 +31,21 @@ _GATES_OF_RUN = {"window", "engine"}
 class RolloutRun:
     """One call of `apply` for a folder with a rollout.
 
+    With a policy, it plans tables that changed again.
+
     Args:
-        plans: the current plan of each table, from `match_plans`.
+        plans: the plans of the rollout's folder.
+        save: writes a plan to a file.
         hooks: None: there are none.
-        replanner: None: tables that changed are refused.
-        rehearsals: None: no plan is rehearsed.
+        rehearse: whether to rehearse a plan of each group.
+        scratch: where the rehearsals create clones; None: a temporary folder.
+
+    Raises:
+        UsageError: when the plans are not those of the rollout, or its journal is damaged.
     """
 
     def __init__(
         self,
-        rollout: Rollout,
-        plans: Mapping[str, LoadedPlan],
-        session: ApplySession,
-        log: RolloutLog,
-        hooks: Hooks | None,
-        replanner: Replanner | None = None,
-        rehearsals: RehearsalSettings | None = None,
-    ) -> None:
-        self._rollout, self._log, self._hooks, self._replanner = rollout, log, hooks, replanner
-        self._plans = dict(plans)
-        self._ids = {planned.id: table for table, planned in self._plans.items()}
-        """the id that the rollout has for the table of a plan"""
-        self._objections: dict[str, str] = {}
-        """why a new plan does not replace that of a table that changed"""
-        self._now, self._limits = session.limits.now, session.limits
-        self._lock, self._rehearsal_lock = threading.Lock(), threading.Lock()
-        self._rehearsals = rehearsals
-        self._started: set[str] = set()
-        """tables of which a step was executed; nothing can be rehearsed for them"""
-        self._tried: set[str] = set()
-        """plans that this run cannot execute, for a reason that is not the table's"""
-        # Waits are those of the rollout: a waiting table must not keep the others of its wave.
-        limits = session.limits._replace(wait=False, halted=self._is_aborted)
-        self._session = session._replace(limits=limits)
-        if not session.dry_run:
-            self._session = self._session._replace(around=self._run_table)
-
-    @classmethod
-    def build(
-        cls,
         rollout: Rollout,
         plans: Sequence[LoadedPlan],
         session: ApplySession,
@@ -80,31 +55,34 @@ class RolloutRun:
         client_files: Sequence[str] = (),
         rehearse: bool = False,
         scratch: str | None = None,
-    ) -> Self:
-        """Return the run of a rollout. With a policy, it plans tables that changed again.
-
-        Args:
-            plans: the plans of the rollout's folder.
-            save: writes a plan to a file.
-            rehearse: whether to rehearse a plan of each group.
-            scratch: where the rehearsals create clones; None: a temporary folder.
-
-        Raises:
-            UsageError: when the plans are not those of the rollout, or its journal is damaged.
-        """
-        context, replanner, by = session.context, None, None
-        folder = context.folder(rollout.path)
-        if context.policy is not None:
-            users = ClientScope(context.policy, client_files, ())
-            replanner = Replanner(users, context.storage_options, context.spark, folder, save)
+    ) -> None:
+        context, audit = session.context, session.audit(rollout.path)
+        self._rollout, self._hooks, self._save = rollout, hooks, save
+        self._log = RolloutLog(rollout, context.folder(rollout.path), audit, session.redact)
+        self._plans = match_plans(rollout, plans, self._log)
+        self._ids = {planned.id: table for table, planned in self._plans.items()}
+        """the id that the rollout has for the table of a plan"""
+        self._objections: dict[str, str] = {}
+        """why a new plan does not replace that of a table that changed"""
+        self._users = context.policy and ClientScope(context.policy, client_files, ())
+        self._now, self._limits = session.limits.now, session.limits
+        self._lock, self._rehearsal_lock = threading.Lock(), threading.Lock()
+        self._rehearsals: RehearsalSettings | None = None
         if rehearse:
             # Tables are changed at the same time, and commits are tagged by session.
             runner = cache(lambda: session.runner().apart())
-            by = RehearsalSettings(
+            self._rehearsals = RehearsalSettings(
                 context, runner, session.observer, session.limits, session.redact, scratch
             )
-        log = RolloutLog(rollout, folder, session.audit(rollout.path), session.redact)
-        return cls(rollout, match_plans(rollout, plans, log), session, log, hooks, replanner, by)
+        self._started: set[str] = set()
+        """tables of which a step was executed; nothing can be rehearsed for them"""
+        self._tried: set[str] = set()
+        """plans that this run cannot execute, for a reason that is not the table's"""
+        # Waits are those of the rollout: a waiting table must not keep the others of its wave.
+        limits = session.limits._replace(wait=False, halted=self._is_aborted)
+        self._session = session._replace(limits=limits)
+        if not session.dry_run:
+            self._session = self._session._replace(around=self._run_table)
 
     def apply(self, confirm: Confirm, *, ask_all_first: bool) -> Iterator[ApplyResult]:
         """Apply what may run now, wave after wave, and yield every result.
@@ -149,11 +127,14 @@ class RolloutRun:
         decided = False
         for each in progress.ready:
             old = each.table.plan_id
-            if not each.changed or old in self._objections or self._replanner is None:
+            if not each.changed or old in self._objections or self._users is None:
                 continue
             try:
                 with contain_table_errors():
-                    found = self._replanner.plan_again(self._plans[old], self._now())
+                    context, folder = self._session.context, str(self._log.path.parent)
+                    found = plan_again(
+                        self._plans[old], self._users, context, folder, self._save, self._now()
+                    )
             except TableError as error:
                 found = error.message
             if isinstance(found, str):
