@@ -198,54 +198,49 @@ def read_journal(path: Path, plan_id: str) -> JournalState:
     Raises:
         UsageError: when it cannot be read, or belongs to another plan.
     """
-    done, early, point, since, holder = 0, frozenset[str](), None, None, None
-    held: tuple[str, float] | None = None
-    unaudited: list[SentStatement] = []
+    found = JournalState(0, frozenset(), None, None, None)
     for event in read_events(path):
         if event.get("plan") != plan_id:
             raise UsageError(
                 f"{path} is not a journal of plan {plan_id}",
                 "pass another folder with --journal",
             )
-        if event["event"] == "begin":
-            holder = f"{event.get('actor')} on {event.get('host')}, process {event.get('pid')}"
-        elif event["event"] == "start" and "version" in event:
-            # Journals without this member are from releases that did not track the audit log.
-            unaudited.append(_parse_sent(event, path))
-            held = None
-        elif event["event"] == "waiting" and event.get("refused"):
-            try:
-                held = str(event["step"]), float(event["until"])
-            except (KeyError, TypeError, ValueError):
-                raise _damaged_journal_error(path) from None
-        elif event["event"] == "audited":
+        try:
+            found = _with_event(found, event)
+        except (KeyError, TypeError, ValueError, OverflowError):
+            raise UsageError(
+                f"{path} is damaged", "move it away: finished steps are then read from the table"
+            ) from None
+    return found
+
+
+def _with_event(found: JournalState, event: Mapping[str, Any]) -> JournalState:
+    match event["event"]:
+        case "begin":
+            who = f"{event.get('actor')} on {event.get('host')}, process {event.get('pid')}"
+            return found._replace(holder=who)
+        # Journals without a version are from releases that did not track the audit log.
+        case "start" if "version" in event:
+            sent = SentStatement(
+                str(event["step"]), str(event["run"]), int(event["version"]), float(event["at"])
+            )
+            return found._replace(unaudited=(*found.unaudited, sent), held=None)
+        case "waiting" if event.get("refused"):
+            return found._replace(held=(str(event["step"]), float(event["until"])))
+        case "audited":
             key = event.get("step"), event.get("run")
-            unaudited = [each for each in unaudited if (each.step, each.run) != key]
-        elif event["event"] == "done":
-            try:
-                done, since, held = int(event["steps_done"]), float(event["at"]), None
-                early = frozenset(event["early"])
-                point = Baseline(
-                    int(event["version"]), Protocol.stored(event["protocol"]), event["metadata"]
-                )
-            except (KeyError, TypeError, ValueError):
-                raise _damaged_journal_error(path) from None
-    return JournalState(done, early, point, since, holder, tuple(unaudited), held)
-
-
-def _parse_sent(event: Mapping[str, Any], path: Path) -> SentStatement:
-    try:
-        return SentStatement(
-            str(event["step"]), str(event["run"]), int(event["version"]), float(event["at"])
-        )
-    except (KeyError, TypeError, ValueError):
-        raise _damaged_journal_error(path) from None
-
-
-def _damaged_journal_error(path: Path) -> UsageError:
-    return UsageError(
-        f"{path} is damaged", "move it away: finished steps are then read from the table"
-    )
+            left = tuple(each for each in found.unaudited if (each.step, each.run) != key)
+            return found._replace(unaudited=left)
+        case "done":
+            protocol = Protocol.stored(event["protocol"])
+            return found._replace(
+                done=int(event["steps_done"]),
+                early=frozenset(event["early"]),
+                point=Baseline(int(event["version"]), protocol, event["metadata"]),
+                since=float(event["at"]),
+                held=None,
+            )
+    return found
 
 
 def read_events(path: Path) -> Iterator[Mapping[str, Any]]:
