@@ -17,13 +17,19 @@ from deltaproto.execution.plan_file import LoadedPlan
 from deltaproto.execution.preflight import INTERRUPTED, RUN_AGAIN_HINT, StopReason
 from deltaproto.execution.prepare import ApplyContext, PreparedPlan, prepare_plan
 from deltaproto.execution.recorder import RunLog
-from deltaproto.execution.result import ApplyResult, ApplyStatus, Observer, StepRecord, StepStatus
+from deltaproto.execution.result import (
+    ApplyResult,
+    ApplyStatus,
+    Observer,
+    StepRecord,
+    StepStatus,
+    with_pending,
+)
 from deltaproto.execution.run_log import (
     AuditLog,
     Journal,
     JournalError,
     find_append_obstacle,
-    journal_path,
     lock_path,
 )
 from deltaproto.execution.runner import StatementRunner
@@ -139,7 +145,7 @@ def _prepare_and_confirm(
     if not prepared.left and not (prepared.located.unaudited and not session.dry_run):
         return _already_done_result(prepared)
     if session.dry_run:
-        journal = journal_path(session.context.folder(planned.path), planned.id)
+        journal = session.context.journal_of(planned)
         places = (
             ("journal", journal),
             ("journal's lock", lock_path(journal)),
@@ -255,7 +261,7 @@ def _result_after_steps(
     stop: StopReason | None,
     journal: str | None,
 ) -> ApplyResult:
-    steps = (*stepping.records, *_pending_records(prepared, stepping.records))
+    steps = with_pending(stepping.records, prepared.planned.plan)
     stands = stepping.stands
     applied = ApplyResult(
         prepared.planned,
@@ -280,13 +286,6 @@ def _result_after_steps(
     return applied._replace(
         status=status, code=stop.code, message=stop.message, hint=stop.hint, earliest=stop.earliest
     )
-
-
-def _pending_records(prepared: PreparedPlan, records: Sequence[StepRecord]) -> Iterator[StepRecord]:
-    recorded = {record.id for record in records}
-    for step in prepared.planned.plan.steps:
-        if step.id not in recorded:
-            yield StepRecord(step.id, StepStatus.PENDING)
 
 
 def _already_done_result(prepared: PreparedPlan) -> ApplyResult:

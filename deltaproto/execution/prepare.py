@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from deltaproto.clients.catalog import ClientCatalog
@@ -70,6 +71,10 @@ class ApplyContext(NamedTuple):
     """the clients that goals can name; None: the built-in ones"""
     accepted_losses: frozenset[str] = frozenset()
     """what copies into a new table may lose, by name"""
+
+    def journal_of(self, planned: LoadedPlan) -> Path:
+        """Return the path of a plan's journal."""
+        return journal_path(self.folder(planned.path), planned.id)
 
 
 class LocatedProgress(NamedTuple):
@@ -185,21 +190,17 @@ def _gates_without_table(
     opening = build_warning(plan, plan.steps, None, None, windows, now).window
     if opening is not None:
         yield preflight.window_gate(opening, context.outside_window)
-    if is_named_copy(plan):
-        yield loss_gate(plan.steps, context.accepted_losses)
-    else:
-        yield preflight.irreversible_gate(plan.steps, context.allow_irreversible)
+    yield _acceptance_gate(plan, plan.steps, context)
 
 
 def locate_progress(planned: LoadedPlan, context: ApplyContext) -> LocatedProgress:
     """Determine a plan's progress from its journal and the table. Raises like `prepare`."""
     plan = planned.plan
     watched = TableWatcher(plan, context.storage_options, context.spark)
-    journal = read_journal(journal_path(context.folder(planned.path), planned.id), planned.id)
+    journal = read_journal(context.journal_of(planned), planned.id)
     if journal.done > len(plan.steps):
-        path = journal_path(context.folder(planned.path), planned.id)
         raise UsageError(
-            f"{path} has more finished steps than the plan has steps",
+            f"{context.journal_of(planned)} has more finished steps than the plan has steps",
             "move it away: finished steps are then read from the table",
         )
     print_ = plan.fingerprint
@@ -214,7 +215,7 @@ def _locate_copy(planned: LoadedPlan, context: ApplyContext) -> LocatedProgress:
     """Determine the progress of a plan that makes or undoes a copy, as `locate_progress` does."""
     owner = planned.id if planned.undoes is None else planned.undoes.id
     copy = CopyTables(planned.plan, owner, context.storage_options, context.spark).read()
-    journal = read_journal(journal_path(context.folder(planned.path), planned.id), planned.id)
+    journal = read_journal(context.journal_of(planned), planned.id)
     stands = progress_of(copy, finished_steps(copy, journal.done))
     # The log is followed where the table is now.
     location = copy.old.opened.location.uri
@@ -250,16 +251,22 @@ def _evaluate_gates(
         yield from copy_gates(planned, copy)
     if not left:
         return
+    accepted = _acceptance_gate(plan, left, context)
     if copy is not None:
-        yield loss_gate(left, context.accepted_losses)
+        yield accepted
     if brought is not None:
         yield preflight.policy_gate(brought)
     if warned.window is not None:
         yield preflight.window_gate(warned.window, context.outside_window)
-    if copy is None and is_named_copy(plan):
-        yield loss_gate(left, context.accepted_losses)
-    elif copy is None:
-        yield preflight.irreversible_gate(left, context.allow_irreversible)
+    if copy is None:
+        yield accepted
+
+
+def _acceptance_gate(plan: Plan, left: Sequence[Step], context: ApplyContext) -> GateResult:
+    """Check that the user accepts what cannot be taken back."""
+    if is_named_copy(plan):
+        return loss_gate(left, context.accepted_losses)
+    return preflight.irreversible_gate(left, context.allow_irreversible)
 
 
 def _table_gates(

@@ -16,7 +16,6 @@ from deltaproto.planning.advice import is_same_table
 from deltaproto.planning.ddl.parse import parse_script
 from deltaproto.planning.ddl.user_statement import AddConstraint, ClusterByPaths, UserStatement
 from deltaproto.planning.plan import Plan, Step
-from deltaproto.planning.predict.outcome import Outcome
 from deltaproto.planning.predict.table import Table
 from deltaproto.planning.predict.validation import FEATURE_PREFIX
 from deltaproto.planning.search.cost import Files, permanent_losses
@@ -63,8 +62,7 @@ def find_misprediction(plan: Plan, table: Table) -> str | None:
     for step in plan.steps:
         if step.action in _HISTORY_DEPENDENT_ACTIONS or step.sql is None:
             return _find_untold_loss(plan, table)
-        (parsed,) = parse_script(step.sql)
-        statement = _to_planner_statement(parsed.statement, step)
+        statement = _statement_of(step)
         outcome = predict_statement(statement, table, plan.engine)
         if outcome.refusal is not None:
             return None
@@ -93,20 +91,16 @@ def _find_untold_loss(plan: Plan, table: Table) -> str | None:
     for step in dropwhile(lambda each: each.action not in _HISTORY_DEPENDENT_ACTIONS, steps):
         if step.sql is None:
             continue
-        (parsed,) = parse_script(step.sql)
-        statement = _to_planner_statement(parsed.statement, step)
+        statement = _statement_of(step)
         outcome = predict_statement(statement, table, plan.engine)
-        if isinstance(statement, UserStatement) or not _goes_on(outcome):
+        refused = outcome.refusal is not None and not outcome.refusal.retry
+        if isinstance(statement, UserStatement) or refused:
             return None
         losses = permanent_losses(statement, table, outcome, plan.engine)
         if isinstance(statement, DropFeature) and not {*losses} <= {*step.losses}:
             return f"{step.id}: losses does not match its statement"
         table = outcome.table
     return None
-
-
-def _goes_on(outcome: Outcome) -> bool:
-    return outcome.refusal is None or outcome.refusal.retry
 
 
 def _find_mismatches(plan: Plan) -> Iterator[str]:
@@ -209,8 +203,7 @@ def _is_undo(plan: Plan, step: Step) -> bool:
         return True
     if step.sql is None:
         return False
-    (done,) = parse_script(step.sql)
-    statement = _to_planner_statement(done.statement, step)
+    statement = _statement_of(step)
     return all(
         parsed.target is not None
         and is_same_table(parsed.target, plan.sql_name)
@@ -236,6 +229,12 @@ def _can_undo(done: Statement, undo: Statement) -> bool:
             return restored <= changed
         return isinstance(undo, DropFeature) and not undo.truncate
     return False
+
+
+def _statement_of(step: Step) -> Statement:
+    """Return the only statement of a step, in the planner's form."""
+    (parsed,) = parse_script(step.sql or "")
+    return _to_planner_statement(parsed.statement, step)
 
 
 def _to_planner_statement(statement: Statement, step: Step) -> Statement:

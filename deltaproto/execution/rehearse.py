@@ -23,7 +23,14 @@ from deltaproto.execution.prepare import (
     locate_progress,
 )
 from deltaproto.execution.progress import TableWatcher, progress_from_commits
-from deltaproto.execution.result import ApplyResult, ApplyStatus, Observer, StepRecord, StepStatus
+from deltaproto.execution.result import (
+    ApplyResult,
+    ApplyStatus,
+    Observer,
+    StepRecord,
+    StepStatus,
+    with_pending,
+)
 from deltaproto.execution.run_log import AUDIT_FILE, AuditLog, Journal
 from deltaproto.execution.runner import StatementRunner
 from deltaproto.execution.waits import WaitLimits
@@ -194,11 +201,7 @@ def _rehearsal_result(
     ended: ApplyResult, plan: Plan, stop: StopReason | None, records: list[StepRecord]
 ) -> ApplyResult:
     done = [each for each in records if each.done in (StepStatus.DONE, StepStatus.SKIPPED)]
-    names = {record.id for record in records}
-    pending = [
-        StepRecord(step.id, StepStatus.PENDING) for step in plan.steps if step.id not in names
-    ]
-    result = ended._replace(steps=(*records, *pending))
+    result = ended._replace(steps=with_pending(records, plan))
     if stop is None:
         which = f"all {len(done)} steps" if len(done) > 1 else "the step"
         message = f"{which} went as predicted on a clone"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import NamedTuple
 from typing import Protocol as Interface
@@ -10,7 +11,7 @@ from deltaproto.errors import ExitCode
 from deltaproto.execution.plan_file import LoadedPlan
 from deltaproto.execution.preflight import GateResult
 from deltaproto.execution.warning import ApplyWarning
-from deltaproto.planning.plan import Step
+from deltaproto.planning.plan import Plan, Step
 from deltaproto.protocol.protocol import Protocol
 
 
@@ -74,6 +75,13 @@ class StepRecord(NamedTuple):
 
     def __repr__(self) -> str:
         return f"<StepRecord {self.id}: {self.done}>"
+
+
+def with_pending(records: Sequence[StepRecord], plan: Plan) -> tuple[StepRecord, ...]:
+    """Return the records, and one for each step of the plan that has none."""
+    recorded = {record.id for record in records}
+    left = (step.id for step in plan.steps if step.id not in recorded)
+    return (*records, *(StepRecord(name, StepStatus.PENDING) for name in left))
 
 
 class ApplyResult(NamedTuple):

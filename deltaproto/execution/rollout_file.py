@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from deltaproto.errors import UsageError
 from deltaproto.input_file import open_input
-from deltaproto.inspection.json_entries import require_string
+from deltaproto.inspection.json_entries import require_string, require_type
 from deltaproto.planning.plan import CHECKSUM_FIELD, compute_checksum
 from deltaproto.planning.rollout import RolloutTable, Wave
 from deltaproto.policy.document.rollout import MAX_PARALLEL
@@ -19,10 +19,9 @@ _ID_LENGTH = 16
 _MAX_HOURS = 1e7
 """more than what a policy accepts, in hours and in minutes"""
 _MAX_BYTES = 1 << 28
-_MEMBERS = (
-    *("soak_hours", "parallel", "max_failures", "hook_minutes", "rehearse", "windows"),
-    *("waves", "complete"),
-)
+SETTINGS = ("soak_hours", "parallel", "max_failures", "hook_minutes", "rehearse")
+"""the settings of the policy that the file has"""
+_MEMBERS = (*SETTINGS, "windows", "waves", "complete")
 _PLAN_AGAIN = "plan again into a new folder, and do not edit its files"
 
 
@@ -144,9 +143,7 @@ def _parse(document: Mapping[str, Any], path: str) -> Rollout:
     ids = [table.plan_id for wave in waves for table in wave.tables]
     if len({*ids}) < len(ids) or len({wave.name for wave in waves}) < len(waves):
         raise ValueError(path)
-    rehearse, windows = fields["rehearse"], fields["windows"]
-    if type(rehearse) is not bool or type(windows) is not bool:
-        raise ValueError(path)
+    rehearse, windows = (require_type(bool, fields[name]) for name in ("rehearse", "windows"))
     return Rollout(
         seal[:_ID_LENGTH], path, waves, soak, parallel, failures, minutes, rehearse, windows
     )

@@ -14,7 +14,7 @@ from deltaproto.execution.prepare import ApplyContext, locate_progress
 from deltaproto.execution.replan import load_replanned
 from deltaproto.execution.rollout_file import Rollout
 from deltaproto.execution.rollout_log import Decisions, RolloutLog
-from deltaproto.execution.run_log import journal_path, read_journal
+from deltaproto.execution.run_log import read_journal
 from deltaproto.execution.waits import SECONDS_PER_HOUR, wait_ends_at, wait_not_needed
 from deltaproto.execution.warning import maintenance_windows_for
 from deltaproto.planning.rollout import RolloutTable, Wave
@@ -272,8 +272,7 @@ def _read_table(
     *,
     look: bool,
 ) -> TableProgress:
-    path = journal_path(context.folder(planned.path), planned.id)
-    journal = read_journal(path, planned.id)
+    journal = read_journal(context.journal_of(planned), planned.id)
     if journal.done >= len(planned.plan.steps):
         return TableProgress(table, RolloutStatus.DONE, since=journal.since)
     steps_left = len(planned.plan.steps) - journal.done

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from deltaproto.execution.rollout_file import SETTINGS
 from deltaproto.planning.plan import CHECKSUM_FIELD, compute_checksum
 from deltaproto.planning.rollout import Wave
 from deltaproto.policy.document.model import RolloutSettings
@@ -30,11 +31,7 @@ def save_rollout_file(
         UsageError: if it cannot be written.
     """
     fields: dict[str, Any] = {
-        "soak_hours": settings.soak_hours,
-        "parallel": settings.parallel,
-        "max_failures": settings.max_failures,
-        "hook_minutes": settings.hook_minutes,
-        "rehearse": settings.rehearse,
+        **{name: getattr(settings, name) for name in SETTINGS},
         "windows": windows,
         "waves": [
             {"name": wave.name, "plans": [table._asdict() for table in wave.tables]}

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from deltaproto.policy.document.errors import Position
 from deltaproto.policy.document.model import Policy, PolicySettings, TableEntry, Window
 from deltaproto.policy.document.patterns import TableNames, pattern_parts
+from deltaproto.policy.document.windows import DAYS
 from deltaproto.policy.finding import Severity
 from deltaproto.protocol.isolation import IsolationLevel
 
@@ -31,7 +32,6 @@ _SINGLE = (
     "maintenance_windows",
 )
 _STRICTEST_FIRST = (Severity.ERROR, Severity.WARNING, Severity.INFO, None)
-_DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 
 
 class Decision(NamedTuple):
@@ -274,7 +274,7 @@ def _format_value(value: Any) -> str:
     if isinstance(value, tuple) and not hasattr(value, "_fields"):
         return "; ".join(map(_format_value, value)) or "none"
     if isinstance(value, Window):
-        days = "daily" if len(value.days) == len(_DAYS) else ",".join(_DAYS[d] for d in value.days)
+        days = "daily" if len(value.days) == len(DAYS) else ",".join(DAYS[d] for d in value.days)
         start, end = (f"{minutes // 60:02}:{minutes % 60:02}" for minutes in value[1:3])
         return f"{days} {start}-{end} {value.timezone}"
     return str(getattr(value, "text", value))
