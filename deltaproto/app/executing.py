@@ -202,7 +202,7 @@ def apply(
             unknown loss.
     """
     from deltaproto.execution.apply import apply_plans
-    from deltaproto.execution.copy_losses import parse_losses
+    from deltaproto.execution.prepare_copy import parse_losses
     from deltaproto.redaction import Redactor
 
     folder = os.fspath(journal)

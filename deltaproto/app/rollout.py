@@ -12,11 +12,16 @@ from deltaproto.app.executing import ApplyEvent, ApplyResult, build_context, bui
 from deltaproto.app.result import Result, show_in_notebooks
 from deltaproto.counts import counted
 from deltaproto.errors import DeltaprotoError, ExitCode, ResultError
-from deltaproto.execution.plan_file import FailedPlan, LoadedPlan, load_plans
+from deltaproto.execution.plan_file import LoadedPlan, load_plans
 from deltaproto.execution.rollout_file import load_rollout, require_policy
 from deltaproto.execution.rollout_log import RolloutAction, RolloutLog
 from deltaproto.execution.rollout_state import RolloutProgress as _RolloutProgress
-from deltaproto.execution.rollout_state import TableProgress, WaveProgress, load_progress
+from deltaproto.execution.rollout_state import (
+    TableProgress,
+    WaveProgress,
+    match_plans,
+    read_progress,
+)
 from deltaproto.execution.run_log import AUDIT_FILE, default_journal_dir
 from deltaproto.planning.rollout import RolloutTable
 from deltaproto.redaction import Redactor
@@ -108,9 +113,11 @@ class Rollout:
             UsageError: if the plans are not those of the rollout, or a journal cannot be read.
         """
         plans, unplanned = load_plans([self._folder])
-        context = self._context(plans)
-        found = load_progress(self._rollout, plans, self._log(), context, time.time())
-        return _with_unplanned(found, unplanned)
+        log, context = self._log(), self._context(plans)
+        found = read_progress(log, match_plans(log, plans), context, time.time())
+        progress = RolloutProgress._make(found)
+        progress.unplanned = tuple(each.table for each in unplanned)
+        return progress
 
     def apply(
         self,
@@ -210,9 +217,3 @@ class Rollout:
 
     def _decide(self, action: RolloutAction, reason: str, table: str = "") -> None:
         self._log().record(action, time.time(), table=table, reason=reason.strip())
-
-
-def _with_unplanned(found: _RolloutProgress, unplanned: Sequence[FailedPlan]) -> RolloutProgress:
-    progress = RolloutProgress._make(found)
-    progress.unplanned = tuple(each.table for each in unplanned)
-    return progress

@@ -26,11 +26,11 @@ from deltaproto.cli.progress import warn
 from deltaproto.cli.signals import resume_hint
 from deltaproto.errors import ExitCode, TableError, UsageError
 from deltaproto.execution.apply import ApplySession, apply_plans, preparation_failure
-from deltaproto.execution.copy_losses import parse_losses
 from deltaproto.execution.goal_limits import find_unrelated_undo
 from deltaproto.execution.hooks import Hooks, open_hooks
 from deltaproto.execution.plan_file import LoadedPlan, find_plan_files, read_plan
 from deltaproto.execution.prepare import ApplyContext, PreparedPlan
+from deltaproto.execution.prepare_copy import parse_losses
 from deltaproto.execution.result import ApplyResult
 from deltaproto.execution.rollout import RolloutRun
 from deltaproto.execution.rollout_file import (

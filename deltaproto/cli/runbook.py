@@ -51,7 +51,7 @@ def run(values: Mapping[str, Any]) -> int:
             require_policy(rollout, hint="pass --policy FILE, as to apply")
         log = RolloutLog(rollout, _journal_folder(values)(rollout.path), "", Redactor({}, {}))
         decisions = log.decisions()
-        current = match_plans(rollout, plans, log)
+        current = match_plans(log, plans)
         skipped = {
             each.table: decisions.skipped[each.plan_id]
             for each in rollout.tables

@@ -17,7 +17,7 @@ from deltaproto.errors import ExitCode
 from deltaproto.execution.prepare import ApplyContext
 from deltaproto.execution.rollout_file import load_rollout
 from deltaproto.execution.rollout_log import RolloutLog
-from deltaproto.execution.rollout_state import load_progress
+from deltaproto.execution.rollout_state import match_plans, read_progress
 from deltaproto.execution.run_log import default_journal_dir
 from deltaproto.policy.local_catalog import load_local_policy
 from deltaproto.redaction import Redactor
@@ -39,7 +39,7 @@ def run(values: Mapping[str, Any]) -> int:
         policy=load_local_policy(values["policy"]) if values["policy"] else None,
     )
     log = RolloutLog(rollout, context.folder(rollout.path), "", Redactor(storage, spark.conf))
-    progress = load_progress(rollout, plans, log, context, time.time())
+    progress = read_progress(log, match_plans(log, plans), context, time.time())
     with options.open_output(values["output"]) as file:
         whole = progress.complete and ExitCode.UNREADABLE not in codes
         color = not values["no_color"]

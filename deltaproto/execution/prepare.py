@@ -9,7 +9,6 @@ from typing import NamedTuple
 from deltaproto.clients.catalog import ClientCatalog
 from deltaproto.errors import DeltaprotoError, EngineError, ExitCode, TableError, UsageError
 from deltaproto.execution import preflight
-from deltaproto.execution.copy_losses import loss_gate
 from deltaproto.execution.copy_state import CopyState, CopyTables, is_named_copy
 from deltaproto.execution.goal_limits import TableUse
 from deltaproto.execution.plan_file import LoadedPlan
@@ -17,6 +16,7 @@ from deltaproto.execution.preflight import GateResult
 from deltaproto.execution.prepare_copy import (
     copy_gates,
     finished_steps,
+    loss_gate,
     may_be_refused,
     progress_of,
 )

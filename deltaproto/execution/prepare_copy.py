@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
-from deltaproto.errors import ExitCode
+from deltaproto.errors import ExitCode, UsageError
 from deltaproto.execution import preflight
 from deltaproto.execution.copy_state import (
     CommitEffect,
@@ -19,6 +19,7 @@ from deltaproto.execution.progress import Baseline, Progress
 from deltaproto.plan_inputs.from_log import load_plan_input, metadata_digest
 from deltaproto.planning.engine import EngineName
 from deltaproto.planning.plan import Plan, Step, plan_id
+from deltaproto.planning.search.copy_by_name import LOSSES, loss_names
 from deltaproto.planning.search.copy_table import same_copy
 from deltaproto.planning.statement import Action
 from deltaproto.protocol.feature_catalog import CATALOG_MANAGED
@@ -130,6 +131,34 @@ def _fingerprint_gate(state: CopyState) -> GateResult:
         hint = f"drop {state.names.new} and delete its folder, then plan again"
         return GateResult("fingerprint", False, message, hint, code)
     return GateResult("fingerprint", True, f"the old table is at version {seen.version}")
+
+
+def parse_losses(words: Iterable[str]) -> frozenset[str]:
+    """Return the names of accepted losses; one word may contain several, separated by commas.
+
+    Raises:
+        UsageError: for a name that no loss has.
+    """
+    names = frozenset(name.strip() for word in words for name in word.split(","))
+    if unknown := sorted(names - LOSSES.keys()):
+        raise UsageError(f"unknown loss {', '.join(unknown)}", f"the names are {', '.join(LOSSES)}")
+    return names
+
+
+def loss_gate(left: Sequence[Step], accepted: frozenset[str]) -> GateResult:
+    """Check that everything that a copy loses was accepted by name."""
+    names = loss_names(left)
+    missing = [name for name in names if name not in accepted]
+    if not missing:
+        message = f"accepted: {', '.join(names)}" if names else "nothing is lost"
+        return GateResult("losses", True, message)
+    return GateResult(
+        "losses",
+        False,
+        "; ".join(f"{name}: {LOSSES[name]}" for name in missing),
+        f"pass --accept-loss {','.join(missing)} to accept this",
+        ExitCode.USAGE,
+    )
 
 
 def undo_steps(plan: Plan) -> tuple[Step, ...]:

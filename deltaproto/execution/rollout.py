@@ -59,7 +59,7 @@ class RolloutRun:
         context, audit = session.context, session.audit(rollout.path)
         self._rollout, self._hooks, self._save = rollout, hooks, save
         self._log = RolloutLog(rollout, context.folder(rollout.path), audit, session.redact)
-        self._plans = match_plans(rollout, plans, self._log)
+        self._plans = match_plans(self._log, plans)
         self._ids = {planned.id: table for table, planned in self._plans.items()}
         """the id that the rollout has for the table of a plan"""
         self._objections: dict[str, str] = {}
@@ -107,13 +107,7 @@ class RolloutRun:
 
     def progress(self) -> RolloutProgress:
         """Read how far the rollout has come."""
-        return read_progress(
-            self._rollout,
-            self._plans,
-            self._session.context,
-            self._log.decisions(),
-            self._now(),
-        )
+        return read_progress(self._log, self._plans, self._session.context, self._now())
 
     def _ready(self, progress: RolloutProgress) -> list[LoadedPlan]:
         """Return the plans of the current wave that may run now."""

@@ -68,7 +68,7 @@ class RolloutLog:
         self, rollout: Rollout, folder: str, audit: str, redact: Callable[[str], str]
     ) -> None:
         self.path: Path = journal_path(folder, rollout.id)
-        self._rollout, self._folder, self._audit, self._redact = rollout, folder, audit, redact
+        self.rollout, self._folder, self._audit, self._redact = rollout, folder, audit, redact
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -79,7 +79,7 @@ class RolloutLog:
             UsageError: when the journal cannot be written.
         """
         try:
-            journal = Journal(self._folder, self._rollout.id)
+            journal = Journal(self._folder, self.rollout.id)
         except PlanLockedError as error:
             raise PlanLockedError(
                 error.message.replace("this plan", "this rollout"), error.hint
@@ -96,7 +96,7 @@ class RolloutLog:
         """
         found = Decisions()
         for event in read_events(self.path):
-            if event.get("plan") != self._rollout.id:
+            if event.get("plan") != self.rollout.id:
                 raise UsageError(
                     f"{self.path} is not the journal of this rollout",
                     "pass another folder with --journal",
@@ -137,7 +137,7 @@ class RolloutLog:
 
     def _find_plan(self, name: str) -> str:
         """Return the id of the plan of a table."""
-        tables = self._rollout.tables
+        tables = self.rollout.tables
         found = [
             each.plan_id
             for each in tables
@@ -151,7 +151,7 @@ class RolloutLog:
             raise UsageError(
                 f"{counted(len(found), 'table')} are called {name}", "name one as `status` does"
             )
-        raise UsageError(f"{name} is not in {self._rollout.path}", "name a table as `status` does")
+        raise UsageError(f"{name} is not in {self.rollout.path}", "name a table as `status` does")
 
     def decide(
         self, event: str, now: float, *, name: str = "", reason: str = "", shown: str = ""
@@ -170,7 +170,7 @@ class RolloutLog:
         try:
             problem = audit.add(
                 at=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now)),
-                rollout=self._rollout.id,
+                rollout=self.rollout.id,
                 action=event,
                 plan=name or None,
                 reason=reason or None,
@@ -190,7 +190,7 @@ class RolloutLog:
         Raises:
             JournalError: when it cannot be written.
         """
-        line = {"event": event, "at": now, "plan": self._rollout.id}
+        line = {"event": event, "at": now, "plan": self.rollout.id}
         try:
             file = open_for_append(self.path, _MODE)
             try:

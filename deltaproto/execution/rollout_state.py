@@ -149,20 +149,16 @@ class RolloutProgress(NamedTuple):
         return ExitCode.FINDINGS if blocked else ExitCode.OK
 
 
-def match_plans(
-    rollout: Rollout, plans: Iterable[LoadedPlan], log: RolloutLog
-) -> dict[str, LoadedPlan]:
+def match_plans(log: RolloutLog, plans: Iterable[LoadedPlan]) -> dict[str, LoadedPlan]:
     """Return the current plan of each table, by the id that the rollout has for it.
+
+    Args:
+        plans: those of the folder, with which the rollout was made.
 
     Raises:
         UsageError: when the folder lacks a plan of the rollout, has others, or contradicts it.
     """
-    found = _match_original_plans(rollout, plans)
-    return load_replanned(found, log.decisions().replanned, str(log.path.parent))
-
-
-def _match_original_plans(rollout: Rollout, plans: Iterable[LoadedPlan]) -> dict[str, LoadedPlan]:
-    """Return the plan that the rollout was made with, for each of its tables, by id."""
+    rollout = log.rollout
     found = {planned.id: planned for planned in plans}
     hint = "plan again into a new folder"
     for table in rollout.tables:
@@ -180,40 +176,25 @@ def _match_original_plans(rollout: Rollout, plans: Iterable[LoadedPlan]) -> dict
     others = found.keys() - {table.plan_id for table in rollout.tables}
     if others:
         raise UsageError(f"{found[min(others)].path} is not in {rollout.path}", hint)
-    return found
-
-
-def load_progress(
-    rollout: Rollout,
-    plans: Iterable[LoadedPlan],
-    log: RolloutLog,
-    context: ApplyContext,
-    now: float,
-) -> RolloutProgress:
-    """Determine the progress of a folder of plans at a time in seconds since the epoch.
-
-    Raises:
-        UsageError: as for `match_plans` and `read_progress`.
-    """
-    current = match_plans(rollout, plans, log)
-    return read_progress(rollout, current, context, log.decisions(), now)
+    folder = str(log.path.parent)
+    return load_replanned(found, log.decisions().replanned, folder)
 
 
 def read_progress(
-    rollout: Rollout,
-    plans: Mapping[str, LoadedPlan],
-    context: ApplyContext,
-    decisions: Decisions,
-    now: float,
+    log: RolloutLog, plans: Mapping[str, LoadedPlan], context: ApplyContext, now: float
 ) -> RolloutProgress:
     """Determine the progress at a time in seconds since the epoch.
 
     A finished table is known from its journal, or else from its log. The tables of a wave are only
     read once it may run.
 
+    Args:
+        plans: from `match_plans`.
+
     Raises:
         UsageError: when a journal cannot be read.
     """
+    rollout, decisions = log.rollout, log.decisions()
     waves: list[WaveProgress] = []
     opens: float | None = 0.0
     for wave in rollout.waves:
