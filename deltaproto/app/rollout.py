@@ -60,10 +60,9 @@ class RolloutProgress(Result, _RolloutProgress):
         return rollout_fields(self)
 
     def _document(self) -> Document:
-        from deltaproto.render.document import Document
-        from deltaproto.render.rollout import rollout_section
+        from deltaproto.render.rollout import rollout_document
 
-        return Document("Rollout", (self.rollout.path,), [rollout_section(self)])
+        return rollout_document(self)
 
     def __repr__(self) -> str:
         waves = ", ".join(f"{wave.name} {wave.status}" for wave in self.waves[:3])

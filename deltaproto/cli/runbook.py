@@ -18,8 +18,8 @@ from deltaproto.execution.plan_file import LoadedPlan, find_plan_files, load_pla
 from deltaproto.execution.preflight import GateResult, manual_steps
 from deltaproto.execution.prepare import ApplyContext, predict_gates
 from deltaproto.execution.progress import table_address
-from deltaproto.execution.rollout_calendar import WaveTimes, estimate_times
-from deltaproto.execution.rollout_file import Rollout, find_rollout, require_policy
+from deltaproto.execution.rollout_calendar import estimate_times
+from deltaproto.execution.rollout_file import find_rollout, require_policy
 from deltaproto.execution.rollout_log import Decisions, RolloutLog
 from deltaproto.execution.rollout_state import match_plans
 from deltaproto.execution.run_log import default_journal_dir
@@ -68,7 +68,7 @@ def run(values: Mapping[str, Any]) -> int:
             values["start"], "--start", "date or time", "2026-12-01T22:00Z"
         )
         start = wanted / 1000
-    waves = _estimate_waves(rollout, current, policy, start)
+    waves = () if rollout is None else estimate_times(rollout, current, policy, start)
     starts = {plan_id: begin for wave in waves for plan_id, begin in wave.starts.items()}
     book = Book(
         _build_entries(current, policy, values, start, starts),
@@ -114,19 +114,6 @@ def _gate_exit_codes(entry: RunbookEntry) -> Iterator[ExitCode]:
         if gate.name == "window" or (gate.name == "plan" and manual_steps(entry.plan)):
             continue
         yield ExitCode.FINDINGS if gate.code is ExitCode.USAGE else gate.code
-
-
-def _estimate_waves(
-    rollout: Rollout | None,
-    plans: Mapping[str, LoadedPlan],
-    policy: Policy | None,
-    start: float,
-) -> tuple[WaveTimes, ...]:
-    if rollout is None:
-        return ()
-    return estimate_times(
-        rollout, plans, lambda planned: maintenance_windows_for(policy, planned.plan), start
-    )
 
 
 def _journal_folder(values: Mapping[str, Any]) -> Callable[[str], str]:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from deltaproto.execution.plan_file import LoadedPlan
+from deltaproto.execution.preflight import check_window_open
 from deltaproto.execution.rollout_file import Rollout
+from deltaproto.execution.waits import SECONDS_PER_HOUR
+from deltaproto.execution.warning import maintenance_windows_for
 from deltaproto.planning.rollout import Wave
 from deltaproto.planning.statement import Action
+from deltaproto.policy.document import Policy
 from deltaproto.policy.document.model import Window
-from deltaproto.policy.document.windows import is_open, next_opening
-
-_HOUR = 3600.0
-WindowsOf = Callable[[LoadedPlan], Sequence[Window] | None]
-"""the maintenance windows of a plan's table; None: it may run at any time"""
 
 
 class WaveTimes(NamedTuple):
@@ -41,7 +39,7 @@ class WaveTimes(NamedTuple):
 
 
 def estimate_times(
-    rollout: Rollout, plans: Mapping[str, LoadedPlan], windows_of: WindowsOf, start: float
+    rollout: Rollout, plans: Mapping[str, LoadedPlan], policy: Policy | None, start: float
 ) -> tuple[WaveTimes, ...]:
     """Return the earliest times of each wave if the first one begins at `start`.
 
@@ -50,6 +48,7 @@ def estimate_times(
 
     Args:
         plans: by plan id; must have every plan of the rollout.
+        policy: its maintenance windows count; None: there are none.
     """
     found = []
     begin = start
@@ -57,10 +56,9 @@ def estimate_times(
         starts, ends = {}, {}
         for table in wave.tables:
             planned = plans[table.plan_id]
-            starts[table.plan_id], ends[table.plan_id] = _bounds(
-                planned, windows_of(planned), begin
-            )
-        soaked = max(ends.values()) + rollout.soak_hours * _HOUR
+            windows = maintenance_windows_for(policy, planned.plan)
+            starts[table.plan_id], ends[table.plan_id] = _bounds(planned, windows, begin)
+        soaked = max(ends.values()) + rollout.soak_hours * SECONDS_PER_HOUR
         found.append(WaveTimes(wave, starts, ends, soaked))
         begin = soaked
     return tuple(found)
@@ -79,14 +77,11 @@ def _bounds(
         elif step.action is Action.WAIT:
             # A wait before the first statement may have begun before the rollout.
             ends = leading and known is not None
-            now = max(now, known or now) if ends else now + step.wait_hours * _HOUR
+            now = max(now, known or now) if ends else now + step.wait_hours * SECONDS_PER_HOUR
     return begin, now
 
 
 def _open(windows: Sequence[Window] | None, seconds: float) -> float:
     """Return the first time from `seconds` on at which a statement may run."""
-    now = datetime.fromtimestamp(seconds, UTC)
-    if not windows or is_open(windows, now):
-        return seconds
-    opening = next_opening(windows, now)
-    return seconds if opening is None else opening.timestamp()
+    closed = check_window_open(windows, seconds)
+    return seconds if closed is None or closed.earliest is None else closed.earliest

@@ -122,9 +122,7 @@ def write_status(
     elif format_ is StatusFormat.OPENMETRICS:
         file.write("".join(f"{line}\n" for line in _metric_lines(progress)) + "# EOF\n")
     else:
-        section = rollout_section(progress)
-        document = Document("Rollout", (progress.rollout.path,), [section])
-        write_document(document, format_, file, color=color)
+        write_document(rollout_document(progress), format_, file, color=color)
 
 
 def rollout_fields(progress: RolloutProgress) -> dict[str, Any]:
@@ -139,6 +137,11 @@ def rollout_fields(progress: RolloutProgress) -> dict[str, Any]:
         "waves": [_wave_fields(wave) for wave in progress.waves],
         "groups": [_group_fields(group) for group in group_tables(progress)],
     }
+
+
+def rollout_document(progress: RolloutProgress) -> Document:
+    """Return the progress as a document."""
+    return Document("Rollout", (progress.rollout.path,), [rollout_section(progress)])
 
 
 def rollout_section(progress: RolloutProgress) -> Section:

@@ -181,19 +181,14 @@ def _with_attributes(old: Column, new: Column, without: frozenset[str], changed:
 
 
 def _enables_any(key: str, value: str, without: frozenset[str]) -> bool:
-    """Return True if a property would enable an unwanted feature."""
-    for name in without:
-        rule = feature_catalog.feature_record(name).enablement
-        if isinstance(rule, PropertyIs) and key in rule.keys:
-            return rule.holds(value)
-    # A feature that requires an unwanted one is unwanted too.
-    for feature in feature_catalog.all_features():
-        rule = feature.enablement
-        if isinstance(rule, PropertyIs) and key in rule.keys:
-            return rule.holds(value) and bool(
-                feature_catalog.with_required_features({feature.name}) & without
-            )
-    return False
+    """Return True if a property would enable an unwanted feature, or one that requires it."""
+    return any(
+        isinstance(rule := feature.enablement, PropertyIs)
+        and key in rule.keys
+        and rule.holds(value)
+        and feature_catalog.with_required_features({feature.name}) & without
+        for feature in feature_catalog.all_features()
+    )
 
 
 def _select_columns(

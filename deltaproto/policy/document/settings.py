@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -146,7 +146,7 @@ def _parse_setting(
         case "protocol":
             return reader.read_choice(node, ("lowest",), "protocol")
         case "cluster_by":
-            return _parse_columns(node)
+            return _parse_distinct(node, "a list of column names", _parse_column)
         case "history":
             return reader.read_choice(node, ("keep", "truncate"), "history")
         case "maintenance_windows":
@@ -156,7 +156,7 @@ def _parse_setting(
         case "severities":
             return parse_severities(node, rules)
         case "forbid_features" | "require_features":
-            return _parse_features(node)
+            return _parse_distinct(node, "a list of feature names", parse_feature)
     return _parse_replaces(values, name.removesuffix("_replace"))
 
 
@@ -191,24 +191,17 @@ def _validate_settings(settings: PolicySettings, values: Mapping[str, Node]) -> 
         )
 
 
-def _parse_columns(node: Node) -> tuple[str, ...]:
+def _parse_column(node: Node) -> str:
+    return reader.read_text(node, "the name of a column")
+
+
+def _parse_distinct(node: Node, wanted: str, parse: Callable[[Node], str]) -> tuple[str, ...]:
+    """Parse a list of names that differ by more than their case."""
     faults, named = Faults(), list[str]()
-    for item in reader.read_items(node, "a list of column names"):
+    for item in reader.read_items(node, wanted):
         with faults.catching():
-            each = reader.read_text(item, "the name of a column")
+            each = parse(item)
             if each.casefold() in map(str.casefold, named):
-                raise Fault(f"{each} is listed twice", "list it once", item.position)
-            named.append(each)
-    faults.check()
-    return tuple(named)
-
-
-def _parse_features(node: Node) -> tuple[str, ...]:
-    faults, named = Faults(), list[str]()
-    for item in reader.read_items(node, "a list of feature names"):
-        with faults.catching():
-            each = parse_feature(item)
-            if each in named:
                 raise Fault(f"{each} is listed twice", "list it once", item.position)
             named.append(each)
     faults.check()
