@@ -138,6 +138,7 @@ class CopyTables:
     ) -> None:
         self.plan, self.owner, self.names = plan, owner, CopyNames.of(plan)
         self.storage_options, self.spark = storage_options, spark
+        self._reader = LogReader(storage_options, use_checksums=False)
         self._id = plan.fingerprint.table_id
 
     def read(self) -> CopyState:
@@ -174,8 +175,7 @@ class CopyTables:
 
     def refresh(self, table: NamedTable) -> NamedTable:
         """Read the log of a table again, at the location where it was."""
-        reader = LogReader(self.storage_options, use_checksums=False)
-        return table._replace(state=reader.read_from(*table.opened))
+        return table._replace(state=self._reader.read_from(*table.opened))
 
     def _find(self, name: str) -> NamedTable | None:
         try:
@@ -184,8 +184,7 @@ class CopyTables:
             if error.code == ErrorCode.NOT_FOUND:
                 return None
             raise
-        reader = LogReader(self.storage_options, use_checksums=False)
-        return NamedTable(opened, reader.read_from(*opened))
+        return NamedTable(opened, self._reader.read_from(*opened))
 
     def _role(self, table: NamedTable) -> str:
         metadata = table.state.metadata

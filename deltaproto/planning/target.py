@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -42,19 +42,6 @@ class Requirements(NamedTuple):
         if self.cluster_by is not None:
             yield Requirements(cluster_by=self.cluster_by)
 
-    @property
-    def key(self) -> Hashable:
-        """Equal for the same requirements; clients are compared by identity, which is fast."""
-        return (
-            self.features,
-            self.absent,
-            tuple(sorted(self.properties.items())),
-            self.cluster_by,
-            self.at_least,
-            self.at_most,
-            tuple((id(use.candidate), use.access) for use in self.clients),
-        )
-
     def joined(self, other: Requirements) -> Requirements:
         """Return both; they must not contradict each other."""
         return Requirements(
@@ -76,11 +63,6 @@ class Target(NamedTuple):
     kept: Requirements = Requirements()
     """what the table meets already, and must still meet afterwards"""
     history: HistoryChoice | None = None
-
-    @property
-    def key(self) -> Hashable:
-        """Equal for targets with the same plans."""
-        return self.missing.key, self.kept.key, self.history
 
 
 def goal_of(met: Requirements, target: Target) -> Mapping[str, Any]:

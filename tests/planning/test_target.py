@@ -193,17 +193,6 @@ def test_joined_requirements_are_the_stricter_ones() -> None:
     assert one.joined(Requirements(cluster_by=())).cluster_by == ()
 
 
-def test_equal_targets_have_equal_keys_and_others_do_not() -> None:
-    target = Target(EVERYTHING, EVERYTHING, HistoryChoice.KEEP)
-    assert {target.key: 1} == {Target(*target).key: 1}
-    others = {target._replace(history=None).key, Target(EVERYTHING).key}
-    for name, default in Requirements()._asdict().items():
-        other = EVERYTHING._replace(**{name: default})
-        others |= {target._replace(missing=other).key, target._replace(kept=other).key}
-    assert len(others) == 16
-    assert target.key not in others
-
-
 def test_the_stored_goal_has_what_the_plan_brings_about() -> None:
     assert goal_of(Requirements(), Target(EVERYTHING)) == {"kind": "policy"}
     assert goal_of(EVERYTHING, Target(Requirements(), history=HistoryChoice.TRUNCATE)) == {
