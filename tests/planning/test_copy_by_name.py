@@ -110,6 +110,21 @@ def test_what_cannot_be_written_in_a_statement_is_copied_manually() -> None:
         assert plan.steps[0].operations == ("CREATE TABLE AS SELECT",)
 
 
+def test_a_manual_copy_is_partitioned_by_the_new_names() -> None:
+    configuration = {"delta.columnMapping.mode": "name", "deltaproto.copyOf": "x", "k": "v"}
+    columns = (Column("a b", Atomic("long")), ID)
+    inputs = table(
+        "columnMapping", columns=columns, configuration=configuration, partition_columns=("a b",)
+    )
+    inputs = inputs._replace(sql="delta.`/lake/o`", comments=None)
+    copy = plan_copy(inputs, FeaturesAbsent(frozenset({"columnMapping"})))
+    assert copy is not None
+    assert copy.steps[0].sql == (
+        "CREATE TABLE delta.`/lake/o__new` USING delta PARTITIONED BY (`a_b`) "
+        "TBLPROPERTIES ('k' = 'v') AS SELECT `a b` AS `a_b`, `id` FROM delta.`/lake/o`"
+    )
+
+
 def test_a_plan_is_compared_with_the_table() -> None:
     inputs = table(
         "identityColumns", "checkConstraints", configuration={"delta.constraints.c": "id > 0"}
