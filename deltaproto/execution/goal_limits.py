@@ -59,8 +59,8 @@ class _Limits(NamedTuple):
     """features that may be disabled without a drop"""
     adds: frozenset[str] = frozenset()
     """features that may be added by name"""
-    properties: Mapping[str, frozenset[str]] = {}
-    """permitted values of properties; all in lower case"""
+    properties: frozenset[tuple[str, str]] = frozenset()
+    """permitted properties and values, in lower case"""
     clustering: tuple[tuple[str, ...], ...] | None = None
     pair: bool = False
     """True if a downgrade may set versions, which removes the feature lists"""
@@ -156,7 +156,7 @@ def _find_property_excess(
     needed = versions_for_mapping(Table(step.protocol_before), {}) if implied else {}
     for key, value in properties.items():
         lower = key.lower()
-        permitted = value.lower() in limits.properties.get(lower, ())
+        permitted = (lower, value.lower()) in limits.properties
         if lower.startswith(FEATURE_PREFIX):
             permitted = permitted or key[len(FEATURE_PREFIX) :] in limits.adds
         elif lower in VERSION_KEYS:
@@ -186,18 +186,15 @@ def _find_clustering_excess(
 def _find_limits(plan: Plan, use: TableUse | None, steps: Sequence[Step]) -> _Limits:
     if plan.command == "plan-upgrade":
         return _upgrade_limits(plan)
+    down = _downgrade_limits(plan, use, steps)
     if plan.command == "plan-downgrade":
-        return _downgrade_limits(plan, use, steps)
-    up, down = _upgrade_limits(plan), _downgrade_limits(plan, use, steps)
-    keys = up.properties.keys() | down.properties.keys()
-    nothing = frozenset[str]()
-    return _Limits(
-        down.drops,
-        up.disables | down.disables,
-        up.adds,
-        {k: up.properties.get(k, nothing) | down.properties.get(k, nothing) for k in keys},
-        up.clustering,
-        down.pair,
+        return down
+    up = _upgrade_limits(plan)
+    return up._replace(
+        drops=down.drops,
+        disables=up.disables | down.disables,
+        properties=up.properties | down.properties,
+        pair=down.pair,
     )
 
 
@@ -205,29 +202,23 @@ def _upgrade_limits(plan: Plan) -> _Limits:
     goal = plan.goal
     wanted = frozenset(goal.get("enable") or ())
     chosen = {"columnMapping": goal["mapping_mode"]} if goal.get("mapping_mode") else {}
-    permitted: dict[str, set[str]] = {}
     requested = normalize_properties(goal.get("set") or {})
-    for key, value in requested.items():
-        permitted.setdefault(key.lower(), set()).add(value.lower())
+    permitted = [*requested.items()]
     if goal.get("isolation") is not None:
-        permitted.setdefault(ISOLATION_PROPERTY.lower(), set()).add(str(goal["isolation"]).lower())
+        permitted.append((ISOLATION_PROPERTY, str(goal["isolation"])))
     if (pair := goal.get("to")) is not None:
-        for key, version in zip(VERSION_KEYS, (pair["reader"], pair["writer"]), strict=True):
-            permitted.setdefault(key, set()).add(str(version))
+        permitted += zip(VERSION_KEYS, (str(pair["reader"]), str(pair["writer"])), strict=True)
     disables: set[str] = set()
     for name in feature_catalog.with_required_features(wanted):
         record = feature_catalog.find_feature(name)
         if record is None:
             continue
         if isinstance(rule := record.enablement, PropertyIs):
-            value = str(chosen.get(name, rule.values[0])).lower()
-            permitted.setdefault(rule.key.lower(), set()).add(value)
+            permitted.append((rule.key, str(chosen.get(name, rule.values[0]))))
         if name in wanted:
             disables |= {each.feature for each in record.requires if each.need in _CONFLICTING}
     disables &= DISABLEABLE_FEATURES
-    for name in disables & DISABLING_PROPERTIES.keys():
-        key, value = DISABLING_PROPERTIES[name]
-        permitted.setdefault(key.lower(), set()).add(value)
+    permitted += (DISABLING_PROPERTIES[n] for n in disables & DISABLING_PROPERTIES.keys())
     switched = {key.lower() for key in requested}
     adds = {
         *wanted,
@@ -242,7 +233,7 @@ def _upgrade_limits(plan: Plan) -> _Limits:
     return _Limits(
         disables=frozenset(disables),
         adds=feature_catalog.with_required_features(adds),
-        properties={key: frozenset(values) for key, values in permitted.items()},
+        properties=frozenset((key.lower(), value.lower()) for key, value in permitted),
         clustering=None if columns is None else tuple(tuple(split_name(c)) for c in columns),
     )
 
@@ -273,7 +264,7 @@ def _downgrade_limits(plan: Plan, use: TableUse | None, steps: Sequence[Step]) -
     return _Limits(
         frozenset(drops | residue),
         frozenset(disables),
-        properties={key.lower(): frozenset({value}) for key, value in settings},
+        properties=frozenset((key.lower(), value) for key, value in settings),
         pair=goal["kind"] != "drop" and needed.pair_helps(),
     )
 

@@ -176,25 +176,8 @@ def fingerprint_gate(
     """
     code = ExitCode.FAILED if started else ExitCode.STALE
     again = _REPLAN_HINT if started else "plan again"
-    wanted = plan.fingerprint.table_id
-    if wanted is not None and sight.table_id != wanted:
-        message = f"this is a different table: its id is {sight.table_id}, but was {wanted}"
-        return GateResult("fingerprint", False, message, again, code)
-    if sight.now.version < plan.fingerprint.version:
-        message = (
-            f"the table is at version {sight.now.version}, but was at {plan.fingerprint.version} "
-            "when it was planned: it was replaced or rolled back"
-        )
-        return GateResult("fingerprint", False, message, again, code)
-    if stands.foreign is not None:
-        message = f"{stands.foreign.what} changed since: {describe_commit(stands.foreign.commit)}"
-        return GateResult("fingerprint", False, message, again, code)
-    expected = expected_protocol(plan, stands)
-    if stands.point.protocol != expected and not stands.partial:
-        message = (
-            f"the protocol is {stands.point.protocol.in_words}, but should be {expected.in_words}"
-        )
-        return GateResult("fingerprint", False, message, again, code)
+    if (why := _find_different_table(plan, sight, stands)) is not None:
+        return GateResult("fingerprint", False, why, again, code)
     commits = counted(len(sight.commits), "commit")
     return GateResult(
         "fingerprint",
@@ -202,6 +185,27 @@ def fingerprint_gate(
         f"version {sight.now.version}; {commits} since, none of them by other writers with an "
         "effect on the plan",
     )
+
+
+def _find_different_table(plan: Plan, sight: TableObservation, stands: Progress) -> str | None:
+    wanted = plan.fingerprint.table_id
+    if wanted is not None and sight.table_id != wanted:
+        return f"this is a different table: its id is {sight.table_id}, but was {wanted}"
+    if sight.now.version < plan.fingerprint.version:
+        return (
+            f"the table is at version {sight.now.version}, but was at {plan.fingerprint.version} "
+            "when it was planned: it was replaced or rolled back"
+        )
+    if stands.foreign is not None:
+        return f"{stands.foreign.what} changed since: {describe_commit(stands.foreign.commit)}"
+    return _find_wrong_protocol(plan, stands)
+
+
+def _find_wrong_protocol(plan: Plan, stands: Progress) -> str | None:
+    expected = expected_protocol(plan, stands)
+    if stands.partial or stands.point.protocol == expected:
+        return None
+    return f"the protocol is {stands.point.protocol.in_words}, but should be {expected.in_words}"
 
 
 def engine_gate(wanted: Engine, facts: EngineFacts) -> GateResult:
@@ -357,13 +361,8 @@ def check_unchanged(plan: Plan, step: Step, stands: Progress, code: ExitCode) ->
         return StopReason(
             code, f"before {step.id}, {stands.foreign.what} changed: {who}", _REPLAN_HINT
         )
-    expected = expected_protocol(plan, stands)
-    if stands.point.protocol != expected and not stands.partial:
-        message = (
-            f"before {step.id} the protocol is {stands.point.protocol.in_words}, but should be "
-            f"{expected.in_words}"
-        )
-        return StopReason(code, message, _REPLAN_HINT)
+    if (why := _find_wrong_protocol(plan, stands)) is not None:
+        return StopReason(code, f"before {step.id} {why}", _REPLAN_HINT)
     return None
 
 
