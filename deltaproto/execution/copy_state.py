@@ -51,12 +51,6 @@ class CopyNames(NamedTuple):
     new: str
     old: str
 
-    @classmethod
-    def of(cls, plan: Plan) -> CopyNames:
-        """Return the names of a plan's tables."""
-        name = plan.sql_name
-        return cls(name, suffixed_name(name, NEW_SUFFIX), suffixed_name(name, OLD_SUFFIX))
-
 
 class NamedTable(NamedTuple):
     """A table that a name stands for."""
@@ -136,7 +130,12 @@ class CopyTables:
         storage_options: Mapping[str, str],
         spark: SparkSettings,
     ) -> None:
-        self.plan, self.owner, self.names = plan, owner, CopyNames.of(plan)
+        self.plan, self.owner = plan, owner
+        self.names = CopyNames(
+            plan.sql_name,
+            suffixed_name(plan.sql_name, NEW_SUFFIX),
+            suffixed_name(plan.sql_name, OLD_SUFFIX),
+        )
         self.storage_options, self.spark = storage_options, spark
         self._reader = LogReader(storage_options, use_checksums=False)
         self._id = plan.fingerprint.table_id

@@ -22,8 +22,8 @@ class WaveTimes(NamedTuple):
     wave: Wave
     starts: Mapping[str, float]
     """for each plan id, when its first step begins"""
-    ends: Mapping[str, float]
-    """for each plan id, when its last statement may run"""
+    end: float
+    """when the last statement of the wave may run"""
     next_start: float
     """when the soak time after the wave ends"""
 
@@ -31,11 +31,6 @@ class WaveTimes(NamedTuple):
     def start(self) -> float:
         """When the first plan begins."""
         return min(self.starts.values())
-
-    @property
-    def end(self) -> float:
-        """When the last statement of the wave may run."""
-        return max(self.ends.values())
 
 
 def estimate_times(
@@ -53,13 +48,14 @@ def estimate_times(
     found = []
     begin = start
     for wave in rollout.waves:
-        starts, ends = {}, {}
+        starts, end = {}, begin
         for table in wave.tables:
             planned = plans[table.plan_id]
             windows = maintenance_windows_for(policy, planned.plan)
-            starts[table.plan_id], ends[table.plan_id] = _bounds(planned, windows, begin)
-        soaked = max(ends.values()) + rollout.soak_hours * SECONDS_PER_HOUR
-        found.append(WaveTimes(wave, starts, ends, soaked))
+            starts[table.plan_id], last = _bounds(planned, windows, begin)
+            end = max(end, last)
+        soaked = end + rollout.soak_hours * SECONDS_PER_HOUR
+        found.append(WaveTimes(wave, starts, end, soaked))
         begin = soaked
     return tuple(found)
 
