@@ -7,8 +7,7 @@ committed until then is copied before and after the new table gets the name.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Sequence
 from typing import NoReturn
 
 from deltaproto.execution.copy_catch_up import count_rows, group_appends, rows_of_commit
@@ -38,12 +37,12 @@ from deltaproto.planning.search.copy_by_name import COPY_OF, MOST_CATCH_UPS
 from deltaproto.planning.statement import Action
 from deltaproto.sql.quoting import quote_identifier, quote_literal
 
-_NOTHING: Mapping[str, str] = MappingProxyType({})
 _MOST_COPIES = 3
 """copies of the whole table in one run, before other writers must be stopped"""
 _MOVABLE = ("file", "hdfs", "abfs", "abfss")
 """schemes of file systems that move a folder in one step"""
 _STATIC = {"spark.sql.sources.partitionOverwriteMode": "static"}
+"""INSERT OVERWRITE then replaces the whole table, not only the partitions of the new rows"""
 _APP_ID, _APP_VERSION = (
     "spark.databricks.delta.write.txnAppId",
     "spark.databricks.delta.write.txnVersion",
@@ -216,7 +215,7 @@ class CopyExecutor(CopyStatements):
             self.stop(fill, f"protocol, schema or properties changed: {changed}", hint)
         source = columns.source(f"{self.state.old_name} VERSION AS OF {version}")
         sql = columns.insert(self.state.new_name, source, overwrite=overwrite)
-        self._insert(fill, sql, version, conf=_STATIC)
+        self._insert(fill, sql, version)
         if self.state.tables.read().copied is None:
             # An empty table makes no commit, which would say what was copied.
             value = (
@@ -225,21 +224,13 @@ class CopyExecutor(CopyStatements):
             mark = f"ALTER TABLE {self.state.new_name} SET TBLPROPERTIES ({value})"
             self.send(fill, mark, copied=version)
 
-    def _insert(
-        self,
-        fill: Step,
-        sql: str,
-        version: int,
-        *,
-        rows: int | None = None,
-        conf: Mapping[str, str] = _NOTHING,
-    ) -> None:
+    def _insert(self, fill: Step, sql: str, version: int, *, rows: int | None = None) -> None:
         """Send an INSERT, which Delta executes once however often it is sent."""
         self._inserts += 1
         if self._inserts > MOST_CATCH_UPS:
             self.stop(fill, f"{MOST_CATCH_UPS} catch-ups were not enough", _STOP_WRITERS)
         once = {_APP_ID: f"deltaproto-{self._owner}", _APP_VERSION: str(version)}
-        self.send(fill, sql, copied=version, conf={**conf, **once})
+        self.send(fill, sql, copied=version, conf={**_STATIC, **once})
         self.copied = version
         assert self.state.new is not None
         made = rows_of_commit(self.state.new, self._owner, version)
