@@ -125,7 +125,7 @@ class RolloutRun:
                 continue
             try:
                 with contain_table_errors():
-                    context, folder = self._session.context, str(self._log.path.parent)
+                    context, folder = self._session.context, self._log.folder
                     found = plan_again(
                         self._plans[old], self._users, context, folder, self._save, self._now()
                     )

@@ -68,7 +68,7 @@ class RolloutLog:
         self, rollout: Rollout, folder: str, audit: str, redact: Callable[[str], str]
     ) -> None:
         self.path: Path = journal_path(folder, rollout.id)
-        self.rollout, self._folder, self._audit, self._redact = rollout, folder, audit, redact
+        self.rollout, self.folder, self._audit, self._redact = rollout, folder, audit, redact
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -79,7 +79,7 @@ class RolloutLog:
             UsageError: when the journal cannot be written.
         """
         try:
-            journal = Journal(self._folder, self.rollout.id)
+            journal = Journal(self.folder, self.rollout.id)
         except PlanLockedError as error:
             raise PlanLockedError(
                 error.message.replace("this plan", "this rollout"), error.hint

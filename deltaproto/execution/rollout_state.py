@@ -176,8 +176,7 @@ def match_plans(log: RolloutLog, plans: Iterable[LoadedPlan]) -> dict[str, Loade
     others = found.keys() - {table.plan_id for table in rollout.tables}
     if others:
         raise UsageError(f"{found[min(others)].path} is not in {rollout.path}", hint)
-    folder = str(log.path.parent)
-    return load_replanned(found, log.decisions().replanned, folder)
+    return load_replanned(found, log.decisions().replanned, log.folder)
 
 
 def read_progress(
