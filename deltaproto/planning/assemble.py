@@ -15,6 +15,8 @@ from deltaproto.planning.impact import (
 )
 from deltaproto.planning.plan import Alternative, Blocked, Plan
 from deltaproto.planning.request import PlanInput, goal_text
+from deltaproto.planning.search.copy_by_name import copy_warning
+from deltaproto.planning.search.copy_table import end_state_of_copy
 from deltaproto.planning.search.cost import compute_cost
 from deltaproto.planning.search.goals import requirements_after
 from deltaproto.planning.search.route import PredictedStatement
@@ -32,18 +34,25 @@ def assemble_plan(
     kept: tuple[Blocked, ...] = (),
     unmet: tuple[Blocked, ...] = (),
     notes: tuple[str, ...] = (),
+    copy: Alternative | None = None,
 ) -> Plan:
     """Return the plan whose statements are `moves`, with their effects.
 
     Args:
         notes: warnings about the request, shown before those about the steps.
+        copy: the plan is this copy into a new table; there are no moves.
     """
-    made = build_steps(moves, inputs.engine, inputs.files, inputs.sql, inputs.writers)
+    if copy is None:
+        made = build_steps(moves, inputs.engine, inputs.files, inputs.sql, inputs.writers)
+        cost = compute_cost(moves, inputs.engine, inputs.files)
+        left = moves[-1].outcome.table if moves else inputs.table
+        ending = end_state_of(left, inputs.table)
+    else:
+        made, cost = copy.steps, copy.cost
+        left = inputs.table._replace(protocol=copy.protocol_after)
+        ending = end_state_of_copy(inputs.table)._replace(protocol=copy.protocol_after)
     after = made[-1].protocol_after if made else inputs.table.protocol
-    left = moves[-1].outcome.table if moves else inputs.table
-    needs = inputs.needs
-    if moves:
-        needs = requirements_after(needs, end_state_of(left, inputs.table))
+    needs = requirements_after(inputs.needs, ending) if made else inputs.needs
     changes = client_changes(inputs, needs)
     truncates = any(step.truncates for step in made)
     text = goal_text(goal, inputs.table.protocol)
@@ -59,7 +68,7 @@ def assemble_plan(
         protocol_before=inputs.table.protocol,
         protocol_after=after,
         steps=made,
-        cost=compute_cost(moves, inputs.engine, inputs.files),
+        cost=cost,
         blocked=blocked,
         alternatives=alternatives,
         kept=kept,
@@ -68,7 +77,7 @@ def assemble_plan(
             *inputs.warnings,
             *notes,
             *wrong_result_warning(changes),
-            *find_warnings(inputs, made, after),
+            *(find_warnings(inputs, made, after) if copy is None else (copy_warning(made),)),
             *(lost_evidence_warning(inputs.clients, needs) if truncates else ()),
         ),
         clients=changes,

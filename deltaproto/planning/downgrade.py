@@ -6,17 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from deltaproto.planning.assemble import assemble_plan
-from deltaproto.planning.conflict_impact import concurrency_change
 from deltaproto.planning.engine_support import find_engine_blockers
 from deltaproto.planning.impact import (
-    client_changes,
     end_state_of,
-    wrong_result_warning,
 )
 from deltaproto.planning.plan import Alternative, Blocked, Plan
 from deltaproto.planning.request import PlanInput, goal_text
-from deltaproto.planning.search.copy_by_name import is_manual_copy
-from deltaproto.planning.search.copy_table import end_state_of_copy, plan_copy
+from deltaproto.planning.search.copy_table import plan_copy
 from deltaproto.planning.search.droppable import (
     GOAL_UNREACHABLE,
     find_blockers,
@@ -31,7 +27,6 @@ from deltaproto.planning.search.goals import (
     Goal,
     HistoryChoice,
     VersionsAtMost,
-    requirements_after,
 )
 from deltaproto.planning.search.lowest import (
     ReachableProtocol,
@@ -46,18 +41,9 @@ from deltaproto.planning.search.search import (
     find_nearest_goal,
     find_solutions,
 )
-from deltaproto.planning.steps import block_secrets, build_steps
+from deltaproto.planning.steps import build_steps
 from deltaproto.protocol.feature_catalog import CHECKPOINT_PROTECTION
 from deltaproto.protocol.protocol import Protocol
-
-_COPY = (
-    "A copy is a different table: rehearse it, compare the rows before the swap, and keep the old "
-    "table until everyone has moved."
-)
-_NAMED_COPY = (
-    "A copy is a different table. While the names change places, statements on the table fail. "
-    "Keep the old table until everyone has moved."
-)
 
 
 class DowngradeRequest(NamedTuple):
@@ -133,7 +119,14 @@ def plan_downgrade(inputs: PlanInput, request: DowngradeRequest) -> Plan:
             )
         copy = plan_copy(inputs, goal)
         if copy is not None and request.rewrite:
-            return _build_copy_plan(inputs, request, copy, tuple(alternatives))
+            return assemble_plan(
+                inputs,
+                "plan-downgrade",
+                _goal_fields(request),
+                (),
+                alternatives=tuple(alternatives),
+                copy=copy,
+            )
         if copy is not None:
             alternatives.append(copy)
     return _build_plan(inputs, request, best, tuple(alternatives), blocked, kept)
@@ -165,32 +158,6 @@ def _build_plan(
         alternatives=alternatives,
         kept=kept,
     )
-
-
-def _build_copy_plan(
-    inputs: PlanInput,
-    request: DowngradeRequest,
-    copy: Alternative,
-    alternatives: tuple[Alternative, ...],
-) -> Plan:
-    """Return the plan to copy the table."""
-    plan = _build_plan(inputs, request, NO_CHANGE, alternatives, (), ())
-    ending = end_state_of_copy(inputs.table)._replace(protocol=copy.protocol_after)
-    after = requirements_after(inputs.needs, ending)
-    changes = client_changes(inputs, after)
-    plan = plan._replace(
-        protocol_after=copy.protocol_after,
-        steps=copy.steps,
-        cost=copy.cost,
-        clients=changes,
-        warnings=(
-            *inputs.warnings,
-            *wrong_result_warning(changes),
-            _COPY if is_manual_copy(copy.steps) else _NAMED_COPY,
-        ),
-        concurrency=concurrency_change(inputs, inputs.table._replace(protocol=copy.protocol_after)),
-    )
-    return block_secrets(plan)
 
 
 def _goal_fields(request: DowngradeRequest) -> Mapping[str, Any]:

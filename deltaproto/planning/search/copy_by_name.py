@@ -127,6 +127,19 @@ def is_manual_copy(steps: Sequence[Step]) -> bool:
     return any(step.operations == _MANUAL for step in steps)
 
 
+def copy_warning(steps: Sequence[Step]) -> str:
+    """Return what to know before these steps are executed."""
+    if is_manual_copy(steps):
+        return (
+            "A copy is a different table: rehearse it, compare the rows before the swap, and keep "
+            "the old table until everyone has moved."
+        )
+    return (
+        "A copy is a different table. While the names change places, statements on the table fail. "
+        "Keep the old table until everyone has moved."
+    )
+
+
 def copy_steps(inputs: PlanInput, new: TableCopy) -> tuple[Step, ...]:
     """Return the steps that replace the table with a copy."""
     made = _manual_steps(inputs, new) if new.manual else _named_steps(inputs, new)
