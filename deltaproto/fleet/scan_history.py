@@ -313,7 +313,8 @@ def require_rows(scan: PastScan, counts: Mapping[Inventory, RowCounts]) -> None:
         )
     for name in (Inventory.FEATURES, Inventory.FINDINGS):
         if twice := counts[name].rows - counts[name].keys:
-            raise _damaged_error(f"the inventory has {twice:,} {name} of scan {scan.scan_id} twice")
+            rows = counted(twice, name.removesuffix("s"))
+            raise _damaged_error(f"the inventory has {rows} of scan {scan.scan_id} twice")
     for name, found in counts.items():
         if found.damaged is not None:
             raise _damaged_error(

@@ -140,7 +140,7 @@ def test_features_and_findings_that_are_lost_or_doubled(
         said = " ".join((ran.out + ran.err).split())
         assert ran.code == 3, command
         if damage == "doubled":
-            assert f"1 {name} of scan {newest} twice" in said
+            assert f"1 {name.removesuffix('s')} of scan {newest} twice" in said
         elif name == "findings":
             assert "rows are missing" in said
         else:

@@ -368,7 +368,7 @@ def test_a_damaged_inventory(spark: SparkSession, cli: Cli, tmp_path: Path) -> N
     write_deltalake(text / "tables", columns, partition_by=["scan_id"])
     for where, said in (
         (lost, "rows are missing"),
-        (doubled, f"1 findings of scan {newest} twice"),
+        (doubled, f"1 finding of scan {newest} twice"),
         (featureless, "lacks the table's features appendOnly"),
         (text, "column min_reader_version of the inventory's table tables has the type string"),
     ):

@@ -67,14 +67,11 @@ def _decided(book: Book, say: Phrases) -> Iterator[Block]:
 
 def _waves(book: Book, rollout: Rollout, say: Phrases) -> Iterator[Block]:
     yield from _decided(book, say)
-    yield Paragraph(
-        say.line(
-            "rollout.intro",
-            soak=duration(rollout.soak_hours),
-            parallel=say.count("tables", rollout.parallel),
-            failures=say.count("tables", rollout.max_failures),
-        )
-    )
+    soak, parallel = duration(rollout.soak_hours), say.count("tables", rollout.parallel)
+    yield Paragraph(say.line("rollout.intro", soak=soak, parallel=parallel))
+    failures = say.count("tables", rollout.max_failures)
+    stop = "rollout.stop" if rollout.max_failures else "rollout.stop_at_once"
+    yield Paragraph(say.line(stop, failures=failures))
     if rollout.rehearse:
         yield Paragraph(say.line("rollout.rehearse"))
     rows = [_row(book, each, say) for each in book.waves]
