@@ -177,7 +177,8 @@ def _process_finished_scan(
     both = select_pair(scans, None, done.scan_id)
     if both is not None:
         counts = DriftCounts()
-        counts.take(opened.drift(both, None))
+        if done.same_as != both.before.scan_id:
+            counts.take(opened.drift(both, None))
         after = after._replace(pair=both, drift=counts)
     # Delete old scans last: the earlier scan may be one of them.
     forgotten = opened.forget(values["keep"]) if values["keep"] else []

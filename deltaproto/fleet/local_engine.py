@@ -35,42 +35,45 @@ def read_local_tables(
     tables: Iterable[DiscoveredTable],
     settings: ReadSettings,
     parallel: int | None,
-    expect: Callable[[DiscoveredTable], DiscoveredTable] = lambda found: found,
+    expecting: Callable[[Iterable[DiscoveredTable]], Iterator[DiscoveredTable]] = iter,
 ) -> Iterator[pa.RecordBatch]:
     """Yield staged rows of tables on local disks as they are read, with `parallel` processes.
 
     Args:
-        expect: adds what the last scan knows of a table; called after the processes have started.
+        expecting: adds what the last scan knows of each table; called once, after the processes
+            have started.
     """
     count = count_processes(parallel)
     source = iter(tables)
     first = list(islice(source, _FEW))
+    if not first:
+        return
     if len(first) > _VERY_FEW:
         use_fast_decoder()
     if count == 1 or len(first) < _FEW:
-        looker = TableScanner(settings)
-        while first:
-            yield looker.look([*map(expect, first)])
-            first = list(islice(source, _FEW))
+        looker, source = TableScanner(settings), expecting(chain(first, source))
+        while first := list(islice(source, _FEW)):
+            yield looker.look(first)
         return
     # Forked children need it; imported here, they inherit it.
     import pyarrow.compute  # noqa: F401
 
     # Small first chunks give early results, and enough chunks for all processes.
     sizes = chain(repeat(_FEW, 2 * count), repeat(_ON_DISK))
-    while first:
+    expected: Iterator[DiscoveredTable] | None = None
+    pending: list[DiscoveredTable] = []
+    while expected is None or pending:
         left: list[list[DiscoveredTable]] = []
         with WorkerPool(count, _start_worker, settings) as workers:
-            for chunk, future in _distribute(
-                workers, map(expect, chain(first, source)), count, sizes
-            ):
+            expected = expected or expecting(chain(first, source))
+            for chunk, future in _distribute(workers, chain(pending, expected), count, sizes):
                 try:
                     yield _batch(future.result())
                 except WorkerDied:
                     left.append(chunk)
         for chunk in left:
             yield from _read_in_halves(chunk, settings)
-        first = list(islice(source, _FEW))
+        pending = list(islice(expected, _FEW))
 
 
 def read_remote_tables(

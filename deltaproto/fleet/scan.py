@@ -85,6 +85,8 @@ class ScanResult(NamedTuple):
     """patterns of the folders that were searched"""
     not_searched: Mapping[PlaceKind, int] = MappingProxyType({})
     """how many places of each kind were not searched"""
+    same_as: str | None = None
+    """id of the last scan, if it found the same tables, and none has changed since"""
 
 
 def run_scan(request: ScanRequest, progress: ScanProgress) -> ScanResult:
@@ -131,6 +133,7 @@ def run_scan(request: ScanRequest, progress: ScanProgress) -> ScanResult:
             last.unchanged,
             request.source.selection,
             passed.not_searched(),
+            last.same_as(tally.tables, tally.errors.total()),
         )
 
 
@@ -154,7 +157,7 @@ def _read_tables(
         readable_tables(named, unseen, done), settings, request.parallel
     )
     for batch in local_engine.read_local_tables(
-        readable_tables(local, unseen, done), settings, request.parallel, last.expect
+        readable_tables(local, unseen, done), settings, request.parallel, last.expecting
     ):
         yield from last.restore(batch)
     yield from local_engine.read_remote_tables(

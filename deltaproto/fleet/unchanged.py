@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import os
 import time
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from hashlib import blake2b
 from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
@@ -39,11 +40,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from deltaproto.fleet.inventory import InventoryTables
-    from deltaproto.fleet.scan_history import Extent
+    from deltaproto.fleet.scan_history import Extent, PastScan
 
 _FORMAT = 3
 _SETTLED_NS = 3_000_000_000
 """age of a log's newest file: file systems keep times to 2 seconds or better"""
+_AHEAD = 20_000
+"""tables that are found before the last scan is loaded"""
 
 
 class LogFiles(NamedTuple):
@@ -115,8 +118,8 @@ def _collect(folder: str, below: str, listed: list[FolderEntry], texts: list[str
 class LastScan:
     """The rows of the last finished scan with the same roots and patterns, loaded when needed.
 
-    Nothing is loaded before the first call of `expect`, since the inventory's engine starts
-    threads, after which no process can be forked.
+    Nothing is loaded before the first table is taken from `expecting`, since the inventory's engine
+    starts threads, after which no process can be forked.
 
     Args:
         inventory: None: there is no last scan.
@@ -124,23 +127,47 @@ class LastScan:
 
     def __init__(self, inventory: InventoryTables | None, extent: Extent) -> None:
         self._inventory, self._extent = inventory, extent
-        self._loaded = False
+        self._scan: PastScan | None = None
         self._rows: pa.RecordBatch | None = None
         self._known: dict[str, tuple[str, int]] = {}
         """digest and row by location"""
         self.unchanged = 0
         """number of rows that were taken over"""
 
-    def expect(self, found: DiscoveredTable) -> DiscoveredTable:
-        """Return the table with the digest that its log had in the last scan."""
-        if not self._loaded:
-            self._loaded = True
-            if self._inventory is not None:
-                self._load(LocalInventoryQueries(self._inventory))
+    def expecting(self, tables: Iterable[DiscoveredTable]) -> Iterator[DiscoveredTable]:
+        """Yield the tables with the digests that their logs had in the last scan.
+
+        While the last scan is loaded, tables are searched for.
+        """
+        source, found = iter(tables), deque[DiscoveredTable]()
+        if self._inventory is not None:
+            with ThreadPoolExecutor(1) as pool:
+                loading = pool.submit(self._load, LocalInventoryQueries(self._inventory))
+                for table in source:
+                    found.append(table)
+                    if loading.done() or len(found) == _AHEAD:
+                        break
+                loading.result()
+        while found:
+            yield self._expected(found.popleft())
+        yield from map(self._expected, source)
+
+    def _expected(self, found: DiscoveredTable) -> DiscoveredTable:
         if not self._known:
             return found
         known = self._known.get(location_at(found.location, found.table).uri)
         return found if known is None else found._replace(digest=known[0])
+
+    def same_as(self, tables: int, errors: int) -> str | None:
+        """Return the id of the last scan if nothing that it found has changed, else None.
+
+        Args:
+            tables: the number of tables that were found now; `errors` of those not readable.
+        """
+        last = self._scan
+        if last is None or errors or last.errors or not self.unchanged == tables == last.tables:
+            return None
+        return last.scan_id
 
     def restore(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """Yield a staged batch with the rows of the last scan for unchanged tables."""
@@ -171,6 +198,7 @@ class LastScan:
             if not scans:
                 return
             questions.require_whole(scans[-1])
+            self._scan = scans[-1]
             rows = {name: _rows_of(questions, name, scans[-1].scan_id) for name in TABLES_READ}
         except DeltaprotoError:
             return

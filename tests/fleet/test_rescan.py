@@ -16,6 +16,7 @@ from deltalake import DeltaTable, write_deltalake
 from deltaproto.app.inventory import Inventory
 from deltaproto.app.scanning import scan
 from deltaproto.fleet import unchanged
+from deltaproto.fleet.drift import query
 from deltaproto.fleet.scan_history import extent_of
 from deltaproto.fleet.staging import Staging
 from tests.fleet.fleets import HOUR_AGO, date_files, make_fleet
@@ -228,3 +229,30 @@ def test_a_resumed_scan_takes_over_the_rest(cli: Cli, tmp_path: Path, table: Log
         pass
     again = scanned(cli, *words, "--resume")
     assert (again["resumed"], again["unchanged"], again["tables"]) == (0, 1, 1)
+
+
+def test_changes_are_searched_for_only_if_there_may_be_some(
+    cli: Cli, tmp_path: Path, table: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("u", "v"):
+        shutil.copytree(tmp_path / "lake" / "t", tmp_path / "lake" / name)
+    date_files(tmp_path / "lake")
+    words = (str(tmp_path / "lake"), "--inventory", str(tmp_path / "i"))
+    scanned(cli, *words)
+    find_drift, asked = query.find_drift, list[object]()
+
+    def watched(*given: Any) -> Any:
+        asked.append(given)
+        return find_drift(*given)
+
+    monkeypatch.setattr(query, "find_drift", watched)
+    same = scanned(cli, *words)
+    assert (same["unchanged"], same["drift"]["changed_tables"], asked) == (3, 0, [])
+    # As many tables as before, and another one among them.
+    (tmp_path / "lake" / "v").rename(tmp_path / "lake" / "w")
+    moved = scanned(cli, *words)
+    assert (moved["tables"], moved["unchanged"]) == (3, 2)
+    assert (moved["drift"]["changed_tables"], len(asked)) == (2, 1)
+    shutil.rmtree(tmp_path / "lake" / "w")
+    fewer = scanned(cli, *words)
+    assert (fewer["unchanged"], fewer["drift"]["changed_tables"], len(asked)) == (2, 1, 2)
