@@ -73,23 +73,21 @@ def _fleets(folder: Path, *, quick: bool, spark: bool) -> Iterator[Section]:
         policy_fleet,
         report_fleet,
         scan_command,
-        scan_fleet,
         spark_commands,
     )
-    from benchmarks.peers import Peers
     from benchmarks.scale import FULL_FLEETS, QUICK_FLEETS
+    from deltaproto.tables.java import find_java
 
     scale = QUICK_FLEETS if quick else FULL_FLEETS
-    with Peers(spark=spark) as peers:
-        yield scan_fleet.measured(folder, scale, peers)
+    spark = spark and find_java() is not None
     yield scan_command.measured(folder, scale)
-    yield fleet_growth.measured(folder, scale, spark=peers.spark is not None)
-    if peers.spark is not None:
+    yield fleet_growth.measured(folder, scale, spark=spark)
+    if spark:
         yield spark_commands.measured(folder, scale)
     yield object_clients.measured(scale)
     yield report_fleet.measured(folder, scale)
     yield policy_fleet.measured(folder, scale)
-    yield fleet_questions.measured(folder, scale, spark=peers.spark is not None)
+    yield fleet_questions.measured(folder, scale, spark=spark)
 
 
 if __name__ == "__main__":

@@ -63,8 +63,6 @@ class FleetScale(NamedTuple):
     """tables of two fleets, of which the larger must not take more memory"""
     commits: tuple[int, ...]
     files: tuple[int, ...]
-    by_spark: int
-    """tables that Spark's statements are timed on"""
     by_cores: int
     """tables for Spark with one core and with two"""
     on_store: int
@@ -82,7 +80,6 @@ FULL_FLEETS = FleetScale(
     counts=(2_000, 8_000),
     commits=(10, 100, 1_000),
     files=(10, 1_000, 50_000),
-    by_spark=25,
     by_cores=6_000,
     on_store=400,
     asked=1_000_000,
@@ -95,7 +92,6 @@ QUICK_FLEETS = FleetScale(
     counts=(100, 200),
     commits=(10, 50),
     files=(10, 100),
-    by_spark=3,
     by_cores=200,
     on_store=40,
     asked=2_000,

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import itertools
 import os
+import statistics
 import sys
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
 from benchmarks.fleet_tables import make_tables
-from benchmarks.page import Row, Section, row
-from benchmarks.pairs import Cost, Side, in_turns, run
+from benchmarks.page import Figure, Row, Section, row
+from benchmarks.pairs import Cost, Side, in_turns, run, seconds
 from benchmarks.scale import FleetScale
 from tests.fleet.fleets import date_files, make_fleet
 
@@ -94,16 +95,20 @@ def measured(folder: Path, scale: FleetScale) -> Section:
     )
     pools = ", ".join(map(str, _THREADS))
     told = _TOLD.format(tables=scale.tables, mixed=count, pools=pools, threads=threads)
-    return Section("The whole scan command", told, _rows(costs))
+    two = statistics.median(seconds(costs["two tables"]))
+    figures = [Figure("scan of 2 tables", two, "s", None if scale.quick else 0.25)]
+    return Section("The whole scan command", told, _rows(costs, quick=scale.quick), figures)
 
 
-def _rows(costs: Mapping[str, Sequence[Cost]]) -> list[Row]:
+def _rows(costs: Mapping[str, Sequence[Cost]], *, quick: bool) -> list[Row]:
+    """The bounds are goals for fleets that are worth the start of processes."""
     scan, mixed = costs["scan"], costs["mixed scan"]
+    of_floor, of_pool, of_scan = (None, None, None) if quick else (3.0, 0.1, 1 / 3)
     return [
-        row("scan / floor", scan, costs["floor"]),
+        row("scan / floor", scan, costs["floor"], at_most=of_floor),
         row("scan, nothing saved / floor", costs["unsaved scan"], costs["floor"]),
-        row("scan / deltalake", scan, costs["deltalake"]),
-        row("rescan / scan", costs["rescan"], scan),
+        row("scan / deltalake", scan, costs["deltalake"], at_most=of_pool),
+        row("rescan / scan", costs["rescan"], scan, at_most=of_scan),
         row("rescan / scan, mixed fleet", costs["mixed rescan"], mixed),
         row("scan of 2 tables / start of Python", costs["two tables"], costs["Python"]),
     ]
