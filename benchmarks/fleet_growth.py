@@ -14,11 +14,10 @@ from benchmarks.pairs import Cost, Side, in_turns
 from benchmarks.scale import FleetScale
 
 _ALIKE = 40
-_TOLD = """
+_INTRO = """
 The same scan of more and of less, in turns; times are of one table, without the start of Python,
-and nothing is saved. Commits and files grow in
-{alike} tables each. Spark's cores are those of `--engine spark`, in sessions of their own, of which
-a first scan is not counted.
+and nothing is saved. Commits and files grow in {alike} tables each. Spark's cores are those of
+`--engine spark`, in sessions of their own, of which a first scan is not counted.
 """
 _SCAN = """
 import re, resource, sys, time
@@ -74,7 +73,7 @@ def measured(folder: Path, scale: FleetScale, *, spark: bool) -> Section:
     ]
     if spark:
         rows.append(_by_cores(folder, scale))
-    return Section("How a scan grows", _TOLD.format(alike=_ALIKE), rows)
+    return Section("How a scan grows", _INTRO.format(alike=_ALIKE), rows)
 
 
 def _by_tables(folder: Path, scale: FleetScale, rounds: int) -> list[Row]:

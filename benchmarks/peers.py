@@ -80,15 +80,14 @@ class Spark:
             text=True,
             cwd=_KERNEL.parents[1],
         )
-        if self._ask({"statement": "", "tables": []}) is None:
+        if self._ask([]) is None:
             raise EngineError("Spark did not start", "start it with `make demo` to see why")
         self.start = time.perf_counter() - began
         """seconds until a new process has a session"""
 
-    def detail(self, *tables: Path | str, statement: str = "DESCRIBE DETAIL") -> Cost:
-        """A statement on tables, one after the other."""
-        asked = {"statement": statement, "tables": [os.fspath(table) for table in tables]}
-        answer = self._ask(asked)
+    def detail(self, *tables: Path | str) -> Cost:
+        """DESCRIBE DETAIL of tables, one after the other."""
+        answer = self._ask([os.fspath(table) for table in tables])
         if answer is None:
             raise SystemExit("the Spark session has ended")
         return Cost(answer["seconds"])
@@ -98,11 +97,11 @@ class Spark:
         self._process.stdin.close()
         self._process.wait()
 
-    def _ask(self, question: dict[str, Any]) -> dict[str, Any] | None:
+    def _ask(self, tables: list[str]) -> dict[str, Any] | None:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         try:
-            print(json.dumps(question), file=self._process.stdin, flush=True)
+            print(json.dumps(tables), file=self._process.stdin, flush=True)
         except BrokenPipeError:
             return None
         line = next((each for each in self._process.stdout if each.startswith("{")), None)

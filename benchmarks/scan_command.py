@@ -45,7 +45,7 @@ with ThreadPoolExecutor(int(sys.argv[2])) as pool:
     list(pool.map(read, open(sys.argv[1]).read().splitlines()))
 """
 _THREADS = (1, 4, 8, 16)
-_TOLD = """
+_INTRO = """
 Whole processes with cold Python. The small fleet has {tables:,} tables of four kinds with three
 commits and checksums. The mixed fleet has {mixed:,} hand-made tables: with and without checksums
 and checkpoints, with all features, hardly two alike, and some broken. The floor lists each log of
@@ -94,10 +94,10 @@ def measured(folder: Path, scale: FleetScale) -> Section:
         scale.rounds,
     )
     pools = ", ".join(map(str, _THREADS))
-    told = _TOLD.format(tables=scale.tables, mixed=count, pools=pools, threads=threads)
+    intro = _INTRO.format(tables=scale.tables, mixed=count, pools=pools, threads=threads)
     two = statistics.median(seconds(costs["two tables"]))
     figures = [Figure("scan of 2 tables", two, "s", None if scale.quick else 0.25)]
-    return Section("The whole scan command", told, _rows(costs, quick=scale.quick), figures)
+    return Section("The whole scan command", intro, _rows(costs, quick=scale.quick), figures)
 
 
 def _rows(costs: Mapping[str, Sequence[Cost]], *, quick: bool) -> list[Row]:

@@ -1,7 +1,6 @@
-"""A Spark session that times a statement on tables for the process that started it.
+"""A Spark session that times DESCRIBE DETAIL on tables for the process that started it.
 
-It reads `{"statement": "DESCRIBE DETAIL", "tables": [PATH, …]}` in a line, and answers with
-`{"seconds": N}`.
+It reads `[PATH, …]` in a line, and answers with `{"seconds": N}`.
 """
 
 from __future__ import annotations
@@ -18,11 +17,11 @@ def main() -> None:
     spark = spark_session(SparkSettings(conf={"spark.driver.memory": "4g"}))
     cache = spark._jvm.org.apache.spark.sql.delta.DeltaLog
     for line in sys.stdin:
-        asked = json.loads(line)
+        tables = json.loads(line)
         cache.clearCache()
         began = time.perf_counter()
-        for table in asked["tables"]:
-            spark.sql(f"{asked['statement']} delta.`{table}`").collect()
+        for table in tables:
+            spark.sql(f"DESCRIBE DETAIL delta.`{table}`").collect()
         print(json.dumps({"seconds": time.perf_counter() - began}), flush=True)
 
 

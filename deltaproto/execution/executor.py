@@ -48,7 +48,9 @@ class StepExecutor(PlanExecutor):
 
     def __init__(self, prepared: PreparedPlan, tools: ExecutionTools) -> None:
         super().__init__(prepared, tools)
-        self._watched, self._sight, self._stands, self._since, _, self._held, _ = prepared.located
+        located = prepared.located
+        self._watched, self._sight, self._stands = located.watched, located.sight, located.stands
+        self._since, self._held = located.since, located.held
         self._waiting = WaitHandler(prepared.planned, tools.limits, tools.observer, self._ledger)
         self._touched = self._stands.started
         self._other_run: StopReason | None = None

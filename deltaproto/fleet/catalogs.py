@@ -63,13 +63,17 @@ def find_catalog_tables(
             kinds[parts[0]] = _kind_of(session, parts[0])
         empty = True
         for described in _find_below(session, parts):
-            if isinstance(described, _Described) and "view" in described.type:
+            found: DiscoveredTable | UnreadablePlace
+            if isinstance(described, UnreadablePlace):
+                found = described
+            elif "view" in described.type:
                 continue
-            if isinstance(described, _Described) and described.format != "delta":
+            elif described.format != "delta":
                 entries.add_other_place(described.location)
                 continue
+            else:
+                found = _discovered(described)
             empty = False
-            found = _discovered(described)
             if isinstance(found, UnreadablePlace):
                 entries.fail(address)
                 yield found
@@ -236,9 +240,7 @@ def _described(parts: list[str], members: Mapping[str, str]) -> _Described:
     )
 
 
-def _discovered(found: _Described | UnreadablePlace) -> DiscoveredTable | UnreadablePlace:
-    if isinstance(found, UnreadablePlace):
-        return found
+def _discovered(found: _Described) -> DiscoveredTable | UnreadablePlace:
     if found.location:
         entry = CatalogTable(found.name, found.location, found.type)
         return DiscoveredTable(found.name, found.location, entry=entry)

@@ -40,8 +40,8 @@ def read_local_tables(
     """Yield staged rows of tables on local disks as they are read, with `parallel` processes.
 
     Args:
-        expecting: adds what the last scan knows of each table; called once, after the processes
-            have started.
+        expecting: adds what the last scan knows of each table. Nothing is taken from its result
+            before the processes have started.
     """
     count = count_processes(parallel)
     source = iter(tables)
@@ -50,30 +50,31 @@ def read_local_tables(
         return
     if len(first) > _VERY_FEW:
         use_fast_decoder()
+    source = expecting(chain(first, source))
     if count == 1 or len(first) < _FEW:
-        looker, source = TableScanner(settings), expecting(chain(first, source))
-        while first := list(islice(source, _FEW)):
-            yield looker.look(first)
+        looker = TableScanner(settings)
+        while some := list(islice(source, _FEW)):
+            yield looker.look(some)
         return
     # Forked children need it; imported here, they inherit it.
     import pyarrow.compute  # noqa: F401
 
     # Small first chunks give early results, and enough chunks for all processes.
     sizes = chain(repeat(_FEW, 2 * count), repeat(_ON_DISK))
-    expected: Iterator[DiscoveredTable] | None = None
     pending: list[DiscoveredTable] = []
-    while expected is None or pending:
+    while True:
         left: list[list[DiscoveredTable]] = []
         with WorkerPool(count, _start_worker, settings) as workers:
-            expected = expected or expecting(chain(first, source))
-            for chunk, future in _distribute(workers, chain(pending, expected), count, sizes):
+            for chunk, future in _distribute(workers, chain(pending, source), count, sizes):
                 try:
                     yield _batch(future.result())
                 except WorkerDied:
                     left.append(chunk)
         for chunk in left:
             yield from _read_in_halves(chunk, settings)
-        pending = list(islice(expected, _FEW))
+        pending = list(islice(source, _FEW))
+        if not pending:
+            return
 
 
 def read_remote_tables(

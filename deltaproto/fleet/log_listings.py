@@ -108,7 +108,7 @@ class _Listings:
 
 
 def _entry(path: str, size: int) -> FolderEntry | None:
-    """Return an entry of a log's listing; None if it may be an object that stands for a folder."""
+    """Return the listing entry of a file in a log; None for what may be the marker of a folder."""
     name, slash, _ = path.partition("/")
     if slash:
         return FolderEntry(f"{name}/", None)

@@ -209,7 +209,7 @@ class _Walk:
         try:
             logs = list_logs(_uri(self._root, parent), names, self._options, Deadline(_SECONDS))
         except TableError:
-            # Asking for each folder alone tells what is wrong.
+            # Listing each folder alone shows what is wrong.
             logs = {}
         if len(logs) < len(group) // 2:
             self._unhelpful.add(parent)

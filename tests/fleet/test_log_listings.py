@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
-import boto3
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,7 +19,7 @@ from deltaproto.fleet.log_listings import _PAGE, _Listings, list_logs, lists_in_
 from deltaproto.fleet.object_store import tables_under
 from deltaproto.tables.storage.interface import Deadline, FolderEntry
 from deltaproto.tables.storage.objects import ObjectLogStore
-from tests.support.proxy import Proxy, proxy
+from tests.fleet.test_scan_objects import BUCKET, Store, opened
 
 Files = list[dict[str, Any]]
 LOG = "_delta_log"
@@ -157,48 +155,29 @@ def test_where_listings_are_in_order(uri: str, ordered: bool) -> None:
     assert lists_in_order(uri) is ordered
 
 
-BUCKET = "many"
-
-
 @pytest.fixture(scope="module")
-def bucket() -> Iterator[str]:
+def lake() -> Iterator[Store]:
     server = ThreadedMotoServer(port=0, verbose=False)
     server.start()
-    host, port = server.get_host_and_port()
-    url = f"http://{host}:{port}"
-    secrets = {"aws_access_key_id": "testing", "aws_secret_access_key": "testing"}
-    client = boto3.client("s3", endpoint_url=url, region_name="us-east-1", **secrets)
-    client.create_bucket(Bucket=BUCKET)
-
-    def put(name: str, *files: str) -> None:
-        for each in files:
-            s3_backends[DEFAULT_ACCOUNT_ID]["aws"].put_object(BUCKET, f"{name}/{each}", b"{}")
-
     log = [f"{LOG}/{0:020}.json", f"{LOG}/{0:020}.crc", f"{LOG}/_staged_commits/x.json"]
-    for number in range(120):
-        put(f"small/t{number:03}", *log, "part-0", "Region=1/part-0")
-    for name in ("a b", "a%20b", "a+b", "ä", "a~b", "t-1", "t.1", "t0", "t"):
-        put(f"odd/{name}", *log, "part-0")
-    put("odd/no_table", "part-0")
-    put("odd/nested/table", *log)
-    yield url
+    with opened(server) as store:
+
+        def put(name: str, *files: str) -> None:
+            for each in files:
+                lake = s3_backends[DEFAULT_ACCOUNT_ID]["aws"]
+                lake.put_object(BUCKET, f"listings/{name}/{each}", b"{}")
+
+        for number in range(120):
+            put(f"small/t{number:03}", *log, "part-0", "Region=1/part-0")
+        for name in ("a b", "a%20b", "a+b", "ä", "a~b", "t-1", "t.1", "t0", "t"):
+            put(f"odd/{name}", *log, "part-0")
+        put("odd/no_table", "part-0")
+        put("odd/nested/table", *log)
+        yield store
     server.stop()
 
 
-@contextmanager
-def watched(url: str) -> Iterator[tuple[Proxy, dict[str, str]]]:
-    host, port = url.removeprefix("http://").split(":")
-    with proxy(host, int(port)) as between:
-        yield (
-            between,
-            {
-                "AWS_ENDPOINT_URL": between.url,
-                "AWS_ALLOW_HTTP": "true",
-                "AWS_ACCESS_KEY_ID": "testing",
-                "AWS_SECRET_ACCESS_KEY": "testing",
-                "AWS_REGION": "us-east-1",
-            },
-        )
+ROOT = f"s3://{BUCKET}/listings"
 
 
 def tables(root: str, options: dict[str, str]) -> dict[str, DiscoveredTable]:
@@ -208,46 +187,41 @@ def tables(root: str, options: dict[str, str]) -> dict[str, DiscoveredTable]:
 
 
 @pytest.mark.storage
-def test_logs_beside_each_other_cost_few_listings(bucket: str) -> None:
-    root = f"s3://{BUCKET}/small"
-    with watched(bucket) as (between, options):
-        found = tables(root, options)
-        asked = [kind for kind, _ in between.requests]
-    assert set(found) == {f"{root}/t{number:03}" for number in range(120)}
+def test_logs_beside_each_other_cost_few_listings(lake: Store) -> None:
+    root, options = f"{ROOT}/small", lake.storage_options
+    lake.proxy.requests.clear()
+    found = tables(root, options)
     # Two for the root, and one for each hundred folders.
-    assert asked == ["LIST"] * 4
-    with watched(bucket) as (_, options):
-        for uri in (f"{root}/t000", f"{root}/t119"):
-            alone = ObjectLogStore(uri, options).list()
-            assert set(found[uri].listed or ()) == set(alone)
+    assert [kind for kind, _ in lake.proxy.requests] == ["LIST"] * 4
+    assert set(found) == {f"{root}/t{number:03}" for number in range(120)}
+    for uri in (f"{root}/t000", f"{root}/t119"):
+        assert set(found[uri].listed or ()) == set(ObjectLogStore(uri, options).list())
 
 
 @pytest.mark.storage
-def test_folders_with_any_name_are_found(bucket: str) -> None:
-    root = f"s3://{BUCKET}/odd"
+def test_folders_with_any_name_are_found(lake: Store) -> None:
+    root, options = f"{ROOT}/odd", lake.storage_options
     names = ("a b", "a%20b", "a+b", "ä", "a~b", "t-1", "t.1", "t0", "t", "nested/table")
-    with watched(bucket) as (_, options):
-        found = tables(root, options)
-        assert set(found) == {f"{root}/{name}" for name in names}
-        for uri, table in found.items():
-            assert set(table.listed or ()) == set(ObjectLogStore(uri, options).list())
+    found = tables(root, options)
+    assert set(found) == {f"{root}/{name}" for name in names}
+    for uri, table in found.items():
+        assert set(table.listed or ()) == set(ObjectLogStore(uri, options).list())
 
 
 @pytest.mark.storage
 def test_a_store_that_refuses_common_listings_is_asked_for_each(
-    bucket: str, monkeypatch: pytest.MonkeyPatch
+    lake: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: Any) -> Any:
         raise TableError(ErrorCode.PERMISSION_DENIED, "access is denied", "ask for it")
 
     monkeypatch.setattr("deltaproto.fleet.object_store.list_logs", refuse)
-    with watched(bucket) as (_, options):
-        assert len(tables(f"s3://{BUCKET}/small", options)) == 120
+    assert len(tables(f"{ROOT}/small", lake.storage_options)) == 120
 
 
 @pytest.mark.storage
-def test_a_deadline_ends_the_listings(bucket: str) -> None:
-    with watched(bucket) as (between, options):
-        names = [f"t{number:03}" for number in range(120)]
-        assert list_logs(f"s3://{BUCKET}/small", names, options, Deadline(-1)) == {}
-        assert between.requests == []
+def test_a_deadline_ends_the_listings(lake: Store) -> None:
+    names = [f"t{number:03}" for number in range(120)]
+    lake.proxy.requests.clear()
+    assert list_logs(f"{ROOT}/small", names, lake.storage_options, Deadline(-1)) == {}
+    assert lake.proxy.requests == []

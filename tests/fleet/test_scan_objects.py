@@ -44,14 +44,19 @@ class Store(NamedTuple):
         return f"s3://{BUCKET}/{prefix}"
 
     @property
-    def options(self) -> list[str]:
-        given = {
+    def storage_options(self) -> dict[str, str]:
+        return {
             "AWS_ENDPOINT_URL": self.proxy.url,
             "AWS_ALLOW_HTTP": "true",
             "AWS_ACCESS_KEY_ID": "testing",
             "AWS_SECRET_ACCESS_KEY": "testing",
             "AWS_REGION": "us-east-1",
         }
+
+    @property
+    def options(self) -> list[str]:
+        """The same for a command line."""
+        given = self.storage_options
         return [word for each in given.items() for word in ("--storage-option", "=".join(each))]
 
 
