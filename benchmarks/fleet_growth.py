@@ -25,7 +25,7 @@ import pyarrow.compute
 from deltaproto.fleet.discovery import DiscoverySource
 from deltaproto.fleet.scan import ScanRequest, run_scan
 began = time.perf_counter()
-done = run_scan(ScanRequest(DiscoverySource((sys.argv[1],)), {}), lambda _: None)
+done = run_scan(ScanRequest(DiscoverySource((sys.argv[1],)), {}), lambda *_: None)
 took = time.perf_counter() - began
 # Not this process's ru_maxrss, which begins with the size of the one that started it.
 own = int(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1])
@@ -47,7 +47,7 @@ for name in ("warm", "timed"):
     began = time.perf_counter()
     inventory = open_inventory_tables(f"{to}/{name}", {})
     request = ScanRequest(DiscoverySource((root,)), {}, inventory, 8)
-    done = scan_with_spark(request, settings, lambda _: None)
+    done = scan_with_spark(request, settings, lambda *_: None)
     took = time.perf_counter() - began
 print(done.tally.tables, took)
 """

@@ -208,7 +208,7 @@ def _run(
 ) -> _ScanResult:
     """Scan with Spark, or locally if `spark` is None, and log the outcome."""
 
-    def progress(read: int) -> None:
+    def progress(read: int, _: Callable[[], int | None]) -> None:
         if on_progress is not None:
             on_progress(read)
 

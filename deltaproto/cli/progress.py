@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from typing import Protocol
 
 _MIN_ITEMS_SHOWN = 20
+
+
+class ShowCount(Protocol):
+    """Shows a count, and how many are expected."""
+
+    def __call__(self, count: int, expected: Callable[[], int | None] = ..., /) -> None:
+        """Show that there are `count` so far."""
 
 
 def warn(text: str) -> None:
@@ -64,43 +72,62 @@ def count_steps(what: str, *, first: str = "", show: bool) -> Iterator[Callable[
 
 
 @contextmanager
-def show_rate(
-    what: str, *, total: int | None = None, show: bool
-) -> Iterator[Callable[[int], None]]:
+def show_rate(what: str, *, show: bool, at_once: bool = True) -> Iterator[ShowCount]:
     """Yield a function to call with the count so far; shows count, rate and time.
 
-    `total` is the expected count. If set, a bar and the remaining time are shown.
+    Its second argument returns the expected count, or None. If there is one, a bar and the
+    remaining time are shown.
+
+    Args:
+        at_once: False if nothing is shown before the first count, since the thread that draws
+            would keep the caller from forking processes.
     """
     if not show or not sys.stderr.isatty():
-        yield lambda _: None
+        yield lambda *_: None
         return
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        Progress,
-        ProgressColumn,
-        SpinnerColumn,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
+    with ExitStack() as stack:
+        display: _RateDisplay | None = _RateDisplay(what, None, stack) if at_once else None
 
-    columns: list[str | ProgressColumn] = [
-        SpinnerColumn(),
-        TextColumn("{task.completed:,} {task.description}"),
-        TextColumn("{task.fields[rate]}"),
-        TimeElapsedColumn(),
-    ]
-    if total:
-        columns += [BarColumn(), TextColumn("left"), TimeRemainingColumn()]
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(what, total=total, rate="")
-
-        def step(count: int) -> None:
-            speed = progress.tasks[task].speed
-            rate = "" if speed is None else f"{speed:,.0f} per second"
-            # The count may exceed the expected total.
-            most = max(total, count) if total else None
-            progress.update(task, completed=count, total=most, rate=rate)
+        def step(count: int, expected: Callable[[], int | None] = lambda: None) -> None:
+            nonlocal display
+            if display is None and count:
+                display = _RateDisplay(what, expected(), stack)
+            if display is not None:
+                display.update(count)
 
         yield step
+
+
+class _RateDisplay:
+    """A line with the count, the rate and the time; it ends with `stack`."""
+
+    def __init__(self, what: str, total: int | None, stack: ExitStack) -> None:
+        from rich.console import Console
+        from rich.progress import (
+            BarColumn,
+            Progress,
+            ProgressColumn,
+            SpinnerColumn,
+            TextColumn,
+            TimeElapsedColumn,
+            TimeRemainingColumn,
+        )
+
+        columns: list[str | ProgressColumn] = [
+            SpinnerColumn(),
+            TextColumn("{task.completed:,} {task.description}"),
+            TextColumn("{task.fields[rate]}"),
+            TimeElapsedColumn(),
+        ]
+        if total:
+            columns += [BarColumn(), TextColumn("left"), TimeRemainingColumn()]
+        progress = Progress(*columns, console=Console(stderr=True), transient=True)
+        self._progress, self._total = stack.enter_context(progress), total
+        self._task = progress.add_task(what, total=total, rate="")
+
+    def update(self, count: int) -> None:
+        """Show the count so far, which may exceed the expected total."""
+        speed = self._progress.tasks[self._task].speed
+        rate = "" if speed is None else f"{speed:,.0f} per second"
+        most = max(self._total, count) if self._total else None
+        self._progress.update(self._task, completed=count, total=most, rate=rate)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -13,14 +12,13 @@ from deltaproto.cli.declare import Argument, Command, Option, Panel, switch
 from deltaproto.cli.inventories import ENGINE, EngineChoice, open_inventory
 from deltaproto.cli.progress import show_rate, show_waiting, warn
 from deltaproto.cli.signals import resume_hint
-from deltaproto.errors import DeltaprotoError, ExitCode, UsageError
+from deltaproto.errors import ExitCode, UsageError
 from deltaproto.fleet.catalog_entries import CatalogEntries
 from deltaproto.fleet.discovered import DiscoveredTable, FolderSelection, UnreadablePlace
 from deltaproto.fleet.discovery import DiscoverySource
 from deltaproto.fleet.inventory import open_inventory_tables
-from deltaproto.fleet.inventory_queries import LocalInventoryQueries
 from deltaproto.fleet.scan import ScanRequest, ScanResult, run_scan
-from deltaproto.fleet.scan_history import extent_of, find_scan, select_pair
+from deltaproto.fleet.scan_history import find_scan, select_pair
 from deltaproto.fleet.schemas import is_table
 from deltaproto.fleet.settings_file import NUMBER_LIMITS
 from deltaproto.input_file import SETTINGS_FILE
@@ -85,10 +83,9 @@ def run(values: Mapping[str, Any]) -> int:
     )
     with options.open_output(values["output"]) as file:
         show = options.shows_progress(values)
-        total = _expected_table_count(request) if show else None
         with (
             resume_hint(_RESUME_HINT if values["inventory"] else None),
-            show_rate("tables", total=total, show=show) as progress,
+            show_rate("tables", show=show, at_once=False) as progress,
         ):
             if values["engine"] is EngineChoice.SPARK:
                 from deltaproto.fleet.spark_scan import scan_with_spark
@@ -129,20 +126,6 @@ def _list_tables(request: ScanRequest, values: Mapping[str, Any]) -> int:
     for note in passed.notes():
         warn(note)
     return int(ExitCode.UNREADABLE if unseen else ExitCode.OK)
-
-
-def _expected_table_count(request: ScanRequest) -> int | None:
-    """Return how many tables the last scan of the same roots found; None if unknown."""
-    if request.inventory is None:
-        return None
-    chosen = request.source.selection
-    extent = extent_of(request.source.named(), chosen.include, chosen.exclude)
-    with suppress(DeltaprotoError):
-        same_extent = [
-            s for s in LocalInventoryQueries(request.inventory).scans() if s.extent == extent
-        ]
-        return same_extent[-1].tables + same_extent[-1].errors if same_extent else None
-    return None
 
 
 def _find_catalog_tables(

@@ -48,8 +48,8 @@ if TYPE_CHECKING:
     from deltaproto.policy.finding import Finding
 
 
-ScanProgress = Callable[[int], None]
-"""receives the number of tables read so far"""
+ScanProgress = Callable[[int, Callable[[], int | None]], None]
+"""receives the number of tables read so far, and a function that returns how many are expected"""
 
 
 class ScanRequest(NamedTuple):
@@ -67,6 +67,12 @@ class ScanRequest(NamedTuple):
     """path of the policy that is checked afterwards"""
     full: bool = False
     """also read tables whose log is unchanged since the last scan"""
+
+    @property
+    def extent(self) -> Extent:
+        """The roots and patterns."""
+        selection = self.source.selection
+        return extent_of(self.source.named(), selection.include, selection.exclude)
 
 
 class ScanResult(NamedTuple):
@@ -106,13 +112,13 @@ def run_scan(request: ScanRequest, progress: ScanProgress) -> ScanResult:
             tally.add(batch)
             done.update(map(normalize_location, batch.column("location").to_pylist()))
         resumed = len(done)
-        progress(resumed)
+        last = LastScan(request.inventory, request.extent, full=request.full)
+        progress(resumed, last.expected)
         passed, entries = SkippedPlaces(), CatalogEntries()
-        last = LastScan(None if request.full else request.inventory, _extent(request))
         for batch in _read_tables(request, staging.scan_id, done, passed, last, entries):
             staging.add(batch)
             tally.add(batch)
-            progress(tally.tables + tally.errors.total())
+            progress(tally.tables + tally.errors.total(), last.expected)
         passed.check_partitions(lambda: _partition_columns(staging))
         note_other_names(entries, passed)
         compared = catalog_findings(entries, staging.batches())
@@ -188,14 +194,9 @@ def readable_tables(
             unseen.append(each)
 
 
-def _extent(request: ScanRequest) -> Extent:
-    selection = request.source.selection
-    return extent_of(request.source.named(), selection.include, selection.exclude)
-
-
 @contextmanager
 def _open_staging(request: ScanRequest, began: datetime) -> Iterator[Staging]:
-    inventory, extent = request.inventory, _extent(request)
+    inventory, extent = request.inventory, request.extent
     if inventory is None:
         with (
             tempfile.TemporaryDirectory(prefix="deltaproto-scan-") as aside,

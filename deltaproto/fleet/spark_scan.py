@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 from deltaproto.errors import DeltaprotoError, EngineError, UsageError
@@ -22,7 +23,6 @@ from deltaproto.fleet.scan import (
     readable_tables,
     scan_row,
 )
-from deltaproto.fleet.scan_history import extent_of
 from deltaproto.fleet.scan_table import ReadSettings
 from deltaproto.fleet.spark_engine import SparkEngine, find_unfinished_scans
 from deltaproto.fleet.staging import (
@@ -31,6 +31,7 @@ from deltaproto.fleet.staging import (
     newest_of_extent,
     unfinished_scans,
 )
+from deltaproto.fleet.unchanged import expected_count
 from deltaproto.protocol.table_state import SparkSettings
 from deltaproto.tables.engine_errors import is_connection_lost, lost_engine_error, spark_message
 from deltaproto.tables.session import expect_rows, spark_session
@@ -62,17 +63,15 @@ def scan_with_spark(
     # Spark may run on another machine, with a different folder at this path.
     shared = local is None or spark.remote is None or os.path.isdir(local)
     folder = request.inventory.staging_folder(here=shared)
-    selection = request.source.selection
-    extent = extent_of(request.source.named(), selection.include, selection.exclude)
     scan_id: str | None = new_scan_id(began)
     staged: dict[str, bool] = {}
     if request.resume:
         marked = [scan.scan_id for scan in unfinished_scans(folder, (SPARK_STAGING_FOLDER,))]
         staged = find_unfinished_scans(session, where, marked)
-        scan_id = newest_of_extent(folder, list(staged), extent)
+        scan_id = newest_of_extent(folder, list(staged), request.extent)
     if scan_id is None:
         raise nothing_to_resume_error()
-    with hold_spark_lock(folder, scan_id, extent):
+    with hold_spark_lock(folder, scan_id, request.extent):
         engine = SparkEngine(
             session,
             where,
@@ -99,6 +98,7 @@ def _run_scan(
     clock: float,
     progress: ScanProgress,
 ) -> ScanResult:
+    expected = partial(expected_count, request.inventory, request.extent)
     resumed = 0
     if engine.resumes:
         before = engine.tally()
@@ -111,7 +111,7 @@ def _run_scan(
     ):
         for count in engine.look(readable_tables(found, unseen, set()), request.parallel):
             looked += count
-            progress(looked)
+            progress(looked, expected)
     if unseen:
         engine.stage(unreadable_place_rows(scan_id, unseen))
     expect_rows(session, resumed + looked)

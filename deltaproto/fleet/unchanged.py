@@ -13,6 +13,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from hashlib import blake2b
 from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
@@ -123,10 +124,13 @@ class LastScan:
 
     Args:
         inventory: None: there is no last scan.
+        full: whether every table is read again, so that no rows are needed.
     """
 
-    def __init__(self, inventory: InventoryTables | None, extent: Extent) -> None:
-        self._inventory, self._extent = inventory, extent
+    def __init__(
+        self, inventory: InventoryTables | None, extent: Extent, *, full: bool = False
+    ) -> None:
+        self._inventory, self._extent, self._full = inventory, extent, full
         self._scan: PastScan | None = None
         self._rows: pa.RecordBatch | None = None
         self._known: dict[str, tuple[str, int]] = {}
@@ -140,7 +144,7 @@ class LastScan:
         While the last scan is loaded, tables are searched for.
         """
         source, found = iter(tables), deque[DiscoveredTable]()
-        if self._inventory is not None:
+        if self._inventory is not None and not self._full:
             with ThreadPoolExecutor(1) as pool:
                 loading = pool.submit(self._load, LocalInventoryQueries(self._inventory))
                 for table in source:
@@ -157,6 +161,15 @@ class LastScan:
             return found
         known = self._known.get(location_at(found.location, found.table).uri)
         return found if known is None else found._replace(digest=known[0])
+
+    def expected(self) -> int | None:
+        """Return how many tables and errors the last scan had; None if unknown.
+
+        Call it after the processes of this scan have started.
+        """
+        if self._scan is None:
+            return expected_count(self._inventory, self._extent)
+        return self._scan.tables + self._scan.errors
 
     def same_as(self, tables: int, errors: int) -> str | None:
         """Return the id of the last scan if nothing that it found has changed, else None.
@@ -194,12 +207,12 @@ class LastScan:
     def _load(self, questions: LocalInventoryQueries) -> None:
         """Load the rows; none if the inventory is missing, older than the digests, or damaged."""
         try:
-            scans = [scan for scan in questions.scans() if scan.extent == self._extent]
-            if not scans:
+            last = _last_of_extent(questions, self._extent)
+            if last is None:
                 return
-            questions.require_whole(scans[-1])
-            self._scan = scans[-1]
-            rows = {name: _rows_of(questions, name, scans[-1].scan_id) for name in TABLES_READ}
+            questions.require_whole(last)
+            self._scan = last
+            rows = {name: _rows_of(questions, name, last.scan_id) for name in TABLES_READ}
         except DeltaprotoError:
             return
         tables = rows[Inventory.TABLES]
@@ -216,6 +229,21 @@ class LastScan:
             digest = (stored or "").partition("-")[0]
             if stored and stored == stored_digest(digest, *(each[row] for each in counts)):
                 self._known[where] = digest, row
+
+
+def expected_count(inventory: InventoryTables | None, extent: Extent) -> int | None:
+    """Return how many tables and errors the last scan of the extent found; None if unknown."""
+    if inventory is None:
+        return None
+    with suppress(DeltaprotoError):
+        last = _last_of_extent(LocalInventoryQueries(inventory), extent)
+        return None if last is None else last.tables + last.errors
+    return None
+
+
+def _last_of_extent(questions: LocalInventoryQueries, extent: Extent) -> PastScan | None:
+    scans = [scan for scan in questions.scans() if scan.extent == extent]
+    return scans[-1] if scans else None
 
 
 def _rows_of(questions: LocalInventoryQueries, name: Inventory, scan_id: str) -> pa.RecordBatch:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import pty
 import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -16,7 +18,7 @@ import pytest
 from deltaproto.fleet import local_engine, workers
 from deltaproto.fleet.discovered import DiscoveredTable
 from deltaproto.fleet.scan_table import ReadSettings, TableScanner
-from tests.fleet.fleets import make_fleet
+from tests.fleet.fleets import make_fleet, two_folders
 
 SETTINGS = ReadSettings("s", {})
 
@@ -53,6 +55,38 @@ def test_commands_import_neither_numpy_nor_pandas(tmp_path: Path) -> None:
         # An import that fails is listed too.
         assert not [name for name in imported if name.startswith(("numpy.", "pandas."))], words
         assert "deltaproto.plan_inputs.from_log" not in imported or words[0] == "plan-downgrade"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="where processes are forked")
+def test_a_scan_that_shows_its_progress_forks(tmp_path: Path) -> None:
+    # Processes that are spawned import everything again, which takes a fifth of a scan.
+    lake, inventory, notes = (str(tmp_path / name) for name in ("lake", "inventory", "notes"))
+    two_folders(Path(lake), 150, 60)
+    script = (
+        "import sys; from deltaproto.fleet import workers; from deltaproto.cli import main\n"
+        "def start(begin=workers._start_context):\n"
+        "    context = begin()\n"
+        "    print(context.get_start_method(), file=open(sys.argv[1], 'a'))\n"
+        "    return context\n"
+        "workers._start_context = start\n"
+        "sys.exit(main(sys.argv[2:]))"
+    )
+    command = [sys.executable, "-c", script, notes, "scan", lake, "--inventory", inventory]
+    screens = []
+    for words in ([], [], ["--full"]):
+        screen, terminal = pty.openpty()
+        with subprocess.Popen([*command, *words], stdout=terminal, stderr=terminal) as running:
+            os.close(terminal)
+            shown = b""
+            # Linux ends the reading of a terminal that nobody writes to any more with EIO.
+            with suppress(OSError):
+                while chunk := os.read(screen, 65536):
+                    shown += chunk
+        os.close(screen)
+        assert running.returncode == 0
+        screens.append(shown.decode())
+    assert Path(notes).read_text().split() == ["fork"] * 3
+    assert ["left" in shown for shown in screens] == [False, True, True], "a count is expected"
 
 
 def test_pyspark_gets_numpy_and_pandas() -> None:
