@@ -33,8 +33,6 @@ class DiscoveredTable(NamedTuple):
     """returns options of its catalog, such as temporary credentials, when the table is read"""
     commits: Callable[[], Mapping[int, int]] | None = None
     """returns the newest versions of a catalog-managed table, with their in-commit timestamps"""
-    digest: str | None = None
-    """digest of the log in the last scan; an unchanged table is not read"""
     requested: bool = False
     """whether the user gave the table's own name, not that of a catalog or schema"""
 

@@ -20,6 +20,7 @@ from deltaproto.fleet.schemas import Inventory, inventory_schema
 from deltaproto.location import Location, LocationKind, locate
 from deltaproto.redaction import Redactor
 from deltaproto.tables.engine_errors import first_line
+from deltaproto.tables.storage.local import LOG_FOLDER
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -276,6 +277,11 @@ class InventoryTables:
             _require_types(name, table.schema())
             self._read[name] = table
         return self._read[name]
+
+    def is_surely_missing(self) -> bool:
+        """Return True if it is a local folder without scans; needs no deltalake."""
+        folder = f"{self.uri(Inventory.SCANS)}/{LOG_FOLDER}"
+        return self.location.path is not None and not os.path.lexists(folder)
 
     def holds(self, name: Inventory) -> bool:
         """Return True if one of its tables exists. Raises like `readable`."""

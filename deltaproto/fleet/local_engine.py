@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import json
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from itertools import chain, islice, repeat
@@ -12,6 +14,7 @@ from deltaproto.arrow_imports import hide_numpy_and_pandas
 from deltaproto.fleet.discovered import DiscoveredTable
 from deltaproto.fleet.scan_table import InternalTableError, ReadSettings, TableScanner, failed_row
 from deltaproto.fleet.schemas import staged_schema
+from deltaproto.fleet.unchanged import LastScan
 from deltaproto.fleet.workers import StoreHealth, Work, WorkerDied, WorkerPool, count_processes
 from deltaproto.protocol.decoding import use_fast_decoder
 
@@ -27,6 +30,8 @@ _VERY_FEW = 20
 _ON_DISK, _REMOTE = 500, 8
 """tables per chunk of a worker"""
 _AHEAD = 3
+_COMPARED_LATER = 40
+"""chunks of digests that wait for the last scan to be loaded"""
 _GARBAGE = 100_000
 """number of new objects (about ten chunks) after which a worker collects garbage"""
 
@@ -35,13 +40,13 @@ def read_local_tables(
     tables: Iterable[DiscoveredTable],
     settings: ReadSettings,
     parallel: int | None,
-    expecting: Callable[[Iterable[DiscoveredTable]], Iterator[DiscoveredTable]] = iter,
+    last: LastScan | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Yield staged rows of tables on local disks as they are read, with `parallel` processes.
 
     Args:
-        expecting: adds what the last scan knows of each table. Nothing is taken from its result
-            before the processes have started.
+        last: has the rows of tables that are unchanged. It is loaded after the processes have
+            started, while they compute digests.
     """
     count = count_processes(parallel)
     source = iter(tables)
@@ -50,31 +55,101 @@ def read_local_tables(
         return
     if len(first) > _VERY_FEW:
         use_fast_decoder()
-    source = expecting(chain(first, source))
+    last = last or LastScan()
+    chunks = _Chunks(chain(first, source), last, count, settings.scan_id)
     if count == 1 or len(first) < _FEW:
-        looker = TableScanner(settings)
-        while some := list(islice(source, _FEW)):
-            yield looker.look(some)
+        last.start_loading()
+        yield from _read_here(chunks, settings)
         return
     # Forked children need it; imported here, they inherit it.
     import pyarrow.compute  # noqa: F401
 
-    # Small first chunks give early results, and enough chunks for all processes.
-    sizes = chain(repeat(_FEW, 2 * count), repeat(_ON_DISK))
-    pending: list[DiscoveredTable] = []
-    while True:
+    while not chunks.finished:
         left: list[list[DiscoveredTable]] = []
         with WorkerPool(count, _start_worker, settings) as workers:
-            for chunk, future in _distribute(workers, chain(pending, source), count, sizes):
-                try:
-                    yield _batch(future.result())
-                except WorkerDied:
-                    left.append(chunk)
-        for chunk in left:
-            yield from _read_in_halves(chunk, settings)
-        pending = list(islice(source, _FEW))
-        if not pending:
-            return
+            last.start_loading()
+            while not (chunks.finished or workers.lost):
+                for chunk, future in _distribute(workers, chunks.take, count):
+                    try:
+                        answer = future.result()
+                    except WorkerDied:
+                        left.append(chunk.tables)
+                        continue
+                    if chunk.compared:
+                        yield from chunks.compare(chunk.tables, json.loads(answer))
+                    else:
+                        yield _batch(answer)
+                yield from chunks.unchanged()
+        for tables_left in left:
+            yield from _read_in_halves(tables_left, settings)
+
+
+def _read_here(chunks: _Chunks, settings: ReadSettings) -> Iterator[pa.RecordBatch]:
+    looker = TableScanner(settings)
+    while not chunks.finished:
+        while chunk := chunks.take():
+            if chunk.compared:
+                yield from chunks.compare(chunk.tables, looker.digests(chunk.tables))
+            else:
+                yield looker.look(chunk.tables)
+        yield from chunks.unchanged()
+
+
+class _Chunk(NamedTuple):
+    """Tables for a worker."""
+
+    tables: list[DiscoveredTable]
+    compared: bool = False
+    """whether they are compared with the last scan: only the digests of their logs are wanted"""
+
+
+class _Chunks:
+    """Chunks of the tables of a scan. Tables that the last scan may know are in two: first their
+    digests are wanted, then those that changed are read.
+    """
+
+    def __init__(
+        self, source: Iterator[DiscoveredTable], last: LastScan, count: int, scan_id: str
+    ) -> None:
+        self._source, self._last, self._scan_id = source, last, scan_id
+        # Small first chunks give early results, and enough chunks for all processes.
+        self._sizes = chain(repeat(_FEW, 2 * count), repeat(_ON_DISK))
+        self._digests: list[tuple[list[DiscoveredTable], list[str | None]]] = []
+        """tables to compare as soon as the last scan is loaded"""
+        self._changed: deque[DiscoveredTable] = deque()
+        self._all_taken = False
+
+    @property
+    def finished(self) -> bool:
+        """Whether all tables were taken or unchanged."""
+        return self._all_taken and not self._digests and not self._changed
+
+    def take(self) -> _Chunk | None:
+        """Return the next chunk; None if there is none before more tables are compared."""
+        size = next(self._sizes)
+        if not self._all_taken and len(self._changed) < size:
+            if tables := list(islice(self._source, size)):
+                return _Chunk(tables, self._last.compares)
+            self._all_taken = True
+        tables = [self._changed.popleft() for _ in range(min(size, len(self._changed)))]
+        return _Chunk(tables) if tables else None
+
+    def compare(
+        self, tables: list[DiscoveredTable], digests: list[str | None]
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of unchanged tables; later if the last scan is still being loaded."""
+        self._digests.append((tables, digests))
+        if not self._last.loading or len(self._digests) == _COMPARED_LATER:
+            yield from self.unchanged()
+
+    def unchanged(self) -> Iterator[pa.RecordBatch]:
+        """Wait for the last scan, and yield the rows of all tables that are unchanged."""
+        for tables, digests in self._digests:
+            rows, changed = self._last.split(tables, digests, self._scan_id)
+            self._changed += changed
+            if rows is not None:
+                yield rows
+        self._digests.clear()
 
 
 def read_remote_tables(
@@ -91,9 +166,15 @@ def read_remote_tables(
         return
     use_fast_decoder()
     count, looker = parallel or THREADS, TableScanner(settings, StoreHealth())
-    threads = _ThreadWorkers(ThreadPoolExecutor(count), looker.look)
+    threads = _ThreadWorkers(ThreadPoolExecutor(count), lambda chunk: looker.look(chunk.tables))
+    source = chain([first], source)
+
+    def take() -> _Chunk | None:
+        tables = list(islice(source, _REMOTE))
+        return _Chunk(tables) if tables else None
+
     try:
-        for _, future in _distribute(threads, chain([first], source), count, repeat(_REMOTE)):
+        for _, future in _distribute(threads, take, count):
             yield future.result()
     finally:
         threads.pool.shutdown(cancel_futures=True)
@@ -103,27 +184,20 @@ class _ThreadWorkers(NamedTuple):
     """The interface of `WorkerPool`, with threads."""
 
     pool: ThreadPoolExecutor
-    ask: Callable[[list[DiscoveredTable]], Any]
+    ask: Callable[[_Chunk], Any]
     lost: bool = False
 
 
 def _distribute(
-    workers: WorkerPool | _ThreadWorkers,
-    source: Iterator[DiscoveredTable],
-    count: int,
-    sizes: Iterator[int],
-) -> Iterator[tuple[list[DiscoveredTable], Future[Any]]]:
+    workers: WorkerPool | _ThreadWorkers, take: Callable[[], _Chunk | None], count: int
+) -> Iterator[tuple[_Chunk, Future[Any]]]:
     """Keep every worker busy without reading ahead more tables than necessary.
 
     Ends early, with running chunks incomplete, when a worker dies.
     """
-    waiting: dict[Future[Any], list[DiscoveredTable]] = {}
+    waiting: dict[Future[Any], _Chunk] = {}
     while True:
-        while (
-            not workers.lost
-            and len(waiting) < count * _AHEAD
-            and (chunk := list(islice(source, next(sizes))))
-        ):
+        while not workers.lost and len(waiting) < count * _AHEAD and (chunk := take()):
             waiting[workers.pool.submit(workers.ask, chunk)] = chunk
         if not waiting:
             return
@@ -138,7 +212,7 @@ def _read_in_halves(
     """Yield rows of tables, one of which may kill every process that reads it."""
     with WorkerPool(1, _start_worker, settings) as workers:
         try:
-            yield _batch(workers.ask(tables))
+            yield _batch(workers.ask(_Chunk(tables)))
             return
         except WorkerDied:
             pass
@@ -165,4 +239,10 @@ def _start_worker(settings: ReadSettings) -> Work:
     gc.freeze()
     gc.set_threshold(_GARBAGE)
     looker = TableScanner(settings)
-    return lambda tables: bytes(looker.look(tables).serialize())
+
+    def work(chunk: _Chunk) -> bytes:
+        if chunk.compared:
+            return json.dumps(looker.digests(chunk.tables)).encode()
+        return bytes(looker.look(chunk.tables).serialize())
+
+    return work

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
 
 from deltaproto.errors import DeltaprotoError
@@ -27,10 +27,6 @@ from deltaproto.protocol.writers import name_writer
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-
-UNCHANGED = "unchanged"
-"""error code of a row to be replaced with that of the last scan; never saved"""
 
 
 def stored_digest(digest: str, features: int, findings: int) -> str:
@@ -92,10 +88,6 @@ class RowsBuilder:
         self._rows.append(self._kind(evaluation))
         self._errors.append(None)
 
-    def add_unchanged(self, table: str, location: str) -> None:
-        """Add a table whose row is that of the last scan; see `LastScan.restore`."""
-        self._add_without_details(table, location, {"code": UNCHANGED})
-
     def add_error(self, table: str, location: str, error: DeltaprotoError) -> None:
         """Add a table that could not be read, or a place where tables may be."""
         row: dict[str, Any] = {
@@ -105,21 +97,17 @@ class RowsBuilder:
         }
         if isinstance(error, UnsupportedProtocol):
             row |= {"version": error.version, **_protocol_columns(error.protocol)}
-        self._add_without_details(table, location, row)
-
-    def _add_without_details(self, table: str, location: str, error: dict[str, Any]) -> None:
         for column in self._own.values():
             column.append(None)
         self._own["location"][-1], self._own["table"][-1] = location, table
         self._rows.append(0)
-        self._errors.append(error)
+        self._errors.append(row)
 
     def batch(self) -> pa.RecordBatch:
         """Return all rows, with the columns of `staged_schema`."""
         import pyarrow as pa
 
         schema = staged_schema()
-        rows = pa.array(self._rows, pa.int32())
         arrays: list[pa.Array] = []
         for field in schema:
             if field.name == "scan_id":
@@ -133,10 +121,10 @@ class RowsBuilder:
                 # Known when all catalogs are listed; see `catalog_rows`.
                 arrays.append(pa.nulls(len(self), field.type))
             elif field.name in ("features", "findings"):
-                arrays.append(self._list(field).take(rows))
+                arrays.append(take_rows(self._list(field), self._rows))
             else:
                 values = [kind.get(field.name) for kind in self._kinds]
-                arrays.append(arrow_array(values, field.type).take(rows))
+                arrays.append(take_rows(arrow_array(values, field.type), self._rows))
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
     def _list(self, field: pa.Field) -> pa.Array:
@@ -287,6 +275,8 @@ def microseconds(milliseconds: object) -> int | None:
     return None
 
 
+_FEW = 200
+"""number of rows for which to import Arrow's functions takes too long: a tenth of a small scan"""
 _LARGEST = 2**31
 # A timestamp beyond the year 9999 is corrupt, and many readers fail on it.
 _LATEST_MS = 253_402_300_800_000
@@ -294,30 +284,43 @@ _LATEST_MS = 253_402_300_800_000
 
 def unnest_rows(batch: pa.RecordBatch, name: Inventory) -> pa.RecordBatch:
     """Return the rows of a staged batch for one of the tables, except `scans`."""
-    import pyarrow.compute as pc
-
-    error = batch.column("error")
-    match name:
-        case Inventory.TABLES:
-            read = batch.filter(pc.is_null(error))
-            return _select_columns(read, inventory_schema(name))
-        case Inventory.ERRORS:
-            failed = batch.filter(pc.is_valid(error))
-            return _inner_rows(failed.select(KEYS), failed.column("error"), inventory_schema(name))
-        case _:
-            nested = batch.column(str(name))
-            keys = batch.select(KEYS).take(pc.list_parent_indices(nested))
-            return _inner_rows(keys, pc.list_flatten(nested), inventory_schema(name))
-
-
-def _select_columns(batch: pa.RecordBatch, wanted: pa.Schema) -> pa.RecordBatch:
     import pyarrow as pa
 
-    return pa.RecordBatch.from_arrays([batch.column(n) for n in wanted.names], schema=wanted)
+    wanted = inventory_schema(name)
+    if name in (Inventory.TABLES, Inventory.ERRORS):
+        failed = name is Inventory.ERRORS
+        errors = batch.column("error").to_pylist()
+        rows = [n for n, error in enumerate(errors) if (error is not None) is failed]
+        if failed:
+            columns = [*batch.select(KEYS).columns, *batch.column("error").flatten()]
+        else:
+            columns = batch.select(wanted.names).columns
+        return pa.RecordBatch.from_arrays(
+            [take_rows(each, rows) for each in columns], schema=wanted
+        )
+    nested = batch.column(str(name))
+    offsets = nested.offsets.to_pylist()
+    rows = [n for n, (start, end) in enumerate(pairwise(offsets)) for _ in range(start, end)]
+    keys = [take_rows(each, rows) for each in batch.select(KEYS).columns]
+    return pa.RecordBatch.from_arrays([*keys, *flatten_lists(nested).flatten()], schema=wanted)
 
 
-def _inner_rows(keys: pa.RecordBatch, values: pa.StructArray, wanted: pa.Schema) -> pa.RecordBatch:
+def flatten_lists(lists: pa.ListArray) -> pa.Array:
+    """Return the elements of all lists, like Arrow's function, which is only imported for nulls."""
+    if lists.null_count:
+        return lists.flatten()
+    offsets = lists.offsets
+    start = offsets[0].as_py()
+    return lists.values.slice(start, offsets[-1].as_py() - start)
+
+
+def take_rows(values: pa.Array, rows: list[int]) -> pa.Array:
+    """Return the values of some rows, in this order."""
     import pyarrow as pa
 
-    columns = [*keys.columns, *values.flatten()]
-    return pa.RecordBatch.from_arrays(columns, schema=wanted)
+    start = rows[0] if rows else 0
+    if rows == list(range(start, start + len(rows))):
+        return values.slice(start, len(rows))
+    if len(rows) < _FEW:
+        return pa.concat_arrays([values.slice(n, 1) for n in rows])
+    return values.take(pa.array(rows, pa.int32()))

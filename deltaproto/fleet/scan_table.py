@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -13,7 +14,7 @@ from deltaproto.errors import DeltaprotoError, ExitCode, TableError
 from deltaproto.fleet.discovered import DiscoveredTable
 from deltaproto.fleet.evaluate import SharedEvaluation, TableEvaluator
 from deltaproto.fleet.rows_builder import RowsBuilder
-from deltaproto.fleet.unchanged import list_log_files
+from deltaproto.fleet.unchanged import log_digest
 from deltaproto.fleet.workers import StoreGoneError, StoreHealth, with_retries
 from deltaproto.location import Location, location_at
 from deltaproto.protocol.table_state import TableState
@@ -22,7 +23,12 @@ from deltaproto.tables.catalogs.described import log_columns_digest
 from deltaproto.tables.log.catalog_managed import RatifiedLog
 from deltaproto.tables.log.reader import LogReader
 from deltaproto.tables.storage import LogStore, open_log
-from deltaproto.tables.storage.interface import Deadline, limit_reads, timed_out_error
+from deltaproto.tables.storage.interface import (
+    Deadline,
+    FolderEntry,
+    limit_reads,
+    timed_out_error,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -65,6 +71,17 @@ class TableScanner:
         self._reader = LogReader(settings.storage_options)
         self._judge = TableEvaluator()
 
+    def digests(self, tables: Sequence[DiscoveredTable]) -> list[str | None]:
+        """Return the digest of each table's log; None where it cannot be read in time."""
+        found: list[str | None] = []
+        with TimeLimit(self._settings.seconds) as alarm:
+            for table in tables:
+                digest = None
+                with suppress(TableError):
+                    digest = alarm.within(partial(log_digest, table))
+                found.append(digest)
+        return found
+
     def look(self, tables: Sequence[DiscoveredTable]) -> pa.RecordBatch:
         """Return a staged row for each of the tables."""
         gathered = RowsBuilder(self._settings.scan_id)
@@ -97,25 +114,19 @@ class TableScanner:
     def _one(self, found: DiscoveredTable, gathered: RowsBuilder, alarm: TimeLimit) -> None:
         # An interrupted table must leave `gathered` unchanged.
         read = alarm.within(partial(self._judged, found, alarm.works))
-        if read is None:
-            location = location_at(found.location, found.table)
-            gathered.add_unchanged(found.table, location.uri)
-        else:
-            gathered.add(*read, (found.catalog, found.type, _columns_digest(found, read[0])))
+        gathered.add(*read, (found.catalog, found.type, _columns_digest(found, read[0])))
 
     def _judged(
         self, found: DiscoveredTable, limited: bool
-    ) -> tuple[TableState, SharedEvaluation, str | None] | None:
-        """Read and evaluate one table; None if its log is unchanged."""
-        files = list_log_files(found) if self._settings.saved else None
-        digest = files and files.digest
-        if digest is not None and digest == found.digest:
-            return None
+    ) -> tuple[TableState, SharedEvaluation, str | None]:
+        """Read and evaluate one table, and return the digest of its log before."""
+        listed: list[FolderEntry] = []
+        digest = log_digest(found, listed) if self._settings.saved else None
         location = location_at(found.location, found.table)
         if location.path is None:
             state = self._remote(location, found)
         else:
-            store = open_log(location, {}, files and files.listed)
+            store = open_log(location, {}, tuple(listed) or None)
             if not limited:
                 store = limit_reads(store, Deadline(self._settings.seconds))
             state = self._reader.read_from(location, _with_commits(store, found))

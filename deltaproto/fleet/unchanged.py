@@ -10,20 +10,21 @@ from __future__ import annotations
 
 import os
 import time
-from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from hashlib import blake2b
 from itertools import accumulate
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from deltaproto import __version__
 from deltaproto.errors import DeltaprotoError
 from deltaproto.fleet.discovered import DiscoveredTable
 from deltaproto.fleet.inventory_queries import LocalInventoryQueries
 from deltaproto.fleet.read_inventory import TABLES_READ, rows_query
-from deltaproto.fleet.rows_builder import UNCHANGED, stored_digest
+from deltaproto.fleet.rows_builder import stored_digest, take_rows
+from deltaproto.fleet.scan_history import Extent, PastScan, extent_of
 from deltaproto.fleet.schemas import (
     CATALOG_RULES,
     KEYS,
@@ -41,50 +42,47 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from deltaproto.fleet.inventory import InventoryTables
-    from deltaproto.fleet.scan_history import Extent, PastScan
 
 _FORMAT = 3
 _SETTLED_NS = 3_000_000_000
 """age of a log's newest file: file systems keep times to 2 seconds or better"""
-_AHEAD = 20_000
-"""tables that are found before the last scan is loaded"""
 
 
-class LogFiles(NamedTuple):
-    """The files of a log on disk, as they were before it was read."""
-
-    listed: tuple[FolderEntry, ...]
-    """the folder itself, as a log store lists it"""
-    digest: str | None
-    """digest of the whole log; None if it has to be read again next time"""
-
-
-def list_log_files(found: DiscoveredTable) -> LogFiles | None:
-    """Return the files of a log on disk; None for any other log, and if one cannot be inspected.
+def log_digest(found: DiscoveredTable, listed: list[FolderEntry] | None = None) -> str | None:
+    """Return the digest of a whole log on disk; None if it has to be read again next time.
 
     Call it before the log is read, so that a later change is noticed.
+
+    Args:
+        listed: receives the log folder as a log store lists it; nothing if it cannot be inspected,
+            and for a log that is not on disk.
     """
     if "://" in found.location or found.commits is not None:
         # What a catalog has ratified is not in the log.
         return None
-    began, listed, texts = time.time_ns(), list[FolderEntry](), list[str]()
+    began, texts = time.time_ns(), list[str]()
     try:
         newest = _collect(f"{found.location}/{LOG_FOLDER}", "", listed, texts)
     except (OSError, ValueError):
+        if listed is not None:
+            listed.clear()
         return None
     if not texts or newest > began - _SETTLED_NS:
-        return LogFiles(tuple(listed), None)
+        return None
     texts.sort()
     own = (_FORMAT, __version__, found.table, found.location, found.catalog, found.type)
     text = repr(own) + "".join(texts)
-    return LogFiles(tuple(listed), blake2b(os.fsencode(text), digest_size=16).hexdigest())
+    return blake2b(os.fsencode(text), digest_size=16).hexdigest()
 
 
-def _collect(folder: str, below: str, listed: list[FolderEntry], texts: list[str]) -> int:
+def _collect(folder: str, below: str, listed: list[FolderEntry] | None, texts: list[str]) -> int:
     """Add the files of a folder, and to `texts` also those of its subfolders.
 
     A text has the name, size, times and inode of a file; a name cannot have the separator. Returns
     the newest modification time of a file in nanoseconds, 0 without any.
+
+    Args:
+        listed: receives the folder itself.
 
     Raises:
         OSError: when a file or folder cannot be inspected, or a subfolder is unusual.
@@ -100,7 +98,7 @@ def _collect(folder: str, below: str, listed: list[FolderEntry], texts: list[str
                 # Elsewhere than in these folders, readers take a folder for a broken file.
                 if entry.is_symlink() or not (below or name[0] == "_"):
                     raise OSError(f"{entry.path} is not a usual folder")
-                if not below:
+                if not below and listed is not None:
                     listed.append(FolderEntry(f"{name}/", None))
                 newest = max(newest, _collect(entry.path, f"{below}{name}/", listed, texts))
                 continue
@@ -108,7 +106,7 @@ def _collect(folder: str, below: str, listed: list[FolderEntry], texts: list[str
             size, modified = found.st_size, found.st_mtime_ns
             if modified > newest:
                 newest = modified
-            if not below:
+            if listed is not None and not below:
                 listed.append(FolderEntry(name, size))
             texts.append(
                 f"{below}{name}\0{size}\0{modified}\0{found.st_ctime_ns}\0{found.st_ino}\0"
@@ -117,10 +115,7 @@ def _collect(folder: str, below: str, listed: list[FolderEntry], texts: list[str
 
 
 class LastScan:
-    """The rows of the last finished scan with the same roots and patterns, loaded when needed.
-
-    Nothing is loaded before the first table is taken from `expecting`, since the inventory's engine
-    starts threads, after which no process can be forked.
+    """The rows of the last finished scan with the same roots and patterns.
 
     Args:
         inventory: None: there is no last scan.
@@ -128,9 +123,14 @@ class LastScan:
     """
 
     def __init__(
-        self, inventory: InventoryTables | None, extent: Extent, *, full: bool = False
+        self,
+        inventory: InventoryTables | None = None,
+        extent: Extent = extent_of((), (), ()),
+        *,
+        full: bool = False,
     ) -> None:
         self._inventory, self._extent, self._full = inventory, extent, full
+        self._loading: Future[None] | None = None
         self._scan: PastScan | None = None
         self._rows: pa.RecordBatch | None = None
         self._known: dict[str, tuple[str, int]] = {}
@@ -138,29 +138,54 @@ class LastScan:
         self.unchanged = 0
         """number of rows that were taken over"""
 
-    def expecting(self, tables: Iterable[DiscoveredTable]) -> Iterator[DiscoveredTable]:
-        """Yield the tables with the digests that their logs had in the last scan.
+    def start_loading(self) -> None:
+        """Start to load the rows, if that has not started.
 
-        While the last scan is loaded, tables are searched for.
+        The inventory's engine starts threads, after which no process can be forked.
         """
-        source, found = iter(tables), deque[DiscoveredTable]()
-        if self._inventory is not None and not self._full:
-            with ThreadPoolExecutor(1) as pool:
-                loading = pool.submit(self._load, LocalInventoryQueries(self._inventory))
-                for table in source:
-                    found.append(table)
-                    if loading.done() or len(found) == _AHEAD:
-                        break
-                loading.result()
-        while found:
-            yield self._expected(found.popleft())
-        yield from map(self._expected, source)
+        inventory = self._inventory
+        if self._loading or self._full or inventory is None or inventory.is_surely_missing():
+            return
+        pool = ThreadPoolExecutor(1)
+        self._loading = pool.submit(self._load, LocalInventoryQueries(inventory))
+        pool.shutdown(wait=False)
 
-    def _expected(self, found: DiscoveredTable) -> DiscoveredTable:
-        if not self._known:
-            return found
-        known = self._known.get(location_at(found.location, found.table).uri)
-        return found if known is None else found._replace(digest=known[0])
+    @property
+    def loading(self) -> bool:
+        """Whether its rows are being loaded."""
+        return self._loading is not None and not self._loading.done()
+
+    @property
+    def compares(self) -> bool:
+        """Whether it has rows, or may have some when they are loaded."""
+        return self.loading or bool(self._known)
+
+    def split(
+        self, tables: Sequence[DiscoveredTable], digests: Sequence[str | None], scan_id: str
+    ) -> tuple[pa.RecordBatch | None, list[DiscoveredTable]]:
+        """Return the staged rows of unchanged tables, and the other tables.
+
+        Args:
+            digests: the digest of each table's log as it is now.
+        """
+        if self._loading is not None:
+            self._loading.result()
+        same, others = list[int](), list[DiscoveredTable]()
+        for found, digest in zip(tables, digests, strict=True):
+            known = digest and self._known.get(location_at(found.location, found.table).uri)
+            if known and known[0] == digest:
+                same.append(known[1])
+            else:
+                others.append(found)
+        if not same or self._rows is None:
+            return None, others
+        import pyarrow as pa
+
+        self.unchanged += len(same)
+        schema = self._rows.schema
+        _, *columns = (take_rows(column, same) for column in self._rows.columns)
+        ids = pa.repeat(pa.scalar(scan_id, schema.field(0).type), len(same))
+        return pa.RecordBatch.from_arrays([ids, *columns], schema=schema), others
 
     def expected(self) -> int | None:
         """Return how many tables and errors the last scan had; None if unknown.
@@ -181,28 +206,6 @@ class LastScan:
         if last is None or errors or last.errors or not self.unchanged == tables == last.tables:
             return None
         return last.scan_id
-
-    def restore(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """Yield a staged batch with the rows of the last scan for unchanged tables."""
-        import pyarrow as pa
-
-        codes = batch.column("error").field("code").to_pylist()
-        if UNCHANGED not in codes or self._rows is None:
-            yield batch
-            return
-        locations = batch.column("location").to_pylist()
-        same = [code == UNCHANGED for code in codes]
-        taken = [
-            self._known[location][1]
-            for location, is_same in zip(locations, same, strict=True)
-            if is_same
-        ]
-        self.unchanged += len(taken)
-        restored = self._rows.take(pa.array(taken, pa.int32()))
-        ids = batch.column("scan_id").slice(0, len(taken))
-        yield pa.RecordBatch.from_arrays([ids, *restored.columns[1:]], schema=batch.schema)
-        if len(taken) < batch.num_rows:
-            yield batch.filter(pa.array([not each for each in same], pa.bool_()))
 
     def _load(self, questions: LocalInventoryQueries) -> None:
         """Load the rows; none if the inventory is missing, older than the digests, or damaged."""

@@ -8,16 +8,19 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from operator import itemgetter
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from deltaproto.fleet import local_engine, workers
 from deltaproto.fleet.discovered import DiscoveredTable
 from deltaproto.fleet.scan_table import ReadSettings, TableScanner
+from deltaproto.fleet.unchanged import LastScan
 from tests.fleet.fleets import make_fleet, two_folders
 
 SETTINGS = ReadSettings("s", {})
@@ -134,6 +137,45 @@ def test_a_process_that_is_killed_costs_one_table(
             assert "was killed" in row["error"]["message"]
         else:
             assert row == whole[row["table"]]
+
+
+class Forgotten(LastScan):
+    """A last scan that knows none of the tables, which shows when they are compared."""
+
+    compares = True
+
+    def split(
+        self, tables: Sequence[DiscoveredTable], digests: Sequence[str | None], scan_id: str
+    ) -> tuple[pa.RecordBatch | None, list[DiscoveredTable]]:
+        assert len(tables) == len(digests)
+        return None, list(tables)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="children inherit what the test has changed")
+@pytest.mark.parametrize("parallel", [1, 2])
+@pytest.mark.parametrize("killed", [False, True])
+def test_each_table_that_is_compared_is_read_once(
+    fleet: list[DiscoveredTable], monkeypatch: pytest.MonkeyPatch, parallel: int, killed: bool
+) -> None:
+    monkeypatch.setattr(local_engine, "_FEW", 10)
+    monkeypatch.setattr(local_engine, "_ON_DISK", 10)
+    monkeypatch.setattr(workers, "_THREADED", ())
+    monkeypatch.setattr("threading.active_count", lambda: 1)
+    digests, main = TableScanner.digests, os.getpid()
+
+    def dies(looker: TableScanner, tables: list[DiscoveredTable]) -> list[str | None]:
+        if killed and fleet[25] in tables and os.getpid() != main:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return digests(looker, tables)
+
+    monkeypatch.setattr(TableScanner, "digests", dies)
+    rows = [
+        row
+        for batch in local_engine.read_local_tables(iter(fleet), SETTINGS, parallel, Forgotten())
+        for row in batch.to_pylist()
+    ]
+    whole = TableScanner(SETTINGS).look(fleet).to_pylist()
+    assert sorted(rows, key=itemgetter("table")) == sorted(whole, key=itemgetter("table"))
 
 
 def test_few_tables_need_no_processes(
