@@ -195,5 +195,7 @@ def _local_location(text: str, path: str) -> Location:
 def _percent_encode(path: str) -> str:
     # RFC 3986 percent-encoding of paths. urllib.parse does the same, but importing it costs three
     # milliseconds at every start.
+    if not re.search(_RESERVED, path):
+        return path
     octets = os.fsencode(path).decode("latin-1")
     return re.sub(_RESERVED, lambda octet: f"%{ord(octet[0]):02X}", octets)

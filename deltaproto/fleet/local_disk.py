@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterator, Sequence
+from itertools import chain, islice
 from typing import NamedTuple
 
 from deltaproto.errors import ErrorCode, TableError, no_tables_error
@@ -64,10 +65,15 @@ class _Table:
         self.open = True
         """whether its folder is still searched"""
 
-    def lists(self) -> bool:
-        """Count a listed folder; return whether the limit allows it."""
+    @property
+    def lists_more(self) -> bool:
+        """Whether the limit allows to list another folder."""
+        return not self._limited or self._folders > 0
+
+    def lists(self) -> None:
+        """Count a folder that is listed, or that the limit does not allow to list."""
         self._folders -= 1
-        return self._within(self._folders)
+        self._within(self._folders)
 
     def meets(self) -> bool:
         """Count an entry of its folders; return whether the limit allows more."""
@@ -86,6 +92,41 @@ class _Table:
             self.open = False
             self._passed.add(PlaceKind.INSIDE, self.path)
         return self.open
+
+
+class _Listing:
+    """The entries of a folder, of which only the first are listed at once."""
+
+    def __init__(self, path: str) -> None:
+        self._error: OSError | None = None
+        try:
+            self._rest = os.scandir(path)
+            self._first = list(islice(self._rest, _MOST_ENTRIES))
+        except OSError as error:
+            self._error = error
+            # A folder may be searchable but not listable.
+            self.has_log = _is_table(path)
+            return
+        # A log of any type: a folder that is not searchable, a file, a broken link. Reading it
+        # reports that.
+        self.has_log = any(entry.name == LOG_FOLDER for entry in self._first) or (
+            len(self._first) == _MOST_ENTRIES and os.path.lexists(f"{path}/{LOG_FOLDER}")
+        )
+
+    def entries(self) -> Iterator[os.DirEntry[str]]:
+        """Yield all entries.
+
+        Raises:
+            OSError: when the folder cannot be listed.
+        """
+        if self._error is not None:
+            raise self._error
+        return chain(self._first, self._rest)
+
+    def close(self) -> None:
+        """List no more of it."""
+        if self._error is None:
+            self._rest.close()
 
 
 class _Folder(NamedTuple):
@@ -133,36 +174,30 @@ class _Walk:
             path, below, table, partition = pending.pop()
             if table is not None and not table.open:
                 continue
-            found = os.path.isdir(f"{path}/{LOG_FOLDER}")
-            if found:
-                table = self._table(path, below)
+            if table is not None and not table.lists_more and not _is_table(path):
+                table.lists()
+                continue
+            listing = _Listing(path)
+            if listing.has_log:
+                table = _Table(path, self._passed, limited=bool(below))
                 if self._selection.takes(below):
                     yield DiscoveredTable(path, path)
-            if table is not None and not table.lists():
-                continue
+            if table is not None:
+                table.lists()
             try:
-                folders = sorted(self._folders(path, table), reverse=True)
+                folders = sorted(self._folders(listing, table), reverse=True)
             except OSError as error:
                 if table is None or not table.fails():
                     yield UnreadablePlace(path, _unreadable(path, error))
                 continue
-            if not found and any(name == LOG_FOLDER for name, _ in folders):
-                # It may be listable but not searchable, or a broken link; reading it reports that.
-                table, found = self._table(path, below), True
-                if self._selection.takes(below):
-                    yield DiscoveredTable(path, path)
-            pending += self._entered(_Folder(path, below, table, found or partition), folders)
-
-    def _table(self, path: str, below: str) -> _Table:
-        return _Table(path, self._passed, limited=bool(below))
+            in_table = listing.has_log or partition
+            pending += self._entered(_Folder(path, below, table, in_table), folders)
 
     def _entered(self, parent: _Folder, folders: list[tuple[str, bool]]) -> Iterator[_Folder]:
         """Yield the subfolders to search; `parent.partition` is also True for a table."""
         inside = f"{parent.below}/" if parent.below else ""
         in_table = parent.partition
         for name, link in folders:
-            if name == LOG_FOLDER:
-                continue
             folder = f"{parent.path.rstrip('/')}/{name}"
             if not self._enters(folder, inside + name, in_table=in_table):
                 self._skip(folder, inside + name, parent)
@@ -206,7 +241,7 @@ class _Walk:
             return False
         path = start
         for name in folder[len(start) :].strip("/").split("/"):
-            in_table = partition or os.path.isdir(f"{path}/{LOG_FOLDER}")
+            in_table = partition or _is_table(path)
             below = f"{below}/{name}" if below else name
             path = f"{path.rstrip('/')}/{name}"
             if path in self._starts:
@@ -217,19 +252,28 @@ class _Walk:
             partition = in_table and "=" in name
         return True
 
-    def _folders(self, path: str, table: _Table | None) -> list[tuple[str, bool]]:
-        """List the names of subfolders and the log (of any type), and whether each is a link."""
+    def _folders(self, listing: _Listing, table: _Table | None) -> list[tuple[str, bool]]:
+        """Return the names of subfolders except the log, and whether each is a link.
+
+        Raises:
+            OSError: when the folder cannot be listed.
+        """
         found = []
-        with os.scandir(path) as entries:
-            for entry in entries:
-                if table is not None and not table.meets():
-                    break
-                link = entry.is_symlink()
-                if _is_folder(entry) or entry.name == LOG_FOLDER:
+        for entry in listing.entries():
+            if table is not None and not table.meets():
+                listing.close()
+                break
+            link = entry.is_symlink()
+            if _is_folder(entry):
+                if entry.name != LOG_FOLDER:
                     found.append((entry.name, link))
-                elif link and not os.path.exists(entry.path):
-                    self._passed.add(PlaceKind.NOWHERE, entry.path)
+            elif link and not os.path.exists(entry.path):
+                self._passed.add(PlaceKind.NOWHERE, entry.path)
         return found
+
+
+def _is_table(folder: str) -> bool:
+    return os.path.isdir(f"{folder}/{LOG_FOLDER}")
 
 
 def _has_log(folder: str) -> bool:
