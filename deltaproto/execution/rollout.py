@@ -203,7 +203,7 @@ class RolloutRun:
                 problem = f"{result.message}; {result.hint}" if result.hint else result.message
             except UsageError as error:
                 result, problem = None, f"{error.message}; {error.hint}"
-            if result is not None and result.status in (ApplyStatus.DONE, ApplyStatus.NOTHING):
+            if result is not None and result.status in _ENDED:
                 name = self._ids[planned.id]
                 self._log.decide("rehearse", self._now(), name=name, reason=problem, shown=group)
                 return self._find_obstacle(self._log.decisions())

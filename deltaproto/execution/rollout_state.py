@@ -127,8 +127,9 @@ class RolloutProgress(NamedTuple):
     @property
     def next_at(self) -> float | None:
         """When the next step may run, in seconds since the epoch. None: now, or not by itself."""
-        waiting = self.status is RolloutStatus.WAITING and self.current is not None
-        return self.current.until if waiting and self.current else None
+        if self.status is not RolloutStatus.WAITING or self.current is None:
+            return None
+        return self.current.until
 
     @property
     def complete(self) -> bool:
@@ -142,11 +143,12 @@ class RolloutProgress(NamedTuple):
             return ExitCode.UNREADABLE
         if self.status in (RolloutStatus.READY, RolloutStatus.WAITING):
             return ExitCode.CHANGES
-        failed = any(
-            table.status is RolloutStatus.FAILED for wave in self.waves for table in wave.tables
-        )
-        blocked = failed or self.status is not RolloutStatus.DONE
+        blocked = self._failures or self.status is not RolloutStatus.DONE
         return ExitCode.FINDINGS if blocked else ExitCode.OK
+
+    @property
+    def _failures(self) -> int:
+        return sum(t.status is RolloutStatus.FAILED for wave in self.waves for t in wave.tables)
 
 
 def match_plans(log: RolloutLog, plans: Iterable[LoadedPlan]) -> dict[str, LoadedPlan]:
@@ -208,20 +210,26 @@ def read_progress(
         if found.status is RolloutStatus.DONE:
             ended = found.ended_at
             opens = 0.0 if ended is None else ended + rollout.soak_hours * SECONDS_PER_HOUR
-    failed = sum(table.status is RolloutStatus.FAILED for wave in waves for table in wave.tables)
-    current = next((each for each in waves if each.status is not RolloutStatus.DONE), None)
-    status, message = RolloutStatus.DONE, ""
-    if current is not None:
-        status, message = current.status, current.message
-    if current is not None or failed > rollout.max_failures:
-        if decisions.aborted is not None:
-            status, message = RolloutStatus.ABORTED, decisions.aborted
-        elif failed > rollout.max_failures:
-            status = RolloutStatus.STOPPED
-            message = f"{failed} failed, max_failures is {rollout.max_failures}"
-        elif decisions.paused is not None:
-            status, message = RolloutStatus.PAUSED, decisions.paused
-    return RolloutProgress(rollout, status, tuple(waves), plans, message, decisions.rehearsed)
+    progress = RolloutProgress(
+        rollout, RolloutStatus.DONE, tuple(waves), plans, rehearsed=decisions.rehearsed
+    )
+    status, message = _judge_rollout(progress, decisions)
+    return progress._replace(status=status, message=message)
+
+
+def _judge_rollout(progress: RolloutProgress, decisions: Decisions) -> tuple[RolloutStatus, str]:
+    """Return the status of the rollout, and why it does not continue."""
+    current, failures, most = progress.current, progress._failures, progress.rollout.max_failures
+    if current is None and failures <= most:
+        return RolloutStatus.DONE, ""
+    if decisions.aborted is not None:
+        return RolloutStatus.ABORTED, decisions.aborted
+    if failures > most:
+        return RolloutStatus.STOPPED, f"{failures} failed, max_failures is {most}"
+    if decisions.paused is not None:
+        return RolloutStatus.PAUSED, decisions.paused
+    assert current is not None
+    return current.status, current.message
 
 
 def _judge_wave(
