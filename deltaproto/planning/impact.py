@@ -173,8 +173,9 @@ def end_state_of(after: Table, before: Table) -> EndState:
             continue
         if used:
             on.add(name)
-        elif not _leaves_traces(name, after):
+        elif _has_traces(name, after) is False:
             off.add(name)
+    on |= {each for each in _find_unclear(after, before) if _has_traces(each, after)}
     if after.schema is not None:
         on |= features_of_columns(after.schema, after.protocol) & after.protocol.supported
     mode = after.configuration.get(MAPPING_MODE)
@@ -188,21 +189,49 @@ def end_state_of(after: Table, before: Table) -> EndState:
         find_bound_hazards(after),
         find_content_change(before, after),
         after.unpredicted,
+        frozenset(_find_cleared(after, before)),
+        frozenset(_find_unclear(after, before)),
     )
 
 
-def _leaves_traces(name: str, after: Table) -> bool:
-    """Return True if files or schema may still have traces of a disabled feature."""
+def _find_cleared(after: Table, before: Table) -> Iterator[str]:
+    """Yield the features without a switch of which the plan removes every trace.
+
+    The traces of an enabled feature come back with the next write.
+    """
+    for name in after.protocol.supported & before.protocol.supported:
+        removed = _has_traces(name, before) is not False and _has_traces(name, after) is False
+        if removed and feature_catalog.feature_record(name).switchless:
+            yield name
+
+
+def _find_unclear(after: Table, before: Table) -> Iterator[str]:
+    """Yield the features for which it is unknown whether the plan adds or removes all traces."""
+    for name in after.protocol.supported:
+        if _has_traces(name, before) is False and _has_traces(name, after) is not False:
+            yield name
+    if after.domains is None and "rowTracking" in (
+        before.protocol.supported - after.protocol.supported
+    ):
+        # The drop removes a domain, and it is unknown whether that was the only one.
+        yield from {"domainMetadata"} & after.protocol.supported
+
+
+def _has_traces(name: str, table: Table) -> bool | None:
+    """Return whether files, schema or log have traces of a feature; None if unknown."""
     match name:
         case "deletionVectors":
-            return after.vectors is not False
+            return table.vectors
         case "typeWidening" | "typeWidening-preview":
-            return after.widened is not False
+            return table.widened
         case "rowTracking":
-            return after.row_ids is not False
+            return table.row_ids
         case "v2Checkpoint":
-            return after.v2_checkpoint is not False
+            return table.v2_checkpoint
+        case "domainMetadata":
+            return None if table.domains is None else bool(table.domains)
         case "columnMapping":
             return False
     # As in `layers`: files that were written with such a feature keep its format.
-    return feature_catalog.feature_record(name).kind is FeatureKind.READER_WRITER
+    by_readers = feature_catalog.feature_record(name).kind is FeatureKind.READER_WRITER
+    return None if by_readers else False

@@ -20,8 +20,9 @@ from deltaproto.planning.converge import plan_target
 from deltaproto.planning.plan import compute_checksum
 from deltaproto.planning.request import PlanInput
 from tests.conftest import Ran
+from tests.policy.cases import domain
 from tests.support.contract import documents
-from tests.support.logs import Log, metadata, protocol
+from tests.support.logs import Log, add, metadata, protocol
 
 Cli = Callable[..., Ran]
 VECTORS = ["deletionVectors"]
@@ -163,6 +164,55 @@ def test_the_lowest_protocol_includes_what_the_plan_itself_leaves_unused(
     plan = planned(cli, table, "--policy", policy)
     assert "checkpointProtection" in plan["protocol_after"]["writerFeatures"]
     assert plan["unmet"] == []
+
+
+@pytest.fixture
+def tracked(tmp_path: Path) -> str:
+    """A table whose only metadata domain is the one of row tracking."""
+    log = Log(tmp_path / "tracked")
+    names = ["appendOnly", "domainMetadata", "invariants", "rowTracking"]
+    rows = add(baseRowId=0, defaultRowCommitVersion=0)
+    highest = domain("delta.rowTracking", {"rowIdHighWaterMark": 10})
+    properties = {"delta.enableRowTracking": "true"}
+    log.commit(0, protocol(1, 7, None, names), metadata(properties), highest, rows)
+    return log.table
+
+
+UNTRACKED = """
+policy_version: 1
+tables:
+  "**":
+    forbid_features: [rowTracking]
+    protocol: lowest
+"""
+
+
+def test_a_dropped_feature_may_leave_the_last_use_of_another_behind(
+    cli: Cli, tracked: str, policy: Path
+) -> None:
+    policy.write_text(UNTRACKED)
+    plan = planned(cli, tracked, "--policy", policy)
+    after = plan["protocol_after"]
+    assert (after["minReaderVersion"], after["minWriterVersion"]) == (1, 2)
+    assert plan["unmet"] == []
+    policy.write_text(f"{UNTRACKED}    require_features: [domainMetadata]\n")
+    plan = planned(cli, tracked, "--policy", policy)
+    assert "domainMetadata" in plan["protocol_after"]["writerFeatures"]
+    assert plan["unmet"] == []
+
+
+def test_an_inspection_does_not_show_whether_it_was_the_last_use(
+    cli: Cli, tracked: str, policy: Path, tmp_path: Path
+) -> None:
+    policy.write_text(UNTRACKED)
+    saved = tmp_path / "saved.json"
+    saved.write_text(cli("inspect", tracked, "--format", "json").out)
+    ran = cli("plan", str(saved), "--policy", str(policy), "--format", "json")
+    assert ran.code == 1
+    (document,) = documents(ran, "plan")
+    (stays,) = document["plans"][0]["unmet"]
+    assert stays["feature"] == "domainMetadata"
+    assert "it is unknown whether anything uses domainMetadata" in stays["reason"]
 
 
 def test_a_client_of_the_policy_gets_its_access(cli: Cli, table: str, policy: Path) -> None:

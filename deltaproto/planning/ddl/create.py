@@ -224,14 +224,14 @@ class CreateTable(NamedTuple):
         unfit = unfit or statistics.validate_clustering_statistics(named, columns)
         if unfit is not None:
             return Outcome(table, refusal=unfit)
-        tracked = "rowTracking" in enabled.supported
+        tracked = self.as_select and "rowTracking" in enabled.supported
         after = after._replace(
             protocol=enabled,
             vectors=False,
-            row_ids=False if not (tracked and self.as_select) else None,
+            row_ids=None if tracked else False,
             clustering=self.clustered,
             partition_columns=self._partitions(),
-            domains=None if table.domains or self.clustered else table.domains,
+            domains=None if table.domains or self.clustered or tracked else table.domains,
             rewritten=True,
             bounds=None,
             bounds_changed=True,

@@ -90,8 +90,8 @@ class RowStatement(NamedTuple):
         if self.removes and (table.vectors or table.on("delta.enableDeletionVectors")):
             # It may leave some rows, or remove the last ones.
             table = table._replace(vectors=None)
-        if self.adds and "rowTracking" in table.protocol.supported:
-            table = table._replace(row_ids=table.row_ids or None)
+        # Deletes rewrite files, too.
+        table = table.with_new_files()
         table = with_new_rows(table)
         warnings = [ROWS_MAY_BE_REFUSED] * by_row + [UNRESOLVED] * judged.unresolved
         if self.evolves:

@@ -17,7 +17,13 @@ from deltaproto.planning.predict.consistency import (
 from deltaproto.planning.predict.nested_not_null import validate_nested_not_null
 from deltaproto.planning.predict.outcome import REMOVE_MAPPING, Refusal, Rewrite
 from deltaproto.planning.predict.schema import without_type_changes
-from deltaproto.planning.predict.table import CHECKPOINT_POLICY, MAPPING_MODE, ROW_TRACKING, Table
+from deltaproto.planning.predict.table import (
+    CHECKPOINT_POLICY,
+    MAPPING_MODE,
+    ROW_TRACKING,
+    ROW_TRACKING_SUSPENDED,
+    Table,
+)
 
 _SET, _UNSET, _REORG, _DROP = "SET TBLPROPERTIES", "UNSET TBLPROPERTIES", "REORG", "DROP FEATURE"
 _COORDINATED = (
@@ -225,11 +231,11 @@ def _refuse_geospatial(table: Table) -> BeforeDrop:
 
 
 def _disable_row_tracking(table: Table) -> BeforeDrop:
-    suspended = table.on("delta.rowTrackingSuspended")
+    suspended = table.on(ROW_TRACKING_SUSPENDED)
     there = table.row_ids
     if suspended and not table.on(ROW_TRACKING) and there is False:
         return BeforeDrop(table)
-    after = table.with_properties({ROW_TRACKING: "false", "delta.rowTrackingSuspended": "true"})
+    after = table.with_properties({ROW_TRACKING: "false", ROW_TRACKING_SUSPENDED: "true"})
     operations = [(_SET, not suspended or bool(there))]
     if there is not False:
         operations.append(("ROW TRACKING UNBACKFILL", bool(there)))

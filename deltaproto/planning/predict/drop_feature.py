@@ -16,7 +16,13 @@ from deltaproto.planning.predict.properties import (
     TRUNCATION_RETENTION,
     retention_hours,
 )
-from deltaproto.planning.predict.table import PROTECTED_BEFORE, ROW_ID_COLUMNS, Table
+from deltaproto.planning.predict.table import (
+    PROTECTED_BEFORE,
+    ROW_ID_COLUMNS,
+    ROW_TRACKING_DOMAIN,
+    ROW_TRACKING_SUSPENDED,
+    Table,
+)
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature_catalog import CATALOG_MANAGED, CHECKPOINT_PROTECTION
 
@@ -28,7 +34,7 @@ HISTORY_ERROR = "DELTA_FEATURE_DROP_HISTORICAL_VERSIONS_EXIST"
 _AT_DROP = {
     "rowTracking": (
         "delta.enableRowTracking",
-        "delta.rowTrackingSuspended",
+        ROW_TRACKING_SUSPENDED,
         *ROW_ID_COLUMNS,
     ),
     "inCommitTimestamp": (TIMESTAMPS,),
@@ -170,7 +176,7 @@ def _commit_drop(
         table = table._replace(beyond=0)
         table = table.ended(retention_hours(table.configuration, TRUNCATION_RETENTION))
     if name == "rowTracking" and table.domains is not None:
-        table = table._replace(domains=tuple(d for d in table.domains if d != "delta.rowTracking"))
+        table = table._replace(domains=tuple(d for d in table.domains if d != ROW_TRACKING_DOMAIN))
     return Outcome(
         table._replace(protocol=after),
         (*commits, PredictedCommit(_DROP, after)),

@@ -139,7 +139,7 @@ def _backfill_row_ids(table: Table, engine: Engine) -> tuple[Table, list[Predict
     if not table.on(ROW_TRACKING):
         # A table without files needs no backfill.
         commits.append(PredictedCommit("ROW TRACKING BACKFILL", table.protocol, sure=False))
-    return table._replace(row_ids=True), commits
+    return table.with_new_files(sure=True)._replace(row_ids=True), commits
 
 
 def is_protocol_property(key: str) -> bool:

@@ -28,6 +28,8 @@ CONSTRAINT_PREFIX = "delta.constraints."
 MAPPING_MODE = "delta.columnMapping.mode"
 MIN_READER_VERSION, MIN_WRITER_VERSION = "delta.minReaderVersion", "delta.minWriterVersion"
 ROW_TRACKING = "delta.enableRowTracking"
+ROW_TRACKING_SUSPENDED = "delta.rowTrackingSuspended"
+ROW_TRACKING_DOMAIN = "delta.rowTracking"
 PROTECTED_BEFORE = "delta.requireCheckpointProtectionBeforeVersion"
 CHECKPOINT_POLICY = "delta.checkpointPolicy"
 MAX_COLUMN_ID = "delta.columnMapping.maxColumnId"
@@ -231,6 +233,18 @@ class Table(NamedTuple):
             unmappable=find_unmappable(schema),
             geospatial=columns_of_type(schema, "geometry", "geography"),
         )
+
+    def with_new_files(self, *, sure: bool = False) -> Table:
+        """Return the table after a statement that writes data files, certainly if `sure`.
+
+        They have row ids as soon as row tracking is supported, whether or not it is enabled.
+        """
+        if "rowTracking" not in self.protocol.supported or self.on(ROW_TRACKING_SUSPENDED):
+            return self
+        domains = self.domains
+        if domains is not None and ROW_TRACKING_DOMAIN not in domains:
+            domains = (*domains, ROW_TRACKING_DOMAIN) if sure else None
+        return self._replace(row_ids=sure or self.row_ids or None, domains=domains)
 
     @property
     def names_row_ids(self) -> bool:

@@ -19,6 +19,7 @@ from deltaproto.planning.predict.table import (
     MIN_READER_VERSION,
     MIN_WRITER_VERSION,
     ROW_TRACKING,
+    ROW_TRACKING_SUSPENDED,
     Table,
 )
 from deltaproto.protocol import compatibility_mode, feature_catalog
@@ -26,7 +27,6 @@ from deltaproto.protocol.feature import FeatureStatus
 from deltaproto.protocol.isolation import ISOLATION_PROPERTY as ISOLATION
 
 FEATURE_PREFIX = "delta.feature."
-_SUSPENDED = "delta.rowTrackingSuspended"
 _BACKFILLS = "3.3"
 CATALOG_ONLY_FEATURES = {
     "catalogManaged": "",
@@ -158,14 +158,14 @@ def _validate_row_tracking(
 ) -> Refusal | None:
     after = table.with_properties(properties)
     if (
-        {ROW_TRACKING, _SUSPENDED} & {*properties}
+        {ROW_TRACKING, ROW_TRACKING_SUSPENDED} & {*properties}
         and after.on(ROW_TRACKING)
-        and after.on(_SUSPENDED)
+        and after.on(ROW_TRACKING_SUSPENDED)
     ):
         return Refusal(
             "DELTA_ROW_TRACKING_ILLEGAL_PROPERTY_COMBINATION",
-            f"{ROW_TRACKING} and {_SUSPENDED} exclude each other",
-            f"set {_SUSPENDED} = false",
+            f"{ROW_TRACKING} and {ROW_TRACKING_SUSPENDED} exclude each other",
+            f"set {ROW_TRACKING_SUSPENDED} = false",
         )
     if properties.get(ROW_TRACKING, "").lower() != "true" or table.on(ROW_TRACKING):
         return None

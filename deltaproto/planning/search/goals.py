@@ -48,6 +48,10 @@ class EndState(NamedTuple):
     """hazards of columns and constraints that the plan adds or removes"""
     unpredicted: str = ""
     """why the table may have hazards that nobody can predict; empty: it has none of these"""
+    cleared: frozenset[str] = frozenset()
+    """features without a switch of which no trace is left"""
+    unclear: frozenset[str] = frozenset()
+    """features of which the plan may have added the first traces, or removed the last ones"""
 
 
 Reachable = Callable[["Goal"], bool]
@@ -266,12 +270,13 @@ def requirements_after(before: TableRequirements, ending: EndState) -> TableRequ
     # What the plan switches on leaves traces with the next write, as does what it requires.
     written = feature_catalog.with_required_features(ending.on - before.used)
     traceless = {name for name in enabled if feature_catalog.feature_record(name).traces}
+    traceless |= ending.cleared & left
     return before._replace(
         protocol=ending.protocol,
-        used=((before.used & left) - ending.off) | enabled | ending.on,
-        unused=((before.unused & left) | idle) - ending.on,
+        used=((before.used & left) - ending.off - ending.unclear) | enabled | ending.on,
+        unused=((before.unused & left) | idle) - ending.on - ending.unclear,
         modes=tuple(_modes(before, ending)),
-        absent=((before.absent & left) | idle | traceless) - written,
+        absent=((before.absent & left) | idle | traceless) - written - ending.unclear,
         doubts=before.doubts + ((ending.unpredicted,) if ending.unpredicted else ()),
         hazards=_hazards(before, ending),
         unseen=_unseen(before, ending),

@@ -10,7 +10,7 @@ from deltaproto.planning.enable import disabling_statements, sort_for_disabling
 from deltaproto.planning.engine import Engine, EngineName
 from deltaproto.planning.predict.bounds import follow_bounds
 from deltaproto.planning.predict.drop_feature import EMPTY_COMMIT, HISTORY_ERROR
-from deltaproto.planning.predict.outcome import Outcome, Refusal
+from deltaproto.planning.predict.outcome import REMOVE_MAPPING, Outcome, Refusal
 from deltaproto.planning.predict.properties import (
     LOG_RETENTION,
     TRUNCATION_RETENTION,
@@ -40,6 +40,8 @@ from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature_catalog import CHECKPOINT_PROTECTION
 
 _DOUBT = "the table stores {} = {}, which Delta does not accept: Delta Spark may refuse to write"
+_REWRITING = frozenset({"OPTIMIZE", "REORG", REMOVE_MAPPING})
+"""operations that write the rows of a table to new data files"""
 
 
 class DropMode(StrEnum):
@@ -127,6 +129,9 @@ def predict_statement(statement: Statement, table: Table, engine: Engine) -> Out
     after = outcome.table
     if outcome.commits:
         after = follow_bounds(table, after, outcome.rewrites)
+    rewriting = [each for each in outcome.commits if each.operation in _REWRITING]
+    if rewriting:
+        after = after.with_new_files(sure=any(each.sure for each in rewriting))
     if outcome.commits and table.open:
         first = outcome.commits[0]
         # Empty commits exist only for the checkpoint that they trigger.
