@@ -5,7 +5,7 @@ Approvals name a plan's goal, so an edited plan must not do more than the goal t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from deltaproto.clients.catalog import ClientCatalog
@@ -30,7 +30,7 @@ from deltaproto.planning.search.goals import (
     HistoryChoice,
     VersionsAtMost,
 )
-from deltaproto.planning.search.lowest import find_unused, is_higher
+from deltaproto.planning.search.lowest import find_unused, is_higher, states_without
 from deltaproto.planning.statement import Action, DropFeature, SetProperties, UnsetProperties
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature import PropertyIs, RequirementKind
@@ -49,6 +49,8 @@ class TableUse(NamedTuple):
     states: tuple[FeatureState, ...]
     needs: TableRequirements
     catalog: ClientCatalog
+    domains: Collection[str] | None = None
+    """the names of the table's metadata domains; None if unknown"""
 
 
 class _Limits(NamedTuple):
@@ -250,9 +252,11 @@ def _downgrade_limits(plan: Plan, use: TableUse | None, steps: Sequence[Step]) -
             residue = {CHECKPOINT_PROTECTION}
         case "lowest":
             drops = set(now.supported)
+            refused = needed.drops(_clients_goal(plan, use))
             if goal["include_enabled"] is not True and use is not None:
-                drops = find_unused(use.states)
-            drops |= needed.drops(_clients_goal(plan, use))
+                left = states_without(frozenset(refused), use.states, use.domains)
+                drops = find_unused(left)
+            drops |= refused
         case "policy":
             drops = _policy_drops(plan, use, needed, now)
         case "to":

@@ -356,7 +356,8 @@ def _read_use(watched: TableWatcher, context: ApplyContext) -> TableUse:
     """Read how the table uses its features, as thoroughly as for a plan."""
     inspection = _inspect_table(watched, thorough=True)
     catalog = context.catalog or ClientCatalog()
-    return TableUse(inspection.subject.features, facts_from_inspection(inspection).needs, catalog)
+    needs = facts_from_inspection(inspection).needs
+    return TableUse(inspection.subject.features, needs, catalog, inspection.state.domains)
 
 
 def _inspect_table(watched: TableWatcher, *, thorough: bool = False) -> Inspection:

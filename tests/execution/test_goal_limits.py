@@ -40,7 +40,7 @@ def test_honest_downgrades_stay_within_their_goals(table: PlanInput, seed: int) 
     needs = needs._replace(used=needs.used - off, unused=needs.unused | off)
     table = table._replace(needs=needs)
     plan = plan_downgrade(table, random_goal(Random(seed), table.table.protocol.supported))
-    use = TableUse(table.states, table.needs, ClientCatalog())
+    use = TableUse(table.states, table.needs, ClientCatalog(), table.table.domains)
     assert find_unrequested_change(plan, use) is None
     assert find_unrequested_change(plan) is None
 

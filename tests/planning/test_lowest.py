@@ -15,6 +15,7 @@ from deltaproto.clients.requirements import (
     STORED_PARTITIONS,
     TableRequirements,
 )
+from deltaproto.execution.goal_limits import TableUse, find_unrequested_change
 from deltaproto.plan_inputs.client_scope import newest_clients
 from deltaproto.planning.downgrade import DowngradeRequest, plan_downgrade
 from deltaproto.planning.engine import parse_engine
@@ -22,7 +23,12 @@ from deltaproto.planning.impact import compare_clients
 from deltaproto.planning.plan import Plan
 from deltaproto.planning.request import PlanInput, TableClient
 from deltaproto.planning.search.droppable import find_droppable
-from deltaproto.planning.search.goals import FeaturesAbsent, HistoryChoice, requirements_after
+from deltaproto.planning.search.goals import (
+    ClientAccess,
+    FeaturesAbsent,
+    HistoryChoice,
+    requirements_after,
+)
 from deltaproto.planning.search.lowest import (
     find_lowest_goal,
     find_unused,
@@ -33,9 +39,12 @@ from deltaproto.planning.search.search import SearchTask, predict_end_state
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature_catalog import CHECKPOINT_PROTECTION
 from deltaproto.protocol.protocol import Protocol
+from tests.planning.predicted_needs import load
 from tests.planning.test_classics import carrying, use
 from tests.planning.test_classics import given as table_of
+from tests.policy.cases import domain
 from tests.support.examples import examples
+from tests.support.logs import Log, add, metadata, protocol
 
 EVERYBODY = tuple(newest_clients(ClientCatalog()))
 LEGACY = {name for pair in ((2, 5), (2, 6)) for name in feature_catalog.features_implied_by(*pair)}
@@ -87,6 +96,30 @@ def test_the_lowest_protocol_for_a_client_drops_what_it_needs_and_what_nothing_u
     assert plan.goal["clients"] == [{"client": "trino@430", "access": ["read", "append"]}]
     assert all(c.after is Verdict.OK for c in plan.clients)
     assert "vacuumProtocolCheck" not in plan.protocol_after.supported
+
+
+@pytest.mark.parametrize(
+    ("others", "kept"), [((), frozenset()), (("app",), frozenset({"domainMetadata"}))]
+)
+def test_a_drop_for_a_client_may_leave_nothing_that_uses_another_feature(
+    others: tuple[str, ...], kept: frozenset[str], log: Log
+) -> None:
+    domains = (domain(name, {"a": 1}) for name in ("delta.rowTracking", *others))
+    names = ["appendOnly", "domainMetadata", "invariants", "rowTracking"]
+    on = metadata({"delta.enableRowTracking": "true"})
+    rows = add(baseRowId=0, defaultRowCommitVersion=0)
+    log.commit(0, protocol(1, 7, None, names), on, *domains, rows)
+    table = load(log.table)
+    spark = ClientAccess(ClientCatalog().resolve("delta-spark@3.1.0"), (Access.APPEND,))
+    plan = plan_downgrade(table, DowngradeRequest(lowest=True, clients=(spark,)))
+    assert plan.protocol_after.supported == kept | {"appendOnly", "invariants"}
+    assert {each.feature for each in plan.kept if "in use" in each.reason} == kept
+    used = TableUse(table.states, table.needs, ClientCatalog(), table.table.domains)
+    assert find_unrequested_change(plan, used) is None
+    # Nobody asked to drop a feature that another domain needs.
+    forbidden = used._replace(domains=("delta.rowTracking", "app"))
+    refused = find_unrequested_change(plan, forbidden)
+    assert (refused is None) is bool(others)
 
 
 def test_a_client_may_need_a_drop_that_raises_the_versions() -> None:

@@ -6,12 +6,13 @@ longer fit one after too many drops. It then needs feature lists and writer vers
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
 from deltaproto.clients.model import Verdict
 from deltaproto.planning.impact import compare_clients, is_better
 from deltaproto.planning.plan import Blocked, ClientChange
+from deltaproto.planning.predict.table import ROW_TRACKING_DOMAIN
 from deltaproto.planning.request import PlanInput
 from deltaproto.planning.search.droppable import DroppableFeatures
 from deltaproto.planning.search.goals import (
@@ -94,11 +95,12 @@ def find_lowest_goal(
     Args:
         needed: features to drop or disable for the clients of the goal, if any.
     """
-    every = {state.name: state for state in inputs.states}
+    needed = needed or DropSelection()
+    left = states_without(needed.dropped, inputs.states, inputs.table.domains)
+    every = {state.name: state for state in left}
     allowed = set(droppable.names)
     if not include_enabled:
         allowed &= find_unused(every.values())
-    needed = needed or DropSelection()
     allowed |= (needed.dropped | needed.off) & set(droppable.names)
     task = SearchTask(
         inputs.table,
@@ -130,6 +132,22 @@ def find_lowest_goal(
                 or _explain_kept(state.name, best, _evaluate_drops(inputs, task, more))
             )
     return LowestGoal(best, tuple(sorted(others, key=_rank)[:_MOST_OTHERS]), tuple(kept))
+
+
+def states_without(
+    dropped: frozenset[str], states: Iterable[FeatureState], domains: Collection[str] | None
+) -> Iterator[FeatureState]:
+    """Yield the states as they are once these features are dropped, theirs unchanged.
+
+    Args:
+        domains: the names of the table's metadata domains; None if unknown.
+    """
+    last = "rowTracking" in dropped and domains is not None and {*domains} <= {ROW_TRACKING_DOMAIN}
+    for state in states:
+        left = tuple(name for name in state.required_by if name not in dropped)
+        if last and state.name == "domainMetadata":
+            state = state._replace(present=False, evidence="")
+        yield state._replace(required_by=left)
 
 
 def find_unused(states: Iterable[FeatureState]) -> set[str]:
