@@ -64,7 +64,13 @@ class Columns:
     """The columns that a table has now."""
 
     def __init__(
-        self, kinds: list[_Kind], partition: str, clustered: tuple[str, ...], *, drops: bool
+        self,
+        kinds: list[_Kind],
+        partition: str,
+        clustered: tuple[str, ...],
+        *,
+        drops: bool,
+        iceberg: bool,
     ) -> None:
         self._kinds = {kind.name: kind for kind in kinds}
         self.partitioned = bool(partition)
@@ -82,7 +88,7 @@ class Columns:
         self.renamings = [
             f"alter table {{t}} rename column {kind.name} to {kind.renamed}"
             for kind in kinds
-            if kind.renamed
+            if kind.renamed and not (iceberg and kind.name == partition)
         ]
         if "spare" in self._kinds and "spare" not in (partition, *clustered) and drops:
             self.renamings = [text for text in self.renamings if " spare " not in text]
@@ -154,4 +160,5 @@ def random_columns(
             ["pair.a"] if "pair" in names else []
         )
         clustered = tuple(random.sample(candidates, random.choice((1, 1, min(2, len(candidates))))))
-    return Columns(kinds, partition, clustered, drops=random.random() < 0.5)
+    drops = random.random() < 0.5
+    return Columns(kinds, partition, clustered, drops=drops, iceberg=iceberg)

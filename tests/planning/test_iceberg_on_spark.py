@@ -17,6 +17,32 @@ TABLES: dict[str, tuple[str, str, list[int | str]]] = {
     "array": ("id bigint, a array<int>", "", [1, 2, "unset mode", -2, "set mode"]),
     "array-3": ("id bigint, a array<int>", "", [3, "set mode"]),
     "decimal-partition": ("id bigint, d decimal(5,2)", "partitioned by (d)", [1, -1, 2, 3]),
+    "partitioned": (
+        "id bigint, p string",
+        "partitioned by (p)",
+        [
+            *(1, "alter table {t} rename column p to q", -1),
+            *("alter table {t} rename column p to q", 2, "alter table {t} rename column q to p"),
+            "alter table {t} rename column id to number",
+            "replace table {t} (p string, q string) using delta partitioned by (p) tblproperties "
+            "('delta.enableIcebergCompatV2' = 'true')",
+            "replace table {t} (p string, q string) using delta tblproperties "
+            "('delta.enableIcebergCompatV3' = 'true')",
+            "replace table {t} (p string, q string) using delta partitioned by (q) tblproperties "
+            "('delta.enableIcebergCompatV3' = 'true')",
+            "alter table {t} rename column q to r",
+        ],
+    ),
+    "partitioned-by-others-without-compatibility": (
+        "id bigint, p string",
+        "partitioned by (p)",
+        [
+            "replace table {t} (p string, q string) using delta partitioned by (q)",
+            "replace table {t} (p string, q string) using delta",
+            "replace table {t} (p string, q string) using delta partitioned by (q) tblproperties "
+            "('delta.enableIcebergCompatV2' = 'true')",
+        ],
+    ),
     "widened": (
         "t tinyint, f float, e decimal(5,2)",
         "'delta.enableTypeWidening' = 'true'",

@@ -18,7 +18,7 @@ from deltaproto.planning.ddl.checks import (
 from deltaproto.planning.ddl.types import ColumnDefinition
 from deltaproto.planning.ddl.user_statement import refuse
 from deltaproto.planning.engine import Engine, EngineName
-from deltaproto.planning.predict import statistics
+from deltaproto.planning.predict import iceberg, statistics
 from deltaproto.planning.predict.outcome import Outcome, Refusal, refusal_on_databricks
 from deltaproto.planning.predict.schema import (
     Column,
@@ -262,6 +262,9 @@ class RenameColumn(NamedTuple):
         if outcome.refusal is not None:
             return Outcome(table, refusal=outcome.refusal)
         after = outcome.table._replace(clustering=clustering, partition_columns=partitions)
+        refusal = iceberg.validate_partition_names(table, after)
+        if refusal is not None:
+            return Outcome(table, refusal=refusal)
         if partitions != table.partition_columns:
             added = after.added_hazards | {requirements.MAPPED_PARTITIONS}
             after = after._replace(added_hazards=added)

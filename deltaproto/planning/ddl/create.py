@@ -197,6 +197,7 @@ class CreateTable(NamedTuple):
         after = table._replace(configuration=self._configuration(table))
         if iceberg.enabled_version(after) and not after.mapped:
             after = after.with_properties({MAPPING_MODE: "name"})
+        after = iceberg.complete_row_tracking(after)
         named = after.with_schema(schema)._replace(partition_columns=self._partitions())
         refusal = validate_columns(table._replace(geospatial=()), named)
         if refusal is not None:

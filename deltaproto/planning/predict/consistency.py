@@ -69,7 +69,7 @@ def validate_new_columns(before: Table, after: Table, *, whole: bool = True) -> 
         or _validate_reserved_names(before, after)
         or validate_hudi(after)
         or _validate_uniform(after)
-        or iceberg.validate_columns(after, after.schema or Struct(()))
+        or iceberg.validate_columns(before, after)
     )
 
 

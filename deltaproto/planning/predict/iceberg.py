@@ -32,6 +32,7 @@ _TYPE = _ERROR + "UNSUPPORTED_DATA_TYPE"
 _PROPERTY = _ERROR + "WRONG_REQUIRED_TABLE_PROPERTY"
 _BY_PROPERTY = "3.3"
 _VECTORS = "delta.enableDeletionVectors"
+_OTHER_PARTITIONS = "copy the table into one with other partition columns"
 
 
 def enabled_version(table: Table) -> int | None:
@@ -68,16 +69,35 @@ def validate_change(
     return None
 
 
-def validate_columns(table: Table, schema: Struct) -> Refusal | None:
+def validate_columns(before: Table, after: Table) -> Refusal | None:
     """Refuse columns (maybe only some) that the enabled versions do not support."""
-    version = enabled_version(table)
-    return None if version is None else next(_validate_schema(schema, version, on=True), None)
+    version = enabled_version(after)
+    return None if version is None else next(_validate_schema(before, after, version), None)
 
 
-def _validate_schema(schema: Struct, version: int, *, on: bool) -> Iterator[Refusal]:
-    yield from _validate_types(schema, version, on=on)
-    yield from _validate_widenings(schema, version, on=on)
+def _validate_schema(before: Table, after: Table, version: int) -> Iterator[Refusal]:
+    """Yield refusals of new columns, in the order of Delta's checks."""
+    schema = after.schema or Struct(())
+    renamed = validate_partition_names(before, after)
+    if renamed is not None and version == 1:
+        yield renamed
+    yield from _validate_types(schema, version, on=True)
+    if renamed is not None:
+        yield renamed
+    yield from _validate_widenings(schema, version, on=True)
     yield from _validate_defaults(schema, version)
+
+
+def validate_partition_names(before: Table, after: Table) -> Refusal | None:
+    """Refuse other partition columns than before, or other names of them."""
+    version, old = enabled_version(after), before.partition_columns
+    if version is None or not old or old == after.partition_columns:
+        return None
+    return Refusal(
+        _ERROR + "REPLACE_TABLE_CHANGE_PARTITION_NAMES",
+        f"icebergCompatV{version} does not allow other partition columns than {', '.join(old)}",
+        _OTHER_PARTITIONS,
+    )
 
 
 def _validate_version(
@@ -181,7 +201,7 @@ def _validate_partitions(table: Table, schema: Struct, version: int) -> Iterator
                 _ERROR + "UNSUPPORTED_PARTITION_DATA_TYPE",
                 f"icebergCompatV{version} does not support {name}, a partition column of type "
                 f"{kind.name}",
-                "copy the table into one with other partition columns",
+                _OTHER_PARTITIONS,
             )
 
 
