@@ -274,7 +274,7 @@ def test_scans_at_the_same_time_keep_the_inventory_whole(
         for name in "abc"
     }
 
-    def nothing(_: int) -> None:
+    def nothing(*_: object) -> None:
         """Show no progress."""
 
     with ThreadPoolExecutor(3) as pool:
