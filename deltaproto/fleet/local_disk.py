@@ -110,7 +110,7 @@ class _Listing:
         # A log of any type: a folder that is not searchable, a file, a broken link. Reading it
         # reports that.
         self.has_log = any(entry.name == LOG_FOLDER for entry in self._first) or (
-            len(self._first) == _MOST_ENTRIES and os.path.lexists(f"{path}/{LOG_FOLDER}")
+            len(self._first) == _MOST_ENTRIES and _has_log(path)
         )
 
     def entries(self) -> Iterator[os.DirEntry[str]]:

@@ -175,7 +175,8 @@ def end_state_of(after: Table, before: Table) -> EndState:
             on.add(name)
         elif _has_traces(name, after) is False:
             off.add(name)
-    on |= {each for each in _find_unclear(after, before) if _has_traces(each, after)}
+    unclear = frozenset(_find_unclear(after, before))
+    on |= {each for each in unclear if _has_traces(each, after)}
     if after.schema is not None:
         on |= features_of_columns(after.schema, after.protocol) & after.protocol.supported
     mode = after.configuration.get(MAPPING_MODE)
@@ -190,7 +191,7 @@ def end_state_of(after: Table, before: Table) -> EndState:
         find_content_change(before, after),
         after.unpredicted,
         frozenset(_find_cleared(after, before)),
-        frozenset(_find_unclear(after, before)),
+        unclear,
     )
 
 

@@ -32,6 +32,14 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> list[DiscoveredTable]:
     return [DiscoveredTable(str(path), str(path)) for path in made]
 
 
+@pytest.fixture
+def forked_for_ten_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local_engine, "_FEW", 10)
+    monkeypatch.setattr(local_engine, "_ON_DISK", 10)
+    monkeypatch.setattr(workers, "_THREADED", ())
+    monkeypatch.setattr("threading.active_count", lambda: 1)
+
+
 def test_commands_import_neither_numpy_nor_pandas(tmp_path: Path) -> None:
     make_fleet(tmp_path / "lake", seed=2, count=3)
     lake, inventory = str(tmp_path / "lake"), str(tmp_path / "inventory")
@@ -107,14 +115,11 @@ def test_pyspark_gets_numpy_and_pandas() -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="children inherit what the test has changed")
+@pytest.mark.usefixtures("forked_for_ten_tables")
 @pytest.mark.parametrize("killers", [1, 3])
 def test_a_process_that_is_killed_costs_one_table(
     fleet: list[DiscoveredTable], monkeypatch: pytest.MonkeyPatch, killers: int
 ) -> None:
-    monkeypatch.setattr(local_engine, "_FEW", 10)
-    monkeypatch.setattr(local_engine, "_ON_DISK", 10)
-    monkeypatch.setattr(workers, "_THREADED", ())
-    monkeypatch.setattr("threading.active_count", lambda: 1)
     deadly = {fleet[25 * (number + 1)].table for number in range(killers)}
     one = TableScanner._one
 
@@ -152,15 +157,12 @@ class Forgotten(LastScan):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="children inherit what the test has changed")
+@pytest.mark.usefixtures("forked_for_ten_tables")
 @pytest.mark.parametrize("parallel", [1, 2])
 @pytest.mark.parametrize("killed", [False, True])
 def test_each_table_that_is_compared_is_read_once(
     fleet: list[DiscoveredTable], monkeypatch: pytest.MonkeyPatch, parallel: int, killed: bool
 ) -> None:
-    monkeypatch.setattr(local_engine, "_FEW", 10)
-    monkeypatch.setattr(local_engine, "_ON_DISK", 10)
-    monkeypatch.setattr(workers, "_THREADED", ())
-    monkeypatch.setattr("threading.active_count", lambda: 1)
     digests, main = TableScanner.digests, os.getpid()
 
     def dies(looker: TableScanner, tables: list[DiscoveredTable]) -> list[str | None]:
