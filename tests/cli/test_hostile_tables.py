@@ -25,6 +25,8 @@ from tests.support.failures import collect_failures
 from tests.support.hostile import KINDS, make_hostile
 from tests.support.logs import Log, add, column, commit_info, metadata, protocol, schema_string
 
+pytestmark = pytest.mark.rotating
+
 Cli = Callable[..., Ran]
 # Damage that takes nothing from the answer: what is damaged is not needed, or says nothing of it.
 ANSWERED = {

@@ -7,36 +7,36 @@ from pathlib import Path
 from typing import NamedTuple
 from zlib import crc32
 
-TENTHS = 10
-THIRDS = 3
+SAMPLES = 20
+ROTATIONS = 5
 _ROOT = Path(__file__).parents[2]
 
 
 class Sample(NamedTuple):
-    """A tenth of the recorded tests, and a third of the rotating ones."""
+    """A twentieth of the recorded tests, and a fifth of the rotating ones."""
 
-    tenth: int
-    """0 to 9"""
+    number: int
+    """0 to 19"""
     reason: str
 
     def holds(self, name: str) -> bool:
         """Whether the test with this node id runs live."""
-        return crc32(name.encode()) % TENTHS == self.tenth
+        return crc32(name.encode()) % SAMPLES == self.number
 
     def holds_rotating(self, name: str) -> bool:
-        """Whether the rotating test with this node id runs. Any four commits in a row run all."""
-        return crc32(name.encode()) % THIRDS == self.tenth % THIRDS
+        """Whether the rotating test with this node id runs. Any five commits in a row run all."""
+        return crc32(name.encode()) % ROTATIONS == self.number % ROTATIONS
 
     def __str__(self) -> str:
-        third = self.tenth % THIRDS + 1
+        rotation = self.number % ROTATIONS + 1
         return (
-            f"live sample {self.tenth + 1} of {TENTHS}, rotating tests {third} of {THIRDS} "
-            f"({self.reason})"
+            f"live sample {self.number + 1} of {SAMPLES}, "
+            f"rotating tests {rotation} of {ROTATIONS} ({self.reason})"
         )
 
 
 def parse_sample(text: str) -> Sample | None:
-    """Return the sample for `commit`, a number from 1 to 10, or None for `none`.
+    """Return the sample for `commit`, a number from 1 to 20, or None for `none`.
 
     Raises:
         ValueError: for other text.
@@ -46,13 +46,13 @@ def parse_sample(text: str) -> Sample | None:
     if text == "commit":
         return _of_commit()
     number = int(text)
-    if not 1 <= number <= TENTHS:
+    if not 1 <= number <= SAMPLES:
         raise ValueError(text)
     return Sample(number - 1, "chosen")
 
 
 def _of_commit() -> Sample:
-    """The sample of HEAD: any ten commits in a row cover every test.
+    """The sample of HEAD: any twenty commits in a row cover every test.
 
     The number of commits decides; in a shallow clone, which does not have it, the hash.
     """
@@ -61,8 +61,8 @@ def _of_commit() -> Sample:
         return Sample(0, "not a git checkout")
     count = _git("rev-list", "--count", "HEAD")
     if count is None or _git("rev-parse", "--is-shallow-repository") == "true":
-        return Sample(int(commit, 16) % TENTHS, f"commit {commit}, shallow")
-    return Sample(int(count) % TENTHS, f"commit {commit}")
+        return Sample(int(commit, 16) % SAMPLES, f"commit {commit}, shallow")
+    return Sample(int(count) % SAMPLES, f"commit {commit}")
 
 
 def seed_of_files() -> int:

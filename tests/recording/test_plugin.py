@@ -157,25 +157,25 @@ def test_a_live_run_verifies_the_recordings(project: Project) -> None:
 
 def test_the_live_sample_is_verified_and_named(project: Project) -> None:
     names = ("test_it.py::test_two_commits", "test_it.py::test_another")
-    live = {tenth for tenth in range(10) if any(Sample(tenth, "").holds(n) for n in names)}
-    for tenth in (min(live), min(set(range(10)) - live)):
-        code, output = project.run("--live-sample", str(tenth + 1), spark="b ")
-        assert f"live sample {tenth + 1} of 10, rotating" in output
-        assert code == (tenth in live)
+    live = {number for number in range(20) if any(Sample(number, "").holds(n) for n in names)}
+    for number in (min(live), min(set(range(20)) - live)):
+        code, output = project.run("--live-sample", str(number + 1), spark="b ")
+        assert f"live sample {number + 1} of 20, rotating" in output
+        assert code == (number in live)
         assert ("Spark's results are not as recorded" in output) is bool(code)
 
 
-def test_a_sample_runs_a_third_of_the_rotating_tests_and_other_runs_all(project: Project) -> None:
+def test_a_sample_runs_a_fifth_of_the_rotating_tests_and_other_runs_all(project: Project) -> None:
     rows = "@pytest.mark.rotating\n@pytest.mark.parametrize('row', range(30))"
     project.tests.write_text(f"import pytest\n{TESTS}\n{rows}\ndef test_it(row): pass\n")
     expected = [
-        sum(Sample(tenth, "").holds_rotating(f"test_it.py::test_it[{row}]") for row in range(30))
-        for tenth in range(3)
+        sum(Sample(number, "").holds_rotating(f"test_it.py::test_it[{row}]") for row in range(30))
+        for number in range(5)
     ]
     assert sum(expected) == 30
     assert "32 passed" in project.run()[1]
-    for tenth, count in enumerate(expected):
-        _, output = project.run("--live-sample", str(tenth + 1), spark="a ")
+    for number, count in enumerate(expected):
+        _, output = project.run("--live-sample", str(number + 1), spark="a ")
         assert f"{count + 2} passed, {30 - count} deselected" in output
 
 
@@ -191,15 +191,15 @@ def test_a_second_run_leaves_out_what_the_sample_has_run(project: Project) -> No
     project.tests.write_text("\n".join((imports, TESTS, row, slow, drawn)))
     recorded = [f"test_it.py::{name}" for name in ("test_two_commits", "test_another")]
     rows = [f"test_it.py::test_it[{row}]" for row in range(30)]
-    held = {tenth for tenth in range(10) if any(map(Sample(tenth, "").holds, recorded))}
-    for tenth in (min(held), min({*range(10)} - held)):
-        sample = Sample(tenth, "")
+    held = {number for number in range(20) if any(map(Sample(number, "").holds, recorded))}
+    for number in (min(held), min({*range(20)} - held)):
+        sample = Sample(number, "")
         out = sum(map(sample.holds, recorded)) + sum(map(sample.holds_rotating, rows))
-        words = ("--spark-results", "verify", "--without-sample", str(tenth + 1))
+        words = ("--spark-results", "verify", "--without-sample", str(number + 1))
         code, output = project.run(*words, spark="a ")
         assert code == 0
         assert f"{34 - out} passed, {out} deselected" in output
-        assert f"without live sample {tenth + 1} of 10" in output
+        assert f"without live sample {number + 1} of 20" in output
 
 
 def test_only_what_passes_is_recorded(project: Project) -> None:

@@ -5,27 +5,30 @@ from __future__ import annotations
 import pytest
 
 from tests.recording import sample
-from tests.recording.sample import TENTHS, THIRDS, Sample, parse_sample
+from tests.recording.sample import ROTATIONS, SAMPLES, Sample, parse_sample
 
 NAMES = [f"tests/test_{number}.py::test_it[{number}]" for number in range(500)]
 
 
-def test_ten_samples_hold_every_test_once() -> None:
-    samples = [parse_sample(str(number)) for number in range(1, TENTHS + 1)]
+def test_twenty_samples_hold_every_test_once() -> None:
+    samples = [parse_sample(str(number)) for number in range(1, SAMPLES + 1)]
     for name in NAMES:
         assert sum(each is not None and each.holds(name) for each in samples) == 1
-    sizes = [sum(Sample(tenth, "").holds(name) for name in NAMES) for tenth in range(TENTHS)]
-    assert min(sizes) > 20
+    sizes = [sum(Sample(number, "").holds(name) for name in NAMES) for number in range(SAMPLES)]
+    assert min(sizes) > 10
 
 
-def test_four_commits_in_a_row_run_every_rotating_test() -> None:
-    for first in range(TENTHS):
-        samples = [Sample((first + number) % TENTHS, "") for number in range(THIRDS + 1)]
+def test_five_commits_in_a_row_run_every_rotating_test() -> None:
+    for first in range(SAMPLES):
+        samples = [Sample((first + number) % SAMPLES, "") for number in range(ROTATIONS)]
         for name in NAMES:
             assert any(sample.holds_rotating(name) for sample in samples), (first, name)
-    sizes = [sum(Sample(tenth, "").holds_rotating(name) for name in NAMES) for tenth in range(3)]
+    sizes = [
+        sum(Sample(number, "").holds_rotating(name) for name in NAMES)
+        for number in range(ROTATIONS)
+    ]
     assert sum(sizes) == len(NAMES)
-    assert min(sizes) > 100
+    assert min(sizes) > 60
 
 
 def git(answers: dict[str, str | None]) -> object:
@@ -35,9 +38,9 @@ def git(answers: dict[str, str | None]) -> object:
 @pytest.mark.parametrize(
     ("answers", "expected"),
     [
-        ({"rev-parse": "00000000000b", "rev-list": "1234", "shallow": "false"}, 4),
-        ({"rev-parse": "00000000000b", "rev-list": "1235", "shallow": "false"}, 5),
-        ({"rev-parse": "00000000000b", "rev-list": "1", "shallow": "true"}, 1),
+        ({"rev-parse": "00000000000b", "rev-list": "1234", "shallow": "false"}, 14),
+        ({"rev-parse": "00000000000b", "rev-list": "1235", "shallow": "false"}, 15),
+        ({"rev-parse": "00000000000b", "rev-list": "1", "shallow": "true"}, 11),
         ({"rev-parse": None}, 0),
     ],
 )
@@ -47,12 +50,12 @@ def test_the_commit_decides(
     monkeypatch.setattr(sample, "_git", git(answers))
     found = parse_sample("commit")
     assert found is not None
-    assert found.tenth == expected
-    assert str(found).startswith(f"live sample {expected + 1} of 10, rotating tests ")
+    assert found.number == expected
+    assert str(found).startswith(f"live sample {expected + 1} of 20, rotating tests ")
 
 
 def test_other_words() -> None:
     assert parse_sample("none") is None
-    for text in ("0", "11", "all"):
+    for text in ("0", "21", "all"):
         with pytest.raises(ValueError, match=text):
             parse_sample(text)
