@@ -196,7 +196,7 @@ class Rollout:
         self._decide(RolloutAction.ABORT, reason)
 
     def skip(self, table: str, reason: str) -> None:
-        """Exclude a table.
+        """Exclude a table, unless its journal says that it is done.
 
         Raises:
             UsageError: without a reason, or if no table or several have this name.

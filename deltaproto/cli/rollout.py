@@ -44,7 +44,9 @@ def run(values: Mapping[str, Any]) -> int:
     audit = values["audit"] or os.path.join(folder, AUDIT_FILE)
     log = RolloutLog(rollout, folder, audit, Redactor())
     if not log.record(action, time.time(), table=words[-1], reason=reason):
-        print("the rollout is not paused, and no table failed")
+        resume = action is RolloutAction.RESUME
+        unchanged = "the rollout is not paused, and no table failed"
+        print(unchanged if resume else single_line(f"{words[2]} is done already: not skipped"))
         return int(ExitCode.OK)
     print(_EFFECTS.get(action) or single_line(f"{words[2]} is skipped: {reason}"))
     return int(ExitCode.OK)

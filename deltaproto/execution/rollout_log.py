@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 
 from deltaproto.counts import counted
 from deltaproto.errors import ExitCode, UsageError
+from deltaproto.execution.plan_file import read_plan
+from deltaproto.execution.replan import load_replanned
 from deltaproto.execution.rollout_file import Rollout
 from deltaproto.execution.run_log import (
     AuditLog,
@@ -22,8 +24,10 @@ from deltaproto.execution.run_log import (
     journal_path,
     open_for_append,
     read_events,
+    read_journal,
 )
 from deltaproto.identity import current_actor
+from deltaproto.planning.rollout import RolloutTable
 
 _MODE = 0o600
 
@@ -114,14 +118,14 @@ class RolloutLog:
     def record(
         self, action: RolloutAction, now: float, *, table: str = "", reason: str = ""
     ) -> bool:
-        """Record a decision. Return False if there is nothing to resume.
+        """Record a decision. Return False if nothing is left to resume or skip.
 
         Args:
             table: the table to skip, as in the plan or by the last part of its name.
 
         Raises:
             UsageError: when the rollout was aborted, the table is not found, a skip has no reason,
-                or the journal or the audit log cannot be used.
+                or a plan, the journal or the audit log cannot be used.
         """
         decisions = self.decisions()
         if decisions.aborted is not None:
@@ -130,21 +134,21 @@ class RolloutLog:
             raise UsageError("skipping a table needs a reason", "state it, with --reason TEXT")
         if action is RolloutAction.RESUME and decisions.paused is None and not decisions.failed:
             return False
-        name = self._find_plan(table) if action is RolloutAction.SKIP else ""
+        name = ""
+        if action is RolloutAction.SKIP:
+            found = self._find_table(table)
+            if self._is_done(found, decisions):
+                return False
+            name = found.plan_id
         shown = f"by {current_actor().actor}{': ' + reason if reason else ''}"
         self.decide(action, now, name=name, reason=reason, shown=shown)
         return True
 
-    def _find_plan(self, name: str) -> str:
-        """Return the id of the plan of a table."""
+    def _find_table(self, name: str) -> RolloutTable:
         tables = self.rollout.tables
         found = [
-            each.plan_id
-            for each in tables
-            if name in (each.table, each.location, each.plan_id, each.file)
-        ] or [
-            each.plan_id for each in tables if each.location.rstrip("/").rpartition("/")[2] == name
-        ]
+            each for each in tables if name in (each.table, each.location, each.plan_id, each.file)
+        ] or [each for each in tables if each.location.rstrip("/").rpartition("/")[2] == name]
         if len(found) == 1:
             return found[0]
         if found:
@@ -152,6 +156,14 @@ class RolloutLog:
                 f"{counted(len(found), 'table')} are called {name}", "name one as `status` does"
             )
         raise UsageError(f"{name} is not in {self.rollout.path}", "name a table as `status` does")
+
+    def _is_done(self, table: RolloutTable, decisions: Decisions) -> bool:
+        """Whether a table's journal has every step of its current plan."""
+        planned = read_plan(os.path.join(os.path.dirname(self.rollout.path), table.file))
+        current = load_replanned({planned.id: planned}, decisions.replanned, self.folder)
+        planned = current[planned.id]
+        journal = read_journal(journal_path(self.folder, planned.id), planned.id)
+        return journal.done >= len(planned.plan.steps)
 
     def decide(
         self, event: str, now: float, *, name: str = "", reason: str = "", shown: str = ""

@@ -943,12 +943,15 @@ def test_a_lost_new_plan_is_made_again(fleet: Fleet) -> None:
 
 
 def test_a_finished_table_is_done_though_it_is_skipped(fleet: Fleet) -> None:
-    """Its journal says so, or else its log."""
+    """Its journal says so, and nothing is decided; without it, its log says so."""
     fleet.plan()
     assert fleet.applied()[:2] == (10, ["dev_a"])
-    for _ in range(2):
-        assert fleet.decide("skip", "dev_a", "--reason", "too late").code == 0
+    answers = {"dev_a is done already: not skipped": [], "dev_a is skipped: too late": ["skip"]}
+    for answer, decided in answers.items():
+        ran = fleet.decide("skip", "dev_a", "--reason", "too late")
+        assert (ran.code, ran.out.strip()) == (0, answer)
         assert by_name(fleet)["dev_a"]["status"] == "done"
+        assert [line["action"] for line in fleet.audited()] == decided
         shutil.rmtree(fleet.plans / STATE_FOLDER)
     # A table is skipped because it cannot be read.
     fleet.clock.now += 6 * HOUR
