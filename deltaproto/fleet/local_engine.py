@@ -61,8 +61,10 @@ def read_local_tables(
         last.start_loading()
         yield from _read_here(chunks, settings)
         return
-    # Forked children need it; imported here, they inherit it.
-    import pyarrow.compute  # noqa: F401
+    if not last.may_have_rows:
+        # Children need it to read tables. Imported here, they inherit it; few read any if most
+        # tables are unchanged.
+        import pyarrow.compute  # noqa: F401
 
     while not chunks.finished:
         left: list[list[DiscoveredTable]] = []

@@ -34,7 +34,6 @@ from deltaproto.fleet.schemas import (
     inventory_schema,
     staged_schema,
 )
-from deltaproto.location import location_at
 from deltaproto.tables.storage.interface import FolderEntry
 from deltaproto.tables.storage.local import LOG_FOLDER
 
@@ -133,8 +132,8 @@ class LastScan:
         self._loading: Future[None] | None = None
         self._scan: PastScan | None = None
         self._rows: pa.RecordBatch | None = None
-        self._known: dict[str, tuple[str, int]] = {}
-        """digest and row by location"""
+        self._known: dict[str, int] = {}
+        """row by digest, which covers the name and location of its table"""
         self.unchanged = 0
         """number of rows that were taken over"""
 
@@ -143,12 +142,17 @@ class LastScan:
 
         The inventory's engine starts threads, after which no process can be forked.
         """
-        inventory = self._inventory
-        if self._loading or self._full or inventory is None or inventory.is_surely_missing():
+        if self._loading or self._inventory is None or not self.may_have_rows:
             return
         pool = ThreadPoolExecutor(1)
-        self._loading = pool.submit(self._load, LocalInventoryQueries(inventory))
+        self._loading = pool.submit(self._load, LocalInventoryQueries(self._inventory))
         pool.shutdown(wait=False)
+
+    @property
+    def may_have_rows(self) -> bool:
+        """False if every table has to be read, as far as is known before anything is loaded."""
+        inventory = self._inventory
+        return not (self._full or inventory is None or inventory.is_surely_missing())
 
     @property
     def loading(self) -> bool:
@@ -172,11 +176,11 @@ class LastScan:
             self._loading.result()
         same, others = list[int](), list[DiscoveredTable]()
         for found, digest in zip(tables, digests, strict=True):
-            known = digest and self._known.get(location_at(found.location, found.table).uri)
-            if known and known[0] == digest:
-                same.append(known[1])
-            else:
+            row = self._known.get(digest or "")
+            if row is None:
                 others.append(found)
+            else:
+                same.append(row)
         if not same or self._rows is None:
             return None, others
         import pyarrow as pa
@@ -220,6 +224,8 @@ class LastScan:
             return
         tables = rows[Inventory.TABLES]
         place = {where: n for n, where in enumerate(tables.column("location").to_pylist())}
+        if len(place) < tables.num_rows:
+            return
         nested, counts = [], []
         for name in (Inventory.FEATURES, Inventory.FINDINGS):
             column, lengths = _nest(rows[name], name, place)
@@ -227,11 +233,11 @@ class LastScan:
             counts.append(lengths)
         self._rows = _staged(tables, dict(zip(("features", "findings"), nested, strict=True)))
         digests = tables.column(LOG_DIGEST).to_pylist()
-        for (where, row), stored in zip(place.items(), digests, strict=True):
+        for row, stored in enumerate(digests):
             # Rows lost since then change the counts.
             digest = (stored or "").partition("-")[0]
-            if stored and stored == stored_digest(digest, *(each[row] for each in counts)):
-                self._known[where] = digest, row
+            if digest and stored == stored_digest(digest, *(each[row] for each in counts)):
+                self._known[digest] = row
 
 
 def expected_count(inventory: InventoryTables | None, extent: Extent) -> int | None:

@@ -207,6 +207,16 @@ def test_a_damaged_inventory_is_not_continued(cli: Cli, tmp_path: Path, name: st
     assert of_scan(tmp_path / "i", again) == of_scan(tmp_path / "i", full)
 
 
+def test_a_location_that_the_inventory_has_twice_is_damage(cli: Cli, tmp_path: Path) -> None:
+    make_fleet(tmp_path / "lake", seed=3, count=5)
+    words = (str(tmp_path / "lake"), "--inventory", str(tmp_path / "i"))
+    scanned(cli, *words)
+    first, second = (row["location"] for row in rows(tmp_path / "i", "tables")[:2])
+    tables = DeltaTable(tmp_path / "i" / "tables")
+    tables.update(predicate=f"location = '{second}'", updates={"location": f"'{first}'"})
+    assert scan(words[0], inventory=words[2]).scan.unchanged == 0
+
+
 def test_an_inventory_without_digests_gets_them(cli: Cli, tmp_path: Path, table: Log) -> None:
     words = (str(tmp_path / "lake"), "--inventory", str(tmp_path / "i"))
     first = scanned(cli, *words)
