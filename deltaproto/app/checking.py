@@ -179,6 +179,7 @@ def check(
     seen_days: int = 90,
     client_files: Sequence[str] = (),
     catalogue: Sequence[str] = (),
+    look_in_files: bool = False,
     storage_options: Mapping[str, str] = NONE,
     spark_remote: str | None = None,
     spark_conf: Mapping[str, str] = NONE,
@@ -204,6 +205,8 @@ def check(
         seen_days: count the clients of the last N days of `seen`.
         client_files: files with custom clients.
         catalogue: the old name of `client_files`.
+        look_in_files: search every live file for traces of features, and read the statistics of
+            every data file.
 
     Raises:
         UsageError: for an invalid policy, with file and line, for an unknown client, if no version
@@ -215,7 +218,8 @@ def check(
     checks = load_checks(policy, clients, access, files, after, compared)
 
     def checked(source: TableSource) -> TableCheck:
-        read = read_table(source, ReadRequest(), storage_options, spark_remote, spark_conf)
+        request = ReadRequest(look_in_files=look_in_files)
+        read = read_table(source, request, storage_options, spark_remote, spark_conf)
         if isinstance(read, Unreadable):
             return checks.checker.check_unreadable(read.table, read.error, read.findings)
         try:

@@ -206,7 +206,8 @@ def inspect_table(
             `deltalake.DeltaTable`, of which the newest version is inspected.
         reader: auto, log, delta-rs, spark or all.
         version: the table's version; None: the newest.
-        look_in_files: search every live file for traces of features.
+        look_in_files: search every live file for traces of features, and read the statistics of
+            every data file.
         activity: also read recent writers, how often they commit, and idle hours.
         storage_options: as in deltalake.
         spark_remote: a Spark Connect URL.

@@ -67,6 +67,7 @@ class Table:
         clients: Sequence[str] = (),
         access: Sequence[str] = (),
         client_files: Sequence[str] = (),
+        look_in_files: bool = False,
     ) -> CheckResult:
         """Check the table; see `deltaproto.check`. Findings on the policy are in its findings.
 
@@ -80,6 +81,7 @@ class Table:
             clients=clients,
             access=access,
             client_files=client_files,
+            look_in_files=look_in_files,
             storage_options=self._storage,
             spark_remote=self._remote,
             spark_conf=self._conf,

@@ -18,7 +18,7 @@ from deltaproto.cli.check_inputs import (
     save_baseline,
 )
 from deltaproto.cli.declare import Argument, Command, Option, Panel, switch
-from deltaproto.cli.inspect import READER, read_table_names
+from deltaproto.cli.inspect import LOOK_IN_FILES, READER, read_table_names
 from deltaproto.cli.inventories import (
     ENGINE,
     MAX_AGE,
@@ -300,6 +300,7 @@ COMMAND = Command(
         options.ALLOW_EMPTY,
         options.CLIENT_FILE,
         READER,
+        LOOK_IN_FILES,
         options.FORMAT._replace(type=CheckFormat, default=CheckFormat.TEXT),
         options.OUTPUT,
         options.FAIL_ON,

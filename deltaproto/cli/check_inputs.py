@@ -135,6 +135,7 @@ def _check_inventory(
 def _read_request(values: Mapping[str, Any]) -> ReadRequest:
     return ReadRequest(
         reader=values["reader"],
+        look_in_files=values["look_in_files"],
         storage_options=options.storage_options(values),
         spark=options.spark_settings(values),
     )

@@ -89,6 +89,12 @@ READER = Option(
     ReaderChoice.AUTO,
     panel=Panel.INPUT,
 )
+LOOK_IN_FILES = switch(
+    "--look-in-files",
+    help="Also search every file action for traces of features, and read the statistics of every "
+    "data file. Slow on large tables.",
+    panel=Panel.INPUT,
+)
 COMMAND = Command(
     "inspect",
     "Show the protocol, features, isolation level and findings of tables.",
@@ -103,11 +109,7 @@ COMMAND = Command(
         READER,
         Option(("--version",), "Read this older version.", int, metavar="N", panel=Panel.INPUT),
         switch("--no-crc", help="Ignore the log's checksum files.", panel=Panel.INPUT),
-        switch(
-            "--look-in-files",
-            help="Also search every file action for traces of features. Slow on large tables.",
-            panel=Panel.INPUT,
-        ),
+        LOOK_IN_FILES,
         switch(
             "--activity",
             help="Show recent writers, write frequency and idle windows.",

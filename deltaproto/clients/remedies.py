@@ -31,6 +31,8 @@ _COPY = TableRequirements(COPY_PROTOCOL, frozenset(), frozenset())
 class RemedyCost(StrEnum):
     """The cost of a remedy, cheapest first."""
 
+    NONE = "none"
+    """nothing is changed"""
     METADATA = "metadata"
     """a few commits, without rewriting files"""
     CLIENT = "client"
@@ -47,7 +49,7 @@ class Remedy(NamedTuple):
     """One remedy."""
 
     kind: str
-    """raise-client, use-catalog, normalise, add-feature, drop-feature or read-copy"""
+    """look-in-files, raise-client, use-catalog, normalise, add-feature, drop-feature, read-copy"""
     cost: RemedyCost
     text: str
     client: str | None = None
@@ -97,6 +99,22 @@ def find_remedies(
     failing = _Failing(candidate, path, table, access, judgement.because)
     found = [remedy for find in _REMEDIES if (remedy := find(failing)) is not None]
     return tuple(sorted(found, key=lambda remedy: list(RemedyCost).index(remedy.cost)))
+
+
+def _look_in_files_remedy(failing: _Failing) -> Remedy | None:
+    """Read all statistics, if nothing but what was not read of them decides."""
+    table, unread = failing.table, {requirements.UNREAD_BOOLEAN_BOUNDS}
+    # Spark does not show them.
+    if table.by_name or not unread & table.hazards:
+        return None
+    if not failing.works_on(table._replace(hazards=table.hazards - unread)):
+        return None
+    return Remedy(
+        "look-in-files",
+        RemedyCost.NONE,
+        "read the statistics of every data file",
+        command=f"deltaproto check {TABLE} --look-in-files",
+    )
 
 
 def _upgrade_remedy(failing: _Failing) -> Remedy | None:
@@ -277,6 +295,7 @@ def _read_copy_remedy(failing: _Failing) -> Remedy | None:
 
 
 _REMEDIES = (
+    _look_in_files_remedy,
     _upgrade_remedy,
     _complete_features_remedy,
     _normalize_remedy,

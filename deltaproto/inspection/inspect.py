@@ -260,6 +260,7 @@ def _create_reader(name: ReaderName, request: ReadRequest) -> Reader:
                 request.storage_options,
                 use_checksums=request.use_checksums,
                 look_in_files=request.look_in_files,
+                every_statistics=request.look_in_files,
                 every_commit=True,
             )
         case ReaderName.DELTA_RS:

@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 from hypothesis import given
 from hypothesis import strategies as st
 
+import deltaproto
 from deltaproto.clients.catalog import ClientCatalog
 from deltaproto.clients.model import Access, Verdict
 from deltaproto.clients.verdicts import path_verdicts
@@ -180,3 +181,32 @@ def test_rows_are_lost_in_filters_where_the_verdict_is_wrong(
         # Only filters for structs that are NULL lose rows, which statistics do not show.
         allowed = {Verdict.OK, Verdict.WRONG} if "struct" in names else {Verdict.OK}
         assert found in ({Verdict.WRONG} if lost else allowed), (lost, properties)
+
+
+def test_only_the_statistics_of_every_file_show_that_no_row_is_lost(tmp_path: Path) -> None:
+    """A check that reads some of them says unknown; one that reads all says what happens."""
+    rows = pa.table({"id": range(120), "flag": [number % 2 == 0 for number in range(120)]})
+    place = str(tmp_path / "table")
+    deltalake.write_deltalake(place, rows, partition_by=["id"])
+    assert len(_filtered(place)) == 60
+
+    def outcomes(**options: bool) -> list[str]:
+        (checked,) = deltaproto.check(place, clients=[PYARROW], access=["read"], **options)
+        return [str(each.outcome) for each in checked.verdicts]
+
+    assert outcomes() == ["unknown"]
+    assert outcomes(look_in_files=True) == ["ok"]
+    # The statistics of the last file with the flag lose its bounds.
+    commit = Path(place, "_delta_log", f"{0:020d}.json")
+    lines = [json.loads(line) for line in commit.read_text().splitlines()]
+    *_, last = (line["add"] for line in lines if '"flag\\":true' in json.dumps(line))
+    last["stats"] = json.dumps({"numRecords": 1, "minValues": {}, "maxValues": {}})
+    commit.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert len(_filtered(place)) == 59
+    assert outcomes() == ["unknown"]
+    assert outcomes(look_in_files=True) == ["wrong"]
+
+
+def _filtered(place: str) -> pa.Table:
+    flag = ds.field("flag") == True  # noqa: E712
+    return deltalake.DeltaTable(place).to_pyarrow_dataset().to_table(filter=flag)

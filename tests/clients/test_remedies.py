@@ -14,7 +14,12 @@ from deltaproto.clients.entry import parse_client
 from deltaproto.clients.matching import Verdict
 from deltaproto.clients.model import Access, Client
 from deltaproto.clients.remedies import Remedy, RemedyCost
-from deltaproto.clients.requirements import TableRequirements, table_requirements
+from deltaproto.clients.requirements import (
+    NAN_BOUNDS,
+    UNREAD_BOOLEAN_BOUNDS,
+    TableRequirements,
+    table_requirements,
+)
 from deltaproto.clients.verdicts import ClientVerdict, evaluate_clients
 from deltaproto.planning.search.goals import EndState, requirements_after
 from deltaproto.protocol.feature import FeatureKind
@@ -311,7 +316,8 @@ class TestCompleting:
 
 class TestOrder:
     def test_costs_are_named_the_cheapest_first(self) -> None:
-        assert list(RemedyCost) == ["metadata", "client", "copy", "history", "rewrite"]
+        costs = ["none", "metadata", "client", "copy", "history", "rewrite"]
+        assert list(RemedyCost) == costs
 
     @pytest.mark.parametrize(
         ("feature", "kinds"),
@@ -385,6 +391,26 @@ class TestVerdicts:
         unknown = one(releases([]), "/engine@9", table(Protocol(1, 1)))
         assert unknown.named == "made/engine@9"
         assert one(releases([]), "@1.5", table(Protocol(1, 1))).named == "made@1.5"
+
+
+class TestLookingInFiles:
+    def test_statistics_that_were_not_read_can_be(self) -> None:
+        deltalake = ClientCatalog().resolve("deltalake/pyarrow@1.6.6")
+        unread = frozenset({UNREAD_BOOLEAN_BOUNDS})
+        for hazards, by_name, offered in (
+            (unread, False, True),
+            (unread, True, False),
+            (unread | {NAN_BOUNDS}, False, False),
+            (frozenset(), False, False),
+        ):
+            needs = table(Protocol(1, 2))._replace(hazards=hazards, by_name=by_name)
+            (verdict,) = evaluate_clients(deltalake, [READ], needs)
+            remedy = of_kind(verdict, "look-in-files")
+            assert (remedy is not None) is offered, (hazards, by_name)
+            if remedy is not None:
+                assert verdict.verdict is Verdict.UNKNOWN
+                assert verdict.remedies[0] is remedy
+                assert remedy.command_for("a b") == "deltaproto check 'a b' --look-in-files"
 
 
 class TestCopies:

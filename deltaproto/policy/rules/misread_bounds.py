@@ -13,7 +13,8 @@ Reports statistics of data files that have
 
 Read are the statistics of the first 100 files of each commit and 200 files in all, of the commits
 that the newest checksum or checkpoint leaves, of small logs as a whole, and two for each row group
-of a checkpoint. If not all were read and the table has a boolean column, the finding names that.
+of a checkpoint. If not all were read and the table has a boolean column, the finding names that;
+`check --look-in-files` and `inspect --look-in-files` read all of them.
 
 ## Why it breaks
 Statistics are optional, and so is each bound. But deltalake takes a missing bound, or one that it
@@ -63,9 +64,12 @@ def check(subject: RuleContext) -> Iterator[Finding]:
     if unread and has_indexed_booleans(subject.state.metadata):
         found.append(requirements.UNREAD_BOOLEAN_BOUNDS)
     for word in found:
+        hint = "check the clients of the table"
+        if word == requirements.UNREAD_BOOLEAN_BOUNDS:
+            hint += ", with --look-in-files to read all statistics"
         yield RULE.finding(
             subject.table,
             f"{requirements.describe_hazard(word)}, and some clients skip files in filters",
-            "check the clients of the table",
+            hint,
             evidence=word,
         )

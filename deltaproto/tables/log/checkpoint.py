@@ -79,6 +79,9 @@ def _to_plain_action(action: Mapping[str, Any]) -> dict[str, Any]:
 
 _SIDECARS = "_sidecars/"
 _VECTOR = ("storageType", "pathOrInlineDv", "offset")
+_LEAVES = frozenset({"add.path", "add.size", "add.baseRowId", "sidecar.path"})
+_OF_STATISTICS = frozenset({"add.stats", "add.stats_parsed.numRecords"})
+_PARENTS = ("add.deletionVector.", "checkpointMetadata.")
 
 
 class StoredFile(NamedTuple):
@@ -93,20 +96,30 @@ class StoredFile(NamedTuple):
     """whether it has a deletion vector"""
     row_ids: bool
     """whether it has a base row id"""
+    statistics: str | None = None
+    """as JSON; None if there are none, or if they are not wanted"""
 
 
 class CheckpointFiles:
     """Iterates over the files of a checkpoint, including those in sidecars.
 
+    Args:
+        statistics: whether the statistics of the files are wanted.
+
     Raises:
         TableError: corrupt-log, while iterating, when a part is not readable.
     """
 
-    def __init__(self, store: LogStore, checkpoint: Checkpoint) -> None:
+    def __init__(
+        self, store: LogStore, checkpoint: Checkpoint, *, statistics: bool = False
+    ) -> None:
         self._store = store
         self._checkpoint = checkpoint
+        self._leaves = _LEAVES | _OF_STATISTICS if statistics else _LEAVES
         self.v2 = False
         """whether it is a V2 checkpoint; known after iterating"""
+        self.statistics_without_json = False
+        """whether a file has its statistics only as a struct; known after iterating with them"""
         self._sidecars: list[str] = []
 
     def sidecars(self) -> list[str]:
@@ -141,12 +154,28 @@ class CheckpointFiles:
                 yield file_from_add(add)
 
     def _parquet(self, name: str, file: IO[bytes]) -> Iterator[StoredFile]:
-        for batch in read_batches(name, file, _is_needed_leaf):
+        for batch in read_batches(name, file, self._is_needed):
             self.v2 |= _has_values(batch, "checkpointMetadata")
             paths = _values(name, batch, "sidecar", "path")
             self._sidecars += [str(path) for path in paths if path is not None]
             if _has_values(batch, "add"):
-                yield from _files_in_batch(name, batch)
+                yield from self._files_in_batch(name, batch)
+
+    def _is_needed(self, leaf: str) -> bool:
+        return leaf in self._leaves or leaf.startswith(_PARENTS)
+
+    def _files_in_batch(self, name: str, batch: pa.RecordBatch) -> Iterator[StoredFile]:
+        parts = ("path", "size", "baseRowId", "stats")
+        columns = [_values(name, batch, "add", part) for part in parts]
+        columns.append(_values(name, batch, "add", "stats_parsed", "numRecords"))
+        columns += [_values(name, batch, "add", "deletionVector", part) for part in _VECTOR]
+        for path, size, row_id, stats, rows, *vector in zip(*columns, strict=True):
+            if path is not None:
+                key = _key(path, *vector)
+                size = size if isinstance(size, int) else 0
+                stats = stats if isinstance(stats, str) else None
+                self.statistics_without_json |= stats is None and rows is not None
+                yield StoredFile(key, str(path), size, key != path, row_id is not None, stats)
 
 
 def checkpoint_adds(
@@ -197,13 +226,14 @@ def _read_sidecar_names(name: str, file: IO[bytes]) -> Iterator[str]:
 
 def file_from_add(add: Mapping[str, Any]) -> StoredFile:
     """Convert an `add` action of a commit."""
-    size = add.get("size")
+    size, statistics = add.get("size"), add.get("stats")
     return StoredFile(
         file_key(add),
         str(add.get("path")),
         size if isinstance(size, int) else 0,
         bool(add.get("deletionVector")),
         add.get("baseRowId") is not None,
+        statistics if isinstance(statistics, str) else None,
     )
 
 
@@ -219,22 +249,6 @@ def _key(path: Any, storage: Any, vector: Any, offset: Any) -> str:
     if storage is None and vector is None:
         return str(path)
     return f"{path}\n{storage}|{vector}|{offset}"
-
-
-def _is_needed_leaf(leaf: str) -> bool:
-    return leaf in ("add.path", "add.size", "add.baseRowId", "sidecar.path") or leaf.startswith(
-        ("add.deletionVector.", "checkpointMetadata.")
-    )
-
-
-def _files_in_batch(name: str, batch: pa.RecordBatch) -> Iterator[StoredFile]:
-    columns = [_values(name, batch, "add", part) for part in ("path", "size", "baseRowId")]
-    columns += [_values(name, batch, "add", "deletionVector", part) for part in _VECTOR]
-    for path, size, row_id, storage, vector, offset in zip(*columns, strict=True):
-        if path is not None:
-            key = _key(path, storage, vector, offset)
-            size = size if isinstance(size, int) else 0
-            yield StoredFile(key, str(path), size, key != path, row_id is not None)
 
 
 def _has_values(batch: pa.RecordBatch, column: str) -> bool:

@@ -13,6 +13,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
+from itertools import chain
 from typing import Any, NamedTuple
 
 from deltaproto.protocol.column_bounds import ColumnBounds
@@ -59,8 +60,9 @@ def compare_statistics(texts: Iterable[str], metadata: Metadata) -> set[Trace]:
     Args:
         texts: readable statistics.
     """
-    texts = list(texts)
-    if not texts:
+    left = iter(texts)
+    first = next(left, None)
+    if first is None:
         return set()
     expected = _expected_statistics(
         metadata.schema_string,
@@ -70,7 +72,7 @@ def compare_statistics(texts: Iterable[str], metadata: Metadata) -> set[Trace]:
     )
     bounds = _BoundsReader(expected)
     mistyped = False
-    for text in texts:
+    for text in chain([first], left):
         statistics = _decode_readable(text)
         mistyped = mistyped or _is_mistyped(statistics, expected.types)
         bounds.add(text, statistics)

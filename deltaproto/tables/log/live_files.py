@@ -102,6 +102,43 @@ def read_live_files(
     return live
 
 
+class LiveStatistics:
+    """Iterates over the statistics of live files, as JSON. Files without any are left out.
+
+    Args:
+        live: the files that are live at `version`.
+
+    Raises:
+        TableError: corrupt-log, while iterating, when a file of the log cannot be read.
+    """
+
+    def __init__(self, store: LogStore, listing: LogListing, version: int, live: LiveFiles) -> None:
+        self._store, self._listing, self._version, self._live = store, listing, version, live
+        self.complete = True
+        """False if a file may have statistics in another form; known after iterating"""
+
+    def __iter__(self) -> Iterator[str]:
+        left = set(self._live.files)
+        for file in self._newest_first():
+            if file.key in left:
+                left.remove(file.key)
+                if file.statistics is not None:
+                    yield file.statistics
+
+    def _newest_first(self) -> Iterator[StoredFile]:
+        base = self._live.base
+        for version in range(self._version, -1 if base is None else base.version, -1):
+            name = self._listing.commits[version]
+            with self._store.open(name) as file:
+                for action in read_actions(name, file, files=True, holding=b'"add"'):
+                    if isinstance(add := action.get("add"), dict):
+                        yield file_from_add(add)
+        if base is not None:
+            stored = CheckpointFiles(self._store, base, statistics=True)
+            yield from stored
+            self.complete = not stored.statistics_without_json
+
+
 def _from_checkpoint(store: LogStore, listing: LogListing, version: int) -> LiveFiles:
     for checkpoint in listing.checkpoints_up_to(version):
         live = LiveFiles(checkpoint)

@@ -48,6 +48,8 @@ class LogReader:
             columns that are not indexed; the cost grows with the table.
         every_commit: read every commit since the newest checkpoint: the checksum is then
             compared with the log, and the layout is determined from all of these commits.
+        every_statistics: with `look_in_files`, also read the statistics of every live file, of
+            which readers may misread some.
     """
 
     name = ReaderName.LOG
@@ -59,11 +61,13 @@ class LogReader:
         use_checksums: bool = True,
         look_in_files: bool = False,
         every_commit: bool = False,
+        every_statistics: bool = False,
     ) -> None:
         self._options = storage_options or {}
         self._use_checksums = use_checksums
         self._look_in_files = look_in_files
         self._every_commit = every_commit
+        self._every_statistics = every_statistics
 
     def read(self, table: str, version: int | None = None) -> TableState:
         """Read the state of `table` at `version` (None: the newest in the file system).
@@ -153,7 +157,8 @@ class LogReader:
         if self._look_in_files:
             from deltaproto.tables.log.traces import find_file_traces
 
-            traces.update(find_file_traces(store, listing, version))
+            compared = metadata if self._every_statistics else None
+            traces.update(find_file_traces(store, listing, version, compared))
         domains = snapshot.live_domains if _knows_domains(snapshot) else None
         bounds = snapshot.layout.read_bounds(metadata, version) if self._look_in_files else None
         return TableState(

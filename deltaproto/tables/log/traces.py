@@ -12,8 +12,13 @@ from deltaproto.protocol.feature_catalog import CHECKPOINT_PROTECTION
 from deltaproto.protocol.metadata import Metadata
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.tables.log.commits import state_from_checkpoint
+from deltaproto.tables.log.file_statistics import (
+    MISREAD_BOUNDS,
+    are_readable,
+    compare_statistics,
+)
 from deltaproto.tables.log.files import LogListing, read_actions
-from deltaproto.tables.log.live_files import read_live_files
+from deltaproto.tables.log.live_files import LiveStatistics, read_live_files
 from deltaproto.tables.log.log_retention import LogAging, LogFile
 from deltaproto.tables.log.snapshot import parse_metadata_action
 from deltaproto.tables.storage.interface import LogStore
@@ -241,8 +246,14 @@ _IN_METADATA: dict[str, _Judge] = {
 }
 
 
-def find_file_traces(store: LogStore, listing: LogListing, version: int) -> dict[Trace, bool]:
+def find_file_traces(
+    store: LogStore, listing: LogListing, version: int, metadata: Metadata | None = None
+) -> dict[Trace, bool]:
     """Find traces in the file actions of `version`, and in the change files that the log still has.
+
+    Args:
+        metadata: the table's, to compare the statistics of every live file with it. None: they are
+            not read.
 
     Raises:
         TableError: corrupt-log, when neither a checkpoint nor all commits can be read.
@@ -257,6 +268,12 @@ def find_file_traces(store: LogStore, listing: LogListing, version: int) -> dict
         older = [commit for commit in listing.commits if commit <= live.base.version]
         live.change_files |= any(_has_change_files(store, listing.commits[v]) for v in older)
     found[Trace.CHANGE_FILES] = live.change_files
+    if metadata is not None:
+        statistics = LiveStatistics(store, listing, version, live)
+        shown = compare_statistics(filter(are_readable, statistics), metadata)
+        found.update(dict.fromkeys(shown, True))
+        if statistics.complete:
+            found.update({trace: trace in shown for trace in MISREAD_BOUNDS})
     return found
 
 

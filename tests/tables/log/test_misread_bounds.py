@@ -6,6 +6,10 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
 from deltaproto.policy.hazards import HAZARDS_OF_BOUNDS
 from deltaproto.protocol.feature import Trace
 from deltaproto.protocol.indexed_columns import (
@@ -17,7 +21,16 @@ from deltaproto.protocol.metadata import Metadata
 from deltaproto.tables.log.file_statistics import MISREAD_BOUNDS, compare_statistics
 from deltaproto.tables.log.reader import LogReader
 from tests.support.failures import each_row
-from tests.support.logs import Log, add, column, commit_info, metadata, protocol, schema_string
+from tests.support.logs import (
+    Log,
+    action_table,
+    add,
+    column,
+    commit_info,
+    metadata,
+    protocol,
+    schema_string,
+)
 
 COLUMNS, BOOLEANS, LATER, NAN, EXPONENTS = MISREAD_BOUNDS
 STRUCT = json.loads(schema_string(column("x"), column("y"), column("z", "boolean")))
@@ -41,6 +54,13 @@ def file(path: str, statistics: Mapping[str, Any] | None) -> dict[str, Any]:
 def found(log: Log, *, every_commit: bool = True) -> dict[Trace, bool]:
     traces = LogReader(every_commit=every_commit).read(log.table).traces
     return {trace: traces[trace] for trace in MISREAD_BOUNDS if trace in traces}
+
+
+REFUTED = dict.fromkeys(MISREAD_BOUNDS, False)
+
+
+def remove(path: str) -> dict[str, Any]:
+    return {"remove": {"path": path, "partitionValues": {}}}
 
 
 def begun(log: Log, *actions: dict[str, Any]) -> Log:
@@ -100,9 +120,9 @@ def test_bounds_may_be_no_plain_numbers(bounds: str, lacking: set[Trace], log: L
 
 def test_removed_files_do_not_count(log: Log) -> None:
     begun(log, file("f", BOUNDS))
-    log.commit(1, {"remove": {"path": "f", "partitionValues": {}}}, file("g", FULL))
-    assert found(log) == dict.fromkeys(MISREAD_BOUNDS, False)
-    log.commit(2, {"remove": {"path": "g", "partitionValues": {}}}, file("g", BOUNDS))
+    log.commit(1, remove("f"), file("g", FULL))
+    assert found(log) == REFUTED
+    log.commit(2, remove("g"), file("g", BOUNDS))
     assert found(log)[BOOLEANS]
 
 
@@ -136,11 +156,59 @@ def test_a_checksum_has_the_statistics_of_all_files(log: Log) -> None:
 
 def test_what_was_not_read_is_unknown(log: Log) -> None:
     begun(log, *(file(f"f{number}", FULL) for number in range(100)))
-    assert found(log) == dict.fromkeys(MISREAD_BOUNDS, False)
+    assert found(log) == REFUTED
     log.commit(1, *(file(f"g{number}", FULL) for number in range(101)))
     assert found(log) == {}
     log.commit(2, file("h", BOUNDS))
     assert found(log) == {BOOLEANS: True}
+
+
+def every(log: Log) -> dict[Trace, bool]:
+    traces = LogReader(look_in_files=True, every_commit=True, every_statistics=True).read(log.table)
+    return {trace: traces.traces[trace] for trace in MISREAD_BOUNDS if trace in traces.traces}
+
+
+def test_the_statistics_of_every_file_can_be_read(log: Log) -> None:
+    begun(log, *(file(f"f{number}", FULL) for number in range(100)))
+    log.commit(1, file("old", BOUNDS), *(file(f"g{number}", FULL) for number in range(150)))
+    assert (found(log), every(log)) == ({BOOLEANS: True}, dict(REFUTED, **{BOOLEANS: True}))
+    log.commit(2, remove("old"))
+    assert (found(log), every(log)) == ({}, REFUTED)
+    log.commit(3, *(file(f"h{number}", FULL) for number in range(201)), file("new", BOUNDS))
+    assert (found(log), every(log)[BOOLEANS]) == ({}, True)
+    # The same file with other statistics, as after ANALYZE.
+    log.commit(4, file("new", FULL))
+    assert (found(log), every(log)) == ({}, REFUTED)
+
+
+def test_files_of_a_checkpoint_count_until_they_are_removed(log: Log) -> None:
+    files = (file(f"f{number}", FULL) for number in range(5))
+    begun(log).checkpoint(0, protocol(1, 2), DESCRIBED, file("old", BOUNDS), *files)
+    log.commit(1, file("g", FULL))
+    assert every(log)[BOOLEANS]
+    log.commit(2, remove("old"))
+    assert every(log) == REFUTED
+
+
+@pytest.mark.parametrize("stored", [None, FULL])
+@pytest.mark.parametrize("parsed", [None, {"numRecords": 3}])
+def test_statistics_in_another_form_leave_it_unknown(
+    stored: Mapping[str, Any] | None, parsed: Mapping[str, Any] | None, log: Log
+) -> None:
+    begun(log).path(0, ".json").unlink()
+    table = action_table((protocol(1, 2), DESCRIBED, file("f", stored)))
+    added = table.column("add").combine_chunks()
+    adds = pa.StructArray.from_arrays(
+        [*added.flatten(), pa.array([None, None, parsed], pa.struct({"numRecords": pa.int64()}))],
+        fields=[*added.type, pa.field("stats_parsed", pa.struct({"numRecords": pa.int64()}))],
+        mask=added.is_null(),
+    )
+    number = table.schema.get_field_index("add")
+    pq.write_table(table.set_column(number, "add", adds), log.path(0, ".checkpoint.parquet"))
+    log.commit(1, file("g", FULL))
+    assert every(log) == (REFUTED if stored or not parsed else {})
+    log.commit(2, file("h", BOUNDS))
+    assert every(log)[BOOLEANS]
 
 
 STRUCTS = (column("a"), column("s", STRUCT), column("b"), column("c", "boolean"))
