@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from deltaproto.cli import options
 from deltaproto.cli.declare import Argument, Command, Option, Panel
 from deltaproto.counts import counted
 from deltaproto.errors import ExitCode, UsageError
+from deltaproto.fleet.discovery import CATALOG_PREFIX
 from deltaproto.fleet.inventory_reader import open_inventory_reader, select_newest_state
 from deltaproto.fleet.last_writers import LastWriters
 from deltaproto.fleet.report_checker import find_last_writers
@@ -27,8 +28,7 @@ _SETTINGS = """\
 # Settings of this folder. Every deltaproto command that runs here reads them.
 
 # Where to look for tables, at any depth: folders and URIs.
-roots: {roots}
-# catalogs: [main.sales]
+{sources}
 
 # Where scans are saved, and what check, report and drift read.
 inventory: {inventory}
@@ -63,7 +63,7 @@ _READERS = """\
 def run(values: Mapping[str, Any]) -> int:
     """Write the settings file and the policy, unless they exist, and say what comes next."""
     storage = options.storage_options(values)
-    lines = [_write_settings(values)]
+    lines = [_write_settings(values, storage)]
     settings = read_settings(SETTINGS_FILE, os.environ)
     writers = _find_writers(settings.get("inventory"), storage)
     policy = settings.get("policy") or STARTER_POLICY
@@ -77,23 +77,61 @@ def run(values: Mapping[str, Any]) -> int:
     return int(ExitCode.OK)
 
 
-def _write_settings(values: Mapping[str, Any]) -> str:
+def _write_settings(values: Mapping[str, Any], storage: Mapping[str, str]) -> str:
     if os.path.lexists(SETTINGS_FILE):
         if values["roots"] or values["inventory"] or values["policy"]:
             raise UsageError(
                 f"{SETTINGS_FILE} already exists", "edit it, or run deltaproto init without options"
             )
         return f"{SETTINGS_FILE} exists, and was kept"
-    roots = values["roots"] or (".",)
-    for root in roots:
+    for root in values["roots"]:
         # Refuses addresses with secrets.
         locate(root)
     inventory = values["inventory"] or STARTER_INVENTORY
-    text = starter_settings(os.getcwd(), roots, inventory, values["policy"] or STARTER_POLICY)
+    sources = (
+        {"roots": values["roots"]}
+        if values["roots"]
+        else _scanned_sources(inventory, storage) or {"roots": (".",)}
+    )
+    text = _SETTINGS.format(
+        sources="\n".join(_settings_lines(sources)),
+        inventory=json.dumps(inventory),
+        policy=json.dumps(values["policy"] or STARTER_POLICY),
+        folder=json.dumps(os.getcwd()),
+    )
     # A name that the file cannot hold is refused before anything is written.
     parse_settings(text, SETTINGS_FILE, os.environ)
     _write(SETTINGS_FILE, text)
     return f"wrote {SETTINGS_FILE}"
+
+
+def _scanned_sources(inventory: str, storage: Mapping[str, str]) -> dict[str, Sequence[str]]:
+    """Return what the last scans of an inventory searched, by the key of the settings."""
+    if not is_inventory(inventory, storage):
+        return {}
+    newest, *others = select_newest_state(
+        open_inventory_reader(inventory, storage, None), None
+    ).contributing
+    # One scan has one set of patterns.
+    alike = [newest, *(each for each in others if each.limits == newest.limits)]
+    limits = {"include": newest.included, "exclude": newest.excluded}
+    found: dict[str, list[str]] = {}
+    for name in sorted({name for each in alike for name in each.roots}):
+        if "://" in name:
+            root = locate(name)
+            found.setdefault("roots", []).append(root.path or name)
+        elif name.startswith(CATALOG_PREFIX):
+            found.setdefault("catalogs", []).append(name.removeprefix(CATALOG_PREFIX))
+        else:
+            found.setdefault("lists", []).append(name)
+    return {**found, **{key: patterns for key, patterns in limits.items() if patterns}}
+
+
+def _settings_lines(sources: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    for key, names in sources.items():
+        yield f"{key}: [{', '.join(map(json.dumps, names))}]"
+    if "catalogs" not in sources:
+        yield "# catalogs: [main.sales]"
 
 
 def _find_writers(inventory: str | None, storage: Mapping[str, str]) -> LastWriters | None:
@@ -125,16 +163,6 @@ def _write(path: str, text: str) -> None:
     except (OSError, UnicodeError) as error:
         cause = error.strerror if isinstance(error, OSError) else "a name is not valid UTF-8"
         raise UsageError(f"cannot write {path}: {cause}", "check the folder") from None
-
-
-def starter_settings(folder: str, roots: Sequence[str], inventory: str, policy: str) -> str:
-    """Return the text of a commented `deltaproto.yaml`."""
-    return _SETTINGS.format(
-        roots=f"[{', '.join(map(json.dumps, roots))}]",
-        inventory=json.dumps(inventory),
-        policy=json.dumps(policy),
-        folder=json.dumps(folder),
-    )
 
 
 def starter_policy(writers: LastWriters | None) -> str:
@@ -183,7 +211,7 @@ COMMAND = Command(
     Argument(
         "roots",
         "ROOT...",
-        "Folders and URIs with tables. Default: this folder.",
+        "Folders and URIs with tables. Default: those of the inventory's scans, or this folder.",
         many=True,
         required=False,
     ),

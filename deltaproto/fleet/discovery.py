@@ -21,6 +21,9 @@ from deltaproto.location import Location, LocationKind, catalog_server, locate, 
 from deltaproto.policy.document import normalize_location
 from deltaproto.redaction import redact_address
 
+CATALOG_PREFIX = "catalog "
+"""before the name of a Spark session's catalog or schema, among the roots that a scan saves"""
+
 
 class DiscoverySource(NamedTuple):
     """Where to search for tables."""
@@ -45,7 +48,11 @@ class DiscoverySource(NamedTuple):
         """Return the roots, lists and catalogs, independent of the working directory."""
         lists = [os.path.abspath(path) for path in self.lists]
         roots = {locate(root).uri for root in self.roots}
-        return [*sorted(roots), *sorted(lists), *(f"catalog {name}" for name in self.catalogs)]
+        return [
+            *sorted(roots),
+            *sorted(lists),
+            *(f"{CATALOG_PREFIX}{name}" for name in self.catalogs),
+        ]
 
 
 class SplitTables(NamedTuple):

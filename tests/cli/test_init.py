@@ -13,6 +13,9 @@ from deltalake import write_deltalake
 
 from deltaproto.cli.init import starter_policy
 from deltaproto.fleet.last_writers import summarize_rows
+from deltaproto.fleet.scan_history import extent_of
+from deltaproto.fleet.settings_file import read_settings
+from deltaproto.fleet.staging import Staging
 from deltaproto.policy.local_catalog import load_local_catalog, load_local_policy
 from tests.conftest import Ran
 
@@ -77,6 +80,29 @@ def test_without_roots_the_folder_itself_is_scanned(cli: Cli) -> None:
     assert cli("init").out.splitlines()[1] == "wrote of us.yaml: 1 client of 2 tables"
     # The inventory's own tables are no part of the fleet.
     assert cli("scan", "--format", "json", "--fail-on", "never").json["tables"] == 2
+
+
+def test_the_settings_continue_the_scans_of_an_inventory(cli: Cli, folder: Path) -> None:
+    (folder / "more.txt").write_text(f"{folder / 'listed'}\n")
+    write_deltalake("listed", pa.table({"id": [1]}))
+    into = ("--inventory", "kept", "-q")
+    assert cli("scan", "lake", "--exclude", "customers", *into).code == 0
+    assert cli("scan", "--list", "more.txt", "--exclude", "customers", *into).code == 0
+    # Its patterns are others.
+    assert cli("scan", "lake/customers", *into, "--exclude", "no*").code == 0
+    assert cli("scan", "lake", "--exclude", "customers", *into).code == 0
+    assert cli("init", "--inventory", "kept").code == 0
+    settings = read_settings("deltaproto.yaml", {})
+    assert settings["roots"] == (str(folder / "lake"),)
+    assert settings["lists"] == (str(folder / "more.txt"),)
+    assert settings["exclude"] == ("customers",)
+    assert cli("scan", "--format", "json").json["tables"] == 2
+
+
+def test_an_inventory_of_an_unfinished_scan_has_no_roots(cli: Cli, folder: Path) -> None:
+    Staging(str(folder / "kept"), "20261128T000000Z-00000000", extent_of(["x"], (), ()))
+    assert cli("init", "--inventory", "kept").code == 0
+    assert read_settings("deltaproto.yaml", {})["roots"] == (str(folder),)
 
 
 def test_an_address_with_a_secret_is_refused(cli: Cli) -> None:
