@@ -210,11 +210,17 @@ def parse_milliseconds(text: str, flag: str, wanted: str, example: str) -> int:
         raise UsageError(f"{flag} {text} is not a {wanted}", f"for example {example}") from None
 
 
-def print_policy_notices(checker: Checker | None) -> None:
-    """Print to standard error what the observed tables reveal about the policy itself."""
+def print_policy_notices(checker: Checker | None, *, without: str | None = None) -> None:
+    """Print to standard error what the observed tables reveal about the policy itself.
+
+    Args:
+        without: a rule to leave out: `apply` does not observe every table that a pattern matches.
+    """
     found = None if checker is None else checker.of_policy()
     by_rule: dict[str, list[str]] = {}
     for finding in found.findings if found is not None else ():
+        if finding.rule == without:
+            continue
         by_rule.setdefault(finding.rule, []).append(finding.message)
     for rule, messages in by_rule.items():
         for message in messages[:_NOTICES]:
