@@ -62,7 +62,8 @@ class DriftCounts:
         self.groups: Counter[_Group] = Counter()
         self.first: dict[_Group, list[Difference]] = {}
         self.culprits: dict[_Group, Counter[str]] = {}
-        """changes by the engine, user and job that committed them, if the log still shows them"""
+        """changes by the engine, user and job that committed them, or by `apply`, if the log still
+        shows them"""
         self.tables = 0
         self._last: str | None = None
 
@@ -83,7 +84,8 @@ class DriftCounts:
         if change.culprit is not None and change.culprit.engine:
             commit = change.culprit
             job = f"job {commit.job}" if commit.job else None
-            culprit = ", ".join(filter(None, (commit.engine, commit.user, job)))
+            applied = None if commit.plan is None else "deltaproto apply"
+            culprit = ", ".join(filter(None, (commit.engine, commit.user, job, applied)))
             known = self.culprits.setdefault(group, Counter())
             if culprit in known or len(known) < _MOST_CULPRITS:
                 known[culprit] += 1
@@ -239,6 +241,7 @@ def change_fields(change: Difference) -> dict[str, Any]:
             "engine": commit.engine,
             "user": commit.user,
             "job": commit.job,
+            "plan": commit.plan,
         },
     }
 
@@ -345,5 +348,6 @@ def _describe(change: Difference) -> str:
         origin += [None if commit.operation == "unknown" else commit.operation, commit.engine]
         origin.append(f"by {commit.user}" if commit.user else None)
         origin.append(f"job {commit.job}" if commit.job else None)
+        origin.append(f"plan {commit.plan}" if commit.plan else None)
         parts.append(", ".join(filter(None, origin)))
     return "; ".join(parts)

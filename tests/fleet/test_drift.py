@@ -18,6 +18,7 @@ from deltaproto.clients.requirements import is_used
 from deltaproto.fleet.drift.diff import ChangeKind, ScannedTable, find_differences, unreadable_table
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.render import schemas
+from deltaproto.tables.log.commits import CommitTag
 from tests.conftest import Ran
 from tests.fleet.moves import move, sound_fleet
 from tests.support.contract import documents, validate
@@ -321,6 +322,26 @@ def test_features_that_only_new_versions_imply_are_no_errors(cli: Cli, tmp_path:
     assert found["unused", None] == found["used", None] == ("protocol-raised", "error")
     assert {each["commit"]["job"] for each in ran.json["changes"]} == {"nightly_load"}
     assert "by etl, job nightly_load" in " ".join(cli("drift", str(inventory)).out.split())
+
+
+def test_a_change_by_a_plan_names_it(cli: Cli, tmp_path: Path) -> None:
+    lake, inventory = tmp_path / "lake", tmp_path / "i"
+    logs = [Log(lake / name) for name in ("a", "b")]
+    for log in logs:
+        log.commit(0, protocol(1, 2), metadata())
+    scan(cli, lake, inventory)
+    for number, log in enumerate(logs):
+        tag = CommitTag(f"{number:016x}", "s1", "run", "alice").text()
+        by = commit_info("SET TBLPROPERTIES", engineInfo="Spark", userMetadata=tag)
+        log.commit(1, by, protocol(1, 4), metadata({"delta.enableChangeDataFeed": "true"}))
+    scan(cli, lake, inventory)
+    ran = cli("drift", str(inventory), "--format", "json")
+    validate("drift", ran.json)
+    plans = {(Path(each["table"]).name, each["commit"]["plan"]) for each in ran.json["changes"]}
+    assert plans == {("a", f"{0:016x}"), ("b", f"{1:016x}")}
+    shown = " ".join(cli("drift", str(inventory)).out.split())
+    assert "by Spark, deltaproto apply (2)" in shown
+    assert f"plan {1:016x}" in shown
 
 
 @pytest.mark.parametrize("name", ["drift", "scan"])

@@ -20,7 +20,7 @@ from deltaproto.protocol.layers import enabled_features
 from deltaproto.protocol.metadata import Metadata
 from deltaproto.protocol.writers import identify_writer
 from deltaproto.tables.engine_errors import contain_table_errors
-from deltaproto.tables.log.commits import Commit, read_commits
+from deltaproto.tables.log.commits import Commit, commit_tag_of, read_commits
 from deltaproto.tables.log.files import build_listing
 from deltaproto.tables.storage import open_log
 from deltaproto.tables.storage.interface import Deadline, limit_reads
@@ -146,7 +146,13 @@ class _TableHistoryState:
 
 def causing_commit(commit: Commit) -> CausingCommit:
     """Describe a commit."""
-    job = identify_writer(commit.info).principal.job
+    job, mark = identify_writer(commit.info).principal.job, commit_tag_of(commit)
     return CausingCommit(
-        commit.version, commit.timestamp, commit.operation, commit.engine, commit.user, job
+        commit.version,
+        commit.timestamp,
+        commit.operation,
+        commit.engine,
+        commit.user,
+        job,
+        None if mark is None else mark.plan,
     )

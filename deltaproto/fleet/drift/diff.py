@@ -107,6 +107,8 @@ class CausingCommit(NamedTuple):
     user: str | None
     job: str | None = None
     """name or id of the job that made the commit"""
+    plan: str | None = None
+    """id of the plan whose step `apply` executed with it"""
 
 
 class Difference(NamedTuple):

@@ -207,6 +207,7 @@ def drift_schema() -> pa.Schema:
             pa.field("commit_engine", text),
             pa.field("commit_user", text),
             pa.field("commit_job", text),
+            pa.field("commit_plan", text),
         ]
     )
 
@@ -229,7 +230,7 @@ def differences_batch(changes: Iterable[Difference]) -> pa.RecordBatch:
             change.version_before,
             change.version_after,
             *(
-                (None,) * 6
+                (None,) * 7
                 if commit is None
                 else (
                     commit.version,
@@ -238,6 +239,7 @@ def differences_batch(changes: Iterable[Difference]) -> pa.RecordBatch:
                     commit.engine,
                     commit.user,
                     commit.job,
+                    commit.plan,
                 )
             ),
         )
@@ -271,6 +273,7 @@ def parse_difference(row: Mapping[str, Any]) -> Difference:
             row["commit_engine"],
             row["commit_user"],
             row["commit_job"],
+            row["commit_plan"],
         ),
     )
 

@@ -170,7 +170,7 @@ def _first(
         )
     )
     yield TableBlock(
-        ("Tables", "Affected clients", "Because of", "Findings", "Plan for the first"),
+        ("Tables", "Affected clients", "Because of", "Findings", "Command for the first"),
         [_fix(fix, policy, most) for fix in numbers.fixes],
     )
 

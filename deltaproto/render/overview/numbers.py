@@ -8,8 +8,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from deltaproto.clients.model import Verdict
+from deltaproto.clients.requirements import UNREAD_BOOLEAN_BOUNDS
 from deltaproto.fleet.overview import Overview, TableRow
 from deltaproto.policy.finding import Severity
+from deltaproto.policy.rules.client_unknown import RULE as CLIENT_UNKNOWN
 from deltaproto.protocol import feature_catalog
 from deltaproto.render.interface import escape_control_chars
 from deltaproto.render.terminal import largest_first
@@ -187,12 +189,19 @@ _ROOT = 2
 
 
 def command(fix: Fix, policy: str | None) -> str | None:
-    """Return the plan command that fixes the first table; None if its location cannot be copied."""
+    """Return the next command for the first table; None if its location cannot be copied.
+
+    It plans what the policy requires, or checks a table again of which only too little is known.
+    """
     location = fix.row.location
     if escape_control_chars(location) != location or "\n" in location:
         return None
     if policy is not None:
-        return shlex.join(["deltaproto", "plan-downgrade", location, "--policy", policy])
+        if fix.rules != (CLIENT_UNKNOWN.id,):
+            return shlex.join(["deltaproto", "plan", location, "--policy", policy])
+        unread = any(found.evidence == UNREAD_BOOLEAN_BOUNDS for found in fix.row.findings)
+        more = ["--look-in-files"] if unread else []
+        return shlex.join(["deltaproto", "check", location, "--policy", policy, *more])
     dropped = _droppable(fix)
     if not dropped:
         return shlex.join(["deltaproto", "inspect", location])

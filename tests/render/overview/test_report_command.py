@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from collections import Counter
@@ -18,7 +19,7 @@ from deltaproto.render.overview.numbers import grouped
 from tests.conftest import Ran
 from tests.fleet.fleets import make_fleet
 from tests.support.contract import documents
-from tests.support.logs import Log, commit_info, metadata, protocol
+from tests.support.logs import Log, add, column, commit_info, metadata, protocol, schema_string
 
 Cli = Callable[..., Ran]
 POLICY = """
@@ -150,8 +151,9 @@ class TestFigures:
         for each in first:
             assert each["clients"] or each["errors"] or not each["because"]
             if each["command"] is not None:
-                assert each["command"].startswith("deltaproto plan-downgrade ")
-                assert each["command"].endswith(f"--policy {policy}")
+                unknown = each["rules"] == ["DP203"]
+                assert each["command"].split()[1] == ("check" if unknown else "plan")
+                assert f"--policy {policy}" in each["command"]
 
     def test_scans_and_changes(self, once: Cli, inventory: str) -> None:
         found = report(once, inventory)
@@ -164,6 +166,23 @@ class TestFigures:
         older = report(once, inventory, "--scan", found["scans"][0]["scan_id"])
         assert older["changes"] == 0
         assert len(older["scans"]) == 1
+
+
+def test_tables_of_which_too_little_is_known_are_checked_again(cli: Cli, tmp_path: Path) -> None:
+    """No plan helps, and a check of the table by its path reads more than a scan."""
+    policy = tmp_path / "policy.yaml"
+    policy.write_text("policy_version: 1\nclients: [deltalake@1.6.6]\n")
+    described = metadata(schema=schema_string(column("id"), column("flag", "boolean")))
+    stats = '{"numRecords":1,"minValues":{"id":1,"flag":true},"maxValues":{"id":1,"flag":true}}'
+    files = [add(f"f{number}", stats=stats) for number in range(101)]
+    Log(tmp_path / "lake" / "t").commit(0, commit_info(), protocol(1, 2), described, *files)
+    assert cli("scan", str(tmp_path / "lake"), "--inventory", str(tmp_path / "i"), "-q").code == 0
+    words = ("report", str(tmp_path / "i"), "--policy", str(policy), "--format", "json")
+    (fix,) = cli(*words).json["fix_first"]
+    name, *check = shlex.split(fix["command"])
+    assert (name, check[0], check[-1]) == ("deltaproto", "check", "--look-in-files")
+    assert cli(*check[:-1]).code == 1
+    assert cli(*check).code == 0
 
 
 class TestPage:
