@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from deltaproto.errors import ErrorCode, TableError
 from deltaproto.protocol import feature_catalog
+from deltaproto.protocol.decoding import use_fast_decoder
 from deltaproto.protocol.feature import Trace, Trait
 from deltaproto.protocol.feature_catalog import CHECKPOINT_PROTECTION
 from deltaproto.protocol.metadata import Metadata
@@ -25,6 +26,8 @@ from deltaproto.tables.storage.interface import LogStore
 
 _VECTORS = "deletionVectors"
 _PROTECTED_BEFORE = "delta.requireCheckpointProtectionBeforeVersion"
+_MANY = 1000
+"""number of files whose statistics are worth the import of a faster decoder"""
 # Delta does not check any action for these.
 _NEVER = frozenset({"vacuumProtocolCheck", "geospatial", "geospatial-dev"})
 
@@ -269,6 +272,8 @@ def find_file_traces(
         live.change_files |= any(_has_change_files(store, listing.commits[v]) for v in older)
     found[Trace.CHANGE_FILES] = live.change_files
     if metadata is not None:
+        if len(live.files) > _MANY:
+            use_fast_decoder()
         statistics = LiveStatistics(store, listing, version, live)
         shown = compare_statistics(filter(are_readable, statistics), metadata)
         found.update(dict.fromkeys(shown, True))
