@@ -48,16 +48,16 @@ def read_local_tables(
         last: has the rows of tables that are unchanged. It is loaded after the processes have
             started, while they compute digests.
     """
-    count = count_processes(parallel)
     source = iter(tables)
     first = list(islice(source, _FEW))
     if not first:
         return
+    count = 1 if len(first) < _FEW else count_processes(parallel)
     if len(first) > _VERY_FEW:
         use_fast_decoder()
     last = last or LastScan()
     chunks = _Chunks(chain(first, source), last, count, settings.scan_id)
-    if count == 1 or len(first) < _FEW:
+    if count == 1:
         last.start_loading()
         yield from _read_here(chunks, settings)
         return

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import queue
 import random
@@ -13,12 +12,15 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from multiprocessing.connection import Connection
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from deltaproto.errors import DeltaprotoError, ErrorCode, ExitCode, TableError
 from deltaproto.tables.storage.interface import Deadline
+
+# Only imported where processes start: scans of few tables have none.
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
 
 _MAX_TRIES = 6
 _GONE_AFTER = 10
@@ -116,6 +118,8 @@ def count_processes(wanted: int | None = None) -> int:
 
     A daemonic process, such as a worker of Celery, cannot start any.
     """
+    import multiprocessing
+
     if multiprocessing.current_process().daemon:
         return 1
     if wanted:
@@ -216,6 +220,8 @@ def _serve(pipe: Connection, inherited: Sequence[Connection], begin: Begin, argu
 
 def _start_context() -> Any:
     """Use fork where it is safe, as it starts fast; otherwise spawn."""
+    import multiprocessing
+
     threaded = threading.active_count() > 1 or any(name in sys.modules for name in _THREADED)
     if "fork" in multiprocessing.get_all_start_methods() and not threaded:
         return multiprocessing.get_context("fork")
