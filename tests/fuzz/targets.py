@@ -140,7 +140,7 @@ def seen(files: Mapping[str, bytes], *, checksums: bool = True) -> TableState:
     """What the log reader says of a log, with everything that is made of it."""
     store = Memory(files)
     location = Location("/t", LocationKind.PATH, "file:///t", "/t")
-    reader = LogReader(use_checksums=checksums, look_in_files=True)
+    reader = LogReader(use_checksums=checksums, look_in_files=True, every_statistics=True)
     state = reader.read_from(location, store)
     json.dumps(table_fields(run_rules(state))).encode("utf-8", "surrogatepass")
     survey_log(store)

@@ -119,7 +119,8 @@ class CheckpointFiles:
         self.v2 = False
         """whether it is a V2 checkpoint; known after iterating"""
         self.statistics_without_json = False
-        """whether a file has its statistics only as a struct; known after iterating with them"""
+        """whether a file has its statistics only in another form, such as a struct; known after
+        iterating with them"""
         self._sidecars: list[str] = []
 
     def sidecars(self) -> list[str]:
@@ -173,9 +174,10 @@ class CheckpointFiles:
             if path is not None:
                 key = _key(path, *vector)
                 size = size if isinstance(size, int) else 0
-                stats = stats if isinstance(stats, str) else None
-                self.statistics_without_json |= stats is None and rows is not None
-                yield StoredFile(key, str(path), size, key != path, row_id is not None, stats)
+                text = stats if isinstance(stats, str) else None
+                other = stats is not None or rows is not None
+                self.statistics_without_json |= text is None and other
+                yield StoredFile(key, str(path), size, key != path, row_id is not None, text)
 
 
 def checkpoint_adds(
