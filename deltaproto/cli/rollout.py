@@ -14,7 +14,6 @@ from deltaproto.errors import ExitCode, UsageError
 from deltaproto.execution.rollout_file import load_rollout
 from deltaproto.execution.rollout_log import RolloutAction, RolloutLog
 from deltaproto.execution.run_log import AUDIT_FILE, default_journal_dir
-from deltaproto.redaction import Redactor
 from deltaproto.render.terminal import single_line
 
 _EXAMPLE = "for example: deltaproto rollout pause plans"
@@ -42,7 +41,7 @@ def run(values: Mapping[str, Any]) -> int:
     rollout = load_rollout(words[1])
     folder = values["journal"] or default_journal_dir(rollout.path)
     audit = values["audit"] or os.path.join(folder, AUDIT_FILE)
-    log = RolloutLog(rollout, folder, audit, Redactor())
+    log = RolloutLog(rollout, folder, audit)
     if not log.record(action, time.time(), table=words[-1], reason=reason):
         resume = action is RolloutAction.RESUME
         unchanged = "the rollout is not paused, and no table failed"

@@ -49,7 +49,7 @@ def run(values: Mapping[str, Any]) -> int:
     if rollout is not None:
         if not values["policy"]:
             require_policy(rollout, hint="pass --policy FILE, as to apply")
-        log = RolloutLog(rollout, _journal_folder(values)(rollout.path), "", Redactor({}, {}))
+        log = RolloutLog(rollout, _journal_folder(values)(rollout.path))
         decisions = log.decisions()
         current = match_plans(log, plans)
         skipped = {

@@ -20,7 +20,6 @@ from deltaproto.execution.rollout_log import RolloutLog
 from deltaproto.execution.rollout_state import match_plans, read_progress
 from deltaproto.execution.run_log import default_journal_dir
 from deltaproto.policy.local_catalog import load_local_policy
-from deltaproto.redaction import Redactor
 from deltaproto.render.rollout import StatusFormat, write_status
 
 
@@ -38,7 +37,7 @@ def run(values: Mapping[str, Any]) -> int:
         folder=lambda path: values["journal"] or default_journal_dir(path),
         policy=load_local_policy(values["policy"]) if values["policy"] else None,
     )
-    log = RolloutLog(rollout, context.folder(rollout.path), "", Redactor(storage, spark.conf))
+    log = RolloutLog(rollout, context.folder(rollout.path))
     progress = read_progress(log, match_plans(log, plans), context, time.time())
     with options.open_output(values["output"]) as file:
         whole = progress.complete and ExitCode.UNREADABLE not in codes

@@ -16,7 +16,12 @@ from deltaproto.execution.replan import plan_again
 from deltaproto.execution.result import ApplyResult, ApplyStatus
 from deltaproto.execution.rollout_file import Rollout
 from deltaproto.execution.rollout_log import Decisions, RolloutLog
-from deltaproto.execution.rollout_state import RolloutProgress, match_plans, read_progress
+from deltaproto.execution.rollout_state import (
+    RolloutProgress,
+    find_obstacle,
+    match_plans,
+    read_progress,
+)
 from deltaproto.plan_inputs.client_scope import ClientScope
 from deltaproto.planning.plan import Plan
 from deltaproto.planning.rollout import group_id
@@ -220,13 +225,8 @@ class RolloutRun:
 
     def _find_obstacle(self, decisions: Decisions) -> str | None:
         """Return why no other table may be started now, or None."""
-        if decisions.aborted is not None:
-            return "the rollout was aborted"
-        if decisions.paused is not None:
-            return "the rollout is paused"
-        if len(decisions.failed) > self._rollout.max_failures:
-            return "too many tables of the rollout failed"
-        return None
+        found = find_obstacle(decisions, len(decisions.failed), self._rollout.max_failures)
+        return None if found is None else f"the rollout is {found[0]}"
 
     def _passes(self, hook: str, file: str, *arguments: str) -> bool:
         """Run a hook. If it fails, pause the rollout and return False."""

@@ -28,8 +28,10 @@ from deltaproto.execution.run_log import (
 )
 from deltaproto.identity import current_actor
 from deltaproto.planning.rollout import RolloutTable
+from deltaproto.redaction import Redactor
 
 _MODE = 0o600
+_HIDE_SECRETS = Redactor()
 
 
 class RolloutAction(StrEnum):
@@ -64,12 +66,16 @@ class RolloutLog:
 
     Args:
         folder: the folder of the journals.
-        audit: path of the audit log.
+        audit: path of the audit log; not needed to read decisions.
         redact: removes credentials from texts.
     """
 
     def __init__(
-        self, rollout: Rollout, folder: str, audit: str, redact: Callable[[str], str]
+        self,
+        rollout: Rollout,
+        folder: str,
+        audit: str = "",
+        redact: Callable[[str], str] = _HIDE_SECRETS,
     ) -> None:
         self.path: Path = journal_path(folder, rollout.id)
         self.rollout, self.folder, self._audit, self._redact = rollout, folder, audit, redact

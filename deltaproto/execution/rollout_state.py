@@ -222,14 +222,28 @@ def _judge_rollout(progress: RolloutProgress, decisions: Decisions) -> tuple[Rol
     current, failures, most = progress.current, progress._failures, progress.rollout.max_failures
     if current is None and failures <= most:
         return RolloutStatus.DONE, ""
+    obstacle = find_obstacle(decisions, failures, most)
+    if obstacle is not None:
+        return obstacle
+    assert current is not None
+    return current.status, current.message
+
+
+def find_obstacle(
+    decisions: Decisions, failures: int, most: int
+) -> tuple[RolloutStatus, str] | None:
+    """Return the status that keeps any other table from being started, with the reason, or None.
+
+    Args:
+        failures: the number of failed tables, of which the policy accepts `most`.
+    """
     if decisions.aborted is not None:
         return RolloutStatus.ABORTED, decisions.aborted
     if failures > most:
         return RolloutStatus.STOPPED, f"{failures} failed, max_failures is {most}"
     if decisions.paused is not None:
         return RolloutStatus.PAUSED, decisions.paused
-    assert current is not None
-    return current.status, current.message
+    return None
 
 
 def _judge_wave(
