@@ -7,7 +7,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from tests.support.logs import add, commit_info, metadata, protocol
+from tests.support.logs import add, column, commit_info, metadata, protocol, schema_string
 from tests.support.situations.world import CHECK, Words, World, situation
 
 
@@ -20,6 +20,14 @@ def nothing(world: World) -> list[Words]:
 def newer(world: World) -> list[Words]:
     table = world.table("table", protocol(3, 7, ["newThing"], ["newThing"]))
     return [("check", table, "--client", "trino@9999")]
+
+
+@situation("A client may misread statistics, and not all of them were read", "check")
+def unread_statistics(world: World) -> list[Words]:
+    described = metadata(schema=schema_string(column("id"), column("flag", "boolean")))
+    files = [add(f"f{number}", stats='{"numRecords":1}') for number in range(101)]
+    table = world.table("table", protocol(1, 2), described, *files)
+    return [("check", table, "--client", "deltalake/pyarrow@1.6.6", "--access", "read")]
 
 
 @situation("A client's version is a pre-release", "check")
