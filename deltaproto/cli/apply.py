@@ -45,7 +45,6 @@ from deltaproto.execution.waits import WaitLimits
 from deltaproto.planning.plan import Plan
 from deltaproto.policy.evaluate import Checker
 from deltaproto.policy.local_catalog import load_local_catalog, load_local_policy
-from deltaproto.policy.rules.unmatched_pattern import RULE as UNMATCHED_PATTERN
 from deltaproto.redaction import Redactor
 from deltaproto.render.plan_json import save_plan_file
 from deltaproto.render.rollout import rollout_fields, rollout_section
@@ -162,7 +161,7 @@ def run(values: Mapping[str, Any]) -> int:
             progress = waves.progress()
             codes.add(progress.code)
             to.report.rollout, to.text.closing = rollout_fields(progress), rollout_section(progress)
-        options.print_policy_notices(context.checker, without=UNMATCHED_PATTERN.id)
+        options.print_policy_notices(context.checker, in_waves=rollout is not None)
     codes.add(to.output.code)
     if not values["detailed_exitcode"]:
         codes = {ExitCode.OK if code is ExitCode.CHANGES else code for code in codes}

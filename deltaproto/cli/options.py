@@ -210,16 +210,18 @@ def parse_milliseconds(text: str, flag: str, wanted: str, example: str) -> int:
         raise UsageError(f"{flag} {text} is not a {wanted}", f"for example {example}") from None
 
 
-def print_policy_notices(checker: Checker | None, *, without: str | None = None) -> None:
+def print_policy_notices(checker: Checker | None, *, in_waves: bool = False) -> None:
     """Print to standard error what the observed tables reveal about the policy itself.
 
     Args:
-        without: a rule to leave out: `apply` does not observe every table that a pattern matches.
+        in_waves: only the tables of a wave were observed, so that a pattern may match others.
     """
+    from deltaproto.policy.rules.unmatched_pattern import RULE as UNMATCHED_PATTERN
+
     found = None if checker is None else checker.of_policy()
     by_rule: dict[str, list[str]] = {}
     for finding in found.findings if found is not None else ():
-        if finding.rule == without:
+        if in_waves and finding.rule == UNMATCHED_PATTERN.id:
             continue
         by_rule.setdefault(finding.rule, []).append(finding.message)
     for rule, messages in by_rule.items():
