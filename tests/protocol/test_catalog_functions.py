@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from deltaproto.protocol.feature import FeatureKind
+from deltaproto.protocol.feature import Feature, FeatureKind, PropertyIs
 from deltaproto.protocol.feature_catalog import (
     LEGACY,
     add_unlisted,
+    all_features,
     feature_record,
     features_blocking_drop,
     features_implied_by,
@@ -120,6 +121,15 @@ def test_every_description_reads_like_words() -> None:
 )
 def test_similar_names_are_suggested(key: str, suggestion: str | None) -> None:
     assert suggest_property(key) == suggestion
+
+
+@each_row("feature", [each for each in all_features() if is_registered(each.name)])
+def test_delta_knows_the_property_that_enables_a_feature(feature: Feature) -> None:
+    enablement = feature.enablement
+    keys = [enablement.key] if isinstance(enablement, PropertyIs) else []
+    if feature.switch_off:
+        keys.append(feature.switch_off.partition("=")[0])
+    assert [key for key in keys if suggest_property(key) is not None] == []
 
 
 @pytest.mark.parametrize("value", ["short", 7, None, [1, 2], {"a": 1}])
