@@ -56,7 +56,7 @@ def table_name(source: TableSource) -> str:
 
 
 def table_sources(tables: TableSource | Iterable[TableSource]) -> Iterable[TableSource]:
-    """Return the tables one after the other; a single one may be passed without a list."""
+    """Return the tables; a single one may be passed without a list."""
     if isinstance(tables, str | os.PathLike | HasTableUri):
         return [tables]
     return tables

@@ -251,7 +251,7 @@ def discover(
         access_logs: access logs of the object store: files, folders and URIs; or system tables of
             Databricks, as exports or by name.
         data_files: also read the writers of data files whose commits are no longer in the log.
-        days: only the last N days; None: everything that the logs still have.
+        days: only the last N days; None: everything still in the logs.
         pseudonymize: hashes instead of the names of users, jobs, notebooks, clusters and queries.
         allow_empty: accept folders without tables, and access logs without requests to them.
         engine: local, or spark to read the logs on the executors of a Spark session.

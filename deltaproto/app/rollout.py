@@ -34,7 +34,7 @@ show_in_notebooks(RolloutTable, TableProgress, WaveProgress)
 
 
 class RolloutProgress(Result, _RolloutProgress):
-    """How far a rollout has come. It is ok while steps are pending and nothing blocks them."""
+    """The progress of a rollout. It is ok while steps are pending and nothing blocks them."""
 
     unplanned: tuple[str, ...] = ()
     """tables of the folder that could not be planned"""
@@ -106,7 +106,7 @@ class Rollout:
         )
 
     def status(self) -> RolloutProgress:
-        """Read how far the rollout has come. Changes nothing.
+        """Return the progress of the rollout. Changes nothing.
 
         Raises:
             UsageError: if the plans are not those of the rollout, or a journal cannot be read.
@@ -134,8 +134,8 @@ class Rollout:
     ) -> tuple[ApplyResult, ...]:
         """Execute the steps that may run now, wave after wave.
 
-        Does not ask for confirmation: calling it is consent. Call it again when `status().next_at`
-        has come.
+        Does not ask for confirmation: calling it is consent. Call it again at
+        `status().next_at`.
 
         Args:
             dry_run: evaluate every gate, change nothing.

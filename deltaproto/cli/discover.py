@@ -148,7 +148,7 @@ COMMAND = Command(
         ENGINE,
         Option(
             ("--days",),
-            "Show only the last N days. Default: everything that the logs still have.",
+            "Show only the last N days. Default: everything still in the logs.",
             int,
             metavar="N",
             panel=Panel.INPUT,

@@ -50,7 +50,7 @@ def newest_columns(catalog: ClientCatalog) -> list[MatrixColumn]:
 
 
 def client_columns(client: Client) -> list[MatrixColumn]:
-    """Return every version of a client with changed support, and every measured one."""
+    """Return the columns of every version that changes a client's support or was measured."""
     found: dict[version_scheme.Version | None, str | None] = {}
     for each in (*client.ranges, *client.measured):
         start = each.start

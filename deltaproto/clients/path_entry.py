@@ -21,7 +21,7 @@ from deltaproto.clients.model import (
 )
 
 _WRITERS_READING = ("readers", "reader_features")
-"""the reader's side of a writer that uses another library than its reader"""
+"""the reader's side of a writer that uses a different library than its reader"""
 _GATE = {
     "legacy",
     "features",
@@ -33,7 +33,7 @@ _GATE = {
 }
 _HAZARD = {"hazards", "access", "verdict", "what", "reference"}
 _OF_CLIENT = {"from", "before", "path"}
-"""members of a client's hazards, beside those of a path's"""
+"""members of a client's hazards, in addition to those of a path's"""
 _KNOWN_BAD = {
     "features",
     "access",

@@ -83,7 +83,7 @@ _TEXTS = {
     ODD_LOCATION: "the table's path contains brackets or one of ^ | \\ `",
     PERCENT_IN_PATH: "the table's path contains a percent sign",
     HIDDEN_PARTITIONS: "the folders of data files do not show their partition values",
-    STORED_PARTITIONS: "the data files have their partition columns, and no folders of partitions",
+    STORED_PARTITIONS: "data files contain their partition columns, without partition folders",
     BINARY_PARTITIONS: "a partition column is binary",
     RANDOM_PREFIXES: "new data files have random prefixes instead of folders of partitions",
     ISO_TIMESTAMPS: "timestamps in partition values are stored in ISO 8601",
@@ -93,7 +93,7 @@ _TEXTS = {
     IMPOSSIBLE_SIZES: "an add action has a size that no data file has",
     NO_PARTITION_VALUES: "an add action lacks partition values",
     INCOMPLETE_ADDS: "an add action lacks modificationTime or dataChange",
-    MISTYPED_ADDS: "a member of an add action has another type than the specification says",
+    MISTYPED_ADDS: "a member of an add action has the wrong type",
     UNREADABLE_STATISTICS: "the statistics of a data file are not a JSON object",
     UNREADABLE_WITH_BOOLEANS: "the statistics of a data file are not a JSON object, and a column "
     "is boolean",
@@ -116,7 +116,7 @@ BESIDE_BOOLEANS: Mapping[str, str] = {
     UNREADABLE_STATISTICS: UNREADABLE_WITH_BOOLEANS,
     MISTYPED_STATISTICS: MISTYPED_WITH_BOOLEANS,
 }
-"""hazards that are others if a column is boolean"""
+"""the hazard that replaces each of these if a column is boolean"""
 OF_PARTITION_VALUES = frozenset(
     {
         HIDDEN_PARTITIONS,
@@ -167,7 +167,7 @@ OF_FILE_WRITERS = frozenset({DELTA_RS_FILES, DELTA_RS_REWRITES})
 OF_WRITTEN_FILES = frozenset(
     {ABSOLUTE_PATHS, *OF_FILE_WRITERS, HIDDEN_PARTITIONS, STORED_PARTITIONS, UNBOUNDED_COLUMNS}
 )
-"""hazards that disappear once Delta Spark rewrites every data file, as it does to remove mapping"""
+"""hazards that disappear once Delta Spark rewrites every data file, as when it removes mapping"""
 ENABLED_LATER = {"columnMapping": MAPPING_ADDED_LATER, "appendOnly": APPEND_ONLY}
 """hazards that appear when a feature is enabled on an existing table"""
 

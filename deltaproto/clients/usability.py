@@ -57,7 +57,7 @@ class Usability(NamedTuple):
 
     @property
     def since(self) -> str | None:
-        """First version from which all known ones work; None: none work, or all do."""
+        """First of the versions that work up to the newest; None: the newest fails, or all work."""
         works = self.newest.verdict is Verdict.OK and len(self.spans) > 1
         return self.newest.first if works else None
 

@@ -164,7 +164,9 @@ def _classify_change(tree: Any, operation: Operation) -> Classification:
                 f"Delta does not support {operation} with several tables."
             )
     conditions = [] if where is None else [where.this]
-    reason = f"{operation} of rows" + ("" if conditions else ": all rows, as it has no WHERE") + "."
+    reason = (
+        f"{operation} of rows" + ("" if conditions else ": all rows, because it has no WHERE") + "."
+    )
     return Classification(
         operation,
         True,

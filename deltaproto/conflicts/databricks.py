@@ -33,7 +33,7 @@ _WINDOW = "make the change while no writers run; stop streams before it and rest
 _ROWS = (
     "change different rows; keep conditions simple, as struct, array and map columns, "
     "non-deterministic expressions and subqueries prevent row-level resolution; run changes "
-    "of the same rows one after the other"
+    "of the same rows one at a time"
 )
 _FILES = (
     f"{USE_LITERALS}; or enable deletion vectors on an unpartitioned or liquid-clustered table, so "
@@ -204,7 +204,7 @@ def _identity_content(pair: frozenset[Operation]) -> CellContent:
         "Tables with identity columns support no concurrent transactions. The page does not name "
         "the exception; as an identity column's counter is metadata, MetadataChangedException is "
         "expected.",
-        "run writes one after the other, or generate keys without an identity column",
+        "run writes one at a time, or generate keys without an identity column",
         DATABRICKS_PAGE + "note on identity columns",
     )
 

@@ -132,7 +132,7 @@ def _with_identity(
             tuple(exceptions),
             f"{'' if known else 'If the table has identity columns: '}{_COUNTER} Apart from that: "
             + answer.when,
-            "run writes to tables with identity columns one after the other",
+            "run writes to tables with identity columns one at a time",
             f"{METADATA}; {answer.source}",
         )
     if loser in _GENERATES_IDENTITY and winner is Operation.METADATA_CHANGE:

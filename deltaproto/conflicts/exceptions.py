@@ -28,8 +28,8 @@ RECORDS: tuple[ExceptionRecord, ...] = (
             Cause(
                 "files where this operation reads",
                 "an INSERT, UPDATE, DELETE or MERGE added files to a partition that this one "
-                "reads, or anywhere in an unpartitioned table; usual between UPDATE, DELETE and "
-                "MERGE, even if they change different partitions but one reads the other's",
+                "reads, or anywhere in an unpartitioned table; common between UPDATE, DELETE and "
+                "MERGE, even on different partitions if one reads the partition of the other",
                 USE_LITERALS,
                 DATABRICKS_PAGE + "ConcurrentAppendException",
             ),
@@ -52,7 +52,7 @@ RECORDS: tuple[ExceptionRecord, ...] = (
                 "files that OPTIMIZE rewrote",
                 "in Delta Spark, files written by OPTIMIZE or REORG also count, at both levels, "
                 "although their rows are old",
-                "compact other partitions than those being changed, or at another time",
+                "compact partitions that are not being changed, or compact at another time",
                 _SPARK + "ConflictChecker.checkForAddedFilesThatShouldHaveBeenReadByCurrentTxn",
             ),
         ),
@@ -89,7 +89,8 @@ RECORDS: tuple[ExceptionRecord, ...] = (
             Cause(
                 "two compactions",
                 "two OPTIMIZE or REORG rewrote the same files",
-                "run one compaction of a partition at a time; automatic and scheduled ones count",
+                "run one compaction of a partition at a time, including automatic and scheduled "
+                "ones",
                 DATABRICKS_PAGE + "ConcurrentDeleteDeleteException",
             ),
             Cause(
@@ -132,7 +133,7 @@ RECORDS: tuple[ExceptionRecord, ...] = (
                 "values for an identity column",
                 "in Delta Spark, two transactions that generate identity values both store the "
                 "counter, which is metadata",
-                "run writes to tables with identity columns one after the other",
+                "run writes to tables with identity columns one at a time",
                 _SPARK + "IdentityColumn, ConflictChecker",
             ),
         ),
@@ -190,7 +191,7 @@ RECORDS: tuple[ExceptionRecord, ...] = (
                 "one metadata domain, two writers",
                 "in Delta Spark, both transactions write the same metadata domain, such as the "
                 "clustering columns",
-                "change clustering columns one after the other",
+                "change clustering columns in one transaction at a time",
                 _SPARK + "ConflictChecker.checkIfDomainMetadataConflict",
             ),
         ),

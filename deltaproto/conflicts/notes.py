@@ -50,7 +50,7 @@ def layout_advice(
     """Return advice for avoiding conflicts on a table with this layout."""
     if identity and engine is MatrixEngine.DATABRICKS:
         return (
-            "Run jobs that write one after the other: tables with identity columns support no "
+            "Run jobs that write one at a time: tables with identity columns support no "
             "concurrent transactions, and deletion vectors or partitions do not change that. Or "
             "generate the keys without an identity column.",
         )
@@ -72,7 +72,7 @@ def layout_advice(
     if engine is MatrixEngine.DELTA_SPARK:
         return (
             "The table is not partitioned, so in Delta Spark an UPDATE, DELETE or MERGE reads "
-            "every file that another transaction adds. Run these one after the other, or "
+            "every file that another transaction adds. Run these one at a time, or "
             f"partition the table by the columns they filter on. {_CARDINALITY}",
         )
     if row_level:
@@ -117,8 +117,8 @@ def _isolation_notes(level: IsolationLevel, engine: MatrixEngine) -> list[str]:
     if level is IsolationLevel.WRITE_SERIALIZABLE:
         return [
             "Under WriteSerializable, history and content may disagree: transactions may take "
-            "effect in another order than in the history, and readers may see a state that was "
-            "never in the log."
+            "effect in a different order than in the history, and readers may see a state that "
+            "was never in the log."
         ]
     return ["Under Serializable, even blind appends can make other transactions fail."]
 

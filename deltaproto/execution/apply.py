@@ -1,4 +1,4 @@
-"""Apply plans one after the other, or several in parallel."""
+"""Apply plans one at a time, or several in parallel."""
 
 from __future__ import annotations
 

@@ -142,7 +142,7 @@ class CopyExecutor(CopyStatements):
         columns = columns_of_copy(fill.sql or "", self.state.names, self.state.new)
         if columns is None:
             hint = _DROP_HINT.format(self.state.new_name)
-            self.stop(fill, "the new table has other columns than the plan", hint)
+            self.stop(fill, "the columns of the new table differ from the plan", hint)
         return columns
 
     def _fill(self, fill: Step, columns: CopiedColumns) -> None:

@@ -33,7 +33,7 @@ class StoppedError(Exception):
 
 
 class CopyStatements(PlanExecutor):
-    """Sends statements one after the other, and knows the tables."""
+    """Sends statements one at a time, and knows the tables."""
 
     def __init__(self, prepared: PreparedPlan, tools: ExecutionTools) -> None:
         super().__init__(prepared, tools)

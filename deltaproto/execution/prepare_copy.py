@@ -72,7 +72,7 @@ def copy_gates(planned: LoadedPlan, state: CopyState) -> Iterator[GateResult]:
 
 
 def may_be_refused(state: CopyState) -> bool:
-    """Return True while the tables still have their names, as no statement on them fails then."""
+    """Return True while the tables still have their original names: no statement on them fails."""
     if "undo" in state.tables.plan.goal:
         return state.stage is CopyStage.SWAPPED
     return state.stage <= CopyStage.COPYING
@@ -95,7 +95,7 @@ def _find_contradiction(planned: LoadedPlan, state: CopyState) -> str | None:
         same = expected == [step.sql for step in plan.steps]
         return None if same else "it does not undo the copy"
     if "undo" in plan.goal:
-        return "it undoes another plan: run `deltaproto apply PLAN --undo` with that one"
+        return "it undoes another plan: run `deltaproto apply PLAN --undo` with that plan"
     if state.stage is not CopyStage.PLANNED:
         return None
     tables = state.tables

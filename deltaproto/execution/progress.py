@@ -146,7 +146,7 @@ class ForeignCommit(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """How far execution of a plan has come."""
+    """The progress of a plan's execution."""
 
     done: int
     """number of finished steps, from the first on"""

@@ -288,7 +288,7 @@ def _find_source_change(
 
 
 def retarget_plan(plan: Plan, to: Location) -> Plan:
-    """Return the plan with every statement on the table at `to`.
+    """Return the plan with every statement rewritten for the table at `to`.
 
     Raises:
         UsageError: for a statement that would still change another table.

@@ -64,10 +64,10 @@ def _replanned_path(folder: str, plan: str) -> str:
 def load_replanned(
     plans: Mapping[str, LoadedPlan], replanned: Mapping[str, str], folder: str
 ) -> dict[str, LoadedPlan]:
-    """Return the plans by the id of the rollout, where a table has a new plan with that one.
+    """Return the plans by their id in the rollout: of a replanned table, its new plan.
 
-    A new plan whose file is missing or damaged is made again, as the old one no longer fits. So is
-    one that is for another table.
+    A new plan whose file is missing or damaged is created again, because the old one no longer
+    fits. So is one for another table.
 
     Args:
         replanned: the id of the new plan by that of the old one.

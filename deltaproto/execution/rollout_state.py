@@ -1,4 +1,4 @@
-"""How far a rollout has come: read from the tables, the journals and the decisions."""
+"""The progress of a rollout, read from the tables, the journals and the decisions."""
 
 from __future__ import annotations
 

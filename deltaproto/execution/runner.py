@@ -1,4 +1,4 @@
-"""Runs statements in Spark one after the other, and identifies the engine."""
+"""Runs statements in Spark one at a time, and identifies the engine."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class StatementRunner:
         """Return a runner for another thread, whose statements have their own commit tags.
 
         Tags are settings of a session. Spark Connect has no separate session, so this runner itself
-        is returned; statements then run one after the other.
+        is returned; statements then run one at a time.
         """
         try:
             return StatementRunner(self._session.newSession())

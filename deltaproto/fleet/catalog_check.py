@@ -51,7 +51,7 @@ class CatalogReport(NamedTuple):
 
     @property
     def ok(self) -> bool:
-        """True if no step failed or was skipped."""
+        """True if every step succeeded: none failed, none was skipped."""
         return all(check.status is CheckStatus.OK for check in self.checks)
 
 

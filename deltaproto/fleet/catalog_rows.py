@@ -20,7 +20,7 @@ _TEXTS = ("rule", "severity", "message", "hint", "feature", "client", "evidence"
 
 
 def note_other_names(entries: CatalogEntries, passed: SkippedPlaces) -> None:
-    """Count the names of tables beside the one that outputs show."""
+    """Count the names of tables other than the one that outputs show."""
     for _, names in entries.renamed():
         for name in names[1:]:
             passed.add(PlaceKind.RENAMED, name)

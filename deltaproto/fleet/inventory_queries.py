@@ -44,7 +44,7 @@ class InventoryQueries(ABC):
 
     @abstractmethod
     def name(self, table: Inventory) -> str:
-        """Return the engine's name of one of the inventory's tables, for SQL."""
+        """Return the name of one of the inventory's tables in the engine's SQL."""
 
     @abstractmethod
     def columns(self, table: Inventory) -> Collection[str]:

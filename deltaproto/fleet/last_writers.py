@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class LastWriters(NamedTuple):
-    """Who made the newest commits of the tables in an inventory. Readers leave no trace there."""
+    """The writers of the newest commits of an inventory's tables. Readers leave no commits."""
 
     tables: int
     clients: Mapping[str, int]

@@ -81,7 +81,7 @@ class _Table:
         return self._within(self._entries)
 
     def fails(self) -> bool:
-        """Return True if a folder that cannot be listed is ignored, as it contains data files."""
+        """Return True if an unlistable folder is ignored because it contains data files."""
         if not self._limited:
             return False
         self._within(-1)

@@ -36,7 +36,7 @@ COLUMNS = (
     *("location", "table", "min_reader_version", "min_writer_version", "reader_features"),
     *("writer_features", "configuration", "columns_digest", "complete"),
 )
-"""the staged columns that `findings_on` reads, besides `code`, that of the error"""
+"""the staged columns that `findings_on` reads; it also reads `code`, the code of the error"""
 _MANAGED = ("managed", CATALOG_MANAGED_TYPE)
 _COMPARABLE = ("", "file", "s3", "gs", "abfss")
 """schemes, as normalized, under which a location has one spelling"""

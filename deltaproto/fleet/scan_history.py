@@ -111,7 +111,7 @@ def _parse_unsearched(
         if each is None or None in each.values() or each["number"] < 1:
             raise TableError(
                 ErrorCode.CORRUPT_LOG,
-                f"the inventory has a null or impossible {NOT_SEARCHED} of scan {scan_id}",
+                f"the inventory has a null or invalid {NOT_SEARCHED} of scan {scan_id}",
                 "the inventory is damaged; scan again, or read another scan with --scan",
             )
     return tuple(UnsearchedPlaces(**each) for each in stored)
@@ -318,7 +318,7 @@ def require_rows(scan: PastScan, counts: Mapping[Inventory, RowCounts]) -> None:
     for name, found in counts.items():
         if found.damaged is not None:
             raise _damaged_error(
-                f"the inventory has a null or impossible {found.damaged} in {name} of scan "
+                f"the inventory has a null or invalid {found.damaged} in {name} of scan "
                 f"{scan.scan_id}"
             )
     findings = counts[Inventory.FINDINGS].rows

@@ -1,4 +1,4 @@
-"""Reads tables one after the other for a scan."""
+"""Reads tables one at a time for a scan."""
 
 from __future__ import annotations
 

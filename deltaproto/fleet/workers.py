@@ -219,7 +219,7 @@ def _serve(pipe: Connection, inherited: Sequence[Connection], begin: Begin, argu
 
 
 def _start_context() -> Any:
-    """Use fork where it is safe, as it starts fast; otherwise spawn."""
+    """Use fork where it is safe, because it starts fast; otherwise spawn."""
     import multiprocessing
 
     threaded = threading.active_count() > 1 or any(name in sys.modules for name in _THREADED)

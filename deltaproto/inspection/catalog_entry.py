@@ -155,7 +155,7 @@ def _column_differences(entry: CatalogTable, log: LogFacts) -> str:
         metadata = log.state.metadata
         full = schema_columns(metadata.schema, metadata.partition_columns, hive=own.hive)
         differences = full and describe_differences(own, full)
-        return f"has other columns than the log: {differences}" if differences else ""
+        return f"has different columns than the log: {differences}" if differences else ""
     here, there = listed.partition("-")[0], digest.partition("-")[0]
     columns = counted(int(here), "column")
     match compare_digests(listed, digest):
@@ -177,8 +177,8 @@ def _other_protocols(
         if differences:
             yield entry_protocol_differs.RULE.finding(
                 table,
-                f"The properties of the entry {entry.name} state another protocol than the log: "
-                f"{'; '.join(differences)}",
+                f"The properties of the entry {entry.name} state a different protocol than the "
+                f"log: {'; '.join(differences)}",
                 f"update or remove the properties of the entry; {_SYNC}",
                 evidence=f"the log has {protocol}",
                 detail=entry.name,

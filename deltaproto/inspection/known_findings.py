@@ -140,7 +140,7 @@ class KnownFindings:
         return None if self._met else nothing_compared_error()
 
     def left(self) -> list[str]:
-        """Return the tables of the saved check that were not checked."""
+        """Return the tables of the saved check that this run did not check."""
         return [
             table
             for table, each in self._tables.items()

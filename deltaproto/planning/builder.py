@@ -1,4 +1,4 @@
-"""Predict the statements of a plan one after the other."""
+"""Predict the statements of a plan in order."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def is_clustered(table: Table, columns: tuple[str, ...]) -> bool:
 
 
 class PlanBuilder:
-    """Predicts statements one after the other, up to the first refusal."""
+    """Predicts statements in order, up to the first refusal."""
 
     def __init__(self, inputs: PlanInput, table: Table | None = None) -> None:
         """Start from the observed table, or from `table`."""

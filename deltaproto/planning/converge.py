@@ -1,7 +1,7 @@
 """Plans that bring a table to a target, in either direction.
 
 The target has requirements that the table does not meet, which the plan brings about, and others
-that it meets and must go on meeting. What cannot be brought about is left out, with the reason.
+that it meets and must go on meeting. What cannot be achieved is omitted, with the reason.
 """
 
 from __future__ import annotations

@@ -145,7 +145,7 @@ def sort_for_disabling(names: Iterable[str]) -> list[str]:
 
 
 def find_disableable(table: Table, names: Iterable[str], engine: Engine) -> frozenset[str]:
-    """Return the features that the engine can disable, one after the other."""
+    """Return the features that the engine can disable, in the order of `sort_for_disabling`."""
     found = []
     for name in sort_for_disabling(names):
         after, refused = table, False

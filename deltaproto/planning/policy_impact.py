@@ -124,10 +124,10 @@ def describe_fixes(before: TableCheck, then: TableCheck) -> Iterator[str]:
 
 
 def explain_unmet(then: TableCheck, reasons: Sequence[Blocked]) -> Iterator[Blocked]:
-    """Yield the violations that a plan leaves, with the planner's reason where it has one.
+    """Yield the violations that a plan leaves, with the planner's reason if it has one.
 
     Args:
-        reasons: why requirements cannot be brought about.
+        reasons: why requirements cannot be met.
     """
     known = {each.feature: each for each in reasons if each.feature is not None}
     used: set[str | None] = set()

@@ -160,7 +160,7 @@ def _describe_purpose(move: PredictedStatement) -> str:
 def _find_other_properties(
     statement: SetProperties | UnsetProperties, gained: Iterable[str]
 ) -> Iterator[str]:
-    """Yield the properties that the statement sets for another reason than these features."""
+    """Yield the properties that the statement sets for other reasons than these features."""
     if isinstance(statement, SetProperties):
         records = map(feature_catalog.feature_record, gained)
         switches = {key.lower() for record in records for key in record.switches}

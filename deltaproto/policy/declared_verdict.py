@@ -45,7 +45,7 @@ class DeclaredVerdict(NamedTuple):
 
     @property
     def because(self) -> tuple[str, ...]:
-        """The features that decide; empty if ok, or if no feature is the cause."""
+        """The features that cause the verdict; empty if ok, or if the cause is not a feature."""
         return self.verdict.because
 
     @property
@@ -55,12 +55,12 @@ class DeclaredVerdict(NamedTuple):
 
     @property
     def remedies(self) -> tuple[Remedy, ...]:
-        """What can be done, cheapest first; empty if ok, or if there is nothing."""
+        """The remedies, cheapest first; empty if ok, or if there is none."""
         return self.verdict.remedies
 
     @property
     def confidence(self) -> Confidence | None:
-        """How it is known: measured, source, documented or inferred; None: it is not."""
+        """How the outcome is known: measured, source, documented or inferred; None: it is not."""
         return self.verdict.confidence
 
     @property

@@ -137,7 +137,7 @@ class Checker:
         )
 
     def candidate(self, declared: Declared) -> ClientAtVersion:
-        """Return what the catalog knows about a declared client."""
+        """Return the catalog's facts about a declared client."""
         return self._candidates[declared.text]
 
     def check(self, facts: TableFacts) -> TableCheck:

@@ -116,8 +116,8 @@ def _unknown(found: Forecast) -> Iterator[str]:
         yield f"no client is declared or was seen: {_few(none)}"
     if uncounted := [each for each in may if each.clients and not each.counted]:
         yield (
-            f"discover has not counted who uses {_few(uncounted)}; other clients than the declared "
-            "ones may be blocked"
+            f"discover has not counted who uses {_few(uncounted)}; clients other than the "
+            "declared ones may be blocked"
         )
 
 

@@ -174,7 +174,7 @@ def _disconnect(session: Any) -> None:
 def stop_retrying(session: Any) -> None:
     """Stop all retries of a session whose server is unreachable, including those in its threads.
 
-    Otherwise they would keep the process alive for minutes, as it joins its threads at exit.
+    Otherwise they would keep the process alive for minutes: it joins its threads at exit.
     """
     client = getattr(session, "_client", None)
     for policy in getattr(client, "_retry_policies", ()):
@@ -272,7 +272,7 @@ def parse_remote(url: str) -> ConnectServer:
     """Parse a Spark Connect URL.
 
     Raises:
-        UsageError: for an invalid URL, without repeating it, as it may contain a token.
+        UsageError: for an invalid URL, without repeating it, because it may contain a token.
     """
     if not url.startswith(_SCHEME):
         raise UsageError(f"the Spark Connect URL does not start with {_SCHEME}", _EXAMPLE)

@@ -704,7 +704,7 @@ def test_values_that_no_scan_writes(
         ran = cli(*command)
         said = " ".join((ran.out + ran.err).split())
         assert ran.code == 3, command
-        assert f"the inventory has a null or impossible {column} in {name} of scan " in said
+        assert f"the inventory has a null or invalid {column} in {name} of scan " in said
 
 
 def test_times_that_python_cannot_hold(cli: Cli, lake: Path, tmp_path: Path) -> None:

@@ -253,7 +253,7 @@ class TestDatabricks:
     def test_tables_with_identity_columns_are_not_advised_to_enable_deletion_vectors(self) -> None:
         for columns in ([], ["day"]):
             (line,) = layout_advice(DATABRICKS, columns, row_level=False, identity=True)
-            assert "one after the other" in line
+            assert "one at a time" in line
             assert "Enable deletion vectors" not in line
         assert layout_advice(SPARK, ["day"], row_level=False, identity=True)[0].startswith(
             "Concurrent jobs"

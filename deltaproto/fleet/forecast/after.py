@@ -37,7 +37,7 @@ def describe_limits(after: str, checker: Checker) -> list[str]:
     """Return the limits of what --after finds.
 
     Raises:
-        UsageError: when no version of the client is declared, and it is no Databricks Runtime.
+        UsageError: when no version of the client is declared, unless it is a Databricks Runtime.
     """
     assert isinstance(checker, UpgradeChecker)
     client = checker.target

@@ -67,7 +67,7 @@ def affected_by(facts: TableFacts) -> Affected:
 
 
 class Forecaster:
-    """Forecasts tables, one after the other.
+    """Forecasts tables, one at a time.
 
     Args:
         scope: the clients of each table.

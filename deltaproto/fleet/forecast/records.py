@@ -114,5 +114,5 @@ def severity_of(rule: AutomaticUpgrade) -> Severity:
 
 
 def has_no_client(table: TableForecast) -> bool:
-    """Return True if nothing could be judged, as no client of the table is known."""
+    """Return True if nothing could be judged because no client of the table is known."""
     return table.affected is not Affected.NO and not table.clients and table.error is None

@@ -134,7 +134,7 @@ ReadTables = Callable[
 def read_here(
     found: Iterable[FoundLog | FailedTable], options: LogOptions
 ) -> Iterator[TableUses | FailedTable]:
-    """Read tables in this process: on disks one after the other, on object stores in threads."""
+    """Read tables in this process: on disks one at a time, on object stores in threads."""
 
     def read(each: FoundLog | FailedTable) -> TableUses | FailedTable:
         return each if isinstance(each, FailedTable) else read_table(each, options)

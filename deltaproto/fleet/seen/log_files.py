@@ -71,7 +71,7 @@ class LogFile(NamedTuple):
 
     @property
     def key(self) -> CountedFile:
-        """What recognizes the file in a later run."""
+        """The file's identity in later runs: its name and size."""
         as_is = "://" in self.name or self.requests is not None
         name = self.name if as_is else os.path.abspath(self.name)
         return CountedFile(name, self.size)

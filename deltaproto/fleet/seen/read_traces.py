@@ -108,7 +108,7 @@ class ReadTraces:
         self.first: int | None = None
         """time of the first request of any kind, in milliseconds"""
         self.dropped = False
-        """whether requests of readers are missing, as there were too many readers"""
+        """True if requests are missing because there were too many readers"""
         self._entries = 0
         self._logs: dict[str, set[str]] = {}
         """two of the tables whose log each user requested"""

@@ -248,7 +248,7 @@ def count_here(
     since: int | None,
     seen: Callable[[int], None],
 ) -> None:
-    """Count files in this process, one after the other."""
+    """Count files in this process, one at a time."""
     for each in files:
         total.add(each, matcher, since, seen)
 

@@ -158,7 +158,7 @@ class SeenClient(Usage):
         """by the table's name"""
         self.principals: dict[Name, Usage] = {}
         self.forgotten = 0
-        """principals that are not listed, as there were too many"""
+        """number of principals that are not listed because there were too many"""
         self.evidence: dict[Mark, int] = {}
         """how often each mark was seen; not every mark of a client with many"""
         self.could_be: tuple[str, ...] = ()

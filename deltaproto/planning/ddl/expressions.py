@@ -73,7 +73,7 @@ class ResolvedExpression(NamedTuple):
 
     @property
     def known(self) -> bool:
-        """True if everything in it was resolved."""
+        """True if every part of the expression was resolved."""
         return self.complete and not self.queries and self.type is not None
 
 

@@ -104,7 +104,7 @@ def resolve_generation(schema: Struct, column: Column, engine: Engine) -> Resolu
     if found.known and is_string(found.type) and not is_string(column.type):
         error, message = (
             "UNSUPPORTED_EXPRESSION_GENERATED_COLUMN",
-            "it has another type than the column",
+            "its type differs from the column's",
         )
         return _engine_resolution(Refusal(error, f"{expression}: {message}", _CORRECT), engine)
     return Resolution(unresolved=storage_fit(found, column.type, strict=False) is not Fit.YES)

@@ -31,7 +31,7 @@ from deltaproto.planning.predict.schema import (
 )
 from deltaproto.planning.predict.table import Table
 
-_NEW_COLUMNS = "it is unknown which types the new columns have, as they come from the query"
+_NEW_COLUMNS = "the types of the new columns are unknown, because they come from the query"
 _EVOLVES = (
     "new columns come from the query, so the schema afterwards is unknown; a VARIANT column "
     "adds variantType to the protocol"

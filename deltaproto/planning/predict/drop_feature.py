@@ -194,7 +194,7 @@ def _stores_metadata(table: Table, name: str, engine: Engine) -> bool:
 def find_drop_refusal(table: Table, name: str, engine: Engine) -> Refusal | None:
     """Return why the table's contents prevent dropping a feature that the engine can drop.
 
-    Constraints do not, as they are dropped first.
+    Constraints do not, because they are dropped first.
     """
     prepared = prepare_drop(table, name)
     refusal = prepared.refusal or prepared.doubt

@@ -149,7 +149,7 @@ def _validate_name(key: str, engine: Engine) -> Refusal | None:
         return Refusal(
             "DELTA_UNKNOWN_CONFIGURATION",
             f"Delta has no property {key}",
-            "check the spelling, or use another prefix than delta.",
+            "check the spelling, or use a prefix other than delta.",
         )
     return None
 

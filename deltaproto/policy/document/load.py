@@ -48,7 +48,7 @@ def load_policy(path: str, *, rules: Collection[str], today: datetime.date) -> P
     """Load the policy at `path`. `rules` are the valid rule ids for severities and waivers.
 
     Clients are not looked up and client files are not opened. Waivers that expired before `today`
-    are kept separately, as they no longer apply.
+    are kept separately, because they no longer apply.
 
     Raises:
         PolicyError: the file cannot be read or is not a valid policy.

@@ -1,4 +1,4 @@
-"""The entry in the catalog has other columns than the log.
+"""The entry in the catalog has different columns than the log.
 
 ## What it does
 Compares names and types of the top-level columns, ignoring case, order and nullability. A type that

@@ -1,4 +1,4 @@
-"""The properties of the entry state another protocol than the log.
+"""The properties of the entry state a different protocol than the log.
 
 ## What it does
 Compares `delta.minReaderVersion`, `delta.minWriterVersion` and `delta.feature.…` in the entry's

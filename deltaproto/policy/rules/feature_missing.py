@@ -14,9 +14,9 @@ wrong values, some ignore the property, and some refuse the table.
 ## Who breaks
 Delta Kernel and libraries built on it refuse such tables. If the protocol lists features (writer
 version 7), Delta Spark refuses every statement, even SELECT, with
-`DELTA_FEATURES_PROTOCOL_METADATA_MISMATCH`. Older clients do not notice. deltalake 1.6.6 writes
-such tables: a NOT NULL column beside a TIMESTAMP_NTZ column needs `invariants`, which it does not
-list.
+`DELTA_FEATURES_PROTOCOL_METADATA_MISMATCH`. Older clients do not notice. deltalake 1.6.6 creates
+such tables: with a NOT NULL and a TIMESTAMP_NTZ column, a table needs `invariants`, which deltalake
+does not list.
 
 ## How to fix
 Add the feature, after checking that every client of the table works with it. Below writer version

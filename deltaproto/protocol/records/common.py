@@ -25,7 +25,7 @@ def feature_property_trigger(name: str, note: str = "") -> EnablementTrigger:
 
 
 def requires_supported(*names: str, source: str) -> tuple[Requirement, ...]:
-    """Return a requirement per name: it must be listed in the protocol."""
+    """Return a requirement per name: it must be in the protocol."""
     return tuple(Requirement(RequirementKind.SUPPORTED, name, source) for name in names)
 
 

@@ -108,7 +108,7 @@ class LineWriter:
     def matrix(self, matrix: MatrixBlock, indent: int) -> None:
         """Write a matrix of symbols, with their meanings below.
 
-        Headings stand beside each other if all fit, or else upright, in as many parts as needed.
+        Headings are side by side if all fit, or else upright, in as many parts as needed.
         """
         names = [single_line(name) for name, _ in matrix.rows]
         heads = [single_line(each) for each in matrix.headings]

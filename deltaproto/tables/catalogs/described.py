@@ -1,7 +1,7 @@
 """What a catalog's entry repeats of a table's log, in a form that can be compared.
 
 Source: `HiveExternalCatalog` and `CatalogTableUtils` of Spark (the schema in the properties
-`spark.sql.sources.schema…`, beside a placeholder column), Delta's `TableFeatureProtocolUtils`
+`spark.sql.sources.schema…`, along with a placeholder column), Delta's `TableFeatureProtocolUtils`
 (properties of the protocol).
 """
 

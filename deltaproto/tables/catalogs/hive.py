@@ -53,7 +53,7 @@ _SECURED = "if it requires Kerberos or TLS, read its tables through Spark, by na
 
 
 class HiveMetastore:
-    """A Hive metastore without Kerberos and TLS.
+    """A Hive metastore without Kerberos or TLS.
 
     Args:
         authority: host, and port if it is not 9083.

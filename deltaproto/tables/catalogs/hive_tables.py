@@ -1,8 +1,8 @@
 """Delta tables as Hive metastores and AWS Glue describe them; both have Hive's fields.
 
 Source: `HiveExternalCatalog` of Spark (the provider in the parameters, the location of an external
-table in the `path` of its serde, beside a placeholder), "CREATE TABLE" of Athena (`table_type`),
-and "Crawl Delta Lake tables" of AWS (a table over a symlink manifest).
+table in the `path` of its serde, along with a placeholder), "CREATE TABLE" of Athena
+(`table_type`), and "Crawl Delta Lake tables" of AWS (a table over a symlink manifest).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What `add` actions lack of that which PROTOCOL.md, "Add File and Remove File", requires.
+"""Flaws of `add` actions: members that PROTOCOL.md, "Add File and Remove File", requires.
 
 Clients differ: some refuse the table, some take a missing size for 0 and return no rows.
 """
@@ -27,7 +27,7 @@ FLAWS = (
 
 
 def flaws_of_add(add: Mapping[str, Any]) -> Iterator[Trace]:
-    """Yield what an `add` action lacks, or has in another form."""
+    """Yield the flaws of an `add` action: missing, malformed or mistyped members."""
     size, values, statistics = add.get("size"), add.get("partitionValues"), add.get("stats")
     time, change = add.get("modificationTime"), add.get("dataChange")
     if size is None:
@@ -54,8 +54,8 @@ def flaws_of_add(add: Mapping[str, Any]) -> Iterator[Trace]:
 def decode_usual_add(line: bytes) -> tuple[str, Mapping[str, str | None], str | None] | None:
     """Return path, partition values and statistics of an `add` action without flaws.
 
-    None if it may have flaws, or has other actions beside it. Decoding a line with a known form is
-    several times faster.
+    None if it may have flaws, or if the line has other actions. Decoding a line with a known form
+    is several times faster.
     """
     try:
         add = _usual_decoder()(line).add

@@ -73,7 +73,7 @@ def snapshot_from_checksum(
             checksum = parse_object(name, None, file.read(), _MEMBERS)
         snapshot = _parse_snapshot(name, checksum)
     except TableError as error:
-        # Ignore damage, as the log has the same data; do not ignore errors that may be transient.
+        # Ignore damage: the log has the same data. Do not ignore errors that may be transient.
         if error.code in (ErrorCode.STORAGE, ErrorCode.TIMEOUT):
             raise
         return None, {}, None

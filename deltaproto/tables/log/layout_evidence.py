@@ -1,4 +1,4 @@
-"""What the commits of a log show of its data files, beside the table's state."""
+"""Evidence of a log's commits about the data files, in addition to the table's state."""
 
 from __future__ import annotations
 

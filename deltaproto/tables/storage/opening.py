@@ -152,7 +152,7 @@ _PREFIXES = {
 }
 """for schemes whose URIs consist of a bucket or container, and a key in it"""
 _OTHER_SCHEMES = ("file", "http", "https", "memory")
-"""schemes that the library opens besides"""
+"""further schemes that the library opens"""
 _RETRIES: dict[str, Any] = {
     "max_retries": 3,
     "retry_timeout": timedelta(seconds=30),

@@ -187,7 +187,7 @@ def other_protocol(world: World) -> Words:
     return then(world, protocol(1, 4))
 
 
-@situation("The path holds another table than the plan was made for", "apply")
+@situation("The path holds a different table than the plan's", "apply")
 def replaced(world: World) -> Words:
     table = world.table()
     file = world.plan(table)
@@ -211,12 +211,12 @@ def no_spark(world: World) -> Words:
     return (world.plan(),)
 
 
-@situation("The engine has another version than the plan is for", "apply")
+@situation("The engine's version differs from the plan's", "apply")
 def engine(world: World) -> Words:
     return (ready(world, world.plan(), version="3.3.0"),)
 
 
-@situation("The engine is another one than the plan is for", "apply")
+@situation("The engine differs from the plan's", "apply")
 def databricks(world: World) -> Words:
     return (ready(world, world.plan(), name=EngineName.DATABRICKS, version="16.4"),)
 

@@ -135,7 +135,7 @@ def early(world: World) -> Words:
     return (where,)
 
 
-@situation("The newest scan searched other roots than an older one", *ANSWERING)
+@situation("The newest scan did not search all roots of an older one", *ANSWERING)
 def roots(world: World) -> Words:
     lake = world.lake()
     world.inventory(str(lake / "a"))

@@ -88,7 +88,7 @@ def column_to_list(name: str, values: pa.Array) -> list[Any]:
 def _rows_at_once(file: IO[bytes], metadata: Any, leaves: dict[int, str], limit: int) -> int:
     """Return how many rows of the leaves may be decoded together.
 
-    Computed from the page headers, as the footer's sizes cannot be trusted. A dictionary value may
+    Computed from the page headers: the footer's sizes cannot be trusted. A dictionary value may
     occur in every row and in every element of a list.
     """
     left, largest = limit, 1
