@@ -217,17 +217,6 @@ class Protocol(_Fields):
         gone = frozenset(names)
         return _lowest_form(self.supported - gone, self._reader_features_by_list() - gone)
 
-    def can_upgrade_to(self, target: "Protocol") -> bool:
-        """Return True if `target` supports every feature of this protocol."""
-        return self.supported <= target.supported
-
-    def can_downgrade_to(self, target: "Protocol", dropped: str) -> bool:
-        """Return True if `target` only lacks `dropped`; checkpointProtection may be added."""
-        gained = target.supported - self.supported
-        return gained <= {feature_catalog.CHECKPOINT_PROTECTION} and (
-            self.supported - {dropped} == target.supported - gained
-        )
-
     def _reader_features_by_list(self) -> frozenset[str]:
         # Delta Spark rebuilds the lists from its own records. For unknown features only the list
         # itself decides.
@@ -237,7 +226,7 @@ class Protocol(_Fields):
 
     @property
     def in_words(self) -> str:
-        """Describe the features, then the versions."""
+        """The features, then the versions, as text."""
         return f"{', '.join(sorted(self.supported)) or 'no features'} {self}"
 
     def __str__(self) -> str:

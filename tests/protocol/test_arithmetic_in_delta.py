@@ -130,10 +130,6 @@ def test_pairs_of_protocols_combine_as_in_delta(to_scala: Any) -> None:
         a, b = to_scala(left), to_scala(right)
         merged = a.merge(to_scala.many([b]))
         assert from_scala(merged) == left.merge(right), (left, right)
-        assert a.canUpgradeTo(b) == left.can_upgrade_to(right), (left, right)
-        for name in sorted(left.supported)[:2]:
-            allowed = a.canDowngradeTo(b, name)
-            assert allowed == left.can_downgrade_to(right, name), (left, right, name)
 
 
 @NORMALIZED
