@@ -110,18 +110,18 @@ def _listed_verdicts(
     confidence: Confidence,
 ) -> Iterator[PathVerdict]:
     assert gate.features is not None
-    known, strange = _split_unknown(listed)
+    known, unrecognized = _split_unknown(listed)
     unchecked = gate.unchecked or frozenset()
-    any_strange = ANY_UNKNOWN_FEATURE in unchecked
-    passing = (unchecked & listed) | (frozenset(strange) if any_strange else frozenset())
+    any_unrecognized = ANY_UNKNOWN_FEATURE in unchecked
+    passing = (unchecked & listed) | (frozenset(unrecognized) if any_unrecognized else frozenset())
     handled = gate.features | gate.unused | passing
     groups = [
         (tuple(name for name in names if name not in handled), unknown)
-        for names, unknown in ((known, False), (strange, True))
+        for names, unknown in ((known, False), (unrecognized, True))
     ]
     for lacking, unknown in sorted(group for group in groups if group[0]):
         yield PathVerdict(
-            _refusal_verdict(confidence, nobody_knows=unknown),
+            _refusal_verdict(confidence, unknown_feature=unknown),
             lacking,
             "it does not support {}" + (", an unknown feature" if unknown else ""),
         )
@@ -134,18 +134,20 @@ def _listed_verdicts(
 def _split_unknown(listed: frozenset[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the known names, sorted, and the unknown ones."""
     names = sorted(listed)
-    strange = frozenset(name for name in names if is_unknown_feature(name))
-    return tuple(n for n in names if n not in strange), tuple(n for n in names if n in strange)
+    unrecognized = frozenset(name for name in names if is_unknown_feature(name))
+    return tuple(n for n in names if n not in unrecognized), tuple(
+        n for n in names if n in unrecognized
+    )
 
 
 def understands_feature(gate: ProtocolGate, name: str) -> bool:
     return gate.features is not None and name in gate.features
 
 
-def _refusal_verdict(confidence: Confidence, *, nobody_knows: bool = False) -> Verdict:
+def _refusal_verdict(confidence: Confidence, *, unknown_feature: bool = False) -> Verdict:
     # A gate assembled from documentation proves nothing about unknown names.
     sure = (Confidence.MEASURED, Confidence.SOURCE)
-    known = confidence in sure if nobody_knows else confidence is not Confidence.INFERRED
+    known = confidence in sure if unknown_feature else confidence is not Confidence.INFERRED
     return Verdict.REFUSED if known else Verdict.UNKNOWN
 
 

@@ -153,8 +153,8 @@ def _parse_known_bad(plain: Any, where: str) -> KnownBad:
         members.parse_member(Access, text, f"{where}: access")
         for text in members.read_names(plain, "access", where)
     ]
-    every = plain.get("features") == "all"
-    features = [ANY_TABLE] if every else members.read_features(plain, "features", where)
+    all_features = plain.get("features") == "all"
+    features = [ANY_TABLE] if all_features else members.read_features(plain, "features", where)
     if not features or not access:
         missing = "access" if features else "features"
         raise EntryError(f"{where}: {missing} is missing, so it never applies", f"add {missing}")

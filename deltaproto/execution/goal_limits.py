@@ -71,7 +71,7 @@ class _Limits(NamedTuple):
 def find_unrequested_change(
     plan: Plan, use: TableUse | None = None, left: Sequence[Step] | None = None
 ) -> str | None:
-    """Describe the first change that the plan's goal does not ask for; None if there is none.
+    """Describe the first change that the plan's goal does not require; None if there is none.
 
     Undo plans have no goal of their own: see `find_unrelated_undo`.
 
@@ -154,7 +154,7 @@ def _find_property_excess(
 ) -> str | None:
     versions = {key: value for key, value in properties.items() if key.lower() in VERSION_KEYS}
     mapped = any(key.lower() == MAPPING_MODE.lower() for key in properties)
-    implied = mapped and not plan.engine.normalises
+    implied = mapped and not plan.engine.normalizes
     needed = versions_for_mapping(Table(step.protocol_before), {}) if implied else {}
     for key, value in properties.items():
         lower = key.lower()

@@ -155,7 +155,7 @@ def _cache_key(inputs: PlanInput, *, by_version: bool) -> Hashable:
         table.protocol,
         *(value for value in table[1:] if not isinstance(value, Mapping)),
         *sorted(table.configuration.items()),
-        *sorted(table.left.items()),
+        *sorted(table.hours_left.items()),
         inputs.needs,
         inputs.complete,
         inputs.releases,

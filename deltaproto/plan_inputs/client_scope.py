@@ -61,7 +61,7 @@ class SeenUse(NamedTuple):
 
 
 SeenUses = Callable[[str], Collection[SeenUse] | None]
-"""returns the uses of the table at a location; None: nobody counted them"""
+"""returns the uses of the table at a location; None: they were not counted"""
 
 
 class ClientScope:
@@ -96,7 +96,7 @@ class ClientScope:
                 with errors.at(declared.position):
                     self._declared[declared.text] = self._catalog.resolve(declared.text)
             errors.check()
-        self._everybody: tuple[TableClient, ...] | None = None
+        self._all_clients: tuple[TableClient, ...] | None = None
         self._with_writers: dict[tuple[str, ...], tuple[TableClient, ...]] = {}
         self.checker = None if policy is None else Checker(policy, self._catalog)
         """checks plans against the policy; None without a policy"""
@@ -169,7 +169,7 @@ class ClientScope:
         if found is None:
             # Tables with the same writers share their clients, as planning is cached by them.
             writers = dict(_writers(inputs.engines, self._catalog))
-            others = (c for c in self.everybody() if str(c.candidate.reference) not in writers)
+            others = (c for c in self.all_clients() if str(c.candidate.reference) not in writers)
             found = self._with_writers[inputs.engines] = (*others, *writers.values())
         return inputs._replace(clients=found, everybody=True)
 
@@ -275,15 +275,15 @@ class ClientScope:
         else:
             assert found.before is not None
             assert found.then is not None
-            # Neither looks at the commits of the past.
+            # Neither depends on past commits.
             plan = _with_policy_outcome(plan, found.before, found.then)
         return PolicyCheckedPlan(plan, unapproved)
 
-    def everybody(self) -> tuple[TableClient, ...]:
+    def all_clients(self) -> tuple[TableClient, ...]:
         """Every catalog client at its newest version, if none were named."""
-        if self._everybody is None:
-            self._everybody = tuple(newest_clients(self._catalog))
-        return self._everybody
+        if self._all_clients is None:
+            self._all_clients = tuple(newest_clients(self._catalog))
+        return self._all_clients
 
 
 def _is_use_of(use: SeenUse, client: TableClient) -> bool:

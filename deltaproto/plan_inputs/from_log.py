@@ -77,7 +77,7 @@ def load_plan_input(
             traces.unknown,
             int(now * 1000),
             in_newest_run=[name for name, trace in traces.seen.items() if trace.open],
-            ahead=ahead,
+            hours_ahead=ahead,
             unpublished=found.aging.unpublished,
         )._replace(
             absolute_without_vectors=census.absolute_without_vectors > 0,

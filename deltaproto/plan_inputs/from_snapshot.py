@@ -135,7 +135,7 @@ def _build_input(
         domains=() if _has_traces(states, "domainMetadata") is False else None,
         clustering=None if clustering is None else tuple(map(str, clustering)),
         partition_columns=tuple(map(str, partition_columns)),
-        strays=may_have_stray_columns(facts.protocol, facts.configuration, None),
+        stray_columns=may_have_stray_columns(facts.protocol, facts.configuration, None),
         # The version has no other effect; without it, otherwise identical tables are planned once.
         to_checkpoint=commits_until_checkpoint(facts.configuration, facts.version)
         if "v2Checkpoint" in facts.protocol.supported

@@ -20,7 +20,7 @@ from deltaproto.protocol.protocol import Protocol
 
 def enable_feature(protocol: Protocol, name: str, engine: Engine) -> Protocol:
     """Return the protocol after a property or the schema enabled a feature."""
-    if engine.normalises:
+    if engine.normalizes:
         return protocol.with_feature(name)
     names = feature_catalog.with_required_features({name})
     records = [feature_catalog.feature_record(each) for each in names]
@@ -33,7 +33,7 @@ def enable_feature(protocol: Protocol, name: str, engine: Engine) -> Protocol:
 
 def add_named_feature(protocol: Protocol, name: str, engine: Engine) -> Protocol:
     """Return the protocol after `delta.feature.NAME = supported`."""
-    if engine.normalises:
+    if engine.normalizes:
         return protocol.with_feature(name)
     names = feature_catalog.with_required_features({name})
     both = any(
@@ -46,7 +46,7 @@ def add_named_feature(protocol: Protocol, name: str, engine: Engine) -> Protocol
 def raise_versions(protocol: Protocol, pair: tuple[int, int], engine: Engine) -> Protocol:
     """Return the protocol after the versions were set."""
     reader, writer = pair
-    if engine.normalises:
+    if engine.normalizes:
         lists = frozenset[str]()
         target = Protocol(
             reader, writer, lists if reader == 3 else None, lists if writer == 7 else None
@@ -61,7 +61,7 @@ def raise_versions(protocol: Protocol, pair: tuple[int, int], engine: Engine) ->
 
 def remove_feature(protocol: Protocol, name: str, engine: Engine) -> Protocol:
     """Return the protocol after the feature was dropped."""
-    if engine.normalises:
+    if engine.normalizes:
         return protocol.without_feature(name)
     left = protocol.supported - {name}
     records = [feature_catalog.feature_record(each) for each in left]

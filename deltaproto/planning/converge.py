@@ -1,7 +1,7 @@
 """Plans that bring a table to a target, in either direction.
 
-The target has requirements that the table does not meet, which the plan brings about, and others
-that it meets and must go on meeting. What cannot be achieved is omitted, with the reason.
+The target has requirements that the table does not meet, which the plan establishes, and others
+that it meets and must continue to meet. What cannot be achieved is omitted, with the reason.
 """
 
 from __future__ import annotations

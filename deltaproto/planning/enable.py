@@ -117,7 +117,7 @@ def _missing_properties(
         now = table.configuration.get(rule.key_in(table.configuration), "").strip().lower()
         if not rule.holds(now) or (wanted.mode is not None and now != wanted.mode):
             found[rule.key] = value
-            if rule.key == MAPPING_MODE and not engine.normalises:
+            if rule.key == MAPPING_MODE and not engine.normalizes:
                 found |= versions_for_mapping(table, {})
         elif name not in table.protocol.supported:
             found[f"{FEATURE_PREFIX}{name}"] = "supported"

@@ -63,7 +63,7 @@ class Engine(NamedTuple):
         return self.name is not EngineName.DELTA_SPARK or self.at_least("3.2")
 
     @property
-    def normalises(self) -> bool:
+    def normalizes(self) -> bool:
         """Return True if changes store the lowest protocol (Delta 3.3, DBR 16.0)."""
         return self.at_least("3.3" if self.name is EngineName.DELTA_SPARK else "16.0")
 

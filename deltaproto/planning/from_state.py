@@ -36,8 +36,10 @@ def table_from_state(state: TableState) -> Table:
         row_ids=traces.get(Trace.ROW_IDS),
         clustering=state.clustering_columns,
         partition_columns=metadata.partition_columns,
-        strays=may_have_stray_columns(state.protocol, metadata.configuration, metadata.schema),
-        beyond=_count_protected_versions(metadata.configuration, state.version),
+        stray_columns=may_have_stray_columns(
+            state.protocol, metadata.configuration, metadata.schema
+        ),
+        protected_versions=_count_protected_versions(metadata.configuration, state.version),
         to_checkpoint=commits_until_checkpoint(metadata.configuration, state.version),
         domains=None if state.domains is None else tuple(sorted(state.domains)),
         delta_rs_files=traces.get(Trace.DELTA_RS_FILES) is True,
@@ -76,7 +78,7 @@ def with_history(
     now_ms: int,
     *,
     in_newest_run: Iterable[str] = (),
-    ahead: float = 0,
+    hours_ahead: float = 0,
     unpublished: bool = False,
 ) -> Table:
     """Return the table with facts about its history.
@@ -86,7 +88,7 @@ def with_history(
          remove its last trace, in milliseconds since the epoch; None: not with the current log.
         unsure: features for which that is unknown.
         in_newest_run: features with no checkpoint between their last trace and the next commit.
-        ahead: hours by which the newest file of the log is ahead of the clock.
+        hours_ahead: hours by which the newest file of the log is ahead of the clock.
         unpublished: the newest commits are staged only.
     """
     young = frozenset(name for name, at in seen.items() if at is None or at > now_ms)
@@ -95,10 +97,10 @@ def with_history(
     return table._replace(
         traced=young,
         unsure=frozenset(unsure),
-        left=left,
+        hours_left=left,
         aged=aged,
-        open=aged.intersection(in_newest_run),
-        ahead=ahead,
+        aged_in_newest_run=aged.intersection(in_newest_run),
+        hours_ahead=hours_ahead,
         unpublished=unpublished,
     )
 

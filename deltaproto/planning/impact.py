@@ -185,7 +185,7 @@ def end_state_of(after: Table, before: Table) -> EndState:
         frozenset(off),
         frozenset(on),
         mode,
-        after.relative,
+        after.absolute_rewritten,
         after.rewritten,
         find_bound_hazards(after),
         find_content_change(before, after),

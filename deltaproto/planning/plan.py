@@ -18,7 +18,7 @@ from deltaproto.protocol.isolation import Isolation, RowLevelSupport
 from deltaproto.protocol.protocol import Protocol
 
 IN_THE_LOG = "in the log"
-"""label of a client that nobody declared, and that a recent commit names"""
+"""label of an undeclared client that a recent commit names"""
 
 
 class StreamEffect(StrEnum):

@@ -95,7 +95,7 @@ class PlanInput(NamedTuple):
 
 
 class UpgradeRequest(NamedTuple):
-    """The request; its parts are executed in this order."""
+    """The requested changes, in the order in which they are executed."""
 
     enable: tuple[FeatureToEnable, ...] = ()
     set: Mapping[str, str] = MappingProxyType({})

@@ -235,8 +235,12 @@ class Purge(NamedTuple):
         rewrites = purge_rewrites(table)
         if rewrites is Rewrite.NONE:
             return Outcome(table)
-        commit = PredictedCommit("REORG", table.protocol, sure=bool(table.vectors or table.strays))
-        after = table._replace(vectors=False, strays=False, relative=moves_absolute(table))
+        commit = PredictedCommit(
+            "REORG", table.protocol, sure=bool(table.vectors or table.stray_columns)
+        )
+        after = table._replace(
+            vectors=False, stray_columns=False, absolute_rewritten=moves_absolute(table)
+        )
         return Outcome(after, (commit,), rewrites)
 
 

@@ -43,7 +43,7 @@ class Mark(NamedTuple):
 
 
 class Principal(NamedTuple):
-    """On whose behalf a commit was made, as far as it says so."""
+    """The user, job, notebook, cluster or query that a commit names."""
 
     user: str | None = None
     job: str | None = None
@@ -319,8 +319,8 @@ def _match(
 
 
 def _find_principal(info: Mapping[str, Any]) -> Principal:
-    job, notebook = _members(info.get("job")), _members(info.get("notebook"))
-    query = _text(_members(info.get("operationParameters")).get("queryId"))
+    job, notebook = _mapping_or_empty(info.get("job")), _mapping_or_empty(info.get("notebook"))
+    query = _text(_mapping_or_empty(info.get("operationParameters")).get("queryId"))
     streams = info.get("operation") == "STREAMING UPDATE"
     return Principal(
         _text(info.get("userName")) or _text(info.get("userId")),
@@ -332,7 +332,7 @@ def _find_principal(info: Mapping[str, Any]) -> Principal:
     )
 
 
-def _members(value: Any) -> Mapping[str, Any]:
+def _mapping_or_empty(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 

@@ -199,9 +199,11 @@ def _statements(task: SearchTask, table: Table) -> Iterator[Statement]:
         yield Wait(24, "")
 
 
-_MAPPED = ("configuration", "left")
+_MAPPED = ("configuration", "hours_left")
 _UNMAPPED = itemgetter(*(at for at, name in enumerate(Table._fields) if name not in _MAPPED))
 
 
 def _state(table: Table) -> Hashable:
-    return _UNMAPPED(table), *map(frozenset, (table.configuration.items(), table.left.items()))
+    return _UNMAPPED(table), *map(
+        frozenset, (table.configuration.items(), table.hours_left.items())
+    )

@@ -142,8 +142,10 @@ def test_columns_that_only_files_have_are_purged_with_the_vectors(
     if "rowTracking" in before.protocol.supported:
         said = drop_feature(before, "rowTracking", RUNNING)
     delta_spark.sql(then.format(t=table))
-    now = look(path)._replace(strays=said.table.strays) if said.commits else look(path)
-    assert now.strays is None
+    now = (
+        look(path)._replace(stray_columns=said.table.stray_columns) if said.commits else look(path)
+    )
+    assert now.stray_columns is None
     said = drop_feature(now, "deletionVectors", RUNNING)
     vectors, first = log_files.live_files(path).with_vectors, newest(path) + 1
     agree(said, execute(delta_spark, path, f"alter table {table} drop feature deletionVectors"))

@@ -69,7 +69,7 @@ def test_what_is_not(text: str, told: str, hint: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("engine", "fast", "checkpoint", "normalises"),
+    ("engine", "fast", "checkpoint", "normalizes"),
     [
         ("delta-spark@3.1.0", False, False, False),
         ("delta-spark@3.2.0", False, True, False),
@@ -81,11 +81,11 @@ def test_what_is_not(text: str, told: str, hint: str) -> None:
         ("databricks@16.3", True, True, True),
     ],
 )
-def test_what_came_when(engine: str, fast: bool, checkpoint: bool, normalises: bool) -> None:
+def test_what_came_when(engine: str, fast: bool, checkpoint: bool, normalizes: bool) -> None:
     found = parse_engine(engine)
     assert found.fast_drop is fast
     assert found.leaves_checkpoint is checkpoint
-    assert found.normalises is normalises
+    assert found.normalizes is normalizes
 
 
 @pytest.mark.parametrize("engine", ["delta-spark@3.2.0", "databricks@15.4"])

@@ -99,7 +99,10 @@ def test_files_that_a_purge_rewrites_are_no_longer_those_of_a_clone() -> None:
     hazards = frozenset({ABSOLUTE_PATHS, SPECIAL_LOCATION})
     needs = given(VECTORS, {}).needs._replace(hazards=hazards)
     for relative, left in ((True, {SPECIAL_LOCATION}), (False, hazards)):
-        assert requirements_after(needs, EndState(VECTORS, relative=relative)).hazards == left
+        assert (
+            requirements_after(needs, EndState(VECTORS, absolute_rewritten=relative)).hazards
+            == left
+        )
 
 
 def test_rewritten_files_show_their_partition_values_unless_they_are_timestamps() -> None:

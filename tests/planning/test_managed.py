@@ -165,9 +165,11 @@ def test_a_drop_is_called_before_the_wait_so_that_commits_are_published(
 
 
 def test_a_commit_of_the_plan_itself_may_be_unpublished() -> None:
-    aged = CLASSIC._replace(aged=frozenset({"v2Checkpoint"}), open=frozenset({"v2Checkpoint"}))
+    aged = CLASSIC._replace(
+        aged=frozenset({"v2Checkpoint"}), aged_in_newest_run=frozenset({"v2Checkpoint"})
+    )
     grown = aged.grown(24, sure=True)
-    assert (grown.traced, grown.left, grown.unpublished) == ({"v2Checkpoint"}, {}, True)
+    assert (grown.traced, grown.hours_left, grown.unpublished) == ({"v2Checkpoint"}, {}, True)
     assert grown.waited().traced == {"v2Checkpoint"}
     assert grown.ended(24).waited().traced == frozenset()
 

@@ -42,7 +42,7 @@ def test_a_commit_before_the_truncation(
 ) -> None:
     path = make(delta_spark, tmp_path / "t", interval=interval)
     table = from_log.load_plan_input(path, {}, SparkSettings(), time.time()).table
-    assert (table.traced, table.open) == (frozenset(), {"v2Checkpoint"})
+    assert (table.traced, table.aged_in_newest_run) == (frozenset(), {"v2Checkpoint"})
     if first:
         before = SetProperties({"delta.appendOnly": "false"})
         said = predict_statement(before, table, RUNNING)

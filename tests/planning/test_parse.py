@@ -394,7 +394,7 @@ def test_what_is_restored_is_not_taken_for_known() -> None:
     (each,) = parse_script("restore table t to version as of 1")
     table = PLAIN._replace(partition_columns=("id",))
     after = each.statement.outcome(table, Engine()).table
-    assert (after.vectors, after.strays, after.schema, after.clustering) == (None,) * 4
+    assert (after.vectors, after.stray_columns, after.schema, after.clustering) == (None,) * 4
     refusal = ClusterBy(("id",)).outcome(after, Engine()).refusal
     assert refusal is not None
     assert "partitioned" in refusal.message

@@ -112,7 +112,7 @@ EVERYTHING = table(
     *("columnMapping", "deletionVectors", "rowTracking", "typeWidening", "clustering"),
     *("changeDataFeed", "checkConstraints", "inCommitTimestamp", "v2Checkpoint"),
     *("generatedColumns", "invariants"),
-    left={"deletionVectors": 5.0, "columnMapping": 30.5},
+    hours_left={"deletionVectors": 5.0, "columnMapping": 30.5},
 )
 LITTLE = table(
     "deletionVectors", "columnMapping", traced=None, aged=None, vectors=None, columns=False
@@ -120,7 +120,7 @@ LITTLE = table(
 AGED = table(
     "deletionVectors", traced=frozenset(), aged=frozenset({"deletionVectors"}), vectors=False
 )
-OPEN = AGED._replace(table=AGED.table._replace(open=frozenset({"deletionVectors"})))
+OPEN = AGED._replace(table=AGED.table._replace(aged_in_newest_run=frozenset({"deletionVectors"})))
 LEGACY = using(given(Protocol(2, 6), ON["columnMapping"])._replace(files=FILES))
 BY_ID = {"delta.columnMapping.mode": "id"}
 VARIANT, BAD_NAME = Column("v", Atomic("variant")), Column("a b", Atomic("long"))

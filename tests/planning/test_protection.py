@@ -33,14 +33,16 @@ def test_a_truncating_drop_may_have_deleted_what_was_protected() -> None:
     assert (then.fewest, then.most) == (2, 3)
 
 
-@pytest.mark.parametrize("beyond", [2, 9])
-def test_what_a_clone_lacks_up_to_the_protected_version_no_wait_brings(beyond: int) -> None:
+@pytest.mark.parametrize("protected_versions", [2, 9])
+def test_what_a_clone_lacks_up_to_the_protected_version_no_wait_brings(
+    protected_versions: int,
+) -> None:
     # Measured with Delta Spark 4.4.0: the clone has the value of its source.
     clone = Table(
         Protocol.carrying({CHECKPOINT_PROTECTION}),
         {PROTECTED_BEFORE: "9"},
         traced=frozenset({CHECKPOINT_PROTECTION}),
-        beyond=beyond,
+        protected_versions=protected_versions,
     )
     outcome = drop_feature(clone, CHECKPOINT_PROTECTION, Engine(), truncate=True)
     assert outcome.refusal is not None
@@ -49,7 +51,7 @@ def test_what_a_clone_lacks_up_to_the_protected_version_no_wait_brings(beyond: i
     plan = plan_downgrade(_input(clone), DowngradeRequest(to=(1, 2)))
     assert not plan.steps
     assert {each.error for each in plan.blocked} == {outcome.refusal.error}
-    one_left = clone._replace(beyond=1, traced=frozenset())
+    one_left = clone._replace(protected_versions=1, traced=frozenset())
     assert plan_downgrade(_input(one_left), DowngradeRequest(to=(1, 2))).steps
     unset = clone.without_properties(PROTECTED_BEFORE)
     assert drop_feature(unset, CHECKPOINT_PROTECTION, Engine(), truncate=True).refusal is None
@@ -62,7 +64,7 @@ def test_a_fast_drop_replaces_the_protected_version_of_a_clone() -> None:
         {PROTECTED_BEFORE: "19", "delta.columnMapping.mode": "name"},
         traced=frozenset({CHECKPOINT_PROTECTION}),
         schema=Struct((Column("id", Atomic("long")),)),
-        beyond=19,
+        protected_versions=19,
     )
     dropped = drop_feature(clone, "columnMapping", Engine(), truncate=False)
     assert dropped.refusal is None
@@ -108,15 +110,15 @@ def test_a_commit_takes_removable_history_into_the_newest_run() -> None:
         Protocol(1, 2),
         traced=frozenset({"a"}),
         aged=frozenset({"b", "c"}),
-        open=frozenset({"b"}),
+        aged_in_newest_run=frozenset({"b"}),
     )
     sure, maybe = table.grown(5, sure=True), table.grown(5, sure=False)
-    assert (sure.traced, sure.aged, sure.left["b"]) == ({"a", "b"}, {"c"}, 5)
+    assert (sure.traced, sure.aged, sure.hours_left["b"]) == ({"a", "b"}, {"c"}, 5)
     assert (maybe.traced, maybe.aged, maybe.unsure) == ({"a"}, {"c"}, {"b"})
     unknown = table._replace(traced=None).grown(5, sure=True)
     assert (unknown.traced, unknown.unsure) == (None, {"b"})
-    idle = table._replace(open=frozenset({"d"})).grown(5, sure=True)
-    assert (idle.traced, idle.aged, idle.open) == ({"a"}, {"b", "c"}, frozenset())
+    idle = table._replace(aged_in_newest_run=frozenset({"d"})).grown(5, sure=True)
+    assert (idle.traced, idle.aged, idle.aged_in_newest_run) == ({"a"}, {"b", "c"}, frozenset())
 
 
 def _input(table: Table) -> PlanInput:

@@ -56,8 +56,8 @@ def test_no_more_is_waited_than_is_left(left: float | None, expected: float) -> 
 
 def test_what_is_left_of_a_wait_stays_when_a_checkpoint_ends_the_run() -> None:
     traced = frozenset({"deletionVectors", "v2Checkpoint"})
-    table = Table(Protocol(1, 2), traced=traced, left={"v2Checkpoint": 5.0})
-    assert table.ended(24).left == {"v2Checkpoint": 5.0, "deletionVectors": 24}
+    table = Table(Protocol(1, 2), traced=traced, hours_left={"v2Checkpoint": 5.0})
+    assert table.ended(24).hours_left == {"v2Checkpoint": 5.0, "deletionVectors": 24}
 
 
 @pytest.mark.parametrize(
@@ -77,8 +77,8 @@ def test_a_plan_waits_for_what_is_left(left: float | None, ahead: float, hours: 
         v2_checkpoint=False,
         row_ids=False,
         traced=frozenset({feature}),
-        left={} if left is None else {feature: left},
-        ahead=ahead,
+        hours_left={} if left is None else {feature: left},
+        hours_ahead=ahead,
     )
     task = SearchTask(
         table,
@@ -102,7 +102,7 @@ def test_without_truncation_history_goes_as_the_log_does(left: dict[str, float])
         vectors=False,
         v2_checkpoint=False,
         traced=frozenset({feature}),
-        left=left,
+        hours_left=left,
     )
     task = SearchTask(
         table,

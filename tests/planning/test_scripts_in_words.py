@@ -157,7 +157,9 @@ def _elsewhere(each: ParsedStatement, table: Table, other: Engine) -> list[str]:
 
 def _unseen(table: Table) -> Table:
     """The table as it is where no reader could look at columns, files and history."""
-    nothing = dict.fromkeys(("schema", "vectors", "widened", "v2_checkpoint", "row_ids", "strays"))
+    nothing = dict.fromkeys(
+        ("schema", "vectors", "widened", "v2_checkpoint", "row_ids", "stray_columns")
+    )
     return table._replace(**nothing, domains=None, clustering=None)
 
 

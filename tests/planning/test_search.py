@@ -89,9 +89,11 @@ def tables(draw: st.DrawFn, most: int = 3) -> Table:
         row_ids="rowTracking" in used,
         domains=("delta.rowTracking",) if "rowTracking" in used else (),
         traced=frozenset(traced | used),
-        left=dict.fromkeys(draw(st.sets(st.sampled_from(sorted(traced | used) or ["none"]))), 5.0),
+        hours_left=dict.fromkeys(
+            draw(st.sets(st.sampled_from(sorted(traced | used) or ["none"]))), 5.0
+        ),
         aged=frozenset(aged),
-        open=frozenset(draw(st.sets(st.sampled_from(sorted(aged)))) if aged else ()),
+        aged_in_newest_run=frozenset(draw(st.sets(st.sampled_from(sorted(aged)))) if aged else ()),
     )
 
 
@@ -128,7 +130,7 @@ def test_the_drop_that_spares_the_others_a_wait_comes_first() -> None:
         geospatial=(),
         traced=frozenset(),
         aged=names,
-        open=names,
+        aged_in_newest_run=names,
     )
     task = SearchTask(table, VersionsAtMost(1, 4), Engine(EngineName.DELTA_SPARK, "4.4.0"), FILES)
     best = find_solutions(task)[0]
@@ -168,7 +170,7 @@ def test_v2_checkpoints_go_last_where_another_drop_writes_the_classic_one(
         vectors=False,
         v2_checkpoint=True,
         traced=names - aged,
-        left=left,
+        hours_left=left,
         aged=frozenset(aged),
     )
     task = SearchTask(table, FeaturesAbsent(names), Engine(EngineName.DELTA_SPARK, version), FILES)

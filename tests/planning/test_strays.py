@@ -34,23 +34,26 @@ def plain(features: set[str], configuration: dict[str, str]) -> Table:
 
 def test_dropped_columns_are_purged_while_vectors_are_dropped() -> None:
     table = plain({"columnMapping", "deletionVectors"}, {MAPPING_MODE: "name", **VECTORS})
-    said = drop_feature(table._replace(strays=None), "deletionVectors", Engine())
+    said = drop_feature(table._replace(stray_columns=None), "deletionVectors", Engine())
     assert said.rewrites is Rewrite.SOME
     assert ("REORG", False) in [(commit.operation, commit.sure) for commit in said.commits]
-    assert said.table.strays is False
+    assert said.table.stray_columns is False
     assert drop_feature(table, "deletionVectors", Engine()).rewrites is Rewrite.NONE
 
 
 def test_a_purge_of_one_s_own_takes_them_too() -> None:
-    table = plain({"columnMapping"}, {MAPPING_MODE: "name"})._replace(strays=None)
+    table = plain({"columnMapping"}, {MAPPING_MODE: "name"})._replace(stray_columns=None)
     assert Purge().outcome(table, Engine()).rewrites is Rewrite.SOME
-    assert Purge().outcome(table._replace(strays=False), Engine()).commits == ()
+    assert Purge().outcome(table._replace(stray_columns=False), Engine()).commits == ()
 
 
 def test_row_tracking_leaves_columns_behind() -> None:
     table = plain({"rowTracking"}, TRACKED)
-    assert drop_feature(table, "rowTracking", Engine()).table.strays is None
-    assert drop_feature(plain({"rowTracking"}, {}), "rowTracking", Engine()).table.strays is False
+    assert drop_feature(table, "rowTracking", Engine()).table.stray_columns is None
+    assert (
+        drop_feature(plain({"rowTracking"}, {}), "rowTracking", Engine()).table.stray_columns
+        is False
+    )
 
 
 def test_vectors_go_before_row_tracking_which_would_have_files_rewritten() -> None:
@@ -76,12 +79,12 @@ def test_materialized_partition_columns_are_left_behind_and_go_last() -> None:
     names = {"materializePartitionColumns", "deletionVectors"}
     table = plain(names, VECTORS)._replace(partition_columns=("p",))
     dropped = drop_feature(table, "materializePartitionColumns", Engine())
-    assert dropped.table.strays is None
+    assert dropped.table.stray_columns is None
     moves = build_route(table, DropSelection(frozenset(names)), Engine(), DropMode.FAST)
     order = [move.statement.feature for move in moves]
     assert order.index("deletionVectors") < order.index("materializePartitionColumns")
     whole = plain(names, VECTORS)
-    assert drop_feature(whole, "materializePartitionColumns", Engine()).table.strays is False
+    assert drop_feature(whole, "materializePartitionColumns", Engine()).table.stray_columns is False
 
 
 def test_the_change_data_feed_leaves_its_column_in_what_was_updated() -> None:
@@ -125,6 +128,6 @@ def test_switching_row_tracking_off_makes_them_strays(
     statement: SetProperties | UnsetProperties,
 ) -> None:
     table = plain({"rowTracking"}, TRACKED)
-    assert statement.outcome(table, Engine()).table.strays is None
+    assert statement.outcome(table, Engine()).table.stray_columns is None
     untouched = plain({"rowTracking"}, {"delta.enableRowTracking": "true"})
-    assert statement.outcome(untouched, Engine()).table.strays is False
+    assert statement.outcome(untouched, Engine()).table.stray_columns is False

@@ -161,7 +161,7 @@ def _given(random: Random, place: Place) -> PlanInput:
     given = _look(place)._replace(clients=random_clients(random))
     if random.random() < 0.25:
         # As a saved inspection leaves it.
-        unknown = given.table._replace(traced=None, unsure=frozenset(), left={}, aged=None)
+        unknown = given.table._replace(traced=None, unsure=frozenset(), hours_left={}, aged=None)
         given = given._replace(table=unknown)
     return given
 

@@ -36,13 +36,13 @@ def test_every_mark_identifies_its_samples() -> None:
 
 
 def test_every_client_and_version_is_one_of_the_catalog() -> None:
-    catalogue = load_local_catalog(())
+    catalog = load_local_catalog(())
     for mark in MARKS:
         for sample in mark.samples:
             found = identify_writer({mark.field: sample})
             if found.client is None:
                 continue
-            client = catalogue.get(found.client)
+            client = catalog.get(found.client)
             if found.version is not None:
                 assert parse_version(client.versions, found.version) is not None, sample
 

@@ -71,7 +71,7 @@ class Forecaster:
 
     Args:
         scope: the clients of each table.
-        seen: who used the tables; None: nobody counted.
+        seen: the clients that used the tables; None: they were not counted.
     """
 
     def __init__(self, scope: ClientScope, seen: RecentUses | None, today: date) -> None:
@@ -130,7 +130,7 @@ class Forecaster:
     def _clients(self, facts: TableFacts) -> tuple[TableClient, ...]:
         scope = self._scope
         of = facts.table, facts.location, facts.other_names
-        clients = scope.of(*of) if scope.any else scope.everybody()
+        clients = scope.of(*of) if scope.any else scope.all_clients()
         for each in clients:
             key = str(each.candidate.reference), tuple(each.access)
             self._everywhere.setdefault(key, each._replace(label=None))

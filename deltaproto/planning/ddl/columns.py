@@ -196,7 +196,7 @@ class DropColumns(NamedTuple):
 def _without_columns(after: Table) -> Table:
     """Return a table whose existing files still contain columns that were dropped."""
     added = after.added_hazards | {requirements.DROPPED_COLUMNS}
-    return after._replace(strays=None, added_hazards=added)
+    return after._replace(stray_columns=None, added_hazards=added)
 
 
 def _validate_not_needed(table: Table, paths: tuple[Path, ...]) -> Refusal | None:

@@ -250,7 +250,7 @@ class _ExpressionParser:
             found = self._keyword(token.key)
             if found is not None:
                 return found
-        return self._named()
+        return self._name_or_call()
 
     def _keyword(self, key: str) -> Value | None:
         cursor = self.cursor
@@ -309,7 +309,7 @@ class _ExpressionParser:
         cursor.expect("END")
         return common_type(results)
 
-    def _named(self) -> Value:
+    def _name_or_call(self) -> Value:
         cursor = self.cursor
         start = cursor.at
         path = cursor.path()

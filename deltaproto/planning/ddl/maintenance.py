@@ -235,7 +235,7 @@ class Restore(NamedTuple):
             domains=None,
             clustering=None,
             partition_columns=table.partition_columns,
-            strays=None,
+            stray_columns=None,
             bounds_changed=True,
             unpredicted=_RESTORED,
         )

@@ -93,7 +93,7 @@ def _refuse(
     after = prepared.table
     left = table._replace(
         vectors=None if after.vectors != table.vectors else table.vectors,
-        strays=None if after.strays != table.strays else table.strays,
+        stray_columns=None if after.stray_columns != table.stray_columns else table.stray_columns,
         row_ids=None if after.row_ids != table.row_ids else table.row_ids,
     )
     return BeforeDrop(left, tuple(operations), prepared.rewrites, None, refusal)
@@ -155,23 +155,25 @@ def _remove_vectors(table: Table) -> BeforeDrop:
         return BeforeDrop(after, tuple(operations), refusal=refusal)
     rewrites = purge_rewrites(table)
     if rewrites is not Rewrite.NONE:
-        operations.append((_REORG, bool(there or table.strays)))
+        operations.append((_REORG, bool(there or table.stray_columns)))
     operations.append(("Deletion Vector Tombstones", True))
-    after = after._replace(vectors=False, strays=False, relative=moves_absolute(table))
+    after = after._replace(
+        vectors=False, stray_columns=False, absolute_rewritten=moves_absolute(table)
+    )
     changed = True if writable else False if there is False else None
     return BeforeDrop(after, tuple(operations), rewrites, changed)
 
 
 def purge_rewrites(table: Table) -> Rewrite:
     """Return what REORG … APPLY (PURGE) rewrites: files with vectors or extra columns."""
-    if table.strays is not False:
+    if table.stray_columns is not False:
         return Rewrite.SOME
     return Rewrite.NONE if table.vectors is False else Rewrite.VECTORS
 
 
 def moves_absolute(table: Table) -> bool:
     """Return True if a purge leaves no file with an absolute path."""
-    return table.relative or (bool(table.vectors) and not table.absolute_without_vectors)
+    return table.absolute_rewritten or (bool(table.vectors) and not table.absolute_without_vectors)
 
 
 def _use_classic_checkpoints(table: Table) -> BeforeDrop:

@@ -118,7 +118,7 @@ def _reindexed(before: Table, after: Table, bounds: ColumnBounds) -> Table:
     if bounds.partial:
         missing |= new
     if not bounds.complete:
-        # The files that were not read may lack what nobody looked for.
+        # The files that were not read may lack bounds that were not expected before.
         newly = {c.name for c in _expected(after)} - {c.name for c in _expected(before)}
         unsure |= (new | newly) - missing
     return after._replace(

@@ -166,14 +166,14 @@ def _commit_drop(
     stores = protect or _stores_metadata(table, name, engine)
     if stores and (unstored := refuse_rewrite(table)) is not None:
         return Outcome(table, tuple(commits), prepared.rewrites, unstored)
-    if table.strays is False and _leaves_columns(name, table):
+    if table.stray_columns is False and _leaves_columns(name, table):
         # These columns are no longer referenced, and REORG treats them as dropped.
-        table = table._replace(strays=None)
+        table = table._replace(stray_columns=None)
     table = table.without_properties(*_AT_DROP.get(name, ()))
     if protect:
         # The value is the version of the drop commit.
         table = table.with_properties({PROTECTED_BEFORE: "1"}).tracing(CHECKPOINT_PROTECTION)
-        table = table._replace(beyond=0)
+        table = table._replace(protected_versions=0)
         table = table.ended(retention_hours(table.configuration, TRUNCATION_RETENTION))
     if name == "rowTracking" and table.domains is not None:
         table = table._replace(domains=tuple(d for d in table.domains if d != ROW_TRACKING_DOMAIN))
@@ -216,8 +216,8 @@ def find_protection_refusal(table: Table, *, renewed: bool = False) -> Refusal |
     Args:
         renewed: a fast drop before that stores its own version as the protected one.
     """
-    beyond = table.beyond > 1 and not renewed
-    return missing_versions_refusal(table) if beyond else refuse_rewrite(table)
+    missing = table.protected_versions > 1 and not renewed
+    return missing_versions_refusal(table) if missing else refuse_rewrite(table)
 
 
 def _leaves_columns(name: str, table: Table) -> bool:
@@ -286,7 +286,7 @@ def _drop_protection(table: Table, engine: Engine) -> Outcome:
     commits = [PredictedCommit(_UNSET, protocol)]
     if table.configuration.get(PROTECTED_BEFORE, "0") != "0":
         # The checkpoint of its empty commit must be at the protected version or later.
-        if table.beyond > 1:
+        if table.protected_versions > 1:
             return Outcome(
                 table,
                 (PredictedCommit(EMPTY_COMMIT, protocol),),

@@ -112,8 +112,8 @@ def _catalog_warnings(before: Table, after: Table) -> tuple[str, ...]:
 def _after_row_tracking(before: Table, after: Table) -> Table:
     """Update the table after row tracking: REORG treats its row ids as dropped columns."""
     off = before.on(ROW_TRACKING) and not after.on(ROW_TRACKING)
-    if off and after.strays is False and after.names_row_ids:
-        return after._replace(strays=None)
+    if off and after.stray_columns is False and after.names_row_ids:
+        return after._replace(stray_columns=None)
     return after
 
 

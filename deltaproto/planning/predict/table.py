@@ -74,20 +74,20 @@ class Table(NamedTuple):
     partition_columns: tuple[str, ...] = ()
     rewritten: bool = False
     """True if the plan itself wrote every data file"""
-    strays: bool | None = False
+    stray_columns: bool | None = False
     """True if data files have columns missing from the schema, which REORG treats as dropped"""
     traced: frozenset[str] | None = None
     """features in history that no truncation may remove yet; None: unknown"""
     unsure: frozenset[str] = frozenset()
     """features for which it is unknown whether the history shows them"""
-    left: Mapping[str, float] = _NOTHING_LEFT
+    hours_left: Mapping[str, float] = _NOTHING_LEFT
     """hours until a truncation may remove a feature's traces in history, if at all possible"""
     aged: frozenset[str] | None = None
     """features shown only by history that a truncation removes; None: unknown"""
-    open: frozenset[str] = frozenset()
+    aged_in_newest_run: frozenset[str] = frozenset()
     """those of `aged` that become too recent again with the next commit, unless a checkpoint comes
     first: Delta deletes the log between two checkpoints by the age of its last file"""
-    ahead: float = 0
+    hours_ahead: float = 0
     """hours by which the newest file of the log is ahead of the clock: Delta counts later files as
     newer, so history expires that much later"""
     unpublished: bool = False
@@ -100,15 +100,15 @@ class Table(NamedTuple):
     None: unknown"""
     version: int | None = None
     """the newest version, for statements that refer to one; None: unknown, or not needed"""
-    beyond: int = 0
+    protected_versions: int = 0
     """versions by which the table is below the limit of checkpointProtection: a
     clone has the value of its source"""
     absolute_without_vectors: bool = True
     """False if every live file with an absolute path has a deletion vector"""
     all_vectors: bool = False
     """True if certainly every live file has a deletion vector"""
-    relative: bool = False
-    """True if the plan itself wrote every file anew that had an absolute path"""
+    absolute_rewritten: bool = False
+    """True if the plan itself rewrote every file that had an absolute path"""
     delta_rs_files: bool = False
     """True if delta-rs wrote some data files"""
     bounds: ColumnBounds | None = None
@@ -159,41 +159,53 @@ class Table(NamedTuple):
 
     def waited(self, hours: float = 0) -> Table:
         """Return the table after a wait: removable history can now be removed."""
-        ahead = max(self.ahead - hours, 0)
+        ahead = max(self.hours_ahead - hours, 0)
         if self.traced is None:
-            return self._replace(traced=frozenset(), unsure=frozenset(), aged=None, ahead=ahead)
+            return self._replace(
+                traced=frozenset(), unsure=frozenset(), aged=None, hours_ahead=ahead
+            )
         # Dropping checkpointProtection writes a checkpoint before it deletes anything.
         protection = set[str]() if self.unpublished else {CHECKPOINT_PROTECTION}
-        old = self.traced & {*self.left, *protection}
+        old = self.traced & {*self.hours_left, *protection}
         aged = old | (self.aged or frozenset())
-        return self._replace(traced=self.traced - old, left=_NOTHING_LEFT, aged=aged, ahead=ahead)
+        return self._replace(
+            traced=self.traced - old, hours_left=_NOTHING_LEFT, aged=aged, hours_ahead=ahead
+        )
 
     def ended(self, hours: float) -> Table:
         """End the log's newest run with a checkpoint, so it is old enough after `hours`."""
         if self.traced is None:
             return self
-        hours += self.ahead
-        left = {name: self.left.get(name, hours) for name in self.traced | self.unsure}
-        return self._replace(left=left, unpublished=False)
+        hours += self.hours_ahead
+        left = {name: self.hours_left.get(name, hours) for name in self.traced | self.unsure}
+        return self._replace(hours_left=left, unpublished=False)
 
     def grown(self, hours: float, *, sure: bool) -> Table:
         """Append a commit (uncertain unless `sure`) to the log's newest run."""
-        young = self.open & (self.aged or frozenset())
+        young = self.aged_in_newest_run & (self.aged or frozenset())
         if not young:
-            return self._replace(open=frozenset())
-        known = self._replace(open=frozenset(), aged=(self.aged or frozenset()) - young)
+            return self._replace(aged_in_newest_run=frozenset())
+        known = self._replace(
+            aged_in_newest_run=frozenset(), aged=(self.aged or frozenset()) - young
+        )
         if not sure or self.traced is None:
             return known._replace(unsure=self.unsure | young)
         known = known._replace(traced=self.traced | young, unpublished=self.managed)
         if self.managed:
             return known
-        return known._replace(left={**self.left, **dict.fromkeys(young, hours + self.ahead)})
+        return known._replace(
+            hours_left={**self.hours_left, **dict.fromkeys(young, hours + self.hours_ahead)}
+        )
 
     def without_history(self) -> Table:
         """Return the table with unknown history."""
         nothing = frozenset[str]()
         return self._replace(
-            traced=None, aged=None, unsure=nothing, open=nothing, left=_NOTHING_LEFT
+            traced=None,
+            aged=None,
+            unsure=nothing,
+            aged_in_newest_run=nothing,
+            hours_left=_NOTHING_LEFT,
         )
 
     def checkpointed(self) -> Table:
@@ -206,7 +218,9 @@ class Table(NamedTuple):
         version = None
         if self.version is not None and fewest == most:
             version = self.version + most
-        table = self._replace(version=version, beyond=max(self.beyond - fewest, 0))
+        table = self._replace(
+            version=version, protected_versions=max(self.protected_versions - fewest, 0)
+        )
         left = table.to_checkpoint
         if left is None or most == 0:
             return table
@@ -284,7 +298,9 @@ class Table(NamedTuple):
         """Return the table without column mapping, after rewriting every file."""
         plain = self.without_properties(MAPPING_MODE, MAX_COLUMN_ID)
         added = remaining_hazards(self.added_hazards, ("columnMapping",))
-        return plain._replace(vectors=False, rewritten=True, strays=False, added_hazards=added)
+        return plain._replace(
+            vectors=False, rewritten=True, stray_columns=False, added_hazards=added
+        )
 
 
 def _is_constraint(key: str) -> bool:

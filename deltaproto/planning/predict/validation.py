@@ -184,7 +184,7 @@ def _validate_versions(properties: Mapping[str, str], engine: Engine) -> Refusal
         taken = {str(number) for number in range(1, highest + 1)}
         if (
             key == MIN_WRITER_VERSION
-            and not engine.normalises
+            and not engine.normalizes
             and engine.name is EngineName.DELTA_SPARK
         ):
             # These releases do not list identity columns as a feature.
@@ -215,7 +215,7 @@ def _validate_mapping_versions(
     """Return why the versions are too low for a new mapping mode, or None."""
     before = table.configuration.get(MAPPING_MODE, column_mapping.MODE_NONE).lower()
     new = properties.get(MAPPING_MODE, before).lower() != before
-    if not new or engine.normalises or engine.name is not EngineName.DELTA_SPARK:
+    if not new or engine.normalizes or engine.name is not EngineName.DELTA_SPARK:
         return None
     missing = versions_for_mapping(table, properties)
     if not missing:

@@ -154,7 +154,7 @@ def _step(
     undo: str | None = None,
     operations: tuple[str, ...] = (),
 ) -> Step:
-    """Return a step that leaves the protocol of the table as it is.
+    """Return a step that does not change the table's protocol.
 
     Args:
         operations: the operation of each commit.

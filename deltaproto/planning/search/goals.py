@@ -38,7 +38,7 @@ class EndState(NamedTuple):
     """features that are enabled"""
     mode: str | None = None
     """mode of column mapping; None: unchanged"""
-    relative: bool = False
+    absolute_rewritten: bool = False
     """every file that had an absolute path was rewritten"""
     rewritten: bool = False
     """every file was rewritten"""
@@ -47,9 +47,9 @@ class EndState(NamedTuple):
     contents: ContentChange = ContentChange()
     """hazards of columns and constraints that the plan adds or removes"""
     unpredicted: str = ""
-    """why the table may have hazards that nobody can predict; empty: it has none of these"""
+    """why the table may have hazards that cannot be predicted; empty: it has none of these"""
     cleared: frozenset[str] = frozenset()
-    """features without a switch of which no trace is left"""
+    """features without a switch that have no traces any more"""
     unclear: frozenset[str] = frozenset()
     """features of which the plan may have added the first traces, or removed the last ones"""
 
@@ -297,7 +297,7 @@ def _hazards(before: TableRequirements, ending: EndState) -> frozenset[str]:
         # Folders of timestamps are named in the time zone of the session that rewrites the files.
         kept = {requirements.HIDDEN_PARTITIONS} if requirements.ISO_TIMESTAMPS in left else set()
         left -= requirements.OF_WRITTEN_FILES - kept
-    if ending.relative:
+    if ending.absolute_rewritten:
         left -= {requirements.ABSOLUTE_PATHS}
     if ending.bounds is not None:
         left = (left - OF_BOUNDS) | ending.bounds.present

@@ -132,12 +132,12 @@ def predict_statement(statement: Statement, table: Table, engine: Engine) -> Out
     rewriting = [each for each in outcome.commits if each.operation in _REWRITING]
     if rewriting:
         after = after.with_new_files(sure=any(each.sure for each in rewriting))
-    if outcome.commits and table.open:
+    if outcome.commits and table.aged_in_newest_run:
         first = outcome.commits[0]
         # Empty commits exist only for the checkpoint that they trigger.
         ends = first.sure and (first.operation == EMPTY_COMMIT or table.to_checkpoint == 1)
         retention = retention_hours(after.configuration, TRUNCATION_RETENTION)
-        after = after._replace(open=frozenset()) if ends else after
+        after = after._replace(aged_in_newest_run=frozenset()) if ends else after
         after = after.grown(retention, sure=outcome.fewest > 0)
     return outcome._replace(table=after.committed(outcome.fewest, outcome.most))
 
@@ -215,7 +215,7 @@ def _drop_immediately(walk: _RouteBuilder, choice: DropSelection) -> None:
     First comes a drop that keeps the history of the others old: one whose first commit writes a
     checkpoint. Any commit prevents the rest.
     """
-    ready = walk.table.open - _dropped_after_vectors(choice, walk.table)
+    ready = walk.table.aged_in_newest_run - _dropped_after_vectors(choice, walk.table)
     outcomes = [
         (drop, predict_statement(drop, walk.table, walk.engine))
         for drop in _drop_statements(choice, truncate=True)
@@ -255,7 +255,7 @@ def _add_drops(
                 retention_wait(walk.table, TRUNCATION_RETENTION if drop.truncate else LOG_RETENTION)
             )
     young = {drop.feature for drop in (*idle, *converted)} & (walk.table.traced or frozenset())
-    if idle and not young <= walk.table.left.keys():
+    if idle and not young <= walk.table.hours_left.keys():
         # A call leaves a checkpoint. Without it, some history never gets old enough.
         walk.go(min(idle, key=lambda drop: drop.outcome(walk.table, walk.engine).most))
     later += idle
@@ -270,10 +270,12 @@ def _add_drops(
         if later[-1].outcome(walk.table, walk.engine).refusal is not None:
             if walk.table.unpublished:
                 walk.go(later[-1])
-            left = walk.table.left.get(CHECKPOINT_PROTECTION)
+            left = walk.table.hours_left.get(CHECKPOINT_PROTECTION)
             waits.append(retention_wait(walk.table, TRUNCATION_RETENTION, left))
     waits += [
-        _remaining_wait(drop, walk.table) for drop in converted if drop.feature in walk.table.left
+        _remaining_wait(drop, walk.table)
+        for drop in converted
+        if drop.feature in walk.table.hours_left
     ]
     if waits:
         walk.go(max(waits, key=lambda each: each.hours))
@@ -286,7 +288,7 @@ def _remaining_wait(drop: DropFeature, table: Table) -> Wait:
     if not drop.truncate:
         # What is left is known for truncations only, which wait for less.
         return retention_wait(table, LOG_RETENTION)
-    return retention_wait(table, TRUNCATION_RETENTION, table.left.get(drop.feature))
+    return retention_wait(table, TRUNCATION_RETENTION, table.hours_left.get(drop.feature))
 
 
 def _dropped_after_vectors(choice: DropSelection, table: Table) -> frozenset[str]:
@@ -337,6 +339,6 @@ def raise_to_pair(pair: tuple[int, int]) -> SetProperties:
 
 def retention_wait(table: Table, key: str, left: float | None = None) -> Wait:
     """Return the wait for a retention property; `left`: remaining hours, if fewer."""
-    full = retention_hours(table.configuration, key) + table.ahead
+    full = retention_hours(table.configuration, key) + table.hours_ahead
     value = f"{key} = {effective_value(table.configuration, key)}"
     return Wait(full if left is None else min(left, full), value)

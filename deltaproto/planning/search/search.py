@@ -241,7 +241,7 @@ def _predict_contents(table: IdentityKey[Table], unused: frozenset[str]) -> EndS
         keys = filter(None, map(after.constraint_key, after.constraints))
         after = after.without_properties(*keys)
     if "deletionVectors" in unused:
-        moved = after._replace(vectors=False, relative=moves_absolute(after))
+        moved = after._replace(vectors=False, absolute_rewritten=moves_absolute(after))
         after = follow_bounds(after, moved, purge_rewrites(after))
     if unused & _WIDENING and after.widened is not False:
         after = follow_bounds(after, after, Rewrite.WIDENED)
@@ -249,7 +249,7 @@ def _predict_contents(table: IdentityKey[Table], unused: frozenset[str]) -> EndS
         after = follow_bounds(after, after.without_mapping(), Rewrite.ALL)
     return EndState(
         after.protocol,
-        relative=after.relative,
+        absolute_rewritten=after.absolute_rewritten,
         bounds=find_bound_hazards(after),
         contents=find_content_change(before, after),
     )
@@ -265,7 +265,7 @@ def _predict_protocol(
     left: bool,
 ) -> Protocol:
     """Return the protocol after the drops and the legacy pair of a selection."""
-    if not engine.normalises:
+    if not engine.normalizes:
         after = before
         for name in sorted(dropped & before.supported, key=drop_rank):
             after = arithmetic.remove_feature(after, name, engine)

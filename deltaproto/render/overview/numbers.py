@@ -19,9 +19,9 @@ from deltaproto.render.terminal import largest_first
 _MOST_GROUPS = 24
 _OTHERS = "(others)"
 _FIRST = 25
-_WEIGHTS = {Verdict.WRONG: 8, Verdict.REFUSED: 3, Verdict.UNKNOWN: 1, Verdict.OK: 0}
-_GRAVITY = {Severity.ERROR: 5, Severity.WARNING: 1, Severity.INFO: 0}
-_WORST = {verdict: rank for rank, verdict in enumerate(Verdict)}
+_VERDICT_WEIGHTS = {Verdict.WRONG: 8, Verdict.REFUSED: 3, Verdict.UNKNOWN: 1, Verdict.OK: 0}
+_SEVERITY_WEIGHTS = {Severity.ERROR: 5, Severity.WARNING: 1, Severity.INFO: 0}
+_VERDICT_RANKS = {verdict: rank for rank, verdict in enumerate(Verdict)}
 
 
 class VerdictCounts(NamedTuple):
@@ -147,7 +147,7 @@ def _count(row: TableRow, group: str, found: FleetSummary) -> None:
         key = (of_client.client, str(of_client.access))
         found.clients[key] = found.clients.get(key, VerdictCounts()).plus(of_client.verdict)
         known = worst.get(of_client.client, Verdict.OK)
-        worst[of_client.client] = min(known, of_client.verdict, key=_WORST.__getitem__)
+        worst[of_client.client] = min(known, of_client.verdict, key=_VERDICT_RANKS.__getitem__)
         if of_client.verdict is not Verdict.OK:
             blocked.update((of_client.client, feature) for feature in of_client.because)
     found.blocking.update(blocked)
@@ -159,9 +159,9 @@ def _count(row: TableRow, group: str, found: FleetSummary) -> None:
 def _fix(place: int, row: TableRow) -> Fix:
     because: Counter[str] = Counter()
     hindered: dict[str, None] = {}
-    score = sum(_GRAVITY[finding.severity] for finding in row.findings)
+    score = sum(_SEVERITY_WEIGHTS[finding.severity] for finding in row.findings)
     for verdict in row.verdicts:
-        score += _WEIGHTS[verdict.verdict]
+        score += _VERDICT_WEIGHTS[verdict.verdict]
         if verdict.verdict is not Verdict.OK:
             hindered[verdict.client] = None
             because.update(verdict.because)
