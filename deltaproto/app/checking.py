@@ -254,8 +254,8 @@ def load_checks(
     """Return the checks for a policy, clients, or both.
 
     Raises:
-        UsageError: for an invalid policy, an unknown client, or neither of them; if no version of
-            the client of `after` is declared; and like `load_recent_uses`.
+        UsageError: for an invalid policy or an unknown client, or if neither is passed; if no
+            version of the client of `after` is declared; and like `load_recent_uses`.
         TableError: corrupt-log, when the inventory `seen` is damaged.
     """
     if policy is None and not clients:

@@ -82,7 +82,7 @@ def plain(table: Path) -> None:
 
 
 def vectors(table: Path) -> None:
-    """Created plain; later somebody set a property, and a DELETE wrote deletion vectors."""
+    """Created plain; later a property was set, and a DELETE wrote deletion vectors."""
     vector = {"storageType": "u", "pathOrInlineDv": "x", "sizeInBytes": 34, "cardinality": 1}
     enabled = [
         _protocol(3, 7, "appendOnly", "invariants", both=("deletionVectors",)),
@@ -101,7 +101,7 @@ def vectors(table: Path) -> None:
 
 
 def enabled(table: Path) -> None:
-    """One more commit: somebody enables deletion vectors."""
+    """One more commit, which enables deletion vectors."""
     log = table / "_delta_log"
     version = len(list(log.glob("*.json")))
     info = {

@@ -49,7 +49,8 @@ class Remedy(NamedTuple):
     """One remedy."""
 
     kind: str
-    """look-in-files, raise-client, use-catalog, normalise, add-feature, drop-feature, read-copy"""
+    """`look-in-files`, `raise-client`, `use-catalog`, `normalise`, `add-feature`, `drop-feature`
+    or `read-copy`"""
     cost: RemedyCost
     text: str
     client: str | None = None

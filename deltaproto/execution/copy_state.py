@@ -1,7 +1,7 @@
-"""Where a copy into a new table stands, read from the tables behind its three names.
+"""The progress of a copy into a new table, read from the tables behind its three names.
 
-The catalog says which names exist, the table ids and a property which of the two tables a name
-stands for, and the tags of the new table's commits which version of the old one it has.
+The catalog shows which names exist; the table ids and a property show which of the two tables a
+name stands for; and the tags of the new table's commits show which version of the old one it has.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class NamedTable(NamedTuple):
 
 
 class CopyStage(IntEnum):
-    """How far a copy is, by the names in the catalog."""
+    """The stages of a copy, by the names in the catalog."""
 
     PLANNED = 0
     """there is no new table"""
@@ -215,7 +215,7 @@ class CommitEffect(StrEnum):
     APPEND = "append"
     """it only adds files, without deletion vectors"""
     CHANGE = "change"
-    """it changes or removes rows, or its log is gone"""
+    """it changes or removes rows, or its log was deleted"""
     METADATA = "metadata"
     """it changes protocol, schema or properties"""
 

@@ -263,7 +263,7 @@ def _evaluate_gates(
 
 
 def _acceptance_gate(plan: Plan, left: Sequence[Step], context: ApplyContext) -> GateResult:
-    """Check that the user accepts what cannot be taken back."""
+    """Check that the user accepts what cannot be undone."""
     if is_named_copy(plan):
         return loss_gate(left, context.accepted_losses)
     return preflight.irreversible_gate(left, context.allow_irreversible)
@@ -310,7 +310,7 @@ def _read_activity(watched: TableWatcher) -> Activity | None:
 def _predict_impact(
     checker: Checker, plan: Plan, left: Sequence[Step], located: LocatedProgress
 ) -> PolicyImpact | UnpredictableError | None:
-    """Predict the policy's findings; None for a copy that must be completed or taken back."""
+    """Predict the policy's findings; None for a copy that must be completed or undone."""
     copy = located.copy
     if copy is None:
         return _predict_policy_impact(checker, plan, left, _inspect_table(located.watched))

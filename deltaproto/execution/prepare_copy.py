@@ -162,7 +162,7 @@ def loss_gate(left: Sequence[Step], accepted: frozenset[str]) -> GateResult:
 
 
 def undo_steps(plan: Plan) -> tuple[Step, ...]:
-    """Return the steps that put the old table back, for a plan that makes a copy."""
+    """Return the steps that restore the old table, for a plan that creates a copy."""
     close_old, *_ = (s for s in plan.steps if s.action is Action.SWAP and s.operations)
     rename_old, rename_new = (s for s in plan.steps if s.action is Action.SWAP and not s.operations)
     texts = {

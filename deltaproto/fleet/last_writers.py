@@ -20,7 +20,7 @@ class LastWriters(NamedTuple):
     clients: Mapping[str, int]
     """number of tables by `ID@VERSION`"""
     without_version: Mapping[str, int]
-    """number of tables by id, for commits that do not say which version wrote them"""
+    """number of tables by client id, for commits that do not show the client's version"""
     unidentified: Mapping[str, int]
     """number of tables by the engine's recorded name"""
     unnamed: int

@@ -58,7 +58,7 @@ def list_logs(
 
 
 class _Listings:
-    """The logs that were found, and where to go on.
+    """The logs that were found, and where to continue.
 
     A listing is trusted only if one response has all of it, with something after it.
     """
@@ -68,7 +68,7 @@ class _Listings:
         self._left = sorted(names, key=lambda name: f"{name}/".encode(), reverse=True)
         self.found: dict[str, tuple[FolderEntry, ...]] = {}
         self.offset: str | None = None
-        """ask for what sorts after this; None: ask for nothing more"""
+        """the next request lists what sorts after this; None: there is none"""
         self._go_on()
 
     def add(self, page: Sequence[Mapping[str, Any]]) -> None:

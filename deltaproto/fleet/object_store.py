@@ -92,7 +92,7 @@ class _Folder(NamedTuple):
 
 _Answer = DiscoveredTable | UnreadablePlace | list[str]
 _Answers = dict[_Folder, _Answer | None]
-"""None: not known, so the folder has to be asked for alone"""
+"""None: not known, so the folder must be listed alone"""
 
 
 class _Walk:
@@ -181,7 +181,7 @@ class _Walk:
         groups: list[list[_Folder]] = []
         if not parent.in_table and lists_in_order(self._root):
             groups = [entered[n : n + _TOGETHER] for n in range(0, len(entered), _TOGETHER)]
-            # A few folders more or less are asked for alone.
+            # Small groups are not worth it: their folders are listed alone.
             groups = [group for group in groups if len(group) >= _FEW]
         self._groups += reversed(groups)
         self._pending += reversed(entered[sum(map(len, groups)) :])

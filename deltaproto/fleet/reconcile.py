@@ -1,7 +1,7 @@
 """Compares the entries of catalogs with the logs at their locations, at the end of a scan.
 
-A false accusation is worse than a missed one: what may be another spelling of the same location, or
-what was not looked at, is no finding.
+A false finding is worse than a missed one: what may be another spelling of the same location, or
+was not inspected, is not reported.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ class TableScanner:
     """Reads tables with the log reader, and collects the results. Never raises for a table.
 
     Args:
-        health: state of the object store; once it is gone, `look` raises StoreGoneError.
+        health: state of the object store; once it is unreachable, `look` raises StoreGoneError.
     """
 
     def __init__(self, settings: ReadSettings, health: StoreHealth | None = None) -> None:

@@ -41,7 +41,7 @@ class StoreGoneError(DeltaprotoError):
 
 
 class StoreHealth:
-    """Notices that an object store is gone: several places in a row failed after all retries."""
+    """Detects an unreachable object store: several places in a row failed after all retries."""
 
     def __init__(self) -> None:
         self._failed = 0
@@ -64,7 +64,7 @@ class StoreHealth:
         self.check(error.message)
 
     def check(self, message: str = "several requests failed in a row") -> None:
-        """Raise StoreGoneError if the store is gone."""
+        """Raise StoreGoneError if the store is unreachable."""
         if self._failed >= _GONE_AFTER:
             raise StoreGoneError(
                 f"the object store no longer answers: {message}",
@@ -80,7 +80,7 @@ def with_retries(
 
     Raises:
         TableError: the error of the last attempt.
-        StoreGoneError: when `health` shows that the store is gone.
+        StoreGoneError: when `health` shows that the store is unreachable.
     """
     repeated: set[str] = set()
     health = health or StoreHealth()

@@ -28,7 +28,7 @@ _KINDS: dict[type, str] = {
 
 
 class WrongTypeError(TypeError):
-    """A member of an entry has the wrong type; the message says so in JSON's terms."""
+    """A member of an entry has the wrong type; the message uses JSON's terms."""
 
 
 def require_type(wanted: type[_T], value: Any) -> _T:

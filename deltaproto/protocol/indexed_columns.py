@@ -16,7 +16,7 @@ from deltaproto.protocol.properties import (
 )
 
 _INDEXED = 32
-"""number of columns with statistics if no property says otherwise"""
+"""number of columns with statistics, unless a property sets another"""
 _BOUNDED = frozenset(
     {
         *("byte", "short", "integer", "long", "float", "double", "string", "boolean"),

@@ -44,7 +44,9 @@ def first_line(error: BaseException) -> str:
 def _text(error: BaseException) -> str:
     text = str(error)
     if re.search(_CLOSED, text):
-        return f"the Spark Connect server stopped responding ({SILENT_SECONDS} s without an answer)"
+        return (
+            f"the Spark Connect server stopped responding ({SILENT_SECONDS} s without a response)"
+        )
     # The first line of a gRPC error is only a class name.
     call = re.match(_CALL, text)
     return f"{call[1]}: {call[2]}" if call else text

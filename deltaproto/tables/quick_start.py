@@ -114,7 +114,7 @@ class QuickStart:
             # The first start does not pay for it: it may be the only one, as in a container.
             if not self.jars():
                 return []
-            # Whoever creates the file lets Java write it: Java replaces it at the end of the run.
+            # Only the process that creates the file lets Java write it; Java replaces it at exit.
             os.close(os.open(path + _NEW, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
             return [f"-XX:ArchiveClassesAtExit={path}{_NEW}", quiet]
         return []

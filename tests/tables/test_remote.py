@@ -215,7 +215,7 @@ def test_a_connect_server_that_answers_nothing_is_one_error(
     error = document["error"] if command == "scan" else document["tables"][0]["error"]
     assert (ran.returncode, error["code"]) == (3, "engine-unavailable"), ran.stderr
     assert error["message"] == (
-        "Spark disconnected: the Spark Connect server stopped responding (60 s without an answer)"
+        "Spark disconnected: the Spark Connect server stopped responding (60 s without a response)"
     )
     assert error["hint"]
     assert "Warning" not in ran.stderr

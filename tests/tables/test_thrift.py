@@ -141,7 +141,7 @@ def test_a_connection_that_breaks_is_opened_again() -> None:
         (lambda m, n: reply(m, n, _field(1, "Invalid method name"), 3), "Invalid method name"),
         (lambda m, n: reply(m, n + 1, names("a")), "belongs to another call"),
         (lambda m, n: reply(m, n, b""), "has no result"),
-        (lambda m, n: reply(m, n, b"\x0b\0\0\xff\xff\xff\xff"), "an impossible length"),
+        (lambda m, n: reply(m, n, b"\x0b\0\0\xff\xff\xff\xff"), "an invalid length"),
         (lambda m, n: reply(m, n, b"\x63\0\0"), "an unknown type"),
         (lambda m, n: reply(m, n, b"\x0c\0\1" * 40), "nested too deeply"),
         (lambda m, n: b"", "closed the connection"),

@@ -11,7 +11,7 @@ from deltaproto.fleet.seen.log_formats import Request, RequestKind
 HOUR = 3_600_000
 _MOST_TRACES = 50_000
 _MOST_FILES = 500
-"""data files of one principal and table that are remembered; more accuse nobody"""
+"""data files remembered for one principal and table; further ones are not reported"""
 _MOST_ENTRIES = 200_000
 """data files of all of them that are remembered at a time"""
 _MOST_COMMITS = 10_000
@@ -174,8 +174,8 @@ class ReadTraces:
     def include(self, other: ReadTraces) -> None:
         """Add what was read later, such as in the next files of the same access log.
 
-        Nobody is accused for requests that are missing: a reader that incomplete traces lack counts
-        as one of other files.
+        Missing requests never lead to a finding: a reader that is missing from incomplete traces
+        counts as a reader of other files.
         """
         if other.first is not None:
             self.first = other.first if self.first is None else min(self.first, other.first)

@@ -81,8 +81,7 @@ def run_discovery(
         inventory.refresh(Inventory.CLIENTS_SEEN)
     else:
         raise UsageError(
-            f"{inventory.uri(Inventory.CLIENTS_SEEN)}: other runs of discover add to it all the "
-            "time",
+            f"{inventory.uri(Inventory.CLIENTS_SEEN)}: other runs of discover keep adding to it",
             "run one `discover` of this inventory at a time",
         )
     found = _join(readers, writers)._replace(findings=findings)

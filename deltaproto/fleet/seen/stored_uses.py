@@ -101,7 +101,7 @@ def require_stored(name: str, storage_options: Mapping[str, str]) -> StoredUses:
     """Read what the runs counted in the inventory `name`.
 
     Raises:
-        UsageError: when it is no inventory, cannot be read, or has no run.
+        UsageError: when it is not an inventory, cannot be read, or has no run.
         TableError: like `read_stored`.
     """
     if not is_inventory(name, storage_options):

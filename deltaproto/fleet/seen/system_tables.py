@@ -203,7 +203,7 @@ def _parse_query(row: Mapping[str, Any]) -> Request:
 
 
 def _named_tables(statement: str) -> Iterator[str]:
-    """Yield each name of three parts; columns can look alike, and are no tables that are known."""
+    """Yield each name of three parts; some may be columns, which match no known table."""
     parts, dotted = list[str](), False
     for token in scan_tokens(statement):
         text = token.text

@@ -15,7 +15,7 @@ from deltaproto.protocol.stored_secrets import hide_in_name
 from deltaproto.protocol.writers import Confidence
 
 _LONGEST = 4096
-"""characters; the rest of a user agent identifies nobody"""
+"""characters; the rest of a user agent is ignored"""
 _NUMBERS = r"\d+(?:\.\d+)+(?:(?:a|b|rc)\d+)?"
 _OURS = re.compile(
     r"(?<![\w.-])deltaproto\.(?P<id>[a-z][a-z0-9-]*)(?:\.(?P<version>\d[\w.+-]*))?(?![\w.-])",

@@ -59,7 +59,7 @@ class Mark(NamedTuple):
 
 
 class Client(NamedTuple):
-    """A client of the catalog, or an unidentified program by its mark."""
+    """A client of the catalog, or an unidentified program named by its mark."""
 
     id: str | None
     version: str | None

@@ -1,7 +1,7 @@
 """Principals that read deleted or stale rows: they ignore deletion vectors, or the table's log.
 
-Nobody is accused without proof. What looks the same as an engine that reads correctly (a cache,
-time travel, a stream, another identity for the log) is left out; see the pages of the two rules.
+Only proven cases are reported. What looks the same as an engine that reads correctly (a cache,
+time travel, a stream, another identity for the log) is omitted; see the pages of the two rules.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class FileState(NamedTuple):
     time: int
     live: bool
     vector: bool
-    """whether it has a deletion vector in a file of its own"""
+    """True if it has a deletion vector in a separate file"""
 
 
 class FileHistory(NamedTuple):
@@ -180,7 +180,7 @@ def _read_after_commit(trace: Trace, history: FileHistory, first: int) -> dict[s
 
 
 def _intervals(states: list[FileState]) -> Iterator[tuple[FileState, int | None]]:
-    """Yield each state and the time at which it ends; one with a new vector goes on."""
+    """Yield each state and the time at which it ends; one with a new vector continues."""
     for number, state in enumerate(states):
         later = (
             other.time

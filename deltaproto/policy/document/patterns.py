@@ -145,7 +145,7 @@ def _resolve_links(where: str, folders: dict[str, str] | None) -> str:
 
 
 def _owners_of_log(real: str) -> Iterator[str]:
-    """Yield the table that a log is linked from: whoever changes this table changes that one."""
+    """Yield the table that a log is linked from: a change of this table also changes that one."""
     log = f"{real}/{_LOG_FOLDER}"
     if real.startswith("/") and os.path.islink(log):
         yield os.path.realpath(log).removesuffix(f"/{_LOG_FOLDER}")

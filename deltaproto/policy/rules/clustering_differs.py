@@ -10,7 +10,7 @@ Queries that filter by the required columns read more files than they need to, a
 clustered supports features that some clients lack.
 
 ## Who breaks
-Nobody: this is about cost. Clients that lack the `clustering` feature have findings of their own.
+No client: this is about cost. Clients that lack the `clustering` feature have separate findings.
 
 ## How to fix
 `ALTER TABLE t CLUSTER BY (columns)`, or `CLUSTER BY NONE`; `deltaproto plan` plans it. Existing

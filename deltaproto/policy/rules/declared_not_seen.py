@@ -9,7 +9,7 @@ reports a client that used none of the checked tables it is declared for in the 
 An abandoned client can hold the protocol down: plans and approvals consider it for years.
 
 ## Who breaks
-Nobody now.
+No client now.
 
 ## How to fix
 Ask the client's owner, and remove the declaration if it is no longer needed.

@@ -4,7 +4,7 @@
 Compares the table's properties with `require_properties`.
 
 ## Why it breaks
-If a default is missing, the engine chooses: a new table may get features or settings that nobody
+If a default is missing, the engine chooses: a new table may get features or settings that were not
 requested, or lack those that others rely on.
 
 ## Who breaks

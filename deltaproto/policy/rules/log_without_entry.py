@@ -9,14 +9,14 @@ session, it knows Unity Catalog and Hive metastores. A catalog in memory has onl
 session, and other catalogs may have schemas within schemas.
 
 ## Why it breaks
-Nobody finds the table by name, and permissions and policies of the catalog do not apply to it. It
-may be a leftover of a dropped table that still costs storage.
+The table cannot be found by name, and permissions and policies of the catalog do not apply to it.
+It may be a leftover of a dropped table that still costs storage.
 
 ## Who breaks
-Nobody right now.
+No client right now.
 
 ## How to fix
-Register the table, or delete its folder if nobody needs it. Turn the rule off for lakes whose
+Register the table, or delete its folder if it is not needed. Turn the rule off for lakes whose
 tables are used by path: `severities: {DP502: off}`.
 
 ## How safe

@@ -127,7 +127,7 @@ def _glance(overview: Overview, numbers: FleetSummary, policy: str | None) -> It
 
 
 def _last_writers(writers: LastWriters) -> Callout:
-    """Say which clients stand in for those of a policy."""
+    """Name the clients that are used instead of those of a policy."""
     ask: Line = (" Declare them with ", Code("--policy"), ".")
     if not writers.clients:
         return Callout(

@@ -77,18 +77,18 @@ class ThriftConnection:
         if version & 0xFF == _EXCEPTION:
             raise ThriftError(str(self._struct({1: {}}, 0).get(1, "an error without a message")))
         if (version & 0xFF, name, number) != (_REPLY, method, self._calls):
-            raise ThriftError("its answer belongs to another call")
+            raise ThriftError("its response belongs to another call")
         result = self._struct({0: wanted, **{n: {1: {}} for n in range(1, 8)}}, 0)
         for field, value in result.items():
             if field:
                 raise DeclaredError(field, str(value.get(1, "")))
         if 0 not in result:
-            raise ThriftError("its answer has no result")
+            raise ThriftError("its response has no result")
         return result[0]
 
     def _struct(self, wanted: Wanted, depth: int) -> dict[int, Any]:
         if depth > _MOST_DEPTH:
-            raise ThriftError("its answer is nested too deeply")
+            raise ThriftError("its response is nested too deeply")
         found: dict[int, Any] = {}
         while (kind := self._unpack(">B", 1)) != _STOP:
             field = self._unpack(">h", 2)
@@ -114,13 +114,13 @@ class ThriftConnection:
             (inner,) = self._read(1)
             return [self._value(inner, wanted, depth + 1) for _ in range(self._size())]
         if kind not in _SIZES:
-            raise ThriftError("its answer has a value of an unknown type")
+            raise ThriftError("its response has a value of an unknown type")
         return int.from_bytes(self._read(_SIZES[kind]), "big", signed=True)
 
     def _size(self) -> int:
         size = int(self._unpack(">i", 4))
         if not 0 <= size <= _MOST_BYTES:
-            raise ThriftError("its answer has an impossible length")
+            raise ThriftError("its response has an invalid length")
         return size
 
     def _string(self) -> str:

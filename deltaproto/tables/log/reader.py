@@ -205,7 +205,7 @@ def _knows_domains(snapshot: Snapshot) -> bool:
 
 
 def _read_commit_info(store: LogStore, listing: LogListing, version: int) -> dict[str, Any]:
-    """Return what the version's commit says of itself, which a checkpoint of it does not show."""
+    """Return the commitInfo of the version's commit, which a checkpoint does not contain."""
     name = listing.commits.get(version)
     if name is None:
         return {}
