@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from deltaproto.planning.engine import Engine, EngineName
 from deltaproto.planning.plan import Blocked
-from deltaproto.planning.predict.auto_enable import features_of_columns, features_of_properties
+from deltaproto.planning.predict.pending import UNLISTED, used_features
 from deltaproto.planning.predict.table import Table
 from deltaproto.planning.request import PlanInput
 from deltaproto.protocol import feature_catalog
@@ -36,10 +36,10 @@ def find_engine_blockers(inputs: PlanInput) -> Iterator[Blocked]:
     for name in _unlisted_features(inputs.table, inputs.engine):
         yield Blocked(
             name,
-            "the table uses it, but the protocol does not list it, so "
+            "the table or another of its features needs it, but the protocol does not list it, so "
             f"{inputs.engine} refuses every statement, even SELECT",
             feature_catalog.add_unlisted(name),
-            "DELTA_FEATURES_PROTOCOL_METADATA_MISMATCH",
+            UNLISTED,
         )
     managed = sorted(CATALOG_MANAGED & protocol.supported)
     if managed and not inputs.needs.by_name:
@@ -52,7 +52,9 @@ def find_engine_blockers(inputs: PlanInput) -> Iterator[Blocked]:
 
 
 def _unlisted_features(table: Table, engine: Engine) -> list[str]:
-    """Return the used features that a protocol with a feature list lacks, sorted.
+    """Return the features that a protocol with a feature list lacks, sorted.
+
+    Those are the features in use, and the ones that others require.
 
     Source: Delta Spark's `DeltaLog.assertTableFeaturesMatchMetadata`, which every snapshot and
     commit calls; measured with Delta Spark 4.4.0.
@@ -60,7 +62,10 @@ def _unlisted_features(table: Table, engine: Engine) -> list[str]:
     protocol = table.protocol
     if protocol.writer_features is None:
         return []
-    used = features_of_properties(table.configuration, protocol, engine)
-    if table.schema is not None:
-        used |= features_of_columns(table.schema, protocol)
-    return sorted(used - protocol.supported)
+    listed = (
+        name
+        for name in protocol.writer_features
+        if engine.knows(feature_catalog.feature_record(name)) is not False
+    )
+    needed = feature_catalog.with_required_features({*used_features(table, engine), *listed})
+    return sorted(needed - protocol.supported)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
+from functools import partial
 from typing import NamedTuple
 from typing import Protocol as Interface
 
@@ -17,6 +18,7 @@ from deltaproto.planning.predict.consistency import (
 )
 from deltaproto.planning.predict.drop_feature import drop_feature
 from deltaproto.planning.predict.outcome import Outcome, PredictedCommit, Refusal, Rewrite
+from deltaproto.planning.predict.pending import with_pending
 from deltaproto.planning.predict.set_properties import set_properties, unset_properties
 from deltaproto.planning.predict.statistics import (
     validate_clustering,
@@ -86,7 +88,9 @@ class SetProperties(NamedTuple):
         return f"ALTER TABLE {table} SET TBLPROPERTIES ({format_properties(self.properties)})"
 
     def outcome(self, table: Table, engine: Engine) -> Outcome:
-        return set_properties(table, self.properties, engine)
+        return with_pending(
+            table, engine, partial(set_properties, properties=self.properties, engine=engine)
+        )
 
 
 class UnsetProperties(NamedTuple):
@@ -104,7 +108,8 @@ class UnsetProperties(NamedTuple):
         return f"ALTER TABLE {table} UNSET TBLPROPERTIES ({keys})"
 
     def outcome(self, table: Table, engine: Engine) -> Outcome:
-        return unset_properties(table, self.keys, engine)
+        predict = partial(unset_properties, keys=self.keys, engine=engine)
+        return with_pending(table, engine, predict)
 
 
 class DropFeature(NamedTuple):
@@ -139,6 +144,9 @@ class DropConstraint(NamedTuple):
         return f"ALTER TABLE {table} DROP CONSTRAINT {quote_identifier(self.name)}"
 
     def outcome(self, table: Table, engine: Engine) -> Outcome:
+        return with_pending(table, engine, partial(self._outcome, engine=engine))
+
+    def _outcome(self, table: Table, engine: Engine) -> Outcome:
         key = table.constraint_key(self.name)
         if key is None:
             refusal = Refusal(
@@ -183,6 +191,9 @@ class ClusterBy(NamedTuple):
         return f"ALTER TABLE {table} CLUSTER BY ({', '.join(map(column_name, self.columns))})"
 
     def outcome(self, table: Table, engine: Engine) -> Outcome:
+        return with_pending(table, engine, partial(self._outcome, engine=engine))
+
+    def _outcome(self, table: Table, engine: Engine) -> Outcome:
         columns = [tuple(split_name(column)) for column in self.columns]
         refusal = validate_clustering(table, columns)
         if refusal is not None:

@@ -153,6 +153,13 @@ def _describe_purpose(move: PredictedStatement) -> str:
                 return f"add {', '.join(gained)} to the protocol{lists}{also}"
             if after.protocol != before.protocol:
                 return "store the same features as the lowest protocol"
+            if isinstance(statement, UnsetProperties) and all(
+                map(is_protocol_property, statement.keys)
+            ):
+                return (
+                    "remove protocol properties, which the metadata stores and every drop would "
+                    "apply again"
+                )
             return "change properties; the protocol stays the same"
     return "run your statement"
 

@@ -594,7 +594,8 @@ def test_replaced_columns_keep_what_delta_records_of_them() -> None:
         Column("w", Atomic("integer"), type_changes=widened),
     )
     (each,) = parse_script("alter table t replace columns (id int, g int, w int, n string)")
-    outcome = each.statement.outcome(PLAIN.with_schema(Struct(old)), Engine())
+    table = PLAIN._replace(protocol=Protocol(1, 4)).with_schema(Struct(old))
+    outcome = each.statement.outcome(table, Engine())
     assert outcome.refusal is None
     assert outcome.table.schema == Struct(
         (

@@ -67,6 +67,8 @@ PLAIN = Struct(
     tuple(column._replace(nullable=True) for column in COLUMNS.columns if column.generated is None)
 )
 """without those that a protocol has to list"""
+UNGENERATED = Struct(tuple(column._replace(generated=None) for column in COLUMNS.columns))
+"""with those alone that need no more than (1,2)"""
 FILES = Files(10, 1000, 3, 300, 5, 500)
 NAMES = [f.name for f in feature_catalog.all_features() if feature_catalog.is_registered(f.name)]
 CLIENTS = ("deltalake/engine@0.25.0", "delta-spark@3.1.0", "databricks-runtime@12.2")
@@ -159,7 +161,7 @@ def cases() -> dict[str, Case]:
     drops = {f"drop-{name}": Case(table(name), DowngradeRequest(drop=(name,))) for name in NAMES}
     enables = {
         f"enable-{name}": Case(
-            given(Protocol(1, 2), schema=COLUMNS),
+            given(Protocol(1, 2), schema=UNGENERATED),
             UpgradeRequest(
                 enable=(FeatureToEnable(name, None, ("id",) if name == "clustering" else ()),)
             ),
@@ -287,7 +289,8 @@ def cases() -> dict[str, Case]:
         for name in ("deletionVectors", "columnMapping", "rowTracking", "v2Checkpoint"):
             asked = DowngradeRequest(drop=(name,))
             downgrades[f"{engine.replace('@', '-')}-{name}"] = table(name, engine=engine), asked
-    plain = using(given(Protocol(1, 2), schema=COLUMNS)._replace(files=FILES))
+    plain = using(given(Protocol(1, 2), schema=UNGENERATED)._replace(files=FILES))
+    generating = using(given(Protocol(1, 4), schema=COLUMNS)._replace(files=FILES))
     keep = tuple(TableClient(ClientCatalog().resolve(c), (Access.READ,)) for c in CLIENTS)
     upgrades = {
         "to-1-4": (plain, UpgradeRequest(to=(1, 4))),
@@ -312,7 +315,7 @@ def cases() -> dict[str, Case]:
         "own-refused": (plain, UpgradeRequest(statements=tuple(parse_script(f"{OWN}; {REFUSED}")))),
         "unknown": (plain, UpgradeRequest(enable=(FeatureToEnable("nosuch"),))),
         "own-by-path": (
-            plain._replace(sql="delta.`/t`"),
+            generating._replace(sql="delta.`/t`"),
             UpgradeRequest(
                 statements=tuple(parse_script("insert into delta.`/t/` values (1); " + OWN))
             ),

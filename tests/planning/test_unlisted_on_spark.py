@@ -59,13 +59,17 @@ TABLES: dict[str, tuple[tuple[str, ...], dict[str, str], tuple[dict[str, Any], .
     "in-commit timestamps": ((), {"delta.enableInCommitTimestamps": "true"}, (ID,)),
     "shredding": ((), {"delta.enableVariantShredding": "true"}, (ID,)),
     "partition columns": ((), {"delta.enableMaterializePartitionColumnsFeature": "true"}, (ID,)),
+    "required by clustering": (("clustering",), {}, (ID,)),
+    "required by icebergCompatV3": (("columnMapping", "icebergCompatV3", "rowTracking"), {}, (ID,)),
+    "required, and there": (("domainMetadata", "rowTracking"), {}, (ID,)),
 }
 
 
 def write_log(path: Path, name: str) -> str:
     """A table without rows."""
     features, properties, columns = TABLES[name]
-    readers = {"timestampNtz", "variantType-preview", "typeWidening-preview"} & {*features}
+    both = {"columnMapping", "timestampNtz", "typeWidening-preview", "variantType-preview"}
+    readers = both & {*features}
     actions = (
         {"commitInfo": {"timestamp": 1795000000000, "operation": "CREATE TABLE"}},
         {
@@ -114,7 +118,9 @@ def test_spark_refuses_every_statement_and_plans_are_blocked(
         ), name
         refused |= {name} if said else set()
     assert {"NOT NULL", "NOT NULL in a struct", "vectors"} <= refused
+    assert {"required by clustering", "required by icebergCompatV3"} <= refused
     assert not {"NOT NULL listed", "nothing unlisted", "NOT NULL in an array"} & refused
+    assert "required, and there" not in refused
 
 
 @pytest.mark.parametrize("asked", [{"drop": ("timestampNtz",)}, {"lowest": True}, {"to": (1, 2)}])

@@ -29,6 +29,7 @@ from deltaproto.planning.predict.outcome import (
     Rewrite,
     refusal_on_databricks,
 )
+from deltaproto.planning.predict.pending import requested_protocol
 from deltaproto.planning.predict.schema import (
     Atomic,
     Column,
@@ -39,7 +40,7 @@ from deltaproto.planning.predict.schema import (
     resolve_path,
     walk_columns,
 )
-from deltaproto.planning.predict.set_properties import is_protocol_property, requested_protocol
+from deltaproto.planning.predict.set_properties import is_protocol_property
 from deltaproto.planning.predict.table import MAPPING_MODE, ROW_ID_COLUMNS, Table
 from deltaproto.planning.predict.validation import (
     validate_copy_location,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 from typing import Protocol as Interface
 
@@ -18,6 +19,7 @@ from deltaproto.planning.predict.outcome import (
     Rewrite,
     refusal_on_databricks,
 )
+from deltaproto.planning.predict.pending import with_pending
 from deltaproto.planning.predict.schema import (
     Path,
     Struct,
@@ -68,7 +70,9 @@ class UserStatement(NamedTuple):
         return self.head if self.tail is None else f"{self.head}{table}{self.tail}"
 
     def outcome(self, table: Table, engine: Engine) -> Outcome:
-        return self.effect.outcome(table, engine)
+        if isinstance(self.effect, PlannerStatement):
+            return self.effect.outcome(table, engine)
+        return with_pending(table, engine, partial(self.effect.outcome, engine=engine))
 
 
 class ParsedStatement(NamedTuple):

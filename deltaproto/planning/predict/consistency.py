@@ -12,6 +12,7 @@ from deltaproto.planning.predict.outcome import Refusal
 from deltaproto.planning.predict.schema import (
     FORBIDDEN,
     Atomic,
+    SameSchema,
     Struct,
     dotted_path,
     find_duplicate,
@@ -88,29 +89,16 @@ def unstorable(table: Table) -> Refusal | None:
     false. Appending rows still works, unless two columns have the same name.
     Source: Delta Spark 4.4's `OptimisticTransaction.assertMetadata`.
     """
-    schema = _SameSchema(table.schema or _NO_COLUMNS)
+    schema = SameSchema(table.schema or _NO_COLUMNS)
     return _unstorable(schema, table.partition_columns, mapped=table.mapped)
 
 
 _NO_COLUMNS = Struct(())
 
 
-class _SameSchema:
-    """A schema as a cache key: equal only to itself, since comparing all columns takes long."""
-
-    def __init__(self, schema: Struct) -> None:
-        self.schema = schema
-
-    def __hash__(self) -> int:
-        return id(self.schema)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _SameSchema) and self.schema is other.schema
-
-
 @lru_cache(maxsize=64)
 def _unstorable(
-    same: _SameSchema, partition_columns: tuple[str, ...], *, mapped: bool
+    same: SameSchema, partition_columns: tuple[str, ...], *, mapped: bool
 ) -> Refusal | None:
     """Check the columns once for all statements of a plan that keep them."""
     schema = same.schema

@@ -8,9 +8,15 @@ from __future__ import annotations
 
 from deltaproto.planning import arithmetic
 from deltaproto.planning.engine import Engine, EngineName
-from deltaproto.planning.predict.before_drop import TIMESTAMPS, BeforeDrop, prepare_drop
+from deltaproto.planning.predict import pending
+from deltaproto.planning.predict.before_drop import BeforeDrop, prepare_drop
 from deltaproto.planning.predict.consistency import refuse_rewrite, unstorable
-from deltaproto.planning.predict.outcome import Outcome, PredictedCommit, Refusal
+from deltaproto.planning.predict.outcome import (
+    REMOVE_MAPPING,
+    Outcome,
+    PredictedCommit,
+    Refusal,
+)
 from deltaproto.planning.predict.properties import (
     LOG_RETENTION,
     TRUNCATION_RETENTION,
@@ -25,9 +31,11 @@ from deltaproto.planning.predict.table import (
 )
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature_catalog import CATALOG_MANAGED, CHECKPOINT_PROTECTION
+from deltaproto.sql.quoting import quote_literal
 
 _BARRIERS = 3
-EMPTY_COMMIT, _UNSET, _DROP = "Empty Commit", "UNSET TBLPROPERTIES", "DROP FEATURE"
+EMPTY_COMMIT, _DROP = "Empty Commit", "DROP FEATURE"
+_SET, _UNSET = "SET TBLPROPERTIES", "UNSET TBLPROPERTIES"
 WAIT_ERROR = "DELTA_FEATURE_DROP_WAIT_FOR_RETENTION_PERIOD"
 HISTORY_ERROR = "DELTA_FEATURE_DROP_HISTORICAL_VERSIONS_EXIST"
 # Removed by the drop commit itself.
@@ -37,7 +45,6 @@ _AT_DROP = {
         ROW_TRACKING_SUSPENDED,
         *ROW_ID_COLUMNS,
     ),
-    "inCommitTimestamp": (TIMESTAMPS,),
     "materializePartitionColumns": ("delta.enableMaterializePartitionColumnsFeature",),
 }
 
@@ -48,10 +55,57 @@ def drop_feature(table: Table, name: str, engine: Engine, *, truncate: bool = Fa
     Whether a truncating drop has to wait depends on `table.traced`.
     """
     outcome = _predict_drop(table, name, engine, truncate)
+    if outcome.commits and pending.has_pending(table, engine):
+        outcome = _add_pending(table, name, engine, truncate, outcome)
     if any(commit.operation == EMPTY_COMMIT and commit.sure for commit in outcome.commits):
         # Every empty commit exists only for the checkpoint that it triggers.
         return outcome._replace(table=outcome.table.checkpointed())
     return outcome
+
+
+def _add_pending(
+    table: Table, name: str, engine: Engine, truncate: bool, outcome: Outcome
+) -> Outcome:
+    """Return the outcome of a drop whose commits also add what the metadata asks for."""
+    adding = [
+        at
+        for at, commit in enumerate(outcome.commits)
+        # Delta stores the metadata without in-commit timestamps as it is.
+        if commit.operation in (_SET, _UNSET, REMOVE_MAPPING) and name != "inCommitTimestamp"
+    ]
+    if adding:
+        first = adding[0]
+        if not outcome.commits[first].sure:
+            commits = tuple(commit._replace(sure=False) for commit in outcome.commits)
+            message = "it is unknown which commit of the drop adds what the metadata asks for"
+            refusal = _refuse_downgrade(table, message)._replace(sure=False)
+            return Outcome(table, commits, outcome.rewrites, refusal)
+        restarted = pending.restart(table, outcome, first, engine)
+        if isinstance(restarted, Outcome):
+            return restarted
+        again = _predict_drop(restarted, name, engine, truncate)
+        return pending.begin_later(again, table, first)
+    if outcome.refusal is not None:
+        return outcome
+    listed = table.protocol.writer_features is not None
+    after = pending.settle(outcome.table, engine, listed=listed)
+    left = Outcome(prepare_drop(table, name).table, outcome.commits[:-1], outcome.rewrites)
+    if isinstance(after, Refusal):
+        return left._replace(refusal=after)
+    added = sorted(after.protocol.supported - outcome.table.protocol.supported)
+    if added:
+        message = f"the drop's commit would also add {', '.join(added)}"
+        return left._replace(refusal=_refuse_downgrade(table, message))
+    return outcome._replace(table=after)
+
+
+def _refuse_downgrade(table: Table, message: str) -> Refusal:
+    keys = ", ".join(map(quote_literal, pending.settling_keys(table)))
+    return Refusal(
+        pending.NOT_A_DOWNGRADE,
+        f"the table's metadata asks for more features than its protocol has: {message}",
+        f"first: UNSET TBLPROPERTIES ({keys})",
+    )
 
 
 def _predict_drop(table: Table, name: str, engine: Engine, truncate: bool) -> Outcome:

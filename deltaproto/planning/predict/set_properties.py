@@ -9,12 +9,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from deltaproto.planning import arithmetic
-from deltaproto.planning.engine import DEFAULT_ENGINE, Engine
+from deltaproto.planning.engine import DEFAULT_ENGINE, Engine, EngineName
 from deltaproto.planning.predict import column_mapping, consistency
 from deltaproto.planning.predict.auto_enable import upgrade_for_properties
 from deltaproto.planning.predict.consistency import complete_properties, validate_change
 from deltaproto.planning.predict.coordinated import validate_unset
-from deltaproto.planning.predict.outcome import Outcome, PredictedCommit
+from deltaproto.planning.predict.outcome import (
+    Outcome,
+    PredictedCommit,
+    Refusal,
+    refusal_on_databricks,
+)
+from deltaproto.planning.predict.pending import (
+    UNLISTED,
+    requested_protocol,
+    stored_requests,
+    used_features,
+    validate_stored_requests,
+)
 from deltaproto.planning.predict.table import (
     MAPPING_MODE,
     MIN_READER_VERSION,
@@ -24,13 +36,10 @@ from deltaproto.planning.predict.table import (
 )
 from deltaproto.planning.predict.validation import (
     FEATURE_PREFIX,
-    feature_from_key,
-    requested_versions,
     validate_after_backfill,
     validate_before_commits,
 )
 from deltaproto.protocol.properties import FORMATS, parse_formats
-from deltaproto.protocol.protocol import Protocol
 
 SET, UNSET = "SET TBLPROPERTIES", "UNSET TBLPROPERTIES"
 _CONVERTS = (
@@ -51,7 +60,14 @@ def set_properties(
         return Outcome(table, refusal=refusal)
     commits: list[PredictedCommit] = []
     if properties.get(ROW_TRACKING, "").lower() == "true":
+        before = table
         table, commits = _backfill_row_ids(table, engine)
+        unlisted = used_features(table, engine) - table.protocol.supported
+        if unlisted and before.protocol.writer_features is None:
+            refusal = _refuse_unlisted(unlisted)
+            if engine.name is EngineName.DATABRICKS:
+                refusal = refusal_on_databricks(refusal)
+            return Outcome(table, tuple(commits[:1]), refusal=refusal)
     done = Outcome(table)
     if properties.get(MAPPING_MODE) == column_mapping.MODE_NONE:
         done = column_mapping.remove_mapping(table, engine, keep_mode=True)
@@ -64,7 +80,13 @@ def set_properties(
     refusal = validate_after_backfill(table, properties, engine)
     if refusal is not None:
         return Outcome(table, tuple(commits), done.rewrites, refusal)
-    asked = requested_protocol(table, properties, engine)
+    requests = stored_requests(table.configuration)
+    if requests:
+        table = table.without_properties(*requests)
+        refusal = validate_stored_requests(table, requests, engine)
+        if refusal is not None:
+            return Outcome(table, tuple(commits), done.rewrites, refusal)
+    asked = requested_protocol(table, {**requests, **properties}, engine)
     after = upgrade_for_properties(asked, {**table.configuration, **properties}, engine)
     stored = {key: value for key, value in properties.items() if not is_protocol_property(key)}
     changed = complete_properties(table, table.with_properties(stored)._replace(protocol=after))
@@ -94,7 +116,8 @@ def unset_properties(table: Table, keys: Iterable[str], engine: Engine = DEFAULT
         done = column_mapping.remove_mapping(table, engine, keep_mode=False)
         if done.refusal is not None or (done.commits and len(names) == 1):
             return done
-    changed = complete_properties(done.table, done.table.without_properties(*names))
+    stored = [name.lower() if name.lower().startswith(FEATURE_PREFIX) else name for name in names]
+    changed = complete_properties(done.table, done.table.without_properties(*stored))
     refusal = validate_change(done.table, changed, engine)
     if refusal is not None:
         return done._replace(refusal=refusal)
@@ -117,16 +140,15 @@ def _after_row_tracking(before: Table, after: Table) -> Table:
     return after
 
 
-def requested_protocol(table: Table, properties: Mapping[str, str], engine: Engine) -> Protocol:
-    """Return the protocol with explicitly requested versions and features."""
-    after = table.protocol
-    versions = requested_versions(table, properties)
-    if versions is not None:
-        after = arithmetic.raise_versions(after, versions, engine)
-    for key in properties:
-        if key.lower().startswith(FEATURE_PREFIX):
-            after = arithmetic.add_named_feature(after, feature_from_key(key) or "", engine)
-    return after
+def _refuse_unlisted(names: frozenset[str]) -> Refusal:
+    """Return why enabling row tracking would make the table unreadable."""
+    listed = ", ".join(sorted(names))
+    return Refusal(
+        UNLISTED,
+        f"the table uses {listed}, which its protocol does not have. Row tracking first gives the "
+        "protocol a list of features without it, after which every statement fails, even SELECT",
+        f"first add {listed}: SET TBLPROPERTIES ('delta.feature.<name>' = 'supported')",
+    )
 
 
 def _backfill_row_ids(table: Table, engine: Engine) -> tuple[Table, list[PredictedCommit]]:

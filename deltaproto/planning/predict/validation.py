@@ -65,7 +65,7 @@ def validate_after_backfill(
         validate_requested_features(properties, engine, table.protocol.supported)
         or validate_copy_location(properties, table.configuration)
         or column_mapping.validate_mode_change(table, properties, engine)
-        or _validate_version_pair(table, properties)
+        or validate_version_pair(table, properties)
         or _validate_mapping_versions(table, properties, engine)
     )
 
@@ -198,7 +198,8 @@ def _validate_versions(properties: Mapping[str, str], engine: Engine) -> Refusal
     return None
 
 
-def _validate_version_pair(table: Table, properties: Mapping[str, str]) -> Refusal | None:
+def validate_version_pair(table: Table, properties: Mapping[str, str]) -> Refusal | None:
+    """Refuse reader version 3 with a legacy writer version."""
     versions = requested_versions(table, properties)
     if versions is not None and versions[0] == 3 and versions[1] < 7:
         return Refusal(

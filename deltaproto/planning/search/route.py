@@ -11,6 +11,7 @@ from deltaproto.planning.engine import Engine, EngineName
 from deltaproto.planning.predict.bounds import follow_bounds
 from deltaproto.planning.predict.drop_feature import EMPTY_COMMIT, HISTORY_ERROR
 from deltaproto.planning.predict.outcome import REMOVE_MAPPING, Outcome, Refusal
+from deltaproto.planning.predict.pending import has_pending, settling_keys
 from deltaproto.planning.predict.properties import (
     LOG_RETENTION,
     TRUNCATION_RETENTION,
@@ -34,6 +35,7 @@ from deltaproto.planning.statement import (
     Purge,
     SetProperties,
     Statement,
+    UnsetProperties,
     Wait,
 )
 from deltaproto.protocol import feature_catalog
@@ -103,6 +105,8 @@ def _build_in_order(
     v2_last: bool = False,
 ) -> list[PredictedStatement]:
     walk = _RouteBuilder(table, engine)
+    if choice.dropped and has_pending(table, engine):
+        walk.go(UnsetProperties(settling_keys(table)))
     if drops is DropMode.TRUNCATING:
         _drop_immediately(walk, choice)
     clustering = _columns_to_uncluster(table, choice)
