@@ -64,6 +64,16 @@ def test_the_interval(stored: str | None, interval: int) -> None:
     assert checkpoint_interval({"delta.checkpointInterval": stored}) == interval
 
 
+@pytest.mark.parametrize(
+    ("interval", "v2", "left"), [("1", True, 1), ("4", True, 4), ("5", False, 2)]
+)
+def test_a_new_interval_counts_from_its_own_commit_on(interval: str, v2: bool, left: int) -> None:
+    """Source: `isCheckpointNeeded`; measured for 1, of a table that had one every 3 versions."""
+    before = table("v2", 3, 7, v2=False)._replace(version=7)
+    after = before.with_properties({"delta.checkpointInterval": interval}).committed(1, 1)
+    assert (after.v2_checkpoint, after.to_checkpoint) == (v2, left)
+
+
 def test_without_the_feature_they_are_of_no_consequence() -> None:
     plain = Table(
         Protocol(1, 2), v2_checkpoint=False, to_checkpoint=commits_until_checkpoint({}, 3)

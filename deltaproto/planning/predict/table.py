@@ -224,6 +224,10 @@ class Table(NamedTuple):
         left = table.to_checkpoint
         if left is None or most == 0:
             return table
+        if self.version is not None:
+            # The statement itself may have set another interval.
+            interval = checkpoint_interval(table.configuration)
+            left = interval - self.version % interval
         after = table.checkpointed() if "v2Checkpoint" in table.protocol.supported else table
         kind = after.v2_checkpoint
         if fewest < left and (most >= left or fewest < most):
