@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from deltaproto.planning.engine import Engine, EngineName
 from deltaproto.planning.plan import Blocked
 from deltaproto.planning.predict.pending import UNLISTED, used_features
-from deltaproto.planning.predict.table import Table
+from deltaproto.planning.predict.table import TIMESTAMPS, Table
 from deltaproto.planning.request import PlanInput
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature import FeatureStatus
@@ -40,6 +40,15 @@ def find_engine_blockers(inputs: PlanInput) -> Iterator[Blocked]:
             f"{inputs.engine} refuses every statement, even SELECT",
             feature_catalog.add_unlisted(name),
             UNLISTED,
+        )
+    if inputs.table.unstamped and inputs.engine.name is EngineName.DELTA_SPARK:
+        yield Blocked(
+            "inCommitTimestamp",
+            "in-commit timestamps are enabled, but another engine wrote the newest commit without "
+            f"one, so {inputs.engine} refuses every write",
+            f"SET TBLPROPERTIES ('{TIMESTAMPS}' = 'false'): Delta Spark raises the same error, but "
+            "its commit stays; then plan again",
+            "DELTA_MISSING_COMMIT_TIMESTAMP",
         )
     managed = sorted(CATALOG_MANAGED & protocol.supported)
     if managed and not inputs.needs.by_name:

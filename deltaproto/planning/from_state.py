@@ -13,6 +13,7 @@ from deltaproto.planning.predict.table import (
     PROTECTED_BEFORE,
     ROW_ID_COLUMNS,
     ROW_TRACKING,
+    TIMESTAMPS,
     Table,
     checkpoint_interval,
 )
@@ -42,6 +43,8 @@ def table_from_state(state: TableState) -> Table:
         protected_versions=_count_protected_versions(metadata.configuration, state.version),
         to_checkpoint=commits_until_checkpoint(metadata.configuration, state.version),
         domains=None if state.domains is None else tuple(sorted(state.domains)),
+        unstamped=traces.get(Trace.COMMIT_TIMESTAMP) is False
+        and (metadata.configuration.get(TIMESTAMPS) or "").lower() == "true",
         delta_rs_files=traces.get(Trace.DELTA_RS_FILES) is True,
         bounds=state.bounds,
     )

@@ -22,6 +22,7 @@ from deltaproto.planning.predict.table import (
     MAPPING_MODE,
     ROW_TRACKING,
     ROW_TRACKING_SUSPENDED,
+    TIMESTAMPS,
     Table,
 )
 
@@ -31,7 +32,6 @@ _COORDINATED = (
     "delta.coordinatedCommits.commitCoordinatorConf-preview",
     "delta.coordinatedCommits.tableConf-preview",
 )
-TIMESTAMPS = "delta.enableInCommitTimestamps"
 _PROVENANCE = (
     "delta.inCommitTimestampEnablementVersion",
     "delta.inCommitTimestampEnablementTimestamp",

@@ -28,6 +28,7 @@ CONSTRAINT_PREFIX = "delta.constraints."
 MAPPING_MODE = "delta.columnMapping.mode"
 MIN_READER_VERSION, MIN_WRITER_VERSION = "delta.minReaderVersion", "delta.minWriterVersion"
 ROW_TRACKING = "delta.enableRowTracking"
+TIMESTAMPS = "delta.enableInCommitTimestamps"
 ROW_TRACKING_SUSPENDED = "delta.rowTrackingSuspended"
 ROW_TRACKING_DOMAIN = "delta.rowTracking"
 PROTECTED_BEFORE = "delta.requireCheckpointProtectionBeforeVersion"
@@ -109,6 +110,8 @@ class Table(NamedTuple):
     """True if certainly every live file has a deletion vector"""
     absolute_rewritten: bool = False
     """True if the plan itself rewrote every file that had an absolute path"""
+    unstamped: bool = False
+    """True if in-commit timestamps are enabled, and the newest commit has none"""
     delta_rs_files: bool = False
     """True if delta-rs wrote some data files"""
     bounds: ColumnBounds | None = None

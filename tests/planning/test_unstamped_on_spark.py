@@ -1,0 +1,93 @@
+"""Tables with in-commit timestamps whose newest commit has none, as deltalake writes it."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deltaproto.plan_inputs.from_log import load_plan_input
+from deltaproto.planning.downgrade import DowngradeRequest, plan_downgrade
+from deltaproto.planning.request import PlanInput, UpgradeRequest
+from deltaproto.planning.upgrade import plan_upgrade
+from deltaproto.protocol.table_state import SparkSettings
+from tests.planning.oracle import execute
+from tests.planning.test_unlisted_on_spark import ID, a_struct
+from tests.recording.delta_spark import DeltaSpark
+from tests.support.engines import RUNNING, needs_delta
+
+MISSING = "DELTA_MISSING_COMMIT_TIMESTAMP"
+OFF = "alter table {t} set tblproperties ('delta.enableInCommitTimestamps' = 'false')"
+REFUSED = (
+    "alter table {t} set tblproperties ('team' = 'a')",
+    "alter table {t} add constraint positive check (id > 0)",
+    "alter table {t} drop feature vacuumProtocolCheck",
+    "insert into {t} values (1)",
+)
+
+
+def write_log(path: Path, *, stamped: bool, enabled: str = "true") -> str:
+    """A table without rows."""
+    names = ["inCommitTimestamp", "vacuumProtocolCheck"]
+    versions = {"minReaderVersion": 3, "minWriterVersion": 7}
+    now = 1795000000000
+    info = {"inCommitTimestamp": now} if stamped else {}
+    actions: tuple[dict[str, Any], ...] = (
+        {"commitInfo": {**info, "timestamp": now, "operation": "CREATE TABLE"}},
+        {"protocol": {**versions, "readerFeatures": names[1:], "writerFeatures": names}},
+        {
+            "metaData": {
+                "id": "unstamped",
+                "format": {"provider": "parquet", "options": {}},
+                "schemaString": json.dumps(a_struct(ID), separators=(",", ":")),
+                "partitionColumns": [],
+                "configuration": {"delta.enableInCommitTimestamps": enabled},
+                "createdTime": now,
+            }
+        },
+    )
+    log = path / "_delta_log"
+    log.mkdir(parents=True)
+    lines = "".join(json.dumps(action) + "\n" for action in actions)
+    (log / f"{0:020d}.json").write_text(lines)
+    return str(path)
+
+
+def planned(path: str) -> PlanInput:
+    return load_plan_input(path, {}, SparkSettings(), time.time())._replace(engine=RUNNING)
+
+
+@needs_delta("4.4", "what it was measured with")
+def test_spark_refuses_every_write_until_the_remedy(
+    delta_spark: DeltaSpark, tmp_path: Path
+) -> None:
+    path = write_log(tmp_path / "t", stamped=False)
+    for statement in REFUSED:
+        happened = execute(delta_spark, path, statement.format(t=f"delta.`{path}`"))
+        assert (happened.error, happened.operations) == (MISSING, []), statement
+    asked = DowngradeRequest(lowest=True, include_enabled=True)
+    plan = plan_downgrade(planned(path), asked)
+    assert not plan.steps
+    assert [each.error for each in plan.blocked] == [MISSING]
+    assert "'delta.enableInCommitTimestamps' = 'false'" in plan.blocked[0].remedy
+    happened = execute(delta_spark, path, OFF.format(t=f"delta.`{path}`"))
+    assert (happened.error, happened.operations) == (MISSING, ["SET TBLPROPERTIES"])
+    plan = plan_downgrade(planned(path), asked)
+    assert not plan.blocked
+    for step in plan.steps:
+        assert step.sql is not None
+        assert execute(delta_spark, path, step.sql).error is None
+    assert planned(path).table.protocol == plan.protocol_after
+
+
+@pytest.mark.parametrize(
+    ("stamped", "enabled", "blocked"),
+    [(False, "true", True), (True, "true", False), (False, "false", False)],
+)
+def test_such_plans_are_blocked(stamped: bool, enabled: str, blocked: bool, tmp_path: Path) -> None:
+    given = planned(write_log(tmp_path / "t", stamped=stamped, enabled=enabled))
+    plan = plan_upgrade(given, UpgradeRequest(set={"team": "a"}))
+    assert ([each.error for each in plan.blocked] == [MISSING]) is blocked
