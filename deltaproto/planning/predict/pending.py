@@ -99,7 +99,7 @@ def settle(
         return refusal
     after = _without_unlisted_expressions(table.without_properties(*stored), engine)
     protocol = table.protocol
-    if stored and engine.normalises:
+    if stored and engine.normalizes:
         asked = requested_protocol(table._replace(protocol=before), stored, engine)
         protocol = protocol.merge(asked)
     elif stored:
