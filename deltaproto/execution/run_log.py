@@ -68,7 +68,8 @@ def _ends_mid_line(path: Path) -> bool:
     try:
         with path.open("rb") as file:
             file.seek(-1, os.SEEK_END)
-            return file.read() != b"\n"
+            # Another process may append meanwhile.
+            return file.read(1) != b"\n"
     except OSError:
         # The file is empty, or it is writable but not readable.
         return False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import os
 from pathlib import Path
@@ -119,6 +120,26 @@ class TestAudit:
         audit.add(step="s2")
         audit.close()
         assert json.loads(file.read_text().splitlines()[-1])["step"] == "s2"
+
+    def test_a_line_that_another_process_adds_meanwhile_is_not_cut_off(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        path = tmp_path / "audit.jsonl"
+
+        class Growing(io.FileIO):
+            def seek(self, offset: int, whence: int = 0, /) -> int:
+                at = super().seek(offset, whence)
+                with open(path, "ab") as other:
+                    other.write(b'{"n": 2}\n')
+                return at
+
+        path.write_text('{"n": 1}\n')
+        monkeypatch.setattr(Path, "open", lambda path, mode: Growing(path, mode))
+        audit = AuditLog(str(path), Redactor())
+        audit.add(n=3)
+        audit.close()
+        numbers = [json.loads(line)["n"] for line in path.read_bytes().splitlines()]
+        assert numbers == [1, 2, 3]
 
     def test_a_line_for_which_there_is_half_the_room_is_told(self, tmp_path: Path) -> None:
         # A pipe that is all but full takes the beginning of a line.
