@@ -697,4 +697,24 @@ CASES: tuple[Case, ...] = (
         add(stats='{"minValues":{"id":1},"maxValues":{}}'),
         finds={("DP144", None)},
     ),
+    # DP145 stored-protocol-request
+    case(
+        "stored-versions",
+        protocol(1, 2),
+        metadata({"delta.minWriterVersion": "3"}),
+        finds={("DP145", "checkConstraints")},
+    ),
+    case("stored-versions-that-it-has", protocol(1, 2), metadata({"delta.minWriterVersion": "2"})),
+    case(
+        "a-stored-feature",
+        protocol(1, 2),
+        metadata({"delta.feature.deletionVectors": "supported"}),
+        finds={("DP145", "deletionVectors")},
+    ),
+    case(
+        "a-stored-version-that-is-refused",
+        protocol(1, 2),
+        metadata({"delta.minReaderVersion": "x"}),
+        finds={("DP145", None), ("DP150", None)},
+    ),
 )

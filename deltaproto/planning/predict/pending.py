@@ -46,7 +46,7 @@ _KEEPS_METADATA = frozenset(
     }
 )
 _KEEPS_REQUESTS = ("ADD CONSTRAINT", "DROP CONSTRAINT")
-"""operations that store the metadata without its checks, and leave the protocol properties"""
+"""operations that store the metadata without its checks, and keep the protocol properties"""
 _NUMBERS = {MIN_READER_VERSION: range(1, 4), MIN_WRITER_VERSION: range(1, 8)}
 
 

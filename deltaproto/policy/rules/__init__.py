@@ -43,6 +43,7 @@ from deltaproto.policy.rules import (
     requirement_missing,
     schema_missing,
     several_protocols,
+    stored_protocol_request,
     stream_on_two_clusters,
     unknown_feature,
     unrequested_feature,
@@ -88,6 +89,7 @@ _MODULES: tuple[ModuleType, ...] = (
     doubtful_columns,
     constraint_constructs,
     misread_bounds,
+    stored_protocol_request,
 )
 
 # Policy rules have `examine`. They are imported on first use, so a run that only inspects does
