@@ -1,6 +1,6 @@
 """Metadata that asks for more than the protocol has: as predicted, and as Spark does it.
 
-deltalake 1.6.6 stores protocol properties as ordinary ones. No engine has to check what legacy
+deltalake 1.6.6 can store protocol properties as ordinary ones. No engine has to check what legacy
 protocols lack.
 """
 

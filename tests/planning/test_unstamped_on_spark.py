@@ -1,4 +1,4 @@
-"""Tables with in-commit timestamps whose newest commit has none, as deltalake writes it."""
+"""Tables with in-commit timestamps whose newest commit has none, as other engines may write it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """What a table's metadata still asks of its protocol: the next metadata commit adds it.
 
-deltalake stores `delta.minWriterVersion` and `delta.feature.…` as ordinary properties. And without
-a list of features in the protocol, nothing prevents an engine from setting a property or adding a
+deltalake can store `delta.minWriterVersion` and `delta.feature.…` as properties. And without a list
+of features in the protocol, nothing prevents an engine from setting a property or adding a
 column whose feature the protocol lacks. Delta Spark adds these features with its next commit of
 metadata, whatever the statement is about, and removes the protocol properties.
 

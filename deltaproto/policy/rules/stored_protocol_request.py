@@ -3,12 +3,13 @@
 ## What it does
 Reports tables whose metadata stores `delta.minReaderVersion`, `delta.minWriterVersion` or
 `delta.feature.<name>` as ordinary properties, if these ask for features that the protocol does not
-have. Delta Spark never stores them; deltalake does if they are in the configuration of a new table.
+have. Delta Spark never stores them. deltalake 1.6.6 stores the versions, and the others with
+`raise_if_key_not_exists=False`.
 
 ## Why it breaks
-Delta Spark applies them with its next commit of metadata, for example with a change of a
-comment, and then removes them. Only ADD CONSTRAINT and DROP CONSTRAINT leave them as they are.
-DROP FEATURE is refused if its own commit would add a feature.
+Delta Spark applies them with its next commit of metadata, for example with a change of a comment,
+and then removes them. Only ADD CONSTRAINT and DROP CONSTRAINT keep them. DROP FEATURE is refused if
+its own commit would add a feature.
 
 ## Who breaks
 Clients that do not support the features, from that commit on.
