@@ -46,6 +46,7 @@ def run(values: Mapping[str, Any]) -> int:
     plans, unplanned = load_plans(values["plans"], allow_empty=values["allow_empty"])
     current = {planned.id: planned for planned in plans}
     rollout, decisions, skipped = find_rollout(values["plans"]), Decisions(), dict[str, str]()
+    ended: dict[str, float] = {}
     if rollout is not None:
         if not values["policy"]:
             require_policy(rollout, hint="pass --policy FILE, as to apply")
@@ -59,6 +60,7 @@ def run(values: Mapping[str, Any]) -> int:
         }
         rollout = rollout.without(decisions.skipped)
         current = {each.plan_id: current[each.plan_id] for each in rollout.tables}
+        ended = {name: at for name, planned in current.items() if (at := log.ended_at(planned))}
     now = time.time()
     say = phrases(values["language"])
     policy = load_local_policy(values["policy"]) if values["policy"] else None
@@ -68,7 +70,7 @@ def run(values: Mapping[str, Any]) -> int:
             values["start"], "--start", "date or time", "2026-12-01T22:00Z"
         )
         start = wanted / 1000
-    waves = () if rollout is None else estimate_times(rollout, current, policy, start)
+    waves = () if rollout is None else estimate_times(rollout, current, policy, start, ended)
     starts = {plan_id: begin for wave in waves for plan_id, begin in wave.starts.items()}
     book = Book(
         _build_entries(current, policy, values, start, starts),
@@ -82,6 +84,7 @@ def run(values: Mapping[str, Any]) -> int:
         waves,
         decisions,
         skipped,
+        ended.keys(),
     )
     options.refuse_overwrite(
         values["output"],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from deltaproto.execution.plan_file import LoadedPlan
@@ -34,9 +35,13 @@ class WaveTimes(NamedTuple):
 
 
 def estimate_times(
-    rollout: Rollout, plans: Mapping[str, LoadedPlan], policy: Policy | None, start: float
+    rollout: Rollout,
+    plans: Mapping[str, LoadedPlan],
+    policy: Policy | None,
+    start: float,
+    ended: Mapping[str, float] = MappingProxyType({}),
 ) -> tuple[WaveTimes, ...]:
-    """Return the earliest times of each wave if the first one begins at `start`.
+    """Return the earliest times of each wave if the first one with steps left begins at `start`.
 
     Statements need time of their own, which is not included. Waits, maintenance windows and soak
     times are.
@@ -44,19 +49,20 @@ def estimate_times(
     Args:
         plans: by plan id; must have every plan of the rollout.
         policy: its maintenance windows count; None: there are none.
+        ended: by plan id, when the plans that are done ended.
     """
     found = []
     begin = start
     for wave in rollout.waves:
-        starts, end = {}, begin
+        starts, ends = {}, []
         for table in wave.tables:
-            planned = plans[table.plan_id]
+            planned, at = plans[table.plan_id], ended.get(table.plan_id)
             windows = maintenance_windows_for(policy, planned.plan)
-            starts[table.plan_id], last = _bounds(planned, windows, begin)
-            end = max(end, last)
-        soaked = end + rollout.soak_hours * SECONDS_PER_HOUR
-        found.append(WaveTimes(wave, starts, end, soaked))
-        begin = soaked
+            bounds = _bounds(planned, windows, begin) if at is None else (at, at)
+            starts[table.plan_id] = bounds[0]
+            ends.append(bounds[1])
+        begin = max(start, max(ends) + rollout.soak_hours * SECONDS_PER_HOUR)
+        found.append(WaveTimes(wave, starts, max(ends), begin))
     return tuple(found)
 
 

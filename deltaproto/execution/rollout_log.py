@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from deltaproto.counts import counted
 from deltaproto.errors import ExitCode, UsageError
-from deltaproto.execution.plan_file import read_plan
+from deltaproto.execution.plan_file import LoadedPlan, read_plan
 from deltaproto.execution.replan import load_replanned
 from deltaproto.execution.rollout_file import Rollout
 from deltaproto.execution.run_log import (
@@ -167,9 +167,18 @@ class RolloutLog:
         """Whether a table's journal has every step of its current plan."""
         planned = read_plan(os.path.join(os.path.dirname(self.rollout.path), table.file))
         current = load_replanned({planned.id: planned}, decisions.replanned, self.folder)
-        planned = current[planned.id]
+        return self.ended_at(current[planned.id]) is not None
+
+    def ended_at(self, planned: LoadedPlan) -> float | None:
+        """Return when the last step of a plan ended, in seconds since the epoch, by its journal.
+
+        None while a step is left; 0 for a plan without steps.
+
+        Raises:
+            UsageError: when the journal cannot be read.
+        """
         journal = read_journal(journal_path(self.folder, planned.id), planned.id)
-        return journal.done >= len(planned.plan.steps)
+        return journal.since or 0 if journal.done >= len(planned.plan.steps) else None
 
     def decide(
         self, event: str, now: float, *, name: str = "", reason: str = "", shown: str = ""

@@ -11,6 +11,7 @@ import threading
 import tracemalloc
 from collections import Counter
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -1006,3 +1007,27 @@ def test_a_runbook_has_the_decisions_on_its_rollout(fleet: Fleet, tmp_path: Path
         fleet.decide("skip", name, "--reason", "later", *journal)
     fleet.decide("abort", "--reason", "enough", *journal)
     assert "delta.enableDeletionVectors" not in runbook(fleet, *journal)
+
+
+def test_a_runbook_goes_on_from_the_tables_that_are_done(fleet: Fleet) -> None:
+    """The next wave starts after the soak time of the last one, not now."""
+    fleet.plan()
+    assert fleet.applied()[:2] == (10, ["dev_a"])
+    ended = fleet.clock.now
+
+    def starts(book: str) -> dict[str, list[str]]:
+        """The cells of the calendar by wave."""
+        rows = (line.strip("| ").split(" | ") for line in book.splitlines() if "| wave" in line)
+        return {name: cells for name, *cells in rows}
+
+    def at(seconds: float) -> str:
+        return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+    for hours, first in ((1, ended + 6 * HOUR), (9, ended + 9 * HOUR)):
+        start = ("--start", datetime.fromtimestamp(ended + hours * HOUR, UTC).isoformat())
+        book = runbook(fleet, *start)
+        assert f"those of their last steps: `{fleet.logs['dev_a'].table}`" in book
+        assert f"| canary | 1 | {at(ended)} | {at(ended)} | {at(first)} |" in book
+        assert starts(book)["wave 1"][1] == at(first)
+        # It can still be rolled back.
+        assert re.search(r"apply --undo [^`]*dev_a", book)

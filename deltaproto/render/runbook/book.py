@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -138,6 +138,7 @@ class Book:
         waves: its estimated times.
         decisions: what was decided about the rollout so far.
         skipped: the reason for each table that the rollout skips.
+        ended: ids that the rollout has for the plans that are done.
     """
 
     def __init__(
@@ -153,10 +154,11 @@ class Book:
         waves: Sequence[WaveTimes] = (),
         decisions: Decisions = Decisions(),
         skipped: Mapping[str, str] = {},
+        ended: Collection[str] = (),
     ) -> None:
         self.entries, self.unplanned = tuple(entries), tuple(unplanned)
         self.rollout, self.waves = rollout, tuple(waves)
-        self.decisions, self.skipped = decisions, skipped
+        self.decisions, self.skipped, self.ended = decisions, skipped, frozenset(ended)
         self.start, self.written, self.policy = start, written, policy
         self._arguments = tuple(arguments)
         self._files = [word for file in catalog for word in ("--client-file", file)]

@@ -60,6 +60,9 @@ def _decided(book: Book, say: Phrases) -> Iterator[Block]:
     again = [entry for entry in book.entries if entry.replaces is not None]
     if again:
         yield Paragraph(say.line("rollout.replanned", tables=names(again, say)))
+    ended = [e for e in book.entries if (e.replaces or e.planned.id) in book.ended]
+    if ended:
+        yield Paragraph(say.line("rollout.ended", tables=names(ended, say)))
     if book.skipped:
         yield Paragraph(say.line("rollout.skipped"))
         yield Bullets([(Code(table), f": {reason}") for table, reason in book.skipped.items()])
