@@ -22,7 +22,7 @@ from deltaproto.planning.enable import (
 from deltaproto.planning.plan import Plan, Step
 from deltaproto.planning.predict.properties import normalize_properties
 from deltaproto.planning.predict.table import MAPPING_MODE, Table
-from deltaproto.planning.predict.validation import FEATURE_PREFIX, versions_for_mapping
+from deltaproto.planning.predict.validation import versions_for_mapping
 from deltaproto.planning.search.goals import (
     ClientAccess,
     ClientsSupported,
@@ -34,7 +34,7 @@ from deltaproto.planning.search.lowest import find_unused, is_higher, states_wit
 from deltaproto.planning.statement import Action, DropFeature, SetProperties, UnsetProperties
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature import PropertyIs, RequirementKind
-from deltaproto.protocol.feature_catalog import CHECKPOINT_PROTECTION
+from deltaproto.protocol.feature_catalog import CHECKPOINT_PROTECTION, FEATURE_PREFIX
 from deltaproto.protocol.isolation import ISOLATION_PROPERTY
 from deltaproto.protocol.layers import FeatureState
 from deltaproto.protocol.protocol import Protocol

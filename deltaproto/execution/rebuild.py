@@ -17,7 +17,6 @@ from deltaproto.planning.ddl.parse import parse_script
 from deltaproto.planning.ddl.user_statement import AddConstraint, ClusterByPaths, UserStatement
 from deltaproto.planning.plan import Plan, Step
 from deltaproto.planning.predict.table import Table
-from deltaproto.planning.predict.validation import FEATURE_PREFIX
 from deltaproto.planning.search.cost import Files, permanent_losses
 from deltaproto.planning.search.route import PredictedStatement, predict_statement
 from deltaproto.planning.statement import (
@@ -32,6 +31,7 @@ from deltaproto.planning.statement import (
 from deltaproto.planning.steps import build_steps
 from deltaproto.policy.document.patterns import normalize_location
 from deltaproto.protocol import feature_catalog
+from deltaproto.protocol.feature_catalog import FEATURE_PREFIX
 from deltaproto.sql.quoting import (
     name_in_statements,
     quote_identifier,

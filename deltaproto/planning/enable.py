@@ -9,11 +9,7 @@ from deltaproto.planning.engine import Engine
 from deltaproto.planning.plan import Blocked
 from deltaproto.planning.predict.auto_enable import adds_preview
 from deltaproto.planning.predict.table import MAPPING_MODE, Table
-from deltaproto.planning.predict.validation import (
-    CATALOG_ONLY_FEATURES,
-    FEATURE_PREFIX,
-    versions_for_mapping,
-)
+from deltaproto.planning.predict.validation import CATALOG_ONLY_FEATURES, versions_for_mapping
 from deltaproto.planning.statement import (
     ClusterBy,
     DropConstraint,
@@ -23,6 +19,7 @@ from deltaproto.planning.statement import (
 )
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature import Feature, FeatureStatus, PropertyIs, RequirementKind
+from deltaproto.protocol.feature_catalog import FEATURE_PREFIX
 
 
 class FeatureToEnable(NamedTuple):

@@ -25,7 +25,7 @@ from deltaproto.planning.predict.statistics import (
     validate_clustering_statistics,
 )
 from deltaproto.planning.predict.table import Table
-from deltaproto.planning.predict.validation import FEATURE_PREFIX
+from deltaproto.protocol.feature_catalog import FEATURE_PREFIX
 from deltaproto.sql.quoting import column_name, quote_identifier, quote_literal, split_name
 
 

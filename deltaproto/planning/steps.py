@@ -11,7 +11,6 @@ from deltaproto.planning.predict.outcome import REMOVE_MAPPING, Outcome, Rewrite
 from deltaproto.planning.predict.properties import TRUNCATION_RETENTION, retention_hours
 from deltaproto.planning.predict.set_properties import is_protocol_property
 from deltaproto.planning.predict.table import MAPPING_MODE, Table
-from deltaproto.planning.predict.validation import FEATURE_PREFIX
 from deltaproto.planning.request import goal_text
 from deltaproto.planning.search.cost import Files, deletes_history, permanent_losses
 from deltaproto.planning.search.route import PredictedStatement
@@ -28,7 +27,7 @@ from deltaproto.planning.statement import (
 from deltaproto.planning.writer_survival import UNKNOWN_WRITERS, Writers
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature import PropertyIs
-from deltaproto.protocol.feature_catalog import CHECKPOINT_PROTECTION
+from deltaproto.protocol.feature_catalog import CHECKPOINT_PROTECTION, FEATURE_PREFIX
 from deltaproto.protocol.stored_secrets import hide_in_json, hide_in_property
 from deltaproto.redaction import holds_credentials
 from deltaproto.sql.quoting import quote_identifier

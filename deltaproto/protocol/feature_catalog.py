@@ -34,6 +34,8 @@ NEW_TABLE_FEATURES = frozenset({"appendOnly", "invariants"})
 """features that every new table has: those of writer version 2"""
 CATALOG_MANAGED = frozenset({"catalogManaged", "catalogOwned", "catalogOwned-preview"})
 COORDINATED_COMMITS = frozenset({"coordinatedCommits-preview"})
+FEATURE_PREFIX = "delta.feature."
+"""prefix of the properties that add a feature to the protocol"""
 
 
 def all_features() -> tuple[Feature, ...]:
@@ -97,6 +99,21 @@ def _by_folded_name() -> dict[str, Feature]:
         name.casefold(): record
         for record in reversed(RECORDS)
         for name in (record.name, *record.aliases)
+    }
+
+
+def feature_from_key(key: str) -> str | None:
+    """Return the registered feature of a `delta.feature.…` key (case-insensitive), or None."""
+    return _registered_by_lower_name().get(key[len(FEATURE_PREFIX) :].lower())
+
+
+@cache
+def _registered_by_lower_name() -> dict[str, str | None]:
+    """Return each registered feature by its name in lower case; None for one of Delta's tests."""
+    return {
+        feature.name.lower(): None if feature.status is FeatureStatus.TESTING else feature.name
+        for feature in reversed(RECORDS)
+        if is_registered(feature.name)
     }
 
 

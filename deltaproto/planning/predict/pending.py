@@ -24,13 +24,9 @@ from deltaproto.planning.predict.auto_enable import (
 from deltaproto.planning.predict.outcome import Outcome, Refusal
 from deltaproto.planning.predict.schema import SameSchema, Struct
 from deltaproto.planning.predict.table import MIN_READER_VERSION, MIN_WRITER_VERSION, Table
-from deltaproto.planning.predict.validation import (
-    FEATURE_PREFIX,
-    feature_from_key,
-    requested_versions,
-    validate_version_pair,
-)
+from deltaproto.planning.predict.validation import requested_versions, validate_version_pair
 from deltaproto.protocol import feature_catalog
+from deltaproto.protocol.feature_catalog import FEATURE_PREFIX, feature_from_key
 from deltaproto.protocol.protocol import Protocol
 
 UNLISTED = "DELTA_FEATURES_PROTOCOL_METADATA_MISMATCH"

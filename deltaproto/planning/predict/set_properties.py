@@ -34,11 +34,8 @@ from deltaproto.planning.predict.table import (
     ROW_TRACKING,
     Table,
 )
-from deltaproto.planning.predict.validation import (
-    FEATURE_PREFIX,
-    validate_after_backfill,
-    validate_before_commits,
-)
+from deltaproto.planning.predict.validation import validate_after_backfill, validate_before_commits
+from deltaproto.protocol.feature_catalog import FEATURE_PREFIX
 from deltaproto.protocol.properties import FORMATS, parse_formats
 
 SET, UNSET = "SET TBLPROPERTIES", "UNSET TBLPROPERTIES"

@@ -7,7 +7,6 @@ Source: Delta Spark 4.4's `DeltaConfigs.validateConfigurations`, `DeltaColumnMap
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
 
 from deltaproto.planning.engine import Engine, EngineName
 from deltaproto.planning.predict import column_mapping, coordinated
@@ -23,10 +22,9 @@ from deltaproto.planning.predict.table import (
     Table,
 )
 from deltaproto.protocol import compatibility_mode, feature_catalog
-from deltaproto.protocol.feature import FeatureStatus
+from deltaproto.protocol.feature_catalog import FEATURE_PREFIX, feature_from_key
 from deltaproto.protocol.isolation import ISOLATION_PROPERTY as ISOLATION
 
-FEATURE_PREFIX = "delta.feature."
 _BACKFILLS = "3.3"
 CATALOG_ONLY_FEATURES = {
     "catalogManaged": "",
@@ -250,18 +248,3 @@ def requested_versions(table: Table, properties: Mapping[str, str]) -> tuple[int
     protocol = table.protocol
     reader = int(properties.get(MIN_READER_VERSION, protocol.min_reader_version))
     return reader, int(properties.get(MIN_WRITER_VERSION, protocol.min_writer_version))
-
-
-def feature_from_key(key: str) -> str | None:
-    """Return the registered feature of a `delta.feature.…` key (case-insensitive), or None."""
-    return _registered_by_lower_name().get(key[len(FEATURE_PREFIX) :].lower())
-
-
-@cache
-def _registered_by_lower_name() -> dict[str, str | None]:
-    """Return each registered feature by its name in lower case; None for one of Delta's tests."""
-    return {
-        feature.name.lower(): None if feature.status is FeatureStatus.TESTING else feature.name
-        for feature in reversed(feature_catalog.all_features())
-        if feature_catalog.is_registered(feature.name)
-    }

@@ -34,13 +34,16 @@ from collections.abc import Iterator
 
 from deltaproto.policy.context import RuleContext
 from deltaproto.policy.finding import Finding, Rule, Severity
-from deltaproto.protocol import feature_catalog
+from deltaproto.protocol.feature_catalog import (
+    FEATURE_PREFIX,
+    feature_from_key,
+    features_implied_by,
+)
 
 RULE = Rule("DP145", "stored-protocol-request", Severity.WARNING, since="0.1.0")
 _READER, _WRITER = "delta.minReaderVersion", "delta.minWriterVersion"
 _LISTS_READER, _LISTS_WRITER = 3, 7
 _VERSIONS = {_READER: range(1, _LISTS_READER + 1), _WRITER: range(1, _LISTS_WRITER + 1)}
-_FEATURE = "delta.feature."
 _STATUSES = ("supported", "enabled")
 
 
@@ -48,12 +51,11 @@ def check(subject: RuleContext) -> Iterator[Finding]:
     stored = {
         key: value
         for key, value in subject.state.metadata.configuration.items()
-        if value is not None and (key in _VERSIONS or key.startswith(_FEATURE))
+        if value is not None and (key in _VERSIONS or key.startswith(FEATURE_PREFIX))
     }
     if not stored:
         return
-    names = {feature.name.lower(): feature.name for feature in feature_catalog.all_features()}
-    asked = {key: names.get(key.removeprefix(_FEATURE).lower()) for key in stored}
+    asked = {key: None if key in _VERSIONS else feature_from_key(key) for key in stored}
     refused = [key for key, value in stored.items() if not _is_valid(key, value, asked[key])]
     added = {name for name in asked.values() if name}
     if not refused:
@@ -63,7 +65,7 @@ def check(subject: RuleContext) -> Iterator[Finding]:
         )
         if reader == _LISTS_READER and writer < _LISTS_WRITER:
             refused.append(_WRITER if _WRITER in stored else _READER)
-        added |= feature_catalog.features_implied_by(reader, writer)
+        added |= features_implied_by(reader, writer)
     added -= subject.protocol.supported
     if not (refused or added):
         return
