@@ -6,7 +6,6 @@ protocols lack.
 
 from __future__ import annotations
 
-import json
 import time
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,7 @@ from deltaproto.planning.upgrade import plan_upgrade
 from deltaproto.protocol.table_state import SparkSettings
 from tests.planning.oracle import agree, came_true, execute, look, newest
 from tests.planning.random_tables import Place
-from tests.planning.test_unlisted_on_spark import a_struct, column
+from tests.planning.test_unlisted_on_spark import CREATED, column, write_commit
 from tests.planning.trial import carry_out
 from tests.recording.delta_spark import DeltaSpark
 from tests.support.engines import RUNNING, needs_delta
@@ -97,23 +96,8 @@ def write_log(path: Path, name: str) -> str:
     protocol: dict[str, Any] = {"minReaderVersion": reader, "minWriterVersion": writer}
     if writer == 7:
         protocol |= {"readerFeatures": ["deletionVectors"], "writerFeatures": LISTED}
-    info = {"timestamp": 1795000000000, "operation": "CREATE TABLE"}
-    if properties.keys() >= ICT.keys():
-        info = {"inCommitTimestamp": 1795000000000, **info}
-    metadata = {
-        "id": "pending",
-        "format": {"provider": "parquet", "options": {}},
-        "schemaString": json.dumps(a_struct(*columns), separators=(",", ":")),
-        "partitionColumns": [],
-        "configuration": properties,
-        "createdTime": 1795000000000,
-    }
-    log = path / "_delta_log"
-    log.mkdir(parents=True)
-    actions = ({"commitInfo": info}, {"protocol": protocol}, {"metaData": metadata})
-    lines = "".join(json.dumps(action) + "\n" for action in actions)
-    (log / f"{0:020d}.json").write_text(lines)
-    return str(path)
+    info = {"inCommitTimestamp": CREATED} if properties.keys() >= ICT.keys() else {}
+    return write_commit(path, "pending", protocol, properties, *columns, info=info)
 
 
 def planned(path: str) -> PlanInput:

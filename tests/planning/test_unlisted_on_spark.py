@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -20,6 +22,8 @@ from tests.recording.delta_spark import DeltaSpark
 from tests.support.engines import RUNNING, needs_delta
 
 MISMATCH = "DELTA_FEATURES_PROTOCOL_METADATA_MISMATCH"
+CREATED = 1795000000000
+"""milliseconds"""
 ID = {"name": "id", "type": "long", "nullable": True, "metadata": {}}
 STRICT = {**ID, "nullable": False}
 
@@ -70,27 +74,38 @@ def write_log(path: Path, name: str) -> str:
     features, properties, columns = TABLES[name]
     both = {"columnMapping", "timestampNtz", "typeWidening-preview", "variantType-preview"}
     readers = both & {*features}
-    actions = (
-        {"commitInfo": {"timestamp": 1795000000000, "operation": "CREATE TABLE"}},
-        {
-            "protocol": {
-                "minReaderVersion": 3,
-                "minWriterVersion": 7,
-                "readerFeatures": sorted(readers),
-                "writerFeatures": sorted(features),
-            }
-        },
-        {
-            "metaData": {
-                "id": "unlisted",
-                "format": {"provider": "parquet", "options": {}},
-                "schemaString": json.dumps(a_struct(*columns), separators=(",", ":")),
-                "partitionColumns": [],
-                "configuration": properties,
-                "createdTime": 1795000000000,
-            }
-        },
-    )
+    protocol = {
+        "minReaderVersion": 3,
+        "minWriterVersion": 7,
+        "readerFeatures": sorted(readers),
+        "writerFeatures": sorted(features),
+    }
+    return write_commit(path, "unlisted", protocol, properties, *columns)
+
+
+def write_commit(
+    path: Path,
+    id_: str,
+    protocol: Mapping[str, Any],
+    properties: Mapping[str, str],
+    *columns: dict[str, Any],
+    info: Mapping[str, Any] = MappingProxyType({}),
+) -> str:
+    """Write the first commit of a table without rows. Return the table's path.
+
+    Args:
+        info: more members of its commitInfo.
+    """
+    metadata = {
+        "id": id_,
+        "format": {"provider": "parquet", "options": {}},
+        "schemaString": json.dumps(a_struct(*columns), separators=(",", ":")),
+        "partitionColumns": [],
+        "configuration": properties,
+        "createdTime": CREATED,
+    }
+    commit_info = {**info, "timestamp": CREATED, "operation": "CREATE TABLE"}
+    actions = ({"commitInfo": commit_info}, {"protocol": protocol}, {"metaData": metadata})
     log = path / "_delta_log"
     log.mkdir(parents=True)
     lines = "".join(json.dumps(action) + "\n" for action in actions)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,7 +13,7 @@ from deltaproto.planning.request import PlanInput, UpgradeRequest
 from deltaproto.planning.upgrade import plan_upgrade
 from deltaproto.protocol.table_state import SparkSettings
 from tests.planning.oracle import execute
-from tests.planning.test_unlisted_on_spark import ID, a_struct
+from tests.planning.test_unlisted_on_spark import CREATED, ID, write_commit
 from tests.recording.delta_spark import DeltaSpark
 from tests.support.engines import RUNNING, needs_delta
 
@@ -33,27 +31,10 @@ def write_log(path: Path, *, stamped: bool, enabled: str = "true") -> str:
     """A table without rows."""
     names = ["inCommitTimestamp", "vacuumProtocolCheck"]
     versions = {"minReaderVersion": 3, "minWriterVersion": 7}
-    now = 1795000000000
-    info = {"inCommitTimestamp": now} if stamped else {}
-    actions: tuple[dict[str, Any], ...] = (
-        {"commitInfo": {**info, "timestamp": now, "operation": "CREATE TABLE"}},
-        {"protocol": {**versions, "readerFeatures": names[1:], "writerFeatures": names}},
-        {
-            "metaData": {
-                "id": "unstamped",
-                "format": {"provider": "parquet", "options": {}},
-                "schemaString": json.dumps(a_struct(ID), separators=(",", ":")),
-                "partitionColumns": [],
-                "configuration": {"delta.enableInCommitTimestamps": enabled},
-                "createdTime": now,
-            }
-        },
-    )
-    log = path / "_delta_log"
-    log.mkdir(parents=True)
-    lines = "".join(json.dumps(action) + "\n" for action in actions)
-    (log / f"{0:020d}.json").write_text(lines)
-    return str(path)
+    protocol = {**versions, "readerFeatures": names[1:], "writerFeatures": names}
+    properties = {"delta.enableInCommitTimestamps": enabled}
+    info = {"inCommitTimestamp": CREATED} if stamped else {}
+    return write_commit(path, "unstamped", protocol, properties, ID, info=info)
 
 
 def planned(path: str) -> PlanInput:
