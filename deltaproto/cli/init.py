@@ -13,7 +13,11 @@ from deltaproto.cli.declare import Argument, Command, Option, Panel
 from deltaproto.counts import counted
 from deltaproto.errors import ExitCode, UsageError
 from deltaproto.fleet.discovery import CATALOG_PREFIX
-from deltaproto.fleet.inventory_reader import open_inventory_reader, select_newest_state
+from deltaproto.fleet.inventory_reader import (
+    InventoryReader,
+    open_inventory_reader,
+    select_newest_state,
+)
 from deltaproto.fleet.last_writers import LastWriters
 from deltaproto.fleet.report_checker import find_last_writers
 from deltaproto.fleet.schemas import is_inventory
@@ -105,13 +109,18 @@ def _write_settings(values: Mapping[str, Any], storage: Mapping[str, str]) -> st
     return f"wrote {SETTINGS_FILE}"
 
 
+def _open_if_inventory(inventory: str | None, storage: Mapping[str, str]) -> InventoryReader | None:
+    if inventory is None or not is_inventory(inventory, storage):
+        return None
+    return open_inventory_reader(inventory, storage, None)
+
+
 def _scanned_sources(inventory: str, storage: Mapping[str, str]) -> dict[str, Sequence[str]]:
     """Return what the last scans of an inventory searched, by the key of the settings."""
-    if not is_inventory(inventory, storage):
+    reader = _open_if_inventory(inventory, storage)
+    if reader is None:
         return {}
-    newest, *others = select_newest_state(
-        open_inventory_reader(inventory, storage, None), None
-    ).contributing
+    newest, *others = select_newest_state(reader, None).contributing
     # One scan has one set of patterns.
     alike = [newest, *(each for each in others if each.limits == newest.limits)]
     limits = {"include": newest.included, "exclude": newest.excluded}
@@ -135,9 +144,9 @@ def _settings_lines(sources: Mapping[str, Sequence[str]]) -> Iterator[str]:
 
 
 def _find_writers(inventory: str | None, storage: Mapping[str, str]) -> LastWriters | None:
-    if inventory is None or not is_inventory(inventory, storage):
+    reader = _open_if_inventory(inventory, storage)
+    if reader is None:
         return None
-    reader = open_inventory_reader(inventory, storage, None)
     return find_last_writers(reader, select_newest_state(reader, None), load_local_catalog(()))
 
 

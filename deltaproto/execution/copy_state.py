@@ -1,7 +1,7 @@
 """The progress of a copy into a new table, read from the tables behind its three names.
 
-The catalog shows which names exist; the table ids and a property show which of the two tables a
-name stands for; and the tags of the new table's commits show which version of the old one it has.
+The catalog shows which names exist. The table ids and a property show which of the two tables a
+name stands for. The tags of the new table's commits show which version of the old table it has.
 """
 
 from __future__ import annotations
