@@ -2,7 +2,8 @@
 
 Each case is a seed: a random table, a random goal, the plan, and then Spark runs the plan's
 statements. Any difference is a mismatch, and the seed reproduces it. With `--upgrades` the goals
-are plan-upgrade's, with `--policies` random policies, else plan-downgrade's. `make bench` does not
+are plan-upgrade's, with `--policies` random policies, else plan-downgrade's. With `--stored`, the
+metadata of the tables has protocol properties, as deltalake can store them. `make bench` does not
 run this, because it takes minutes; see also `tests/planning/test_random_oracle_on_spark.py`.
 """
 
@@ -33,8 +34,13 @@ def main() -> int:
     parser.add_argument("--upgrades", action="store_true", help="of plan-upgrade")
     parser.add_argument("--policies", action="store_true", help="of plan")
     parser.add_argument("--managed", action="store_true", help="of tables that a catalog manages")
+    parser.add_argument(
+        "--stored", action="store_true", help="of tables whose metadata has protocol properties"
+    )
     parser.add_argument("--minutes", type=float, default=0, help="stop after so long; 0: never")
     arguments = parser.parse_args()
+    if arguments.managed and arguments.stored:
+        parser.error("a catalog's log cannot be written to: choose --managed or --stored")
     sys.path.insert(0, str(ROOT))
     from deltaproto.protocol.table_state import SparkSettings
     from deltaproto.tables.session import spark_session
@@ -57,7 +63,11 @@ def main() -> int:
                 break
             cases += 1
             try:
-                trial = trials.tried(delta_spark, seed, Path(folder), managed=arguments.managed)
+                trial = trials.tried(
+                    *(delta_spark, seed, Path(folder)),
+                    managed=arguments.managed,
+                    stored=arguments.stored,
+                )
             except Exception:
                 bad += 1
                 print(f"seed {seed}: failed\n{traceback.format_exc()}", flush=True)

@@ -24,13 +24,12 @@ _FLOOR = """
 import json, os, sys
 for table in open(sys.argv[1]).read().splitlines():
     log = table + "/_delta_log"
-    names = os.listdir(log)
-    newest = max((name for name in names if name.endswith(".crc")), default=None)
-    if newest:
-        try:
+    try:
+        newest = max((name for name in os.listdir(log) if name.endswith(".crc")), default=None)
+        if newest:
             json.loads(open(f"{log}/{newest}", "rb").read())
-        except (OSError, ValueError):
-            pass
+    except (OSError, ValueError):
+        pass
 """
 _POOL = """
 import sys
@@ -47,9 +46,9 @@ with ThreadPoolExecutor(int(sys.argv[2])) as pool:
 _THREADS = (1, 4, 8, 16)
 _INTRO = """
 Whole processes with cold Python. The small fleet has {tables:,} tables of four kinds with three
-commits and checksums. The mixed fleet has {mixed:,} hand-made tables: with and without checksums
-and checkpoints, with all features, hardly two alike, and some broken. The floor lists each log of
-the small fleet and parses its newest checksum in Python. deltalake is `DeltaTable(path).protocol()`
+commits and checksums. The mixed fleet has as many hand-made tables: with and without checksums
+and checkpoints, with all features, hardly two alike, and some broken. The floor lists each log and
+parses its newest checksum, if there is one, in Python. deltalake is `DeltaTable(path).protocol()`
 in the fastest of pools with {pools} threads, here {threads}. Both get the tables' names from a file
 and keep nothing, where `scan` finds the tables and writes the inventory. A rescan is the same
 command again: no log has changed.
@@ -60,15 +59,15 @@ def measured(folder: Path, scale: FleetScale) -> Section:
     """First scans, rescans, the floor and deltalake's pool, in turns."""
     print(f"whole scan command, {scale.tables:,} tables", flush=True)
     small, mixed, few = (folder / name for name in ("small", "mixed", "two"))
-    names = folder / "small.txt"
+    names, mixed_names = folder / "small.txt", folder / "mixed.txt"
     names.write_text("\n".join(make_tables(small, scale.tables)) + "\n")
-    count = scale.tables // 10
-    make_fleet(mixed, seed=1, count=count)
+    mixed_tables = make_fleet(mixed, seed=1, count=scale.tables)
+    mixed_names.write_text("".join(f"{table}\n" for table in mixed_tables))
     make_tables(few, 2)
     for root in (small, few):
         date_files(root)
-    pool = partial(_python, _POOL, str(names))
-    threads = min(_THREADS, key=lambda count: pool(str(count)).seconds)
+    pool = partial(_python, _POOL)
+    threads = str(min(_THREADS, key=lambda count: pool(str(names), str(count)).seconds))
     numbers = itertools.count()
 
     def first(root: Path) -> Side:
@@ -82,10 +81,12 @@ def measured(folder: Path, scale: FleetScale) -> Section:
     costs = in_turns(
         {
             "floor": partial(_python, _FLOOR, str(names)),
-            "deltalake": partial(pool, str(threads)),
+            "deltalake": partial(pool, str(names), threads),
             "scan": first(small),
             "unsaved scan": partial(_scan, small),
             "rescan": again(small),
+            "mixed floor": partial(_python, _FLOOR, str(mixed_names)),
+            "mixed deltalake": partial(pool, str(mixed_names), threads),
             "mixed scan": first(mixed),
             "mixed rescan": again(mixed),
             "Python": partial(_python, "pass"),
@@ -94,7 +95,7 @@ def measured(folder: Path, scale: FleetScale) -> Section:
         scale.rounds,
     )
     pools = ", ".join(map(str, _THREADS))
-    intro = _INTRO.format(tables=scale.tables, mixed=count, pools=pools, threads=threads)
+    intro = _INTRO.format(tables=scale.tables, pools=pools, threads=threads)
     two = statistics.median(seconds(costs["two tables"]))
     figures = [Figure("scan of 2 tables", two, "s", None if scale.quick else 0.25)]
     return Section("The whole scan command", intro, _rows(costs, quick=scale.quick), figures)
@@ -109,6 +110,8 @@ def _rows(costs: Mapping[str, Sequence[Cost]], *, quick: bool) -> list[Row]:
         row("scan, nothing saved / floor", costs["unsaved scan"], costs["floor"]),
         row("scan / deltalake", scan, costs["deltalake"], at_most=of_pool),
         row("rescan / scan", costs["rescan"], scan, at_most=of_scan),
+        row("scan / floor, mixed fleet", mixed, costs["mixed floor"]),
+        row("scan / deltalake, mixed fleet", mixed, costs["mixed deltalake"]),
         row("rescan / scan, mixed fleet", costs["mixed rescan"], mixed),
         row("scan of 2 tables / start of Python", costs["two tables"], costs["Python"]),
     ]

@@ -12,6 +12,11 @@ def counted(count: int, noun: str, plural: str | None = None) -> str:
     return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
 
 
+def with_article(noun: str) -> str:
+    """Return a noun with `a` or `an`, by its first letter."""
+    return f"{'an' if noun[:1].lower() in 'aeiou' else 'a'} {noun}"
+
+
 def first_names(names: Sequence[str], most: int) -> str:
     """Join the first names with commas, followed by the number of those that are left out."""
     more = len(names) - most

@@ -12,6 +12,17 @@ from typing import Any
 
 from deltaproto.redaction import redact_addresses_in
 
+MAX_QUOTED = 60
+"""most characters of a quoted text in messages"""
+
+
+def quote_short(text: str) -> str:
+    """Quote `text` for a message, on one line and shortened."""
+    import json
+
+    short = text if len(text) <= MAX_QUOTED else f"{text[:MAX_QUOTED]}…"
+    return f'"{short}"' if short.isprintable() else json.dumps(short)
+
 
 class ExitCode(IntEnum):
     """Exit codes of every command (see docs/manual/exit-codes.md)."""
@@ -75,6 +86,8 @@ class DeltaprotoError(Exception):
     """the cause, in one line"""
     hint: str
     """the next action, in one line; may be empty"""
+    lines: tuple[str, ...] = ()
+    """one line for each error that `message` joins; empty for a single one"""
 
     def __init__(self, message: str, hint: str = "") -> None:
         # Messages quote files, addresses and engines, whose texts may contain credentials.
@@ -113,12 +126,16 @@ class TableError(DeltaprotoError):
         self.code = code
 
 
-def no_tables_error(source: str) -> TableError:
-    """Return the error for a source (folder, file, list, inventory) without tables."""
+def no_tables_error(source: str, check: str = "the path and the patterns") -> TableError:
+    """Return the error for a source (folder, file, list, inventory, catalog) without tables.
+
+    Args:
+        check: what the hint says to check.
+    """
     return TableError(
         ErrorCode.NO_TABLES,
         f"no tables found in {source}",
-        "check the path and the patterns; pass --allow-empty if an empty result is expected",
+        f"check {check}; pass --allow-empty if an empty result is expected",
     )
 
 

@@ -63,6 +63,11 @@ class Location(NamedTuple):
         return self.uri.split("/", 3)[3] if self.kind is LocationKind.CATALOG else ""
 
 
+def is_catalog_name(text: str) -> bool:
+    """Return True for `schema.table` and `catalog.schema.table`, whatever exists at that path."""
+    return re.fullmatch(_NAME, text) is not None
+
+
 def catalog_server(url: str) -> str:
     """Return the scheme and host of a catalog's URL, without the name that follows."""
     return "/".join(url.split("/")[:3])
@@ -99,7 +104,7 @@ def locate(table: str) -> Location:
         return Location(table, LocationKind.URI, None, table.rstrip("/"))
     if rest.startswith("/") and scheme.lower() in _HADOOP_SCHEMES and not os.path.lexists(table):
         return Location(table, LocationKind.URI, None, f"{scheme}://{rest.rstrip('/')}")
-    if "/" not in table and not os.path.lexists(table) and re.fullmatch(_NAME, table):
+    if "/" not in table and not os.path.lexists(table) and is_catalog_name(table):
         return Location(table, LocationKind.NAME, None, table)
     _file_system_bytes(table)
     return _local_location(table, table)

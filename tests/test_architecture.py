@@ -17,7 +17,7 @@ HEAVY = {"deltalake", "pyspark", "pyarrow", "delta", "obstore", "jinja2", "msgsp
 
 EVERYBODY = {
     *("arrow_imports", "counts", "errors", "identity"),
-    *("input_file", "location", "redaction"),
+    *("input_file", "interrupts", "location", "redaction"),
 }
 """single modules that every package may import"""
 

@@ -62,7 +62,6 @@ STILL_TO_REWRITE: dict[str, tuple[str, ...]] = {
     # Covered by the digest of a kit, or quoted by published measurements.
     "deltaproto/certification": (
         "name the actor",
-        "shows, reports",
         "is missing, was dropped, disconnected",
     ),
     "deltaproto/protocol": ("byte-for-byte",),

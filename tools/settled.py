@@ -12,9 +12,8 @@ from packaging.version import Version
 
 from deltaproto.certification.entry import Discrepancy
 from deltaproto.certification.outcomes import KnownTable, collect_outcomes
-from deltaproto.clients.matching import Verdict
 from deltaproto.clients.measurement import MeasuredOutcome, Measurement
-from deltaproto.clients.model import Access
+from deltaproto.clients.model import Access, Verdict
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature import FeatureKind
 from deltaproto.render.certification import count_outcomes

@@ -192,7 +192,9 @@ class Discovery(Result):
                 with open(path, "w", encoding="utf-8", newline="") as file:
                     file.write(drafted.after)
             except OSError as error:
-                raise UsageError(f"cannot write {path}: {error.strerror}", "check it") from None
+                raise UsageError(
+                    f"cannot write {path}: {error.strerror}", "check the path"
+                ) from None
         return drafted.diff
 
     def _failure(self) -> DeltaprotoError | None:

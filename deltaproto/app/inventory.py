@@ -270,7 +270,9 @@ class Inventory:
                 with open(path, "w", encoding="utf-8") as file:
                     file.write(text)
             except OSError as error:
-                raise UsageError(f"cannot write {path}: {error.strerror}", "check it") from None
+                raise UsageError(
+                    f"cannot write {path}: {error.strerror}", "check the path"
+                ) from None
         return text
 
     def forecast(

@@ -162,6 +162,8 @@ class Plan(Result, _Plan):
     def __repr__(self) -> str:
         if self.blocked:
             status = "blocked"
+        elif self.stays_violated:
+            status = "the policy stays violated"
         elif not self.steps:
             status = "nothing to do"
         else:

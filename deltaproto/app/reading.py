@@ -312,7 +312,9 @@ def find_conflicts(
         TableError: when the table cannot be read.
     """
     if sql is not None and operation is not None:
-        raise UsageError("sql and operation exclude each other", "sql determines the operation")
+        raise UsageError(
+            "sql and operation cannot be used together", "sql determines the operation"
+        )
     statement = None
     if sql is not None:
         from deltaproto.conflicts.classify import classify

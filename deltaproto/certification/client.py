@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import difflib
 import hashlib
 import json
 import os
@@ -98,11 +99,11 @@ def select_client(text: str, adapter: Path | None = None) -> ClientUnderTest:
         return ClientUnderTest(reference, adapter.absolute(), requires, 1)
     paths = [each for each in load_roster() if each.client == reference.id]
     if not paths:
-        known = ", ".join(dict.fromkeys(each.client for each in load_roster()))
-        raise UsageError(
-            f"no adapter for {reference.id}",
-            f"pass one with --adapter or --command; the package has {known}",
-        )
+        known = list(dict.fromkeys(each.client for each in load_roster()))
+        near = difflib.get_close_matches(reference.id, known, n=1)
+        meant = f'did you mean "{near[0]}"? Or ' if near else ""
+        hint = f"{meant}pass one with --adapter or --command; the package has {', '.join(known)}"
+        raise UsageError(f"no adapter for {reference.id}", hint)
     named = [each for each in paths if each.path == reference.path]
     if not named:
         ways = ", ".join(str(each) for each in paths)

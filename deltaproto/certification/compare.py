@@ -13,6 +13,7 @@ from deltaproto.certification.adapter import Reply, ReplyKind
 from deltaproto.certification.fixtures.case import ReferenceTable, Row, sort_by_id
 from deltaproto.certification.fixtures.recipe import ANY
 from deltaproto.clients.measurement import MeasuredOutcome, MeasurementCell, ResultColumn
+from deltaproto.counts import counted
 
 _REMOVING = (ResultColumn.DELETE, ResultColumn.UPDATE, ResultColumn.MERGE, ResultColumn.OVERWRITE)
 _UNKNOWABLE = "answered, though the protocol asks for something that nobody knows"
@@ -120,7 +121,8 @@ def describe_row_difference(case: ReferenceTable, found: Any, wanted: Sequence[R
     if not isinstance(found, list) or not all(isinstance(row, Mapping) for row in found):
         return "no rows came back" if found is None else "what came back are not rows"
     if len(found) != len(wanted):
-        return f"{len(found)} rows instead of {len(wanted)}{_describe_ids(found, wanted)}"
+        rows = counted(len(found), "row")
+        return f"{rows} instead of {len(wanted)}{_describe_ids(found, wanted)}"
     names = set(wanted[0]) if wanted else set()
     kinds = dict(case.schema)
     for row in found:

@@ -29,9 +29,9 @@ from deltaproto.certification.outcomes import (
 from deltaproto.certification.scrub import shorten
 from deltaproto.clients.catalog import ClientCatalog
 from deltaproto.clients.entry import parse_client
-from deltaproto.clients.matching import Verdict, judge_access
+from deltaproto.clients.matching import judge_access
 from deltaproto.clients.measurement import MeasuredOutcome, Measurement
-from deltaproto.clients.model import Access, AppliesTo, Path, Range
+from deltaproto.clients.model import MEASURED_REFERENCE, Access, AppliesTo, Path, Range, Verdict
 from deltaproto.clients.requirements import TableRequirements, table_requirements
 from deltaproto.clients.resolve import ClientReference
 from deltaproto.errors import UsageError
@@ -201,7 +201,7 @@ def _known_bad(
                 "features": "all" if feature is _EVERY else [feature],
                 "access": [],
                 "what": shorten(was.why, LONGEST_REASON),
-                "reference": f"certify, {name}",
+                "reference": f"{MEASURED_REFERENCE}{name}",
                 "where": where,
                 **({"fails": True} if fails else {}),
                 **({"ungated": True} if ungated else {}),
@@ -234,7 +234,7 @@ def _bad_pairs(
                 "pairs": [],
                 "access": [str(access)],
                 "what": shorten(was.why, LONGEST_REASON),
-                "reference": f"certify, {name}",
+                "reference": f"{MEASURED_REFERENCE}{name}",
                 "where": AppliesTo.SUPPORTED.value,
                 **({"fails": True} if fails else {}),
             },

@@ -7,14 +7,14 @@ from typing import Any, NamedTuple
 
 from deltaproto.certification.fixtures.case import ReferenceTable
 from deltaproto.certification.scrub import shorten
-from deltaproto.clients.matching import Verdict, judge_access
+from deltaproto.clients.matching import judge_access
 from deltaproto.clients.measurement import (
     MeasuredOutcome,
     Measurement,
     MeasurementCell,
     ResultColumn,
 )
-from deltaproto.clients.model import Access, Range
+from deltaproto.clients.model import MEASURED_REFERENCE, Access, Range, Verdict
 from deltaproto.clients.requirements import (
     EXPRESSION_PREFIX,
     OF_FILTERED_READS,
@@ -104,7 +104,7 @@ def build_hazards(
                 "access": [],
                 "verdict": str(verdict),
                 "what": shorten(was.why, LONGEST_REASON),
-                "reference": f"certify, {name}",
+                "reference": f"{MEASURED_REFERENCE}{name}",
             },
         )
         item["access"].append(str(access))

@@ -22,6 +22,7 @@ from deltaproto.certification.observe import (
 )
 from deltaproto.certification.operation import expected_changes, rows_after
 from deltaproto.clients.measurement import ResultColumn
+from deltaproto.counts import counted
 from deltaproto.errors import TableError
 from deltaproto.tables.engine_errors import spark_first_line
 
@@ -154,9 +155,9 @@ class WriteVerifier:
         )
         if found != wanted:
             yield (
-                f"the change data feed tells of {len(found)} changes instead of {len(wanted)}"
+                f"the change data feed has {counted(len(found), 'change')} instead of {len(wanted)}"
                 if len(found) != len(wanted)
-                else "the change data feed tells of other changes"
+                else "the change data feed has other changes"
             )
 
     def _ids_kept(
@@ -176,7 +177,8 @@ class WriteVerifier:
         stayed = {row["id"] for row in rows_after(case, operation) if rows.get(row["id"]) == row}
         changed = [n for n in sorted(stayed & ids.keys()) if ids[n] != known.get(n)]
         if changed and operation is not ResultColumn.OVERWRITE:
-            yield f"{len(changed)} rows that were not touched have other row ids"
+            have = counted(len(changed), "unchanged row has", "unchanged rows have")
+            yield f"{have} other row ids"
 
     def _ids(self, table: Path) -> dict[int, int]:
         found = self._spark.sql(f"select id, _metadata.row_id from delta.`{table}`").collect()

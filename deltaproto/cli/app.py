@@ -14,6 +14,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from deltaproto import __version__
 from deltaproto.cli.declare import Command, Option, Panel
+from deltaproto.cli.signals import INTERRUPTED_EXIT_CODE
 from deltaproto.cli.variables import environment_variable
 from deltaproto.errors import ExitCode, UsageError
 from deltaproto.input_file import SETTINGS_FILE
@@ -47,8 +48,17 @@ def run(commands: Mapping[str, str], load: Callable[[str], Command], words: Sequ
     command = load(called) if called else None
     parser, parsed = _build_parser(tuple(commands.items()), command)
     parsed.clear()
+    parse = partial(parser, args=list(words), prog_name="deltaproto", standalone_mode=False)
     try:
-        outcome = parser(args=list(words), prog_name="deltaproto", standalone_mode=False)
+        if os.environ.get(COMPLETION_VARIABLE) == "complete_bash":
+            from deltaproto.cli.bash_completion import with_whole_words
+
+            parse = partial(with_whole_words, parse)
+        elif _writes_completion_script(words):
+            from deltaproto.cli.bash_completion import omit_space_after_equals_sign
+
+            omit_space_after_equals_sign()
+        outcome = parse()
     except Exception as error:
         # Typer has moved its usage error classes between releases.
         message = getattr(error, "format_message", None)
@@ -59,6 +69,9 @@ def run(commands: Mapping[str, str], load: Callable[[str], Command], words: Sequ
             return int(ExitCode.USAGE)
         hint = " ".join(("run deltaproto", called, "--help")).replace("  ", " ")
         raise UsageError(" ".join(message().split()), hint) from None
+    if outcome == INTERRUPTED_EXIT_CODE:
+        # Typer ends quietly when it is interrupted while it parses.
+        raise KeyboardInterrupt
     # Run outside typer, which would turn signals into its own errors.
     return parsed[0]() if parsed else int(outcome or ExitCode.OK)
 
@@ -93,6 +106,11 @@ def _build_parser(
         for name, summary in commands:
             app.command(name, help=summary)(_unparsed_command)
     return typer.main.get_command(app), parsed
+
+
+def _writes_completion_script(words: Sequence[str]) -> bool:
+    flags = ("--install-completion", "--show-completion")
+    return os.environ.get(COMPLETION_VARIABLE) == "source_bash" or bool({*words} & {*flags})
 
 
 def _words_to_complete() -> list[str]:
@@ -195,12 +213,30 @@ def _build_callback(command: Command, parsed: list[Callable[[], int]]) -> Callab
 
 
 def _run(command: Command, values: Mapping[str, Any]) -> int:
+    _refuse_empty_values(command, values)
     configured = values.get("config") is not None or os.path.lexists(SETTINGS_FILE)
     if configured or _needs_argument(command, values):
         from deltaproto.cli.configuration import add_settings
 
         values = add_settings(command, values)
     return command.run(values)
+
+
+def _refuse_empty_values(command: Command, values: Mapping[str, Any]) -> None:
+    for option in command.options:
+        if _has_empty(values[option.name]):
+            raise UsageError(f"{option.flags[0]} is empty", "pass a value, or omit the option")
+    argument = command.argument
+    # An empty name among several is one table that does not exist.
+    if argument is not None and not argument.many and _has_empty(values[argument.name]):
+        hint = f"a shell variable may not be set; run deltaproto {command.name} --help"
+        raise UsageError("an argument is empty", hint)
+
+
+def _has_empty(found: Any) -> bool:
+    """Return True if a value, or one of several, is an empty or blank string."""
+    several = found if isinstance(found, tuple) else (found,)
+    return any(isinstance(value, str) and not value.strip() for value in several)
 
 
 def _needs_argument(command: Command, values: Mapping[str, Any]) -> bool:

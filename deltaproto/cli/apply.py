@@ -6,6 +6,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from itertools import chain
 from typing import Any
 
@@ -45,6 +46,7 @@ from deltaproto.execution.waits import WaitLimits
 from deltaproto.planning.plan import Plan
 from deltaproto.policy.evaluate import Checker
 from deltaproto.policy.local_catalog import load_local_catalog, load_local_policy
+from deltaproto.protocol.table_state import SparkSettings
 from deltaproto.redaction import Redactor
 from deltaproto.render.plan_json import save_plan_file
 from deltaproto.render.rollout import rollout_fields, rollout_section
@@ -96,24 +98,11 @@ def run(values: Mapping[str, Any]) -> int:
     plans, codes = load_and_report_plans(values["plans"], allow_empty=values["allow_empty"])
     rollout = None if values["undo"] else _find_rollout(values)
     hooks = _open_hooks(values["hooks"], rollout)
-    _check_rehearsal_options(values, rollout)
-    _check_ranges(values)
+    _check_values(values, rollout)
     storage = options.storage_options(values)
     spark = options.spark_settings(values).reaching(*(each.plan.location for each in plans))
     redact = Redactor(storage, spark.conf)
-    policy = load_local_policy(values["policy"]) if values["policy"] else None
-    catalog = load_local_catalog(values["client_file"], policy)
-    context = ApplyContext(
-        storage,
-        spark,
-        folder=lambda path: values["journal"] or default_journal_dir(path),
-        policy=policy,
-        checker=None if policy is None else Checker(policy, catalog),
-        allow_irreversible=values["allow_irreversible"],
-        outside_window=values["outside_window"],
-        catalog=catalog,
-        accepted_losses=parse_losses(values["accept_loss"]),
-    )
+    context = _build_context(values, storage, spark)
     options.refuse_overwrite(
         values["output"],
         (
@@ -147,11 +136,15 @@ def run(values: Mapping[str, Any]) -> int:
         ready, refused = _choose_plans(plans, context, values)
         to.report.expect([*(each.planned.id for each in refused), *(each.id for each in ready)])
         waves = rollout and _build_run(rollout, plans, session, hooks, values)
-        with resume_hint(None if values["dry_run"] else _RESUME_HINT):
-            if waves is None:
-                results = apply_plans(ready, session, confirm, ask_all_first=asks)
-            else:
-                results = waves.apply(confirm, ask_all_first=asks)
+        with (
+            resume_hint(None if values["dry_run"] else _RESUME_HINT),
+            # Unless it is closed, other plans continue after an interruption while one is shown.
+            closing(
+                apply_plans(ready, session, confirm, ask_all_first=asks)
+                if waves is None
+                else waves.apply(confirm, ask_all_first=asks)
+            ) as results,
+        ):
             for applied in chain(refused, results):
                 # Whether a rollout has pending steps is known at its end.
                 if waves is None or applied.code is not ExitCode.CHANGES:
@@ -166,11 +159,6 @@ def run(values: Mapping[str, Any]) -> int:
     if not values["detailed_exitcode"]:
         codes = {ExitCode.OK if code is ExitCode.CHANGES else code for code in codes}
     return int(ExitCode.worst(codes))
-
-
-def _check_ranges(values: Mapping[str, Any]) -> None:
-    options.require_range(values["parallel"], "--parallel", _MAX_PARALLEL)
-    options.require_range(values["retries"], "--retries", _MAX_RETRIES, 0)
 
 
 def _find_rollout(values: Mapping[str, Any]) -> Rollout | None:
@@ -222,7 +210,27 @@ def _open_hooks(folder: str | None, rollout: Rollout | None) -> Hooks | None:
     return open_hooks(folder, rollout.hook_minutes * 60)
 
 
-def _check_rehearsal_options(values: Mapping[str, Any], rollout: Rollout | None) -> None:
+def _build_context(
+    values: Mapping[str, Any], storage: Mapping[str, str], spark: SparkSettings
+) -> ApplyContext:
+    policy = load_local_policy(values["policy"]) if values["policy"] else None
+    catalog = load_local_catalog(values["client_file"], policy)
+    return ApplyContext(
+        storage,
+        spark,
+        folder=lambda path: values["journal"] or default_journal_dir(path),
+        policy=policy,
+        checker=None if policy is None else Checker(policy, catalog),
+        allow_irreversible=values["allow_irreversible"],
+        outside_window=values["outside_window"],
+        catalog=catalog,
+        accepted_losses=parse_losses(values["accept_loss"]),
+    )
+
+
+def _check_values(values: Mapping[str, Any], rollout: Rollout | None) -> None:
+    options.require_range(values["parallel"], "--parallel", _MAX_PARALLEL)
+    options.require_range(values["retries"], "--retries", _MAX_RETRIES, 0)
     if (values["scratch"] or values["skip_rehearsal"]) and not (rollout and rollout.rehearse):
         raise UsageError(
             "no rehearsals are planned, so none can be changed or skipped",

@@ -50,6 +50,7 @@ COMMAND = Command(
         "test URL",
         "The word test, and a URL: uc://HOST, hms://HOST:PORT or glue://REGION.",
         many=True,
+        words=lambda: ("test",),
     ),
     (
         options.STORAGE_OPTION,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import shutil
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -25,7 +27,7 @@ from deltaproto.clients.measurement import (
     measurement_to_json,
 )
 from deltaproto.clients.resolve import parse_reference
-from deltaproto.errors import ErrorCode, ExitCode, TableError, UsageError
+from deltaproto.errors import EngineError, ErrorCode, ExitCode, TableError, UsageError
 from deltaproto.policy.finding import FailOn
 from deltaproto.policy.local_catalog import load_local_catalog
 from deltaproto.render.certification import Certified, write_certified
@@ -76,10 +78,10 @@ def run(values: Mapping[str, Any]) -> int:
         )
     tables = known_tables(kit)
     if values["results"] is not None:
-        with options.open_output(values["results"]) as file:
+        with options.open_output(values["results"], flag="--results") as file:
             file.write(measurement_to_json(measured))
     if values["entry"] is not None:
-        with options.open_output(values["entry"]) as file:
+        with options.open_output(values["entry"], flag="--entry") as file:
             file.write(_format_entry(measured, build_entry(measured, tables)))
     certified = Certified(
         measured,
@@ -115,9 +117,23 @@ def _select_client(values: Mapping[str, Any]) -> ClientUnderTest:
         raise UsageError("no client given", f"for example one of {known}")
     if values["command"] is not None:
         reference = parse_reference(values["client"])
+        _require_program(values["command"])
         return ClientUnderTest(reference, Path(), (), 1)
     adapter = values["adapter"]
     return select_client(values["client"], None if adapter is None else Path(adapter))
+
+
+def _require_program(command: str) -> None:
+    """Check the command before the reference tables are created, which takes minutes."""
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise UsageError(f"--command: {str(error).lower()}", "quote it as in a shell") from None
+    if not words or shutil.which(words[0]) is None:
+        raise EngineError(
+            f"cannot start {words[0] if words else 'an empty command'}: not a program",
+            "check --command",
+        )
 
 
 def _select_operations(names: tuple[str, ...]) -> tuple[ResultColumn, ...]:
@@ -169,12 +185,7 @@ def _start_spark(values: Mapping[str, Any], message: str, show: bool) -> SparkSe
     from deltaproto.certification.verify_writes import SPARK
     from deltaproto.tables.session import spark_session
 
-    settings = options.spark_settings(values)
-    if settings.remote is not None:
-        raise UsageError(
-            "certify needs a Spark on this machine, which sees the tables that clients write",
-            "leave out --spark-remote",
-        )
+    settings = options.spark_settings({**values, "spark_remote": None})
     with show_waiting(message, show=show):
         return spark_session(settings._replace(conf={**SPARK, **settings.conf}))
 
@@ -297,7 +308,8 @@ COMMAND = Command(
         options.PAGE_FORMAT,
         options.OUTPUT,
         options.FAIL_ON,
-        *options.READING,
+        # The tables that clients write are on this machine, and so must Spark be.
+        *(each for each in options.READING if each is not options.SPARK_REMOTE),
     ),
     examples=(
         "certify deltalake@1.6.6 --entry deltalake.yaml",

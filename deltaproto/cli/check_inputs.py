@@ -121,7 +121,7 @@ def _check_inventory(
     known.extend(f"{name}: {describe_scan(scan, now)}" for scan in state.contributing)
     notices = build_scan_notices(name, state, now, parse_max_age(values))
     NOTICES.extend(notices.texts)
-    if notices.old and values["fail_on"] is FailOn.WARNING:
+    if notices.doubtful and values["fail_on"] is FailOn.WARNING:
         codes.add(ExitCode.FINDINGS)
     if not values["scan"]:
         try:
@@ -222,7 +222,7 @@ def save_baseline(
     """
     from deltaproto.render.check_json import CheckDocument
 
-    with options.open_output(path) as file:
+    with options.open_output(path, flag="--write-baseline") as file:
         document = CheckDocument(file)
         for checked in tables:
             document.add(checked)

@@ -15,12 +15,15 @@ def features() -> Iterator[str]:
 
 
 def clients() -> Iterator[str]:
-    """Yield every client of the catalog with its newest version."""
+    """Yield every client of the catalog, and each of its paths, with its newest version."""
     from deltaproto.plan_inputs.client_scope import newest_clients
     from deltaproto.policy.local_catalog import load_local_catalog
 
-    catalog = load_local_catalog(())
-    return (str(client.candidate.reference) for client in newest_clients(catalog))
+    for client in newest_clients(load_local_catalog(())):
+        reference = client.candidate.reference
+        paths = [path.name for path in client.candidate.paths if path.name]
+        yield str(reference)
+        yield from (str(reference._replace(path=path)) for path in paths)
 
 
 def client_ids() -> Iterator[str]:
@@ -42,3 +45,24 @@ def properties() -> Iterator[str]:
     from deltaproto.protocol.properties import CANONICAL_NAMES
 
     return (f"{name}=" for name in CANONICAL_NAMES.values())
+
+
+def isolation_levels() -> Iterator[str]:
+    """Yield the isolation levels that a table can declare."""
+    from deltaproto.protocol.isolation import DECLARABLE_LEVELS
+
+    return map(str, DECLARABLE_LEVELS)
+
+
+def exceptions() -> Iterator[str]:
+    """Yield the names of exceptions that conflicts raise."""
+    from deltaproto.conflicts.operation import ExceptionName
+
+    return map(str, ExceptionName)
+
+
+def rollout_actions() -> Iterator[str]:
+    """Yield the actions of `rollout`."""
+    from deltaproto.execution.rollout_log import RolloutAction
+
+    return map(str, RolloutAction)

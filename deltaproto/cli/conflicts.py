@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
-from deltaproto.cli import options
+from deltaproto.cli import completion, options
 from deltaproto.cli.declare import Argument, Command, Option, Panel
 from deltaproto.cli.progress import show_waiting
 from deltaproto.conflicts.matrix import PREVIEW_SETTING, Compute, MatrixEngine
@@ -96,7 +96,8 @@ def _classify_statement(values: Mapping[str, Any]) -> PendingStatement | None:
         return None
     if values["operation"] is not None:
         raise UsageError(
-            "--sql and --operation exclude each other", "--sql already determines the operation"
+            "--sql and --operation cannot be used together",
+            "--sql already determines the operation",
         )
     from deltaproto.conflicts.classify import classify
 
@@ -130,6 +131,7 @@ COMMAND = Command(
             "Assume this isolation level. Default: the table's, else the engine's.",
             str,
             metavar="LEVEL",
+            words=completion.isolation_levels,
             panel=Panel.GOAL,
         ),
         Option(
@@ -167,7 +169,14 @@ COMMAND = Command(
             metavar="OP",
             panel=Panel.GOAL,
         ),
-        Option(("--exception",), "Explain this exception.", str, metavar="NAME", panel=Panel.GOAL),
+        Option(
+            ("--exception",),
+            "Explain this exception.",
+            str,
+            metavar="NAME",
+            words=completion.exceptions,
+            panel=Panel.GOAL,
+        ),
         Option(
             ("--at",),
             "Find the commits that could have caused the exception raised at this time (default "

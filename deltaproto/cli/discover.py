@@ -100,7 +100,7 @@ def _write_policy(drafted: DraftedFile, *, quiet: bool) -> None:
     for table in drafted.draft.uncovered:
         warn(f"{table}: no pattern can match this name, so its clients are not in the policy")
     if drafted.after != drafted.before:
-        with options.open_output(drafted.path) as file:
+        with options.open_output(drafted.path, flag="--write-policy") as file:
             file.write(drafted.after)
     if quiet:
         return

@@ -60,7 +60,7 @@ def run(values: Mapping[str, Any]) -> int:
     # An incomplete result is never compliant.
     codes = [ExitCode.OK if found.complete else ExitCode.UNREADABLE]
     codes.append(exit_code_for(found.severities, values["fail_on"]))
-    if notices.old and values["fail_on"] is FailOn.WARNING:
+    if notices.doubtful and values["fail_on"] is FailOn.WARNING:
         codes.append(ExitCode.FINDINGS)
     return int(ExitCode.worst(codes))
 

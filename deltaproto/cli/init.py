@@ -12,7 +12,7 @@ from deltaproto.cli import options
 from deltaproto.cli.declare import Argument, Command, Option, Panel
 from deltaproto.counts import counted
 from deltaproto.errors import ExitCode, UsageError
-from deltaproto.fleet.discovery import CATALOG_PREFIX
+from deltaproto.fleet.catalog_places import CATALOG_PREFIX
 from deltaproto.fleet.inventory_reader import (
     InventoryReader,
     open_inventory_reader,
@@ -50,7 +50,7 @@ policy: {policy}
 #   AWS_SECRET_ACCESS_KEY: ${{LAKE_SECRET}}
 
 # A nightly scan, as a line of crontab:
-# 0 2 * * *  cd {folder} && deltaproto scan --fail-on never && deltaproto check
+# 0 2 * * *  cd {folder} && {{ deltaproto scan --fail-on never; deltaproto check; }}
 """
 _NO_CLIENTS = """\
 # A starter policy, written by deltaproto init. It names no clients yet:

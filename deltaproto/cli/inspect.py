@@ -68,6 +68,8 @@ def read_table_names(names: Iterable[str], *, allow_empty: bool) -> Iterator[str
         if table != "-":
             yield table
             continue
+        if sys.stdin is None:
+            raise UsageError("- reads tables from standard input, which is closed")
         if sys.stdin.isatty():
             raise UsageError("- reads tables from standard input, which is a terminal")
         from deltaproto.location import parse_table_list

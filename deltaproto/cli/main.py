@@ -15,7 +15,13 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from deltaproto.arrow_imports import hide_numpy_and_pandas
 from deltaproto.cli.declare import Command, environment_name, expand_multi_values, modernize
-from deltaproto.cli.output import attach_results, attached_results, ignore_closed_pipes
+from deltaproto.cli.output import (
+    StreamError,
+    attach_results,
+    attached_results,
+    ignore_closed_pipes,
+    unwritten_error,
+)
 from deltaproto.cli.signals import handle_termination, report_interruption
 from deltaproto.errors import DeltaprotoError, EngineError, ExitCode, UsageError
 
@@ -184,11 +190,13 @@ class _InternalError(DeltaprotoError):
 
 
 def _to_expected_error(error: Exception) -> DeltaprotoError:
-    """Return an EngineError if a library or Spark is missing, else an internal error."""
+    """Return the error of a missing library, Spark or folder, or of a full disk, or a bug's."""
     if isinstance(error, FileNotFoundError) and _is_directory_missing():
         from deltaproto.location import NO_WORKING_DIRECTORY
 
         return UsageError(*NO_WORKING_DIRECTORY)
+    if isinstance(error, StreamError):
+        return unwritten_error("standard output", error)
     if "pyspark" in sys.modules:
         from deltaproto.tables.engine_errors import (
             is_connection_lost,
@@ -224,7 +232,8 @@ def report_error(error: DeltaprotoError, words: Sequence[str]) -> int:
         print(dump_json(envelope(command, payload, complete=False), indent=None))
     from deltaproto.render.terminal import single_line
 
-    print(f"error: {single_line(error.message)}", file=sys.stderr)
+    for line in [redact(each) for each in error.lines] or [error.message]:
+        print(f"error: {single_line(line)}", file=sys.stderr)
     if error.hint:
         print(f"hint: {single_line(error.hint)}", file=sys.stderr)
     return int(error.exit_code)

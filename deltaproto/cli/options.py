@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from deltaproto.cli import completion
 from deltaproto.cli.declare import NO_SETTINGS, Option, Panel, switch
-from deltaproto.cli.output import TruncateOnFirstWrite, write_at_end
+from deltaproto.cli.output import TruncateOnFirstWrite, unwritten_error, write_at_end
 from deltaproto.cli.progress import warn
 from deltaproto.counts import counted
 from deltaproto.errors import UsageError
@@ -262,13 +262,16 @@ def refuse_overwrite(
 
 
 @contextmanager
-def open_output(output: str | None, *, whole: bool = True) -> Iterator[IO[str]]:
+def open_output(
+    output: str | None, *, whole: bool = True, flag: str = "--output"
+) -> Iterator[IO[str]]:
     """Open standard output, or the file `output`, which keeps its old content until the end.
 
     If the block fails or is interrupted, the file stays as it was.
 
     Args:
         whole: False to write as the text arrives; the old content is kept until the first write.
+        flag: the option that names the file.
 
     Raises:
         UsageError: when the file cannot be written or the disk is full.
@@ -281,7 +284,7 @@ def open_output(output: str | None, *, whole: bool = True) -> Iterator[IO[str]]:
             yield sys.stdout
             sys.stdout.flush()
         else:
-            with _open_output_file(str(output)) as file:
+            with _open_output_file(str(output), flag) as file:
                 if whole:
                     with write_at_end(file) as text:
                         yield text
@@ -290,18 +293,15 @@ def open_output(output: str | None, *, whole: bool = True) -> Iterator[IO[str]]:
     except OSError as error:
         if error.errno not in _DISK_FULL_ERRORS:
             raise
-        where = "standard output" if standard else output
-        raise UsageError(
-            f"cannot write {where}: {error.strerror}", "the output is truncated; free some space"
-        ) from None
+        raise unwritten_error("standard output" if standard else str(output), error) from None
 
 
-def _open_output_file(path: str) -> TruncateOnFirstWrite:
+def _open_output_file(path: str, flag: str) -> TruncateOnFirstWrite:
     if "_delta_log" in os.path.abspath(path).split(os.sep):
-        raise UsageError(f"cannot write {path}: it is in a table's log", "choose another --output")
+        raise UsageError(f"cannot write {path}: it is in a table's log", f"choose another {flag}")
     try:
         return TruncateOnFirstWrite(path)
     except OSError as error:
         raise UsageError(
-            f"cannot write {path}: {error.strerror}", "choose another --output"
+            f"cannot write {path}: {error.strerror}", f"choose another {flag}"
         ) from None

@@ -10,13 +10,24 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import IO, Any
 
-from deltaproto.errors import ExitCode
+from deltaproto.errors import ExitCode, UsageError
+
+
+class StreamError(OSError):
+    """Standard output or standard error could not be written, as on a full disk."""
+
+
+def unwritten_error(where: str, error: OSError) -> UsageError:
+    """Return the error of output that could not be written completely."""
+    return UsageError(
+        f"cannot write {where}: {error.strerror}", "the output is truncated; free some space"
+    )
 
 
 class PipeFile(io.FileIO):
     """A file that discards what is written after the reader has closed the pipe.
 
-    Other errors are raised once: buffered data must not fail again at exit.
+    Other errors are raised once, as StreamError: buffered data must not fail again at exit.
     """
 
     _failed = False
@@ -28,7 +39,7 @@ class PipeFile(io.FileIO):
             except OSError as error:
                 self._failed = True
                 if not isinstance(error, BrokenPipeError):
-                    raise
+                    raise StreamError(error.errno, error.strerror) from None
         return memoryview(data).nbytes
 
 

@@ -68,8 +68,8 @@ class PlanOutput(NamedTuple):
 
     def result(self, applied: ApplyResult) -> None:
         """Write the result of one finished plan."""
-        self.text.result(applied)
         self.report.add(applied)
+        self.text.result(applied)
 
 
 @contextmanager

@@ -90,6 +90,7 @@ COMMAND = Command(
             "Set the isolation level: Serializable or WriteSerializable.",
             str,
             metavar="LEVEL",
+            words=completion.isolation_levels,
             panel=Panel.GOAL,
         ),
         Option(

@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from deltaproto.cli import options
+from deltaproto.cli import completion, options
 from deltaproto.cli.declare import Argument, Command, Option, Panel
 from deltaproto.cli.plan_io import AUDIT, JOURNAL
 from deltaproto.errors import ExitCode, UsageError
@@ -60,6 +60,7 @@ COMMAND = Command(
         "ACTION PLANS [TABLE]",
         "The word pause, resume, abort or skip, the folder of plans, and the table to skip.",
         many=True,
+        words=completion.rollout_actions,
     ),
     (
         Option(

@@ -49,7 +49,9 @@ def run(values: Mapping[str, Any]) -> int:
             "--resume needs --inventory", "it names the inventory of the scan to resume"
         )
     if values["list_tables"] and values["resume"]:
-        raise UsageError("--list-tables and --resume exclude each other", "it saves nothing")
+        raise UsageError(
+            "--list-tables and --resume cannot be used together", "--list-tables saves no scan"
+        )
     storage = options.storage_options(values)
     if values["inventory"] and is_table(values["inventory"], storage):
         raise UsageError(

@@ -24,6 +24,7 @@ from deltaproto.clients.path_entry import (
     parse_versioned_hazards,
 )
 from deltaproto.clients.resolve import hazards_at, range_bounds
+from deltaproto.errors import quote_short
 
 _CLIENT = {"id", "name", "aliases", "versions", "ranges", "measured", "decodes_paths", "hazards"}
 _PATH = {"read", "write", "access", "known_bad", "hazards"}
@@ -179,9 +180,8 @@ def _parse_evidence(plain: Any, where: str) -> Evidence:
 def _parse_name(text: str, where: str) -> str:
     """Check that a name can be part of ID/PATH@VERSION."""
     if not text.strip() or "@" in text or "/" in text:
-        raise EntryError(
-            f"{where}: {text!r} is not a valid name", "use a nonempty name without @ and /"
-        )
+        problem = f"{where}: {quote_short(text)} is not a valid name"
+        raise EntryError(problem, "use a nonempty name without @ and /")
     return text.strip()
 
 

@@ -32,7 +32,7 @@ def require_known_keys(plain: Any, known: Collection[str], where: str) -> None:
 def read_text(plain: Mapping[str, Any], key: str, where: str, default: str | None = None) -> str:
     value = plain.get(key, default)
     if not isinstance(value, str) or (not value.strip() and default is None):
-        raise EntryError(f"{where}: {key} must be a text", f"for example {key}: 'text'")
+        raise EntryError(f"{where}: {key} must be text", f"for example {key}: 'text'")
     return value.strip()
 
 

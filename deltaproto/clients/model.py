@@ -96,6 +96,15 @@ class AppliesTo(StrEnum):
     """tables with traces of it in files or log"""
 
 
+MEASURED_REFERENCE = "certify, "
+"""the beginning of the reference of what `certify` measured on a reference table"""
+
+
+def is_measured(reference: str) -> bool:
+    """Return True for the reference of a measurement."""
+    return reference.startswith(MEASURED_REFERENCE)
+
+
 class KnownBad(NamedTuple):
     """A known problem of a release on tables that its gates accept."""
 

@@ -8,8 +8,16 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from deltaproto.clients import requirements
-from deltaproto.clients.matching import PathVerdict, Verdict, judge_access
-from deltaproto.clients.model import Access, Client, Path, Range, cache_by_identity
+from deltaproto.clients.matching import judge_access
+from deltaproto.clients.model import (
+    Access,
+    Client,
+    Path,
+    PathVerdict,
+    Range,
+    Verdict,
+    cache_by_identity,
+)
 from deltaproto.clients.requirements import TableRequirements
 from deltaproto.clients.resolve import (
     ClientAtVersion,

@@ -19,7 +19,7 @@ from deltaproto.clients.model import (
     cache_by_identity,
     concerns_path,
 )
-from deltaproto.errors import UsageError
+from deltaproto.errors import UsageError, quote_short
 
 
 class ClientReference(NamedTuple):
@@ -59,7 +59,8 @@ def parse_reference(text: str) -> ClientReference:
     client, at, version = (part.strip() for part in text.partition("@"))
     name, slash, path = (part.strip() for part in client.partition("/"))
     if not name or (slash and not path) or "/" in path or (at and not version):
-        raise UsageError(f"{text!r} is not a client", "use ID@VERSION, for example trino@476")
+        hint = "use ID@VERSION, for example trino@476"
+        raise UsageError(f"{quote_short(text)} is not a client", hint)
     return ClientReference(name, path or None, version or None)
 
 

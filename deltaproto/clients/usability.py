@@ -4,8 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from deltaproto.clients import version_scheme
-from deltaproto.clients.matching import PathVerdict, Verdict
-from deltaproto.clients.model import Access, Client, cache_by_identity
+from deltaproto.clients.model import Access, Client, PathVerdict, Verdict, cache_by_identity
 from deltaproto.clients.requirements import TableRequirements
 from deltaproto.clients.resolve import (
     ClientAtVersion,

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from deltaproto.clients.matching import PathVerdict, Verdict, judge_access
-from deltaproto.clients.model import Access, Confidence, Path
+from deltaproto.clients.matching import judge_access
+from deltaproto.clients.model import Access, Confidence, Path, PathVerdict, Verdict
 from deltaproto.clients.requirements import TableRequirements
 from deltaproto.clients.resolve import ClientAtVersion, ClientReference
 

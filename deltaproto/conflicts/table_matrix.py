@@ -179,7 +179,7 @@ class ConflictReport(NamedTuple):
     advice: tuple[str, ...]
     """how to lay out this table so that fewer writes conflict"""
     complete: bool
-    """false if the table may have newer commits"""
+    """false if the table may have newer commits, or the statement was not understood"""
     statement_warnings: tuple[str, ...] = ()
     """risks of the statement, one sentence each"""
     statement_advice: tuple[str, ...] = ()
@@ -239,7 +239,8 @@ def build_conflict_report(question: MatrixQuery, inspection: Inspection | None) 
         else layout_advice(
             engine, columns, row_level=bool(compared.operations), identity=bool(identity)
         ),
-        complete=inspection is None or inspection.complete,
+        complete=(inspection is None or inspection.complete)
+        and (statement is None or statement.classification.understood),
         statement_warnings=warnings,
         statement_advice=added,
     )

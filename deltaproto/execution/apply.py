@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
@@ -35,7 +35,8 @@ from deltaproto.execution.run_log import (
 from deltaproto.execution.runner import StatementRunner
 from deltaproto.execution.waits import WaitLimits
 from deltaproto.identity import current_actor
-from deltaproto.planning.plan import Step
+from deltaproto.interrupts import defer_signals, wait_for_first
+from deltaproto.planning.plan import Step, stays_violated_line
 from deltaproto.redaction import Redactor
 
 
@@ -64,11 +65,11 @@ Confirm = Callable[[PreparedPlan], str | None]
 
 def apply_plans(
     plans: Sequence[LoadedPlan], session: ApplySession, confirm: Confirm, *, ask_all_first: bool
-) -> Iterator[ApplyResult]:
+) -> Generator[ApplyResult, None, None]:
     """Yield every plan's result as it finishes.
 
     With `ask_all_first`, nothing is executed until every plan was inspected and confirmed. If the
-    iterator is interrupted or closed early, running statements finish and no new ones are sent;
+    generator is interrupted or closed early, running statements finish and no new ones are sent;
     `session.interrupted` then receives the results of the plans that were begun.
     """
     found: list[LoadedPlan | PreparedPlan | ApplyResult] = [
@@ -110,11 +111,17 @@ def apply_plans(
         yield from map(one, found)
         return
     pool = ThreadPoolExecutor(session.parallel)
-    running = {pool.submit(one, each) for each in found}
+    running: set[Future[ApplyResult]] = set()
     try:
-        for future in as_completed(tuple(running)):
-            running.discard(future)
-            yield future.result()
+        with defer_signals():
+            running |= {pool.submit(one, each) for each in found}
+        waiting = set(running)
+        while waiting:
+            done = wait_for_first(waiting)
+            waiting -= done
+            for future in done:
+                running.discard(future)
+                yield future.result()
     except BaseException:
         halt.set()
         session.observer.halts()
@@ -274,7 +281,7 @@ def _result_after_steps(
         version=stands.point.version,
         protocol=stands.point.protocol,
         journal=journal,
-        remarks=tuple(stepping.remarks),
+        remarks=(*stepping.remarks, *_remarks(prepared)),
     )
     if stop is None:
         return applied
@@ -316,4 +323,11 @@ def _result_before_steps(
         prepared.warning,
         prepared.located.sight.now.version,
         prepared.located.sight.now.protocol,
+        remarks=_remarks(prepared),
     )
+
+
+def _remarks(prepared: PreparedPlan) -> tuple[str, ...]:
+    """Return what the policy requires and the plan's steps do not bring about."""
+    plan = prepared.planned.plan
+    return tuple(map(stays_violated_line, plan.unmet)) if plan.steps else ()

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NoReturn
 
+from deltaproto.counts import counted
 from deltaproto.execution.copy_catch_up import count_rows, group_appends, rows_of_commit
 from deltaproto.execution.copy_state import (
     CommitEffect,
@@ -235,7 +236,8 @@ class CopyExecutor(CopyStatements):
         assert self.state.new is not None
         made = rows_of_commit(self.state.new, self._owner, version)
         if rows is not None and made != rows:
-            message = f"the rows copied up to version {version} are {made:,}, not {rows:,}"
+            copied = "an unknown number of rows" if made is None else counted(made, "row")
+            message = f"the copy has {copied} up to version {version}, not {rows:,}"
             self.stop(fill, message, _DROP_HINT.format(self.state.new_name))
 
     def _take_back(self, rename_old: Step, close_old: Step, found: PendingCommit) -> NoReturn:

@@ -12,7 +12,7 @@ from deltaproto.clients.catalog import ClientCatalog
 from deltaproto.clients.model import Access
 from deltaproto.clients.requirements import TableRequirements
 from deltaproto.errors import UsageError
-from deltaproto.execution.needed_changes import VERSION_KEYS, NeededChanges
+from deltaproto.execution.needed_changes import VERSION_KEYS, NeededChanges, protocol_before_drops
 from deltaproto.planning.ddl.parse import parse_script
 from deltaproto.planning.ddl.user_statement import ClusterByPaths, UserStatement
 from deltaproto.planning.enable import (
@@ -20,6 +20,8 @@ from deltaproto.planning.enable import (
     DISABLING_PROPERTIES,
 )
 from deltaproto.planning.plan import Plan, Step
+from deltaproto.planning.predict.auto_enable import features_of_properties
+from deltaproto.planning.predict.pending import stored_requests
 from deltaproto.planning.predict.properties import normalize_properties
 from deltaproto.planning.predict.table import MAPPING_MODE, Table
 from deltaproto.planning.predict.validation import versions_for_mapping
@@ -134,7 +136,10 @@ def _find_excess(plan: Plan, step: Step, limits: _Limits) -> str | None:
         if isinstance(statement, DropFeature):
             return _find_drop_excess(plan, statement, limits)
         if isinstance(statement, UnsetProperties):
-            return f"removes {', '.join(statement.keys)}"
+            # What metadata stores for the protocol is a request: to remove it asks for nothing.
+            requests = stored_requests(dict.fromkeys(statement.keys, ""))
+            settles = plan.command != "plan-upgrade" and requests.keys() == {*statement.keys}
+            return None if settles else f"removes {', '.join(statement.keys)}"
         if isinstance(statement, SetProperties):
             return _find_property_excess(plan, step, statement.properties, limits)
         if isinstance(statement, UserStatement) and isinstance(statement.effect, ClusterByPaths):
@@ -196,8 +201,15 @@ def _find_limits(plan: Plan, use: TableUse | None, steps: Sequence[Step]) -> _Li
         drops=down.drops,
         disables=up.disables | down.disables,
         properties=up.properties | down.properties,
-        pair=down.pair,
+        pair=down.pair or NeededChanges(plan, steps).pair_helps(_features_to_add(plan)),
     )
+
+
+def _features_to_add(plan: Plan) -> frozenset[str]:
+    """Return the features that the goal of a plan for a policy names or enables."""
+    goal = plan.goal
+    enabled = features_of_properties(goal.get("set") or {}, plan.protocol_after, plan.engine)
+    return feature_catalog.with_required_features({*(goal.get("enable") or ()), *enabled})
 
 
 def _upgrade_limits(plan: Plan) -> _Limits:
@@ -242,7 +254,7 @@ def _upgrade_limits(plan: Plan) -> _Limits:
 
 def _downgrade_limits(plan: Plan, use: TableUse | None, steps: Sequence[Step]) -> _Limits:
     goal = plan.goal
-    now = steps[0].protocol_before if steps else plan.protocol_after
+    now = protocol_before_drops(plan, steps)
     residue = set() if goal.get("history") == HistoryChoice.KEEP else {CHECKPOINT_PROTECTION}
     drops: set[str] = set()
     needed = NeededChanges(plan, steps)
@@ -266,11 +278,17 @@ def _downgrade_limits(plan: Plan, use: TableUse | None, steps: Sequence[Step]) -
     disables = needed.disables(_clients_goal(plan, use)) if goal.get("clients") else set()
     settings = [DISABLING_PROPERTIES[n] for n in disables & DISABLING_PROPERTIES.keys()]
     return _Limits(
-        frozenset(drops | residue),
+        frozenset(drops | residue | _added_on_the_way(plan)),
         frozenset(disables),
         properties=frozenset((key.lower(), value) for key, value in settings),
         pair=goal["kind"] != "drop" and needed.pair_helps(),
     )
+
+
+def _added_on_the_way(plan: Plan) -> frozenset[str]:
+    """Return the features that the plan adds itself, because the table's metadata asks for them."""
+    after = (step.protocol_after.supported for step in plan.steps)
+    return frozenset().union(*after) - plan.protocol_before.supported
 
 
 def _policy_drops(

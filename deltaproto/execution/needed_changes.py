@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from deltaproto.planning import arithmetic
 from deltaproto.planning.ddl.parse import parse_script
 from deltaproto.planning.enable import DISABLING_PROPERTIES, is_kept_disabled
 from deltaproto.planning.plan import Plan, Step
@@ -16,6 +17,7 @@ from deltaproto.planning.search.search import SearchTask, predict_end_state
 from deltaproto.planning.statement import Action, DropFeature, SetProperties
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature_catalog import CHECKPOINT_PROTECTION
+from deltaproto.protocol.protocol import Protocol
 
 VERSION_KEYS = {key.lower(): key for key in (MIN_READER_VERSION, MIN_WRITER_VERSION)}
 """the properties that set versions, by their names in lower case: reader, then writer"""
@@ -28,7 +30,7 @@ class NeededChanges:
     """
 
     def __init__(self, plan: Plan, steps: Sequence[Step]) -> None:
-        before = steps[0].protocol_before if steps else plan.protocol_after
+        before = protocol_before_drops(plan, steps)
         self._supported = before.supported
         self._task = SearchTask(
             Table(before), VersionsAtMost(3, 7), plan.engine, droppable=DroppableFeatures((), {})
@@ -37,7 +39,7 @@ class NeededChanges:
         self._choice = DropSelection(
             frozenset(s.feature for s in steps if s.action is Action.DROP and s.feature),
             frozenset(_find_disabled(steps)),
-            next((_read_pair(s) for s in steps if s.action is Action.RAISE), None),
+            next(filter(None, map(_read_pair, steps)), None),
         )
 
     def drops(self, goal: Goal | None) -> set[str]:
@@ -66,10 +68,19 @@ class NeededChanges:
                 found.add(name)
         return found
 
-    def pair_helps(self) -> bool:
-        """Return True if the versions that the plan sets lower the protocol."""
-        with_pair = self._predict(self._choice).protocol
-        without = self._predict(self._choice._replace(pair=None)).protocol
+    def pair_helps(self, added: Iterable[str] = ()) -> bool:
+        """Return True if the versions that the plan sets lower the protocol.
+
+        Args:
+            added: features that the plan has to add.
+        """
+        with_pair, without = (
+            self._predict(choice).protocol
+            for choice in (self._choice, self._choice._replace(pair=None))
+        )
+        for name in sorted(added):
+            with_pair = arithmetic.enable_feature(with_pair, name, self._task.engine)
+            without = arithmetic.enable_feature(without, name, self._task.engine)
         return is_higher(with_pair.versions, without.versions)
 
     def _reached(self, goal: Goal, kept: str, choice: DropSelection) -> bool:
@@ -86,6 +97,17 @@ class NeededChanges:
     def _predict(self, choice: DropSelection) -> EndState:
         left = self._leaves_protection and CHECKPOINT_PROTECTION not in choice.dropped
         return predict_end_state(self._task, choice, left=left)
+
+
+def protocol_before_drops(plan: Plan, steps: Sequence[Step]) -> Protocol:
+    """Return the protocol from which the remaining steps drop features.
+
+    A first UNSET adds the features that the table's metadata still asks for.
+    """
+    if not steps:
+        return plan.protocol_after
+    first = steps[0]
+    return first.protocol_after if first.action is Action.UNSET else first.protocol_before
 
 
 def _is_fast_protected_drop(step: Step) -> bool:

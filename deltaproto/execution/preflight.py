@@ -18,7 +18,7 @@ from deltaproto.execution.warning import MaintenanceWindowStatus
 from deltaproto.planning.advice import is_same_table
 from deltaproto.planning.ddl.parse import parse_script
 from deltaproto.planning.engine import Engine
-from deltaproto.planning.plan import Plan, Step, plan_id
+from deltaproto.planning.plan import Blocked, Plan, Step, plan_id
 from deltaproto.planning.policy_impact import PolicyImpact, UnpredictableError
 from deltaproto.planning.predict.table import Table
 from deltaproto.planning.statement import Action
@@ -49,8 +49,10 @@ def plan_gate(plan: Plan) -> GateResult:
             f"{each.feature}: {each.reason}" if each.feature else each.reason
             for each in plan.blocked
         )
-        remedies = "; ".join(dict.fromkeys(each.remedy for each in plan.blocked if each.remedy))
-        return GateResult("plan", False, f"the plan is blocked: {why}", remedies, ExitCode.FINDINGS)
+        return _refuse(f"the plan is blocked: {why}", plan.blocked)
+    if plan.stays_violated:
+        why = "; ".join(each.reason for each in plan.unmet)
+        return _refuse(f"no statement brings the table closer to the policy: {why}", plan.unmet)
     if not plan.complete:
         return GateResult(
             "plan",
@@ -79,6 +81,11 @@ def plan_gate(plan: Plan) -> GateResult:
                 ExitCode.USAGE,
             )
     return GateResult("plan", True, "valid, no blockers")
+
+
+def _refuse(message: str, reasons: Iterable[Blocked]) -> GateResult:
+    remedies = "; ".join(dict.fromkeys(each.remedy for each in reasons if each.remedy))
+    return GateResult("plan", False, message, remedies, ExitCode.FINDINGS)
 
 
 def manual_steps(plan: Plan) -> list[str]:
@@ -178,13 +185,13 @@ def fingerprint_gate(
     again = _REPLAN_HINT if started else "plan again"
     if (why := _find_different_table(plan, sight, stands)) is not None:
         return GateResult("fingerprint", False, why, again, code)
-    commits = counted(len(sight.commits), "commit")
-    return GateResult(
-        "fingerprint",
-        True,
-        f"version {sight.now.version}; {commits} since, none of them by other writers with an "
-        "effect on the plan",
-    )
+    since = "no commits since"
+    if sight.commits:
+        since = (
+            f"{counted(len(sight.commits), 'commit')} since, none of them by other writers with an "
+            "effect on the plan"
+        )
+    return GateResult("fingerprint", True, f"version {sight.now.version}; {since}")
 
 
 def _find_different_table(plan: Plan, sight: TableObservation, stands: Progress) -> str | None:
@@ -272,7 +279,7 @@ def policy_gate(effect: PolicyImpact | UnpredictableError) -> GateResult:
     return GateResult(
         "policy",
         False,
-        f"the result violates the policy: {'; '.join(found)}",
+        f"the result would violate the policy: {'; '.join(found)}",
         hint,
         ExitCode.FINDINGS,
     )

@@ -1,4 +1,4 @@
-"""Before a copy into a new table is executed: how far it is, and its gates."""
+"""Prepares a copy into a new table: reads its progress, and evaluates its gates."""
 
 from __future__ import annotations
 

@@ -38,12 +38,16 @@ from deltaproto.execution.warning import build_warning
 from deltaproto.location import Location, locate
 from deltaproto.planning.advice import is_same_table
 from deltaproto.planning.ddl.parse import parse_script
+from deltaproto.planning.from_state import table_from_state
 from deltaproto.planning.plan import Fingerprint, Plan, Step
+from deltaproto.planning.predict.pending import stored_requests
+from deltaproto.planning.search.route import predict_statement
 from deltaproto.protocol.feature_catalog import CATALOG_MANAGED
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.redaction import Redactor
-from deltaproto.sql.quoting import sql_table_name
+from deltaproto.sql.quoting import quote_literal, sql_table_name
 from deltaproto.tables.log.commits import commit_tag_of
+from deltaproto.tables.log.reader import LogReader
 from deltaproto.tables.spark_connect import is_local
 
 _CLONE_COMMENT = "deltaproto: a clone for a rehearsal"
@@ -105,7 +109,7 @@ def rehearse_plan(planned: LoadedPlan, by: RehearsalSettings) -> ApplyResult:
     before = _list_files(source)
     folder, local = _create_scratch_folder(plan, by)
     try:
-        result = _execute_on_clone(planned, by, folder, local, ended)
+        result = _execute_on_clone(planned, by, folder, local, ended, source)
     except DeltaprotoError as error:
         message = by.redact(error.message)
         result = ended._replace(
@@ -144,7 +148,12 @@ def _unreadable_result(
 
 
 def _execute_on_clone(
-    planned: LoadedPlan, by: RehearsalSettings, folder: str, local: str, ended: ApplyResult
+    planned: LoadedPlan,
+    by: RehearsalSettings,
+    folder: str,
+    local: str,
+    ended: ApplyResult,
+    source: TableWatcher,
 ) -> ApplyResult:
     plan = planned.plan
     location = locate(f"{folder.rstrip('/')}/{_TABLE}")
@@ -168,6 +177,16 @@ def _execute_on_clone(
             f"{plan.fingerprint.protocol.in_words}: the clone cannot stand in for the table"
         )
         return ended._replace(code=ExitCode.FINDINGS, message=message)
+    lost = _find_lost_requests(on_clone, source, watched, by)
+    if lost:
+        keys = ", ".join(map(quote_literal, lost))
+        return ended._replace(
+            code=ExitCode.FINDINGS,
+            message=f"the table stores {', '.join(lost)}, which the first step applies and a clone "
+            "does not have: the clone cannot stand in for the table",
+            hint=f"first apply or remove them: ALTER TABLE {plan.sql_name} UNSET TBLPROPERTIES "
+            f"({keys}); then plan again",
+        )
     on_clone = on_clone._replace(fingerprint=Fingerprint(None, first.version, first.protocol, None))
     sight = watched.look(first.version)
     stands = progress_from_commits(planned.id, on_clone, 0, frozenset(), sight, first)
@@ -195,6 +214,25 @@ def _execute_on_clone(
     finally:
         audit.close()
     return _rehearsal_result(ended, plan, stop, stepping.records)
+
+
+def _find_lost_requests(
+    plan: Plan, source: TableWatcher, clone: TableWatcher, by: RehearsalSettings
+) -> tuple[str, ...]:
+    """Return protocol properties of the source that would change the first step on the clone."""
+    reader = LogReader(by.context.storage_options)
+    stored = reader.read_from(*source.reached).metadata.configuration
+    requests = stored_requests({key: value for key, value in stored.items() if value is not None})
+    first = next((step.sql for step in plan.steps if step.sql is not None), None)
+    if not requests or first is None:
+        return ()
+    table = table_from_state(reader.read_from(*clone.reached))
+    parsed = parse_script(first)[0]
+    alone, asked = (
+        predict_statement(parsed.statement, each, plan.engine).table.protocol
+        for each in (table, table.with_properties(requests))
+    )
+    return () if alone == asked else tuple(sorted(requests))
 
 
 def _rehearsal_result(

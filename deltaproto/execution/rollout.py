@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from functools import cache
 
 from deltaproto.errors import ExitCode, TableError, UsageError
@@ -89,7 +89,7 @@ class RolloutRun:
         if not session.dry_run:
             self._session = self._session._replace(around=self._run_table)
 
-    def apply(self, confirm: Confirm, *, ask_all_first: bool) -> Iterator[ApplyResult]:
+    def apply(self, confirm: Confirm, *, ask_all_first: bool) -> Generator[ApplyResult, None, None]:
         """Apply what may run now, wave after wave, and yield every result.
 
         Raises:

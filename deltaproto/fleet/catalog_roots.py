@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 
 from deltaproto.counts import counted
 from deltaproto.errors import TableError, no_tables_error
 from deltaproto.fleet.catalog_entries import CatalogEntries
 from deltaproto.fleet.discovered import DiscoveredTable, SkippedPlaces, UnreadablePlace
+from deltaproto.interrupts import defer_signals, wait_for_first
 from deltaproto.location import Location, catalog_server
 from deltaproto.sql.quoting import parse_name
 from deltaproto.tables.catalogs.interface import (
@@ -65,7 +66,7 @@ def tables_in(
                 requested=requested,
             )
     if empty:
-        yield UnreadablePlace(address, no_tables_error(address))
+        yield UnreadablePlace(address, no_tables_error(address, "the name and your permissions"))
 
 
 def _notes(address: str, client: CatalogClient) -> Iterator[str]:
@@ -118,9 +119,9 @@ def _list_below(
                     yield schema
                 else:
                     pages = client.pages(schema)
-                    waiting[pool.submit(next, pages, None)] = schema, pages
-            done, _ = wait(waiting, return_when=FIRST_COMPLETED) if waiting else ((), ())
-            for future in done:
+                    with defer_signals():
+                        waiting[pool.submit(next, pages, None)] = schema, pages
+            for future in wait_for_first(waiting) if waiting else ():
                 schema, pages = waiting.pop(future)
                 try:
                     page = future.result()
@@ -130,7 +131,8 @@ def _list_below(
                     yield CatalogFailure(f"{host}/{quoted_name(schema)}", error)
                     continue
                 if page is not None:
-                    waiting[pool.submit(next, pages, None)] = schema, pages
+                    with defer_signals():
+                        waiting[pool.submit(next, pages, None)] = schema, pages
                     for table in page:
                         place = f"{host}/{table.name}"
                         yield (

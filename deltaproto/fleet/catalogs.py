@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from deltaproto.errors import ErrorCode, TableError, UsageError, no_tables_error
 from deltaproto.fleet.catalog_entries import CatalogEntries
+from deltaproto.fleet.catalog_places import CATALOG_PREFIX
 from deltaproto.fleet.discovered import DiscoveredTable, UnreadablePlace
+from deltaproto.location import is_catalog_name
 from deltaproto.protocol.automatic_upgrades import UNITY_CATALOG
 from deltaproto.redaction import Redactor
 from deltaproto.sql.quoting import parse_name, quote_identifier, quote_if_needed
@@ -80,7 +82,8 @@ def find_catalog_tables(
             else:
                 yield found._replace(catalog=kinds[parts[0]], requested=len(parts) == _PARTS)
         if empty:
-            yield UnreadablePlace(name, no_tables_error(name))
+            error = no_tables_error(name, "the name and your permissions")
+            yield UnreadablePlace(_place(name), error)
         elif len(parts) == 1 and _is_authoritative(session, kinds[parts[0]]):
             entries.finish(address)
 
@@ -161,7 +164,7 @@ def _find_in_catalog(session: SparkSession, catalog: str) -> Iterator[_Described
     try:
         rows = sql_rows(session, f"SHOW SCHEMAS IN {quote_identifier(catalog)}")
     except Exception as error:
-        yield UnreadablePlace(quote_if_needed(catalog), _permission_error(error))
+        yield UnreadablePlace(_place(quote_if_needed(catalog)), _permission_error(error))
         return
     for row in rows:
         if row[0].lower() != "information_schema":
@@ -254,6 +257,11 @@ def _permission_error(error: Exception) -> TableError:
     denied = "PERMISSION" in message.upper() or "PRIVILEGE" in message.upper()
     code = ErrorCode.PERMISSION_DENIED if denied else ErrorCode.STORAGE
     return TableError(code, message, "request USE SCHEMA and BROWSE or SELECT, or leave it out")
+
+
+def _place(name: str) -> str:
+    """Return a name as a place; one part alone would be taken for a path."""
+    return name if is_catalog_name(name) else f"{CATALOG_PREFIX}{name}"
 
 
 def _quoted(parts: list[str]) -> str:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from urllib.parse import unquote
 
 from deltaproto.errors import ErrorCode, TableError
+from deltaproto.fleet.catalog_places import CATALOG_PREFIX
 from deltaproto.location import locate
 from deltaproto.policy.document import normalize_location
 from deltaproto.tables.catalogs.interface import CatalogTable
@@ -60,6 +61,8 @@ class UnreadablePlace(NamedTuple):
     @property
     def uri(self) -> str:
         """Return the place as a URI, or unchanged if it cannot be converted."""
+        if self.place.startswith(CATALOG_PREFIX):
+            return self.place
         try:
             return locate(self.place).uri
         except TableError:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from deltaproto.errors import ErrorCode, TableError, UsageError, no_tables_error
 from deltaproto.fleet.catalog_entries import CatalogEntries
+from deltaproto.fleet.catalog_places import CATALOG_PREFIX
 from deltaproto.fleet.discovered import (
     DiscoveredTable,
     FolderSelection,
@@ -20,9 +21,6 @@ from deltaproto.input_file import open_input
 from deltaproto.location import Location, LocationKind, catalog_server, locate, parse_table_list
 from deltaproto.policy.document import normalize_location
 from deltaproto.redaction import redact_address
-
-CATALOG_PREFIX = "catalog "
-"""before the name of a Spark session's catalog or schema, among the roots that a scan saves"""
 
 
 class DiscoverySource(NamedTuple):

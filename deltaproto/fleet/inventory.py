@@ -9,17 +9,16 @@ The row in `scans` is committed last: a scan without one is ignored. `clients_se
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
-from deltaproto.errors import ErrorCode, TableError, UsageError
-from deltaproto.fleet.schemas import Inventory, inventory_schema
+from deltaproto.errors import TableError, UsageError
+from deltaproto.fleet.schemas import Inventory, inventory_schema, require_types
 from deltaproto.location import Location, LocationKind, locate
 from deltaproto.redaction import Redactor
-from deltaproto.tables.engine_errors import first_line
+from deltaproto.tables.engine_errors import first_line, repeat_on_conflict
 from deltaproto.tables.storage.local import LOG_FOLDER
 
 if TYPE_CHECKING:
@@ -82,21 +81,23 @@ class InventoryTables:
         def add_part(name: Inventory) -> None:
             if not self._holds(name, scan_id):
                 wanted = inventory_schema(name)
-                reader = pa.RecordBatchReader.from_batches(wanted, iter(rows(name)))
-                self.append(name, reader)
+                self.append(
+                    name, lambda: pa.RecordBatchReader.from_batches(wanted, iter(rows(name)))
+                )
 
         with ThreadPoolExecutor(len(_PARTS)) as pool:
             for done in [pool.submit(add_part, name) for name in _PARTS]:
                 done.result()
         if not self._holds(Inventory.SCANS, scan_id):
             row = pa.Table.from_pylist([dict(scan)], schema=inventory_schema(Inventory.SCANS))
-            self.append(Inventory.SCANS, row)
+            self.append(Inventory.SCANS, lambda: row)
 
-    def append(self, name: Inventory, rows: Any) -> None:
+    def append(self, name: Inventory, rows: Callable[[], Any]) -> None:
         """Add rows to one of its tables, which is created if it does not exist.
 
         Args:
-            rows: an Arrow table or reader with the columns of `inventory_schema`.
+            rows: returns an Arrow table or reader with the columns of `inventory_schema`; it is
+                called again if another process deleted rows meanwhile.
 
         Raises:
             UsageError: when the inventory cannot be written.
@@ -104,23 +105,32 @@ class InventoryTables:
         from deltalake import CommitProperties, write_deltalake
         from deltalake.exceptions import DeltaError
 
-        self._read.pop(name, None)
-        try:
-            table = self._table(name)
-            if table is None:
-                self._create(name)
-                table = self._table(name)
-            present = {field.name for field in table.schema().fields}
+        def write() -> None:
             write_deltalake(
-                table,
-                rows,
+                self._table_with_all_columns(name),
+                rows(),
                 mode="append",
-                # An inventory of an earlier release lacks columns.
-                schema_mode=None if present.issuperset(inventory_schema(name).names) else "merge",
                 commit_properties=CommitProperties(max_commit_retries=100),
             )
+
+        self._read.pop(name, None)
+        try:
+            repeat_on_conflict(write)
         except (DeltaError, OSError) as error:
             raise self._unwritable_error(name, error) from None
+
+    def _table_with_all_columns(self, name: Inventory) -> Any:
+        """Return one of its tables; create it, and add the columns that an earlier release lacked.
+
+        Appends change no metadata: a commit that does makes concurrent appends fail.
+        """
+        from deltalake import write_deltalake
+
+        table = self._open_or_create(name)
+        wanted = inventory_schema(name)
+        if not {field.name for field in table.schema().fields}.issuperset(wanted.names):
+            write_deltalake(table, wanted.empty_table(), mode="append", schema_mode="merge")
+        return table
 
     def append_if_unchanged(self, name: Inventory, rows: Any) -> bool:
         """Add rows if no other process wrote to the table since this object read it.
@@ -150,9 +160,7 @@ class InventoryTables:
         table = self._read.pop(name, None)
         try:
             if table is None:
-                if self._table(name) is None:
-                    self._create(name)
-                table = self._table(name)
+                table = self._open_or_create(name)
                 if table.version() > 0:
                     return False
             before = table.version()
@@ -197,11 +205,18 @@ class InventoryTables:
     def _unwritable_error(self, name: Inventory, error: BaseException) -> UsageError:
         return UsageError(
             f"cannot write the inventory's table {name}: {self._describe_error(error)}",
-            "pass another --inventory, or repair it: it is a regular Delta table",
+            "check its permissions, and that it is intact: it is a regular Delta table",
         )
 
+    def _open_or_create(self, name: Inventory) -> Any:
+        table = self._table(name)
+        if table is None:
+            self._create(name)
+            table = self._table(name)
+        return table
+
     def _create(self, name: Inventory) -> None:
-        from deltalake import DeltaTable
+        from deltalake import CommitProperties, DeltaTable
         from deltalake.exceptions import DeltaError
 
         if self.location.path is not None:
@@ -213,6 +228,8 @@ class InventoryTables:
                 partition_by=None if name is Inventory.CLIENTS_SEEN else [PARTITION],
                 name=f"deltaproto_{name}",
                 storage_options=self._options or None,
+                # If another scan is faster, a retry would create the table again, as version 1.
+                commit_properties=CommitProperties(max_commit_retries=0),
             )
         except DeltaError:
             # Another scan may have created it at the same time.
@@ -235,13 +252,16 @@ class InventoryTables:
         from deltalake import CommitProperties
         from deltalake.exceptions import DeltaError
 
+        def delete() -> None:
+            table = self._table(name)
+            table.delete(condition, commit_properties=CommitProperties(max_commit_retries=100))
+
         self._read.pop(name, None)
-        table = self._table(name)
-        if table is None:
+        if not self.holds(name):
             return
         try:
-            table.delete(condition, commit_properties=CommitProperties(max_commit_retries=100))
-            table.vacuum(dry_run=False)
+            repeat_on_conflict(delete)
+            self._table(name).vacuum(dry_run=False)
         except (DeltaError, OSError) as error:
             raise UsageError(
                 f"cannot delete old scans from the inventory's table {name}: "
@@ -255,6 +275,8 @@ class InventoryTables:
 
         if refused := find_store_refusal(error):
             return refused.cause or "no permission"
+        if isinstance(error, OSError) and error.strerror:
+            return error.strerror
         return Redactor(self._options)(first_line(error))
 
     def _holds(self, name: Inventory, scan_id: str) -> bool:
@@ -274,7 +296,7 @@ class InventoryTables:
             table = self._table(name)
             if table is None:
                 raise missing_inventory_error(self.location.path or self.location.uri)
-            _require_types(name, table.schema())
+            require_types(name, table.schema())
             self._read[name] = table
         return self._read[name]
 
@@ -298,7 +320,7 @@ class InventoryTables:
         except (DeltaError, OSError) as error:
             cause, hint = self._store_problem(name) or (
                 self._describe_error(error),
-                "pass another --inventory, or repair it: it is a regular Delta table",
+                "check its permissions, and that it is intact: it is a regular Delta table",
             )
             message = f"cannot read the inventory's table {name}: {cause}"
             raise UsageError(message, hint) from None
@@ -318,46 +340,6 @@ class InventoryTables:
         except TableError as error:
             return error.message, error.hint
         return None
-
-
-def _require_types(name: Inventory, found: Any) -> None:
-    from deltalake import Schema
-
-    wanted, present = (
-        {field["name"]: _plain(field["type"]) for field in json.loads(each.to_json())["fields"]}
-        for each in (Schema.from_arrow(inventory_schema(name)), found)
-    )
-    for column, type_ in present.items():
-        if type_ != wanted.get(column, type_):
-            raise wrong_type_error(name, column, json.dumps(type_), json.dumps(wanted[column]))
-
-
-def wrong_type_error(name: Inventory, column: str, found: str, wanted: str) -> TableError:
-    """Return the error of an inventory column whose type differs from what `scan` writes."""
-    return TableError(
-        ErrorCode.CORRUPT_LOG,
-        f"column {column} of the inventory's table {name} has the type {found}, not {wanted}",
-        "the inventory is damaged; scan again with another --inventory",
-    )
-
-
-def missing_column_error(name: Inventory, column: str) -> TableError:
-    """Return the error of an inventory that lacks a column that `scan` writes."""
-    return TableError(
-        ErrorCode.CORRUPT_LOG,
-        f"the inventory's table {name} has no column {column}",
-        "the inventory is damaged; scan again with another --inventory",
-    )
-
-
-def _plain(type_: Any) -> Any:
-    """Return a Delta type without nullability and comments, which differ by engine."""
-    if isinstance(type_, list):
-        return [_plain(each) for each in type_]
-    if not isinstance(type_, dict):
-        return type_
-    ignored = ("nullable", "containsNull", "valueContainsNull", "metadata")
-    return {key: _plain(value) for key, value in type_.items() if key not in ignored}
 
 
 def missing_inventory_error(where: str) -> UsageError:

@@ -4,25 +4,28 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from deltaproto.errors import ErrorCode, TableError, UsageError
+from deltaproto.fleet.catalog_places import CatalogPlace, parse_catalog_place
 from deltaproto.fleet.discovered import FolderSelection
-from deltaproto.fleet.inventory import InventoryTables, missing_column_error
+from deltaproto.fleet.inventory import InventoryTables
 from deltaproto.fleet.scan_history import (
     KEYS_OF_ROWS,
     NO_ROWS,
     Extent,
     PastScan,
     RowCounts,
+    ScannedPlace,
     counts_query,
     locations_query,
     newest_scan,
     parse_scans,
     require_rows,
     scans_query,
+    sql_literal,
 )
-from deltaproto.fleet.schemas import Inventory, rows_schema
+from deltaproto.fleet.schemas import OTHER_NAMES, Inventory, missing_column_error, rows_schema
 from deltaproto.fleet.staging import Unfinished
 from deltaproto.policy.document import normalize_location
 from deltaproto.redaction import Redactor
@@ -65,11 +68,24 @@ class InventoryQueries(ABC):
         query = scans_query(self.name(name), self.columns(name))
         return parse_scans(self.rows(query, (name,)))
 
-    def locations(self, scan: PastScan) -> Iterator[str]:
-        """Yield the locations of all tables and errors of a scan. Raises like `rows`."""
+    def places(self, scan: PastScan) -> Iterator[ScannedPlace]:
+        """Yield the places of all tables and errors of a scan. Raises like `rows`."""
         tables = Inventory.TABLES, Inventory.ERRORS
-        for row in self.rows(locations_query(scan.scan_id, *map(self.name, tables)), tables):
-            yield row["location"]
+        if not any(map(parse_catalog_place, scan.roots)):
+            for row in self.rows(locations_query(scan.scan_id, *map(self.name, tables)), tables):
+                yield ScannedPlace(row["location"])
+            return
+        for name in tables:
+            other_names = [OTHER_NAMES] if OTHER_NAMES in self.columns(name) else []
+            columns = ", ".join(["location", f"{self.quote}table{self.quote}", *other_names])
+            for row in self.rows(
+                f"SELECT {columns} FROM {self.name(name)} "  # noqa: S608  names of ours only
+                f"WHERE scan_id = {sql_literal(scan.scan_id)}",
+                (name,),
+            ):
+                names = (row["table"], *(row.get(OTHER_NAMES) or ()))
+                whole = bool(other_names) or parse_catalog_place(row["location"]) is not None
+                yield ScannedPlace(row["location"], names if whole else None)
 
     def require_whole(self, *scans: PastScan) -> None:
         """Check that the scans' rows are whole: none missing, doubled or with impossible values.
@@ -167,31 +183,66 @@ def _replaces(newer: Extent, older: Extent, root: str) -> bool:
     return newer[1:] == older[1:] or not (newer.included or newer.excluded or older.included)
 
 
+def _may_find(root: str, where: str) -> bool:
+    """Return True if a list of tables, or a folder with its links, may lead to a location."""
+    folder = normalize_location(root)
+    both_local = folder.startswith("/") and where.startswith("/")
+    return root.startswith("/") or both_local or f"{where}/".startswith(f"{folder}/")
+
+
+class LostNames(NamedTuple):
+    """Tables that were read again without a catalog name that an older scan found."""
+
+    tables: int
+    first: str
+    """the first of these names"""
+
+
 class NewestState:
     """Decides which rows of several scans are the newest state of their table.
 
     A row of an older scan counts until a newer scan has a row for the same location, or has
-    searched the place without finding a table there.
+    searched the place without finding a table there. A table that was found in catalogs does not
+    count either if newer scans listed all of its names without finding it.
 
     Args:
         scans: newest first.
-        locations: the locations of all tables and errors of a scan.
+        places: the places of all tables and errors of a scan.
     """
 
     def __init__(
-        self, scans: Sequence[PastScan], locations: Callable[[PastScan], Iterable[str]]
+        self, scans: Sequence[PastScan], places: Callable[[PastScan], Iterable[ScannedPlace]]
     ) -> None:
         self.scans = tuple(scans)
         self.contributing = self.scans[:1]
         """the scans with at least one row that no newer scan replaces; always the newest"""
         # Per location, one bit for each scan that has a row.
         self._seen: dict[str, int] = {}
+        # The same for rows whose names newer scans listed.
+        self._unlisted: dict[str, int] = {}
+        self._roots = [
+            [place for place in map(parse_catalog_place, scan.roots) if place]
+            for scan in self.scans
+        ]
+        # The places in catalogs that each scan could not list, or did not find.
+        self._failed: list[set[CatalogPlace]] = [set() for _ in self.scans]
+        self.lost_names: dict[PastScan, LostNames] = {}
+        """by scan: tables that newer scans read without a name, although they did not list it"""
         if len(self.scans) == 1:
             return
+        named: dict[str, set[str]] = {}
         for number, scan in enumerate(self.scans):
-            for location in locations(scan):
-                where = normalize_location(location)
+            for place in places(scan):
+                where = normalize_location(place.location)
+                if self._roots[number]:
+                    self._note_lost(number, where, place.names or (), named)
                 self._seen[where] = self._seen.get(where, 0) | 1 << number
+                if not self._roots[number]:
+                    continue
+                if failed := parse_catalog_place(place.location):
+                    self._failed[number].add(failed)
+                if number and self._is_unlisted(number, where, place.names):
+                    self._unlisted[where] = self._unlisted.get(where, 0) | 1 << number
         self.contributing += tuple(
             scan
             for number, scan in enumerate(self.scans[1:], 1)
@@ -205,7 +256,10 @@ class NewestState:
         number, where = self.scans.index(scan), normalize_location(location)
         if number == 0:
             return True
-        if self._seen.get(where, 0) & (1 << number) - 1:
+        if (
+            self._seen.get(where, 0) & (1 << number) - 1
+            or self._unlisted.get(where, 0) >> number & 1
+        ):
             return False
         return not any(self._searched(newer, where) for newer in range(number))
 
@@ -227,7 +281,68 @@ class NewestState:
         if _replaces(newer, older, root):
             return True
         patterns = newer.included or newer.excluded or older.included
+        if place := parse_catalog_place(root):
+            return self._listed(number, place)
         return not patterns and self._searched(number, normalize_location(root))
+
+    def _note_lost(
+        self, number: int, where: str, names: tuple[str, ...], named: dict[str, set[str]]
+    ) -> None:
+        """Note the names of a row that newer rows of its location lack.
+
+        Args:
+            named: the names in newer rows, in lower case; those of this one are added.
+        """
+        known = named.setdefault(where, set())
+        places = {name: parse_catalog_place(name) for name in names if name.lower() not in known}
+        if self._seen.get(where, 0) & (1 << number) - 1:
+            lost = [
+                name
+                for name, place in places.items()
+                if place and not any(self._listed_name(newer, place) for newer in range(number))
+            ]
+            if lost:
+                count, first = self.lost_names.get(self.scans[number], LostNames(0, lost[0]))
+                self.lost_names[self.scans[number]] = LostNames(count + 1, min(first, lost[0]))
+        known.update(map(str.lower, places))
+
+    def _listed_name(self, number: int, place: CatalogPlace) -> bool:
+        """Return True if the scan listed this name on any server."""
+        servers = {root.server for root in self._roots[number]}
+        return any(self._listed(number, place._replace(server=server)) for server in servers)
+
+    def _is_unlisted(self, number: int, where: str, names: tuple[str, ...] | None) -> bool:
+        """Return True if newer scans listed every catalog in which the scan found the row.
+
+        They then have no row for this location: the catalogs no longer have the table there.
+        """
+        scan = self.scans[number]
+        if names is None or scan.not_searched is None:
+            # An early release did not store all names.
+            return False
+        if any(_may_find(root, where) for root in scan.roots if not parse_catalog_place(root)):
+            return False
+        found = [
+            place if "://" in name else place._replace(server=root.server)
+            for root in self._roots[number]
+            for name in names
+            if (place := parse_catalog_place(name))
+        ]
+        found = [each for each in found if any(root.covers(each) for root in self._roots[number])]
+        return bool(found) and all(
+            any(self._listed(newer, each) for newer in range(number)) for each in found
+        )
+
+    def _listed(self, number: int, place: CatalogPlace) -> bool:
+        """Return True if the scan listed the schema or catalog of a place, or the place itself."""
+        return any(
+            root.covers(place)
+            and not any(
+                root.covers(failed) and failed.covers(place) and failed not in (root, place)
+                for failed in self._failed[number]
+            )
+            for root in self._roots[number]
+        )
 
     def _searched(self, number: int, where: str) -> bool:
         """Return True if the scan would have found a table there."""

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 from typing import Protocol as Interface
 
+from deltaproto.counts import counted
 from deltaproto.errors import TableError
 from deltaproto.inspection import age
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from deltaproto.fleet.inventory import InventoryTables
     from deltaproto.fleet.inventory_queries import InventoryQueries, NewestState
     from deltaproto.fleet.overview import Overview
-    from deltaproto.fleet.scan_history import PastScan, ScanPair
+    from deltaproto.fleet.scan_history import PastScan, ScannedPlace, ScanPair
     from deltaproto.fleet.schemas import Inventory
     from deltaproto.fleet.spark_checks import SparkChecks
     from deltaproto.policy.context import TableFacts
@@ -37,8 +38,8 @@ class ScanLister(Interface):
         """Return all scans, oldest first."""
         ...
 
-    def locations(self, scan: PastScan) -> Iterator[str]:
-        """Yield the locations of all tables and errors of a scan."""
+    def places(self, scan: PastScan) -> Iterator[ScannedPlace]:
+        """Yield the places of all tables and errors of a scan."""
         ...
 
 
@@ -47,7 +48,7 @@ class InventoryReader(ABC):
 
     def __init__(self, questions: InventoryQueries) -> None:
         self.scans = questions.scans
-        self.locations = questions.locations
+        self.places = questions.places
         self.require_whole = questions.require_whole
         self._shared = questions
 
@@ -264,15 +265,15 @@ def select_newest_state(lister: ScanLister, wanted: str | None) -> NewestState:
 
     scans = lister.scans()
     selected = [select_scan(lister, wanted)] if wanted else newest_of_each_root(scans)
-    return NewestState(selected, lister.locations)
+    return NewestState(selected, lister.places)
 
 
 class ScanNotices(NamedTuple):
     """Notices about the scans that are evaluated."""
 
     texts: list[str]
-    old: bool
-    """whether a scan is so old that it counts as a warning"""
+    doubtful: bool
+    """whether an old scan or lost names count as a warning"""
 
 
 def old_scan_warnings(
@@ -297,12 +298,24 @@ def unsearched_notices(name: str, scans: Iterable[PastScan]) -> list[str]:
     return notices
 
 
+def lost_names_notices(name: str, state: NewestState) -> Iterator[str]:
+    """Yield a notice for each scan whose catalog names later scans did not store."""
+    for scan, lost in state.lost_names.items():
+        read = counted(lost.tables, "table was read", "tables were read")
+        yield (
+            f"{name}: {read} again without catalog names such as {lost.first}, which scan "
+            f"{scan.scan_id} found: patterns with these names do not match; scan "
+            f"{', '.join(scan.roots)} again"
+        )
+
+
 def build_scan_notices(
     name: str, state: NewestState, now: datetime, max_age: int = age.DEFAULT_MAX_AGE_DAYS
 ) -> ScanNotices:
     """Describe the age of the scans, what they did not search, and what each contributes."""
     texts = old_scan_warnings(name, state.contributing, now, max_age)
-    old = bool(texts)
+    texts += lost_names_notices(name, state)
+    doubtful = bool(texts)
     texts += unsearched_notices(name, state.contributing)
     if state.contributing[1:]:
         others = "; ".join(describe_scan(scan) for scan in state.contributing[1:])
@@ -310,7 +323,7 @@ def build_scan_notices(
             f"{name}: tables outside the roots of the newest scan come from {others}; "
             "--scan evaluates one scan only"
         )
-    return ScanNotices(texts, old)
+    return ScanNotices(texts, doubtful)
 
 
 def require_finished(inventory: str, state: NewestState, storage: Mapping[str, str]) -> None:

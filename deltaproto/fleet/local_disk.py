@@ -43,13 +43,19 @@ def tables_under(
         own: path of the inventory with a slash at the end; its tables do not count.
     """
     walk = _Walk(roots, selection, SkippedPlaces() if passed is None else passed)
+    all_empty, sharing = True, []
     for root in dict.fromkeys(roots):
         walk.shared, empty = False, True
         for each in walk.under(root):
             empty = empty and each.inside(own)
             yield each
-        if empty and not walk.shared:
+        all_empty = all_empty and empty
+        if empty and walk.shared:
+            sharing.append(root)
+        elif empty:
             yield UnreadablePlace(root, no_tables_error(root))
+    if all_empty:
+        yield from (UnreadablePlace(root, no_tables_error(root)) for root in sharing)
 
 
 class _Table:
@@ -141,6 +147,17 @@ class _Folder(NamedTuple):
     """whether it is a partition of that table"""
 
 
+class _Start(NamedTuple):
+    """A folder with a separate walk."""
+
+    below: str
+    """the path below a root that led there"""
+    partition: bool
+    """whether that is a partition"""
+    root: str
+    """the root whose tables are found there"""
+
+
 class _Walk:
     """Walks trees that may contain each other or link to each other."""
 
@@ -150,14 +167,15 @@ class _Walk:
         self._selection = selection
         self._passed = passed
         self._roots = [f"{root.rstrip('/')}/" for root in roots]
-        self._starts = dict.fromkeys(roots, ("", False))
-        """folders with a separate walk, with the path below a root that led there and whether
-        that is a partition"""
+        self._starts = {root: _Start("", False, root) for root in roots}
+        self._root = ""
+        """the root whose walk this is now"""
         self.shared = False
-        """whether a folder was left to another walk"""
+        """whether a folder was left to the walk of another root"""
 
     def under(self, root: str) -> Iterator[DiscoveredTable | UnreadablePlace]:
         """Yield the tables at and below one of the roots, except those of the other roots."""
+        self._root = root
         if not os.path.isdir(root):
             missing = not os.path.lexists(root)
             yield UnreadablePlace(
@@ -207,13 +225,14 @@ class _Walk:
                 link_path, folder = folder, _target(folder)
                 if not _below(folder, self._roots):
                     self._passed.add(PlaceKind.OUTSIDE, link_path, f"{link_path} -> {folder}")
-                if folder in self._starts or (self._selection.flat and self._reached(folder)):
-                    self.shared = True
-                    continue
-                self._starts[folder] = inside + name, partition
-            elif self._selection.flat and folder in self._starts:
-                self.shared = True
+            start = self._starts.get(folder)
+            if start is None and link and self._selection.flat:
+                start = self._reaching(folder)
+            if start is not None and (link or self._selection.flat):
+                self.shared = self.shared or start.root != self._root
                 continue
+            if link:
+                self._starts[folder] = _Start(inside + name, partition, self._root)
             yield _Folder(folder, inside + name, parent.table, partition)
 
     def _skip(self, folder: str, below: str, parent: _Folder) -> None:
@@ -232,11 +251,13 @@ class _Walk:
         usual = self._selection.excludes(below) or self._selection.hides(below)
         return in_table and not usual and _has_log(folder)
 
-    def _reached(self, folder: str) -> bool:
-        """Return True if one of the walks reaches the folder without following a link."""
-        return any(self._leads(start, *led, folder) for start, led in self._starts.items())
+    def _reaching(self, folder: str) -> _Start | None:
+        """Return the start from which a walk reaches the folder without following a link."""
+        ways = (led for start, led in self._starts.items() if self._leads(start, led, folder))
+        return next(ways, None)
 
-    def _leads(self, start: str, below: str, partition: bool, folder: str) -> bool:
+    def _leads(self, start: str, led: _Start, folder: str) -> bool:
+        below, partition, _ = led
         if not folder.startswith(start.rstrip("/") + "/"):
             return False
         path = start

@@ -6,7 +6,7 @@ import gc
 import json
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import chain, islice, repeat
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,6 +16,7 @@ from deltaproto.fleet.scan_table import InternalTableError, ReadSettings, TableS
 from deltaproto.fleet.schemas import staged_schema
 from deltaproto.fleet.unchanged import LastScan
 from deltaproto.fleet.workers import StoreHealth, Work, WorkerDied, WorkerPool, count_processes
+from deltaproto.interrupts import defer_signals, wait_for_first
 from deltaproto.protocol.decoding import use_fast_decoder
 
 if TYPE_CHECKING:
@@ -200,11 +201,11 @@ def _distribute(
     waiting: dict[Future[Any], _Chunk] = {}
     while True:
         while not workers.lost and len(waiting) < count * _AHEAD and (chunk := take()):
-            waiting[workers.pool.submit(workers.ask, chunk)] = chunk
+            with defer_signals():
+                waiting[workers.pool.submit(workers.ask, chunk)] = chunk
         if not waiting:
             return
-        done, _ = wait(waiting, return_when=FIRST_COMPLETED)
-        for future in done:
+        for future in wait_for_first(waiting):
             yield waiting.pop(future), future
 
 

@@ -8,7 +8,7 @@ data files of large ones are never listed.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import NamedTuple
 
@@ -22,6 +22,7 @@ from deltaproto.fleet.discovered import (
 )
 from deltaproto.fleet.log_listings import list_logs, lists_in_order
 from deltaproto.fleet.workers import StoreHealth, with_retries
+from deltaproto.interrupts import defer_signals, wait_for_first
 from deltaproto.policy.document import normalize_location
 from deltaproto.tables.storage.interface import Deadline
 from deltaproto.tables.storage.objects import ObjectLogStore, translate_store_errors
@@ -62,8 +63,10 @@ def tables_under(
     with ThreadPoolExecutor(parallel) as pool:
         waiting: set[Future[_Answers]] = set()
         while (tasks := walk.tasks(parallel * _AHEAD - len(waiting))) or waiting:
-            waiting |= {pool.submit(task) for task in tasks}
-            done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+            with defer_signals():
+                waiting |= {pool.submit(task) for task in tasks}
+            done = wait_for_first(waiting)
+            waiting -= done
             for future in done:
                 for found in walk.add(future.result()):
                     taken = taken or not found.inside(own)

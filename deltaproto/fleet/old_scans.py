@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING
 
 from deltaproto.fleet.inventory import InventoryTables
 from deltaproto.fleet.scan_history import PastScan, sql_literal
 from deltaproto.fleet.schemas import Inventory, inventory_table_sql
+from deltaproto.tables.engine_errors import repeat_on_conflict
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -77,6 +79,7 @@ def delete_old_scans_with_spark(
     if ids:
         old = ", ".join(map(sql_literal, ids))
         for name in names.values():
-            sql_rows(session, f"DELETE FROM {name} WHERE scan_id IN ({old})")  # noqa: S608
+            delete = f"DELETE FROM {name} WHERE scan_id IN ({old})"  # noqa: S608  quoted
+            repeat_on_conflict(partial(sql_rows, session, delete))
             sql_rows(session, f"VACUUM {name}")
     return ids

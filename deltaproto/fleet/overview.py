@@ -12,7 +12,7 @@ from deltaproto.clients.model import Access, Verdict
 from deltaproto.fleet.drift.diff import Difference
 from deltaproto.fleet.inventory_queries import InventoryQueries, NewestState, newest_of_each_root
 from deltaproto.fleet.last_writers import LastWriters
-from deltaproto.fleet.scan_history import PastScan, ScanPair, sql_literal
+from deltaproto.fleet.scan_history import PastScan, ScannedPlace, ScanPair, sql_literal
 from deltaproto.fleet.schemas import Inventory
 from deltaproto.fleet.seen.uses import SeenUses
 from deltaproto.policy.declared_verdict import DeclaredVerdict
@@ -292,7 +292,7 @@ class _ProtocolRows:
 
     def __init__(self, questions: InventoryQueries) -> None:
         self._questions = questions
-        self._locations: dict[str, list[str]] = {}
+        self._places: dict[str, list[ScannedPlace]] = {}
         self._protocols: dict[str, list[tuple[str, tuple[int, int]]]] = {}
 
     def count(self, scans: Sequence[PastScan]) -> Counter[tuple[int, int]]:
@@ -319,10 +319,10 @@ class _ProtocolRows:
             if state.holds(part, row["location"])
         )
 
-    def _of(self, scan: PastScan) -> list[str]:
-        if scan.scan_id not in self._locations:
-            self._locations[scan.scan_id] = list(self._questions.locations(scan))
-        return self._locations[scan.scan_id]
+    def _of(self, scan: PastScan) -> list[ScannedPlace]:
+        if scan.scan_id not in self._places:
+            self._places[scan.scan_id] = list(self._questions.places(scan))
+        return self._places[scan.scan_id]
 
     def _read(self, scan: PastScan) -> list[tuple[str, tuple[int, int]]]:
         if scan.scan_id not in self._protocols:

@@ -26,6 +26,14 @@ class Extent(NamedTuple):
     excluded: frozenset[str]
 
 
+class ScannedPlace(NamedTuple):
+    """A table or an error of a scan: where it is, and under which names catalogs list it."""
+
+    location: str
+    names: tuple[str, ...] | None = ()
+    """the names, if the scan has catalogs among its roots; None: there may be further ones"""
+
+
 class PastScan(NamedTuple):
     """One row of `scans`."""
 

@@ -10,7 +10,7 @@ from functools import partial
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from deltaproto.errors import DeltaprotoError, ExitCode, TableError
+from deltaproto.errors import DeltaprotoError, ErrorCode, ExitCode, TableError
 from deltaproto.fleet.discovered import DiscoveredTable
 from deltaproto.fleet.evaluate import SharedEvaluation, TableEvaluator
 from deltaproto.fleet.rows_builder import RowsBuilder
@@ -39,6 +39,14 @@ def failed_row(scan_id: str, found: DiscoveredTable, error: DeltaprotoError) -> 
     gathered = RowsBuilder(scan_id)
     gathered.add_error(found.table, found.uri, error)
     return gathered.batch()
+
+
+def _with_entry_hint(found: DiscoveredTable, error: TableError) -> TableError:
+    """Return the error with a hint about the table's entry, if a catalog has its location."""
+    if found.entry is None or error.code is not ErrorCode.NOT_FOUND:
+        return error
+    hint = "restore the folder, correct the location in the catalog, or drop the entry"
+    return TableError(ErrorCode.NOT_FOUND, error.message, hint)
 
 
 class InternalTableError(DeltaprotoError):
@@ -90,7 +98,7 @@ class TableScanner:
                 try:
                     self._one(found, gathered, alarm)
                 except TableError as error:
-                    gathered.add_error(found.table, found.uri, error)
+                    gathered.add_error(found.table, found.uri, _with_entry_hint(found, error))
                 except StoreGoneError:
                     raise
                 except Exception as error:

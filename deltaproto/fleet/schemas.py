@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 from enum import StrEnum
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from deltaproto.errors import ErrorCode, TableError
 from deltaproto.location import Location, LocationKind, locate
@@ -296,6 +297,51 @@ def _seen() -> list[pa.Field]:
         pa.field("evidence", pa.list_(mark)),
         pa.field("files", pa.list_(file)),
     ]
+
+
+def require_types(name: Inventory, found: Any) -> None:
+    """Check that in a schema of deltalake, no column has another type than `scan` writes.
+
+    Raises:
+        TableError: corrupt-log, when one has.
+    """
+    from deltalake import Schema
+
+    wanted, present = (
+        {field["name"]: _plain(field["type"]) for field in json.loads(each.to_json())["fields"]}
+        for each in (Schema.from_arrow(inventory_schema(name)), found)
+    )
+    for column, type_ in present.items():
+        if type_ != wanted.get(column, type_):
+            raise wrong_type_error(name, column, json.dumps(type_), json.dumps(wanted[column]))
+
+
+def wrong_type_error(name: Inventory, column: str, found: str, wanted: str) -> TableError:
+    """Return the error of an inventory column whose type differs from what `scan` writes."""
+    return TableError(
+        ErrorCode.CORRUPT_LOG,
+        f"column {column} of the inventory's table {name} has the type {found}, not {wanted}",
+        "the inventory is damaged; scan again with another --inventory",
+    )
+
+
+def missing_column_error(name: Inventory, column: str) -> TableError:
+    """Return the error of an inventory that lacks a column that `scan` writes."""
+    return TableError(
+        ErrorCode.CORRUPT_LOG,
+        f"the inventory's table {name} has no column {column}",
+        "the inventory is damaged; scan again with another --inventory",
+    )
+
+
+def _plain(type_: Any) -> Any:
+    """Return a Delta type without nullability and comments, which differ by engine."""
+    if isinstance(type_, list):
+        return [_plain(each) for each in type_]
+    if not isinstance(type_, dict):
+        return type_
+    ignored = ("nullable", "containsNull", "valueContainsNull", "metadata")
+    return {key: _plain(value) for key, value in type_.items() if key not in ignored}
 
 
 def inventory_table_sql(inventory: str, name: Inventory) -> str:

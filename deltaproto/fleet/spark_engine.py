@@ -36,7 +36,11 @@ from deltaproto.fleet.staging import SPARK_STAGING_FOLDER, is_running
 from deltaproto.redaction import Redactor
 from deltaproto.sql.quoting import quote_identifier
 from deltaproto.tables.catalogs.interface import CatalogTable
-from deltaproto.tables.engine_errors import is_connection_lost, spark_message
+from deltaproto.tables.engine_errors import (
+    is_connection_lost,
+    repeat_on_conflict,
+    spark_message,
+)
 from deltaproto.tables.session import expect_rows, remove_folder, sql_rows
 
 if TYPE_CHECKING:
@@ -254,7 +258,7 @@ class SparkEngine:
         writer = frame.write.format("delta").mode("append").option("mergeSchema", "true")
         for key, value in options:
             writer = writer.option(key, value)
-        self._do(lambda: writer.save(uri))
+        self._do(lambda: repeat_on_conflict(lambda: writer.save(uri)))
 
     def _do(self, action: Callable[[], Any]) -> None:
         try:

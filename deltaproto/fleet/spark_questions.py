@@ -11,16 +11,22 @@ from deltaproto.fleet.drift import query
 from deltaproto.fleet.drift.attribution import CommitAttributor
 from deltaproto.fleet.drift.diff import Difference
 from deltaproto.fleet.drift.query import (
-    UnreadablePlaces,
+    ScanPlaces,
     differences_of_row,
     drift_query,
-    unreadable_by_location,
+    unreadable_places,
 )
-from deltaproto.fleet.inventory import missing_inventory_error, wrong_type_error
+from deltaproto.fleet.inventory import missing_inventory_error
 from deltaproto.fleet.inventory_queries import InventoryQueries
 from deltaproto.fleet.read_inventory import read_error_rows
 from deltaproto.fleet.scan_history import PastScan, ScanPair
-from deltaproto.fleet.schemas import Inventory, columns_ddl, inventory_schema, inventory_table_sql
+from deltaproto.fleet.schemas import (
+    Inventory,
+    columns_ddl,
+    inventory_schema,
+    inventory_table_sql,
+    wrong_type_error,
+)
 from deltaproto.tables.session import expect_rows, open_query, sql_rows
 
 if TYPE_CHECKING:
@@ -82,9 +88,9 @@ class SparkInventoryQueries(InventoryQueries):
             ordered: sort by location.
         """
         before, now = (
-            unreadable_by_location(read_error_rows(self, scan)) for scan in (pair.before, pair.now)
+            unreadable_places(read_error_rows(self, scan)) for scan in (pair.before, pair.now)
         )
-        places = UnreadablePlaces(before, now, pair.same_roots)
+        places = ScanPlaces(before, now, pair.same_roots)
         names = (Inventory.TABLES, Inventory.ERRORS, Inventory.FEATURES)
         sql = drift_query(pair, self.quote, *map(self.name, names))
         # Sort before the logs are read: Spark's sort evaluates its input twice.
@@ -140,7 +146,7 @@ def _to_mapping(row: Row) -> dict[str, Any]:
 
 
 def _drift_mapper(
-    places: UnreadablePlaces, detective: CommitAttributor | None
+    places: ScanPlaces, detective: CommitAttributor | None
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def drifted(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:

@@ -7,6 +7,7 @@ a scan of the same roots can resume or replace it.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -297,5 +298,7 @@ def _acquire_lock(path: str) -> Any:
 def _unwritable_error(folder: str, error: OSError) -> UsageError:
     return UsageError(
         f"cannot write {folder}: {error.strerror or error}",
-        "pass another --inventory, or free some space",
+        "free some space"
+        if error.errno == errno.ENOSPC
+        else "check its permissions, or pass another --inventory",
     )

@@ -38,7 +38,7 @@ class PolicyCheckedPlan(NamedTuple):
     """A plan after the policy check."""
 
     plan: Plan
-    """blocked if its result violates the policy; has a warning for each loss"""
+    """blocked if its result would violate the policy; has a warning for each loss"""
     losses: tuple[ClientChange, ...] = ()
     """accesses that the policy's clients lose without approval, or that clients seen lose"""
     now: TableCheck | None = None
@@ -264,7 +264,7 @@ class ClientScope:
             notes.append(f"The policy hides findings on the result: {found.hidden}.")
         plan = plan._replace(warnings=(*plan.warnings, *notes))
         broken = [
-            Blocked(each.feature, f"the result violates the policy: {each.message}", each.hint)
+            Blocked(each.feature, f"the result would violate the policy: {each.message}", each.hint)
             for each in found.violations
             # Where the policy is the target, what drops cannot reach stays violated.
             if inputs.target is None or each.rule != LOWEST_RULE.id

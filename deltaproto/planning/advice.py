@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from deltaproto.planning.ddl.user_statement import ParsedStatement
-from deltaproto.planning.engine import EngineName
+from deltaproto.planning.engine import Engine, EngineName
 from deltaproto.planning.plan import Step
+from deltaproto.planning.predict.coordinated import session_warning
 from deltaproto.planning.request import PlanInput
 from deltaproto.planning.statement import KEEPS_FILES, Action
 from deltaproto.protocol import feature_catalog
@@ -36,6 +37,7 @@ def find_warnings(inputs: PlanInput, steps: Sequence[Step], after: Protocol) -> 
         "Every step changes metadata or the protocol: stop or pause long-running writers, and "
         "streams as described in the steps."
     )
+    yield from session_warning(inputs.table, inputs.engine)
     if any(step.sql is not None and has_variable(step.sql) for step in steps):
         # Quoting does not prevent it (VariableSubstitution).
         yield (
@@ -44,7 +46,7 @@ def find_warnings(inputs: PlanInput, steps: Sequence[Step], after: Protocol) -> 
             "statements yourself."
         )
     yield from _truncation_warnings(steps)
-    yield from _added_feature_warnings(before, after, steps)
+    yield from _added_feature_warnings(before, after, steps, inputs.engine)
     for name in sorted(lost):
         yield from reenables_itself(name, inputs.session)
     if inputs.engine.name is EngineName.DATABRICKS:
@@ -63,7 +65,7 @@ def _truncation_warnings(steps: Sequence[Step]) -> Iterator[str]:
 
 
 def _added_feature_warnings(
-    before: Protocol, after: Protocol, steps: Sequence[Step]
+    before: Protocol, after: Protocol, steps: Sequence[Step], engine: Engine
 ) -> Iterator[str]:
     gained = after.supported - before.supported
     if CHECKPOINT_PROTECTION in gained:
@@ -72,11 +74,22 @@ def _added_feature_warnings(
             "blocked until it is dropped with TRUNCATE HISTORY."
         )
     requested = sorted(gained - {CHECKPOINT_PROTECTION})
+    kept = [name for name in requested if not engine.drops(feature_catalog.feature_record(name))]
     if requested:
+        dropped = [name for name in requested if name not in kept]
+        it = "it" if len(kept) == 1 else "them"
+        parts = (
+            (dropped, "in the protocol until dropped."),
+            (kept, f"in the protocol: {engine} cannot drop {it}."),
+        )
+        stay = " ".join(
+            f"{', '.join(names)} {'stays' if len(names) == 1 else 'stay'} {how}"
+            for names, how in parts
+            if names
+        )
         yield (
-            f"{', '.join(requested)} {'stays' if len(requested) == 1 else 'stay'} in the protocol "
-            "until dropped. Disabling the property does not remove a feature. Upgrade clients "
-            "first, and test clients other than Databricks and Delta Spark."
+            f"{stay} Disabling the property does not remove a feature. Upgrade clients first, and "
+            "test clients other than Databricks and Delta Spark."
         )
     readers = after.min_reader_version > before.min_reader_version
     if requested and (readers or not (after.reader_features or set()) <= before.supported):

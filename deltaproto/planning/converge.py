@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import product
+from operator import itemgetter
 from typing import NamedTuple
 
 from deltaproto.planning.assemble import assemble_plan
@@ -115,7 +116,7 @@ def _find_route(
 
 def _cheapest(inputs: PlanInput, wanted: Requirements, target: Target) -> _Route | _Reasons:
     """Return the cheapest route to all of `wanted`; without any, the first reasons."""
-    found: list[_Route] = []
+    found: list[tuple[Cost, bool, _Route]] = []
     reasons: list[_Reasons] = []
     for additions in _additions(wanted, target.kept):
         # Each addition comes before the drops or after them.
@@ -129,10 +130,12 @@ def _cheapest(inputs: PlanInput, wanted: Requirements, target: Target) -> _Route
                 [part for part, first in chosen if not first],
             )
             if isinstance(route, _Route):
-                found.append(route)
+                # What nobody can drop again comes last if that costs no more.
+                raised = any(first and part.at_least != (1, 1) for part, first in chosen)
+                found.append((route.cost, raised, route))
             else:
                 reasons.append(route)
-    return min(found, key=lambda route: route.cost) if found else reasons[0]
+    return min(found, key=itemgetter(0, 1))[2] if found else reasons[0]
 
 
 def _additions(wanted: Requirements, kept: Requirements) -> Iterator[tuple[Requirements, ...]]:
@@ -151,8 +154,9 @@ def _additions(wanted: Requirements, kept: Requirements) -> Iterator[tuple[Requi
     needed = wanted.features | feature_catalog.features_enabled_by(wanted.properties)
     for pair in feature_catalog.LEGACY_PAIRS:
         lower = pair[0] <= wanted.at_most[0] and pair[1] <= wanted.at_most[1]
-        if lower and needed & feature_catalog.features_implied_by(*pair):
-            yield (Requirements(at_least=pair), *parts)
+        implied = needed & feature_catalog.features_implied_by(*pair)
+        if lower and implied:
+            yield (Requirements(features=implied, at_least=pair), *parts)
 
 
 def _try_order(
@@ -183,13 +187,15 @@ def _try_order(
 
 def _add(builder: PlanBuilder, additions: Iterable[Requirements]) -> PlanBuilder:
     for part in additions:
-        for name in sorted(part.features):
-            if name not in builder.table.protocol.supported:
-                builder.enable(FeatureToEnable(name))
+        lacking = part.features - builder.table.protocol.supported
+        # A table with feature lists gets the features of a legacy pair below its versions, too.
+        implied = lacking & feature_catalog.features_implied_by(*part.at_least)
+        if implied or is_higher(builder.table.protocol.versions, part.at_least):
+            builder.raised(part.at_least)
+        for name in sorted(lacking - implied):
+            builder.enable(FeatureToEnable(name))
         if part.properties:
             builder.go(SetProperties(part.properties), together=True)
-        if is_higher(builder.table.protocol.versions, part.at_least):
-            builder.raised(part.at_least)
         if part.cluster_by is not None:
             builder.cluster(part.cluster_by)
     return builder

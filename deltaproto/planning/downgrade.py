@@ -33,7 +33,7 @@ from deltaproto.planning.search.lowest import (
     find_lowest_goal,
     is_higher,
 )
-from deltaproto.planning.search.route import DropMode
+from deltaproto.planning.search.route import DropMode, settled_table
 from deltaproto.planning.search.search import (
     NO_CHANGE,
     SearchTask,
@@ -62,7 +62,7 @@ class DowngradeRequest(NamedTuple):
 
 def plan_downgrade(inputs: PlanInput, request: DowngradeRequest) -> Plan:
     """Return the cheapest plan with alternatives, or a plan with blockers."""
-    droppable = find_droppable(inputs.table, inputs.engine)
+    droppable = find_droppable(settled_table(inputs.table, inputs.engine), inputs.engine)
     task = SearchTask(
         inputs.table,
         _build_goal(inputs, request),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from deltaproto.clients.requirements import UNMAPPED_COLUMNS
 from deltaproto.planning.predict.nested_not_null import find_unenforced, is_spark_text
 from deltaproto.planning.predict.schema import Path, parse_schema
 from deltaproto.planning.predict.table import (
@@ -17,6 +18,7 @@ from deltaproto.planning.predict.table import (
     Table,
     checkpoint_interval,
 )
+from deltaproto.policy.contents import find_contents
 from deltaproto.protocol.decoding import parse_whole
 from deltaproto.protocol.feature import Trace
 from deltaproto.protocol.metadata import Metadata
@@ -24,6 +26,7 @@ from deltaproto.protocol.protocol import Protocol
 from deltaproto.protocol.table_state import TableState
 
 _HOUR_MS = 3_600_000
+_ID, _PHYSICAL = "delta.columnMapping.id", "delta.columnMapping.physicalName"
 
 
 def table_from_state(state: TableState) -> Table:
@@ -48,10 +51,45 @@ def table_from_state(state: TableState) -> Table:
         delta_rs_files=traces.get(Trace.DELTA_RS_FILES) is True,
         bounds=state.bounds,
     )
+    if table.mapped:
+        table = table._replace(
+            unmapped=UNMAPPED_COLUMNS in find_contents(metadata),
+            uncounted=MAX_COLUMN_ID not in table.configuration,
+            ambiguous=_is_ambiguous(metadata.schema),
+        )
     table = table.with_schema(None if metadata.schema is None else parse_schema(metadata.schema))
     if table.schema is None or find_unenforced(table.schema) is None:
         return table
     return table._replace(spark_text=is_spark_text(metadata.schema_string or ""))
+
+
+def _is_ambiguous(schema: Any) -> bool:
+    """Return True if two columns have the same column mapping id, or the same physical path."""
+    ids: set[Any] = set()
+    paths: set[Path] = set()
+    for path, number in _mapped_fields(schema, ()):
+        if path in paths or number in ids:
+            return True
+        paths.add(path)
+        ids |= {number} - {None}
+    return False
+
+
+def _mapped_fields(kind: Any, parent: Path) -> Iterator[tuple[Path, int | None]]:
+    """Yield the physical path and the id of fields that have both."""
+    if not isinstance(kind, Mapping):
+        return
+    for field in kind.get("fields") or ():
+        metadata = field.get("metadata")
+        stored = metadata if isinstance(metadata, Mapping) else {}
+        physical, number = stored.get(_PHYSICAL), stored.get(_ID)
+        path = (*parent, physical if isinstance(physical, str) else str(field.get("name", "")))
+        # Delta assigns a new id or name where there is none.
+        if isinstance(physical, str):
+            yield path, number if isinstance(number, int) else None
+        yield from _mapped_fields(field.get("type"), path)
+    for key, name in (("elementType", "element"), ("keyType", "key"), ("valueType", "value")):
+        yield from _mapped_fields(kind.get(key), (*parent, name))
 
 
 def read_comments(metadata: Metadata) -> Mapping[Path, str]:

@@ -132,6 +132,12 @@ class Blocked(NamedTuple):
         return f"<Blocked {self.feature or 'plan'}: {self.reason}>"
 
 
+def stays_violated_line(*unmet: Blocked, remedy: bool = False) -> str:
+    """Return one line about violations that a plan leaves, with their remedies if requested."""
+    texts = [text for each in unmet for text in (each.reason, each.remedy * remedy) if text]
+    return f"stays violated: {'; '.join(texts)}"
+
+
 class ClientChange(NamedTuple):
     """A client's access before and after the plan."""
 
@@ -289,6 +295,11 @@ class Plan(NamedTuple):
     def changes(self) -> bool:
         """Return True if there is anything to do."""
         return bool(self.steps)
+
+    @property
+    def stays_violated(self) -> bool:
+        """Return True if the table violates the policy, and no statement brings it closer."""
+        return bool(self.unmet) and not self.steps and not self.blocked
 
 
 CHECKSUM_FIELD = "seal"

@@ -126,25 +126,48 @@ def describe_fixes(before: TableCheck, then: TableCheck) -> Iterator[str]:
 def explain_unmet(then: TableCheck, reasons: Sequence[Blocked]) -> Iterator[Blocked]:
     """Yield the violations that a plan leaves, with the planner's reason if it has one.
 
+    Violations of several clients with the same cause are one.
+
     Args:
         reasons: why requirements cannot be met.
     """
     known = {each.feature: each for each in reasons if each.feature is not None}
-    used: set[str | None] = set()
-    for finding in _find_violations(then.findings):
-        found = known.get(finding.feature or "")
-        used.add(finding.feature)
+    left = list(_find_violations(then.findings))
+    groups: dict[tuple[str, Blocked | None, str], list[Finding]] = {}
+    for finding in left:
+        cause = finding.message.removeprefix(_subject(finding))
+        key = finding.rule, known.get(finding.feature or ""), cause
+        groups.setdefault(key, []).append(finding)
+    for (rule, found, cause), members in groups.items():
         why = f"; {found.reason}" if found else ""
-        remedy = found.remedy if found else finding.hint
+        subjects = ", ".join(dict.fromkeys(filter(None, map(_subject, members))))
+        remedy = found.remedy if found else _joined_hints(members)
         error = found.error if found else ""
-        yield Blocked(finding.feature, f"{finding.rule}: {finding.message}{why}", remedy, error)
+        features = {each.feature for each in members}
+        feature = features.pop() if len(features) == 1 else None
+        yield Blocked(feature, f"{rule}: {subjects}{cause}{why}", remedy, error)
+    used, clients = {each.feature for each in left}, {each.client for each in left}
     for each in reasons:
-        if each.feature is None or each.feature in each.reason:
-            named = each
-        else:
-            named = each._replace(reason=f"{each.feature}: {each.reason}")
-        if each.feature is None or each.feature not in used:
-            yield named
+        # The planner's blocker for a client begins with its name.
+        if each.feature is None and each.reason.partition(", ")[0] not in clients:
+            yield each
+        elif each.feature is not None and each.feature not in used:
+            named = each.feature in each.reason
+            yield each if named else each._replace(reason=f"{each.feature}: {each.reason}")
+
+
+def _subject(finding: Finding) -> str:
+    """Return the client with which the message begins; empty if there is none."""
+    client = finding.client or ""
+    return client if finding.message.startswith(client) else ""
+
+
+def _joined_hints(findings: Sequence[Finding]) -> str:
+    """Return the common hint of some clients, or the hint for each of them."""
+    hints = dict.fromkeys(each.hint for each in findings)
+    if len(hints) == 1:
+        return findings[0].hint
+    return "; ".join(f"{each.client}: {each.hint}" for each in findings)
 
 
 def predict_facts(today: TableFacts, table: Table, steps: Iterable[Step], plan: Plan) -> TableFacts:

@@ -1,7 +1,7 @@
 """What a policy requires of one table, as the target of a plan.
 
-`check` finds, and the plan fixes: what the table violates is missing, unless the policy waives the
-finding, approves it or turns its rule off. What the table meets is kept.
+A requirement that the table violates is `missing`, and the plan fixes it, unless the policy waives
+the finding, approves it or turns its rule off. A requirement that the table meets is `kept`.
 """
 
 from __future__ import annotations

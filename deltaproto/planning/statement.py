@@ -12,8 +12,8 @@ from deltaproto.planning import arithmetic
 from deltaproto.planning.engine import CLUSTERS_EXISTING_SINCE, Engine, EngineName
 from deltaproto.planning.predict.before_drop import moves_absolute, purge_rewrites
 from deltaproto.planning.predict.consistency import (
+    refuse_constraint_change,
     refuse_rewrite,
-    unstorable,
     validate_maintenance,
 )
 from deltaproto.planning.predict.drop_feature import drop_feature
@@ -25,6 +25,7 @@ from deltaproto.planning.predict.statistics import (
     validate_clustering_statistics,
 )
 from deltaproto.planning.predict.table import Table
+from deltaproto.protocol.feature import CLUSTERING_DOMAIN
 from deltaproto.protocol.feature_catalog import FEATURE_PREFIX
 from deltaproto.sql.quoting import column_name, quote_identifier, quote_literal, split_name
 
@@ -155,7 +156,7 @@ class DropConstraint(NamedTuple):
                 "DROP CONSTRAINT IF EXISTS ignores it",
             )
             return Outcome(table, refusal=refusal)
-        unstored = unstorable(table)
+        unstored = refuse_constraint_change(table)
         if unstored is not None:
             return Outcome(table, refusal=unstored)
         commit = PredictedCommit("DROP CONSTRAINT", table.protocol)
@@ -224,6 +225,8 @@ class ClusterBy(NamedTuple):
         if self.columns:
             protocol = arithmetic.enable_feature(protocol, "clustering", engine)
         after = table._replace(protocol=protocol, clustering=self.columns)
+        if table.domains is not None:
+            after = after._replace(domains=tuple(sorted({*table.domains, CLUSTERING_DOMAIN})))
         warning = KEEPS_FILES if self.columns else UNCLUSTERS
         return Outcome(after, (PredictedCommit("CLUSTER BY", protocol),), warnings=(warning,))
 

@@ -145,7 +145,7 @@ def _fates_of_drop(statement: DropFeature, outcome: Outcome) -> Iterator[WriterF
 def _first_rebased_release(
     statement: Statement, before: Table, added: frozenset[str], writers: Writers
 ) -> tuple[str | None, str]:
-    """Return the first release rebased over the step's metadata (None: no release) and why."""
+    """Return the first release that is rebased over the metadata change (or None), and why."""
     every = "the metadata changes, and no writer is rebased over that"
     if only_changes_clustering(statement, before):
         return _EVERY_RELEASE, ""

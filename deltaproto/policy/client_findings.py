@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from deltaproto.clients.matching import NOT_OFFERED, Verdict
-from deltaproto.clients.model import Access, cache_by_identity
+from deltaproto.clients.matching import NOT_OFFERED
+from deltaproto.clients.model import Access, Verdict, cache_by_identity
 from deltaproto.clients.requirements import TableRequirements
 from deltaproto.policy.context import PolicyContext
 from deltaproto.policy.declared_verdict import DeclaredVerdict

@@ -12,6 +12,7 @@ from deltaproto.policy.document.model import Approval, PolicySettings, TableEntr
 from deltaproto.policy.document.patterns import TableNames
 from deltaproto.policy.finding import Finding
 from deltaproto.policy.rules import (
+    contradictory_requirements,
     expired_exception,
     policy_override,
     policy_requires_nothing,
@@ -38,6 +39,7 @@ class PolicyUse:
         self._approvals: set[Position] = set()
         self._canaries: set[str] = set()
         self._notices: dict[Notice, int] = {}
+        self._contradictions: dict[Notice, int] = {}
         self._tables = 0
         self._unasked: list[str] = []
         self._unasked_count = 0
@@ -54,6 +56,10 @@ class PolicyUse:
         self._entries.update(entry.position for entry in entries)
         for notice in merged.notices if merged is not None else ():
             self._notices[notice] = self._notices.get(notice, 0) + 1
+        for found in merged.contradictions if merged is not None and entries else ():
+            last = entries[-1]
+            notice = Notice(last.pattern, found.problem, found.hint, last.position)
+            self._contradictions[notice] = self._contradictions.get(notice, 0) + 1
 
     def waived(self, waiver: Waiver) -> None:
         """Record a waiver that suppressed a finding."""
@@ -81,6 +87,8 @@ class PolicyUse:
         self._canaries |= other._canaries
         for notice, count in other._notices.items():
             self._notices[notice] = self._notices.get(notice, 0) + count
+        for notice, count in other._contradictions.items():
+            self._contradictions[notice] = self._contradictions.get(notice, 0) + count
         self._tables += other._tables
         self._unasked = (self._unasked + other._unasked)[:_NAMED]
         self._unasked_count += other._unasked_count
@@ -103,6 +111,14 @@ class PolicyUse:
                 "check that this is intended; without the definition, the catalog's verdicts apply",
                 client=client,
                 detail=f"client {client}",
+            )
+        for notice, count in self._contradictions.items():
+            yield contradictory_requirements.RULE.finding(
+                self._policy.source,
+                f'{self._at(notice.position)}: "{notice.pattern}" and less specific patterns '
+                f"contradict each other: {notice.message} ({counted(count, 'table')})",
+                notice.hint,
+                detail=f"{notice.pattern} {notice.message}",
             )
         for notice, count in self._notices.items():
             yield policy_override.RULE.finding(

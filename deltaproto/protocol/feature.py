@@ -15,6 +15,8 @@ from typing import NamedTuple
 
 EVERY_RUNTIME = "all supported"
 """marks features that every supported Databricks Runtime supports"""
+CLUSTERING_DOMAIN = "delta.clustering"
+"""metadata domain that holds the clustering columns"""
 
 
 class FeatureKind(StrEnum):

@@ -7,7 +7,7 @@ for user input.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from functools import cache
+from functools import cache, lru_cache
 
 from deltaproto.protocol.feature import (
     AlwaysWhenSupported,
@@ -83,13 +83,17 @@ def search_feature(text: str) -> tuple[Feature | None, tuple[str, ...]]:
     found = _by_folded_name().get(wanted)
     if found is not None:
         return found, ()
-    if len(wanted) > _LONGEST_GUESSED:
-        return None, ()
+    return None, () if len(wanted) > _LONGEST_GUESSED else _find_similar(wanted)
+
+
+# The tables of a fleet share their unknown features.
+@lru_cache(maxsize=1024)
+def _find_similar(folded_name: str) -> tuple[str, ...]:
     import difflib
 
     folded = {name.casefold(): name for name in _BY_NAME}
-    near = difflib.get_close_matches(wanted, folded, n=3, cutoff=0.5)
-    return None, tuple(folded[name] for name in near)
+    near = difflib.get_close_matches(folded_name, folded, n=3, cutoff=0.5)
+    return tuple(folded[name] for name in near)
 
 
 @cache

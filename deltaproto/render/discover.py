@@ -279,8 +279,8 @@ def _source(source: Source) -> Line:
         )
     if source.format == _FILES:
         return (
-            f"{source.name}: {source.lines:,} whose commits the logs lack, {source.matched:,} of "
-            f"identified clients, {source.unparsed:,} cannot be read",
+            f"{source.name}: {source.lines:,} from commits that the logs no longer have, "
+            f"{source.matched:,} of identified clients, {source.unparsed:,} cannot be read",
         )
     if source.format == "delta":
         what = f"{counted(source.lines, 'commit')}, {source.matched:,} of identified clients"

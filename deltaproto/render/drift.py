@@ -248,7 +248,7 @@ def change_fields(change: Difference) -> dict[str, Any]:
 
 def drift_document(pair: ScanPair, counts: DriftCounts, now: datetime) -> Document:
     """Return what changed between two scans, the most severe changes first."""
-    total = f"{counts.tables:,} of {counted(pair.now.tables, 'table')} changed"
+    total = f"{counted(counts.tables, 'table')} changed"
     none = "nothing changed" if pair.before != pair.now else "nothing to compare yet"
     return Document(
         total if counts.tables else none,
@@ -259,10 +259,7 @@ def drift_document(pair: ScanPair, counts: DriftCounts, now: datetime) -> Docume
 
 def drift_message(inventory: str, pair: ScanPair, counts: DriftCounts) -> str:
     """Return what changed as a few lines of text for a chat."""
-    lines = [
-        f"deltaproto: {counts.tables:,} of {counted(pair.now.tables, 'table')} changed in "
-        f"{inventory}, {_span(pair)}"
-    ]
+    lines = [f"deltaproto: {counted(counts.tables, 'table')} changed in {inventory}, {_span(pair)}"]
     ordered = counts.ordered()
     for group, count in ordered[:_MESSAGE_LINES]:
         what = f"{group.kind} {group.feature}" if group.feature else str(group.kind)
@@ -293,6 +290,7 @@ def _blocks(pair: ScanPair, counts: DriftCounts, now: datetime) -> Iterator[Bloc
     yield FactList(
         [
             ("Scans", (f"{pair.before.scan_id} to {pair.now.scan_id}",)),
+            ("Tables", (f"{pair.before.tables:,} before, {pair.now.tables:,} now",)),
             (
                 "Ended",
                 (f"{format_time(pair.now.ended_at)} ({format_age(now - pair.now.ended_at)})",),

@@ -66,9 +66,11 @@ def forecast_document(found: Forecast, limit: int = 0) -> Document:
     """Return the forecast as a document."""
     read_on = max(rule.document.read_on for rule in RULES)
     affected = sum(each.affected is Affected.YES for each in found.tables)
+    unknown = sum(each.affected is Affected.UNKNOWN for each in found.tables)
     subtitle = (
-        f"{affected:,} of {counted(len(found.tables), 'table')} affected; as documented by "
-        f"Databricks, read {read_on}; none of it is measured"
+        f"{affected:,} of {counted(len(found.tables), 'table')} affected"
+        + (f", {unknown:,} not known" if unknown else "")
+        + f"; as documented by Databricks, read {read_on}; none of it is measured"
     )
     return Document("Automatic upgrades", (subtitle,), list(_blocks(found, limit)))
 
@@ -94,8 +96,9 @@ def _unknown(found: Forecast) -> Iterator[str]:
     if unread := [each for each in found.tables if each.error is not None]:
         error = unread[0].error
         assert error is not None
-        pronoun = "it" if len(unread) == 1 else "they"
-        yield f"no forecast, as {pronoun} could not be read: {_few(unread)}: {error.message}"
+        pronoun, first = ("it", ": ") if len(unread) == 1 else ("they", "; the first: ")
+        named = f"{_few(unread)}{first}{error.message}"
+        yield f"no forecast, because {pronoun} could not be read: {named}"
     if unknown := [each for each in read if each.affected is Affected.UNKNOWN]:
         one = len(unknown) == 1
         which = "this is a managed table" if one else "these are managed tables"

@@ -11,7 +11,7 @@ from deltaproto.clients.model import cache_by_identity
 from deltaproto.counts import counted
 from deltaproto.errors import TableError
 from deltaproto.planning.impact import is_worse
-from deltaproto.planning.plan import ClientChange, Plan
+from deltaproto.planning.plan import ClientChange, Plan, stays_violated_line
 from deltaproto.planning.predict.outcome import Rewrite
 from deltaproto.render.document.blocks import Line, Paragraph, Section, TableBlock, Tone
 from deltaproto.render.document.render import BlockWriter
@@ -193,7 +193,7 @@ class PlanGroup(NamedTuple):
     """What the plans of a group have in common."""
 
     rank: int
-    """0 unreadable, 1 blocked, 2 with steps, 3 nothing to do"""
+    """0 unreadable, 1 blocked or violated without steps, 2 with steps, 3 nothing to do"""
     protocol: str
     """the versions before and after"""
     text: str
@@ -296,7 +296,7 @@ def _name_lost(clients: tuple[ClientChange, ...]) -> str:
 
 
 def _rank(plan: Plan) -> int:
-    if plan.blocked or (plan.unmet and not plan.steps):
+    if plan.blocked or plan.stays_violated:
         return _BLOCKED
     return _PLANNED if plan.steps else _DONE
 
@@ -309,14 +309,14 @@ def summarize_steps(plan: Plan) -> str:
             for each in plan.blocked
         )
         return f"blocked: {'; '.join(reasons)}"
-    left = "; ".join(each.reason for each in plan.unmet)
+    left = [stays_violated_line(*plan.unmet)] if plan.unmet else []
     if not plan.steps:
-        return f"stays violated: {left}" if left else "nothing to do"
+        return left[0] if left else "nothing to do"
     steps = [
         f"wait {duration(step.wait_hours)}" if step.sql is None else step.why
         for step in plan.steps
         if not step.optional
     ]
     more = [counted(len(steps) - _STEPS, "more step")] if len(steps) > _STEPS else []
-    text = "; ".join([*steps[:_STEPS], *more, *((f"stays violated: {left}",) if left else ())])
+    text = "; ".join([*steps[:_STEPS], *more, *left])
     return text if plan.point_of_no_return is None else f"{text} (cannot be reverted)"

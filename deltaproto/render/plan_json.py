@@ -232,7 +232,7 @@ def write_plan_text(text: str, path: str) -> None:
     except OSError as error:
         raise UsageError(
             f"cannot write {path}: {error.strerror}",
-            "choose another folder for the journal; nothing was changed",
+            "choose another folder; no table was changed",
         ) from None
 
 

@@ -6,7 +6,7 @@ import re
 from typing import IO
 
 from deltaproto.planning.impact import is_better, is_worse
-from deltaproto.planning.plan import Plan, Step, plan_id
+from deltaproto.planning.plan import Plan, Step, plan_id, stays_violated_line
 from deltaproto.planning.predict.outcome import Rewrite
 from deltaproto.planning.statement import Action
 from deltaproto.render.interface import escape_control_chars, stamp
@@ -32,6 +32,8 @@ def write_script(plan: Plan, file: IO[str], now: float) -> None:
     for blocked in plan.blocked:
         feature = f"{blocked.feature}: " if blocked.feature else ""
         comment(f"blocked: {feature}{blocked.reason}; {blocked.remedy}")
+    for unmet in plan.unmet:
+        comment(stays_violated_line(unmet, remedy=True))
     if plan.steps:
         comment(f"cost: {cost_text(plan.cost, plan.steps)}")
     for change in plan.clients:
@@ -40,7 +42,7 @@ def write_script(plan: Plan, file: IO[str], now: float) -> None:
             verdicts = f"{change.before} -> {change.after}"
             text = f"client: {change.client} {change.access} {verdicts}"
             comment(f"{text}, {cause}" if cause else text)
-    if not plan.steps and not plan.blocked:
+    if not (plan.steps or plan.blocked or plan.unmet):
         comment("nothing to do")
     if any(step.sql is not None and has_variable(step.sql) for step in plan.steps):
         file.write(f"SET {SUBSTITUTION}=false;\n")

@@ -65,8 +65,9 @@ def summary_blocks(summary: Summary) -> Iterator[Block]:
     """Yield the counts over many plans."""
     totals = (
         f"{counted(summary.tables, 'table')}: {summary.with_steps:,} with steps, "
-        f"{summary.nothing_to_do:,} with nothing to do, {summary.blocked:,} blocked, "
-        f"{summary.unreadable:,} unreadable"
+        f"{summary.nothing_to_do:,} with nothing to do, "
+        + (f"{summary.stay_violated:,} still in violation, " if summary.stay_violated else "")
+        + f"{summary.blocked:,} blocked, {summary.unreadable:,} unreadable"
     )
     yield Paragraph((Strong(totals),))
     lines: list[Line] = []
@@ -121,7 +122,7 @@ def plan_blocks(plan: Plan, now: float) -> Iterator[Block]:
     if plan.blocked:
         yield Section("", "Blocked", list(_blocked(plan.blocked, Tone.DANGER)))
     elif not plan.steps:
-        if plan.unmet:
+        if plan.stays_violated:
             nothing = Callout(
                 Tone.WARNING, ("No statement brings the table closer to the policy.",)
             )

@@ -154,6 +154,8 @@ class Summary:
 
     def __init__(self) -> None:
         self.tables = self.with_steps = self.nothing_to_do = self.blocked = self.unreadable = 0
+        self.stay_violated = 0
+        """plans without steps, although the table violates the policy"""
         self.waits = 0
         """plans that wait for retention periods"""
         self.longest_wait_hours = 0.0
@@ -176,7 +178,8 @@ class Summary:
         self.tables += 1
         self.with_steps += bool(plan.steps)
         self.blocked += bool(plan.blocked)
-        self.nothing_to_do += not plan.steps and not plan.blocked
+        self.stay_violated += plan.stays_violated
+        self.nothing_to_do += not (plan.steps or plan.blocked or plan.unmet)
         self.waits += plan.cost.waits > 0
         hours = sum(step.wait_hours for step in plan.steps)
         self.longest_wait_hours = max(self.longest_wait_hours, hours)
@@ -200,6 +203,7 @@ class Summary:
             "tables": self.tables,
             "with_steps": self.with_steps,
             "nothing_to_do": self.nothing_to_do,
+            "stay_violated": self.stay_violated,
             "blocked": self.blocked,
             "unreadable": self.unreadable,
             "waits": self.waits,

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import IO, Any, NamedTuple
 
-from deltaproto.clients.matching import Verdict
+from deltaproto.clients.model import Verdict
 from deltaproto.counts import counted
 from deltaproto.fleet.discovered import DiscoveredTable, UnreadablePlace
 from deltaproto.fleet.evaluate import PolicyTally

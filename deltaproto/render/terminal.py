@@ -7,6 +7,7 @@ import re
 import shutil
 import textwrap
 from collections.abc import Callable, Iterable, Mapping
+from enum import Enum
 from typing import IO, TypeVar
 
 from deltaproto.render.interface import escape_control_chars, neutralize_lines
@@ -75,13 +76,8 @@ class Painter:
         indent = " " * len(first) if rest is None else rest
         more = 0 if lead is None else max(lead - len(indent), 0)
         width, shown = max(self.width - len(indent), 20), single_line(text)
-        lines = textwrap.wrap(
-            ("x" * (more - 1) + " " if more else "")
-            + (shown if whole_words else cut(shown, width)),
-            width=width,
-            break_long_words=False,
-            break_on_hyphens=False,
-        ) or [""]
+        lead_in = "x" * (more - 1) + " " if more else ""
+        lines = wrap(lead_in + shown, width, Overlong.KEEP if whole_words else Overlong.CUT)
         if more:
             lines[0] = lines[0][more:]
         for number, each in enumerate(lines):
@@ -89,12 +85,61 @@ class Painter:
             self.line(f"{begin}{self.paint(each, *codes)}" if each else begin.rstrip())
 
 
+def width_of(text: str) -> int:
+    """Return the number of terminal columns that a text occupies."""
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len
+
+    return cell_len(text)
+
+
+class Overlong(Enum):
+    """What happens to a word that is longer than a line."""
+
+    KEEP = "keep"
+    """it exceeds the width"""
+    CUT = "cut"
+    """it is cut, after a separator if possible, and begins on a line of its own"""
+    FILL = "fill"
+    """it is cut where the line ends"""
+
+
+_MAYBE_WIDE = re.compile(
+    "[\u1100-\u115f\u231a-\u23ff\u25fd\u25fe\u2600-\u27bf\u2b00-\u2bff\u2e80-\uffe6\U00016fe0-\U0003ffff]"
+)
+"""matches every wide character, but no ellipsis and no bar of a chart: rich is imported late"""
+_SECOND = "\ue000"
+"""stands for the second column of a wide character while lines are measured"""
+
+
+def wrap(text: str, width: int, overlong: Overlong) -> list[str]:
+    """Return the lines of a text, at least one, none wider than `width` columns."""
+    wide = _MAYBE_WIDE.search(text) is not None and _SECOND not in text
+    measured = "".join(map(_as_columns, text)) if wide else text
+    # textwrap itself could cut a wide character in two.
+    cutting = (Overlong.CUT, Overlong.FILL) if wide else (Overlong.CUT,)
+    lines = textwrap.wrap(
+        cut(measured, width) if overlong in cutting else measured,
+        width=width,
+        break_long_words=overlong is Overlong.FILL,
+        break_on_hyphens=False,
+    )
+    return [line.replace(_SECOND, "") if wide else line for line in lines] or [""]
+
+
+def _as_columns(character: str) -> str:
+    return character + _SECOND * (width_of(character) - 1)
+
+
 def cut(text: str, width: int) -> str:
     """Return the text with spaces in words that are too long, after a separator if possible."""
     words = text.split(" ")
     if max(map(len, words)) <= width:
         return text
-    part = rf".{{1,{width}}}$|.{{1,{width}}}(?<=[./_,:=])|.{{1,{width}}}"
+    # A wide character and its second column stay together.
+    end = f"(?!{_SECOND})"
+    part = rf".{{1,{width}}}$|.{{1,{width}}}(?<=[./_,:=]){end}|.{{1,{width}}}{end}"
     return " ".join(
         " ".join(re.findall(part, word)) if len(word) > width else word for word in words
     )

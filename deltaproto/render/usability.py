@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from deltaproto.clients.matching import Verdict
+from deltaproto.clients.model import Verdict
 from deltaproto.clients.usability import Usability, VersionSpan
 from deltaproto.counts import first_names
 

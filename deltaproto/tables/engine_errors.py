@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -21,6 +21,8 @@ _CONNECTION_LOST = (
     # The complete message of py4j in Spark 3.5 when the JVM dies during or before a call.
     r"\AAn error occurred while calling [\w.$]+\Z|\A\w+ does not exist in the JVM\Z"
 )
+_CONFLICT = r"\[DELTA_(?:CONCURRENT_\w+|METADATA_CHANGED|PROTOCOL_CHANGED)\b"
+_MOST_CONFLICTS = 20
 LOST_HINT = "start it and run again"
 _MOST_CAUSES = 20
 SILENT_SECONDS = 60
@@ -62,6 +64,30 @@ def spark_message(error: BaseException) -> str:
     except Exception:
         # The JVM may have exited.
         return str(error)
+
+
+def repeat_on_conflict(write: Callable[[], object]) -> None:
+    """Call a function that commits to a Delta table, again if another process's commit conflicts.
+
+    `write` must open the table each time, and have no effect if its commit fails. It uses Spark or
+    deltalake, for which an append conflicts with a commit that deletes other rows.
+    """
+    for _ in range(_MOST_CONFLICTS):
+        try:
+            write()
+            return
+        except Exception as error:
+            if not _is_conflict(error):
+                raise
+    write()
+
+
+def _is_conflict(error: Exception) -> bool:
+    if type(error).__module__ == "_internal":
+        from deltalake.exceptions import CommitFailedError
+
+        return isinstance(error, CommitFailedError)
+    return re.search(_CONFLICT, spark_message(error)) is not None
 
 
 def spark_root_cause(error: BaseException) -> str:

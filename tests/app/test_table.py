@@ -114,7 +114,10 @@ class TestMethods:
             ({"operation": "look"}, 'operation: unknown operation "look"'),
             ({"isolation": "None"}, "isolation: a table cannot declare None"),
             ({"runtime": "x"}, "runtime: x is not a Databricks Runtime"),
-            ({"sql": "OPTIMIZE t", "operation": "merge"}, "sql and operation exclude each other"),
+            (
+                {"sql": "OPTIMIZE t", "operation": "merge"},
+                "sql and operation cannot be used together",
+            ),
         ],
     )
     def test_errors_name_the_argument(self, named: dict[str, Any], message: str) -> None:

@@ -94,6 +94,21 @@ def test_axe_finds_nothing(page: Path, opened: Open, scheme: str, width: int) ->
     assert found.violations() == []
 
 
+@pytest.mark.parametrize("width", [1280, 400])
+def test_charts_are_readable_and_every_name_stays_in_its_box(
+    page: Path, opened: Open, width: int
+) -> None:
+    found = opened(page, viewport={"width": width, "height": 900}).page
+    sizes = found.evaluate(
+        "[...document.querySelectorAll('.chart svg')].map(e => e.getBoundingClientRect().width)"
+    )
+    # Text of 13 pixels in a chart of 720.
+    assert min(sizes) >= 500
+    assert found.evaluate(
+        "[...document.querySelectorAll('dt, dd')].every(e => e.scrollWidth <= e.clientWidth)"
+    )
+
+
 def test_search_filter_sort_and_pages(page: Path, opened: Open) -> None:
     found = opened(page)
     everything = counted(found)

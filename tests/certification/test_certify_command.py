@@ -122,6 +122,8 @@ def test_fail_on(certify: Certify) -> None:
     [
         ((), 2, "no client given", "deltalake/engine@"),
         (("nobody@1",), 2, "no adapter for nobody", "--adapter"),
+        (("trin@1",), 2, "no adapter for trin", 'did you mean "trino"?'),
+        (("x", "--command", "a 'b"), 2, "--command: no closing quotation", "quote it"),
         (("x", "--adapter", "/none.py"), 2, "no adapter at /none.py", "Python file"),
         (("x", "--command", "true", "--operation", "dance"), 2, "unknown operation", "rows"),
         (
@@ -132,7 +134,8 @@ def test_fail_on(certify: Certify) -> None:
         ),
         (("x", "--command", "true", "--kit", "/none"), 2, "no kit in /none", "--make-kit"),
         (("x", "--command", "/none", "--operation", "rows"), 3, "cannot start /none", "--command"),
-        (("x", "--command", "true", "--spark-remote", "sc://x"), 2, "on this machine", "leave out"),
+        # Spark must see the tables that clients write.
+        (("x", "--command", "true", "--spark-remote", "sc://x"), 2, "No such", "--help"),
     ],
 )
 def test_mistakes(

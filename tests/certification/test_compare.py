@@ -58,6 +58,7 @@ def test_any_change_of_a_row_is_seen(ids: list[int], data: st.DataObject) -> Non
         (7, "what came back are not rows"),
         ([1], "what came back are not rows"),
         ([], "0 rows instead of 2 (missing: 0, 1)"),
+        (list(rows(1)), "1 row instead of 2 (missing: 0)"),
         (list(rows(0, 1, 3)), "3 rows instead of 2 (back again: 3)"),
         (list(rows(0, 0, 1)), "3 rows instead of 2 (twice: 0)"),
         ([{"id": 0}, {"id": 1}], "columns id instead of id, price, word"),

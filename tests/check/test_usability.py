@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deltaproto.clients.catalog import ClientCatalog
-from deltaproto.clients.matching import NOT_OFFERED, Verdict
-from deltaproto.clients.model import Access, Client
+from deltaproto.clients.matching import NOT_OFFERED
+from deltaproto.clients.model import Access, Client, Verdict
 from deltaproto.clients.requirements import TableRequirements, table_requirements
 from deltaproto.clients.resolve import ClientAtVersion
 from deltaproto.clients.usability import find_usability, known_versions

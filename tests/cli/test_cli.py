@@ -274,6 +274,23 @@ class TestOutput:
         assert ran.code == 2
         assert "cannot write /dev/full: No space left on device" in ran.err
 
+    def test_what_cannot_be_written_is_named_by_its_option(
+        self, cli: Cli, good: str, tmp_path: Path
+    ) -> None:
+        (tmp_path / "file").write_text("")
+        inside = str(tmp_path / "file" / "x")
+        for words, hint in (
+            (("inspect", good, "--output", inside), "choose another --output"),
+            (
+                ("check", good, "--client", "duckdb@1.4", "--write-baseline", inside),
+                "choose another --write-baseline",
+            ),
+            (("discover", good, "--write-policy", inside), "choose another --write-policy"),
+            (("scan", good, "--inventory", inside), "check its permissions, or pass another --inv"),
+        ):
+            ran = cli(*words)
+            assert (ran.code, hint in ran.err) == (2, True), (words, ran.err)
+
     def test_a_path_that_is_no_text_can_be_written_about(self, cli: Cli, tmp_path: Path) -> None:
         file = tmp_path / "out"
         ran = cli("inspect", "/no/caf\udce9", "--output", str(file))

@@ -27,6 +27,11 @@ TYPED = {
     "explain client-ref": "client-refused",
     "features clus": "clustering",
     "clients tri": "trino",
+    "check t --client deltalake/py": "deltalake/pyarrow@1.6.6",
+    "plan-upgrade t --isolation Wr": "WriteSerializable",
+    "conflicts --exception Concurrent": "ConcurrentAppendException",
+    "rollout pa": "pause",
+    "catalogs t": "test",
 }
 
 
@@ -53,6 +58,52 @@ def test_bash_is_offered(typed: str, offered: str) -> None:
     last = str(len(line.split()) - 1)
     shown = complete(_DELTAPROTO_COMPLETE="complete_bash", COMP_WORDS=line, COMP_CWORD=last)
     assert offered in shown.split()
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        (["check", "t", "--client", "trino", "@", "4"], "@483"),
+        (["check", "t", "--client", "trino", "@"], "@483"),
+        (["check", "t", "--client", "trino", "@4"], "@483"),
+        (["check", "t", "--client", "=", "tri"], "trino@483"),
+        (["check", "t", "--client", "=", "trino", "@", "4"], "@483"),
+        (["check", "t", "--client", "trino", "@", "476", "--client", "tri"], "trino@483"),
+        (["check", "t", "--client", "trino", "@", "476", "--form"], "--format"),
+        (["plan-upgrade", "my\\ table", "--set", "delta.appendO"], "delta.appendOnly="),
+    ],
+)
+def test_words_that_bash_splits(words: list[str], offered: str) -> None:
+    line = "\n".join(["deltaproto", *words])
+    shown = complete(
+        _DELTAPROTO_COMPLETE="complete_bash", COMP_WORDS=line, COMP_CWORD=str(len(words))
+    )
+    assert shown.split() == [offered]
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
+@pytest.mark.parametrize("shown", [False, True])
+def test_bash_adds_no_space_after_an_equals_sign(shown: bool, tmp_path: Path) -> None:
+    # The option then takes the name of the shell.
+    named = {"_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
+    words = ["--show-completion", "bash"] if shown else []
+    source = named if shown else {"_DELTAPROTO_COMPLETE": "source_bash"}
+    script = subprocess.run(
+        [PROGRAM, *words], capture_output=True, text=True, check=True, env={**os.environ, **source}
+    ).stdout
+    file = tmp_path / "completion"
+    file.write_text(
+        script.replace("complete -o", "true -o")
+        + "\ncompopt() { echo compopt $*; }\n"
+        + 'COMP_WORDS=(deltaproto plan-upgrade t --set "$1") COMP_CWORD=4\n'
+        + f"_deltaproto_completion {PROGRAM}\necho $COMPREPLY\n"
+    )
+    for typed, printed in {
+        "delta.appendO": "compopt -o nospace\ndelta.appendOnly=\n",
+        "nothing": "\n",
+    }.items():
+        ran = subprocess.run(["bash", file, typed], capture_output=True, text=True, check=False)
+        assert ran.stdout == printed, ran
 
 
 @pytest.mark.parametrize(("typed", "offered"), TYPED.items())

@@ -121,7 +121,7 @@ def test_a_missing_argument_names_the_setting(
     [
         ("inventory: a\nscan:\n  inventory: b\n", "inventory is set twice"),
         ("inventroy: a\n", "inventroy"),
-        ("policy: [a]\n", "expected a text"),
+        ("policy: [a]\n", "expected text"),
     ],
 )
 def test_a_mistake_in_the_file_stops_every_command(

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from deltaproto.tables.log.reader import CLUSTERING_DOMAIN
+from deltaproto.protocol.feature import CLUSTERING_DOMAIN
 from tests.conftest import Ran
 from tests.support.logs import Log, column, commit_info, metadata, protocol, schema_string
 

@@ -41,6 +41,41 @@ def test_a_missing_library_of_a_catalog_is_named_with_a_command_that_works(
 
 
 @pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        (("scan", "LAKE", "--include", ""), "--include is empty"),
+        (("scan", "LAKE", "--exclude", "a", "--exclude", " "), "--exclude is empty"),
+        (("scan", "--config", ""), "--config is empty"),
+        (("inspect", "LAKE", "--output", ""), "--output is empty"),
+        (("history", "LAKE", "--since", ""), "--since is empty"),
+        (("history", ""), "an argument is empty"),
+        (("demo", ""), "an argument is empty"),
+        (("status", " "), "an argument is empty"),
+    ],
+)
+def test_an_empty_value_is_a_mistake_and_does_nothing(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], named: str
+) -> None:
+    (tmp_path / "lake").mkdir()
+    monkeypatch.chdir(tmp_path)
+    ran = cli(*(str(tmp_path / "lake") if word == "LAKE" else word for word in words))
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith(f"error: {named}\nhint: ")
+    assert [each.name for each in tmp_path.iterdir()] == ["lake"]
+
+
+def test_a_folder_of_tables_is_no_parquet_folder_because_of_a_name(
+    cli: Cli, tmp_path: Path
+) -> None:
+    (tmp_path / "year=1" / "_delta_log").mkdir(parents=True)
+    ran = cli("inspect", str(tmp_path))
+    assert ran.code == 3
+    assert "it contains Delta tables" in ran.out
+    (tmp_path / "year=1" / "_delta_log").rmdir()
+    assert "it looks like a Parquet folder" in cli("inspect", str(tmp_path)).out
+
+
+@pytest.mark.parametrize(
     ("name", "hint"),
     [
         ("databricks@14.3", "did you mean databricks-runtime?"),

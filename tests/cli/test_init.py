@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -103,6 +105,21 @@ def test_an_inventory_of_an_unfinished_scan_has_no_roots(cli: Cli, folder: Path)
     Staging(str(folder / "kept"), "20261128T000000Z-00000000", extent_of(["x"], (), ()))
     assert cli("init", "--inventory", "kept").code == 0
     assert read_settings("deltaproto.yaml", {})["roots"] == (str(folder),)
+
+
+def test_the_nightly_line_checks_the_fleet_although_a_table_is_unreadable(
+    cli: Cli, folder: Path
+) -> None:
+    assert cli("init", "lake").code == 0
+    (folder / "lake/empty/_delta_log").mkdir(parents=True)
+    (line,) = [each for each in Path("deltaproto.yaml").read_text().splitlines() if "* * *" in each]
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path, "PYTHONPATH": str(Path(__file__).parents[2])}
+    command = ["/bin/sh", "-c", line.removeprefix("# 0 2 * * *  ")]
+    ran = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert ran.returncode == 3
+    # The summary of check, after that of scan.
+    assert "3 tables, 1 unreadable" in ran.stdout
 
 
 def test_an_address_with_a_secret_is_refused(cli: Cli) -> None:

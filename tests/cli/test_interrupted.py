@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.core import TyperCommand
 
 from deltaproto.cli import app
 from deltaproto.cli import apply as apply_command
@@ -147,6 +148,21 @@ def test_every_command_with_json_says_that_it_was_interrupted(
         assert (ran.code, ran.out, ran.err) == (code, "", f"{message}\n")
 
 
+def test_an_interruption_while_arguments_are_parsed_is_reported(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Typer ends quietly then."""
+
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(TyperCommand, "make_context", interrupted)
+    ran = cli("inspect", "lake/orders")
+    assert (ran.code, ran.out, ran.err) == (130, "", "interrupted\n")
+    ran = cli("inspect", "lake/orders", *JSON)
+    assert (ran.code, ran.json["error"]["code"], ran.err) == (130, "interrupted", "interrupted\n")
+
+
 @pytest.mark.parametrize("format", ["sarif", "junit", "gitlab", "github", "text", "markdown"])
 def test_no_part_of_a_result_passes_for_the_whole(
     tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch, format: str
@@ -170,3 +186,27 @@ def test_no_part_of_a_result_passes_for_the_whole(
     assert (ran.code, len(checked)) == (130, 1)
     assert file.read_text() == "the result of yesterday"
     assert "interrupted" in ran.err
+
+
+@pytest.mark.parametrize("module", ["deltaproto.cli.main", "deltaproto.errors", "json"])
+@pytest.mark.parametrize(
+    "start",
+    [
+        "from deltaproto.__main__ import run; run()",
+        "import runpy; runpy.run_module('deltaproto', run_name='__main__')",
+    ],
+)
+def test_an_interruption_while_modules_are_imported(
+    module: str, start: str, tmp_path: Path
+) -> None:
+    finder = (
+        "import os, signal, sys\n"
+        "class Interrupter:\n"
+        "    def find_spec(self, name, *_):\n"
+        f"        if name == {module!r}:\n"
+        "            os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Interrupter())\n"
+    )
+    words = [sys.executable, "-c", finder + start, "check", "table"]
+    ran = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (130, "", "interrupted\n")

@@ -88,9 +88,10 @@ def test_item_2_the_lowest_protocol_for_a_client_and_for_a_policy(
     cli: Cli, log: Log, tmp_path: Path
 ) -> None:
     names = ["columnMapping", "deletionVectors", "timestampNtz"]
-    settings = {**ON, "delta.columnMapping.mode": "name", "delta.columnMapping.maxColumnId": "1"}
+    settings = {**ON, "delta.columnMapping.mode": "name", "delta.columnMapping.maxColumnId": "2"}
     ids = {"delta__columnMapping__id": 1, "delta__columnMapping__physicalName": "id"}
-    schema = schema_string(column("id", **ids), column("at", "timestamp_ntz", **ids))
+    others = {"delta__columnMapping__id": 2, "delta__columnMapping__physicalName": "at"}
+    schema = schema_string(column("id", **ids), column("at", "timestamp_ntz", **others))
     vector = {"storageType": "u", "pathOrInlineDv": "x", "sizeInBytes": 1, "cardinality": 1}
     log.commit(
         0, commit_info(), protocol(3, 7, names, [*BASIC, *names]), metadata(settings, schema)

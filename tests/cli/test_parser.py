@@ -66,7 +66,8 @@ def needed(command: Command) -> list[str]:
 
 
 # Words as a shell hands them over; no NUL can be among them.
-WORD = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=8)
+TEXT = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=8)
+WORD = TEXT.filter(lambda word: word.strip() != "")
 OPERAND = (WORD.filter(lambda word: not word.startswith("-"))) | st.just("-")
 
 
@@ -154,6 +155,7 @@ class TestParser:
         ]
         if with_value:
             mistakes.append(st.sampled_from(with_value).map(lambda o: [o.flags[0]]))
+            mistakes.append(st.sampled_from(with_value).map(lambda o: [o.flags[0], " "]))
         if chosen:
             choices = st.sampled_from(chosen)
             mistakes.append(choices.map(lambda o: [o.flags[0], "nosuch"]))

@@ -116,8 +116,8 @@ def test_requirements_that_contradict_each_other_are_named(
     cli: Cli, table: str, policy: Path
 ) -> None:
     policy.write_text(
-        "policy_version: 1\ntables:\n  '**':\n    forbid_features: [deletionVectors]\n"
-        "    require_properties: {delta.enableDeletionVectors: true}\n"
+        "policy_version: 1\ntables:\n  '**': {forbid_features: [deletionVectors]}\n"
+        "  '*': {require_properties: {delta.enableDeletionVectors: true}}\n"
     )
     ran = cli("plan", table, "--policy", str(policy), "--format", "json")
     assert ran.code == 1

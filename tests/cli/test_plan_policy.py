@@ -212,7 +212,7 @@ def test_a_copy_is_checked_by_its_new_table(
     assert ran.code == code
     if code:
         (blocked,) = found["blocked"]
-        assert blocked["reason"].startswith("the result violates the policy: ")
+        assert blocked["reason"].startswith("the result would violate the policy: ")
         assert found["steps"] == []
         return
     (change,) = (each for each in found["clients"] if each["access"] == "append")

@@ -396,10 +396,11 @@ class TestStreams:
         assert r"\u2500" not in done.stdout
 
     @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-    def test_a_full_disk_behind_standard_output(self, process: Process) -> None:
+    @pytest.mark.parametrize("words", ["features", "--help", "check --help", "--version"])
+    def test_a_full_disk_behind_standard_output(self, words: str, process: Process) -> None:
         with open("/dev/full", "w") as full:
             done = subprocess.run(
-                [sys.executable, "-m", "deltaproto", "features"],
+                [sys.executable, "-m", "deltaproto", *words.split()],
                 stdout=full,
                 stderr=subprocess.PIPE,
                 text=True,
@@ -416,6 +417,7 @@ class TestStreams:
         lines: dict[str, Any] = {
             f"{start} explain >&-": (2, "error: cannot write: standard output is closed"),
             f"{start} inspect '{ordinary}' -o '{file}' >&-": (0, ""),
+            f"{start} inspect - <&-": (2, "error: - reads tables from standard input, which is c"),
         }
         for line, (code, said) in lines.items():
             done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False)

@@ -7,8 +7,16 @@ from typing import Any
 
 from deltaproto.clients.catalog import ClientCatalog
 from deltaproto.clients.entry import parse_client
-from deltaproto.clients.matching import PathVerdict, judge_access
-from deltaproto.clients.model import Access, Client, Confidence, Path, ProtocolGate, Range
+from deltaproto.clients.matching import judge_access
+from deltaproto.clients.model import (
+    Access,
+    Client,
+    Confidence,
+    Path,
+    PathVerdict,
+    ProtocolGate,
+    Range,
+)
 from deltaproto.clients.requirements import TableRequirements, table_requirements
 from deltaproto.clients.resolve import ClientAtVersion
 from deltaproto.protocol.protocol import Protocol

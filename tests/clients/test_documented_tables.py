@@ -8,8 +8,8 @@ import pytest
 
 from deltaproto.clients.catalog import ClientCatalog
 from deltaproto.clients.feature_matrix import FeatureAnswer, feature_rows
-from deltaproto.clients.matching import PathVerdict, Verdict, judge_access
-from deltaproto.clients.model import Access
+from deltaproto.clients.matching import judge_access
+from deltaproto.clients.model import Access, PathVerdict, Verdict
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.protocol import Protocol
 from tests.clients.made import protocol, table

@@ -50,13 +50,13 @@ class Mistake(NamedTuple):
 
 MISTAKES = (
     Mistake("no-mapping", ["trino"], "file: not a mapping", "id, measured, name, ranges"),
-    Mistake("no-id", entry(id=None), "file: id must be a text"),
-    Mistake("blank-id", entry(id="  "), "file: id must be a text"),
-    Mistake("id-of-two-parts", entry(id="a/b"), "file: id: 'a/b'", "without @ and /"),
-    Mistake("alias-with-version", entry(aliases=["a@1"]), "file: aliases: 'a@1'"),
+    Mistake("no-id", entry(id=None), "file: id must be text"),
+    Mistake("blank-id", entry(id="  "), "file: id must be text"),
+    Mistake("id-of-two-parts", entry(id="a/b"), 'file: id: "a/b"', "without @ and /"),
+    Mistake("alias-with-version", entry(aliases=["a@1"]), 'file: aliases: "a@1"'),
     Mistake("alias-empty", entry(aliases=[" "]), "file: aliases"),
     Mistake("aliases-no-list", entry(aliases="a"), "file: aliases must be a list"),
-    Mistake("name-no-text", entry(name=7), "file: name must be a text"),
+    Mistake("name-no-text", entry(name=7), "file: name must be text"),
     Mistake("key", entry(rangs=[]), "file: unknown key rangs", "did you mean ranges?"),
     Mistake(
         "key-unlike-any",
@@ -109,7 +109,7 @@ MISTAKES = (
     ),
     Mistake("evidence-key", ranged(evidence=[{"ref": "x"}]), "evidence[0]: unknown key ref"),
     Mistake("evidence-kind", ranged(evidence=[{"kind": "hearsay"}]), "kind: hearsay", "source"),
-    Mistake("evidence-bare", ranged(evidence=[{"kind": "source"}]), "reference must be a text"),
+    Mistake("evidence-bare", ranged(evidence=[{"kind": "source"}]), "reference must be text"),
     Mistake(
         "evidence-date",
         ranged(evidence=[{"kind": "source", "reference": "x", "date": 2026}]),
@@ -129,7 +129,7 @@ MISTAKES = (
     Mistake(
         "known-bad-silent",
         ranged(known_bad=[{"features": ["deletionVectors"], "access": ["read"]}]),
-        "known_bad[0]: what must be a text",
+        "known_bad[0]: what must be text",
     ),
     Mistake("path-unnamed", ranged(paths=[{"read": {}}], path="own"), "paths[0]: name"),
     Mistake(
@@ -140,7 +140,7 @@ MISTAKES = (
         ranged(path="a", paths=[{"name": "a", "read": {}}]),
         "ranges[0]: two paths have the same name",
     ),
-    Mistake("path-no-name", ranged(path="a/b"), "ranges[0]: path: 'a/b'"),
+    Mistake("path-no-name", ranged(path="a/b"), 'ranges[0]: path: "a/b"'),
     Mistake("unquoted", ranged(**{"from": 1.1}), "ranges[0]: from: 1.1 is not in quotes", "'1.1'"),
     Mistake("unquoted-number", ranged(before=476), "ranges[0]: before: 476 is not", "'476'"),
     Mistake("no-version", ranged(**{"from": "new"}), "from: new is not a dotted version", "1.6.3"),

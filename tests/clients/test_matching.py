@@ -10,8 +10,17 @@ from hypothesis import strategies as st
 
 from deltaproto.clients.catalog import ClientCatalog
 from deltaproto.clients.feature_matrix import FeatureAnswer, feature_rows
-from deltaproto.clients.matching import PathVerdict, Verdict, judge_access
-from deltaproto.clients.model import Access, Confidence, Handling, KnownBad, Path, ProtocolGate
+from deltaproto.clients.matching import judge_access
+from deltaproto.clients.model import (
+    Access,
+    Confidence,
+    Handling,
+    KnownBad,
+    Path,
+    PathVerdict,
+    ProtocolGate,
+    Verdict,
+)
 from deltaproto.clients.requirements import TableRequirements, table_requirements
 from deltaproto.clients.verdicts import path_verdicts
 from deltaproto.protocol import feature_catalog

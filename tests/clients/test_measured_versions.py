@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from deltaproto.clients.catalog import ClientCatalog, load_shipped_client
 from deltaproto.clients.entry import parse_client
 from deltaproto.clients.feature_matrix import FeatureAnswer, client_columns, newest_columns
-from deltaproto.clients.matching import Verdict
 from deltaproto.clients.measurement import (
     MeasuredOutcome,
     Measurement,
@@ -27,7 +26,7 @@ from deltaproto.clients.measurement import (
     measurement_to_json,
 )
 from deltaproto.clients.members import EntryError
-from deltaproto.clients.model import Access, Confidence
+from deltaproto.clients.model import Access, Confidence, Verdict
 from deltaproto.clients.requirements import table_requirements
 from deltaproto.clients.verdicts import evaluate_clients
 from deltaproto.errors import UsageError

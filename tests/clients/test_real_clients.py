@@ -19,8 +19,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from deltaproto.clients.catalog import ClientCatalog
-from deltaproto.clients.matching import PathVerdict, Verdict, judge_access
-from deltaproto.clients.model import Access
+from deltaproto.clients.matching import judge_access
+from deltaproto.clients.model import Access, PathVerdict, Verdict
 from deltaproto.clients.requirements import TableRequirements
 from deltaproto.inspection import Inspection, ReadRequest, inspect_table
 from deltaproto.inspection.facts import facts_from_inspection

@@ -290,12 +290,13 @@ class TestCommand:
     @pytest.mark.parametrize("format_", Format)
     def test_not_understood_is_said_and_nothing_claimed(self, cli: Cli, format_: Format) -> None:
         ran = cli("conflicts", "--sql", "nonsense (", "--format", format_)
-        assert ran.code == 0
+        assert ran.code == 3
         assert "not understood" in ran.out
         assert "against" not in ran.out
         if format_ is Format.JSON:
             assert ran.json["cells"] == []
             assert ran.json["statement"]["understood"] is False
+            assert ran.json["complete"] is False
 
     def test_a_partitioned_table(self, asked: Callable[..., dict[str, Any]], log: Log) -> None:
         log.commit(0, protocol(1, 2), metadata(partition_columns=["site"]))

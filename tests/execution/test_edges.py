@@ -26,7 +26,7 @@ from deltaproto.execution.runner import EngineFacts
 from deltaproto.execution.verify import StatementResult
 from deltaproto.execution.waits import WaitHandler, WaitLimits
 from deltaproto.planning.engine import EngineName
-from deltaproto.render.apply import ApplyFormat, ApplyReport
+from deltaproto.render.apply import ApplyFormat, ApplyReport, ApplyText
 from deltaproto.tables.spark_connect import stop_retrying
 from tests.conftest import Ran
 from tests.support.contract import validate
@@ -254,31 +254,57 @@ def test_a_signal_is_handled_like_ctrl_c_and_the_next_run_completes_the_audit(
     assert read_journal(path, plan_id).unaudited == ()
 
 
-@pytest.mark.parametrize("words", [(), ("--parallel", "2")], ids=["one by one", "parallel"])
-def test_json_of_an_interrupted_run_has_what_was_done(
-    words: tuple[str, ...], cli: Cli, file: str, runner: FakeRunner, tmp_path: Path
-) -> None:
-    """The first plan is done, and the second interrupted after its first step."""
-    other = Log(tmp_path / "other")
-    other.commit(0, commit_info("CREATE TABLE"), protocol(1, 2), metadata(id="other"))
+@pytest.fixture
+def both(
+    cli: Cli, runner: FakeRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> tuple[FakeRunner, str]:
+    """The runner of another table's plan beside `file`, and that plan, also of two steps."""
+    log = Log(tmp_path / "other")
+    log.commit(0, commit_info("CREATE TABLE"), protocol(1, 2), metadata(id="other"))
     path = str(tmp_path / "other.json")
     goal = ("--set", "a=b", "--isolation", "Serializable")
-    assert cli("plan-upgrade", other.table, *goal, "--format", "json", "-o", path).code == 0
-    runners = {"table": runner, "other": FakeRunner(other)}
+    assert cli("plan-upgrade", log.table, *goal, "--format", "json", "-o", path).code == 0
+    other = FakeRunner(log)
 
     class Both(FakeRunner):
         def run(self, sql: str, mark: str, progress: object = None) -> StatementResult:
-            return runners["other" if "other" in sql else "table"].run(sql, mark)
+            return (other if "other" in sql else runner).run(sql, mark)
 
         def apart(self) -> FakeRunner:
             return self
 
+    monkeypatch.setattr(apply_command, "lazy_runner", lambda _: lambda: Both(runner._log))
+    return other, path
+
+
+@pytest.fixture
+def stopping(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """Set as soon as no plan may send another statement."""
+    event = threading.Event()
+    monkeypatch.setattr(ProgressDisplay, "halts", lambda _: event.set())
+    return event
+
+
+@pytest.mark.parametrize("words", [(), ("--parallel", "2")], ids=["one by one", "parallel"])
+def test_json_of_an_interrupted_run_has_what_was_done(
+    words: tuple[str, ...],
+    cli: Cli,
+    file: str,
+    runner: FakeRunner,
+    both: tuple[FakeRunner, str],
+    stopping: threading.Event,
+) -> None:
+    """The first plan is done, and the second interrupted after its first step."""
+    other, path = both
+    all_sent = threading.Event()
+
     def killed() -> StatementResult:
-        if runners["other"].sent == 2:
+        if other.sent == 2:
             assert all_sent.wait(30)
-            os.kill(os.getpid(), signal.SIGTERM)
+            # With --parallel, another thread takes it: the main thread, which handles it, is not
+            # woken.
+            signal.pthread_kill(threading.get_ident(), signal.SIGTERM)
             if words:
-                # The main thread waits for results, and takes the signal.
                 assert stopping.wait(30)
         return StatementResult()
 
@@ -287,13 +313,9 @@ def test_json_of_an_interrupted_run_has_what_was_done(
             all_sent.set()
         return StatementResult()
 
-    stopping, all_sent = threading.Event(), threading.Event()
-    runner.after, runners["other"].after = sent, killed
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(apply_command, "lazy_runner", lambda _: lambda: Both(runners["table"]._log))
-        patch.setattr(ProgressDisplay, "halts", lambda _: stopping.set())
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        ran = cli("apply", file, path, "--yes", "--format", "json", "--quiet", *words)
+    runner.after, other.after = sent, killed
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    ran = cli("apply", file, path, "--yes", "--format", "json", "--quiet", *words)
     assert ran.code == 143
     document = ran.json
     validate("apply", document)
@@ -305,6 +327,36 @@ def test_json_of_an_interrupted_run_has_what_was_done(
     # A statement that another thread sent comes to its end.
     last = "done" if words else "failed"
     assert states == [("done", ["done", "done"]), ("done" if words else "failed", ["done", last])]
+
+
+def test_nothing_more_is_sent_after_an_interruption_while_a_result_is_shown(
+    cli: Cli,
+    file: str,
+    runner: FakeRunner,
+    both: tuple[FakeRunner, str],
+    stopping: threading.Event,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The second plan is at its first step when the first one has ended."""
+    (other, path), reached = both, threading.Event()
+
+    def running() -> StatementResult:
+        reached.set()
+        assert stopping.wait(30)
+        return StatementResult()
+
+    def interrupted(_: ApplyText, applied: ApplyResult) -> None:
+        assert reached.wait(30)
+        if not stopping.is_set():
+            raise KeyboardInterrupt
+
+    other.after = running
+    monkeypatch.setattr(ApplyText, "result", interrupted)
+    ran = cli("apply", file, path, "--yes", "--parallel", "2", "--format", "json")
+    assert (ran.code, runner.sent, other.sent) == (130, 2, 1)
+    first, second = ran.json["results"]
+    assert (first["status"], second["status"]) == ("done", "failed")
+    assert second["message"] == "the run was interrupted"
 
 
 def test_a_failure_after_commits_names_them_and_how_to_go_on(

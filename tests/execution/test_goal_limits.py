@@ -19,8 +19,10 @@ from deltaproto.planning.downgrade import plan_downgrade
 from deltaproto.planning.enable import DISABLEABLE_FEATURES
 from deltaproto.planning.plan import Plan, plan_id
 from deltaproto.planning.request import PlanInput
+from deltaproto.planning.statement import Action
 from tests.conftest import Ran
 from tests.execution.test_rebuild import forge, planned, read
+from tests.planning.oracle import planned as planned_input
 from tests.planning.random_goals import random_goal
 from tests.planning.test_lowest import tables
 from tests.support.examples import examples
@@ -43,6 +45,65 @@ def test_honest_downgrades_stay_within_their_goals(table: PlanInput, seed: int) 
     use = TableUse(table.states, table.needs, ClientCatalog(), table.table.domains)
     assert find_unrequested_change(plan, use) is None
     assert find_unrequested_change(plan) is None
+
+
+PROPERTY = "require_properties: {delta.appendOnly: 'true'}"
+
+
+@pytest.mark.parametrize(
+    ("writer", "stored", "policy"),
+    [
+        (2, {}, "require_features: [changeDataFeed]"),
+        ([], {}, f"{PROPERTY}, max_writer_version: 4"),
+        (2, {"rowTracking": "enabled"}, "require_features: [changeDataFeed]"),
+        (["domainMetadata"], {"inCommitTimestamp": "supported"}, f"{PROPERTY}, protocol: lowest"),
+        (["domainMetadata"], {"v2Checkpoint": "supported"}, f"{PROPERTY}, max_writer_version: 6"),
+        (
+            ["domainMetadata"],
+            {"inCommitTimestamp": "supported"},
+            f"{PROPERTY}, forbid_features: [inCommitTimestamp]",
+        ),
+    ],
+)
+def test_a_plan_for_a_policy_adds_and_drops_no_more_than_its_goal_needs(
+    writer: int | list[str],
+    stored: dict[str, str],
+    policy: str,
+    log: Log,
+    cli: Cli,
+    tmp_path: Path,
+) -> None:
+    """Versions add features and keep the protocol legacy; stored properties add some to drop."""
+    properties = {f"delta.feature.{name}": value for name, value in stored.items()}
+    before = protocol(1, writer) if isinstance(writer, int) else protocol(1, 7, None, writer)
+    schema = schema_string(column("id"))
+    log.commit(0, commit_info("CREATE TABLE"), before, metadata(properties, schema))
+    (tmp_path / "policy.yaml").write_text(f"policy_version: 1\ntables:\n  '*': {{{policy}}}\n")
+    file = tmp_path / "plan.json"
+    words = ("--policy", str(tmp_path / "policy.yaml"), "--format", "json", "-o", str(file))
+    cli("plan", log.table, *words)
+    plan = read(file)
+    assert plan.steps
+    for number in range(len(plan.steps)):
+        assert find_unrequested_change(plan, None, plan.steps[number:]) is None
+
+
+@pytest.mark.parametrize("goal", [("--lowest",), ("--to", "1,2"), ("--drop", "domainMetadata")])
+def test_a_downgrade_drops_what_stored_properties_add(
+    goal: tuple[str, ...], log: Log, cli: Cli, tmp_path: Path
+) -> None:
+    listed = ["clustering", "domainMetadata", "rowTracking"]
+    before = protocol(1, 7, None, listed if "--lowest" in goal else listed[1:2])
+    stored = metadata({"delta.feature.inCommitTimestamp": "supported"}, schema_string(column("id")))
+    log.commit(0, commit_info("CREATE TABLE"), before, stored)
+    file = tmp_path / "plan.json"
+    cli("plan-downgrade", log.table, *goal, "--format", "json", "-o", str(file))
+    plan = read(file)
+    dropped = {step.feature for step in plan.steps if step.action is Action.DROP}
+    assert ("inCommitTimestamp" in dropped) is ("--drop" not in goal)
+    given = planned_input(log.table)
+    use = TableUse(given.states, given.needs, ClientCatalog(), given.table.domains)
+    assert find_unrequested_change(plan, use) is None
 
 
 @pytest.fixture

@@ -485,3 +485,21 @@ def test_a_rollback_undoes_its_own_statement_and_nothing_else() -> None:
         for done in parsed
     }
     assert {name: undone for name, undone in found.items() if undone} == CAN_UNDO
+
+
+@pytest.mark.parametrize(
+    "key", ["delta.ignoreProtocolDefaults", "delta.minWriterVersion", "delta.feature.appendOnly"]
+)
+def test_a_drop_that_first_removes_protocol_properties_is_part_of_its_goal(
+    key: str, cli: Cli, log: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyspark", None)
+    value = "7" if key.endswith("Version") else "supported"
+    stored = protocol(3, 7, ["deletionVectors"], ["deletionVectors"])
+    log.commit(0, commit_info("CREATE TABLE"), stored, metadata({key: value}))
+    file = planned(cli, log, "--drop", "deletionVectors")
+    assert f"UNSET TBLPROPERTIES ('{key}')" in json.loads(file.read_text())["steps"][0]["sql"]
+    ran = cli("apply", str(file), "--yes", "--allow-irreversible", "--format", "json")
+    gates = {gate["name"]: gate["passed"] for gate in ran.json["results"][0]["gates"]}
+    assert gates.get("plan", True)
+    assert gates["fingerprint"]

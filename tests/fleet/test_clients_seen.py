@@ -197,7 +197,7 @@ def test_two_runs_at_once_count_a_commit_once(
     discovered(cli, name)
     rows = DeltaTable(f"{name}/clients_seen").to_pyarrow_table()
     twice = rows.set_column(0, rows.field(0), pa.array(["9" * 8] * rows.num_rows))
-    open_inventory_tables(name, {}).append(Inventory.CLIENTS_SEEN, twice)
+    open_inventory_tables(name, {}).append(Inventory.CLIENTS_SEEN, lambda: twice)
     assert commits(discovered(cli, name)) == {"delta-spark@4.4.0": 2}
 
 
@@ -301,7 +301,7 @@ def test_a_row_that_no_run_writes_is_damage(
     row = rows.slice(rows.column("location").to_pylist().index(None) ^ 1, 1)
     index = rows.schema.get_field_index(column)
     bad = row.set_column(index, rows.field(index), value.cast(rows.field(index).type))
-    open_inventory_tables(name, {}).append(Inventory.CLIENTS_SEEN, bad)
+    open_inventory_tables(name, {}).append(Inventory.CLIENTS_SEEN, lambda: bad)
     for words in (("discover", name), ("check", name, "--client", "trino@476", "--seen", name)):
         ran = cli(*words)
         assert ran.code == 3

@@ -144,6 +144,7 @@ class TestWhichTables:
         assert (document["complete"], table["affected"]) == (False, "unknown")
         text = lake.cli("forecast", lake.inventory)
         assert text.code == 3
+        assert "0 of 1 table affected, 1 not known; as documented" in text.out
         assert "not known whether this is a managed table of Unity Catalog: " in " ".join(
             text.out.split()
         )
@@ -385,6 +386,7 @@ class TestOutputs:
         ran = many.cli("forecast", many.inventory, "--client", "athena@3", "--limit", "2")
         assert ran.code == 1
         assert "16 of 24 tables affected; as documented by Databricks" in ran.out
+        assert "not known" not in ran.out.partition("\n\n")[0]
         assert len(ran.out.splitlines()) < 80
         assert ran.out.count("ALTER TABLE") == 2
         assert "and 14 more: --limit 0 or --format json shows them" in ran.out

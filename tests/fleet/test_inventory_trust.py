@@ -8,8 +8,10 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from threading import Barrier
 from typing import Any
 
 import pyarrow as pa
@@ -22,6 +24,7 @@ from deltaproto.fleet.inventory_queries import LocalInventoryQueries, NewestStat
 from deltaproto.fleet.inventory_reader import build_scan_notices, require_finished
 from deltaproto.fleet.scan import new_scan_id
 from deltaproto.fleet.scan_history import PastScan, extent_of
+from deltaproto.fleet.schemas import Inventory, inventory_schema
 from deltaproto.fleet.staging import (
     ScanLockedError,
     hold_spark_lock,
@@ -29,6 +32,7 @@ from deltaproto.fleet.staging import (
     newest_of_extent,
     unfinished_scans,
 )
+from deltaproto.tables.storage.local import LOG_FOLDER
 from tests.conftest import Ran
 from tests.support.logs import Log, add, commit_info, metadata, protocol
 
@@ -474,9 +478,9 @@ def test_the_age(age: timedelta, words: str) -> None:
     state = NewestState([scan], lambda _: ())
     notices = build_scan_notices("inventory", state, now)
     (notice,) = notices.texts
-    assert (words in notice, notices.old) == (True, True)
+    assert (words in notice, notices.doubtful) == (True, True)
     assert build_scan_notices("inventory", state, scan.ended_at) == ([], False)
-    assert build_scan_notices("inventory", state, now, 9).old is (age < timedelta(0))
+    assert build_scan_notices("inventory", state, now, 9).doubtful is (age < timedelta(0))
 
 
 def test_an_old_scan_is_a_warning(cli: Cli, lake: Path, tmp_path: Path) -> None:
@@ -718,3 +722,68 @@ def test_times_that_python_cannot_hold(cli: Cli, lake: Path, tmp_path: Path) -> 
         ran = cli(*command)
         assert ran.code == 3, command
         assert "the inventory has a time that is out of range" in ran.out + ran.err
+
+
+def test_processes_that_begin_an_inventory_at_one_time_create_it_once(tmp_path: Path) -> None:
+    for number in range(10):
+        where = tmp_path / str(number)
+        append_at_once(where)
+        assert commits_of_metadata(where) == 1
+
+
+def test_processes_add_the_columns_of_a_release_at_one_time(tmp_path: Path) -> None:
+    columns = inventory_schema(Inventory.ERRORS)
+    for number in range(10):
+        where = tmp_path / str(number)
+        old = pa.schema(list(columns)[:-2])
+        DeltaTable.create(where / "errors", old, partition_by=["scan_id"])
+        append_at_once(where)
+        assert commits_of_metadata(where) == 2
+        found = DeltaTable(where / "errors").to_pyarrow_table().schema.names
+        assert sorted(found) == sorted(columns.names)
+
+
+def test_scans_end_while_others_delete_old_ones(tmp_path: Path) -> None:
+    """To deltalake, an append conflicts with a commit that deletes other rows."""
+    for number in range(10):
+        where = tmp_path / str(number)
+        append_at_once(where)
+        old = "scan_id IN ('scan 0', 'scan 1')"
+        begin = Barrier(4)
+
+        def delete(where: Path = where, old: str = old, begin: Barrier = begin) -> None:
+            inventory = open_inventory_tables(str(where), {})
+            begin.wait()
+            inventory.drop(Inventory.ERRORS, old)
+
+        with ThreadPoolExecutor(4) as pool:
+            working = [pool.submit(delete), pool.submit(delete)]
+            working += [pool.submit(append_row, where, f"new {n}", begin) for n in range(2)]
+            for each in working:
+                each.result()
+        assert stored_scans(where) == ["new 0", "new 1", "scan 2", "scan 3"]
+
+
+def append_at_once(where: Path, count: int = 4) -> None:
+    """Append rows from several threads, as several scans do."""
+    names, begin = [f"scan {number}" for number in range(count)], Barrier(count)
+    with ThreadPoolExecutor(count) as pool:
+        list(pool.map(lambda name: append_row(where, name, begin), names))
+    assert stored_scans(where) == names
+
+
+def append_row(where: Path, scan_id: str, begin: Barrier) -> None:
+    columns = inventory_schema(Inventory.ERRORS)
+    row = {**dict.fromkeys(columns.names[:3], ""), "scan_id": scan_id}
+    inventory = open_inventory_tables(str(where), {})
+    begin.wait()
+    inventory.append(Inventory.ERRORS, lambda: pa.Table.from_pylist([row], schema=columns))
+
+
+def stored_scans(where: Path) -> list[str]:
+    return sorted(DeltaTable(where / "errors").to_pyarrow_table().column("scan_id").to_pylist())
+
+
+def commits_of_metadata(where: Path) -> int:
+    commits = (where / "errors" / LOG_FOLDER).glob("*.json")
+    return sum('"metaData"' in commit.read_text() for commit in commits)

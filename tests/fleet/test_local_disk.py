@@ -169,6 +169,32 @@ def test_a_link_to_itself_costs_nothing(tmp_path: Path) -> None:
     assert found(tmp_path) == [str(tmp_path / "t")]
 
 
+def empty_roots(*roots: Path, selection: FolderSelection = NOTHING) -> list[str]:
+    seen = tables_under([str(root) for root in roots], selection)
+    return [
+        each.place
+        for each in seen
+        if isinstance(each, UnreadablePlace) and each.error.code is ErrorCode.NO_TABLES
+    ]
+
+
+@pytest.mark.parametrize("selection", [NOTHING, FolderSelection(include=("other",))])
+def test_a_root_without_tables_is_an_error_whatever_its_links_lead_to(
+    tmp_path: Path, selection: FolderSelection
+) -> None:
+    left, right = tmp_path / "left", tmp_path / "right"
+    (left / "inner").mkdir(parents=True)
+    right.mkdir()
+    (left / "self").symlink_to(left)
+    (left / "again").symlink_to(left / "inner")
+    assert empty_roots(left, selection=selection) == [str(left)]
+    (left / "to").symlink_to(right)
+    (right / "back").symlink_to(left)
+    assert sorted(empty_roots(left, right, selection=selection)) == [str(left), str(right)]
+    (right / "other" / "_delta_log").mkdir(parents=True)
+    assert empty_roots(left, right, selection=selection) == []
+
+
 def test_roots_that_are_none(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     for name in ("file", "nothing"):

@@ -143,6 +143,39 @@ def test_one_row_for_each_failure(cli: Cli, unity: UnityServer, tmp_path: Path) 
     assert cli("scan", url, "--inventory", str(inventory)).code == 3
     errors = {row["table"]: row["code"] for row in newest(inventory, "errors")}
     assert errors == {"main.sales.dropped": "not-found"}
+    (dropped,) = newest(inventory, "errors")
+    assert "correct the location in the catalog" in dropped["hint"]
+
+
+def test_drift_knows_nothing_of_what_a_catalog_did_not_list(
+    cli: Cli, unity: UnityServer, tmp_path: Path
+) -> None:
+    fill(unity, tmp_path, 2)
+    fill(unity, tmp_path, 2, "main.hr")
+    fill(unity, tmp_path, 1, "dev.a b")
+    url, inventory = f"uc://{unity.authority}", str(tmp_path / "inventory")
+
+    def drift() -> dict[str, set[str]]:
+        cli("scan", url, "--inventory", inventory)
+        found: dict[str, set[str]] = {}
+        for change in cli("drift", inventory, "--format", "json").json["changes"]:
+            found.setdefault(change["change"], set()).add(change["table"])
+        return found
+
+    drift()
+    hr, all_ = {"main.hr.t0", "main.hr.t1"}, {"main.sales.t0", "main.sales.t1", "dev.`a b`.t0"}
+    unity.faults[:] = [
+        lambda _, query: refused(403, "no") if query.get("schema_name") == "hr" else None
+    ]
+    assert drift() == {"unreadable": {*hr, f"{url}/main.hr"}}
+    unity.faults[:] = [
+        lambda path, _: refused(503, "closed") if path == "catalogs" else None,
+    ]
+    assert drift() == {"unreadable": {*all_, url}}
+    unity.faults.clear()
+    assert drift() == {"readable": hr | all_}
+    del unity.tables["main", "hr"][0]
+    assert drift() == {"table-gone": {"main.hr.t0"}}
 
 
 def only_table(ran: Ran) -> dict[str, Any]:

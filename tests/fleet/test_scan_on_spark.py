@@ -6,7 +6,9 @@ import shutil
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from pathlib import Path
+from threading import Barrier
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -19,7 +21,9 @@ from deltaproto.fleet.discovery import DiscoverySource
 from deltaproto.fleet.evaluate import PolicyTally, check_rows
 from deltaproto.fleet.inventory import open_inventory_tables
 from deltaproto.fleet.inventory_queries import LocalInventoryQueries
+from deltaproto.fleet.old_scans import delete_old_scans_with_spark
 from deltaproto.fleet.scan import ScanRequest, run_scan
+from deltaproto.fleet.schemas import Inventory
 from deltaproto.fleet.spark_checks import SparkChecks
 from deltaproto.fleet.spark_questions import SparkInventoryQueries
 from deltaproto.fleet.staging import hold_spark_lock
@@ -292,6 +296,35 @@ def test_scans_at_the_same_time_keep_the_inventory_whole(
         questions.require_whole(each)
         SparkInventoryQueries(spark, where).require_whole(each)
     assert len(cli("check", where, "--client", "trino@476", "--format", "json").json["errors"]) == 0
+
+
+def test_old_scans_are_deleted_twice_at_the_same_time(spark: SparkSession, tmp_path: Path) -> None:
+    where = str(tmp_path / "i")
+    sound_fleet(tmp_path / "a", 3, 4)
+    source = DiscoverySource((str(tmp_path / "a"),))
+
+    def scan() -> str:
+        request = ScanRequest(source, {}, open_inventory_tables(where, {}))
+        return run_scan(request, lambda *_: None).scan_id
+
+    ids = [scan() for _ in range(5)]
+    scans = [
+        scan._replace(ended_at=scan.ended_at - timedelta(days=3))
+        for scan in LocalInventoryQueries(open_inventory_tables(where, {})).scans()
+    ]
+    begin = Barrier(2)
+
+    def delete() -> None:
+        begin.wait()
+        delete_old_scans_with_spark(spark, where, scans, 1)
+
+    with ThreadPoolExecutor(2) as pool:
+        for each in [pool.submit(delete), pool.submit(delete)]:
+            each.result()
+    newest = scan()
+    assert scanned_ids(where) == [ids[-1], newest]
+    for name in TABLES:
+        assert open_inventory_tables(where, {}).scan_ids(Inventory(name)) <= {ids[-1], newest}
 
 
 def test_a_running_scan_is_not_resumed(

@@ -95,10 +95,16 @@ More = Callable[[Table], Iterable[Statement]]
 Met = Callable[[Table], bool]
 
 
-def cheapest(task: SearchTask, more: More = lambda _: (), met: Met = lambda _: True) -> Cost | None:
+def cheapest(
+    task: SearchTask,
+    more: More = lambda _: (),
+    met: Met = lambda _: True,
+    pairs: Iterable[tuple[int, int]] = feature_catalog.LEGACY_PAIRS,
+) -> Cost | None:
     """Return the least cost of any sequence that reaches the goal, or None if no sequence does.
 
     `more` gives further statements that may follow, and `met` is what the table must also be.
+    `pairs` are the legacy protocols to one of which a sequence may raise the table.
 
     A sequence may not drop what can stay, not even to be refused: Delta then leaves a checkpoint,
     which can spare a wait, but nobody asked for that drop.
@@ -110,7 +116,7 @@ def cheapest(task: SearchTask, more: More = lambda _: (), met: Met = lambda _: T
         if task.engine.drops(feature_catalog.feature_record(name))
     ) | {CHECKPOINT_PROTECTION}
     best: Cost | None = None
-    for protected, pair in itertools.product((False, True), (None, *feature_catalog.LEGACY_PAIRS)):
+    for protected, pair in itertools.product((False, True), (None, *pairs)):
         limits = _Limits(every, pair, protected)
         for least in _least(tables, limits, set()) if _reachable(tables, limits) else ():
             found = _cheapest_within(tables, least)

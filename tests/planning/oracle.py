@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import NamedTuple
 
+from deltaproto.plan_inputs.from_log import load_plan_input
+from deltaproto.planning.ddl.parse import parse_script
 from deltaproto.planning.from_state import table_from_state
 from deltaproto.planning.predict.outcome import Outcome
 from deltaproto.planning.predict.table import Table
+from deltaproto.planning.request import PlanInput
+from deltaproto.planning.search.route import predict_statement
 from deltaproto.protocol.protocol import Protocol
+from deltaproto.protocol.table_state import SparkSettings
 from deltaproto.tables.log.reader import LogReader
 from tests.planning.log_files import commit_files, commits
 from tests.recording.delta_spark import DeltaSpark, StatementError
+from tests.support.engines import RUNNING
 
 
 class Happened(NamedTuple):
@@ -24,6 +31,18 @@ class Happened(NamedTuple):
 
 def look(path: str) -> Table:
     return table_from_state(LogReader(look_in_files=True).read(path))
+
+
+def planned(path: str) -> PlanInput:
+    """What plans for the running engine know of the table."""
+    return load_plan_input(path, {}, SparkSettings(), time.time())._replace(engine=RUNNING)
+
+
+def predict(path: str, statement: str) -> tuple[Table, Outcome]:
+    """The table before one statement, and what the statement does to it."""
+    (parsed,) = parse_script(statement)
+    before = planned(path).table._replace(version=newest(path))
+    return before, predict_statement(parsed.statement, before, RUNNING)
 
 
 def execute(delta_spark: DeltaSpark, path: str, statement: str) -> Happened:

@@ -17,6 +17,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from tests.planning.random_columns import UNUSUAL, Columns, random_columns
+from tests.planning.random_requests import STORE, random_requests, store
 from tests.recording.delta_spark import DeltaSpark, StatementError, run
 from tests.support.catalog_managed import SCHEMA, coordinate, table_folder, testing
 
@@ -69,8 +70,8 @@ class Draft(NamedTuple):
 
     seed: int
     statements: tuple[str, ...]
-    """SQL in which `{t}` is the table, `{source}` another and `{path}` its folder; or AGE or
-    DELTALAKE"""
+    """SQL in which `{t}` is the table, `{source}` another and `{path}` its folder; or AGE,
+    DELTALAKE, or a line that begins with STORE"""
     managed: bool = False
     """whether a catalog manages the table"""
 
@@ -87,9 +88,12 @@ class Place(NamedTuple):
         return f"delta.`{self.path}`" if self.name == self.path else self.name
 
 
-def draft(seed: int, *, managed: bool = False) -> Draft:
-    """The table of a seed."""
-    return _Drafting(seed, managed=managed).done()
+def draft(seed: int, *, managed: bool = False, stored: bool = False) -> Draft:
+    """The table of a seed; if `stored`, its metadata also has protocol properties."""
+    drafted = _Drafting(seed, managed=managed).done()
+    if not stored:
+        return drafted
+    return drafted._replace(statements=(*drafted.statements, random_requests(seed)))
 
 
 def drafted_with(
@@ -148,6 +152,9 @@ def _run(delta_spark: DeltaSpark, drafted: Draft, path: Path) -> None:
     for statement in drafted.statements:
         if statement == AGE:
             age(str(path))
+            continue
+        if statement.startswith(STORE):
+            store(str(path), statement)
             continue
         if statement == DELTALAKE:
             deltalake.write_deltalake(str(path), _accepted(parquet.read_table(f"{path}-parquet")))

@@ -70,14 +70,21 @@ def random_policy(random: Random, given: PlanInput) -> str:
     ]
     if random.random() < 0.25:
         settings["protocol"] = "lowest"
-    return yaml.safe_dump({"policy_version": 1, "clients": clients, "tables": {"**": settings}})
+    # Within one pattern, a contradiction would be refused.
+    forbidden = {"forbid_features": settings.pop("forbid_features")}
+    tables = {"**": settings, "targeted-*": forbidden}
+    return yaml.safe_dump({"policy_version": 1, "clients": clients, "tables": tables})
 
 
-def tried(delta_spark: DeltaSpark, seed: int, folder: Path, *, managed: bool = False) -> Trial:
+def tried(
+    delta_spark: DeltaSpark, seed: int, folder: Path, *, managed: bool = False, stored: bool = False
+) -> Trial:
     """Make the table of a seed in `folder`, plan for a policy, and let Spark do it."""
     started = time.monotonic()
     random = Random(f"target {seed}")
-    place = make(delta_spark, draft(seed, managed=managed), folder / f"targeted-{seed}")
+    place = make(
+        delta_spark, draft(seed, managed=managed, stored=stored), folder / f"targeted-{seed}"
+    )
     given = load_plan_input(place.name, {}, SparkSettings(), 0.0)._replace(engine=RUNNING)
     policy = folder / f"policy-{seed}" / "policy.yaml"
     policy.parent.mkdir()

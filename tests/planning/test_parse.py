@@ -425,7 +425,7 @@ def test_collections_as_the_log_stores_them() -> None:
         ),
         Column("o", Atomic("udt")),
         Column("s", Struct((Column("x", Atomic("date")),))),
-        Column("c", Atomic("string collate")),
+        Column("c", Atomic("string collate ?UTF8_LCASE")),
         Column("i", Atomic("long"), identity=True),
         Column("g", Atomic("long"), generated="i + 1"),
         Column("n", Array(Atomic("long"))),
@@ -604,3 +604,13 @@ def test_replaced_columns_keep_what_delta_records_of_them() -> None:
             Column("n", Atomic("string")),
         )
     )
+
+
+def test_only_databricks_computes_delta_statistics() -> None:
+    (parsed,) = parse_script("ANALYZE TABLE t COMPUTE DELTA STATISTICS")
+    refusal = parsed.statement.outcome(PLAIN, Engine()).refusal
+    assert refusal is not None
+    assert refusal.error == "PARSE_SYNTAX_ERROR"
+    refusal = parsed.statement.outcome(PLAIN, DATABRICKS).refusal
+    assert refusal is not None
+    assert not refusal.sure

@@ -6,27 +6,22 @@ protocols lack.
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from deltaproto.plan_inputs.from_log import load_plan_input
-from deltaproto.planning.ddl.parse import parse_script
 from deltaproto.planning.downgrade import DowngradeRequest, plan_downgrade
 from deltaproto.planning.enable import FeatureToEnable
-from deltaproto.planning.request import PlanInput, UpgradeRequest
+from deltaproto.planning.request import UpgradeRequest
 from deltaproto.planning.search.goals import HistoryChoice
-from deltaproto.planning.search.route import predict_statement
 from deltaproto.planning.upgrade import plan_upgrade
-from deltaproto.protocol.table_state import SparkSettings
-from tests.planning.oracle import agree, came_true, execute, look, newest
+from tests.planning.oracle import agree, came_true, execute, look, planned, predict
 from tests.planning.random_tables import Place
 from tests.planning.test_unlisted_on_spark import CREATED, column, write_commit
 from tests.planning.trial import carry_out
 from tests.recording.delta_spark import DeltaSpark
-from tests.support.engines import RUNNING, needs_delta
+from tests.support.engines import needs_delta
 
 ID = {"name": "id", "type": "long", "nullable": True, "metadata": {}}
 LISTED = ["appendOnly", "checkConstraints", "deletionVectors", "inCommitTimestamp", "invariants"]
@@ -100,10 +95,6 @@ def write_log(path: Path, name: str) -> str:
     return write_commit(path, "pending", protocol, properties, *columns, info=info)
 
 
-def planned(path: str) -> PlanInput:
-    return load_plan_input(path, {}, SparkSettings(), time.time())._replace(engine=RUNNING)
-
-
 @needs_delta("4.4", "every feature that the tables use")
 @pytest.mark.parametrize("name", TABLES)
 def test_each_statement_does_what_was_predicted(
@@ -112,10 +103,9 @@ def test_each_statement_does_what_was_predicted(
     statements = STATEMENTS if name in REFUSED else (*STATEMENTS, *MORE)
     for number, statement in enumerate(statements):
         path = write_log(tmp_path / str(number), name)
-        (each,) = parse_script(statement.format(t=f"delta.`{path}`"))
-        before = planned(path).table._replace(version=newest(path))
-        said = predict_statement(each.statement, before, RUNNING)
-        agree(said, execute(delta_spark, path, each.text))
+        sql = statement.format(t=f"delta.`{path}`")
+        before, said = predict(path, sql)
+        agree(said, execute(delta_spark, path, sql))
         if said.commits and said.refusal is None:
             after = look(path)
             came_true(said, after, statement)

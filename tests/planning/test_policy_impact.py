@@ -168,6 +168,21 @@ def test_what_a_plan_fixes_and_leaves(tmp_path: Path) -> None:
     ]
 
 
+def test_clients_with_one_cause_are_one_violation(tmp_path: Path) -> None:
+    checker = checker_of("clients: [trino@400, trino@410, presto@0.298]\n", tmp_path)
+    then = checker.check(facts((2, 5), {}, "Serializable"))
+    reasons = (
+        Blocked(None, "trino@400, append: it does not support writer version 5", "upgrade"),
+        Blocked(None, "trino@476, append: it does not support writer version 5", "upgrade"),
+    )
+    first, second, *rest = explain_unmet(then, reasons)
+    assert first.reason.startswith("DP201: trino@400, trino@410 cannot append: ")
+    assert first.remedy.startswith("no known version passes")
+    assert second.reason == "DP201: presto@0.298 cannot append: it offers no writing"
+    # What the findings already say is not repeated.
+    assert rest == [reasons[1]]
+
+
 def test_a_table_after_the_steps_of_its_plan(tmp_path: Path) -> None:
     table = given(Protocol(1, 3), {"delta.constraints.c": "id > 0"})
     plan = plan_downgrade(table, DowngradeRequest(drop=("checkConstraints",)))

@@ -203,8 +203,12 @@ def test_without_statistics_nothing_is_predicted(tmp_path: Path) -> None:
 def test_rewriting_an_empty_table_changes_nothing(tmp_path: Path) -> None:
     mapped = {"delta.columnMapping.mode": "name", "delta.columnMapping.maxColumnId": "3"}
     log = Log(tmp_path)
-    schema = schema_string(*(column(name, KINDS[name][0]) for name in NAMES))
-    log.commit(0, commit_info(), protocol(2, 5), metadata(mapped, schema))
+    ids = [
+        {"delta__columnMapping__id": n, "delta__columnMapping__physicalName": name}
+        for n, name in enumerate(NAMES, 1)
+    ]
+    fields = (column(name, KINDS[name][0], **each) for name, each in zip(NAMES, ids, strict=True))
+    log.commit(0, commit_info(), protocol(2, 5), metadata(mapped, schema_string(*fields)))
     given = load(str(tmp_path))
     assert set(verdicts(predict(given, DropFeature("columnMapping")))) == {Verdict.OK}
 

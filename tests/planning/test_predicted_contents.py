@@ -71,6 +71,9 @@ def field(number: int, name: str, kind: Any, mapped: bool) -> Mapping[str, Any]:
         "delta.columnMapping.id": number,
         "delta.columnMapping.physicalName": f"col-{number}",
     }
+    if mapped and isinstance(kind, Mapping) and kind["type"] == "struct":
+        # Each has one member at most: its id follows those of all columns.
+        kind = {**kind, "fields": [field(number + 100, "a", kind["fields"][0]["type"], mapped)]}
     return {"name": name, "type": kind, "nullable": True, "metadata": of_mapping if mapped else {}}
 
 
@@ -78,7 +81,7 @@ def write(log: Log, version: int, columns: Mapping[str, Any], properties: dict[s
     mapped = MAPPED.items() <= properties.items()
     fields = [field(n, name, kind, mapped) for n, (name, kind) in enumerate(columns.items(), 1)]
     if mapped:
-        properties = {**properties, "delta.columnMapping.maxColumnId": str(len(fields))}
+        properties = {**properties, "delta.columnMapping.maxColumnId": str(len(fields) + 100)}
     schema = json.dumps({"type": "struct", "fields": fields})
     made = metadata(properties, schema)
     log.commit(version, commit_info(), *[protocol(2, 5)] * (version == 0), made)

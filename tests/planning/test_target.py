@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pytest
 from hypothesis import given, settings
@@ -114,10 +114,18 @@ def additions(wanted: Requirements, table: Table) -> Iterator[Statement]:
         yield SetProperties(together)
     if wanted.at_least != (1, 1):
         yield raise_to_pair(wanted.at_least)
-    # Under a ceiling, a legacy pair may imply what would need feature lists by itself.
-    for reader, writer in feature_catalog.LEGACY_PAIRS if wanted.at_most[1] < 7 else ():
+    for reader, writer in legacy_pairs(wanted.at_most):
         if reader <= wanted.at_most[0] and writer <= wanted.at_most[1]:
             yield raise_to_pair((reader, writer))
+
+
+def legacy_pairs(ceiling: tuple[int, int]) -> Sequence[tuple[int, int]]:
+    """The legacy protocols to which a plan may raise a table without being asked for it.
+
+    Under a ceiling, such a pair may imply what would need feature lists by itself. Without one, it
+    would only add features that nobody asked for.
+    """
+    return feature_catalog.LEGACY_PAIRS if ceiling[1] < 7 else ()
 
 
 def assert_cheapest(data: st.DataObject, table: Table) -> None:
@@ -126,7 +134,12 @@ def assert_cheapest(data: st.DataObject, table: Table) -> None:
     inputs = planned_for(table)._replace(engine=ENGINE, files=FILES)
     plan = plan_target(inputs, target)
     task = SearchTask(table, searched_goal(whole), ENGINE, FILES)
-    best = cheapest(task, lambda now: additions(whole, now), lambda now: is_met(whole, now))
+    best = cheapest(
+        task,
+        lambda now: additions(whole, now),
+        lambda now: is_met(whole, now),
+        legacy_pairs(whole.at_most),
+    )
     if plan.unmet:
         assert best is None, plan.unmet
     elif not plan.blocked:
@@ -324,6 +337,28 @@ def test_drops_lead_to_the_legacy_pair_that_a_property_needs() -> None:
     assert [step.sql for step in plan.steps][-1:] == [
         "ALTER TABLE t SET TBLPROPERTIES ('delta.minReaderVersion' = '1', "
         "'delta.minWriterVersion' = '4', 'delta.enableChangeDataFeed' = 'true')"
+    ]
+
+
+def test_feature_lists_become_the_legacy_pair_with_the_required_features() -> None:
+    """One statement adds what the pair implies, though its versions are below the table's."""
+    table = table_of(Protocol.carrying({"checkConstraints"}))
+    wanted = Requirements(features=frozenset({"appendOnly"}), at_most=(1, 4))
+    plan = plan_target(table, Target(wanted))
+    assert (plan.unmet, plan.protocol_after) == ((), Protocol(1, 3))
+    assert [step.sql for step in plan.steps] == [
+        "ALTER TABLE t SET TBLPROPERTIES ('delta.minReaderVersion' = '1', "
+        "'delta.minWriterVersion' = '2')"
+    ]
+
+
+def test_no_unrequested_features_are_added_to_reach_a_version() -> None:
+    """Without checkConstraints, (1,3) becomes (1,2); only features of (1,4) would prevent that."""
+    wanted = Requirements(absent=frozenset({"checkConstraints"}))
+    plan = plan_target(table_of(Protocol(1, 3)), Target(wanted, Requirements(at_least=(1, 3))))
+    assert plan.steps == ()
+    assert [each.reason for each in plan.unmet] == [
+        "these requirements contradict each other: reader version 1 and writer version 3 at least"
     ]
 
 

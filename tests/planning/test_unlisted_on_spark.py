@@ -17,9 +17,9 @@ from deltaproto.planning.engine import parse_engine
 from deltaproto.planning.request import UpgradeRequest
 from deltaproto.planning.upgrade import plan_upgrade
 from deltaproto.protocol.table_state import SparkSettings
-from tests.planning.oracle import execute
+from tests.planning.oracle import execute, planned
 from tests.recording.delta_spark import DeltaSpark
-from tests.support.engines import RUNNING, needs_delta
+from tests.support.engines import needs_delta
 
 MISMATCH = "DELTA_FEATURES_PROTOCOL_METADATA_MISMATCH"
 CREATED = 1795000000000
@@ -120,7 +120,7 @@ def test_spark_refuses_every_statement_and_plans_are_blocked(
     refused = set()
     for number, name in enumerate(TABLES):
         path = write_log(tmp_path / str(number), name)
-        given = load_plan_input(path, {}, SparkSettings(), time.time())._replace(engine=RUNNING)
+        given = planned(path)
         plan = plan_upgrade(given, UpgradeRequest(set={"team": "a"}))
         said = {blocked.error for blocked in plan.blocked}
         happened = execute(delta_spark, path, f"select * from delta.`{path}`")
@@ -141,7 +141,7 @@ def test_spark_refuses_every_statement_and_plans_are_blocked(
 @pytest.mark.parametrize("asked", [{"drop": ("timestampNtz",)}, {"lowest": True}, {"to": (1, 2)}])
 def test_downgrades_are_blocked(tmp_path: Path, asked: dict[str, Any]) -> None:
     path = write_log(tmp_path / "t", "NOT NULL")
-    given = load_plan_input(path, {}, SparkSettings(), time.time())._replace(engine=RUNNING)
+    given = planned(path)
     plan = plan_downgrade(given, DowngradeRequest(**asked))
     assert not plan.steps
     if "lowest" not in asked:  # Nothing of it can be dropped anyway.

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
 
-from deltaproto.plan_inputs.from_log import load_plan_input
 from deltaproto.planning.downgrade import DowngradeRequest, plan_downgrade
-from deltaproto.planning.request import PlanInput, UpgradeRequest
+from deltaproto.planning.request import UpgradeRequest
 from deltaproto.planning.upgrade import plan_upgrade
-from deltaproto.protocol.table_state import SparkSettings
-from tests.planning.oracle import execute
+from tests.planning.oracle import execute, planned
 from tests.planning.test_unlisted_on_spark import CREATED, ID, write_commit
 from tests.recording.delta_spark import DeltaSpark
-from tests.support.engines import RUNNING, needs_delta
+from tests.support.engines import needs_delta
 
 MISSING = "DELTA_MISSING_COMMIT_TIMESTAMP"
 OFF = "alter table {t} set tblproperties ('delta.enableInCommitTimestamps' = 'false')"
@@ -35,10 +32,6 @@ def write_log(path: Path, *, stamped: bool, enabled: str = "true") -> str:
     properties = {"delta.enableInCommitTimestamps": enabled}
     info = {"inCommitTimestamp": CREATED} if stamped else {}
     return write_commit(path, "unstamped", protocol, properties, ID, info=info)
-
-
-def planned(path: str) -> PlanInput:
-    return load_plan_input(path, {}, SparkSettings(), time.time())._replace(engine=RUNNING)
 
 
 @needs_delta("4.4", "what it was measured with")

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from deltaproto.plan_inputs.from_log import load_plan_input
 from deltaproto.planning.ddl.parse import parse_script
 from deltaproto.planning.downgrade import DowngradeRequest, plan_downgrade
 from deltaproto.planning.engine import parse_engine
 from deltaproto.planning.predict.schema import Atomic, Column, Struct
-from deltaproto.planning.request import PlanInput
 from deltaproto.planning.search.droppable import find_droppable
 from deltaproto.protocol.protocol import Protocol
-from deltaproto.protocol.table_state import SparkSettings
 from tests.planning.bare import bare_table
-from tests.planning.oracle import agree, execute, look, newest
+from tests.planning.oracle import agree, execute, look, newest, planned
 from tests.recording.delta_spark import DeltaSpark, LiveDeltaSpark
 from tests.support.engines import RUNNING, needs_delta
 
@@ -155,7 +151,3 @@ def test_until_4_1_a_drop_commit_needs_no_metadata() -> None:
     for version, error in (("4.0.1", None), ("4.1.0", UNSTORED), ("4.4.0", UNSTORED)):
         refusal = each.statement.outcome(table, parse_engine(f"delta-spark@{version}")).refusal
         assert (None if refusal is None else refusal.error) == error
-
-
-def planned(path: str) -> PlanInput:
-    return load_plan_input(path, {}, SparkSettings(), time.time())._replace(engine=RUNNING)

@@ -55,7 +55,9 @@ class Trial(NamedTuple):
     seconds: float
 
 
-def tried(delta_spark: DeltaSpark, seed: int, folder: Path, *, managed: bool = False) -> Trial:
+def tried(
+    delta_spark: DeltaSpark, seed: int, folder: Path, *, managed: bool = False, stored: bool = False
+) -> Trial:
     """Make the table of a seed in `folder`, plan for it, and let Spark do it.
 
     Goals are tried until one asks for something to be done: what is refused or done already costs
@@ -63,7 +65,7 @@ def tried(delta_spark: DeltaSpark, seed: int, folder: Path, *, managed: bool = F
     """
     started = time.monotonic()
     random = Random(f"goal {seed}")
-    drafted = draft(seed, managed=managed)
+    drafted = draft(seed, managed=managed, stored=stored)
 
     def twin(what: str) -> Place:
         """Another table like the one of the seed, as long as nothing was done to that."""

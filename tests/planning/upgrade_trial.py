@@ -69,11 +69,15 @@ def random_upgrade(random: Random) -> UpgradeRequest:
     )
 
 
-def tried(delta_spark: DeltaSpark, seed: int, folder: Path, *, managed: bool = False) -> Trial:
+def tried(
+    delta_spark: DeltaSpark, seed: int, folder: Path, *, managed: bool = False, stored: bool = False
+) -> Trial:
     """Make the table of a seed in `folder`, plan an upgrade of it, and let Spark do it."""
     started = time.monotonic()
     random = Random(f"upgrade {seed}")
-    place = make(delta_spark, draft(seed, managed=managed), folder / f"upgraded-{seed}")
+    place = make(
+        delta_spark, draft(seed, managed=managed, stored=stored), folder / f"upgraded-{seed}"
+    )
     given = load_plan_input(place.name, {}, SparkSettings(), 0.0)._replace(
         engine=RUNNING, clients=random_clients(Random(f"clients {seed}"))
     )

@@ -5,8 +5,7 @@ from __future__ import annotations
 import io
 import json
 
-from deltaproto.clients.matching import Verdict
-from deltaproto.clients.model import Access
+from deltaproto.clients.model import Access, Verdict
 from deltaproto.clients.remedies import Remedy, RemedyCost
 from deltaproto.clients.verdicts import ClientVerdict
 from deltaproto.policy.declared_verdict import DeclaredVerdict

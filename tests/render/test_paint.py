@@ -9,7 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deltaproto.render.plan_words import size
-from deltaproto.render.terminal import Painter, cut, duration, run_length, single_line
+from deltaproto.render.terminal import (
+    Overlong,
+    Painter,
+    cut,
+    duration,
+    run_length,
+    single_line,
+    width_of,
+    wrap,
+)
 
 
 @pytest.mark.parametrize(
@@ -54,6 +63,23 @@ def test_long_words_are_cut_and_nothing_is_lost(text: str, width: int) -> None:
     made = cut(single_line(text) * 30, width)
     assert made.replace(" ", "") == (single_line(text) * 30).replace(" ", "")
     assert all(len(word) <= width for word in made.split(" "))
+
+
+@given(st.text(st.sampled_from("ab /.,é…日本語한🎉\u0301\ue000")), st.integers(20, 60))
+def test_lines_are_as_wide_as_terminals_show_them(text: str, width: int) -> None:
+    for overlong in (Overlong.CUT, Overlong.FILL):
+        lines = wrap(single_line(text), width, overlong)
+        assert "".join("".join(lines).split()) == "".join(single_line(text).split())
+        if "\ue000" not in text:
+            assert all(width_of(line) <= width for line in lines)
+
+
+def test_a_wide_character_counts_as_two_columns() -> None:
+    words = "日本語の表 日本語の表"
+    assert wrap(words, 21, Overlong.CUT) == [words]
+    assert wrap(words, 20, Overlong.CUT) == words.split()
+    assert wrap("x" + "日" * 15, 20, Overlong.FILL) == ["x" + "日" * 9, "日" * 6]
+    assert wrap("日" * 15, 20, Overlong.KEEP) == ["日" * 15]
 
 
 def test_settings_are_cut_after_a_dot() -> None:

@@ -7,6 +7,7 @@ import struct
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 
@@ -145,6 +146,9 @@ def test_a_connection_that_breaks_is_opened_again() -> None:
         (lambda m, n: reply(m, n, b"\x63\0\0"), "an unknown type"),
         (lambda m, n: reply(m, n, b"\x0c\0\1" * 40), "nested too deeply"),
         (lambda m, n: b"", "closed the connection"),
+        (lambda m, n: reply(m, n, _field(0, "a")), "not a list of names"),
+        (lambda m, n: reply(m, n, _field(0, {1: "a"})), "not a list of names"),
+        (lambda m, n: reply(m, n, _field(0, [{1: "a"}])), "not a list of names"),
     ],
 )
 def test_a_server_that_is_something_else(answer: Answer, says: str) -> None:
@@ -154,6 +158,22 @@ def test_a_server_that_is_something_else(answer: Answer, says: str) -> None:
         assert [each.place for each in failures] == [f"hms://{authority}"]
         assert says in failures[0].error.message
         assert "Kerberos" in failures[0].error.hint
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [{}, {1: {1: "t"}}, {1: "t", 7: "s3://lake/t"}, {1: "t", 9: "x"}],
+)
+def test_an_entry_of_invalid_types(entry: dict[int, Any]) -> None:
+    def invalid(method: str, number: int) -> bytes:
+        if method == "get_table_objects_by_name":
+            return reply(method, number, _field(0, [entry]))
+        return fleet(method, number)
+
+    with serving(invalid) as authority:
+        found, failures, _ = listed(authority)
+        assert found == []
+        assert "missing or invalid members" in failures[0].error.message
 
 
 def test_nobody_is_there() -> None:

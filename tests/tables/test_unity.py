@@ -171,7 +171,7 @@ def test_a_server_that_never_recovers(server: UnityServer) -> None:
     tables, failures, _ = listed(server, time=time)
     assert len(tables) == 8
     assert [each.place for each in failures] == [f"uc://{server.authority}/main.hr"]
-    assert "out of order (HTTP 503)" in failures[0].error.message
+    assert "returned HTTP 503: out of order" in failures[0].error.message
     assert len(time.pauses) == 6
     server.faults[:] = [lambda path, query: refused(429, "tomorrow", Retry_After="86400")]
     time = FakeClock()
@@ -308,10 +308,10 @@ def test_a_redirect_is_not_followed(server: UnityServer, monkeypatch: pytest.Mon
 
 
 def test_a_server_that_is_something_else(server: UnityServer) -> None:
-    for reply in (Reply(200, {"catalogs": "none"}), Reply(200, {"catalogs": [1]})):
-        server.faults[:] = [lambda *_, reply=reply: reply]
+    for catalogs in ("none", [1], [{}], [{"name": None}], [{"name": 5}], [{"name": "\ud800"}]):
+        server.faults[:] = [lambda *_, found=catalogs: Reply(200, {"catalogs": found})]
         _, failures, _ = listed(server)
-        assert "answers unlike Unity Catalog" in failures[0].error.message, reply
+        assert "does not respond like Unity Catalog" in failures[0].error.message, catalogs
     server.faults[:] = [lambda *_: Reply(200, {"catalogs": [], "next_page_token": "again"})]
     assert "the same page token twice" in listed(server)[1][0].error.message
     authority = server.authority
@@ -322,6 +322,31 @@ def test_a_server_that_is_something_else(server: UnityServer) -> None:
     assert isinstance(failure, CatalogFailure)
     assert "does not answer: Connection refused" in failure.error.message
     assert len(time.pauses) == 2
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"catalog_name": None},
+        {"schema_name": 5},
+        {"properties": [1]},
+        {"columns": 5},
+        {"columns": ["id"]},
+        {"storage_location": {"s3": "lake"}},
+        {"table_id": [1]},
+    ],
+)
+def test_an_entry_of_invalid_types_is_an_error_of_its_schema(
+    server: UnityServer, fields: dict[str, Any]
+) -> None:
+    server.add("main.good.t", "s3://lake/good")
+    server.add("main.s.t", "s3://lake/t", **fields)
+    tables, failures, client = listed(server)
+    assert [each.name for each in tables] == ["main.good.t"]
+    assert [each.place for each in failures] == [f"uc://{server.authority}/main.s"]
+    server.faults.append(lambda path, _: Reply(200, fields) if path.startswith("tables/") else None)
+    with pytest.raises(TableError, match="does not respond like Unity Catalog"):
+        client.table(("main", "s", "t"))
 
 
 def test_temporary_credentials(server: UnityServer) -> None:
@@ -336,6 +361,8 @@ def test_temporary_credentials(server: UnityServer) -> None:
         "aws_secret_access_key": AWS["secret_access_key"],
         "aws_session_token": AWS["session_token"],
     }
+    server.credentials = {"aws_temp_credentials": ["key"]}
+    assert client.storage_options(table) == {}
     server.credentials = {"azure_user_delegation_sas": {"sas_token": "sig=x"}}
     assert client.storage_options(table) == {"azure_storage_sas_token": "sig=x"}
     own = UnityCatalog(server.authority, vends=False)

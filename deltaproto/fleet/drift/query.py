@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from deltaproto.fleet.catalog_places import parse_catalog_place
 from deltaproto.fleet.drift.attribution import CommitAttributor
 from deltaproto.fleet.drift.diff import (
     COMPARED_FIELDS,
@@ -24,6 +25,7 @@ from deltaproto.fleet.read_inventory import read_error_rows
 from deltaproto.fleet.rows_builder import arrow_array, microseconds
 from deltaproto.fleet.scan_history import ScanPair, sql_literal
 from deltaproto.fleet.schemas import Inventory
+from deltaproto.location import is_catalog_name
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -109,17 +111,28 @@ def _scan_subquery(scan_id: str, name: str, tables: str, errors: str, features: 
 
 
 class UnreadablePlaces(NamedTuple):
-    """Places that could not be searched, by location: anything below them is unknown."""
+    """Places that one scan could not search: anything below them is unknown."""
 
-    before: Mapping[str, ScannedTable]
-    now: Mapping[str, ScannedTable]
+    by_location: Mapping[str, ScannedTable]
+    by_name: Mapping[tuple[str, ...], ScannedTable]
+    """catalogs, schemas and tables of catalogs, by the parts of their names in lower case; a whole
+    server has no parts"""
+
+
+class ScanPlaces(NamedTuple):
+    """The places that each of two scans could not search."""
+
+    before: UnreadablePlaces
+    now: UnreadablePlaces
     same_roots: bool
     """True if both scans cover the same roots; otherwise added and removed tables are unknown"""
 
 
-def unreadable_by_location(errors: Iterable[Mapping[str, Any]]) -> dict[str, ScannedTable]:
-    """Return the errors of one scan, by location."""
-    return {row["location"]: unreadable_table(row["code"], row["message"]) for row in errors}
+def unreadable_places(errors: Iterable[Mapping[str, Any]]) -> UnreadablePlaces:
+    """Return the places of the errors of one scan."""
+    found = {row["location"]: unreadable_table(row["code"], row["message"]) for row in errors}
+    places = ((parse_catalog_place(location), error) for location, error in found.items())
+    return UnreadablePlaces(found, {place.name: error for place, error in places if place})
 
 
 class TableDrift(NamedTuple):
@@ -129,26 +142,32 @@ class TableDrift(NamedTuple):
     before: ScannedTable | None
 
 
-def differences_of_row(row: Mapping[str, Any], places: UnreadablePlaces) -> TableDrift:
+def differences_of_row(row: Mapping[str, Any], places: ScanPlaces) -> TableDrift:
     """Convert one query row."""
-    location = row["location"]
+    location, table = row["location"], row["table"]
     before, now = scanned_table(row, _BEFORE), scanned_table(row, _NOW)
     if (before is None or now is None) and not places.same_roots:
         return TableDrift((), before)
-    before = before or _find_unreadable_parent(location, places.before)
-    now = now or _find_unreadable_parent(location, places.now)
-    return TableDrift(tuple(find_differences(location, row["table"], before, now)), before)
+    before = before or _find_unreadable_parent(location, table, places.before)
+    now = now or _find_unreadable_parent(location, table, places.now)
+    return TableDrift(tuple(find_differences(location, table, before, now)), before)
 
 
 def _find_unreadable_parent(
-    location: str, places: Mapping[str, ScannedTable]
+    location: str, table: str, places: UnreadablePlaces
 ) -> ScannedTable | None:
-    """Return the error of the nearest folder above, or None."""
+    """Return the error of the nearest folder above, or else of the schema or catalog, or None."""
     above = location
-    while places and "/" in above:
+    while places.by_location and "/" in above:
         above = above.rpartition("/")[0]
-        if above in places:
-            return places[above]
+        if above in places.by_location:
+            return places.by_location[above]
+    named = parse_catalog_place(table) if places.by_name and is_catalog_name(table) else None
+    if named:
+        # The rows of tables do not say which server listed them.
+        for length in range(len(named.name), -1, -1):
+            if named.name[:length] in places.by_name:
+                return places.by_name[named.name[:length]]
     return None
 
 
@@ -168,9 +187,9 @@ def find_drift(
         UsageError: when the inventory cannot be read.
     """
     before, now = (
-        unreadable_by_location(read_error_rows(questions, scan)) for scan in (pair.before, pair.now)
+        unreadable_places(read_error_rows(questions, scan)) for scan in (pair.before, pair.now)
     )
-    places = UnreadablePlaces(before, now, pair.same_roots)
+    places = ScanPlaces(before, now, pair.same_roots)
 
     def solved(row: Mapping[str, Any]) -> Sequence[Difference]:
         found = differences_of_row(row, places)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from deltaproto.clients.catalog import ClientCatalog
-from deltaproto.clients.matching import PathVerdict, Verdict
+from deltaproto.clients.model import PathVerdict, Verdict
 from deltaproto.clients.resolve import ClientAtVersion
 from deltaproto.errors import UsageError
 from deltaproto.fleet.forecast.forecaster import affected_by, find_blocked

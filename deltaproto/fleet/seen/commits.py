@@ -14,6 +14,7 @@ from deltaproto.tables.log.catalog_managed import has_every_commit
 from deltaproto.tables.log.commits import Commit, read_commits
 from deltaproto.tables.log.files import build_listing
 from deltaproto.tables.log.reader import LogReader
+from deltaproto.tables.log.snapshot import no_commits_error
 from deltaproto.tables.open import OpenedLog
 
 _OLD_IN_A_ROW = 100
@@ -103,8 +104,7 @@ def add_commits(
     with contain_table_errors():
         listing = build_listing(opened.store.list())
         if listing.newest is None:
-            message = "_delta_log has neither commits nor checkpoints"
-            raise TableError(ErrorCode.NOT_A_DELTA_TABLE, message, "check the path")
+            raise no_commits_error()
         table_id, problem = _read_state(opened, options)
         done = ReadLog(table_id=table_id)
         first = 0

@@ -37,6 +37,7 @@ from deltaproto.planning.predict.table import Table
 from deltaproto.planning.predict.type_widening import (
     collection_word,
     is_accepted_change,
+    is_collated,
     is_string_type,
     widens,
     widens_in_spark_3,
@@ -68,7 +69,10 @@ class ChangeColumn(NamedTuple):
             return self._unknown(table)
         column = find_column(table.schema, self.path)
         if column is None:
-            return Outcome(table, refusal=unresolved_column(self.path))
+            return Outcome(table, refusal=unresolved_column(self.path, table.schema))
+        if is_collated(column.type) and self.type == Atomic("string"):
+            # STRING without COLLATE keeps the collation.
+            return self._replace(type=None).outcome(table, engine)
         if self.type in (None, column.type) and not self._more:
             return Outcome(table)
         refusal = self._refused(table, column, engine)
@@ -143,16 +147,12 @@ class ChangeColumn(NamedTuple):
                 "cannot become NOT NULL",
                 "use ADD CONSTRAINT … CHECK (… IS NOT NULL)",
             )
-        parent = find_column(table.schema or Struct(()), self.path[:-1])
-        if self.comment and parent is not None and isinstance(parent.type, Array | Map):
-            return Refusal(
-                "DELTA_UNSUPPORTED_COMMENT_MAP_ARRAY",
-                f"{dotted_path(self.path)} is a part of a collection, which cannot have a comment",
-                "comment on the column",
-            )
+        refusal = self._refuse_part(table, column)
+        if refusal is not None:
+            return refusal
         beside = (*self.path[:-1], self.after or self.path[-1])
         if find_column(table.schema or Struct(()), beside) is None:
-            return unresolved_column(beside)
+            return unresolved_column(beside, table.schema)
         by_type = self._mistyped(column.type)
         if by_type is not None:
             return by_type
@@ -171,6 +171,20 @@ class ChangeColumn(NamedTuple):
             resolve_default(self.default, column.type, engine) if self.default else Resolution()
         )
         return judged.refusal or self._no_default(table) or self._narrow(table, column, engine)
+
+    def _refuse_part(self, table: Table, column: Column) -> Refusal | None:
+        """Refuse changes of a part of a collection, of which only the type can change."""
+        parent = find_column(table.schema or Struct(()), self.path[:-1])
+        if parent is None or not isinstance(parent.type, Array | Map):
+            return None
+        what = f"{dotted_path(self.path)} is a part of a collection, which cannot"
+        if self.comment:
+            error = "DELTA_UNSUPPORTED_COMMENT_MAP_ARRAY"
+            return Refusal(error, f"{what} have a comment", "comment on the column")
+        if self.nullable and not column.nullable:
+            error = "DELTA_UNSUPPORTED_ALTER_TABLE_CHANGE_COL_OP"
+            return Refusal(error, f"{what} become nullable", "add a new column and copy the values")
+        return None
 
     def _mistyped(self, before: Type) -> Refusal | None:
         """Refuse type changes that Spark rejects before Delta."""
@@ -214,6 +228,7 @@ class ChangeColumn(NamedTuple):
             isinstance(column.type, Atomic)
             and is_string_type(column.type.name)
             and is_string_type(new.name)
+            and not is_collated(new)
         ):
             return None
         on = table.on("delta.enableTypeWidening")

@@ -21,6 +21,7 @@ from deltaproto.planning.predict.schema import (
     Path,
     Struct,
     dotted_path,
+    find_column,
     is_same_name,
     walk_columns,
 )
@@ -42,6 +43,8 @@ def predict_schema_change(table: Table, change: ColumnChange, engine: Engine) ->
     """Predict a schema change of a valid statement."""
     # CHANGE COLUMN leaves the names to the check of every metadata change.
     kept = table.partition_columns if change.operation == "CHANGE COLUMN" else ()
+    if table.ambiguous and _has_fewer(change, table):
+        table = table._replace(ambiguous=None)
     refusal = validate_columns(
         table, table.with_schema(change.schema), rewritten=True, partitions=kept
     )
@@ -59,6 +62,12 @@ def predict_schema_change(table: Table, change: ColumnChange, engine: Engine) ->
         after = table.with_schema(None)._replace(added_hazards=added)
     commit = PredictedCommit(change.operation, protocol, sure=change.known)
     return Outcome(after._replace(protocol=protocol), (commit,))
+
+
+def _has_fewer(change: ColumnChange, table: Table) -> bool:
+    """Return True if a change drops columns, which may be those that share an id."""
+    before = table.schema or Struct(())
+    return len([*walk_columns(change.schema)]) < len([*walk_columns(before)])
 
 
 def validate_columns(
@@ -93,10 +102,12 @@ def validate_columns(
     return consistency.unstorable(table)
 
 
-def unresolved_column(path: Path) -> Refusal:
-    """Return the refusal for a missing column."""
+def unresolved_column(path: Path, schema: Struct | None) -> Refusal:
+    """Return the refusal for a missing column, or for a field of what is not a struct."""
+    parent = None if schema is None else find_column(schema, path[:-1])
+    below = parent is not None and not isinstance(parent.type, Struct)
     return Refusal(
-        "UNRESOLVED_COLUMN.WITH_SUGGESTION",
+        "INVALID_FIELD_NAME" if below else "UNRESOLVED_COLUMN.WITH_SUGGESTION",
         f"the table has no column {dotted_path(path)}",
         "run DESCRIBE to see the columns",
     )

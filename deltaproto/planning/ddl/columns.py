@@ -21,7 +21,9 @@ from deltaproto.planning.engine import Engine, EngineName
 from deltaproto.planning.predict import iceberg, statistics
 from deltaproto.planning.predict.outcome import Outcome, Refusal, refusal_on_databricks
 from deltaproto.planning.predict.schema import (
+    Array,
     Column,
+    Map,
     Path,
     Struct,
     add_column,
@@ -116,7 +118,7 @@ def _validate_position(schema: Struct, definition: ColumnDefinition) -> Refusal 
     if parent:
         found = find_column(schema, parent)
         if found is None:
-            return unresolved_column(parent)
+            return unresolved_column(parent, schema)
         if not isinstance(found.type, Struct):
             return Refusal(
                 "INVALID_FIELD_NAME",
@@ -154,7 +156,7 @@ class DropColumns(NamedTuple):
         if schema is not None:
             missing = [path for path in paths if find_column(schema, path) is None]
             if missing and not self.if_exists:
-                return Outcome(table, refusal=unresolved_column(missing[0]))
+                return Outcome(table, refusal=unresolved_column(missing[0], schema))
             paths = tuple(resolve_path(schema, path) for path in paths if path not in missing)
             if not paths:
                 return Outcome(table)
@@ -167,6 +169,10 @@ class DropColumns(NamedTuple):
             )
         for path in paths if schema is not None else ():
             assert schema is not None
+            if _is_part(schema, path):
+                message = f"{dotted_path(path)} is a part of a collection"
+                error = "DELTA_UNSUPPORTED_DROP_NESTED_COLUMN_FROM_NON_STRUCT_TYPE"
+                return refuse(table, error, message, "drop the column")
             parent = find_column(schema, path[:-1])
             container = schema if parent is None else parent.type
             if isinstance(container, Struct) and len(container.columns) == 1:
@@ -199,6 +205,12 @@ def _without_columns(after: Table) -> Table:
     return after._replace(stray_columns=None, added_hazards=added)
 
 
+def _is_part(schema: Struct, path: Path) -> bool:
+    """Return True for the element, key or value of a collection."""
+    parent = find_column(schema, path[:-1])
+    return parent is not None and isinstance(parent.type, Array | Map)
+
+
 def _validate_not_needed(table: Table, paths: tuple[Path, ...]) -> Refusal | None:
     """Refuse dropping partition, clustering and referenced columns."""
     partitions = [(column,) for column in table.partition_columns]
@@ -229,7 +241,10 @@ class RenameColumn(NamedTuple):
         schema = table.schema
         if schema is not None:
             if find_column(schema, self.path) is None:
-                return Outcome(table, refusal=unresolved_column(self.path))
+                return Outcome(table, refusal=unresolved_column(self.path, schema))
+            if _is_part(schema, self.path):
+                message = f"{dotted_path(self.path)} is a part of a collection"
+                return refuse(table, "INVALID_FIELD_NAME", message, "rename the column")
             if find_column(schema, (*self.path[:-1], self.name)) is not None:
                 return refuse(
                     table,
@@ -247,6 +262,15 @@ class RenameColumn(NamedTuple):
                 "renaming columns requires column mapping",
                 _MAP_FIRST,
             )
+        if table.unmapped:
+            # Delta Spark finds the new column by its physical name.
+            refusal = Refusal(
+                "",
+                "a column has no physical name: Delta Spark may commit and yet keep its name",
+                "first change any property: SET TBLPROPERTIES assigns it",
+                sure=False,
+            )
+            return Outcome(table, refusal=refusal)
         if schema is not None:
             schema = change_column(
                 schema, self.path, lambda column: column._replace(name=self.name)
@@ -321,7 +345,9 @@ class ReplaceColumns(NamedTuple):
             column if o is None else o._replace(nullable=True, default=None)
             for column, o in zip(new.columns, kept, strict=True)
         )
-        change = ColumnChange("REPLACE COLUMNS", Struct(merged))
+        # Spark turns the statement into deletions and additions.
+        operation = "REPLACE COLUMNS" if old.columns else "ADD COLUMNS"
+        change = ColumnChange(operation, Struct(merged))
         outcome = predict_schema_change(table, change, engine)
         if not removed or outcome.refusal is not None:
             return outcome

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from deltaproto.planning.ddl.checks import find_column_references
 from deltaproto.planning.ddl.resolution import resolve_condition
 from deltaproto.planning.engine import Engine, EngineName
-from deltaproto.planning.predict import consistency
+from deltaproto.planning.predict import consistency, statistics
 from deltaproto.planning.predict.outcome import (
     Outcome,
     PredictedCommit,
@@ -22,7 +22,7 @@ from deltaproto.planning.predict.outcome import (
     refusal_on_databricks,
 )
 from deltaproto.planning.predict.properties import FILE_RETENTION
-from deltaproto.planning.predict.schema import Path, dotted_path, find_column, is_same_name
+from deltaproto.planning.predict.schema import Path, dotted_path, is_same_name
 from deltaproto.planning.predict.table import Table
 from deltaproto.planning.statement import Purge
 from deltaproto.protocol.intervals import parse_interval
@@ -91,19 +91,9 @@ class Optimize(NamedTuple):
                 "FULL requires a clustered table",
                 "remove it",
             )
-        for path in self.zorder:
-            if dotted_path(path) in table.partition_columns:
-                return Refusal(
-                    "DELTA_ZORDERING_ON_PARTITION_COLUMN",
-                    f"{dotted_path(path)} is a partition column",
-                    "order by data columns",
-                )
-            if table.schema is not None and find_column(table.schema, path) is None:
-                return Refusal(
-                    "DELTA_ZORDERING_COLUMN_DOES_NOT_EXIST",
-                    f"the table has no column {dotted_path(path)}",
-                    "run DESCRIBE to see the columns",
-                )
+        unordered = statistics.validate_zorder(table, self.zorder)
+        if unordered is not None:
+            return unordered
         return validate_partition_condition(table, self.where) or _validate_condition(
             table, self.where, engine
         )

@@ -26,6 +26,7 @@ from deltaproto.planning.predict.outcome import Refusal
 from deltaproto.planning.predict.schema import Path
 from deltaproto.planning.statement import Purge
 
+_NOTHING = ["(", ")"]
 _EVOLUTION = ("WITH", "SCHEMA", "EVOLUTION")
 
 
@@ -87,6 +88,12 @@ def _parse_insert(cursor: Cursor, evolves: bool) -> ParsedRowStatement:
     rest = cursor.tokens[cursor.at :]
     words = [token.key for token in rest[:40]]
     replaces = overwrite or "REPLACE" in words[:3]
+    after_values = words.index("VALUES") + 1 if "VALUES" in words else 0
+    if _NOTHING in (words[:2], words[after_values : after_values + 2]):
+        error, remedy = "PARSE_SYNTAX_ERROR", "list a value for each column"
+        refusal = Refusal(error, "() is neither a list of columns nor a row", remedy)
+        refused = RefusedStatement(refusal, on_databricks=True)
+        return ParsedRowStatement(refused, target, Operation.INSERT)
     # VALUES always adds rows; a query may return none.
     sure = "VALUES" in words and "SELECT" not in words
     operation = Operation.DELETE if replaces else Operation.INSERT
@@ -210,7 +217,11 @@ def parse_maintenance_statement(
             cursor.take("TO")
             return Restore(cursor.until().lower())
         case "ANALYZE":
+            of_delta = cursor.take("COMPUTE", "DELTA")
             cursor.until()
+            if of_delta:
+                why = "only Databricks computes Delta statistics with ANALYZE"
+                return RefusedStatement(Refusal("PARSE_SYNTAX_ERROR", why, "remove it"))
             error = "NOT_SUPPORTED_COMMAND_FOR_V2_TABLE"
             return RefusedStatement(
                 Refusal(error, "Spark does not support ANALYZE for Delta tables", "remove it")

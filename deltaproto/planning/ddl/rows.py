@@ -40,6 +40,7 @@ ROWS_MAY_BE_REFUSED = (
     "rows that violate a constraint or do not fit their columns make the statement fail"
 )
 _UNKNOWN = "UNRESOLVED_COLUMN.WITH_SUGGESTION"
+_UNKNOWN_OF_NONE = "UNRESOLVED_COLUMN.WITHOUT_SUGGESTION"
 
 
 class RowClauses(NamedTuple):
@@ -90,6 +91,8 @@ class RowStatement(NamedTuple):
         if self.removes and (table.vectors or table.on("delta.enableDeletionVectors")):
             # It may leave some rows, or remove the last ones.
             table = table._replace(vectors=None)
+        if self.removes and table.row_ids:
+            table = table._replace(row_ids=None)
         # Deletes rewrite files, too.
         table = table.with_new_files()
         table = with_new_rows(table)
@@ -103,6 +106,9 @@ class RowStatement(NamedTuple):
         """Return the first refusal of its column references, and whether all are known."""
         if table.schema is None:
             return Resolution(unresolved=True)
+        if self.operation == "MERGE" and not table.schema.columns and not self.evolves:
+            error = "DELTA_MERGE_INTO_EMPTY_SCHEMA_TARGET"
+            return Resolution(Refusal(error, "the table has no columns", "first add columns"))
         unresolved = self.words.opaque
         for judged in self._parts(table, table.schema, engine):
             if judged.refusal is not None:
@@ -152,7 +158,9 @@ def _find_target_column(schema: Struct, path: Path, names: tuple[str, ...]) -> C
     found = find_column(schema, path)
     if found is not None:
         return found
-    error = "FIELD_NOT_FOUND" if find_column(schema, path[:1]) is not None else _UNKNOWN
+    error = _UNKNOWN if schema.columns else _UNKNOWN_OF_NONE
+    if find_column(schema, path[:1]) is not None:
+        error = "FIELD_NOT_FOUND"
     remedy = "run DESCRIBE to see the columns"
     return Refusal(error, f"the table has no column {dotted_path(path)}", remedy)
 
@@ -239,7 +247,7 @@ def _has_row_checks(table: Table) -> bool:
         return True
     columns = [column for _, column in walk_columns(table.schema or Struct(()))]
     return any(
-        not column.nullable
+        column.bound
         or column.generated is not None
         or str(getattr(column.type, "name", "")).startswith(("char", "varchar"))
         for column in columns

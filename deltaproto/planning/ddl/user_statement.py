@@ -10,7 +10,7 @@ from deltaproto.conflicts.operation import Operation
 from deltaproto.planning.ddl.resolution import UNRESOLVED, resolve_check_constraint
 from deltaproto.planning.engine import Engine, EngineName
 from deltaproto.planning.predict.auto_enable import upgrade_for_properties
-from deltaproto.planning.predict.consistency import unstorable
+from deltaproto.planning.predict.consistency import refuse_constraint_change
 from deltaproto.planning.predict.iceberg import KEY, enabled_version, validate_change
 from deltaproto.planning.predict.outcome import (
     Outcome,
@@ -162,7 +162,7 @@ class AddConstraint(NamedTuple):
             message = f"two columns have the name {twice[0]}, apart from case"
             return refuse(table, "AMBIGUOUS_REFERENCE", message, "write the rows to a new table")
         judged = resolve_check_constraint(table, self.expression, engine)
-        refusal = judged.refusal or unstorable(table)
+        refusal = judged.refusal or refuse_constraint_change(table)
         if refusal is not None:
             return Outcome(table, refusal=refusal)
         after = table.with_properties({CONSTRAINT_PREFIX + self.name.lower(): self.expression})
@@ -178,8 +178,11 @@ class DropConstraintIfExists(NamedTuple):
     name: str
 
     def outcome(self, table: Table, engine: Engine) -> Outcome:
-        if table.constraint_key(self.name) is not None or unstorable(table) is not None:
+        if table.constraint_key(self.name) is not None:
             return DropConstraint(self.name).outcome(table, engine)
+        unstored = refuse_constraint_change(table)
+        if unstored is not None:
+            return Outcome(table, refusal=unstored)
         return Outcome(table, (PredictedCommit("DROP CONSTRAINT", table.protocol),))
 
 

@@ -99,7 +99,7 @@ def _features_of_struct(struct: Struct, *, in_collection: bool) -> Iterator[str]
     for column in struct.columns:
         yield from _features_of_column(column)
         # Delta checks NOT NULL in nested structs, but not inside arrays and maps.
-        if not column.nullable and not in_collection:
+        if column.bound and not in_collection:
             yield "invariants"
         yield from _features_of_type(column.type, in_collection=in_collection)
 

@@ -23,6 +23,7 @@ from deltaproto.planning.predict.table import (
     ROW_TRACKING,
     ROW_TRACKING_SUSPENDED,
     TIMESTAMPS,
+    TIMESTAMPS_SINCE,
     Table,
 )
 
@@ -31,10 +32,6 @@ _COORDINATED = (
     "delta.coordinatedCommits.commitCoordinator-preview",
     "delta.coordinatedCommits.commitCoordinatorConf-preview",
     "delta.coordinatedCommits.tableConf-preview",
-)
-_PROVENANCE = (
-    "delta.inCommitTimestampEnablementVersion",
-    "delta.inCommitTimestampEnablementTimestamp",
 )
 
 
@@ -103,7 +100,8 @@ def _refuse_operation(table: Table, operation: str) -> Refusal | None:
     if operation in (_SET, _UNSET):
         return refuse_rewrite(table)
     if operation == REMOVE_MAPPING:
-        return validate_nested_not_null(table, table, rewritten=True) or unstorable(table)
+        plain = table.without_mapping()
+        return validate_nested_not_null(table, table, rewritten=True) or unstorable(plain)
     # This commit clears the recorded type changes, without the check of NOT NULL.
     return unstorable(table) if operation == _DROP else None
 
@@ -188,10 +186,10 @@ def _use_classic_checkpoints(table: Table) -> BeforeDrop:
 
 
 def _disable_timestamps(table: Table) -> BeforeDrop:
-    there = [key for key in _PROVENANCE if key in table.configuration]
+    there = [key for key in TIMESTAMPS_SINCE if key in table.configuration]
     if not there and not table.on(TIMESTAMPS):
         return BeforeDrop(table)
-    after = table.without_properties(*_PROVENANCE)
+    after = table.without_properties(*TIMESTAMPS_SINCE)
     if table.on(TIMESTAMPS):
         after = after.with_properties({TIMESTAMPS: "false"})
     return BeforeDrop(after, ((_UNSET, True),), changed=True)
@@ -248,7 +246,7 @@ def _remove_domains(table: Table) -> BeforeDrop:
     if table.domains == ():
         return BeforeDrop(table)
     operations = (("DOMAIN METADATA CLEANUP", table.domains is not None),)
-    return BeforeDrop(table._replace(domains=()), operations, changed=True)
+    return BeforeDrop(table._replace(domains=(), clustering=()), operations, changed=True)
 
 
 def _remove_coordinator(table: Table) -> BeforeDrop:

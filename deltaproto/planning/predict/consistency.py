@@ -7,6 +7,7 @@ from functools import lru_cache
 
 from deltaproto.planning.engine import Engine
 from deltaproto.planning.predict import iceberg, statistics
+from deltaproto.planning.predict.collations import UNKNOWN_COLLATION
 from deltaproto.planning.predict.nested_not_null import validate_nested_not_null
 from deltaproto.planning.predict.outcome import Refusal
 from deltaproto.planning.predict.schema import (
@@ -18,7 +19,14 @@ from deltaproto.planning.predict.schema import (
     find_duplicate,
     walk_columns,
 )
-from deltaproto.planning.predict.table import MAPPING_MODE, Table
+from deltaproto.planning.predict.table import (
+    MAPPING_MODE,
+    MAX_COLUMN_ID,
+    ROW_ID_COLUMNS,
+    TIMESTAMPS,
+    TIMESTAMPS_SINCE,
+    Table,
+)
 from deltaproto.protocol.compatibility_mode import PAGE, is_requested
 from deltaproto.protocol.properties import FORMATS, parse_formats
 
@@ -31,7 +39,7 @@ _VIOLATION = "DELTA_UNIVERSAL_FORMAT_VIOLATION"
 
 def complete_properties(before: Table, after: Table) -> Table:
     """Return the table with properties that Delta also sets or unsets."""
-    after = iceberg.complete_row_tracking(after)
+    after = _complete_enablement(before, iceberg.complete_row_tracking(after))
     formats = parse_formats(after.configuration.get(FORMATS, ""))
     leaves = iceberg.enabled_version(before) is not None and iceberg.enabled_version(after) is None
     if leaves and "iceberg" in formats:
@@ -39,6 +47,23 @@ def complete_properties(before: Table, after: Table) -> Table:
         after = after.without_properties(FORMATS)
         return after.with_properties({FORMATS: ",".join(formats)}) if formats else after
     return after
+
+
+def _complete_enablement(before: Table, after: Table) -> Table:
+    """Return the table with the properties that name its first commit with a timestamp.
+
+    Source: Delta Spark 4.4's `InCommitTimestampUtils`.
+    """
+    if not after.on(TIMESTAMPS):
+        return after
+    if not before.on(TIMESTAMPS):
+        # The values are the version and the time of this commit.
+        return after.with_properties(dict.fromkeys(TIMESTAMPS_SINCE, "1"))
+    stored = {
+        key: before.configuration[key] for key in TIMESTAMPS_SINCE if key in before.configuration
+    }
+    kept = any(key in after.configuration for key in TIMESTAMPS_SINCE)
+    return after if kept or len(stored) == 1 else after.with_properties(stored)
 
 
 def validate_change(
@@ -82,6 +107,21 @@ def refuse_rewrite(table: Table) -> Refusal | None:
     return validate_nested_not_null(table, table) or unstorable(table)
 
 
+def refuse_constraint_change(table: Table) -> Refusal | None:
+    """Return why Delta Spark refuses to add or drop a constraint, or None.
+
+    It stores the metadata as it is, where other statements first count the ids of the columns.
+    """
+    refusal = unstorable(table)
+    if refusal is not None or not (table.mapped and table.uncounted) or table.unmapped:
+        return refusal
+    return Refusal(
+        "DELTA_COLUMN_MAPPING_MAX_COLUMN_ID_NOT_SET",
+        f"column mapping is enabled, but the table does not store {MAX_COLUMN_ID}",
+        "first change any property: SET TBLPROPERTIES stores it",
+    )
+
+
 def unstorable(table: Table) -> Refusal | None:
     """Return why Delta Spark refuses to store the table's columns in any metadata change, or None.
 
@@ -90,7 +130,11 @@ def unstorable(table: Table) -> Refusal | None:
     Source: Delta Spark 4.4's `OptimisticTransaction.assertMetadata`.
     """
     schema = SameSchema(table.schema or _NO_COLUMNS)
-    return _unstorable(schema, table.partition_columns, mapped=table.mapped)
+    return (
+        _unstorable(schema, table.partition_columns, mapped=table.mapped)
+        or _validate_mapping(table)
+        or _validate_row_id_names(table, schema.schema)
+    )
 
 
 _NO_COLUMNS = Struct(())
@@ -102,7 +146,11 @@ def _unstorable(
 ) -> Refusal | None:
     """Check the columns once for all statements of a plan that keep them."""
     schema = same.schema
-    return _validate_names(schema, partition_columns, mapped=mapped) or _validate_types(schema)
+    return (
+        validate_collations(schema)
+        or _validate_names(schema, partition_columns, mapped=mapped)
+        or _validate_types(schema)
+    )
 
 
 def _validate_names(
@@ -132,6 +180,56 @@ def _validate_names(
                 "DELTA_INVALID_PARTITION_COLUMN_NAME",
                 f"without column mapping, Delta Spark does not store the partition column {name}",
                 remedy,
+            )
+    return None
+
+
+def validate_collations(schema: Struct) -> Refusal | None:
+    """Refuse collations that Spark does not have: it cannot read the table's columns."""
+    for path, column in walk_columns(schema):
+        name = column.type.name if isinstance(column.type, Atomic) else ""
+        if not name.startswith(UNKNOWN_COLLATION):
+            continue
+        stored = name[len(UNKNOWN_COLLATION) :]
+        known = stored.startswith(("spark.", "icu."))
+        error = "COLLATION_INVALID_NAME" if known else "COLLATION_INVALID_PROVIDER"
+        return Refusal(
+            error if "." in stored else "INTERNAL_ERROR",
+            f"{dotted_path(path)} has the collation {stored or 'without a name'}, which Spark does "
+            "not have: it refuses every statement, even SELECT",
+            "remove it from the column with the client that stored it",
+        )
+    return None
+
+
+def _validate_mapping(table: Table) -> Refusal | None:
+    """Refuse columns that column mapping cannot tell apart."""
+    if not table.mapped or table.ambiguous is False:
+        return None
+    return Refusal(
+        "",
+        "two columns have the same column mapping id or physical name, with which Delta Spark "
+        "stores no metadata",
+        f"set {MAPPING_MODE} = none first, or write the rows to a new table",
+        sure=bool(table.ambiguous),
+    )
+
+
+def _validate_row_id_names(table: Table, schema: Struct) -> Refusal | None:
+    """Refuse columns that have a name of the columns for row ids. Delta compares case-sensitively.
+
+    Source: Delta Spark 4.4's `MaterializedRowTrackingColumn`, which keeps the stored names.
+    """
+    if "rowTracking" not in table.protocol.supported:
+        return None
+    columns = {column.name for column in schema.columns}
+    for key in ROW_ID_COLUMNS:
+        name = table.configuration.get(key)
+        if name in columns:
+            return Refusal(
+                "DELTA_ADDING_COLUMN_WITH_INTERNAL_NAME_FAILED",
+                f"the column {name} has the name that {key} reserves for row ids",
+                f"change {key} with the client that stored it",
             )
     return None
 

@@ -1,24 +1,52 @@
 """Properties for coordinated commits that Delta refuses.
 
 Source: Delta Spark 4.4's `CoordinatedCommitsUtils`; measured with Delta Spark 4.4.0 on tables
-without a coordinator, source code read for others.
+without a coordinator or the feature, source code read for others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
+from deltaproto.planning.engine import Engine, EngineName
 from deltaproto.planning.predict.outcome import Refusal
+from deltaproto.planning.predict.table import TIMESTAMPS, TIMESTAMPS_SINCE, Table
+from deltaproto.protocol.feature_catalog import COORDINATED_COMMITS, feature_record
 
 _COORDINATOR = "delta.coordinatedCommits.commitCoordinator-preview"
 _CONF = "delta.coordinatedCommits.commitCoordinatorConf-preview"
 _TABLE_CONF = "delta.coordinatedCommits.tableConf-preview"
 _ALL = {_COORDINATOR, _CONF, _TABLE_CONF}
-_TIMESTAMPS = {
-    "delta.enableInCommitTimestamps",
-    "delta.inCommitTimestampEnablementVersion",
-    "delta.inCommitTimestampEnablementTimestamp",
-}
+_TIMESTAMPS = {TIMESTAMPS, *TIMESTAMPS_SINCE}
+
+
+def validate_stored(table: Table, engine: Engine) -> Refusal | None:
+    """Refuse every statement if the table names a coordinator and lacks the feature.
+
+    Other clients can store the property, and lists of properties to copy contain it. Delta Spark
+    has an assertion for this, which SELECT calls, too.
+    """
+    if _COORDINATOR not in table.configuration or COORDINATED_COMMITS & table.protocol.supported:
+        return None
+    (name,) = COORDINATED_COMMITS
+    if not engine.knows(feature_record(name)):
+        return None
+    return Refusal(
+        "",
+        f"the table stores {_COORDINATOR}, but its protocol does not have {name}: {engine} refuses "
+        "every statement, even SELECT",
+        f"remove {_COORDINATOR} with the client that stored it",
+    )
+
+
+def session_warning(table: Table, engine: Engine) -> Iterator[str]:
+    """Warn that the engine's session must know the table's commit coordinator."""
+    name = table.configuration.get(_COORDINATOR)
+    if name is not None and engine.name is EngineName.DELTA_SPARK:
+        yield (
+            f"A commit coordinator decides on the table's commits ({_COORDINATOR} = {name}): every "
+            "statement fails in a session that does not have it, or not with its settings."
+        )
 
 
 def validate_set(stored: Mapping[str, str], keys: Iterable[str]) -> Refusal | None:

@@ -24,7 +24,11 @@ from deltaproto.planning.predict.auto_enable import (
 from deltaproto.planning.predict.outcome import Outcome, Refusal
 from deltaproto.planning.predict.schema import SameSchema, Struct
 from deltaproto.planning.predict.table import MIN_READER_VERSION, MIN_WRITER_VERSION, Table
-from deltaproto.planning.predict.validation import requested_versions, validate_version_pair
+from deltaproto.planning.predict.validation import (
+    requested_versions,
+    validate_catalog_only,
+    validate_version_pair,
+)
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature_catalog import FEATURE_PREFIX, feature_from_key
 from deltaproto.protocol.protocol import Protocol
@@ -130,6 +134,9 @@ def validate_stored_requests(
         if name is None or engine.knows(feature_catalog.feature_record(name)) is False:
             error = "DELTA_UNSUPPORTED_FEATURES_IN_CONFIG"
             return _refuse(error, f"the table stores {key}, which {engine} does not know", key)
+        refusal = validate_catalog_only(name, table.protocol.supported)
+        if refusal is not None:
+            return _refuse(refusal.error, f"the table stores {key}, and {refusal.message}", key)
     return validate_version_pair(table, stored)
 
 
@@ -146,7 +153,7 @@ def with_pending(table: Table, engine: Engine, predict: Callable[[Table], Outcom
     outcome = predict(table)
     if not outcome.commits or not has_pending(table, engine):
         return outcome
-    changing = [n for n, c in enumerate(outcome.commits) if _stores_metadata(c.operation, table)]
+    changing = [n for n, c in enumerate(outcome.commits) if stores_metadata(c.operation, table)]
     if not changing:
         return outcome
     if outcome.commits[changing[0]].operation not in _KEEPS_REQUESTS:
@@ -196,7 +203,8 @@ def begin_later(outcome: Outcome, table: Table, first: int) -> Outcome:
     return outcome._replace(commits=commits)
 
 
-def _stores_metadata(operation: str, table: Table) -> bool:
+def stores_metadata(operation: str, table: Table) -> bool:
+    """Return True if a commit of the operation stores the table's metadata again."""
     if operation == "CLUSTER BY":
         # On a table with the feature, only the domain changes.
         return "clustering" not in table.protocol.supported

@@ -5,8 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from deltaproto.planning.engine import DEFAULT_ENGINE, Engine, EngineName
-from deltaproto.planning.predict.outcome import Refusal, refusal_on_databricks
-from deltaproto.planning.predict.table import MAPPING_MODE, MIN_READER_VERSION, MIN_WRITER_VERSION
+from deltaproto.planning.predict.outcome import (
+    REMOVE_MAPPING,
+    Outcome,
+    PredictedCommit,
+    Refusal,
+    refusal_on_databricks,
+)
+from deltaproto.planning.predict.table import (
+    MAPPING_MODE,
+    MIN_READER_VERSION,
+    MIN_WRITER_VERSION,
+    ROW_ID_COLUMNS,
+    ROW_TRACKING,
+    ROW_TRACKING_SUSPENDED,
+    TIMESTAMPS,
+    TIMESTAMPS_SINCE,
+    Table,
+)
 from deltaproto.protocol import compatibility_mode
 from deltaproto.protocol.intervals import parse_interval
 from deltaproto.protocol.properties import (
@@ -62,6 +78,12 @@ _AS_JSON = ("delta.coordinatedCommits.", "delta.redirect")
 _ORDERED_SINCE = "4.1"
 # Refusals of these have their own error classes.
 _JUDGED_LATER = ("delta.isolationLevel", MAPPING_MODE, MIN_READER_VERSION, MIN_WRITER_VERSION)
+_STORE_PROPERTIES = ("SET TBLPROPERTIES", "UNSET TBLPROPERTIES")
+_OF_ROWS = frozenset({"WRITE", "DELETE", "UPDATE", "MERGE", "TRUNCATE"})
+_WRITE_ROWS = frozenset({"WRITE", "DELETE", "UPDATE", "MERGE", "OPTIMIZE"})
+"""operations that read or write the row ids of rows"""
+_READ_ROWS = _WRITE_ROWS | {"REORG", "ADD CONSTRAINT", REMOVE_MAPPING}
+"""operations that read the table's rows, or resolve the columns of its data files"""
 
 
 def canonical_name(key: str) -> str:
@@ -96,7 +118,34 @@ def validate_properties(
     return _validate_retentions(properties, engine) if ordered else None
 
 
-def validate_stored(before: Mapping[str, str], after: Mapping[str, str]) -> Refusal | None:
+def validate_stored(before: Table, outcome: Outcome) -> Refusal | None:
+    """Refuse a statement whose first commit fails because of the table's stored properties.
+
+    Args:
+        before: the table before the statement.
+        outcome: what the statement does otherwise; with at least one commit.
+
+    Source: Delta Spark 4.4's `InCommitTimestampUtils`, `RowTracking` and `RowId`; measured with
+    Delta Spark 4.4.0.
+    """
+    parsed = _validate_parsed(before.configuration, outcome.table.configuration)
+    if parsed is not None:
+        return parsed
+    first = outcome.commits[0]
+    refusal = (
+        _validate_mapped_rows(before, first)
+        or _validate_tracked_rows(before, first)
+        or _validate_suspended_tracking(before, first)
+        or _validate_enablement(before, outcome)
+    )
+    if refusal is None:
+        return None
+    # OPTIMIZE, REORG and VACUUM may have nothing to do; the others fail even if they change no row.
+    certain = first.operation in _OF_ROWS and refusal.sure
+    return refusal._replace(sure=first.sure or certain)
+
+
+def _validate_parsed(before: Mapping[str, str], after: Mapping[str, str]) -> Refusal | None:
     """Refuse any change to a table that stores values that Delta cannot parse.
 
     Args:
@@ -120,6 +169,88 @@ def validate_stored(before: Mapping[str, str], after: Mapping[str, str]) -> Refu
         repair
         if key in PARSED_ON_EVERY_WRITE
         else f"set {key} to {expected_value(key, value)}, or unset it, first",
+    )
+
+
+def _validate_mapped_rows(before: Table, first: PredictedCommit) -> Refusal | None:
+    """Refuse to read or write rows whose columns have no ids. Any metadata commit assigns them."""
+    if first.operation not in _READ_ROWS or not before.unmapped:
+        return None
+    return Refusal(
+        "",
+        f"{MAPPING_MODE} = {before.configuration[MAPPING_MODE]}, but a column has no id or no "
+        "physical name: Delta Spark cannot read or write the rows",
+        "first change any property: SET TBLPROPERTIES assigns them",
+        # The others fail when they read a data file.
+        sure=first.operation in ("WRITE", "MERGE"),
+    )
+
+
+def _validate_tracked_rows(before: Table, first: PredictedCommit) -> Refusal | None:
+    """Refuse to read or write rows while row tracking is enabled but not set up.
+
+    Only a legacy protocol allows that the feature is missing. Any metadata commit adds the feature
+    and the names of the columns.
+    """
+    if first.operation not in _READ_ROWS or not before.on(ROW_TRACKING):
+        return None
+    remedy = f"first: SET TBLPROPERTIES ('{ROW_TRACKING}' = 'true')"
+    if "rowTracking" not in before.protocol.supported:
+        return Refusal(
+            "",
+            f"the table stores {ROW_TRACKING} = true, but its protocol does not have rowTracking: "
+            "Delta Spark cannot read its rows",
+            remedy,
+        )
+    names = ROW_ID_COLUMNS[:1] if first.operation == "WRITE" else ROW_ID_COLUMNS
+    missing = [name for name in names if name not in before.configuration]
+    if not missing or first.operation not in _WRITE_ROWS:
+        return None
+    # Spark wraps the exception of OPTIMIZE.
+    error = "DELTA_MATERIALIZED_ROW_TRACKING_COLUMN_NAME_MISSING"
+    return Refusal(
+        "" if first.operation == "OPTIMIZE" else error,
+        f"the table stores {ROW_TRACKING} = true without {' and '.join(missing)}",
+        remedy,
+        # The others fail when they read a data file.
+        sure=first.operation == "WRITE",
+    )
+
+
+def _validate_suspended_tracking(before: Table, first: PredictedCommit) -> Refusal | None:
+    """Refuse any commit while row tracking is both enabled and suspended."""
+    both = before.on(ROW_TRACKING) and before.on(ROW_TRACKING_SUSPENDED)
+    if not both or "rowTracking" not in first.protocol.supported:
+        return None
+    return Refusal(
+        "DELTA_ROW_TRACKING_ILLEGAL_PROPERTY_COMBINATION",
+        f"the table stores {ROW_TRACKING} and {ROW_TRACKING_SUSPENDED}, which exclude each other",
+        f"unset {ROW_TRACKING_SUSPENDED} with the client that stored it",
+    )
+
+
+def _validate_enablement(before: Table, outcome: Outcome) -> Refusal | None:
+    """Refuse to keep only one of the properties that say since when commits have timestamps.
+
+    The commit that enables in-commit timestamps stores both; a commit that removes both puts them
+    back. Without both, all commits before were timestamped, too.
+    """
+    stores = len(outcome.commits) == 1 or outcome.commits[0].operation in _STORE_PROPERTIES
+    first = outcome.table if stores else before
+    if not (before.on(TIMESTAMPS) and first.on(TIMESTAMPS)):
+        return None
+    old, new = (
+        sum(key in each.configuration for key in TIMESTAMPS_SINCE) for each in (before, first)
+    )
+    if old == 0 or (old == 2 and new != 1):
+        return None
+    keys = " and ".join(TIMESTAMPS_SINCE)
+    return Refusal(
+        "",
+        f"Delta Spark requires both or none of {keys} while in-commit timestamps are enabled",
+        "unset or set both in one statement"
+        if old == 2
+        else f"first disable in-commit timestamps: UNSET TBLPROPERTIES ('{TIMESTAMPS}')",
     )
 
 

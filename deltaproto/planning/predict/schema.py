@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from deltaproto.planning.predict.collations import collated_type
 from deltaproto.protocol.metadata import quote_if_needed
 
 # Characters that Parquet column names cannot contain without mapping (Delta's SchemaUtils).
@@ -56,11 +57,18 @@ class Column(NamedTuple):
     identity: bool = False
     type_changes: tuple[tuple[Atomic, Atomic], ...] | None = None
     """recorded type changes of the column or its parts; None: none recorded"""
+    invariant: str | None = None
+    """stored value of `delta.invariants`, a condition as JSON"""
 
     @property
     def widened(self) -> bool:
         """Return True if type changes are recorded."""
         return self.type_changes is not None
+
+    @property
+    def bound(self) -> bool:
+        """Return True if the feature invariants limits its values."""
+        return not self.nullable or self.invariant is not None
 
 
 class SameSchema:
@@ -222,7 +230,8 @@ def move_column(schema: Struct, path: Path, after: str | None) -> Struct:
     moved = find_column(schema, path)
 
     def move(to: Column) -> Column:
-        assert isinstance(to.type, Struct)
+        if not isinstance(to.type, Struct):
+            return to  # Spark moves a part of a collection to the front without effect.
         others = [c for c in to.type.columns if c != moved]
         at = next((n for n, c in enumerate(others, 1) if after and is_same_name(c.name, after)), 0)
         columns = (*others[:at], *(() if moved is None else (moved,)), *others[at:])
@@ -285,6 +294,7 @@ def _type_without_changes(kind: Type) -> Type:
 
 
 _GENERATED = "delta.generationExpression"
+_INVARIANT = "delta.invariants"
 _LENGTH = "__CHAR_VARCHAR_TYPE_STRING"
 _COLLATIONS = "__COLLATIONS"
 
@@ -298,22 +308,43 @@ def _column(field: Any) -> Column:
     field = field if isinstance(field, Mapping) else {}
     found = field.get("metadata")
     metadata = found if isinstance(found, Mapping) else {}
+    name = str(field.get("name", ""))
     kind = _type(field.get("type"))
     if isinstance(kind, Atomic) and isinstance(metadata.get(_LENGTH), str):
         kind = Atomic(metadata[_LENGTH])
-    elif kind == Atomic("string") and metadata.get(_COLLATIONS):
-        kind = Atomic("string collate")
+    elif isinstance(metadata.get(_COLLATIONS), Mapping):
+        kind = _collated(kind, name, metadata[_COLLATIONS])
     generated = metadata.get(_GENERATED)
     default = metadata.get("CURRENT_DEFAULT")
     return Column(
-        str(field.get("name", "")),
+        name,
         kind,
         field.get("nullable") is not False,
         None if default is None else str(default),
         None if generated is None else str(generated),
         any(key.startswith("delta.identity.") for key in metadata),
         _type_changes(metadata["delta.typeChanges"]) if "delta.typeChanges" in metadata else None,
+        str(metadata[_INVARIANT]) if _INVARIANT in metadata else None,
     )
+
+
+def _collated(kind: Type, path: str, collations: Mapping[str, Any]) -> Type:
+    """Return a field's type with the collations that its metadata names by path.
+
+    The fields of a struct have their own metadata.
+    """
+    match kind:
+        case Array(element):
+            return kind._replace(element=_collated(element, f"{path}.element", collations))
+        case Map(key, value):
+            return kind._replace(
+                key=_collated(key, f"{path}.key", collations),
+                value=_collated(value, f"{path}.value", collations),
+            )
+        case Atomic("string") if path in collations:
+            return Atomic(collated_type(str(collations[path])))
+        case _:
+            return kind
 
 
 def schema_json(kind: Type) -> Any:
@@ -332,12 +363,12 @@ def schema_json(kind: Type) -> Any:
 
 
 def _field_json(column: Column) -> Mapping[str, Any]:
-    generated = column.generated
+    stored = {_GENERATED: column.generated, _INVARIANT: column.invariant}
     return {
         "name": column.name,
         "type": schema_json(column.type),
         "nullable": column.nullable,
-        "metadata": {} if generated is None else {_GENERATED: generated},
+        "metadata": {key: text for key, text in stored.items() if text is not None},
     }
 
 

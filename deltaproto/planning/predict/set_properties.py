@@ -34,7 +34,11 @@ from deltaproto.planning.predict.table import (
     ROW_TRACKING,
     Table,
 )
-from deltaproto.planning.predict.validation import validate_after_backfill, validate_before_commits
+from deltaproto.planning.predict.validation import (
+    validate_after_backfill,
+    validate_before_commits,
+    validate_version_pair,
+)
 from deltaproto.protocol.feature_catalog import FEATURE_PREFIX
 from deltaproto.protocol.properties import FORMATS, parse_formats
 
@@ -80,7 +84,9 @@ def set_properties(
     requests = stored_requests(table.configuration)
     if requests:
         table = table.without_properties(*requests)
-        refusal = validate_stored_requests(table, requests, engine)
+        refusal = validate_stored_requests(table, requests, engine) or validate_version_pair(
+            table, {**requests, **properties}
+        )
         if refusal is not None:
             return Outcome(table, tuple(commits), done.rewrites, refusal)
     asked = requested_protocol(table, {**requests, **properties}, engine)
@@ -158,7 +164,7 @@ def _backfill_row_ids(table: Table, engine: Engine) -> tuple[Table, list[Predict
     if not table.on(ROW_TRACKING):
         # A table without files needs no backfill.
         commits.append(PredictedCommit("ROW TRACKING BACKFILL", table.protocol, sure=False))
-    return table.with_new_files(sure=True)._replace(row_ids=True), commits
+    return table.with_new_files(), commits
 
 
 def is_protocol_property(key: str) -> bool:

@@ -213,6 +213,101 @@ def validate_clustering_statistics(table: Table, columns: Sequence[Path]) -> Ref
     return None
 
 
+def validate_zorder(table: Table, columns: Sequence[Path]) -> Refusal | None:
+    """Refuse ZORDER BY columns that do not exist, partition the table, or lack statistics."""
+    index, partitions, schema = FieldIndex(), _folded_partitions(table), table.schema
+    kept = None if schema is None else _only(schema, (), frozenset(_chosen_leaves(table)))
+    missing = []
+    for path in columns:
+        refusal = None if kept is None else _validate_path(kept, path, index)
+        if refusal is not None and refusal.error != _UNKNOWN:
+            return refusal
+        missing += [path] if refusal is not None else []
+        if dotted_path(path).casefold() in partitions:
+            return Refusal(
+                "DELTA_ZORDERING_ON_PARTITION_COLUMN",
+                f"{dotted_path(path)} is a partition column",
+                "order by data columns",
+            )
+        unknown = None if schema is None else _validate_attribute(schema, path)
+        if unknown is not None:
+            return unknown
+    if not missing:
+        return None if schema is None else _validate_values(schema, columns, index)
+    return Refusal(
+        "DELTA_ZORDERING_ON_COLUMN_WITHOUT_STATS",
+        f"Delta stores no statistics for {', '.join(map(dotted_path, missing))}, so that the order "
+        "would not help",
+        f"add it to {STATISTICS_COLUMNS_PROPERTY}, or raise {INDEXED_COLUMNS_PROPERTY}",
+    )
+
+
+def _validate_attribute(schema: Struct, path: Path) -> Refusal | None:
+    """Refuse a column that Spark does not find."""
+    at: Type = schema
+    for number, name in enumerate(path, 1):
+        match at:
+            case Struct() | Array(Struct()):
+                # Of an array, Spark takes the field of each element.
+                inner = at if isinstance(at, Struct) else at.element
+                found = find_column(inner, (name,)) if isinstance(inner, Struct) else None
+                if found is None:
+                    return Refusal(
+                        "DELTA_ZORDERING_COLUMN_DOES_NOT_EXIST"
+                        if number == 1
+                        else "FIELD_NOT_FOUND",
+                        f"the table has no column {dotted_path(path[:number])}",
+                        "run DESCRIBE to see the columns",
+                    )
+                at = found.type
+            case Map():
+                at = at.value
+            case Array():
+                return None
+            case Atomic():
+                return Refusal(
+                    "INVALID_EXTRACT_BASE_FIELD_TYPE",
+                    f"{dotted_path(path[: number - 1])} has no fields, so no {name}",
+                    "run DESCRIBE to see the columns",
+                )
+    return None
+
+
+def _validate_values(schema: Struct, columns: Sequence[Path], index: FieldIndex) -> Refusal | None:
+    """Refuse columns whose values have no order."""
+    for path in columns:
+        if _is_unordered(_type(schema, path, index)):
+            return Refusal(
+                "",
+                f"{dotted_path(path)} has values without an order, so that OPTIMIZE fails if it "
+                "has files to order",
+                "order by other columns",
+                sure=False,
+            )
+    return None
+
+
+def _is_unordered(kind: Type) -> bool:
+    return (
+        isinstance(kind, Map)
+        or kind == Atomic("variant")
+        or any(_is_unordered(part.type) for part in child_columns(Column("", kind)))
+    )
+
+
+def _only(struct: Struct, parent: Path, leaves: frozenset[Path]) -> Struct:
+    """Return the struct with these leaves, and structs that contain any."""
+    kept = []
+    for column in struct.columns:
+        path = (*parent, column.name)
+        if not isinstance(column.type, Struct):
+            kept += [column] if path in leaves else []
+            continue
+        fields = _only(column.type, path, leaves)
+        kept += [column._replace(type=fields)] if fields.columns else []
+    return Struct(tuple(kept))
+
+
 def _unordered_type_refusal(path: Path) -> Refusal:
     error = "DELTA_CLUSTERING_COLUMNS_DATATYPE_NOT_SUPPORTED"
     return Refusal(error, f"files have no min and max values for {dotted_path(path)}", _NO_TYPE)
@@ -235,18 +330,21 @@ def statistics_columns(table: Table) -> frozenset[Path]:
 
     Empty if the table's columns are unknown.
     """
-    schema = table.schema or Struct(())
-    data, index = _data_columns(table), FieldIndex()
+    schema, index = table.schema or Struct(()), FieldIndex()
+    chosen = _chosen_leaves(table)
+    return frozenset(path for path in chosen if is_eligible(_type(schema, path, index)))
+
+
+def _chosen_leaves(table: Table) -> list[Path]:
+    """Return the columns, of any type, for which the properties request statistics."""
     named = parse_column_names(table.configuration.get(STATISTICS_COLUMNS_PROPERTY, "")) or ()
-    leaves = [path for c in data.columns for path in _leaves((c.name,), c)]
+    leaves = [path for c in _data_columns(table).columns for path in _leaves((c.name,), c)]
     if STATISTICS_COLUMNS_PROPERTY in table.configuration:
         listed = {_folded(path) for path in named}
-        chosen = [path for path in leaves if not listed.isdisjoint(_prefixes(_folded(path)))]
-    else:
-        stored = parse_whole(table.configuration.get(INDEXED_COLUMNS_PROPERTY, ""))
-        limit = _INDEXED if stored is None else stored
-        chosen = leaves if limit < 0 else leaves[:limit]
-    return frozenset(path for path in chosen if is_eligible(_type(schema, path, index)))
+        return [path for path in leaves if not listed.isdisjoint(_prefixes(_folded(path)))]
+    stored = parse_whole(table.configuration.get(INDEXED_COLUMNS_PROPERTY, ""))
+    limit = _INDEXED if stored is None else stored
+    return leaves if limit < 0 else leaves[:limit]
 
 
 def _folded(path: Path) -> Path:

@@ -29,6 +29,11 @@ MAPPING_MODE = "delta.columnMapping.mode"
 MIN_READER_VERSION, MIN_WRITER_VERSION = "delta.minReaderVersion", "delta.minWriterVersion"
 ROW_TRACKING = "delta.enableRowTracking"
 TIMESTAMPS = "delta.enableInCommitTimestamps"
+TIMESTAMPS_SINCE = (
+    "delta.inCommitTimestampEnablementVersion",
+    "delta.inCommitTimestampEnablementTimestamp",
+)
+"""properties that name the first commit with a timestamp, if it is not the table's first"""
 ROW_TRACKING_SUSPENDED = "delta.rowTrackingSuspended"
 ROW_TRACKING_DOMAIN = "delta.rowTracking"
 PROTECTED_BEFORE = "delta.requireCheckpointProtectionBeforeVersion"
@@ -112,6 +117,12 @@ class Table(NamedTuple):
     """True if the plan itself rewrote every file that had an absolute path"""
     unstamped: bool = False
     """True if in-commit timestamps are enabled, and the newest commit has none"""
+    unmapped: bool = False
+    """True if column mapping is enabled, and a column has no id or no physical name"""
+    uncounted: bool = False
+    """True if column mapping is enabled, and the table does not store the highest id"""
+    ambiguous: bool | None = False
+    """True if mapping gives two columns the same id or physical name; None: maybe no longer"""
     delta_rs_files: bool = False
     """True if delta-rs wrote some data files"""
     bounds: ColumnBounds | None = None
@@ -306,7 +317,11 @@ class Table(NamedTuple):
         plain = self.without_properties(MAPPING_MODE, MAX_COLUMN_ID)
         added = remaining_hazards(self.added_hazards, ("columnMapping",))
         return plain._replace(
-            vectors=False, rewritten=True, stray_columns=False, added_hazards=added
+            vectors=False,
+            rewritten=True,
+            stray_columns=False,
+            ambiguous=False,
+            added_hazards=added,
         )
 
 

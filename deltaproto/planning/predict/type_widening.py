@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from deltaproto.planning.predict.collations import COLLATED
 from deltaproto.planning.predict.schema import Array, Atomic, Map, Struct, Type
 
 _INTEGRAL = ("byte", "short", "integer", "long")
@@ -20,7 +21,12 @@ _NUMBERED = re.compile(r"(decimal|char|varchar)\((\d{1,9})(?:,\s*(-?\d{1,9}))?\)
 
 def is_string_type(name: str) -> bool:
     """Return True if Delta treats a type as a string, of any length."""
-    return name == "string" or name.startswith(("char(", "varchar(", "string collate"))
+    return name == "string" or name.startswith(("char(", "varchar(", COLLATED))
+
+
+def is_collated(kind: Type) -> bool:
+    """Return True for a string type with a collation."""
+    return isinstance(kind, Atomic) and kind.name.startswith(COLLATED)
 
 
 def is_accepted_change(before: Type, after: Type) -> bool:
@@ -30,13 +36,19 @@ def is_accepted_change(before: Type, after: Type) -> bool:
     one, other = before.name, after.name
     if is_string_type(one) and is_string_type(other):
         return _is_not_shorter(one, other)
-    return one == "void" or other == "string" or _is_up_cast(one, other)
+    if one == "void":
+        return True
+    return one != "variant" and (_is_unbounded(other) or _is_up_cast(one, other))
+
+
+def _is_unbounded(name: str) -> bool:
+    return name == "string" or name.startswith(COLLATED)
 
 
 def _is_not_shorter(one: str, other: str) -> bool:
     old, new = _NUMBERED.fullmatch(one), _NUMBERED.fullmatch(other)
     if new is None:
-        return other == "string"
+        return _is_unbounded(other)
     if old is None or (new[1] == "char" and one != other):
         return False
     return int(old[2]) <= int(new[2])
@@ -97,7 +109,7 @@ def widens_in_iceberg(before: Type, after: Type) -> bool:
 
 
 def collection_word(kind: Type) -> str:
-    """Return Spark's name for a collection type, which only its parts can change; or empty."""
+    """Return Spark's name for a collection type, of which only the parts can change; else empty."""
     match kind:
         case Struct():
             return "STRUCT"

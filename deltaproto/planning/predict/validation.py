@@ -138,17 +138,25 @@ def _validate_feature(
             f"{engine} has no feature {name or key[len(FEATURE_PREFIX) :]}",
             "see `deltaproto features`",
         )
-    if name in CATALOG_ONLY_FEATURES and name not in supported:
-        return Refusal(
-            CATALOG_ONLY_FEATURES[name],
-            f"{name} cannot be added to an existing table",
-            "create the table in a catalog",
-        )
+    refusal = validate_catalog_only(name, supported)
+    if refusal is not None:
+        return refusal
     if value.lower() not in ("supported", "enabled"):
         return Refusal(
             "DELTA_UNSUPPORTED_FEATURE_STATUS", f"{value} is not a status", "write 'supported'"
         )
     return None
+
+
+def validate_catalog_only(name: str, supported: frozenset[str]) -> Refusal | None:
+    """Refuse to add a feature that only a catalog can enable."""
+    if name not in CATALOG_ONLY_FEATURES or name in supported:
+        return None
+    return Refusal(
+        CATALOG_ONLY_FEATURES[name],
+        f"{name} cannot be added to an existing table",
+        "create the table in a catalog",
+    )
 
 
 def _validate_row_tracking(

@@ -43,7 +43,7 @@ LOSSES: Mapping[str, str] = {
     "tags": "tags of the catalog, and comments that only the catalog has, stay with the old table",
     "cdf": "readers of the change data feed cannot read changes before the copy",
     "row-ids": "rows get new row ids",
-    "constraints": "CHECK constraints are not copied",
+    "constraints": "CHECK constraints and column invariants are not copied",
     "not-null": "NOT NULL is not copied",
     "defaults": "default values are not copied",
     "generated": "generated columns become plain columns with the current values",

@@ -148,7 +148,8 @@ def _design_copy(inputs: PlanInput, schema: Struct, without: frozenset[str]) -> 
         "generated": any(new.generated != old.generated for old, new in pairs),
         "identity": any(old.identity for old, _ in pairs),
         "not-null": any(new.nullable != old.nullable for old, new in pairs),
-        "constraints": checks != kept_checks,
+        "constraints": checks != kept_checks
+        or any(column.invariant is not None for _, column in walk_columns(schema)),
         "cdf": table.keeps_changes,
         "row-ids": "rowTracking" in table.protocol.supported,
         "clustering": bool(table.clustering) and not clustering,

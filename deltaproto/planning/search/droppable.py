@@ -14,7 +14,10 @@ from deltaproto.planning.predict.drop_feature import (
     find_drop_refusal,
     find_protection_refusal,
 )
+from deltaproto.planning.predict.outcome import Refusal
+from deltaproto.planning.predict.pending import has_pending, settle, settling_keys
 from deltaproto.planning.predict.table import Table
+from deltaproto.planning.predict.unreadable import refuse_every_statement
 from deltaproto.planning.request import PlanInput
 from deltaproto.planning.search.goals import (
     ClientsSupported,
@@ -23,6 +26,7 @@ from deltaproto.planning.search.goals import (
     VersionsAtMost,
     requirements_after,
 )
+from deltaproto.planning.statement import UnsetProperties
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature_catalog import CATALOG_MANAGED, CHECKPOINT_PROTECTION
 
@@ -72,8 +76,24 @@ def find_droppable(table: Table, engine: Engine) -> DroppableFeatures:
         if name not in undroppable and refusal is not None:
             undroppable[name] = Blocked(name, refusal.message, refusal.remedy, refusal.error)
             _add_required(undroppable, supported)
+    refusal = refuse_every_change(table, engine)
     names = supported - undroppable.keys() - {CHECKPOINT_PROTECTION}
+    if refusal is not None:
+        reason = refusal.message, refusal.remedy, refusal.error
+        undroppable |= {name: Blocked(name, *reason) for name in names}
+        names = frozenset()
     return DroppableFeatures(tuple(sorted(names, key=drop_rank)), undroppable)
+
+
+def refuse_every_change(table: Table, engine: Engine) -> Refusal | None:
+    """Return why the engine refuses every metadata change, whatever it is about, or None."""
+    refusal = refuse_every_statement(table, engine)
+    if refusal is not None or not has_pending(table, engine):
+        return refusal
+    # UNSET removes what is pending before Delta looks at it, except properties with capitals.
+    removed = UnsetProperties(settling_keys(table)).outcome(table, engine)
+    settled = settle(table, engine)
+    return settled if removed.refusal and isinstance(settled, Refusal) else None
 
 
 def drop_rank(name: str) -> tuple[int, str]:

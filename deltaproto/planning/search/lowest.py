@@ -12,6 +12,7 @@ from typing import NamedTuple
 from deltaproto.clients.model import Verdict
 from deltaproto.planning.impact import compare_clients, is_better
 from deltaproto.planning.plan import Blocked, ClientChange
+from deltaproto.planning.predict.pending import used_features
 from deltaproto.planning.predict.table import ROW_TRACKING_DOMAIN
 from deltaproto.planning.request import PlanInput
 from deltaproto.planning.search.droppable import DroppableFeatures
@@ -21,7 +22,7 @@ from deltaproto.planning.search.goals import (
     HistoryChoice,
     requirements_after,
 )
-from deltaproto.planning.search.route import DropSelection
+from deltaproto.planning.search.route import DropSelection, settled_table
 from deltaproto.planning.search.search import (
     SearchTask,
     predict_end_state,
@@ -96,24 +97,28 @@ def find_lowest_goal(
         needed: features to drop or disable for the clients of the goal, if any.
     """
     needed = needed or DropSelection()
-    left = states_without(needed.dropped, inputs.states, inputs.table.domains)
+    settled = _settled(inputs)
+    left = states_without(needed.dropped, settled.states, inputs.table.domains)
     every = {state.name: state for state in left}
     allowed = set(droppable.names)
     if not include_enabled:
         allowed &= find_unused(every.values())
     allowed |= (needed.dropped | needed.off) & set(droppable.names)
     task = SearchTask(
-        inputs.table,
+        settled.table,
         FeaturesAbsent(frozenset()),
         inputs.engine,
         history=history,
         droppable=droppable,
     )
-    # The clients of the goal may need a drop that raises the versions.
-    before = _evaluate_drops(inputs, task, needed)
+    # The clients of the goal may need a drop that raises the versions. Without it, nothing changes.
+    start = task if needed.dropped | needed.off else task._replace(table=inputs.table)
+    before = _evaluate_drops(inputs, start, needed)
     found = {
         result.protocol: result
-        for dropped in dict.fromkeys(_drop_sets(inputs.table.protocol, frozenset(allowed), history))
+        for dropped in dict.fromkeys(
+            _drop_sets(settled.table.protocol, frozenset(allowed), history)
+        )
         if needed.dropped - {CHECKPOINT_PROTECTION} <= dropped
         for result in (_evaluate_drops(inputs, task, DropSelection(dropped, needed.off - dropped)),)
         if not is_higher(before.versions, result.versions)
@@ -132,6 +137,36 @@ def find_lowest_goal(
                 or _explain_kept(state.name, best, _evaluate_drops(inputs, task, more))
             )
     return LowestGoal(best, tuple(sorted(others, key=_rank)[:_MOST_OTHERS]), tuple(kept))
+
+
+def _settled(inputs: PlanInput) -> PlanInput:
+    """Return the table as drops find it: with the features that its metadata still asks for."""
+    table = settled_table(inputs.table, inputs.engine)
+    if table is inputs.table:
+        return inputs
+    protocol = table.protocol
+    used = used_features(table, inputs.engine)
+    states = [
+        state._replace(required_by=feature_catalog.find_dependents(state.name, protocol.supported))
+        for state in inputs.states
+        if state.name in protocol.supported
+    ]
+    for name in sorted(protocol.supported - inputs.table.protocol.supported):
+        # No file or metadata can have used a feature that the protocol did not have.
+        present = name in used
+        states.append(
+            FeatureState(
+                feature=feature_catalog.feature_record(name),
+                kind=protocol.kind_of(name),
+                listed=name in protocol.listed,
+                implied=name in protocol.implied,
+                enabled=present,
+                present=present,
+                required_by=feature_catalog.find_dependents(name, protocol.supported),
+                evidence="",
+            )
+        )
+    return inputs._replace(table=table, states=tuple(states))
 
 
 def states_without(

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from enum import StrEnum
+from functools import lru_cache
 from typing import NamedTuple
 
+from deltaproto.clients.model import IdentityKey
 from deltaproto.planning.enable import disabling_statements, sort_for_disabling
 from deltaproto.planning.engine import Engine, EngineName
 from deltaproto.planning.predict.bounds import follow_bounds
 from deltaproto.planning.predict.drop_feature import EMPTY_COMMIT, HISTORY_ERROR
 from deltaproto.planning.predict.outcome import REMOVE_MAPPING, Outcome, Refusal
-from deltaproto.planning.predict.pending import has_pending, settling_keys
+from deltaproto.planning.predict.pending import has_pending, settling_keys, stores_metadata
 from deltaproto.planning.predict.properties import (
     LOG_RETENTION,
     TRUNCATION_RETENTION,
@@ -26,6 +28,7 @@ from deltaproto.planning.predict.table import (
     MIN_WRITER_VERSION,
     Table,
 )
+from deltaproto.planning.predict.unreadable import refuse_every_statement
 from deltaproto.planning.search.cost import Files, compute_cost
 from deltaproto.planning.search.droppable import drop_rank
 from deltaproto.planning.statement import (
@@ -96,6 +99,28 @@ def build_route(
     return min(route, other, key=lambda moves: compute_cost(moves, engine, Files()))
 
 
+@lru_cache(maxsize=64)
+def _settle_first(table: IdentityKey[Table], engine: Engine) -> tuple[PredictedStatement, ...]:
+    statement = UnsetProperties(settling_keys(table.value))
+    outcome = predict_statement(statement, table.value, engine)
+    return () if outcome.refusal else (PredictedStatement(statement, table.value, outcome),)
+
+
+def settle_first(table: Table, engine: Engine) -> tuple[PredictedStatement, ...]:
+    """Return the statement that applies or removes what a table's metadata still asks for.
+
+    Drops then start from the protocol that any statement would leave. Empty if nothing is pending,
+    or if the engine refuses it.
+    """
+    return _settle_first(IdentityKey(table), engine) if has_pending(table, engine) else ()
+
+
+def settled_table(table: Table, engine: Engine) -> Table:
+    """Return the table after `settle_first`; the table itself if that is empty."""
+    first = settle_first(table, engine)
+    return first[-1].outcome.table if first else table
+
+
 def _build_in_order(
     table: Table,
     choice: DropSelection,
@@ -105,7 +130,7 @@ def _build_in_order(
     v2_last: bool = False,
 ) -> list[PredictedStatement]:
     walk = _RouteBuilder(table, engine)
-    if choice.dropped and has_pending(table, engine):
+    if choice.dropped and (table.unmapped or has_pending(table, engine)):
         walk.go(UnsetProperties(settling_keys(table)))
     if drops is DropMode.TRUNCATING:
         _drop_immediately(walk, choice)
@@ -128,9 +153,15 @@ def _build_in_order(
 
 def predict_statement(statement: Statement, table: Table, engine: Engine) -> Outcome:
     """Predict a statement's outcome, including Delta's automatic checkpoints."""
-    outcome = _refuse_unreadable(statement.outcome(table, engine), table, engine)
+    outcome = statement.outcome(table, engine)
+    unreadable = refuse_every_statement(table, engine) if outcome.commits else None
+    if unreadable is not None:
+        return Outcome(table, refusal=unreadable)
+    outcome = _refuse_unreadable(outcome, table, engine)
     outcome = _refuse_unknown_feature(outcome, table, engine)
     after = outcome.table
+    if any(commit.sure and stores_metadata(commit.operation, table) for commit in outcome.commits):
+        after = after._replace(unmapped=False, uncounted=False)
     if outcome.commits:
         after = follow_bounds(table, after, outcome.rewrites)
     rewriting = [each for each in outcome.commits if each.operation in _REWRITING]
@@ -147,18 +178,14 @@ def predict_statement(statement: Statement, table: Table, engine: Engine) -> Out
 
 
 def _refuse_unreadable(outcome: Outcome, before: Table, engine: Engine) -> Outcome:
-    """Return the outcome, or a refusal if Delta Spark cannot parse stored values."""
+    """Return the outcome, or a refusal if stored values make it fail."""
     if not outcome.commits or engine.name is not EngineName.DELTA_SPARK:
         return outcome
-    after = outcome.table
-    refusal = validate_stored(before.configuration, after.configuration)
+    refusal = validate_stored(before, outcome)
     if refusal is not None:
         return Outcome(before, refusal=refusal)
-    doubt = (
-        find_invalid_stored(before.configuration)
-        if after.configuration == before.configuration
-        else None
-    )
+    kept = outcome.table.configuration == before.configuration
+    doubt = find_invalid_stored(before.configuration) if kept else None
     if doubt is None:
         return outcome
     commits = tuple(commit._replace(sure=False) for commit in outcome.commits)

@@ -24,13 +24,20 @@ from deltaproto.planning.predict.drop_feature import find_protection_refusal
 from deltaproto.planning.predict.outcome import Rewrite
 from deltaproto.planning.predict.table import Table
 from deltaproto.planning.search.cost import Cost, Files, compute_cost
-from deltaproto.planning.search.droppable import DroppableFeatures, drop_rank, find_droppable
+from deltaproto.planning.search.droppable import (
+    DroppableFeatures,
+    drop_rank,
+    find_droppable,
+    refuse_every_change,
+)
 from deltaproto.planning.search.goals import EndState, Goal, HistoryChoice
 from deltaproto.planning.search.route import (
     DropMode,
     DropSelection,
     PredictedStatement,
     build_route,
+    settle_first,
+    settled_table,
 )
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature_catalog import CHECKPOINT_PROTECTION
@@ -90,9 +97,11 @@ def find_solutions(task: SearchTask) -> list[Solution]:
     if task.goal.reached(EndState(task.table.protocol)):
         return [NO_CHANGE]
     found: dict[tuple[str, ...], Solution] = {}
+    first = settle_first(task.table, task.engine)
+    task = _settled(task)
     for choice in dict.fromkeys(_fewest_changes(task)):
         for drops in _allowed_drop_modes(task, choice):
-            moves = [*_build_route(IdentityKey(task.table), choice, task.engine, drops)]
+            moves = [*first, *_build_route(IdentityKey(task.table), choice, task.engine, drops)]
             each = Solution(choice, drops, moves, compute_cost(moves, task.engine, task.files))
             found.setdefault(tuple(repr(move.statement) for move in moves), each)
     return sorted(found.values(), key=lambda each: each.cost)
@@ -110,7 +119,16 @@ def is_reachable(task: SearchTask) -> bool:
     """Return True if the goal can be reached."""
     if task.goal.reached(EndState(task.table.protocol)):
         return True
+    task = _settled(task)
     return any(_allowed_drop_modes(task, choice) for choice in _fewest_changes(task))
+
+
+def _settled(task: SearchTask) -> SearchTask:
+    """Return the task after the statement that settles its table, if there is one."""
+    table = settled_table(task.table, task.engine)
+    if table is task.table:
+        return task
+    return task._replace(table=table, droppable=None, disableable=None)
 
 
 def find_nearest_goal(task: SearchTask) -> tuple[Goal, list[Solution]]:
@@ -134,7 +152,8 @@ def _target_pairs(task: SearchTask, droppable: DroppableFeatures) -> Iterator[_T
     if task.history is not HistoryChoice.TRUNCATE:
         yield _TargetPair(True, None)
     yield _TargetPair(False, None)
-    for pair in feature_catalog.LEGACY_PAIRS if refuse_rewrite(task.table) is None else ():
+    refusal = refuse_rewrite(task.table) or refuse_every_change(task.table, task.engine)
+    for pair in feature_catalog.LEGACY_PAIRS if refusal is None else ():
         surplus = supported - feature_catalog.features_implied_by(*pair) - {CHECKPOINT_PROTECTION}
         if surplus <= {*droppable.names}:
             yield _TargetPair(False, pair)

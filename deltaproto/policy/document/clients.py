@@ -7,9 +7,9 @@ from typing import Any
 
 from deltaproto.clients.model import Access
 from deltaproto.clients.resolve import parse_reference
-from deltaproto.errors import UsageError
+from deltaproto.errors import UsageError, quote_short
 from deltaproto.policy.document import reader
-from deltaproto.policy.document.errors import Fault, parse_each, quote_short
+from deltaproto.policy.document.errors import Fault, parse_each
 from deltaproto.policy.document.model import ClientDefinition, Consumer, Declared
 from deltaproto.policy.document.reader import ScalarKind
 from deltaproto.policy.document.source import Mapping, Node, Scalar, Sequence

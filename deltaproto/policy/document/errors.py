@@ -13,9 +13,6 @@ _MAX_FAULTS = 99
 _T = TypeVar("_T")
 _R = TypeVar("_R")
 
-MAX_QUOTED = 60
-"""most characters of a quoted text in messages"""
-
 
 class Position(NamedTuple):
     """A position in a file. Lines and columns count from 1, columns in characters."""
@@ -36,18 +33,19 @@ class PolicyError(UsageError):
     @classmethod
     def of(cls, source: str, fault: Fault) -> PolicyError:
         """Create the error for a fault and all further faults in the same file."""
-        error = cls(source, fault.position, fault.problem, fault.hint)
-        others = [cls(source, each.position, each.problem, each.hint) for each in fault.others]
-        return error.joined(others)
+        faults = sorted([fault, *fault.others], key=lambda each: each.position or Position(0, 0))
+        first, *others = [cls(source, each.position, each.problem, each.hint) for each in faults]
+        return first.joined(others)
 
     def joined(self, others: Sequence[PolicyError]) -> PolicyError:
         """Combine with other errors of the same file, each with its position and hint."""
         if others:
-            every = [self, *others]
-            self.message = "; ".join(
-                f"{each.message} ({each.hint})" if each.hint else each.message for each in every
+            self.lines = tuple(
+                f"{each.message} ({each.hint})" if each.hint else each.message
+                for each in (self, *others)
             )
-            self.hint = f"fix all {counted(len(every), 'error')}"
+            self.message = "; ".join(self.lines)
+            self.hint = f"fix all {counted(len(self.lines), 'error')}"
         return self
 
 
@@ -133,11 +131,3 @@ def parse_each(parse: Callable[[_T], _R], items: Iterable[_T]) -> tuple[_R, ...]
             found.append(parse(each))
     faults.check()
     return tuple(found)
-
-
-def quote_short(text: str) -> str:
-    """Quote `text` for a message, on one line and shortened."""
-    import json
-
-    short = text if len(text) <= MAX_QUOTED else f"{text[:MAX_QUOTED]}…"
-    return f'"{short}"' if short.isprintable() else json.dumps(short)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
+from deltaproto.counts import with_article
 from deltaproto.policy.document import reader, settings, source
 from deltaproto.policy.document.clients import (
     parse_access,
@@ -176,7 +177,8 @@ def _parse_approval(node: Node) -> Approval:
         )
 
     def words(name: str) -> str | None:
-        return reader.read_text(values[name], f"a {name}", prose=True) if name in values else None
+        wanted = with_article(name)
+        return reader.read_text(values[name], wanted, prose=True) if name in values else None
 
     return Approval(
         client=parse_client(values["client"]).text,

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from deltaproto.policy.document.contradictions import Contradiction, find_contradictions
 from deltaproto.policy.document.errors import Position
 from deltaproto.policy.document.model import Policy, PolicySettings, TableEntry, Window
 from deltaproto.policy.document.patterns import TableNames, pattern_parts
@@ -62,6 +63,8 @@ class Merged(NamedTuple):
     settings: PolicySettings
     decisions: tuple[Decision, ...]
     notices: tuple[Notice, ...]
+    contradictions: tuple[Contradiction, ...] = ()
+    """requirements that no table can meet together"""
 
 
 def settings_for(
@@ -164,7 +167,13 @@ class _SettingsMerger:
         values.update({name: value for name, (value, _) in self._single.items()})
         for name, keyed in self._keyed.items():
             values[name] = {key: value for key, (value, _) in keyed.items()}
-        return Merged(PolicySettings(**values), tuple(self._decisions()), tuple(self._notices))
+        settings = PolicySettings(**values)
+        return Merged(
+            settings,
+            tuple(self._decisions()),
+            tuple(self._notices),
+            tuple(find_contradictions(settings)),
+        )
 
     def _decisions(self) -> Iterator[Decision]:
         for name in LISTS:

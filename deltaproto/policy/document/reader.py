@@ -7,7 +7,9 @@ from collections.abc import Collection, Iterable
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from deltaproto.policy.document.errors import MAX_QUOTED, Fault, Faults, quote_short
+from deltaproto.counts import with_article
+from deltaproto.errors import MAX_QUOTED, quote_short
+from deltaproto.policy.document.errors import Fault, Faults
 from deltaproto.policy.document.source import Mapping, Node, Scalar, Sequence
 
 if TYPE_CHECKING:
@@ -81,7 +83,7 @@ def nearest_hint(name: str, known: Collection[str], otherwise: str = "check the 
     return f"known names: {', '.join(known)}" if len(folded) <= _LISTED else otherwise
 
 
-def read_text(node: Node, wanted: str = "a text", *, prose: bool = False) -> str:
+def read_text(node: Node, wanted: str = "text", *, prose: bool = False) -> str:
     """Read a non-empty text. An unquoted number or boolean is an error.
 
     Only `prose` may span several lines; they are joined to one.
@@ -91,7 +93,7 @@ def read_text(node: Node, wanted: str = "a text", *, prose: bool = False) -> str
     if scalar_kind(node) is not ScalarKind.TEXT:
         raise _unquoted_fault(node)
     if not node.text.strip():
-        raise Fault(f"expected {wanted}, found an empty text", f"write {wanted}", node.position)
+        raise Fault(f"expected {wanted}, found empty text", f"write {wanted}", node.position)
     read = " ".join(node.text.split()) if prose else node.text
     if _UNSEEN.search(read):
         raise Fault(
@@ -102,7 +104,7 @@ def read_text(node: Node, wanted: str = "a text", *, prose: bool = False) -> str
     return read
 
 
-def read_address(node: Node, wanted: str = "a text") -> str:
+def read_address(node: Node, wanted: str = "text") -> str:
     """Read a path, URI or pattern; credentials in it are an error."""
     from deltaproto.redaction import has_credentials
 
@@ -151,14 +153,14 @@ def read_date(node: Node) -> datetime.date:
 def read_choice(
     node: Node, known: Collection[str], what: str, otherwise: str = "check the spelling"
 ) -> str:
-    """Read one of `known`, with or without quotes: `off` counts as a text.
+    """Read one of `known`, with or without quotes: `off` counts as text.
 
     Args:
         otherwise: the hint for a name that resembles none of many.
     """
     if not isinstance(node, Scalar) or scalar_kind(node) is ScalarKind.NOTHING:
         raise unexpected_node(
-            node, f"one of {', '.join(known)}" if len(known) < 10 else f"a {what}"
+            node, f"one of {', '.join(known)}" if len(known) < 10 else with_article(what)
         )
     if node.text not in known:
         raise Fault(

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from deltaproto.policy.document import patterns, reader
+from deltaproto.errors import quote_short
+from deltaproto.policy.document import patterns, reader, source
 from deltaproto.policy.document.clients import parse_declared_clients
-from deltaproto.policy.document.errors import Fault, Faults, parse_each, quote_short
-from deltaproto.policy.document.model import Levels, PolicySettings, TableEntry
+from deltaproto.policy.document.contradictions import find_contradictions
+from deltaproto.policy.document.errors import Fault, Faults, Position, parse_each
+from deltaproto.policy.document.merging import merge_settings
+from deltaproto.policy.document.model import Levels, Policy, PolicySettings, TableEntry
 from deltaproto.policy.document.source import Node, Scalar
 from deltaproto.policy.document.windows import parse_windows
 from deltaproto.policy.finding import Severity
@@ -70,7 +73,20 @@ def _parse_entries(
                 found.append(TableEntry(read, profiles[name], node.position, name))
         found.append(TableEntry(read, _parse_settings(values, rules), key.position))
     faults.check()
+    if len(found) > 1:
+        _validate_inherited(found, key.position)
     return found
+
+
+def _validate_inherited(entries: list[TableEntry], position: Position) -> None:
+    """Refuse settings that contradict those of their profile."""
+    faults = Faults()
+    for found in merge_settings(Policy(""), tuple(entries)).contradictions:
+        with faults.catching():
+            raise Fault(
+                f"{found.problem} (with the profile {entries[0].profile})", found.hint, position
+            )
+    faults.check()
 
 
 def parse_pattern(node: Node) -> str:
@@ -172,23 +188,23 @@ def _parse_replaces(values: Mapping[str, Node], name: str) -> bool:
 
 def _validate_settings(settings: PolicySettings, values: Mapping[str, Node]) -> None:
     """Refuse contradictory settings."""
-    for side, low, high in (
-        ("reader", settings.min_reader_version, settings.max_reader_version),
-        ("writer", settings.min_writer_version, settings.max_writer_version),
-    ):
-        if low is not None and high is not None and low > high:
-            raise Fault(
-                f"min_{side}_version {low} is above max_{side}_version {high}",
-                "lower the floor or raise the ceiling",
-                values[f"min_{side}_version"].position,
-            )
-    both = set(settings.forbid_features or ()) & set(settings.require_features or ())
-    if both:
-        raise Fault(
-            f"{min(both)} is both required and forbidden",
-            "remove it from one list",
-            values["require_features"].position,
-        )
+    faults = Faults()
+    for found in find_contradictions(settings):
+        with faults.catching():
+            position = _position_of(values[found.setting], found.entry)
+            raise Fault(found.problem, found.hint, position)
+    faults.check()
+
+
+def _position_of(node: Node, entry: str | None) -> Position:
+    """Return the position of an entry of a setting, or of the setting itself."""
+    keys: Iterable[Node] = ()
+    if isinstance(node, source.Mapping):
+        keys = (key for key, _ in node.pairs)
+    elif isinstance(node, source.Sequence):
+        keys = node.items
+    named = (key for key in keys if isinstance(key, Scalar) and key.text == entry)
+    return next(named, node).position
 
 
 def _parse_column(node: Node) -> str:

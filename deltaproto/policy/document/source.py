@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+from deltaproto.errors import quote_short
 from deltaproto.input_file import open_input
-from deltaproto.policy.document.errors import Fault, Position, quote_short
+from deltaproto.policy.document.errors import Fault, Position
 
 if TYPE_CHECKING:
     import yaml
@@ -152,7 +153,7 @@ class _OpenCollection:
 
     def _check_key(self, key: Node) -> None:
         if not isinstance(key, Scalar):
-            raise Fault("a key must be a text", "write a name as the key", key.position)
+            raise Fault("a key must be text", "write a name as the key", key.position)
         if key.plain and key.text == "<<":
             raise Fault("merge keys are not supported", "write out the entries", key.position)
         first = self.keys.setdefault(key.text, key.position)
@@ -187,7 +188,7 @@ class _TreeBuilder:
             case yaml.AliasEvent():
                 raise Fault(
                     "aliases are not supported",
-                    "write out the entry; quote a text that begins with *",
+                    "write out the entry; quote text that begins with *",
                     position,
                 )
             case yaml.ScalarEvent():
@@ -209,13 +210,13 @@ class _TreeBuilder:
         if event.anchor is not None:
             raise Fault(
                 "anchors are not supported",
-                "write out the entry; quote a text that begins with &",
+                "write out the entry; quote text that begins with &",
                 position,
             )
         if getattr(event, "tag", None) is not None:
             raise Fault(
                 "tags are not supported",
-                "remove the tag; quote a text that begins with !",
+                "remove the tag; quote text that begins with !",
                 position,
             )
 
@@ -239,18 +240,18 @@ def to_fault(error: yaml.MarkedYAMLError, text: str) -> Fault:
         return Fault("a tab where YAML requires spaces", "indent with spaces", where)
     if "alias" in context:
         return Fault(
-            "a text that begins with * must be in quotes", 'write "*" with its quotes', opened
+            "text that begins with * must be in quotes", 'write "*" with its quotes', opened
         )
     if "cannot start any token" in problem:
         return Fault(
-            f"a text that begins with {found} must be in quotes", "put the text in quotes", where
+            f"text that begins with {found} must be in quotes", "put the text in quotes", where
         )
     if "quoted scalar" in context and "end of stream" in problem:
         return Fault("a quote that is never closed", "add the closing quote", opened)
     if "mapping values are not allowed" in problem:
         return Fault(
             "a colon where no value can follow",
-            "check the indentation; quote a text that contains a colon and a space",
+            "check the indentation; quote text that contains a colon and a space",
             where,
         )
     message = ", ".join(part for part in (context, problem) if part)

@@ -6,8 +6,9 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 from datetime import UTC, datetime, timedelta, tzinfo
 
+from deltaproto.errors import quote_short
 from deltaproto.policy.document import reader
-from deltaproto.policy.document.errors import Fault, parse_each, quote_short
+from deltaproto.policy.document.errors import Fault, parse_each
 from deltaproto.policy.document.model import Window
 from deltaproto.policy.document.source import Node, Scalar
 

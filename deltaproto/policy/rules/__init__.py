@@ -119,6 +119,7 @@ _POLICY_MODULES = (
     "expired_exception",
     "policy_override",
     "unknown_property",
+    "contradictory_requirements",
     "deleted_rows_read",
     "log_not_read",
     "seen_not_declared",

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from deltaproto.clients.matching import Verdict
+from deltaproto.clients.model import Verdict
 from deltaproto.policy.client_findings import verdict_findings
 from deltaproto.policy.context import PolicyContext
 from deltaproto.policy.finding import Finding, Rule, Severity

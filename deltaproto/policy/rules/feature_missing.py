@@ -58,12 +58,12 @@ RULE = Rule("DP103", "feature-missing", Severity.ERROR, since="0.1.0")
 
 def check(subject: RuleContext) -> Iterator[Finding]:
     metadata, domains = subject.state.metadata, subject.state.domains
-    for rule, candidates in _by_need().items():
-        if any(feature.name in subject.protocol.supported for feature in candidates):
+    supported = subject.protocol.supported
+    for rule, (feature, satisfying) in _by_need().items():
+        if not satisfying.isdisjoint(supported):
             continue
         on, shown = evaluate_enablement(rule, metadata, domains)
         if on:
-            feature = candidates[0]
             yield RULE.finding(
                 subject.table,
                 f"{shown} needs {feature.name}, which the protocol does not support",
@@ -75,7 +75,7 @@ def check(subject: RuleContext) -> Iterator[Finding]:
                 evidence=shown,
             )
     vectors = subject.state.traces.get(Trace.DELETION_VECTORS) is True
-    if vectors and "deletionVectors" not in subject.protocol.supported:
+    if vectors and "deletionVectors" not in supported:
         yield RULE.finding(
             subject.table,
             "data files have deletion vectors, and the protocol does not support deletionVectors: "
@@ -87,14 +87,18 @@ def check(subject: RuleContext) -> Iterator[Finding]:
 
 
 @cache
-def _by_need() -> dict[Enablement, list[Feature]]:
-    """Map each need to the features that satisfy it, the recommended one first."""
+def _by_need() -> dict[Enablement, tuple[Feature, frozenset[str]]]:
+    """Map each need to the recommended feature, and the names of all that satisfy it."""
     needs: dict[Enablement, list[Feature]] = {}
     for feature in feature_catalog.all_features():
         if not isinstance(feature.enablement, AlwaysWhenSupported):
             needs.setdefault(feature.enablement, []).append(feature)
         if feature.name.startswith("typeWidening"):
             needs.setdefault(SchemaHas(Trait.TYPE_CHANGE), []).append(feature)
-    for candidates in needs.values():
-        candidates.sort(key=lambda feature: feature.status is not FeatureStatus.STABLE)
-    return needs
+    return {
+        need: (
+            min(candidates, key=lambda feature: feature.status is not FeatureStatus.STABLE),
+            frozenset(feature.name for feature in candidates),
+        )
+        for need, candidates in needs.items()
+    }

@@ -27,6 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from deltaproto.errors import quote_short
 from deltaproto.policy.context import RuleContext
 from deltaproto.policy.finding import Finding, Rule, Severity
 from deltaproto.protocol.isolation import ISOLATION_PROPERTY, evaluate_isolation
@@ -39,7 +40,8 @@ def check(subject: RuleContext) -> Iterator[Finding]:
     if not evaluate_isolation(declared).valid:
         yield RULE.finding(
             subject.table,
-            f"{ISOLATION_PROPERTY} is {declared!r}, not Serializable or WriteSerializable",
+            f"{ISOLATION_PROPERTY} is {quote_short(declared or '')}, not Serializable or "
+            "WriteSerializable",
             "set it to Serializable, or unset it",
             evidence=f"{ISOLATION_PROPERTY}={declared}",
         )

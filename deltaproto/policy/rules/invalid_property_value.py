@@ -27,6 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from deltaproto.errors import quote_short
 from deltaproto.policy.context import RuleContext
 from deltaproto.policy.finding import Finding, Rule, Severity
 from deltaproto.protocol.isolation import ISOLATION_PROPERTY as ISOLATION
@@ -51,7 +52,7 @@ def check(subject: RuleContext) -> Iterator[Finding]:
         if instead is not None:
             yield RULE.finding(
                 subject.table,
-                f"{key} is {value!r}, which Delta does not accept",
+                f"{key} is {quote_short(value)}, which Delta does not accept",
                 f"set it to {instead}, or unset it",
                 evidence=f"{key}={value}",
             )

@@ -32,6 +32,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from deltaproto.errors import quote_short
 from deltaproto.policy.context import RuleContext
 from deltaproto.policy.finding import Finding, Rule, Severity
 from deltaproto.protocol.feature_catalog import (
@@ -71,7 +72,7 @@ def check(subject: RuleContext) -> Iterator[Finding]:
         return
     effect = f"adds {', '.join(sorted(added))} to the protocol"
     if refused:
-        effect = f"fails, as {refused[0]} is {stored[refused[0]]!r}"
+        effect = f"fails, as {refused[0]} is {quote_short(stored[refused[0]])}"
     statement = f"ALTER TABLE … UNSET TBLPROPERTIES ({', '.join(map(repr, sorted(stored)))})"
     yield RULE.finding(
         subject.table,

@@ -27,8 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from deltaproto.clients.matching import Verdict
-from deltaproto.clients.model import Access
+from deltaproto.clients.model import Access, Verdict
 from deltaproto.policy.context import PolicyContext
 from deltaproto.policy.finding import Finding, Rule, Severity
 

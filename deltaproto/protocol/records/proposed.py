@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from deltaproto.protocol.feature import (
+    CLUSTERING_DOMAIN,
     AlwaysWhenSupported,
     DomainHas,
     EnablementTrigger,
@@ -61,7 +62,7 @@ RECORDS: tuple[Feature, ...] = (
         summary="Clusters a table by expressions on columns, such as date_trunc.",
         min_reader=1,
         min_writer=7,
-        enablement=DomainHas("delta.clustering", "transforms"),
+        enablement=DomainHas(CLUSTERING_DOMAIN, "transforms"),
         requires=requires_supported("clustering", "domainMetadata", source=_EXPRESSIONS),
         since=_NOWHERE,
         drop=NEVER_DROPPED,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from deltaproto.protocol.feature import (
+    CLUSTERING_DOMAIN,
     AlwaysWhenSupported,
     AuthorityDispute,
     DomainHas,
@@ -128,7 +129,7 @@ RECORDS: tuple[Feature, ...] = (
         summary="Lays data out by chosen columns that can be changed later (liquid clustering).",
         min_reader=1,
         min_writer=7,
-        enablement=DomainHas("delta.clustering", "clusteringColumns"),
+        enablement=DomainHas(CLUSTERING_DOMAIN, "clusteringColumns"),
         triggers=(
             EnablementTrigger(
                 "CLUSTER BY (columns)",

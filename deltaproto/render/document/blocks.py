@@ -123,7 +123,7 @@ class MatrixBlock(NamedTuple):
 
     @staticmethod
     def symbol(cell: MatrixCell | None) -> str:
-        """Return what text shows in a cell."""
+        """Return the text of a cell."""
         return "" if cell is None else f"{cell.symbol}{cell.mark}"
 
     def legend(self) -> str:

@@ -144,7 +144,9 @@ def _block(block: Block, words: PageTexts, level: int) -> Iterator[str]:
             yield _listing(block, words)
         case Figure(picture, caption, table):
             yield (
-                f"<figure class='chart'><figcaption>{text(caption)}</figcaption>{picture}"
+                f"<figure class='chart'><figcaption>{text(caption)}</figcaption>"
+                f"<div class='scroll' tabindex='0' role='group' aria-label='{text(caption)}'>"
+                f"{picture}</div>"
                 f"<details><summary>{text(words.figures)}</summary>{_table(table, words)}"
                 "</details></figure>"
             )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
 from typing import TypeVar
@@ -23,8 +22,11 @@ from deltaproto.render.terminal import (
     GREEN,
     LOUD,
     YELLOW,
+    Overlong,
     Painter,
     single_line,
+    width_of,
+    wrap,
 )
 
 CODES = {Tone.GOOD: GREEN, Tone.NOTE: CYAN, Tone.WARNING: YELLOW, Tone.DANGER: LOUD}
@@ -275,22 +277,11 @@ def _height(row: Sequence[str], widths: Sequence[int]) -> int:
 
 
 def _wrapped(cell: str, width: int) -> list[str]:
-    if width_of(cell) <= width:
-        return [cell]
-    return textwrap.wrap(cell, width, break_long_words=True, break_on_hyphens=False) or [""]
+    return [cell] if width_of(cell) <= width else wrap(cell, width, Overlong.FILL)
 
 
 def _padded(text: str, width: int) -> str:
     return text + " " * (width - width_of(text))
-
-
-def width_of(text: str) -> int:
-    """Return the number of terminal columns that a text occupies."""
-    if text.isascii():
-        return len(text)
-    from rich.cells import cell_len
-
-    return cell_len(text)
 
 
 def plain(line: Line) -> str:

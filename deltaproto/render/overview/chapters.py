@@ -30,7 +30,7 @@ from deltaproto.render.document import (
 from deltaproto.render.findings import SEVERITY_TONES
 from deltaproto.render.interface import NOTICES
 from deltaproto.render.overview.chart import bars, query, versions
-from deltaproto.render.overview.numbers import Fix, FleetSummary, command
+from deltaproto.render.overview.numbers import Fix, FleetSummary, command, plain_location
 from deltaproto.render.overview.past import clients, drift, features
 from deltaproto.render.terminal import largest_first
 
@@ -58,7 +58,10 @@ def document(
     ]
     return Document(
         "Delta protocols of the fleet",
-        tuple(part for scan in overview.sources for part in _scan(scan, now)),
+        (
+            *(part for scan in overview.sources for part in _scan(scan, now)),
+            *(("Policy ", Code(policy), ".") if policy else ()),
+        ),
         sections,
     )
 
@@ -76,18 +79,18 @@ def _stored(overview: Overview) -> Iterator[Section]:
 
 def _scan(scan: PastScan, now: datetime) -> Line:
     ended = f"ended {format_time(scan.ended_at)} ({format_age(now - scan.ended_at)})"
-    roots = ", ".join(scan.roots) or "named tables"
+    roots = ", ".join(map(plain_location, scan.roots)) or "named tables"
     limits: Line = (", limited by ", Code(scan.limits)) if scan.limits else ()
     return (f"Scan {scan.scan_id}, {ended}, of ", Code(roots), *limits, ". ")
 
 
 def _glance(overview: Overview, numbers: FleetSummary, policy: str | None) -> Iterator[Block]:
-    yield from (Callout(Tone.WARNING, (f"Warning: {notice}",)) for notice in NOTICES)
+    yield from (Callout(Tone.WARNING, (notice,)) for notice in NOTICES)
     read, unread = len(overview.tables), len(overview.unread)
     if unread:
         told = f"{unread:,} could not be read: the report is incomplete."
         yield Callout(Tone.DANGER, (told,))
-    checked = f"by the policy {policy}" if policy else "by the clients that wrote last"
+    whose = "the policy's clients" if policy else "the clients that wrote last"
     if overview.last_writers is not None:
         yield _last_writers(overview.last_writers)
     incomplete = sum(not row.complete for row in overview.tables)
@@ -98,7 +101,7 @@ def _glance(overview: Overview, numbers: FleetSummary, policy: str | None) -> It
             ("Not read", (f"{unread:,}",)),
             ("Incomplete", (f"{incomplete:,}",)),
             *(
-                [(f"Usable {checked}", (f"{numbers.compliant:,} of {read:,}",))]
+                [(f"Usable by {whose}", (f"{numbers.compliant:,} of {read:,}",))]
                 if numbers.clients or policy
                 else []
             ),

@@ -188,12 +188,28 @@ def grouped(locations: Sequence[str]) -> tuple[str, ...]:
 _ROOT = 2
 
 
+def plain_location(location: str) -> str:
+    """Return the path of a local table or folder if it is text without control characters.
+
+    Other locations are returned unchanged.
+    """
+    from urllib.parse import unquote
+
+    if not location.startswith("file:///"):
+        return location
+    try:
+        path = unquote(location.removeprefix("file://"), errors="strict")
+    except UnicodeDecodeError:
+        return location
+    return path if escape_control_chars(path) == path and "\n" not in path else location
+
+
 def command(fix: Fix, policy: str | None) -> str | None:
     """Return the next command for the first table; None if its location cannot be copied.
 
     It plans what the policy requires, or checks a table again of which only too little is known.
     """
-    location = fix.row.location
+    location = plain_location(fix.row.location)
     if escape_control_chars(location) != location or "\n" in location:
         return None
     if policy is not None:

@@ -25,7 +25,7 @@ from deltaproto.render.document import (
 )
 from deltaproto.render.findings import SEVERITY_TONES
 from deltaproto.render.overview.chart import COLOURS, bars, columns, query, versions
-from deltaproto.render.overview.numbers import FleetSummary, VerdictCounts
+from deltaproto.render.overview.numbers import FleetSummary, VerdictCounts, plain_location
 from deltaproto.render.terminal import largest_first
 
 _MOST_BLOCKING = 40
@@ -121,7 +121,7 @@ def _by_group(numbers: FleetSummary, clients: Sequence[str]) -> Block:
             ]
         )
         cells.append([None, *(_tone(cell) if cell.total else None for cell in found)])
-    heads = [group.rpartition("/")[2] or group for group in groups]
+    heads = [plain_location(group).rpartition("/")[2] or group for group in groups]
     if len(set(heads)) < len(heads):
         heads = groups
     return TableBlock(("Unusable tables in", *heads), rows, cells=cells)

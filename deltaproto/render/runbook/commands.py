@@ -31,7 +31,7 @@ from deltaproto.render.runbook.groups import Group
 from deltaproto.render.runbook.overview import applying, concurrency, of_chapter, passed
 from deltaproto.render.runbook.phrases import Phrases, when
 from deltaproto.render.runbook.shell import script
-from deltaproto.render.terminal import duration, run_length, single_line
+from deltaproto.render.terminal import duration, run_length, single_line, width_of
 
 
 def commands(book: Book, say: Phrases) -> Section:
@@ -90,7 +90,12 @@ def steps_of(book: Book, group: Group[RunbookEntry], number: int, say: Phrases) 
     """
     entry, plan = group.first, group.plan
     for blocked in plan.blocked:
-        yield Callout(Tone.DANGER, _blocked(blocked, say))
+        what = blocked.feature or say.text("table.goal")
+        line = say.line("table.blocked", what=what, reason=blocked.reason)
+        yield Callout(Tone.DANGER, _with_remedy(line, blocked, say))
+    for unmet in plan.unmet:
+        line = say.line("table.unmet", reason=unmet.reason)
+        yield Callout(Tone.WARNING, _with_remedy(line, unmet, say))
     yield from of_chapter(book, group, say)
     many = len(group.entries) > 1
     if many:
@@ -115,7 +120,7 @@ def steps_of(book: Book, group: Group[RunbookEntry], number: int, say: Phrases) 
     yield FactList(facts)
     if not plan.complete:
         yield Callout(Tone.WARNING, say.line("summary.incomplete"))
-    if not plan.steps and not plan.blocked:
+    if not (plan.steps or plan.blocked or plan.unmet):
         yield Callout(Tone.GOOD, say.line("table.nothing"))
     texts = {
         text for name in gone(plan.protocol_before, plan.protocol_after) for text in known(name)
@@ -172,9 +177,7 @@ def _sizes(plan: Plan, say: Phrases) -> str:
     return "; ".join(found)
 
 
-def _blocked(blocked: Blocked, say: Phrases) -> Line:
-    what = blocked.feature or say.text("table.goal")
-    line = say.line("table.blocked", what=what, reason=blocked.reason)
+def _with_remedy(line: Line, blocked: Blocked, say: Phrases) -> Line:
     if not blocked.remedy:
         return line
     return (*line, *say.line("table.remedy", remedy=blocked.remedy))
@@ -297,7 +300,6 @@ def expected(protocol: Protocol, properties: Mapping[str, str]) -> str:
     listed = (protocol.reader_features or frozenset()) | (protocol.writer_features or frozenset())
     rows += [(f"delta.feature.{name}", "supported") for name in sorted(listed)]
     rows += sorted(properties.items())
-    width = max(len(key) for key, _ in rows)
-    return "\n".join(
-        f"{single_line(key).ljust(width)}  {single_line(value)}" for key, value in rows
-    )
+    shown = [(single_line(key), single_line(value)) for key, value in rows]
+    width = max(width_of(key) for key, _ in shown)
+    return "\n".join(f"{key}{' ' * (width - width_of(key))}  {value}" for key, value in shown)

@@ -57,6 +57,7 @@ class Group(NamedTuple, Generic[_Entry]):
                 for step in plan.steps
             ),
             blocked=shared(plan.blocked),
+            unmet=shared(plan.unmet),
             alternatives=shared(plan.alternatives),
             kept=shared(plan.kept),
             warnings=shared(plan.warnings),

@@ -56,6 +56,11 @@ def _summary(book: Book, say: Phrases) -> Iterator[Block]:
         count = say.count("tables", len(blocked))
         blocked_line = say.line("summary.blocked", count=count, tables=names(blocked, say))
         yield Callout(Tone.DANGER, blocked_line)
+    unmet = [entry for entry in book.entries if entry.plan.unmet]
+    if unmet:
+        count = say.count("tables", len(unmet))
+        line = say.line("summary.unmet", count=count, tables=names(unmet, say))
+        yield Callout(Tone.WARNING, line)
     for each in book.unplanned:
         line = say.line("summary.unplanned", table=Code(each.table), message=each.message)
         yield Callout(Tone.DANGER, line)
@@ -76,7 +81,8 @@ def _row(group: Group[RunbookEntry], say: Phrases) -> list[Line]:
     plan = group.plan
     before, after = plan.protocol_before, plan.protocol_after
     waits = sum(step.action is Action.WAIT for step in plan.steps)
-    steps = say.text("nothing_to_do") if not plan.blocked else say.text("nothing")
+    done = not (plan.blocked or plan.unmet)
+    steps = say.text("nothing_to_do") if done else say.text("nothing")
     if plan.steps:
         steps = say.count("statements", len(plan.steps) - waits)
         if waits:

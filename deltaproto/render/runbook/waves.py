@@ -51,7 +51,7 @@ def waves(book: Book, rollout: Rollout, say: Phrases) -> Section:
 
 
 def _decided(book: Book, say: Phrases) -> Iterator[Block]:
-    """Yield what changed since the rollout was made."""
+    """Yield the changes since the rollout was created."""
     decisions = book.decisions
     for key, reason in (("aborted", decisions.aborted), ("paused", decisions.paused)):
         if reason is not None:

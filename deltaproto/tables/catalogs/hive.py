@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from deltaproto.errors import ErrorCode, TableError
@@ -83,27 +84,28 @@ class HiveMetastore:
             self._call("get_database", above[0], wanted={_NAME: {}})
             yield above
             return
-        yield from ((name,) for name in self._call("get_all_databases", wanted={}))
+        yield from ((name,) for name in self._names("get_all_databases"))
 
     def pages(self, schema: Name) -> Iterator[list[CatalogTable]]:
-        names = self._call("get_all_tables", schema[0], wanted={})
+        names = self._names("get_all_tables", schema[0])
         for begin in range(0, len(names), _PAGE):
             page = names[begin : begin + _PAGE]
             found = self._call("get_table_objects_by_name", schema[0], page, wanted=_TABLE)
-            yield [
-                table.without_columns()
-                for each in found
-                if (table := self._table((*schema, each.get(_NAME, "")), each)) is not None
-            ]
+            with self._of_hive():
+                tables = [self._table((*schema, each[_NAME]), each) for each in found]
+            yield [table.without_columns() for table in tables if table is not None]
 
     def schema_location(self, schema: Name) -> str | None:
         found = self._call("get_database", schema[0], wanted={_DATABASE_LOCATION: {}})
-        return hadoop_path(found.get(_DATABASE_LOCATION) or "") or None
+        with self._of_hive():
+            return hadoop_path(found.get(_DATABASE_LOCATION) or "") or None
 
     def table(self, name: Name) -> CatalogTable:
         found = self._call("get_table", *name, wanted=_TABLE)
-        # The metastore's own names are in lower case.
-        return require_delta(name, self._table((name[0].lower(), found[_NAME]), found))
+        with self._of_hive():
+            # The metastore's own names are in lower case.
+            table = self._table((name[0].lower(), found[_NAME]), found)
+        return require_delta(name, table)
 
     def storage_options(self, table: CatalogTable) -> Mapping[str, str]:
         """Return no options: a metastore has no credentials."""
@@ -117,6 +119,8 @@ class HiveMetastore:
         return "none: metastores without Kerberos need none"
 
     def _table(self, name: Name, found: Mapping[int, Any]) -> CatalogTable | None:
+        if not all(isinstance(part, str) for part in name):
+            raise TypeError
         storage = found.get(_STORAGE) or {}
         return delta_table(
             name,
@@ -130,6 +134,24 @@ class HiveMetastore:
             partitions=_columns(found.get(_PARTITIONS)),
         )
 
+    def _names(self, method: str, *arguments: str) -> list[str]:
+        found = self._call(method, *arguments, wanted={})
+        if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
+            raise self._malformed("its response is not a list of names")
+        return found
+
+    @contextmanager
+    def _of_hive(self) -> Iterator[None]:
+        """Convert a response; one with members of other types is not of a metastore."""
+        try:
+            yield
+        except (AttributeError, KeyError, TypeError):
+            raise self._malformed("its response has missing or invalid members") from None
+
+    def _malformed(self, what: object) -> CatalogUnavailable:
+        cause = f"{self._authority} does not respond like a Hive metastore: {what}"
+        return CatalogUnavailable(ErrorCode.STORAGE, cause, _SECURED)
+
     def _call(self, method: str, *arguments: str | Sequence[str], wanted: Wanted) -> Any:
         def once() -> Any:
             try:
@@ -138,8 +160,7 @@ class HiveMetastore:
                 raise self._refused(method, arguments, error) from None
             except ThriftError as error:
                 self._disconnect()
-                cause = f"{self._authority} answers unlike a Hive metastore: {error}"
-                raise CatalogUnavailable(ErrorCode.STORAGE, cause, _SECURED) from None
+                raise self._malformed(error) from None
             except OSError as error:
                 self._disconnect()
                 cause = f"{self._authority} does not answer: {error.strerror or error}"

@@ -66,11 +66,8 @@ class UnityCatalog:
     def pages(self, schema: Name) -> Iterator[list[CatalogTable]]:
         where = {"catalog_name": schema[0], "schema_name": schema[1], "omit_columns": "true"}
         for page in self._api.pages("tables", where):
-            yield [
-                table.without_columns()
-                for each in page
-                if (table := delta_table(each, self.counts)) is not None
-            ]
+            tables = map(self._delta_table, page)
+            yield [table.without_columns() for table in tables if table is not None]
 
     def schema_location(self, schema: Name) -> str | None:
         """Return None: Databricks refuses external tables inside managed storage."""
@@ -80,7 +77,7 @@ class UnityCatalog:
         from urllib.parse import quote
 
         found = self._api.request(f"tables/{quote('.'.join(name), safe='')}")
-        return require_delta(name, delta_table(found, self.counts))
+        return require_delta(name, self._delta_table(found))
 
     def storage_options(self, table: CatalogTable) -> Mapping[str, str]:
         """Return temporary credentials, or none if the catalog does not give any."""
@@ -94,7 +91,10 @@ class UnityCatalog:
             raise
         except TableError:
             given = {}
-        options = storage_credentials(given)
+        try:
+            options = storage_credentials(given)
+        except AttributeError:
+            options = {}
         if not options:
             self.counts.add(Tally.OWN_CREDENTIALS)
         return options
@@ -132,14 +132,29 @@ class UnityCatalog:
 
     def _names(self, kind: str, where: Mapping[str, str]) -> Iterator[str]:
         for page in self._api.pages(kind, where):
-            yield from (str(each["name"]) for each in page if each.get("name"))
+            for each in page:
+                if not isinstance(name := each.get("name"), str) or not name:
+                    raise self._api.malformed(f"an entry of {kind} without a name")
+                yield name
+
+    def _delta_table(self, found: Mapping[str, Any]) -> CatalogTable | None:
+        try:
+            return delta_table(found, self.counts)
+        except (AttributeError, KeyError, TypeError):
+            malformed = "an entry of a table with missing or invalid members"
+            raise self._api.malformed(malformed) from None
 
 
 _MANAGED_BY_CATALOG = ("delta.feature.catalogManaged", "delta.feature.catalogOwned-preview")
 
 
 def delta_table(found: Mapping[str, Any], counts: CatalogCounts) -> CatalogTable | None:
-    """Return a table's description, or None, counted, for a view or another format."""
+    """Return a table's description, or None, counted, for a view or another format.
+
+    Raises:
+        AttributeError, KeyError, TypeError: when `found` is not the description of a table.
+    """
+    name = tuple(_text(found[key]) for key in ("catalog_name", "schema_name", "name"))
     type_ = str(found.get("table_type") or "").lower()
     format_ = str(found.get("data_source_format") or "").lower()
     if "view" in type_:
@@ -150,18 +165,27 @@ def delta_table(found: Mapping[str, Any], counts: CatalogCounts) -> CatalogTable
         return None
     properties = found.get("properties") or {}
     managed = any(properties.get(name) == "supported" for name in _MANAGED_BY_CATALOG)
-    name = tuple(str(found.get(key)) for key in ("catalog_name", "schema_name", "name"))
     columns = unity_columns(found.get("columns") or ())
     return CatalogTable(
         quoted_name(name),
-        str(found.get("storage_location") or ""),
+        _text_or_none(found.get("storage_location") or None) or "",
         CATALOG_MANAGED_TYPE if managed else type_,
-        owner=found.get("owner"),
-        id=found.get("table_id"),
+        owner=_text_or_none(found.get("owner")),
+        id=_text_or_none(found.get("table_id")),
         protocol=declared_protocol(properties),
         columns=columns and columns.digest,
         columns_in_full=columns,
     )
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str) or not value:
+        raise TypeError
+    return value
+
+
+def _text_or_none(value: object) -> str | None:
+    return None if value is None else _text(value)
 
 
 def storage_credentials(given: Mapping[str, Any]) -> dict[str, str]:

@@ -86,7 +86,7 @@ class UnityApi:
 
     def malformed(self, what: str) -> TableError:
         """Return the error of a response that is not of this API."""
-        cause = f"{self._authority} answers unlike Unity Catalog: {what}"
+        cause = f"{self._authority} does not respond like Unity Catalog: {what}"
         return TableError(ErrorCode.STORAGE, cause, "check that its API is at this host")
 
     def _with_new_token(
@@ -119,7 +119,10 @@ class UnityApi:
             raise self._error(answer, token)
         try:
             found = json.loads(answer.text)
-        except ValueError:
+            if "\\ud" in answer.text or "\\uD" in answer.text:
+                # Unpaired surrogates cannot be sent, stored or shown.
+                json.dumps(found, ensure_ascii=False).encode()
+        except (ValueError, RecursionError):
             found = None
         if not isinstance(found, dict):
             raise self.malformed("no JSON object")
@@ -127,14 +130,17 @@ class UnityApi:
 
     def _error(self, answer: Answer, token: Token | None) -> Exception:
         message = _message(answer.text, token)
-        text = f"{self._authority}: {message}" if message else self._authority
+        text = f"{self._authority} returned HTTP {answer.status}"
+        text += f": {message}" if message else ""
         match answer.status:
             case 401:
-                cause = "refuses the token" if token else "requires a token"
+                cause = (
+                    f"refuses the token of {token.source}: it is wrong or expired"
+                    if token
+                    else "requires a token, and none was found"
+                )
                 return CatalogUnavailable(
-                    ErrorCode.PERMISSION_DENIED,
-                    f"{self._authority} {cause}: it is missing, wrong or expired",
-                    HINT,
+                    ErrorCode.PERMISSION_DENIED, f"{self._authority} {cause}", HINT
                 )
             case 403:
                 hint = "request USE CATALOG, USE SCHEMA and BROWSE or SELECT"
@@ -143,21 +149,19 @@ class UnityApi:
                 return TableError(ErrorCode.NOT_FOUND, text, "check the name, and your permissions")
             case status if status in _TRANSIENT:
                 pause = parse_retry_after(answer.retry_after, self._clock.now())
-                failed = TableError(
-                    ErrorCode.STORAGE, f"{text} (HTTP {status})", "run the command again later"
-                )
+                failed = TableError(ErrorCode.STORAGE, text, "run the command again later")
                 throttled = status == 429 or pause is not None
                 return TransientError(failed, throttled=throttled, pause=pause)
-            case status:
+            case _:
                 hint = "check that Unity Catalog's API is at this host"
-                return TableError(ErrorCode.STORAGE, f"{text} (HTTP {status})", hint)
+                return TableError(ErrorCode.STORAGE, text, hint)
 
 
 def _message(text: str, token: Token | None) -> str:
     """Return the message in a response, without the token that was sent."""
     try:
         message = str(json.loads(text)["message"])
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return ""
     line = " ".join(message.split())[:300]
     return Redactor({"token": token.text if token else ""})(line)

@@ -10,7 +10,7 @@ from typing import Any
 from deltaproto.counts import counted
 from deltaproto.errors import ErrorCode, TableError
 from deltaproto.location import Location, locate
-from deltaproto.protocol.feature import Trace
+from deltaproto.protocol.feature import CLUSTERING_DOMAIN, Trace
 from deltaproto.protocol.metadata import Metadata
 from deltaproto.protocol.table_state import (
     Note,
@@ -33,7 +33,6 @@ from deltaproto.tables.log.snapshot import Snapshot, replay, require_rebuildable
 from deltaproto.tables.storage import open_log
 from deltaproto.tables.storage.interface import LogStore
 
-CLUSTERING_DOMAIN = "delta.clustering"
 # Stores the highest assigned row id, so it exists once a file has row ids.
 _ROW_TRACKING_DOMAIN = "delta.rowTracking"
 

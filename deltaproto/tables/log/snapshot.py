@@ -142,6 +142,15 @@ def _several_protocols_note(name: str, protocols: list[Protocol]) -> Note:
 _GAP_HINT = "commits are missing from the log; restore them from a backup or another replica"
 
 
+def no_commits_error() -> TableError:
+    """Return the error of a log without commits and checkpoints."""
+    return TableError(
+        ErrorCode.NOT_A_DELTA_TABLE,
+        "_delta_log has no commit and no checkpoint",
+        "the table was never written, or its log was deleted",
+    )
+
+
 def require_rebuildable(listing: LogListing, version: int) -> None:
     """Refuse a version that the log cannot rebuild, before reading anything.
 
@@ -150,11 +159,7 @@ def require_rebuildable(listing: LogListing, version: int) -> None:
     """
     newest = listing.newest
     if newest is None:
-        raise TableError(
-            ErrorCode.NOT_A_DELTA_TABLE,
-            "_delta_log has no commit and no checkpoint",
-            "the table was never written, or its log was deleted",
-        )
+        raise no_commits_error()
     if version > newest:
         raise TableError(
             ErrorCode.NOT_FOUND, f"version {version} does not exist", f"the newest is {newest}"

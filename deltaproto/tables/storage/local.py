@@ -196,6 +196,12 @@ class LocalLogStore:
                 f"{self._root} does not exist",
                 "check the path; a catalog name is written catalog.schema.table",
             )
+        if not os.path.exists(self._root):
+            return TableError(
+                ErrorCode.NOT_FOUND,
+                f"{self._root} is a broken link",
+                "restore what it points to, or correct the link",
+            )
         if not os.path.isdir(self._root):
             return TableError(
                 ErrorCode.NOT_A_DELTA_TABLE,
@@ -230,13 +236,13 @@ class LocalLogStore:
             return f"cannot list the folder: {error.strerror}"
         if not names:
             return "the folder is empty"
-        if any(name.endswith(".parquet") or "=" in name for name in names):
-            return "it looks like a Parquet folder; CONVERT TO DELTA makes it a Delta table"
         if _has_tables_below(self._root):
             import shlex
 
             scan = f"deltaproto scan {shlex.quote(self._root)}"
             return f"it contains Delta tables: pass their paths, or find them with {scan}"
+        if any(name.endswith(".parquet") or "=" in name for name in names):
+            return "it looks like a Parquet folder; CONVERT TO DELTA makes it a Delta table"
         return f"pass the folder that contains {LOG_FOLDER}"
 
 

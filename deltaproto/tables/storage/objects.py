@@ -230,7 +230,7 @@ def _classify_error(uri: str, error: BaseException, options: Mapping[str, str]) 
     if "http://" in text and "builder error" in text:
         return TableError(
             ErrorCode.STORAGE,
-            f"cannot read {uri}: its endpoint is not encrypted, which must be allowed",
+            f"cannot read {uri}: its endpoint is not encrypted, and allow_http is not set",
             "pass --storage-option allow_http=true",
         )
     return TableError(

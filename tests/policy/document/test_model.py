@@ -17,6 +17,7 @@ from deltaproto.policy.document import Policy, PolicyError, load_policy
 from deltaproto.policy.document.model import Consumer, Declared
 from deltaproto.policy.finding import Severity
 from deltaproto.protocol.isolation import IsolationLevel
+from tests.conftest import Ran
 
 TODAY = datetime.date(2026, 11, 21)
 RULES = ("DP101", "DP108", "DP109", "DP201", "DP202")
@@ -262,7 +263,7 @@ REFUSED = [
     ("clients: [476]", "2:11", 'write "476" in quotes: YAML reads 476 as a number', '"476"'),
     ("clients: [trino 476]", "2:11", '"trino 476" is not a client', "write trino@476"),
     ("clients: [trino=v476]", "2:11", '"trino=v476" is not a client', "write trino@476"),
-    ("clients: [a/b/c]", "2:11", "'a/b/c' is not a client", "trino@476"),
+    ("clients: [a/b/c]", "2:11", '"a/b/c" is not a client', "trino@476"),
     ("clients:\n- trino: 476", "3:3", 'unknown key "trino"', "trino@476"),
     ("clients:\n- {as: me, access: [read]}", "3:3", "client is missing", "client:"),
     ("clients:\n- {client: trino@476, acces: [read]}", "3:23", 'unknown key "acces"', "access"),
@@ -293,8 +294,10 @@ REFUSED = [
      'unknown feature "xyzzy"', "deltaproto features"),
     ("tables: {a: {forbid_features: [clustering, clustering]}}", "2:44",
      "clustering is listed twice", "once"),
-    ("tables: {a: {forbid_features: [clustering], require_features: [clustering]}}", "2:63",
+    ("tables: {a: {forbid_features: [clustering], require_features: [clustering]}}", "2:64",
      "clustering is both required and forbidden", "one list"),
+    ("tables: {a: {forbid_features: [domainMetadata], require_features: [clustering]}}", "2:68",
+     "clustering is required, which requires domainMetadata, which is forbidden", "one of the two"),
     ("tables: {a: {isolation: SnapshotIsolation}}", "2:25",
      '"SnapshotIsolation" is not an isolation level that tables can declare', "Serializable"),
     ("tables: {a: {require_properties: {k: yes}}}", "2:38",
@@ -331,7 +334,7 @@ REFUSED = [
     ("waivers: [{rule: DP201, reason: x}]", "2:11", "expires is missing", "expires:"),
     ("waivers: [{rule: DP201, expires: 2027-01-01}]", "2:11", "reason is missing", "reason:"),
     ("waivers: [{rule: DP201, reason: ' ', expires: 2027-01-01}]", "2:33",
-     "expected a reason, found an empty text", "reason"),
+     "expected a reason, found empty text", "reason"),
     ("waivers: [{rule: DP201, reason: x, expires: soon}]", "2:45",
      'expected a date such as 2026-12-31, found the text "soon"', "2026"),
     ("waivers: [{rule: DP201, reason: x, expires: 2027-02-30}]", "2:45",
@@ -397,6 +400,24 @@ class TestRefusals:
         with pytest.raises(PolicyError) as caught:
             load_policy(str(file), rules=RULES, today=TODAY)
         assert caught.value.message.startswith(f"{file}:{place}: {problem}")
+
+    def test_each_error_is_a_line_in_the_order_of_the_file(
+        self, cli: Callable[..., Ran], tmp_path: Path
+    ) -> None:
+        file = tmp_path / "p.yaml"
+        file.write_text(
+            "policy_version: 1\nclients: [{client: 476}, {}]\n"
+            "approvals: [{client: trino@476, access: [read], table: t, goal: g, "
+            "approver: '', reason: r, expires: 2027-01-01}]\n"
+            "profiles: [1]\n"
+        )
+        ran = cli("check", str(tmp_path), "--policy", str(file))
+        assert ran.code == 2
+        *errors, hint = ran.err.splitlines()
+        assert [each.split(":")[2] for each in errors] == ["2", "2", "3", "4"]
+        assert "expected an approver, found empty text (write an approver)" in errors[2]
+        assert all(each.startswith(f"error: {file}:") for each in errors)
+        assert hint == "hint: fix all 4 errors"
 
     def test_long_texts_are_cut_in_messages(self, load: Load) -> None:
         with pytest.raises(PolicyError) as caught:

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from deltaproto.render.overview.numbers import grouped
+from deltaproto.render.overview.numbers import grouped, plain_location
 from tests.conftest import Ran
 from tests.fleet.fleets import make_fleet
 from tests.support.contract import documents
@@ -309,3 +309,40 @@ def test_a_terminal_shows_text_and_a_file_gets_the_page(
     text = once("report", inventory, "--format", "text").out
     assert "The fleet at a glance" in text
     assert "<" not in text
+
+
+def test_folders_are_named_as_they_are_on_the_disk_and_notices_once(
+    cli: Cli, tmp_path: Path
+) -> None:
+    for folder in ("süd", "nord"):
+        vectors = ["deletionVectors"]
+        log = Log(tmp_path / "lake" / folder / "t")
+        log.commit(0, commit_info(), protocol(3, 7, vectors, vectors), metadata())
+    (tmp_path / "lake" / "broken").symlink_to(tmp_path / "nowhere")
+    cli("scan", str(tmp_path / "lake"), "--inventory", str(tmp_path / "i"))
+    policy = tmp_path / "policy.yaml"
+    policy.write_text("policy_version: 1\nclients: [{client: trino@400, access: [append]}]\n")
+    for format_ in ("text", "markdown", "html"):
+        out = cli("report", str(tmp_path / "i"), "--policy", str(policy), "--format", format_).out
+        assert "süd" in out
+        assert "Warning: " not in out
+        assert "1 link is broken" in out
+    assert re.search(
+        r"Unusable tables in +nord +süd\n",
+        cli(*("report", str(tmp_path / "i"), "--policy", str(policy), "--format", "text")).out,
+    )
+
+
+@pytest.mark.parametrize(
+    ("location", "shown"),
+    [
+        ("file:///lake/area%200/t%C3%A9", "/lake/area 0/té"),
+        ("file:///lake/100%25", "/lake/100%"),
+        ("file:///lake/a%0Ab", "file:///lake/a%0Ab"),
+        ("file:///lake/a%1B%5B1m", "file:///lake/a%1B%5B1m"),
+        ("file:///lake/%FF", "file:///lake/%FF"),
+        ("s3://bucket/a%20b", "s3://bucket/a%20b"),
+    ],
+)
+def test_local_tables_are_shown_by_path_if_it_can_be_copied(location: str, shown: str) -> None:
+    assert plain_location(location) == shown

@@ -36,6 +36,12 @@ def no_table(world: World) -> Words:
     return (str(world.folder / "plain"),)
 
 
+@situation("The table is a link to nothing", *READING)
+def broken_link(world: World) -> Words:
+    (world.folder / "link").symlink_to("/nowhere")
+    return (str(world.folder / "link"),)
+
+
 @situation("`_delta_log` is a link to nothing", *READING, "scan", "discover")
 def dangling(world: World) -> Words:
     (world.folder / "lake" / "t").mkdir(parents=True)

@@ -1,0 +1,22 @@
+"""Names of string types with a collation.
+
+Source: Spark 4.2's `DataType` and `CollationFactory`; measured with Delta Spark 4.4.0.
+"""
+
+from __future__ import annotations
+
+import re
+
+COLLATED = "string collate"
+"""beginning of the name of a string type with a collation"""
+UNKNOWN_COLLATION = f"{COLLATED} ?"
+"""beginning of the name of a string type with a collation that Spark certainly does not have"""
+_NAMES = {"spark": r"UTF8_(BINARY|LCASE)(_RTRIM)?", "icu": r"(?!UTF8_)\w+"}
+"""by provider; Spark decides which locales of ICU there are"""
+
+
+def collated_type(stored: str) -> str:
+    """Return the type for a collation as a schema stores it: `PROVIDER.NAME`."""
+    provider, _, name = stored.partition(".")
+    known = provider in _NAMES and re.fullmatch(_NAMES[provider], name) is not None
+    return f"{COLLATED} {name}" if known else UNKNOWN_COLLATION + stored

@@ -1,0 +1,71 @@
+"""What a table stores so that Delta Spark refuses every statement.
+
+Source: Delta Spark 4.4's `Invariants`; measured with Delta Spark 4.4.0.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any
+
+from deltaproto.planning.engine import Engine, EngineName
+from deltaproto.planning.predict import coordinated
+from deltaproto.planning.predict.consistency import validate_collations
+from deltaproto.planning.predict.outcome import Refusal
+from deltaproto.planning.predict.schema import Column, Path, SameSchema, Struct, dotted_path
+from deltaproto.planning.predict.table import Table
+
+
+def refuse_every_statement(table: Table, engine: Engine) -> Refusal | None:
+    """Return why the engine refuses every change of the table, or None."""
+    if engine.name is not EngineName.DELTA_SPARK:
+        return None
+    refusal = coordinated.validate_stored(table, engine)
+    if refusal is not None or table.schema is None:
+        return refusal
+    return validate_collations(table.schema) or _validate_invariants(SameSchema(table.schema))
+
+
+@lru_cache(maxsize=64)
+def _validate_invariants(same: SameSchema) -> Refusal | None:
+    """Refuse columns whose `delta.invariants` is not a condition in JSON."""
+    for path, column in _fields(same.schema, ()):
+        if column.invariant is None or _is_condition(column.invariant):
+            continue
+        error = "DELTA_UNRECOGNIZED_INVARIANT" if _is_other_object(column.invariant) else ""
+        return Refusal(
+            error,
+            f"{dotted_path(path)} stores {column.invariant or 'nothing'} as delta.invariants, "
+            "which is not a condition",
+            "remove it from the column with the client that stored it",
+        )
+    return None
+
+
+def _fields(struct: Struct, parent: Path) -> Iterator[tuple[Path, Column]]:
+    """Yield columns and fields of structs. Delta reads no invariants inside collections."""
+    for column in struct.columns:
+        path = (*parent, column.name)
+        yield path, column
+        if isinstance(column.type, Struct):
+            yield from _fields(column.type, path)
+
+
+def _is_condition(stored: str) -> bool:
+    rule = _parse(stored)
+    inner = rule.get("expression") if isinstance(rule, dict) else None
+    return isinstance(inner, dict) and isinstance(inner.get("expression"), str)
+
+
+def _is_other_object(stored: str) -> bool:
+    rule = _parse(stored)
+    return isinstance(rule, dict) and not isinstance(rule.get("expression"), str)
+
+
+def _parse(stored: str) -> Any:
+    try:
+        return json.loads(stored)
+    except ValueError:
+        return None
