@@ -97,23 +97,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # Most objects of a command live until its end, so that most collections find nothing.
     threshold = gc.get_threshold()
     gc.set_threshold(_COLLECT_AFTER)
+    interruptions: list[KeyboardInterrupt] = []
     try:
-        with handle_termination():
+        with handle_termination() as interruptions:
             code = _run_command(words)
         if sys.stdout is not None:
             sys.stdout.flush()
-    except DeltaprotoError as error:
-        return report_error(error, words)
+        if interruptions:
+            # A library swallowed it, and what was read at that moment may be wrong.
+            return report_interruption(interruptions[0])
     except KeyboardInterrupt as error:
         return report_interruption(error, _json_command(words))
     except Exception as error:
         if type(error).__name__ == "Abort":
             return report_interruption(error, _json_command(words))
-        if "--debug" in words or os.environ.get("DELTAPROTO_DEBUG"):
+        expected = error if isinstance(error, DeltaprotoError) else _to_expected_error(error)
+        attach_results(expected, attached_results(error))
+        if interruptions:
+            return _report_error_after_interruption(interruptions[0], expected, words)
+        debugged = "--debug" in words or os.environ.get("DELTAPROTO_DEBUG")
+        if debugged and expected is not error:
             sys.excepthook = partial(_print_traceback, words)
             raise
-        expected = _to_expected_error(error)
-        attach_results(expected, attached_results(error))
         return report_error(expected, words)
     finally:
         gc.set_threshold(*threshold)
@@ -237,6 +242,19 @@ def report_error(error: DeltaprotoError, words: Sequence[str]) -> int:
     if error.hint:
         print(f"hint: {single_line(error.hint)}", file=sys.stderr)
     return int(error.exit_code)
+
+
+def _report_error_after_interruption(
+    interruption: KeyboardInterrupt, error: DeltaprotoError, words: Sequence[str]
+) -> int:
+    """Report an interruption that a library replaced by its error, or that caused the error."""
+    from deltaproto.render.terminal import single_line
+
+    attach_results(interruption, attached_results(error))
+    code = report_interruption(interruption, _json_command(words))
+    message = single_line(build_redactor(words)(error.message))
+    print(f"error after the interruption: {message}", file=sys.stderr)
+    return code
 
 
 def _json_command(words: Sequence[str]) -> str | None:

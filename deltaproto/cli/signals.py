@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import Any
 
 from deltaproto.cli.output import attached_results
 
@@ -34,15 +35,24 @@ def resume_hint(hint: str | None) -> Iterator[None]:
 
 
 @contextmanager
-def handle_termination() -> Iterator[None]:
-    """Handle SIGTERM and SIGHUP like Ctrl-C during the block; ignored signals stay ignored."""
-    received: list[int] = []
+def handle_termination() -> Iterator[list[KeyboardInterrupt]]:
+    """Handle SIGTERM and SIGHUP like Ctrl-C during the block; ignored signals stay ignored.
+
+    Yields the interruptions that were raised so far: a library may turn one into its own error.
+    """
+    received: list[KeyboardInterrupt] = []
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        received.append(KeyboardInterrupt())
+        raise received[-1]
 
     def end(number: int, frame: FrameType | None) -> None:
-        if received:
+        if any(isinstance(each, Terminated) for each in received):
             # The first signal is being handled: records are being written.
             return
-        received.append(number)
+        error = Terminated()
+        error.number = signal.Signals(number)
+        received.append(error)
         handler = signal.getsignal(signal.SIGINT)
         try:
             if callable(handler):
@@ -50,25 +60,30 @@ def handle_termination() -> Iterator[None]:
                 handler(signal.SIGINT, frame)
         except KeyboardInterrupt:
             pass
-        error = Terminated()
-        error.number = signal.Signals(number)
         raise error
 
-    before = {}
+    handlers: dict[int, tuple[Any, Any]] = {signal.SIGINT: (signal.default_int_handler, interrupt)}
     for name in _SIGNALS:
-        number = getattr(signal, name, None)
-        if number is None or signal.getsignal(number) is not signal.SIG_DFL:
+        if hasattr(signal, name):
+            handlers[getattr(signal, name)] = (signal.SIG_DFL, end)
+    set_here = []
+    for number, (default, handler) in handlers.items():
+        if signal.getsignal(number) is not default:
             continue
         try:
-            before[number] = signal.signal(number, end)
+            signal.signal(number, handler)
         except ValueError:
             # Only the main thread receives signals.
             break
+        set_here.append(number)
     try:
-        yield
+        yield received
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        for number in set_here:
+            default, handler = handlers[number]
+            # Spark replaces the handler of Ctrl-C for its session, which may outlive the command.
+            if signal.getsignal(number) is handler:
+                signal.signal(number, default)
 
 
 def report_interruption(error: BaseException, command: str | None = None) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -133,7 +134,7 @@ def test_every_command_with_json_says_that_it_was_interrupted(
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
     def killed(*_: object) -> int:
-        os.kill(os.getpid(), number)
+        signal.raise_signal(number)
         raise AssertionError("the signal was not taken")
 
     monkeypatch.setattr(app, "run", killed)
@@ -161,6 +162,56 @@ def test_an_interruption_while_arguments_are_parsed_is_reported(
     assert (ran.code, ran.out, ran.err) == (130, "", "interrupted\n")
     ran = cli("inspect", "lake/orders", *JSON)
     assert (ran.code, ran.json["error"]["code"], ran.err) == (130, "interrupted", "interrupted\n")
+
+
+@pytest.mark.parametrize(
+    ("number", "code", "message"),
+    [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "interrupted by SIGTERM")],
+)
+def test_an_interruption_that_a_library_turned_into_its_error_is_reported(
+    number: signal.Signals, code: int, message: str, tmp_path: Path, cli: Cli
+) -> None:
+    """As pyarrow does: it looks for zoneinfo to convert times, and forgets why that failed."""
+    Log(tmp_path / "lake" / "table").commit(0, protocol(1, 2), metadata())
+    inventory = str(tmp_path / "inventory")
+    assert cli("scan", str(tmp_path / "lake"), "--inventory", inventory).code == 0
+    start = (
+        "import signal, sys\n"
+        "class Interrupter:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name == 'zoneinfo':\n"
+        f"            signal.raise_signal({int(number)})\n"
+        "sys.meta_path.insert(0, Interrupter())\n"
+        "from deltaproto.__main__ import run; run()"
+    )
+    words = [sys.executable, "-c", start, "check", inventory, "--client", "trino@476"]
+    ran = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    shown, *rest = ran.stderr.splitlines()
+    assert (ran.returncode, shown) == (code, message), ran
+    assert rest == ["error after the interruption: the inventory has a time that is out of range"]
+
+
+@pytest.mark.parametrize("format", ["text", "json"])
+def test_a_swallowed_interruption_is_reported_after_the_results(
+    format: str, tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = Log(tmp_path / "table").commit(0, protocol(1, 2), metadata()).table
+    check = Checker.check
+
+    def swallowing(checker: Checker, facts: TableFacts) -> TableCheck:
+        with contextlib.suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        return check(checker, facts)
+
+    words = ("check", table, "--client", "trino@476", "--format", format)
+    whole = cli(*words)
+    monkeypatch.setattr(Checker, "check", swallowing)
+    # A Spark session of an earlier test leaves its own.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    ran = cli(*words)
+    signal.signal(signal.SIGINT, before)
+    assert (whole.code, ran.code, ran.err) == (0, 130, f"{whole.err}interrupted\n")
+    assert ran.out == whole.out
 
 
 @pytest.mark.parametrize("format", ["sarif", "junit", "gitlab", "github", "text", "markdown"])
@@ -200,11 +251,11 @@ def test_an_interruption_while_modules_are_imported(
     module: str, start: str, tmp_path: Path
 ) -> None:
     finder = (
-        "import os, signal, sys\n"
+        "import signal, sys\n"
         "class Interrupter:\n"
         "    def find_spec(self, name, *_):\n"
         f"        if name == {module!r}:\n"
-        "            os.kill(os.getpid(), signal.SIGINT)\n"
+        "            signal.raise_signal(signal.SIGINT)\n"
         "sys.meta_path.insert(0, Interrupter())\n"
     )
     words = [sys.executable, "-c", finder + start, "check", "table"]

@@ -228,7 +228,7 @@ def test_a_signal_is_handled_like_ctrl_c_and_the_next_run_completes_the_audit(
     number: signal.Signals, cli: Cli, file: str, runner: FakeRunner
 ) -> None:
     def killed() -> StatementResult:
-        os.kill(os.getpid(), number)
+        signal.raise_signal(number)
         raise AssertionError("the signal was not taken")
 
     runner.after = killed
