@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
 _R = TypeVar("_R")
+_T = TypeVar("_T")
 _SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 # A signal that another thread takes does not wake the main thread, in which Python handles it.
 _POLL_SECONDS = 0.2
@@ -27,6 +28,31 @@ def wait_for_first(futures: Iterable[Future[_R]]) -> set[Future[_R]]:
         with defer_signals():
             done = wait(waiting, _POLL_SECONDS, FIRST_COMPLETED).done
     return done
+
+
+def wait_for(future: Future[_R]) -> _R:
+    """Return the result of a future, or raise what its work raised. Waits like `wait_for_first`."""
+    wait_for_first([future])
+    return future.result()
+
+
+def map_in_threads(
+    pool: ThreadPoolExecutor, work: Callable[[_T], _R], items: Iterable[_T]
+) -> Iterator[_R]:
+    """Yield what `work` returns for each item, in their order. Waits like `wait_for_first`.
+
+    Work that has not begun when the iterator is closed is canceled.
+    """
+    futures: list[Future[_R]] = []
+    try:
+        with defer_signals():
+            futures += [pool.submit(work, item) for item in items]
+        for future in futures:
+            yield wait_for(future)
+    finally:
+        with defer_signals():
+            for future in futures:
+                future.cancel()
 
 
 @contextmanager

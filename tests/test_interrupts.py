@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
-from concurrent.futures import Future
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
-from deltaproto.interrupts import defer_signals, wait_for_first
+from deltaproto.interrupts import defer_signals, map_in_threads, wait_for, wait_for_first
 
 
 @pytest.fixture(params=[signal.SIGINT, signal.SIGTERM])
@@ -53,7 +53,10 @@ def in_another_thread(call: Any) -> Any:
     return found[0]
 
 
-def test_a_signal_that_another_thread_takes_ends_the_wait(number: signal.Signals) -> None:
+@pytest.mark.parametrize("wait", [lambda future: wait_for_first([future]), wait_for])
+def test_a_signal_that_another_thread_takes_ends_the_wait(
+    number: signal.Signals, wait: Callable[[Future[int]], object]
+) -> None:
     def take() -> None:
         signal.pthread_kill(threading.get_ident(), number)
 
@@ -61,11 +64,41 @@ def test_a_signal_that_another_thread_takes_ends_the_wait(number: signal.Signals
 
     def wait_for_nothing() -> None:
         thread.start()
-        wait_for_first([Future()])
+        wait(Future())
 
     with pytest.raises(KeyboardInterrupt):
         wait_for_nothing()
     thread.join()
+
+
+def test_an_interrupted_map_begins_no_more_work(number: signal.Signals) -> None:
+    begun, over = list[int](), threading.Event()
+
+    def work(item: int) -> int:
+        begun.append(item)
+        if item == 1:
+            signal.pthread_kill(threading.get_ident(), number)
+            over.wait()
+        return item
+
+    found = list[int]()
+    with ThreadPoolExecutor(1) as pool:
+        with pytest.raises(KeyboardInterrupt):
+            found.extend(map_in_threads(pool, work, range(9)))
+        over.set()
+    assert (found, begun) == ([0], [0, 1])
+
+
+def test_a_map_raises_what_the_work_raised() -> None:
+    def work(item: int) -> int:
+        if item == 2:
+            raise ValueError(item)
+        return -item
+
+    found = list[int]()
+    with ThreadPoolExecutor(2) as pool, pytest.raises(ValueError, match="2"):
+        found.extend(map_in_threads(pool, work, range(4)))
+    assert found == [0, -1]
 
 
 def test_futures_that_are_done_are_returned() -> None:

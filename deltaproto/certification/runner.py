@@ -21,6 +21,7 @@ from deltaproto.certification.observe import ObservedVersion, observe_newest
 from deltaproto.certification.operation import AdapterRequest, build_requests, operations_for
 from deltaproto.certification.verify_writes import WriteVerifier
 from deltaproto.clients.measurement import MeasuredOutcome, MeasurementCell, ResultColumn
+from deltaproto.interrupts import wait_for
 
 MAX_FAILURES = 3
 """after this many consecutive timeouts, a function is not tried again"""
@@ -88,8 +89,8 @@ class ClientRun:
             with ThreadPoolExecutor(self._workers, thread_name_prefix="client") as pool:
                 futures = [pool.submit(work) for _ in range(self._workers)]
                 try:
-                    cells = [cell for future in futures for cell in future.result()]
-                    cells += [future.result() for future in pending]
+                    cells = [cell for future in futures for cell in wait_for(future)]
+                    cells += [wait_for(future) for future in pending]
                 except BaseException:
                     # The remaining results are not needed.
                     self._stopped = True

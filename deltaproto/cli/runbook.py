@@ -25,6 +25,7 @@ from deltaproto.execution.rollout_state import match_plans
 from deltaproto.execution.run_log import default_journal_dir
 from deltaproto.execution.warning import maintenance_windows_for, rule_on_losses
 from deltaproto.inspection.activity import Activity, read_activity
+from deltaproto.interrupts import map_in_threads
 from deltaproto.policy.document import Policy
 from deltaproto.policy.evaluate import Checker
 from deltaproto.policy.local_catalog import load_local_catalog, load_local_policy
@@ -174,7 +175,7 @@ def _build_entries(
     show = options.shows_progress(values) and sys.stderr.isatty()
     with ThreadPoolExecutor(_PARALLEL_READS) as pool, count_steps("tables read", show=show) as seen:
         found = []
-        for number, each in enumerate(pool.map(look, plans), 1):
+        for number, each in enumerate(map_in_threads(pool, look, plans), 1):
             found.append(each)
             seen(number)
     return tuple(found)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from deltaproto.errors import TableError, UsageError
 from deltaproto.fleet.schemas import Inventory, inventory_schema, require_types
+from deltaproto.interrupts import map_in_threads
 from deltaproto.location import Location, LocationKind, locate
 from deltaproto.redaction import Redactor
 from deltaproto.tables.engine_errors import first_line, repeat_on_conflict
@@ -86,8 +87,8 @@ class InventoryTables:
                 )
 
         with ThreadPoolExecutor(len(_PARTS)) as pool:
-            for done in [pool.submit(add_part, name) for name in _PARTS]:
-                done.result()
+            for _ in map_in_threads(pool, add_part, _PARTS):
+                pass
         if not self._holds(Inventory.SCANS, scan_id):
             row = pa.Table.from_pylist([dict(scan)], schema=inventory_schema(Inventory.SCANS))
             self.append(Inventory.SCANS, lambda: row)

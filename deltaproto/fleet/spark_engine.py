@@ -33,6 +33,7 @@ from deltaproto.fleet.schemas import (
     staged_schema,
 )
 from deltaproto.fleet.staging import SPARK_STAGING_FOLDER, is_running
+from deltaproto.interrupts import wait_for
 from deltaproto.redaction import Redactor
 from deltaproto.sql.quoting import quote_identifier
 from deltaproto.tables.catalogs.interface import CatalogTable
@@ -143,7 +144,7 @@ class SparkEngine:
                 for name, count in rows_of.items()
             ]
             for done in work:
-                done.result()
+                wait_for(done)
         row = tuple(scan[column] for column in inventory_schema(Inventory.SCANS).names)
         frame = self._session.createDataFrame([row], columns_ddl(inventory_schema(Inventory.SCANS)))
         self._append(frame, self._uri(Inventory.SCANS), self._once(Inventory.SCANS))

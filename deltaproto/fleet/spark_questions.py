@@ -27,6 +27,7 @@ from deltaproto.fleet.schemas import (
     inventory_table_sql,
     wrong_type_error,
 )
+from deltaproto.interrupts import wait_for
 from deltaproto.tables.session import expect_rows, open_query, sql_rows
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ class SparkInventoryQueries(InventoryQueries):
         """Open tables at the same time: each is a few small jobs."""
         with ThreadPoolExecutor(len(tables)) as pool:
             opened = {table: pool.submit(self._read_columns, table) for table in tables}
-            self._columns |= {table: each.result() for table, each in opened.items()}
+            self._columns |= {table: wait_for(each) for table, each in opened.items()}
 
     def _read_columns(self, name: Inventory) -> Collection[str]:
         from pyspark.sql.pandas.types import from_arrow_schema

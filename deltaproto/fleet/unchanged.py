@@ -34,6 +34,7 @@ from deltaproto.fleet.schemas import (
     inventory_schema,
     staged_schema,
 )
+from deltaproto.interrupts import wait_for
 from deltaproto.tables.storage.interface import FolderEntry
 from deltaproto.tables.storage.local import LOG_FOLDER
 
@@ -173,7 +174,7 @@ class LastScan:
             digests: the digest of each table's log as it is now.
         """
         if self._loading is not None:
-            self._loading.result()
+            wait_for(self._loading)
         same, others = list[int](), list[DiscoveredTable]()
         for found, digest in zip(tables, digests, strict=True):
             row = self._known.get(digest or "")

@@ -25,6 +25,7 @@ from deltaproto.fleet.read_inventory import read_error_rows
 from deltaproto.fleet.rows_builder import arrow_array, microseconds
 from deltaproto.fleet.scan_history import ScanPair, sql_literal
 from deltaproto.fleet.schemas import Inventory
+from deltaproto.interrupts import map_in_threads
 from deltaproto.location import is_catalog_name
 
 if TYPE_CHECKING:
@@ -199,7 +200,7 @@ def find_drift(
         for batch in questions.ask(
             f"{drift_query(pair, questions.quote)} ORDER BY location", _NEEDED
         ):
-            for found in pool.map(solved, batch.to_pylist()):
+            for found in map_in_threads(pool, solved, batch.to_pylist()):
                 yield from found
 
 

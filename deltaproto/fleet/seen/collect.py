@@ -23,6 +23,7 @@ from deltaproto.fleet.seen.requests import (
 )
 from deltaproto.fleet.seen.uses import PrincipalKind, SeenUses
 from deltaproto.fleet.seen.wrong_readers import find_candidates, find_wrong_readers
+from deltaproto.interrupts import wait_for
 from deltaproto.location import LocationKind
 from deltaproto.policy.document import normalize_location
 from deltaproto.policy.finding import Finding, severity_sort_key
@@ -147,7 +148,7 @@ def read_here(
             for each in chunk:
                 # Tables on disks are read here: threads would only wait for each other.
                 if isinstance(each, FoundLog) and each.remote:
-                    yield waiting[each.location.uri].result()
+                    yield wait_for(waiting[each.location.uri])
                 else:
                     yield read(each)
 

@@ -25,6 +25,7 @@ from deltaproto.fleet.seen.collect import (
 from deltaproto.fleet.seen.commits import ReadUpTo
 from deltaproto.fleet.seen.find_logs import FailedTable, FoundLog
 from deltaproto.fleet.workers import Work, WorkerDied, WorkerPool, count_processes
+from deltaproto.interrupts import wait_for
 from deltaproto.location import LocationKind
 from deltaproto.protocol.table_state import SparkSettings
 
@@ -101,7 +102,7 @@ def _start_worker(do: Do) -> Work:
 
 def _result(task: Any, future: Future[bytes], do: Do) -> Any:
     try:
-        return load_result(future.result())
+        return load_result(wait_for(future))
     except WorkerDied:
         return do(task)
 
