@@ -100,14 +100,14 @@ class NeededChanges:
 
 
 def protocol_before_drops(plan: Plan, steps: Sequence[Step]) -> Protocol:
-    """Return the protocol from which the remaining steps drop features.
+    """Return the protocol from which the remaining steps drop features or set versions.
 
-    A first UNSET adds the features that the table's metadata still asks for.
+    Earlier steps also add the features that the table's metadata still asks for.
     """
     if not steps:
         return plan.protocol_after
-    first = steps[0]
-    return first.protocol_after if first.action is Action.UNSET else first.protocol_before
+    drops = (step for step in steps if step.action is Action.DROP or _read_pair(step) is not None)
+    return next(drops, steps[0]).protocol_before
 
 
 def _is_fast_protected_drop(step: Step) -> bool:

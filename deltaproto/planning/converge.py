@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import product
-from operator import itemgetter
 from typing import NamedTuple
 
 from deltaproto.planning.assemble import assemble_plan
@@ -17,7 +16,8 @@ from deltaproto.planning.enable import FeatureToEnable
 from deltaproto.planning.engine_support import find_engine_blockers
 from deltaproto.planning.impact import end_state_of
 from deltaproto.planning.plan import Blocked, Plan
-from deltaproto.planning.predict.table import Table
+from deltaproto.planning.predict.pending import has_pending, settling_keys
+from deltaproto.planning.predict.table import MIN_WRITER_VERSION, Table
 from deltaproto.planning.request import PlanInput
 from deltaproto.planning.search.cost import Cost, compute_cost
 from deltaproto.planning.search.droppable import (
@@ -42,7 +42,7 @@ from deltaproto.planning.search.search import (
     find_solutions,
     is_reachable,
 )
-from deltaproto.planning.statement import SetProperties
+from deltaproto.planning.statement import SetProperties, UnsetProperties
 from deltaproto.planning.target import (
     Requirements,
     Target,
@@ -52,6 +52,7 @@ from deltaproto.planning.target import (
     join_accesses,
 )
 from deltaproto.protocol import feature_catalog
+from deltaproto.protocol.feature_catalog import FEATURE_PREFIX
 
 _PROTECTIVE = frozenset({"appendOnly", "checkConstraints"})
 """features that protect rows: only a policy that forbids them switches them off"""
@@ -62,6 +63,8 @@ class _Route(NamedTuple):
     notes: tuple[str, ...]
     cost: Cost
     after: Table
+    raises_first: bool = False
+    """True if it raises the versions before the drops"""
 
 
 _Reasons = Callable[[], tuple[Blocked, ...]]
@@ -75,12 +78,23 @@ def plan_target(inputs: PlanInput, target: Target) -> Plan:
     return assemble_plan(
         inputs,
         "plan",
-        goal_of(met, target),
+        goal_of(met._replace(at_least=_versions_to_reach(route, met, target)), target),
         () if blocked else route.moves,
         blocked=blocked,
         unmet=unmet,
         notes=route.notes,
     )
+
+
+def _versions_to_reach(route: _Route, met: Requirements, target: Target) -> tuple[int, int]:
+    """Return the required versions, also those that the table had, if the route sets versions."""
+    sets_versions = any(
+        isinstance(move.statement, SetProperties)
+        and MIN_WRITER_VERSION in move.statement.properties
+        for move in route.moves
+    )
+    kept = target.kept.at_least if sets_versions else (1, 1)
+    return each_version(max, met.at_least, kept)
 
 
 def _find_route(
@@ -116,26 +130,49 @@ def _find_route(
 
 def _cheapest(inputs: PlanInput, wanted: Requirements, target: Target) -> _Route | _Reasons:
     """Return the cheapest route to all of `wanted`; without any, the first reasons."""
-    found: list[tuple[Cost, bool, _Route]] = []
+    plain, *with_pairs = _additions(wanted, target.kept)
+    routes, reasons = _try_orders(inputs, wanted, target, plain)
+    enabling = min(routes, key=_rank, default=None)
+    for additions in with_pairs:
+        routes += _try_orders(inputs, wanted, target, additions)[0]
+    best = min(routes, key=_rank, default=None)
+    if best is not None and best is enabling:
+        return best
+    # Enabling costs more, or contradicts something. A pair may add more than is required.
+    by_name = _by_name(inputs.table, wanted, plain)
+    named = _try_orders(inputs, wanted, target, by_name)[0] if by_name else []
+    if best is not None:
+        named = [route for route in named if _is_as_good(route, best)]
+    return min(named, key=_rank, default=best) or reasons[0]
+
+
+def _is_as_good(one: _Route, other: _Route) -> bool:
+    raised = is_higher(other.after.protocol.versions, one.after.protocol.versions)
+    return one.cost <= other.cost and not raised
+
+
+def _rank(route: _Route) -> tuple[Cost, bool]:
+    # What nobody can drop again comes last if that costs no more.
+    return route.cost, route.raises_first
+
+
+def _try_orders(
+    inputs: PlanInput, wanted: Requirements, target: Target, additions: Sequence[Requirements]
+) -> tuple[list[_Route], list[_Reasons]]:
+    """Return the routes with each addition before the drops or after them, and why others fail."""
+    routes: list[_Route] = []
     reasons: list[_Reasons] = []
-    for additions in _additions(wanted, target.kept):
-        # Each addition comes before the drops or after them.
-        for early in product((True, False), repeat=len(additions)):
-            chosen = tuple(zip(additions, early, strict=True))
-            route = _try_order(
-                inputs,
-                wanted,
-                target,
-                [part for part, first in chosen if first],
-                [part for part, first in chosen if not first],
-            )
+    pending = has_pending(inputs.table, inputs.engine)
+    for early in product((True, False), repeat=len(additions)):
+        first = [part for part, before in zip(additions, early, strict=True) if before]
+        last = [part for part, before in zip(additions, early, strict=True) if not before]
+        for settled in (False, True) if pending and first else (False,):
+            route = _try_order(inputs, wanted, target, first, last, settled=settled)
             if isinstance(route, _Route):
-                # What nobody can drop again comes last if that costs no more.
-                raised = any(first and part.at_least != (1, 1) for part, first in chosen)
-                found.append((route.cost, raised, route))
+                routes.append(route)
             else:
                 reasons.append(route)
-    return min(found, key=itemgetter(0, 1))[2] if found else reasons[0]
+    return routes, reasons
 
 
 def _additions(wanted: Requirements, kept: Requirements) -> Iterator[tuple[Requirements, ...]]:
@@ -159,15 +196,33 @@ def _additions(wanted: Requirements, kept: Requirements) -> Iterator[tuple[Requi
             yield (Requirements(features=implied, at_least=pair), *parts)
 
 
+def _by_name(
+    table: Table, wanted: Requirements, plain: Sequence[Requirements]
+) -> tuple[Requirements, ...]:
+    """Return the additions with required features that are only supported, and not enabled."""
+    lacking = feature_catalog.with_required_features(wanted.features) - table.protocol.supported
+    named = {f"{FEATURE_PREFIX}{name}": "supported" for name in sorted(lacking)}
+    return (Requirements(properties=named), *plain) if named else ()
+
+
 def _try_order(
     inputs: PlanInput,
     wanted: Requirements,
     target: Target,
     early: Sequence[Requirements],
     late: Sequence[Requirements],
+    *,
+    settled: bool,
 ) -> _Route | _Reasons:
-    """Return the route with these additions before and after the drops, or why there is none."""
-    before = _add(PlanBuilder(inputs), early)
+    """Return the route with these additions before and after the drops, or why there is none.
+
+    Args:
+        settled: first remove what the table's metadata asks of the protocol.
+    """
+    start = PlanBuilder(inputs)
+    if settled:
+        start.go(UnsetProperties(settling_keys(start.table)))
+    before = _add(start, early)
     if before.blocked:
         return lambda: tuple(before.blocked)
     dropped = _drop(inputs, before.table if before.moves else inputs.table, wanted, target)
@@ -182,7 +237,9 @@ def _try_order(
     if broken:
         return lambda: broken
     notes = tuple(dict.fromkeys((*before.notes, *after.notes)))
-    return _Route(moves, notes, compute_cost(moves, inputs.engine, inputs.files), after.table)
+    cost = compute_cost(moves, inputs.engine, inputs.files)
+    raises_first = any(part.at_least != (1, 1) for part in early)
+    return _Route(moves, notes, cost, after.table, raises_first)
 
 
 def _add(builder: PlanBuilder, additions: Iterable[Requirements]) -> PlanBuilder:

@@ -71,8 +71,9 @@ def random_policy(random: Random, given: PlanInput) -> str:
     if random.random() < 0.25:
         settings["protocol"] = "lowest"
     # Within one pattern, a contradiction would be refused.
-    forbidden = {"forbid_features": settings.pop("forbid_features")}
-    tables = {"**": settings, "targeted-*": forbidden}
+    limits = ("forbid_features", "max_writer_version", "protocol")
+    limited = {key: settings.pop(key) for key in limits if key in settings}
+    tables = {"**": settings, "targeted-*": limited}
     return yaml.safe_dump({"policy_version": 1, "clients": clients, "tables": tables})
 
 
