@@ -143,7 +143,12 @@ def _cheapest(inputs: PlanInput, wanted: Requirements, target: Target) -> _Route
     named = _try_orders(inputs, wanted, target, by_name)[0] if by_name else []
     if best is not None:
         named = [route for route in named if _is_as_good(route, best)]
-    return min(named, key=_rank, default=best) or reasons[0]
+    if not named:
+        return best or reasons[0]
+    route = min(named, key=_rank)
+    added = sorted(wanted.features - inputs.table.protocol.supported)
+    note = f"Only added to the protocol, and not enabled: {', '.join(added)}."
+    return route._replace(notes=(*route.notes, note))
 
 
 def _is_as_good(one: _Route, other: _Route) -> bool:

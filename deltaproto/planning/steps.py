@@ -156,7 +156,7 @@ def _describe_purpose(move: PredictedStatement) -> str:
                 map(is_protocol_property, statement.keys)
             ):
                 return (
-                    "remove protocol properties, which the metadata stores and every drop would "
+                    "remove protocol properties, which the metadata stores and other steps would "
                     "apply again"
                 )
             return "change properties; the protocol stays the same"

@@ -115,6 +115,7 @@ def test_a_required_feature_is_only_supported_where_a_client_could_not_use_it_en
     assert (step.sql or "").endswith("('delta.feature.appendOnly' = 'supported')")
     added = plan.protocol_after.supported - plan.protocol_before.supported
     assert added == {"appendOnly"}
+    assert "Only added to the protocol, and not enabled: appendOnly." in plan.warnings
 
 
 def test_a_required_feature_is_enabled_where_that_is_possible(log: Log, tmp_path: Path) -> None:

@@ -22,11 +22,19 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 Cli = Callable[..., Ran]
-POLICY = """
+POLICIES = {
+    "limited": """
 policy_version: 1
 tables:
   "*": {require_properties: {delta.appendOnly: "true"}, max_writer_version: 4}
-"""
+""",
+    "by-name": """
+policy_version: 1
+clients: [{client: delta-spark@4.0.1, access: [read, append, dml]}]
+tables:
+  "*": {require_features: [appendOnly], require_properties: {delta.enableChangeDataFeed: "true"}}
+""",
+}
 
 
 def make(path: Path, stored: dict[str, str]) -> str:
@@ -51,12 +59,17 @@ def plan(cli: Cli, command: str, table: str, *words: str) -> tuple[str, dict[str
     ("stored", "command", "words"),
     [
         ({"delta.feature.inCommitTimestamp": "supported"}, "plan-downgrade", ("--to", "1,2")),
-        ({"delta.feature.rowTracking": "enabled"}, "plan", ("--policy", "{policy}")),
+        ({"delta.feature.rowTracking": "enabled"}, "plan", ("--policy", "limited")),
         ({"delta.minWriterVersion": "4"}, "plan-upgrade", ("--enable", "rowTracking")),
         (
             {"delta.minReaderVersion": "3", "delta.minWriterVersion": "5"},
             "plan-downgrade",
             ("--drop", "domainMetadata"),
+        ),
+        (
+            {"delta.minReaderVersion": "2", "delta.minWriterVersion": "6"},
+            "plan",
+            ("--policy", "by-name"),
         ),
     ],
 )
@@ -69,9 +82,10 @@ def test_a_plan_is_applied_as_predicted(
     tmp_path: Path,
 ) -> None:
     table = make(tmp_path / "t", stored)
-    policy = tmp_path / "policy.yaml"
-    policy.write_text(POLICY)
-    words = (words[0], words[1].format(policy=policy))
+    if words[1] in POLICIES:
+        policy = tmp_path / "policy.yaml"
+        policy.write_text(POLICIES[words[1]])
+        words = (words[0], str(policy))
     file, planned = plan(cli, command, table, *words)
     assert planned["steps"]
     for _ in range(2):
