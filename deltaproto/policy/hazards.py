@@ -160,7 +160,9 @@ def _is_enabled(configuration: Mapping[str, str | None], key: str) -> bool:
     return (configuration.get(key) or "").strip().lower() == "true"
 
 
-INCONSISTENCY_RULES = ("DP103", "DP115", "DP130", "DP131", "DP132", "DP133", "DP135")
+INCONSISTENCY_RULES = (
+    "DP103", "DP115", "DP130", "DP131", "DP132", "DP133", "DP135", "DP138"
+)  # fmt: skip
 """rules whose findings mean that clients may see a different table than this reader"""
 _INCONSISTENT = (*INCONSISTENCY_RULES, "DP150")
 """plus the rule on values that some engines cannot parse and others ignore"""

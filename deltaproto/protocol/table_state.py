@@ -34,6 +34,7 @@ class NoteKind(StrEnum):
     """Oddities found by a reader; each one is a finding's evidence."""
 
     CHECKPOINT_UNREADABLE = "checkpoint-unreadable"
+    COMMIT_UNREADABLE = "commit-unreadable"
     CHECKSUM_CONTRADICTS = "checksum-contradicts"
     SEVERAL_PROTOCOLS = "several-protocols"
     NO_COMMIT_FILES = "no-commit-files"

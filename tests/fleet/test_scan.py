@@ -24,8 +24,8 @@ pytestmark = pytest.mark.rotating
 
 Cli = Callable[..., Ran]
 Rows = list[dict[str, Any]]
-# Rules that look into the history, which a scan does not.
-OF_HISTORY = {"DP105", "DP106"}
+# Rules that look into the history or into every commit, which a scan does not.
+OF_HISTORY = {"DP105", "DP106", "DP138"}
 LAYERS = ("kind", "status", "listed", "implied", "enabled", "present", "required_by", "evidence")
 
 
@@ -111,8 +111,10 @@ def test_the_inventory_says_what_inspect_says(
         (f["table"], f["rule"], f["severity"], f["message"], f["hint"], f["feature"])
         for f in rows(inventory, "findings")
     ]
+    assert done["findings"] == len(seen)
+    # Of damaged commits, a scan finds only those that it reads.
+    seen = [row for row in seen if row[1] not in OF_HISTORY]
     assert sorted(map(repr, seen)) == sorted(map(repr, findings))
-    assert done["findings"] == len(findings)
 
     errors = {row["table"]: (row["code"], row["message"]) for row in rows(inventory, "errors")}
     assert errors == {

@@ -78,6 +78,51 @@ def checkpointed(log: Log) -> None:
     log.checkpoint(1, protocol(1, 2), metadata(), add())
 
 
+def hint(version: int) -> Callable[[Log], object]:
+    """A log with a checkpoint of version 1 whose `_last_checkpoint` names a version."""
+
+    def build(log: Log) -> None:
+        checkpointed(log)
+        text = json.dumps({"version": version, "size": 3})
+        (log.folder / "_last_checkpoint").write_text(text)
+
+    return build
+
+
+def sidecar(content: bytes | None) -> Callable[[Log], object]:
+    """A checkpoint names a sidecar with this content; None: there is no such file."""
+
+    def build(log: Log) -> None:
+        of_table = (protocol(1, 2), metadata())
+        log.commit(0, *of_table).commit(1, add())
+        named = {"sidecar": {"path": "s.parquet"}}
+        log.checkpoint(1, *of_table, named, suffix=".checkpoint.80a083e8.parquet")
+        if content is not None:
+            (log.folder / "_sidecars").mkdir()
+            (log.folder / "_sidecars" / "s.parquet").write_bytes(content)
+
+    return build
+
+
+def half_readable_checkpoint(log: Log) -> None:
+    """One of two parts is garbage; a newer commit has protocol and metadata."""
+    log.commit(0, protocol(1, 2), metadata()).commit(1, add())
+    part = ".checkpoint.000000000{}.0000000002.parquet"
+    log.checkpoint(0, protocol(1, 2), metadata(), suffix=part.format(1))
+    log.raw(0, b"PAR1garbage", part.format(2)).commit(2, protocol(1, 2), metadata())
+
+
+def broken_commit(log: Log) -> None:
+    """A commit is garbage; the newest one has protocol and metadata."""
+    log.commit(0, protocol(1, 2), metadata()).raw(1, b"{garbage")
+    log.commit(2, protocol(1, 2), metadata())
+
+
+def commit_broken_before_checkpoint(log: Log) -> None:
+    checkpointed(log)
+    log.raw(0, b"{garbage")
+
+
 def hint_alone(log: Log) -> None:
     log.commit(0, protocol(1, 2), metadata()).commit(1, add())
     (log.folder / "_last_checkpoint").write_text('{"version":1,"size":3}')
@@ -554,6 +599,16 @@ CASES: tuple[Case, ...] = (
     Case("checkpoint-garbled", broken_checkpoint(b"PAR1garbage"), frozenset({("DP130", None)})),
     Case("checkpoint-of-0-bytes", broken_checkpoint(b""), frozenset({("DP130", None)})),
     Case("checkpoint-good", checkpointed, frozenset()),
+    Case("checkpoint-with-a-garbled-part", half_readable_checkpoint, frozenset({("DP130", None)})),
+    Case("sidecar-missing", sidecar(None), frozenset({("DP130", None)})),
+    Case("sidecar-garbled", sidecar(b"PAR1garbage"), frozenset({("DP130", None)})),
+    *(
+        Case(f"hint-{version}", hint(version), frozenset({("DP130", None)} if version > 1 else ()))
+        for version in (0, 1, 2, 9)
+    ),
+    # DP138 commit-unreadable
+    Case("commit-garbled", broken_commit, frozenset({("DP138", None)})),
+    Case("commit-garbled-before-the-checkpoint", commit_broken_before_checkpoint, frozenset()),
     # DP131 checksum-contradicts-log
     Case("checksum-of-another-commit", checksum(txnId="b"), frozenset({("DP131", None)})),
     Case(
@@ -564,6 +619,14 @@ CASES: tuple[Case, ...] = (
     Case("checksum-good", checksum(), frozenset()),
     # DP132 several-protocols
     case("two-protocols", protocol(1, 3), protocol(1, 2), metadata(), finds={("DP132", None)}),
+    case(
+        "two-metadata",
+        protocol(1, 2),
+        metadata(),
+        metadata({"delta.appendOnly": "true"}),
+        finds={("DP132", None)},
+    ),
+    case("one-metadata-twice", protocol(1, 2), metadata(), metadata()),
     case("one-protocol-twice", protocol(1, 2), protocol(1, 2), metadata()),
     # DP133 no-commit-files
     Case("checkpoint-alone", only_a_checkpoint, frozenset({("DP133", None)})),

@@ -1,12 +1,13 @@
-"""A checkpoint cannot be read, so the state was read from the commits.
+"""A checkpoint cannot be read or is missing.
 
 ## What it does
-Reports a damaged or empty checkpoint in a log that is otherwise complete, and a `_last_checkpoint`
-in a log without any checkpoint.
+Reports a damaged or empty checkpoint, also one of which a part or a sidecar is damaged or missing,
+and a `_last_checkpoint` that names a checkpoint which the log does not have. A scan reports the
+latter only in a log without any checkpoint.
 
 ## Why it breaks
 Once the old commits are cleaned up, the table can no longer be read. Clients based on Delta Kernel
-fail at once if `_last_checkpoint` names a checkpoint that does not exist.
+fail at once if `_last_checkpoint` names a checkpoint that is missing, and there is no newer one.
 
 ## Who breaks
 delta-rs already refuses the table, and so do DuckDB, Polars and Daft without the checkpoint that

@@ -6,12 +6,14 @@ from collections.abc import Iterable, Mapping
 from itertools import islice
 
 from deltaproto.errors import ErrorCode, TableError
+from deltaproto.protocol.table_state import NoteKind
 from deltaproto.tables.log.add_flaws import flaws_in_statistics
 from deltaproto.tables.log.checkpoint import CheckpointFiles, checkpoint_adds
 from deltaproto.tables.log.file_changes import FileChange
 from deltaproto.tables.log.files import Checkpoint
 from deltaproto.tables.log.layout_evidence import LayoutEvidence, is_absolute
 from deltaproto.tables.log.parquet import UnsupportedParquet
+from deltaproto.tables.log.parquet.batches import read_batches
 from deltaproto.tables.log.parquet.footer import (
     Bounds,
     LeafStatistics,
@@ -33,8 +35,8 @@ def has_absolute_paths(
 ) -> bool | None:
     """Return True if a checkpoint has absolute paths; None if it cannot be read.
 
-    Adds what its `add` actions lack to the evidence, and the statistics that its footers have as
-    bounds of a column.
+    Adds what its `add` actions lack to the evidence, the statistics that its footers have as
+    bounds of a column, and a part or sidecar that cannot be read.
     """
     try:
         answers = []
@@ -49,6 +51,7 @@ def has_absolute_paths(
     except TableError as error:
         if error.code is not ErrorCode.CORRUPT_LOG:
             raise
+        layout.add_damage(NoteKind.CHECKPOINT_UNREADABLE, error.message)
         return None
     files = _sample_files(store, checkpoint, values=False)
     return None if files is None else any(is_absolute(file.path) for file in files)
@@ -122,7 +125,14 @@ def _add_statistics(store: LogStore, name: str) -> _Leaves | None:
         with store.open(name) as file:
             return read_statistics(file, "add")
     except UnsupportedParquet:
+        _require_parquet(store, name)
         return None
+
+
+def _require_parquet(store: LogStore, name: str) -> None:
+    """Raise corrupt-log if pyarrow cannot open the file either."""
+    with store.open(name) as file:
+        next(read_batches(name, file, lambda leaf: False), None)
 
 
 def _path_bounds(leaves: _Leaves | None) -> Bounds | None:

@@ -24,7 +24,7 @@ _PART_DIGITS = 10
 
 
 # Delta Spark takes these for commits and checkpoints, and then looks for names of 20 digits.
-_HINT = "_last_checkpoint"
+CHECKPOINT_HINT = "_last_checkpoint"
 _MISNAMED = re.compile(r"[0-9]+\.(?:json|checkpoint\.(?:[0-9]+\.[0-9]+\.)?parquet)")
 
 
@@ -34,7 +34,7 @@ class Checkpoint(NamedTuple):
     version: int
     files: tuple[str, ...]
     v2_name: bool = False
-    """named with a UUID, as only V2 checkpoints are"""
+    """named with a UUID, as only V2 checkpoints are; others may have a classic name"""
 
 
 class LogListing:
@@ -89,7 +89,7 @@ def build_listing(entries: Iterable[FolderEntry]) -> LogListing:
         # Inlined version of `_number`, which saves a function call per name.
         if not (rest and digits.isdigit() and digits.isascii()):
             listing.staged_commits |= name == STAGED_COMMITS
-            listing.checkpoint_hint |= name == _HINT
+            listing.checkpoint_hint |= name == CHECKPOINT_HINT
             if _MISNAMED.fullmatch(name) is not None:
                 listing.misnamed.append(name)
         elif rest == ".json":
@@ -224,7 +224,8 @@ def read_actions(
                 changes += changes_of_action(action, statistics=len(changes) < MOST_STATISTICS)
             if "commitInfo" in action:
                 info = info or commit_info([action])
-        if files or not on_file:
+        # An action on a file that shares its object with another action.
+        if files or not on_file or len(action) > 1:
             yield action
     if seen is not None:
         seen(info, changes, mark)

@@ -13,6 +13,7 @@ from functools import partial
 from deltaproto.errors import ErrorCode, TableError
 from deltaproto.protocol.feature import Trace
 from deltaproto.protocol.metadata import Metadata
+from deltaproto.protocol.table_state import NoteKind
 from deltaproto.tables.log.add_flaws import FLAWS
 from deltaproto.tables.log.file_statistics import compare_statistics
 from deltaproto.tables.log.files import Checkpoint, LogListing, read_actions
@@ -40,6 +41,7 @@ def find_layout_traces(
     *,
     metadata: Metadata,
     every_commit: bool,
+    v2_checkpoints: bool = False,
 ) -> dict[Trace, bool]:
     """Determine the layout at `version`; evidence that could not be read is missing.
 
@@ -50,8 +52,10 @@ def find_layout_traces(
             to find who wrote the files; otherwise only the first commit of a log without a
             checkpoint, which is how clones are created, and for a partitioned table the newest
             that adds files.
+        v2_checkpoints: whether the protocol supports them.
     """
-    base = next(iter(listing.last_checkpoints(version)), None)
+    bases = _newest_checkpoints(listing, version, v2_checkpoints)
+    base = next(iter(bases), None)
     floor = -1 if base is None else base.version
     commits = [v for v in range(version, floor, -1) if v in listing.commits]
     for each in _commits_to_read(commits, every_commit, base):
@@ -61,21 +65,19 @@ def find_layout_traces(
     if whole or not every_commit or layout.byte_order_mark:
         found[Trace.BYTE_ORDER_MARK] = layout.byte_order_mark
     absolute = layout.absolute
-    if base is not None and not absolute:
+    if bases and (every_commit or not absolute):
         from deltaproto.tables.log.checkpoint_layout import has_absolute_paths
 
-        has_absolute = has_absolute_paths(store, base, layout)
-        absolute, whole = bool(has_absolute), whole and has_absolute is not None
+        # Clients choose different ones of several with the same version.
+        chosen = bases if every_commit else bases[:1]
+        answers = [has_absolute_paths(store, each, layout) for each in chosen]
+        absolute, whole = absolute or True in answers, whole and None not in answers
     if absolute or whole or not every_commit:
         found[Trace.ABSOLUTE_PATHS] = absolute
     flaws_known = whole or not every_commit
     columns = partition_types(metadata)
     if columns and base is None:
-        # Writers keep their habits: the newest commit that adds files shows them.
-        for each in commits[:_MOST_FOR_PARTITIONS]:
-            if layout.partitions.seen:
-                break
-            _read_commit(store, listing, each, layout)
+        _read_partitions(store, listing, commits, layout)
     by_text = is_partitioned_by_text(columns)
     if base is not None and columns:
         from deltaproto.tables.log.checkpoint_layout import add_partition_paths
@@ -107,6 +109,21 @@ def find_layout_traces(
     return found
 
 
+def _read_partitions(
+    store: LogStore, listing: LogListing, commits: list[int], layout: LayoutEvidence
+) -> None:
+    # Writers keep their habits: the newest commit that adds files shows them.
+    for each in commits[:_MOST_FOR_PARTITIONS]:
+        if layout.partitions.seen:
+            break
+        _read_commit(store, listing, each, layout)
+
+
+def _newest_checkpoints(listing: LogListing, version: int, v2: bool) -> list[Checkpoint]:
+    # A V2 checkpoint may have the name of a V1 checkpoint, and sidecars all the same.
+    return [each._replace(v2_name=each.v2_name or v2) for each in listing.last_checkpoints(version)]
+
+
 def _commits_to_read(commits: list[int], every_commit: bool, base: Checkpoint | None) -> list[int]:
     if every_commit and len(commits) <= MOST_COMMITS:
         return commits
@@ -120,17 +137,17 @@ def _read_older(store: LogStore, listing: LogListing, floor: int, layout: Layout
     most = _MOST_OLDER_HERE if isinstance(store, LocalLogStore) else _MOST_OLDER
     if len(older) <= floor or len(older) > most:
         return False
-    marked, flaws = layout.byte_order_mark, set(layout.flaws)
+    marked, flaws, damage = layout.byte_order_mark, set(layout.flaws), [*layout.damage]
     done = [_read_commit(store, listing, each, layout) for each in older]
     # Clients do not read these commits.
-    layout.byte_order_mark, layout.flaws = marked, flaws
+    layout.byte_order_mark, layout.flaws, layout.damage = marked, flaws, damage
     return all(done)
 
 
 def _read_commit(
     store: LogStore, listing: LogListing, version: int, layout: LayoutEvidence
 ) -> bool:
-    """Return True if a commit could be read; damage is reported by readers that need its state."""
+    """Return True if a commit could be read; a damaged one is added to the evidence."""
     if version in layout.commits:
         return True
     name = listing.commits[version]
@@ -141,5 +158,6 @@ def _read_commit(
     except TableError as error:
         if error.code is not ErrorCode.CORRUPT_LOG:
             raise
+        layout.add_damage(NoteKind.COMMIT_UNREADABLE, error.message)
         return False
     return True

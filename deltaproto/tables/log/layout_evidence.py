@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from deltaproto.protocol.column_bounds import ColumnBounds
 from deltaproto.protocol.feature import Trace
 from deltaproto.protocol.metadata import Metadata
+from deltaproto.protocol.table_state import Note, NoteKind
 from deltaproto.tables.log.file_changes import FileChange
 from deltaproto.tables.log.file_statistics import (
     MISREAD_BOUNDS,
@@ -78,7 +79,15 @@ class LayoutEvidence:
         """of the live files that these commits added"""
         self.stores_partitions = True
         """certainly all of these commits that added files stored the partition columns in them"""
+        self.damage: list[Note] = []
+        """files of the log that cannot be read, although clients need them to find data files"""
         self._removed: set[str] = set()
+
+    def add_damage(self, kind: NoteKind, message: str) -> None:
+        """Add a file that cannot be read."""
+        note = Note(kind, message)
+        if note not in self.damage:
+            self.damage.append(note)
 
     def add(
         self, version: int, info: Mapping[str, Any], files: Iterable[FileChange], mark: bool

@@ -27,7 +27,14 @@ from deltaproto.tables.log.checksum import (
     snapshot_from_checksum,
     verify_against_log,
 )
-from deltaproto.tables.log.files import LogListing, build_listing, commit_info, read_actions
+from deltaproto.tables.log.files import (
+    CHECKPOINT_HINT,
+    LogListing,
+    build_listing,
+    commit_info,
+    parse_object,
+    read_actions,
+)
 from deltaproto.tables.log.layout import find_layout_traces
 from deltaproto.tables.log.snapshot import Snapshot, replay, require_rebuildable
 from deltaproto.tables.storage import open_log
@@ -35,6 +42,7 @@ from deltaproto.tables.storage.interface import LogStore
 
 # Stores the highest assigned row id, so it exists once a file has row ids.
 _ROW_TRACKING_DOMAIN = "delta.rowTracking"
+_V2_CHECKPOINT = "v2Checkpoint"
 
 
 class LogReader:
@@ -143,6 +151,7 @@ class LogReader:
                 snapshot.layout,
                 metadata=metadata,
                 every_commit=self._every_commit,
+                v2_checkpoints=_V2_CHECKPOINT in protocol.supported,
             )
             traces.update({trace: shown for trace, shown in layout.items() if trace not in traces})
         else:
@@ -170,7 +179,12 @@ class LogReader:
             domains=domains,
             clustering_columns=_clustering_columns(domains, metadata),
             traces=traces,
-            notes=(*snapshot.notes, *_listing_notes(listing, snapshot)),
+            notes=(
+                *snapshot.notes,
+                *_damage_notes(snapshot),
+                *(_hint_notes(store, listing, version) if self._every_commit else ()),
+                *_listing_notes(listing, snapshot),
+            ),
             last_commit=snapshot.commit_info,
             changes=lambda: _changes(store, listing, version),
             confirmed=isinstance(store, RatifiedLog) and store.confirmed == version,
@@ -274,6 +288,46 @@ def _listing_notes(listing: LogListing, snapshot: Snapshot) -> tuple[Note, ...]:
     return tuple(notes)
 
 
+def _damage_notes(snapshot: Snapshot) -> list[Note]:
+    """Return what cannot be read, unless the state was already read without it."""
+    known = {note.kind for note in snapshot.notes}
+    return [note for note in snapshot.layout.damage if note.kind not in known]
+
+
+def _hint_notes(store: LogStore, listing: LogListing, version: int) -> tuple[Note, ...]:
+    """Return a note if `_last_checkpoint` names a checkpoint, and there is none since then.
+
+    Delta Kernel then refuses the table (measured with deltalake 1.6.6).
+    """
+    if not listing.checkpoint_hint or not listing.checkpoints:
+        return ()
+    named = _read_hint(store)
+    if named is None or (named > version and version != listing.newest):
+        return ()
+    if any(named <= each <= version for each in listing.checkpoints):
+        return ()
+    # A writer may have made the checkpoint since the listing.
+    if any(named <= each for each in build_listing(store.list()).checkpoints if each > version):
+        return ()
+    text = f"_last_checkpoint names a checkpoint of version {named}, which the log does not have"
+    return (Note(NoteKind.CHECKPOINT_UNREADABLE, text),)
+
+
+def _read_hint(store: LogStore) -> int | None:
+    """Return the version in `_last_checkpoint`; None for a file that Delta Kernel ignores."""
+    try:
+        with store.open(CHECKPOINT_HINT) as file:
+            hint = parse_object(CHECKPOINT_HINT, None, file.read(_LARGEST_HINT))
+    except TableError as error:
+        if error.code in (ErrorCode.STORAGE, ErrorCode.TIMEOUT):
+            raise
+        return None
+    version, size = hint.get("version"), hint.get("size")
+    known = type(version) is int and 0 <= version < 1 << 64 and type(size) is int
+    return version if known else None
+
+
+_LARGEST_HINT = 64 * 1024 * 1024
 _MOST_COMMITS = 200
 # Writers put commitInfo, protocol and metaData before file actions.
 _MOST_ACTIONS = 100

@@ -76,21 +76,23 @@ class Snapshot:
             TableError: corrupt-log, when a required action is malformed.
         """
         protocols: list[Protocol] = []
-        metadata: Metadata | None = None
+        several: list[Metadata] = []
         domains: dict[str, str | None] = {}
         for action in actions:
             if "protocol" in action:
                 protocols.append(parse_protocol_action(name, action["protocol"]))
             if "metaData" in action:
-                metadata = parse_metadata_action(name, action["metaData"])
+                several.append(parse_metadata_action(name, action["metaData"]))
             if "domainMetadata" in action:
                 domains.update([parse_domain_action(name, action["domainMetadata"])])
         if self.protocol is None and protocols:
             self.protocol = protocols[-1]
             if len(set(protocols)) > 1:
                 self.notes.append(_several_protocols_note(name, protocols))
-        if self.metadata is None:
-            self.metadata = metadata
+        if self.metadata is None and several:
+            self.metadata = several[-1]
+            if any(each != several[-1] for each in several):
+                self.notes.append(_several_metadata_note(name))
         for domain, text in domains.items():
             self.domains.setdefault(domain, text)
 
@@ -136,6 +138,13 @@ def _several_protocols_note(name: str, protocols: list[Protocol]) -> Note:
     return Note(
         NoteKind.SEVERAL_PROTOCOLS,
         f"{name} has several protocols, {shown}: Spark uses the last, delta-rs the first",
+    )
+
+
+def _several_metadata_note(name: str) -> Note:
+    return Note(
+        NoteKind.SEVERAL_PROTOCOLS,
+        f"{name} has several metaData actions that differ: Spark uses the last, delta-rs the first",
     )
 
 

@@ -57,6 +57,14 @@ def several(world: World) -> Words:
     return (log.table,)
 
 
+@situation("A commit cannot be read, and newer commits or a checksum have the protocol", "check")
+def broken_commit(world: World) -> Words:
+    log = world.log()
+    log.commit(0, commit_info(), protocol(1, 2), metadata()).raw(1, b"{garbage")
+    log.commit(2, commit_info(), protocol(1, 2), metadata())
+    return (log.table,)
+
+
 @situation("The log has checkpoints and no commit file", "check")
 def no_commits(world: World) -> Words:
     log = world.log()

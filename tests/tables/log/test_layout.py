@@ -24,6 +24,7 @@ from deltaproto.tables.spark import read_local_layout
 from tests.support.failures import each_row
 from tests.support.logs import (
     Log,
+    action_table,
     add,
     column,
     commit_info,
@@ -99,6 +100,17 @@ def test_paths_beyond_ascii_come_from_partitions_of_text(log: Log) -> None:
     assert traces(log)[Trace.NON_ASCII_PATHS]
     log.checkpoint(0, protocol(1, 2), described, add("p=a/part-0"))
     assert not traces(log)[Trace.NON_ASCII_PATHS]
+
+
+def test_a_v2_checkpoint_with_a_classic_name_has_sidecars(log: Log) -> None:
+    v2 = protocol(3, 7, ["v2Checkpoint"], ["v2Checkpoint"])
+    log.commit(0, commit_info(), v2, metadata()).commit(1, commit_info(), add(CLONED))
+    log.checkpoint(1, v2, metadata(), {"sidecar": {"path": "s.parquet"}})
+    (log.folder / "_sidecars").mkdir()
+    pq.write_table(action_table((add(CLONED),)), log.folder / "_sidecars" / "s.parquet")
+    log.commit(2, commit_info()).path(1, ".json").unlink()
+    for every_commit in (False, True):
+        assert traces(log, every_commit=every_commit)[Trace.ABSOLUTE_PATHS]
 
 
 def _unread(*_: object, **__: object) -> Any:

@@ -98,6 +98,13 @@ def test_null_members_are_absent_members(log: Log) -> None:
     assert pair(read(log)) == (1, 3)
 
 
+@pytest.mark.parametrize("file", ["add", "remove", "cdc"])
+def test_a_protocol_in_the_object_of_a_file_is_read(log: Log, file: str) -> None:
+    line = json.dumps({file: {"path": "p"}, **P13}, separators=(",", ":"))
+    log.commit(0, P12, M).raw(1, line.encode())
+    assert pair(read(log)) == (1, 3)
+
+
 def test_an_empty_commit_counts_as_a_version(log: Log) -> None:
     log.commit(0, P12, M).raw(1, b"")
     assert read(log).version == 1
@@ -233,6 +240,51 @@ def test_sidecars_are_not_needed_for_the_protocol(log: Log) -> None:
     sidecar = {"sidecar": {"path": "gone.parquet"}}
     log.checkpoint(2, P37, M, sidecar, suffix=CHECKPOINTS["v2-json"]).commit(3, add())
     assert pair(read(log)) == (3, 7)
+
+
+def test_a_checkpoint_that_is_written_while_the_log_is_read_is_not_missing(
+    log: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log.commit(0, P12, M).checkpoint(0, P12, M).commit(1, add())
+    opened = LocalLogStore.open
+
+    def late(store: LocalLogStore, name: str) -> Any:
+        if name == "_last_checkpoint":
+            log.checkpoint(2, P12, M).commit(2, add())
+            hint.write_text('{"version":2,"size":2}')
+        return opened(store, name)
+
+    hint = log.folder / "_last_checkpoint"
+    hint.write_text('{"version":0,"size":2}')
+    monkeypatch.setattr(LocalLogStore, "open", late)
+    state = LogReader(every_commit=True).read(log.table)
+    assert (state.version, state.notes) == (1, ())
+
+
+@pytest.mark.parametrize(
+    ("hint", "version", "noted"),
+    [
+        (b'{"version":2,"size":1}', None, False),
+        (b'{"version":3,"size":1}', None, True),
+        (b'{"version":3,"size":1}', 2, False),
+        (b'{"version":3,"size":1}', 3, True),
+        (b'{"version":9,"size":1}', None, True),
+        (b'{"version":9,"size":1}', 3, False),
+        *((text, None, False) for text in (b"", b"{", b"[9]", b'{"version":9}')),
+        *(
+            (b'{"version":%b,"size":1}' % text, None, False)
+            for text in (b"-1", b'"9"', b"9.0", b"true", b"18446744073709551616")
+        ),
+    ],
+)
+def test_a_hint_that_delta_kernel_refuses_is_noted(
+    log: Log, hint: bytes, version: int | None, noted: bool
+) -> None:
+    log.commit(0, P12, M).commit(1, add()).commit(2, add()).commit(3, add()).commit(4, add())
+    log.checkpoint(2, P12, M)
+    (log.folder / "_last_checkpoint").write_bytes(hint)
+    notes = LogReader(every_commit=True).read(log.table, version).notes
+    assert bool(notes) is noted
 
 
 @pytest.mark.parametrize("hint", [None, b"", b"garbage", b'{"version":99,"size":1}'])
