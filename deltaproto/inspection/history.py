@@ -66,7 +66,7 @@ def read_history(
     since: int | None = None,
     seen: Callable[[int], None] = lambda _: None,
 ) -> ProtocolHistory:
-    """Read the history of the table, as far back as its commits reach.
+    """Read the history of the table, as far back as its commits reach without a gap.
 
     Args:
         now: the state of the newest version.
@@ -127,8 +127,11 @@ def _transitions(
 ) -> Iterator[tuple[Commit, LogState, LogState]]:
     """Yield commits that store protocol or metadata, each with the previous and next state."""
     waiting: list[_PendingCommit] = []
-    state = now
+    # The commit of the newest version may be missing, and its changes with it.
+    state = now if listing.newest in listing.commits else LogState(None, None)
     for commit in read_commits(store, listing):
+        if history.oldest_version_seen not in (None, commit.version + 1):
+            break
         seen(commit.version)
         history.oldest_version_seen = commit.version
         if commit.problem is not None:
@@ -154,7 +157,7 @@ def _transitions(
             None if commit.protocol else state.protocol,
             None if commit.metadata else state.metadata,
         )
-    oldest = min(listing.commits)
+    oldest = history.oldest_version_seen
     base = state_from_checkpoint(store, listing, oldest - 1) if oldest else None
     for pending in waiting:
         if base is not None:

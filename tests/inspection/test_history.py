@@ -149,6 +149,18 @@ def test_a_log_that_was_cleaned_up_ends_where_it_ends(grown: Log, cli: Cli) -> N
     assert "before version 3" in cli("history", grown.table).out
 
 
+def test_the_history_ends_where_a_commit_before_the_checkpoint_is_missing(
+    log: Log, cli: Cli
+) -> None:
+    log.commit(0, commit_info(), P12, metadata()).commit(1, commit_info(), metadata({"a": "b"}))
+    log.commit(3, commit_info(), DV_ON).checkpoint(3, PDV, DV_ON)
+    log.commit(4, commit_info(), protocol(1, 3))
+    ran = cli("history", log.table, "--format", "json")
+    newest, oldest = events(ran)
+    assert (ran.json["oldest_version_seen"], newest["version"], oldest["version"]) == (3, 4, 3)
+    assert newest["protocol_before"] == oldest["protocol_before"] == PDV["protocol"]
+
+
 def test_an_unreadable_commit_is_reported_and_the_rest_shown(grown: Log, cli: Cli) -> None:
     grown.raw(1, b'{"commitInfo": {')
     ran = cli("history", grown.table, "--format", "json")

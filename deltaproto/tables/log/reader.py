@@ -336,13 +336,13 @@ _MOST_ACTIONS = 100
 def protocol_changes(
     store: LogStore, listing: LogListing, version: int
 ) -> tuple[ProtocolChange, ...]:
-    """Return the protocol's changes up to `version`, as far back as the commits reach.
+    """Return the protocol's changes up to `version`, as far back as commits reach without a gap.
 
     Starts from a checkpoint next to the oldest commit that is read, if there is one. The result is
     supporting evidence, and `inspect` must stay cheap: only the newest commits are read, only the
     beginning of each, and unreadable files are skipped.
     """
-    versions = sorted(v for v in listing.commits if v <= version)[-_MOST_COMMITS:]
+    versions = _without_gap(sorted(v for v in listing.commits if v <= version)[-_MOST_COMMITS:])
     changes: list[ProtocolChange] = []
     if versions and versions[0] > 0:
         changes.extend(_initial_change(store, listing, versions[0]))
@@ -358,6 +358,14 @@ def protocol_changes(
         if snapshot.protocol is not None:
             changes.append(ProtocolChange(commit, snapshot.protocol, commit_info(actions)))
     return tuple(changes)
+
+
+def _without_gap(versions: list[int]) -> list[int]:
+    """Return the newest of these versions, back to the first that is missing."""
+    for number in range(len(versions) - 1, 0, -1):
+        if versions[number - 1] + 1 != versions[number]:
+            return versions[number:]
+    return versions
 
 
 def _initial_change(store: LogStore, listing: LogListing, commit: int) -> list[ProtocolChange]:

@@ -630,6 +630,16 @@ def test_the_changes_claim_nothing_across_commits_that_are_gone(log: Log) -> Non
     assert [change.version for change in changes] == [9]
 
 
+def test_the_changes_end_where_a_commit_before_the_checkpoint_is_missing(log: Log) -> None:
+    log.commit(0, P12, M).commit(1, add()).commit(3, add()).checkpoint(3, P37, M).commit(4, P13)
+    store = LocalLogStore(log.table)
+    changes = protocol_changes(store, build_listing(store.list()), 4)
+    assert [(change.version, change.protocol.min_writer_version) for change in changes] == [
+        (3, 7),
+        (4, 3),
+    ]
+
+
 @pytest.mark.timeout(20)
 @pytest.mark.parametrize("name", ["00000000000000000000.json", "00000000000000000000.crc"])
 def test_a_pipe_that_nobody_writes_to_is_not_waited_for(log: Log, name: str) -> None:
