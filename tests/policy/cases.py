@@ -164,6 +164,10 @@ def only_a_checkpoint(log: Log) -> None:
     log.checkpoint(3, protocol(1, 2), metadata())
 
 
+def without_newest_commit(log: Log) -> None:
+    log.commit(0, protocol(1, 2), metadata()).checkpoint(1, protocol(1, 2), metadata())
+
+
 def misnamed(*names: str) -> Callable[[Log], object]:
     """A commit, and other files with these names."""
 
@@ -630,6 +634,7 @@ CASES: tuple[Case, ...] = (
     case("one-protocol-twice", protocol(1, 2), protocol(1, 2), metadata()),
     # DP133 no-commit-files
     Case("checkpoint-alone", only_a_checkpoint, frozenset({("DP133", None)})),
+    Case("checkpoint-of-a-missing-commit", without_newest_commit, frozenset({("DP133", None)})),
     # DP135 misnamed-log-file
     Case("21-digits", misnamed("0" * 20 + "1.json"), frozenset({("DP135", None)})),
     Case("19-digits", misnamed("0" * 18 + "1.json"), frozenset({("DP135", None)})),

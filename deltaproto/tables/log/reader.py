@@ -250,11 +250,12 @@ def _cheap_traces(listing: LogListing, version: int, snapshot: Snapshot) -> dict
 
 def _listing_notes(listing: LogListing, snapshot: Snapshot) -> tuple[Note, ...]:
     notes = []
-    if not listing.commits:
+    if listing.newest not in listing.commits:
+        which = "no commit" if not listing.commits else f"no commit of version {listing.newest}"
         notes.append(
             Note(
                 NoteKind.NO_COMMIT_FILES,
-                "the log has a checkpoint but no commit: delta-rs reads such a table, "
+                f"the log has a checkpoint but {which}: delta-rs reads such a table, "
                 "Spark does not",
             )
         )
