@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from deltaproto.clients.requirements import UNMAPPED_COLUMNS
+from deltaproto.clients.requirements import (
+    ESCAPED_PATHS,
+    NON_ASCII_PATHS,
+    UNMAPPED_COLUMNS,
+    VECTORS_ON_SPECIAL_PATHS,
+)
 from deltaproto.planning.predict.nested_not_null import find_unenforced, is_spark_text
 from deltaproto.planning.predict.schema import Path, parse_schema
 from deltaproto.planning.predict.table import (
@@ -56,11 +61,24 @@ def table_from_state(state: TableState) -> Table:
             unmapped=UNMAPPED_COLUMNS in find_contents(metadata),
             uncounted=MAX_COLUMN_ID not in table.configuration,
             ambiguous=_is_ambiguous(metadata.schema),
+            folder_hazards=_folder_hazards(state),
         )
     table = table.with_schema(None if metadata.schema is None else parse_schema(metadata.schema))
     if table.schema is None or find_unenforced(table.schema) is None:
         return table
     return table._replace(spark_text=is_spark_text(metadata.schema_string or ""))
+
+
+def _folder_hazards(state: TableState) -> frozenset[str]:
+    names = "".join(state.metadata.partition_columns)
+    found = set()
+    if state.traces.get(Trace.NON_ASCII_VALUES) or not names.isascii():
+        found.add(NON_ASCII_PATHS)
+    if state.traces.get(Trace.ESCAPED_VALUES):
+        found.add(ESCAPED_PATHS)
+    if found and "deletionVectors" in state.protocol.supported:
+        found.add(VECTORS_ON_SPECIAL_PATHS)
+    return frozenset(found)
 
 
 def _is_ambiguous(schema: Any) -> bool:

@@ -79,6 +79,8 @@ class Trace(StrEnum):
     ESCAPED_PATHS = "data files with escapes in their paths"
     HIDDEN_PARTITIONS = "data files whose paths do not show their partition values"
     STORED_PARTITIONS = "data files that have their partition columns, and no folders of partitions"
+    NON_ASCII_VALUES = "partition values with non-ASCII characters"
+    ESCAPED_VALUES = "partition values that paths can only show with escapes"
     ISO_TIMESTAMPS = "partition values with timestamps in ISO 8601"
     MIXED_TIMESTAMPS = "a partition column with timestamps in two forms"
     DELTA_RS_FILES = "data files that delta-rs wrote from Arrow data"

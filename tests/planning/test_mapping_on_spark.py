@@ -11,7 +11,7 @@ from deltaproto.planning.predict.outcome import Outcome, Rewrite
 from deltaproto.planning.predict.table import MAPPING_MODE
 from deltaproto.planning.statement import SetProperties, Statement, UnsetProperties
 from tests.planning import log_files
-from tests.planning.oracle import agree, execute, look, newest
+from tests.planning.oracle import agree, execute, look, newest, predict
 from tests.recording.delta_spark import DeltaSpark
 from tests.support.engines import RUNNING
 
@@ -68,3 +68,28 @@ def test_a_clustered_table_is_broken_by_it(delta_spark: DeltaSpark, tmp_path: Pa
     table = made(delta_spark, path, f"cluster by (id) {MAPPED}")
     assert done(delta_spark, path, OFF).warnings == (column_mapping.CLUSTERED,)
     assert execute(delta_spark, path, f"optimize {table}").error is not None
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "alter table {t} add columns (n int)",
+        "alter table {t} change column c comment 'x'",
+        "alter table {t} replace columns (id bigint, c int, z int)",
+        "alter table {t} cluster by none",
+        "alter table {t} cluster by (c)",
+        "optimize {t}",
+        "alter table {t} set tblproperties ('team' = 'a')",
+        "alter table {t} add constraint positive check (c > 0)",
+        "delete from {t} where id = 1",
+    ],
+)
+def test_statements_that_look_for_lost_clustering_columns_fail(
+    statement: str, delta_spark: DeltaSpark, tmp_path: Path
+) -> None:
+    path = str(tmp_path)
+    table = made(delta_spark, path, f"cluster by (id) {MAPPED}")
+    assert done(delta_spark, path, OFF).table.clustering is None
+    sql = statement.format(t=table)
+    _, said = predict(path, sql)
+    agree(said, execute(delta_spark, path, sql))

@@ -9,11 +9,13 @@ import pytest
 
 from deltaproto.clients.requirements import (
     DROPPED_COLUMNS,
+    ESCAPED_PATHS,
     EXPONENT_BOUNDS,
     MAPPED_COLLECTIONS,
     MAPPED_PARTITIONS,
     MAPPING_ADDED_LATER,
     NAN_BOUNDS,
+    NON_ASCII_PATHS,
     UNBOUNDED_BOOLEANS,
     UNBOUNDED_COLUMNS,
     UNBOUNDED_LATER_COLUMNS,
@@ -179,6 +181,22 @@ CASES = {
         ("alter table {t} rename column word to text",),
         added=frozenset({MAPPED_PARTITIONS}),
     ),
+    **{
+        f"mapping removed from partitions by text: {name}": Case(
+            (
+                created("id bigint, word string", MAPPED) + " partitioned by (word)",
+                f"insert into {{t}} values (1, 'a'), (2, null), {values}",
+            ),
+            (DROP_MAPPING,),
+            added=added,
+        )
+        for name, values, added in (
+            ("plain", "(3, '_-!.~();@&+$,0')", frozenset[str]()),
+            ("with a space", "(3, 'a b')", frozenset({ESCAPED_PATHS})),
+            ("with a percent sign", "(3, '%20')", frozenset({ESCAPED_PATHS})),
+            ("not ASCII", "(3, 'é')", frozenset({NON_ASCII_PATHS})),
+        )
+    },
     "an array added beside mapping": Case(
         (created("id bigint", MAPPED), rows(3)),
         ("alter table {t} add column list array<bigint>",),

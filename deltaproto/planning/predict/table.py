@@ -134,6 +134,8 @@ class Table(NamedTuple):
     added_hazards: frozenset[str] = frozenset()
     """what the plan's statements added that some clients cannot handle, and the columns do not
     show"""
+    folder_hazards: frozenset[str] = frozenset()
+    """hazards of the folders that files get when they are rewritten without column mapping"""
     unpredicted: str = ""
     """why columns, constraints or files that the plan adds are unknown, as a clause; empty: they
     are known, or nothing is added"""
@@ -316,11 +318,15 @@ class Table(NamedTuple):
         """Return the table without column mapping, after rewriting every file."""
         plain = self.without_properties(MAPPING_MODE, MAX_COLUMN_ID)
         added = remaining_hazards(self.added_hazards, ("columnMapping",))
+        if not self.on("delta.randomizeFilePrefixes"):
+            added |= self.folder_hazards
         return plain._replace(
             vectors=False,
             rewritten=True,
             stray_columns=False,
             ambiguous=False,
+            # The domain keeps the physical names.
+            clustering=None if self.mapped and self.clustering else self.clustering,
             added_hazards=added,
         )
 

@@ -1,4 +1,4 @@
-"""What a table stores so that Delta Spark refuses every statement.
+"""What a table stores so that Delta Spark refuses every statement, or every one of a kind.
 
 Source: Delta Spark 4.4's `Invariants`; measured with Delta Spark 4.4.0.
 """
@@ -13,9 +13,17 @@ from typing import Any
 from deltaproto.planning.engine import Engine, EngineName
 from deltaproto.planning.predict import coordinated
 from deltaproto.planning.predict.consistency import validate_collations
-from deltaproto.planning.predict.outcome import Refusal
-from deltaproto.planning.predict.schema import Column, Path, SameSchema, Struct, dotted_path
+from deltaproto.planning.predict.outcome import Outcome, Refusal
+from deltaproto.planning.predict.schema import (
+    Column,
+    Path,
+    SameSchema,
+    Struct,
+    dotted_path,
+    find_column,
+)
 from deltaproto.planning.predict.table import Table
+from deltaproto.sql.quoting import split_name
 
 
 def refuse_every_statement(table: Table, engine: Engine) -> Refusal | None:
@@ -26,6 +34,29 @@ def refuse_every_statement(table: Table, engine: Engine) -> Refusal | None:
     if refusal is not None or table.schema is None:
         return refusal
     return validate_collations(table.schema) or _validate_invariants(SameSchema(table.schema))
+
+
+_RESOLVES_CLUSTERING = frozenset(
+    {"ADD COLUMNS", "CHANGE COLUMN", "CLUSTER BY", "OPTIMIZE", "REORG", "REPLACE COLUMNS"}
+)
+
+
+def refuse_lost_clustering(table: Table, outcome: Outcome, engine: Engine) -> Refusal | None:
+    """Refuse statements that look for clustering columns which the schema does not have.
+
+    That is so once column mapping was removed from a clustered table.
+    """
+    found = not _RESOLVES_CLUSTERING.isdisjoint(each.operation for each in outcome.commits)
+    if not found or table.schema is None or engine.name is not EngineName.DELTA_SPARK:
+        return None
+    for column in table.clustering or ():
+        if find_column(table.schema, tuple(split_name(column))) is None:
+            return Refusal(
+                "",
+                f"the schema does not have the clustering column {column}",
+                "RESTORE the table to a version from before column mapping was removed",
+            )
+    return None
 
 
 @lru_cache(maxsize=64)

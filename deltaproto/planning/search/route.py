@@ -28,7 +28,7 @@ from deltaproto.planning.predict.table import (
     MIN_WRITER_VERSION,
     Table,
 )
-from deltaproto.planning.predict.unreadable import refuse_every_statement
+from deltaproto.planning.predict.unreadable import refuse_every_statement, refuse_lost_clustering
 from deltaproto.planning.search.cost import Files, compute_cost
 from deltaproto.planning.search.droppable import drop_rank
 from deltaproto.planning.statement import (
@@ -155,6 +155,7 @@ def predict_statement(statement: Statement, table: Table, engine: Engine) -> Out
     """Predict a statement's outcome, including Delta's automatic checkpoints."""
     outcome = statement.outcome(table, engine)
     unreadable = refuse_every_statement(table, engine) if outcome.commits else None
+    unreadable = unreadable or refuse_lost_clustering(table, outcome, engine)
     if unreadable is not None:
         return Outcome(table, refusal=unreadable)
     outcome = _refuse_unreadable(outcome, table, engine)

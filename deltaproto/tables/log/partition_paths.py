@@ -16,6 +16,8 @@ from deltaproto.protocol.feature import Trace
 from deltaproto.protocol.metadata import Metadata, physical_name
 
 _NULL = "__HIVE_DEFAULT_PARTITION__"
+_UNESCAPED = "_-!.~();@&+$,"
+_ESCAPED = {each for each in map(chr, range(128)) if not (each.isalnum() or each in _UNESCAPED)}
 _TIMESTAMP = re.compile(r"(\d{4,}-\d\d-\d\d)([ T])(\d\d:\d\d:\d\d)(?:\.(\d{1,6}))?(Z?)", re.ASCII)
 
 
@@ -42,6 +44,11 @@ def is_iso_timestamp(value: object) -> bool | None:
     return bool(found[5])
 
 
+def _needs_escapes(value: str) -> bool:
+    # Delta Spark escapes these in folders of partitions, or else in the path as a URI.
+    return not value.isalnum() and any(each in _ESCAPED for each in value)
+
+
 def _equal(folder: str | None, value: object) -> bool:
     if folder is None:
         return False
@@ -66,6 +73,10 @@ class PartitionEvidence:
         """a path does not show its values"""
         self.folders = False
         """a path has a folder of a partition, with any value"""
+        self.non_ascii = False
+        """a partition value is not ASCII"""
+        self.escaped = False
+        """a partition value needs escapes in a path"""
         self._iso: set[str] = set()
         self._plain: set[str] = set()
 
@@ -77,6 +88,9 @@ class PartitionEvidence:
         self.folders = self.folders or "=" in unquote(path.rpartition("/")[0])
         self.hidden = self.hidden or not shows_partition_values(path, values)
         for name, value in values.items():
+            if isinstance(value, str):
+                self.non_ascii = self.non_ascii or not value.isascii()
+                self.escaped = self.escaped or _needs_escapes(value)
             iso = is_iso_timestamp(value)
             if iso is not None:
                 (self._iso if iso else self._plain).add(name)
@@ -86,6 +100,8 @@ class PartitionEvidence:
         times = {name for name, type_ in types.items() if type_ == "timestamp"}
         return {
             Trace.HIDDEN_PARTITIONS: self.hidden,
+            Trace.NON_ASCII_VALUES: self.non_ascii,
+            Trace.ESCAPED_VALUES: self.escaped,
             Trace.ISO_TIMESTAMPS: not times.isdisjoint(self._iso),
             Trace.MIXED_TIMESTAMPS: not times.isdisjoint(self._iso & self._plain),
         }
