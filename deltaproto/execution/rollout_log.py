@@ -19,10 +19,9 @@ from deltaproto.execution.run_log import (
     AuditLog,
     Journal,
     JournalError,
+    LineFile,
     PlanLockedError,
-    append,
     journal_path,
-    open_for_append,
     read_events,
     read_journal,
 )
@@ -219,11 +218,11 @@ class RolloutLog:
         """
         line = {"event": event, "at": now, "plan": self.rollout.id}
         try:
-            file = open_for_append(self.path, _MODE)
+            file = LineFile(self.path, _MODE)
             try:
-                append(file, {**line, "name": name, "reason": self._redact(reason)})
+                file.add({**line, "name": name, "reason": self._redact(reason)})
             finally:
-                os.close(file)
+                file.close()
         except OSError as error:
             failed = JournalError(
                 f"cannot write the journal {self.path}: {error.strerror}",

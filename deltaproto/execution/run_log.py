@@ -45,21 +45,45 @@ def find_append_obstacle(path: Path) -> str | None:
     return None if os.access(place, wanted) else os.strerror(errno.EACCES)
 
 
-def open_for_append(path: Path, mode: int) -> int:
-    """Open the file for appending; a line truncated by a crash is terminated.
+class LineFile:
+    """A file of JSON lines, open for appending. Several processes may append to it.
 
     Raises:
         OSError: when the file cannot be written.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if path.is_fifo() or path.is_socket():
-        # To open a pipe would wait for a reader.
-        raise OSError(errno.EINVAL, _PIPE, str(path))
-    cut_off = _ends_mid_line(path)
-    file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, mode)
-    if cut_off:
-        os.write(file, b"\n")
-    return file
+
+    def __init__(self, path: Path, mode: int) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.is_fifo() or path.is_socket():
+            # To open a pipe would wait for a reader.
+            raise OSError(errno.EINVAL, _PIPE, str(path))
+        self._path = path
+        self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, mode)
+        self._cut_off = False
+
+    def add(self, members: Mapping[str, Any]) -> None:
+        """Append one line, which is on disk when this returns.
+
+        It is written at once, as several processes may append. If the file ends with a part of a
+        line, from a crash or a full disk, that part is terminated first.
+
+        Raises:
+            OSError: when the disk is full or fails.
+        """
+        line = (json.dumps(members) + "\n").encode()
+        if self._cut_off or _ends_mid_line(self._path):
+            line = b"\n" + line
+        written = os.write(self._file, line)
+        if written:
+            # A file that is writable but not readable does not show where it ends.
+            self._cut_off = written < len(line)
+        if written < len(line):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        os.fsync(self._file)
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self._file)
 
 
 def _ends_mid_line(path: Path) -> bool:
@@ -73,18 +97,6 @@ def _ends_mid_line(path: Path) -> bool:
     except OSError:
         # The file is empty, or it is writable but not readable.
         return False
-
-
-def append(file: int, members: Mapping[str, Any]) -> None:
-    """Append one line with a single write, as several processes may append to one file.
-
-    Raises:
-        OSError: when the disk is full or fails.
-    """
-    line = (json.dumps(members) + "\n").encode()
-    if os.write(file, line) < len(line):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-    os.fsync(file)
 
 
 _MODE = 0o600
@@ -144,7 +156,7 @@ class Journal:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._lock = _acquire_lock(self.path, plan_id)
-            self._file = open_for_append(self.path, _MODE)
+            self._file = LineFile(self.path, _MODE)
         except OSError as error:
             raise UsageError(
                 f"cannot write the journal {self.path}: {error.strerror}",
@@ -155,7 +167,7 @@ class Journal:
         return self
 
     def __exit__(self, *_: object) -> None:
-        os.close(self._file)
+        self._file.close()
         self._lock.release()
 
     def add(self, event: str, at: float, **members: Any) -> None:
@@ -166,7 +178,7 @@ class Journal:
         """
         line = {"event": event, "at": at, "plan": self._plan_id, **members}
         try:
-            append(self._file, line)
+            self._file.add(line)
         except OSError as error:
             raise JournalError(
                 f"cannot write the journal {self.path}: {error.strerror}",
@@ -301,7 +313,7 @@ class AuditLog:
     def __init__(self, path: str, redact: Callable[[str], str]) -> None:
         self._path, self._redact = path, redact
         try:
-            self._file = open_for_append(Path(path), _AUDIT_MODE)
+            self._file = LineFile(Path(path), _AUDIT_MODE)
         except OSError as error:
             raise UsageError(
                 f"cannot write the audit log {path}: {error.strerror}",
@@ -312,14 +324,14 @@ class AuditLog:
         """Append one line. Return an error instead of raising it: the statement has already run."""
         record = {**members, **current_actor()._asdict()}
         try:
-            append(self._file, {key: self._redacted(value) for key, value in record.items()})
+            self._file.add({key: self._redacted(value) for key, value in record.items()})
         except OSError as error:
             return f"the audit log {self._path} could not be written: {error.strerror}"
         return None
 
     def close(self) -> None:
         """Close the file."""
-        os.close(self._file)
+        self._file.close()
 
     def _redacted(self, value: Any) -> Any:
         if isinstance(value, list):

@@ -6,11 +6,14 @@ import contextlib
 import io
 import json
 import os
+import resource
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from deltaproto.errors import ExitCode, UsageError
+from deltaproto.execution import run_log
 from deltaproto.execution.progress import Baseline
 from deltaproto.execution.run_log import (
     AuditLog,
@@ -98,9 +101,20 @@ def test_a_full_disk(tmp_path: Path) -> None:
     with Journal(str(tmp_path), PLAN) as journal:
         # The only device that is always full.
         full = os.open("/dev/full", os.O_WRONLY)
-        os.dup2(full, journal._file)
+        os.dup2(full, journal._file._file)
         with pytest.raises(JournalError, match="No space left"):
             journal.add("done", 1.0)
+
+
+@contextlib.contextmanager
+def file_size_limit(size: int) -> Iterator[None]:
+    """Let no file of this process grow beyond `size` bytes: a write fails as on a full disk."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 class TestAudit:
@@ -120,6 +134,23 @@ class TestAudit:
         audit.add(step="s2")
         audit.close()
         assert json.loads(file.read_text().splitlines()[-1])["step"] == "s2"
+
+    @pytest.mark.parametrize("readable", [True, False])
+    def test_a_line_cut_off_by_a_full_disk_does_not_damage_the_next_line(
+        self, readable: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        file = tmp_path / "audit.jsonl"
+        audit = AuditLog(str(file), Redactor())
+        audit.add(step="s1")
+        if not readable:
+            monkeypatch.setattr(run_log, "_ends_mid_line", lambda path: False)
+        with file_size_limit(file.stat().st_size + 9):
+            assert "No space left" in (audit.add(step="s2") or "")
+        assert audit.add(step="s3") is None
+        audit.close()
+        first, part, last = file.read_text().splitlines()
+        assert len(part) == 9
+        assert [json.loads(line)["step"] for line in (first, last)] == ["s1", "s3"]
 
     def test_a_line_that_another_process_adds_meanwhile_is_not_cut_off(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -150,7 +181,7 @@ class TestAudit:
                 os.write(write, b"x" * 4096)
         os.read(read, 4096)
         audit = AuditLog(str(tmp_path / "audit.jsonl"), Redactor())
-        os.dup2(write, audit._file)
+        os.dup2(write, audit._file._file)
         assert "No space left" in (audit.add(message="x" * 100_000) or "")
         audit.close()
 
