@@ -50,12 +50,17 @@ def run(commands: Mapping[str, str], load: Callable[[str], Command], words: Sequ
     parsed.clear()
     parse = partial(parser, args=list(words), prog_name="deltaproto", standalone_mode=False)
     try:
-        if os.environ.get(COMPLETION_VARIABLE) == "complete_bash":
-            from deltaproto.cli.bash_completion import with_whole_words
+        task = os.environ.get(COMPLETION_VARIABLE)
+        if task == "complete_bash":
+            from deltaproto.cli.shell_completion import with_whole_words
 
             parse = partial(with_whole_words, parse)
+        elif task in ("complete_zsh", "complete_fish"):
+            from deltaproto.cli.shell_completion import with_options
+
+            parse = partial(with_options, parse, zsh=task == "complete_zsh")
         elif _writes_completion_script(words):
-            from deltaproto.cli.bash_completion import omit_space_after_equals_sign
+            from deltaproto.cli.shell_completion import omit_space_after_equals_sign
 
             omit_space_after_equals_sign()
         outcome = parse()

@@ -109,6 +109,34 @@ def test_bash_adds_no_space_after_an_equals_sign(shown: bool, tmp_path: Path) ->
 @pytest.mark.parametrize(("typed", "offered"), TYPED.items())
 def test_zsh_and_fish_are_offered(typed: str, offered: str) -> None:
     line = {"_TYPER_COMPLETE_ARGS": f"deltaproto {typed}"}
-    assert f'"{offered}"' in complete(_DELTAPROTO_COMPLETE="complete_zsh", **line)
+    zsh = complete(_DELTAPROTO_COMPLETE="complete_zsh", **line)
+    assert offered in zsh.split() if offered[-1] == "=" else f'"{offered}"' in zsh
     fish = {"_DELTAPROTO_COMPLETE": "complete_fish", "_TYPER_COMPLETE_FISH_ACTION": "get-args"}
     assert offered in complete(**fish, **line).split()
+
+
+def test_zsh_and_fish_replace_a_word_with_its_option() -> None:
+    line = {"_TYPER_COMPLETE_ARGS": "deltaproto check t --client=deltalake/"}
+    offered = ["--client=deltalake/engine@1.6.6", "--client=deltalake/pyarrow@1.6.6"]
+    shown = complete(_DELTAPROTO_COMPLETE="complete_zsh", **line)
+    assert shown == '_arguments \'*: :(("{}"\n"{}"))\'\n'.format(*offered)
+    fish = {"_DELTAPROTO_COMPLETE": "complete_fish", "_TYPER_COMPLETE_FISH_ACTION": "get-args"}
+    assert complete(**fish, **line).split() == offered
+    line = {"_TYPER_COMPLETE_ARGS": "deltaproto plan-upgrade t --set=delta.appendO"}
+    shown = complete(_DELTAPROTO_COMPLETE="complete_zsh", **line)
+    assert shown == "compadd -S '' -- --set=delta.appendOnly=\n"
+
+
+@pytest.mark.skipif(shutil.which("fish") is None, reason="needs fish")
+def test_fish_completes(tmp_path: Path) -> None:
+    script = complete(_DELTAPROTO_COMPLETE="source_fish")
+    asked = "complete -C 'deltaproto check t --client=trin'"
+    variables = {"HOME": str(tmp_path), "PATH": f"{PROGRAM.parent}:{os.environ['PATH']}"}
+    ran = subprocess.run(
+        ["fish", "--no-config", "-c", f"{script}\n{asked}"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, **variables},
+    )
+    assert ran.stdout == "--client=trino@483\n"

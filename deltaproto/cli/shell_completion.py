@@ -1,7 +1,8 @@
-"""Completion of words that bash splits: `--client trino@4`, `--client=trino`.
+"""Completion of values that shells treat in their own ways: `--client trino@4`, `--client=trino`.
 
 bash ends a word at each character of COMP_WORDBREAKS, and replaces what follows the last of them,
-or the last `@` itself. Typer's script passes these parts as words of their own.
+or the last `@` itself. Typer's script passes these parts as words of their own. zsh and fish
+replace the whole word, with its option.
 """
 
 from __future__ import annotations
@@ -50,6 +51,35 @@ def with_whole_words(complete: Callable[[], _T]) -> _T:
             return complete()
     finally:
         sys.stdout.writelines(line[known:] for line in printed.getvalue().splitlines(keepends=True))
+
+
+def with_options(complete: Callable[[], _T], *, zsh: bool) -> _T:
+    """Run a completion for zsh or fish, and print values with the option in the same word."""
+    last = os.environ.get("_TYPER_COMPLETE_ARGS", "").rpartition(" ")[2]
+    option = found[0] if (found := re.match("--[a-z-]+=", last)) else ""
+    printed = io.StringIO()
+    try:
+        with redirect_stdout(printed):
+            return complete()
+    finally:
+        if zsh:
+            sys.stdout.write(_zsh_values(printed.getvalue(), option))
+        else:
+            sys.stdout.write(re.sub("^(?=.)", option, printed.getvalue(), flags=re.MULTILINE))
+
+
+def _zsh_values(printed: str, option: str) -> str:
+    """Return what typer printed for zsh, with the option in each value.
+
+    Values that all end with an equals sign are added without a space after them; fish needs
+    nothing for that.
+    """
+    # A command of zsh, with one quoted value on each line.
+    text = re.sub(r"^(_arguments '\*: :\(\()?\"", rf"\g<0>{option}", printed, flags=re.MULTILINE)
+    values = re.findall(r"^(?:_arguments '\*: :\(\()?\"([^\"]*=)\"(?:\)\)')?$", text, re.MULTILINE)
+    if values and len(values) == len(text.splitlines()):
+        return f"compadd -S '' -- {' '.join(values)}\n"
+    return text
 
 
 def omit_space_after_equals_sign() -> None:
