@@ -101,9 +101,9 @@ def locate(table: str) -> Location:
     if rest.startswith("//") and scheme.lower() in CATALOG_SCHEMES:
         return _catalog_location(table, scheme.lower(), rest[2:])
     if rest.startswith("//") and scheme.replace("+", "").isalnum():
-        return Location(table, LocationKind.URI, None, table.rstrip("/"))
+        return Location(table, LocationKind.URI, None, f"{scheme.lower()}:{rest.rstrip('/')}")
     if rest.startswith("/") and scheme.lower() in _HADOOP_SCHEMES and not os.path.lexists(table):
-        return Location(table, LocationKind.URI, None, f"{scheme}://{rest.rstrip('/')}")
+        return Location(table, LocationKind.URI, None, f"{scheme.lower()}://{rest.rstrip('/')}")
     if "/" not in table and not os.path.lexists(table) and is_catalog_name(table):
         return Location(table, LocationKind.NAME, None, table)
     _file_system_bytes(table)

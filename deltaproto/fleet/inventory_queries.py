@@ -170,7 +170,7 @@ def newest_of_each_root(scans: Sequence[PastScan]) -> list[PastScan]:
     for scan in reversed(scans):
         replaced = (
             any(_replaces(newer.extent, scan.extent, root) for newer in found)
-            for root in scan.roots
+            for root in scan.extent.roots
         )
         if not found or not all(replaced):
             found.append(scan)

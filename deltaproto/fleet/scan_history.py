@@ -14,12 +14,13 @@ from deltaproto.counts import counted
 from deltaproto.errors import ErrorCode, TableError, UsageError
 from deltaproto.fleet.discovered import UnsearchedPlaces
 from deltaproto.fleet.schemas import NOT_SEARCHED, Inventory
+from deltaproto.policy.document import normalize_location
 from deltaproto.policy.finding import Severity
 from deltaproto.protocol.feature import FeatureKind
 
 
 class Extent(NamedTuple):
-    """The roots and patterns of a scan, in no order."""
+    """The roots and patterns of a scan, in no order. Roots are as in `normalize_location`."""
 
     roots: frozenset[str]
     included: frozenset[str]
@@ -127,7 +128,9 @@ def _parse_unsearched(
 
 def extent_of(roots: Iterable[str], included: Iterable[str], excluded: Iterable[str]) -> Extent:
     """Return the extent of a scan, from its roots and the patterns of folders."""
-    return Extent(frozenset(roots), frozenset(included), frozenset(excluded))
+    return Extent(
+        frozenset(map(normalize_location, roots)), frozenset(included), frozenset(excluded)
+    )
 
 
 def limits_in_words(included: Iterable[str], excluded: Iterable[str]) -> str:

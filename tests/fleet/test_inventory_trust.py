@@ -389,9 +389,9 @@ def test_a_killed_scan_on_spark(cli: Cli, lake: Path, tmp_path: Path) -> None:
         raise KeyboardInterrupt
     ran = cli(*CHECK, where)
     told = " ".join((ran.out + ran.err).split())
-    assert (ran.code, f"{scan_id} of file://{lake / 'a'}, is not finished" in told) == (3, True)
+    assert (ran.code, f"{scan_id} of {lake / 'a'}, is not finished" in told) == (3, True)
     assert newest_of_extent(where, [scan_id], extent) == scan_id
-    with pytest.raises(UsageError, match="is of file://"):
+    with pytest.raises(UsageError, match="is of /"):
         newest_of_extent(where, [scan_id], extent_of([f"file://{lake / 'b'}"], (), ()))
     with hold_spark_lock(where, scan_id, extent):
         assert not unfinished_scans(where)
@@ -430,7 +430,7 @@ def test_a_killed_scan_into_a_folder_of_another_machine(
     with pytest.raises(KeyboardInterrupt), hold_spark_lock(folder, "3", extent):
         raise KeyboardInterrupt
     assert not Path(there).exists()
-    with pytest.raises(TableError, match=r"the newest scan, 3 of file://.*, is not finished"):
+    with pytest.raises(TableError, match=r"the newest scan, 3 of /.*, is not finished"):
         require_finished(there, state, {})
     # A folder of this name here has its own marks.
     Path(there).mkdir()

@@ -394,3 +394,29 @@ def test_nobody_waits_for_credentials(cli: Cli, tmp_path: Path) -> None:
     )
     assert done.code == 3
     assert done.json["seconds"] < 60
+
+
+def test_one_store_named_by_two_schemes(cli: Cli, store: Store, tmp_path: Path) -> None:
+    def log(table: str) -> Log:
+        return Log(tmp_path / "r" / table).commit(0, protocol(1, 2), metadata())
+
+    kept, _ = log("kept"), log("dropped")
+    root = store.upload(tmp_path / "r", "spelled")
+    inventory = str(tmp_path / "i")
+    scan = ["scan", *store.options, "--inventory", inventory, "--quiet"]
+    assert cli(*scan, root).code == 0
+    store.client.delete_object(Bucket=BUCKET, Key=f"spelled/dropped/_delta_log/{0:020}.json")
+    log("created")
+    kept.commit(1, protocol(1, 4))
+    for table in ("created", "kept"):
+        store.upload(tmp_path / "r" / table, f"spelled/{table}")
+    assert cli(*scan, root.replace("s3://", "S3A://") + "/").code == 0
+    drift = cli("drift", inventory, *store.options, "--format", "json").json
+    assert drift["same_roots"] is True
+    changes = {(each["table"].rpartition("/")[2], each["change"]) for each in drift["changes"]}
+    assert {each for each in changes if each[0] != "kept"} == {
+        ("created", "table-new"),
+        ("dropped", "table-gone"),
+    }
+    assert ("kept", "protocol-raised") in changes
+    assert not {change for table, change in changes if table == "kept"} & {"table-new"}

@@ -27,6 +27,7 @@ from deltaproto.fleet.scan_history import ScanPair, sql_literal
 from deltaproto.fleet.schemas import Inventory
 from deltaproto.interrupts import map_in_threads
 from deltaproto.location import is_catalog_name
+from deltaproto.policy.document import SAME_STORE, normalize_location
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -74,7 +75,7 @@ def drift_query(
     return (
         f"SELECT COALESCE(n.location, b.location) AS location, "  # noqa: S608  literals only
         f"COALESCE(n.{name}, b.{name}) AS {name}, {columns} "
-        f"FROM ({before}) b FULL OUTER JOIN ({now}) n ON b.location = n.location "
+        f"FROM ({before}) b FULL OUTER JOIN ({now}) n ON b.place = n.place "
         f"WHERE b.location IS NULL OR n.location IS NULL OR {differs}"
     )
 
@@ -104,17 +105,30 @@ def _scan_subquery(scan_id: str, name: str, tables: str, errors: str, features: 
     )
     scan = sql_literal(scan_id)
     return (
-        f"SELECT t.location, t.{name}, {read} FROM {tables} t LEFT JOIN "  # noqa: S608
-        f"(SELECT location AS place, {_USAGE} AS usage FROM {features} WHERE scan_id = {scan} "
-        f"GROUP BY location) u ON t.location = u.place WHERE t.scan_id = {scan} "
-        f"UNION ALL SELECT location, {name}, {refused} FROM {errors} WHERE scan_id = {scan}"
+        f"SELECT {_place('t.location')} AS place, t.location, t.{name}, {read} "  # noqa: S608
+        f"FROM {tables} t LEFT JOIN "
+        f"(SELECT location AS used_by, {_USAGE} AS usage FROM {features} WHERE scan_id = {scan} "
+        f"GROUP BY location) u ON t.location = u.used_by WHERE t.scan_id = {scan} "
+        f"UNION ALL SELECT {_place('location')} AS place, location, {name}, {refused} "
+        f"FROM {errors} WHERE scan_id = {scan}"
     )
+
+
+def _place(column: str) -> str:
+    """Return SQL for a location with one scheme for each kind of store, as the join's key."""
+    cases = " ".join(
+        f"WHEN {column} LIKE '{scheme}://%' "
+        f"THEN CONCAT('{same}', SUBSTR({column}, {len(scheme) + 1}))"
+        for scheme, same in SAME_STORE.items()
+    )
+    return f"CASE {cases} ELSE {column} END"
 
 
 class UnreadablePlaces(NamedTuple):
     """Places that one scan could not search: anything below them is unknown."""
 
     by_location: Mapping[str, ScannedTable]
+    """by `normalize_location`"""
     by_name: Mapping[tuple[str, ...], ScannedTable]
     """catalogs, schemas and tables of catalogs, by the parts of their names in lower case; a whole
     server has no parts"""
@@ -133,7 +147,10 @@ def unreadable_places(errors: Iterable[Mapping[str, Any]]) -> UnreadablePlaces:
     """Return the places of the errors of one scan."""
     found = {row["location"]: unreadable_table(row["code"], row["message"]) for row in errors}
     places = ((parse_catalog_place(location), error) for location, error in found.items())
-    return UnreadablePlaces(found, {place.name: error for place, error in places if place})
+    return UnreadablePlaces(
+        {normalize_location(location): error for location, error in found.items()},
+        {place.name: error for place, error in places if place},
+    )
 
 
 class TableDrift(NamedTuple):
@@ -158,8 +175,8 @@ def _find_unreadable_parent(
     location: str, table: str, places: UnreadablePlaces
 ) -> ScannedTable | None:
     """Return the error of the nearest folder above, or else of the schema or catalog, or None."""
-    above = location
-    while places.by_location and "/" in above:
+    above = normalize_location(location) if places.by_location else ""
+    while "/" in above:
         above = above.rpartition("/")[0]
         if above in places.by_location:
             return places.by_location[above]

@@ -4,9 +4,10 @@ from deltaproto.policy.document.errors import PolicyError, PolicyErrors, Positio
 from deltaproto.policy.document.load import load_policy
 from deltaproto.policy.document.merging import settings_for
 from deltaproto.policy.document.model import Policy, PolicySettings
-from deltaproto.policy.document.patterns import matches_table, normalize_location
+from deltaproto.policy.document.patterns import SAME_STORE, matches_table, normalize_location
 
 __all__ = [
+    "SAME_STORE",
     "Policy",
     "PolicyError",
     "PolicyErrors",

@@ -19,7 +19,8 @@ from typing import NamedTuple
 from deltaproto.location import CATALOG_SCHEMES, locate
 
 EVERYTHING = ("*", "**")
-_SAME_STORE = {"s3a": "s3", "s3n": "s3", "abfs": "abfss"}
+SAME_STORE = {"s3a": "s3", "s3n": "s3", "abfs": "abfss"}
+"""schemes, and the one that names the same store"""
 _PART = "\0"
 _LOG_FOLDER = "_delta_log"
 _ESCAPE = r"%[0-9A-Fa-f]{2}"
@@ -163,7 +164,7 @@ def normalize_location(location: str) -> str:
 
         path = rest[2:].partition("/")[2] if rest.startswith("//") else rest.lstrip("/")
         return "/" + unquote(path, errors="surrogateescape").strip("/")
-    return f"{_SAME_STORE.get(scheme, scheme)}:{rest.rstrip('/')}"
+    return f"{SAME_STORE.get(scheme, scheme)}:{rest.rstrip('/')}"
 
 
 @lru_cache(maxsize=1024)
