@@ -157,7 +157,7 @@ def build_overview(
         pairs,
         sorted(changes, key=lambda change: change.location),
         of_policy.findings if of_policy else (),
-        found.waived,
+        found.waived + (len(of_policy.suppressed) if of_policy else 0),
         found.off + (of_policy.silenced if of_policy else 0),
     )
 

@@ -272,18 +272,21 @@ class Checker:
 
     def of_policy(self) -> TableCheck | None:
         """Return the findings about the policy itself. Call it after observing all tables."""
-        every = list(self.use.findings())
-        found = tuple(
-            sorted(_apply_severities(every, self._policy.severities), key=severity_sort_key)
+        every, severities = list(self.use.findings()), self._policy.severities
+        suppressed = tuple(
+            each._replace(finding=graded)
+            for each in self.use.suppressed()
+            for graded in _apply_severities([each.finding], severities)
         )
-        if not every:
+        found = tuple(sorted(_apply_severities(every, severities), key=severity_sort_key))
+        if not every and not suppressed:
             return None
         return TableCheck(
             self._policy.source,
             None,
             (),
             found,
-            (),
+            suppressed,
             None,
             complete=True,
             silenced=len(every) - len(found),
@@ -299,7 +302,8 @@ class Checker:
             matched = self._match(*of)
         names, entries = matched.names, matched.entries
         readable = checked.error is None
-        self.use.table(names, entries, self._settings(entries) if readable else None)
+        waivers = [each.waiver for each in matched.waivers]
+        self.use.table(names, entries, self._settings(entries) if readable else None, waivers)
         if checked.unasked:
             self.use.unasked(checked.table)
         clients = (judged.verdict.named for judged in checked.verdicts)

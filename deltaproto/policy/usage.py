@@ -10,7 +10,7 @@ from deltaproto.policy.document import Policy, Position
 from deltaproto.policy.document.merging import Merged, Notice
 from deltaproto.policy.document.model import Approval, PolicySettings, TableEntry, Waiver
 from deltaproto.policy.document.patterns import TableNames
-from deltaproto.policy.finding import Finding
+from deltaproto.policy.finding import Finding, Rule, Suppression
 from deltaproto.policy.rules import (
     contradictory_requirements,
     expired_exception,
@@ -38,28 +38,43 @@ class PolicyUse:
         self._waivers: set[Position] = set()
         self._approvals: set[Position] = set()
         self._canaries: set[str] = set()
-        self._notices: dict[Notice, int] = {}
-        self._contradictions: dict[Notice, int] = {}
+        # How many tables each notice is about, apart from those with a waiver for it.
+        self._notices: dict[tuple[Rule, Notice, Waiver | None], int] = {}
         self._tables = 0
         self._unasked: list[str] = []
         self._unasked_count = 0
         self._others: list[Finding] = []
 
     def table(
-        self, names: TableNames, entries: tuple[TableEntry, ...], merged: Merged | None
+        self,
+        names: TableNames,
+        entries: tuple[TableEntry, ...],
+        merged: Merged | None,
+        waivers: Sequence[Waiver] = (),
     ) -> None:
-        """Record a checked table and the entries that match it."""
+        """Record a checked table, and the entries and waivers that match it."""
         self._tables += 1
         rollout = self._policy.rollout
         missing = () if rollout is None else {*rollout.canary} - self._canaries
         self._canaries.update(filter(names.match, missing))
         self._entries.update(entry.position for entry in entries)
         for notice in merged.notices if merged is not None else ():
-            self._notices[notice] = self._notices.get(notice, 0) + 1
+            self._count(policy_override.RULE, notice, waivers)
         for found in merged.contradictions if merged is not None and entries else ():
             last = entries[-1]
             notice = Notice(last.pattern, found.problem, found.hint, last.position)
-            self._contradictions[notice] = self._contradictions.get(notice, 0) + 1
+            self._count(contradictory_requirements.RULE, notice, waivers)
+
+    def _count(self, rule: Rule, notice: Notice, waivers: Sequence[Waiver]) -> None:
+        waiver = None
+        for each in waivers:
+            # These findings name no feature and no client.
+            if each.rule == rule.id and each.feature is None and each.client is None:
+                waiver = each
+                self.waived(each)
+                break
+        key = rule, notice, waiver
+        self._notices[key] = self._notices.get(key, 0) + 1
 
     def waived(self, waiver: Waiver) -> None:
         """Record a waiver that suppressed a finding."""
@@ -85,10 +100,8 @@ class PolicyUse:
         self._waivers |= other._waivers
         self._approvals |= other._approvals
         self._canaries |= other._canaries
-        for notice, count in other._notices.items():
-            self._notices[notice] = self._notices.get(notice, 0) + count
-        for notice, count in other._contradictions.items():
-            self._contradictions[notice] = self._contradictions.get(notice, 0) + count
+        for key, count in other._notices.items():
+            self._notices[key] = self._notices.get(key, 0) + count
         self._tables += other._tables
         self._unasked = (self._unasked + other._unasked)[:_NAMED]
         self._unasked_count += other._unasked_count
@@ -112,21 +125,29 @@ class PolicyUse:
                 client=client,
                 detail=f"client {client}",
             )
-        for notice, count in self._contradictions.items():
-            yield contradictory_requirements.RULE.finding(
+        yield from (finding for finding, waiver in self._of_notices() if waiver is None)
+
+    def suppressed(self) -> Iterator[Suppression]:
+        """Yield the findings about the policy that it waives."""
+        for finding, waiver in self._of_notices():
+            if waiver is not None:
+                yield Suppression(finding, waiver.reason, waiver.expires.isoformat())
+
+    def _of_notices(self) -> Iterator[tuple[Finding, Waiver | None]]:
+        for (rule, notice, waiver), count in self._notices.items():
+            message = notice.message
+            if rule == contradictory_requirements.RULE:
+                message = (
+                    f'"{notice.pattern}" and less specific patterns contradict each other: '
+                    f"{message}"
+                )
+            finding = rule.finding(
                 self._policy.source,
-                f'{self._at(notice.position)}: "{notice.pattern}" and less specific patterns '
-                f"contradict each other: {notice.message} ({counted(count, 'table')})",
+                f"{self._at(notice.position)}: {message} ({counted(count, 'table')})",
                 notice.hint,
                 detail=f"{notice.pattern} {notice.message}",
             )
-        for notice, count in self._notices.items():
-            yield policy_override.RULE.finding(
-                self._policy.source,
-                f"{self._at(notice.position)}: {notice.message} ({counted(count, 'table')})",
-                notice.hint,
-                detail=f"{notice.pattern} {notice.message}",
-            )
+            yield finding, waiver
 
     def _requirements(self) -> Iterator[Finding]:
         source, rule = self._policy.source, policy_requires_nothing.RULE

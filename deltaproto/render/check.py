@@ -164,6 +164,9 @@ def _write_groups(
 def _shown(tables: Iterable[TableCheck], style: Style, counts: Counts) -> Iterator[TableCheck]:
     for checked in tables:
         counts.add(checked)
+        if checked.of_policy and not checked.findings and not style.show_suppressed:
+            # All of them are waived or turned off, which the summary counts.
+            continue
         if not style.failing or table_exit_code(checked, style.fail_on) is not ExitCode.OK:
             yield checked
 

@@ -196,3 +196,35 @@ def test_patterns_that_contradict_each_other(cli: Cli, tmp_path: Path) -> None:
     )
     ran = cli("check", *tables, "--policy", str(file), "--format", "json")
     assert "DP306" not in {each["rule"] for each in ran.json["findings"]}
+
+
+@pytest.mark.parametrize(
+    ("pattern", "tables"), [("gold/*", None), ("gold/t", "1 table"), ("silver/*", "2 tables")]
+)
+def test_a_waiver_of_contradictions(
+    pattern: str, tables: str | None, cli: Cli, tmp_path: Path
+) -> None:
+    names = ("gold/t", "gold/u", "silver/t")
+    for name in names:
+        Log(tmp_path / name).commit(0, commit_info(), protocol(1, 2), metadata(), add())
+    file = tmp_path / "policy.yaml"
+    file.write_text(
+        "policy_version: 1\n"
+        "tables:\n"
+        "  '**': {forbid_features: [deletionVectors]}\n"
+        "  gold/**: {require_properties: {delta.enableDeletionVectors: true}}\n"
+        "waivers:\n"
+        f"  - {{rule: DP306, table: {pattern}, reason: r, expires: 2999-01-01}}\n"
+    )
+    words = [*(str(tmp_path / name) for name in names), "--policy", str(file)]
+    ran = cli("check", *words, "--format", "json").json
+    found = [each["message"] for each in ran["findings"] if each["rule"] == "DP306"]
+    assert [each.rpartition(" (")[2] for each in found] == ([f"{tables})"] if tables else [])
+    suppressed = [each["rule"] for each in ran["suppressed"]]
+    assert suppressed == ([] if tables == "2 tables" else ["DP306"])
+    assert ("DP301" in {each["rule"] for each in ran["findings"]}) is (tables == "2 tables")
+    for format_ in ("text", "markdown"):
+        text = cli("check", *words, "--format", format_).out
+        assert ("contradict each other" in " ".join(text.split())) is bool(tables)
+        # The policy is named only beside its findings.
+        assert (file.name in text) is bool(tables)
