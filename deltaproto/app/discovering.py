@@ -200,7 +200,8 @@ class Discovery(Result):
     def _failure(self) -> DeltaprotoError | None:
         if self.found.failed:
             (table, error, *_), count = self.found.failed[0], len(self.found.failed)
-            text = f"{count} could not be read completely; {table}: "
+            unread = counted(count, "table or log", "tables or logs")
+            text = f"{unread} could not be read completely; {table}: "
             text += error.message.removeprefix(f"{table}: ")
             return ResultError(self, ExitCode.UNREADABLE, text, error.hint)
         table = self.findings[0].table if self.findings else ""

@@ -88,7 +88,8 @@ class ScanResult(Result):
         tally = self.scan.tally
         if self.errors:
             table, message, hint = tally.first_errors[0]
-            text = f"{self.errors} could not be read; {table}: {message.removeprefix(f'{table}: ')}"
+            unread = counted(self.errors, "table or place", "tables or places")
+            text = f"{unread} could not be read; {table}: {message.removeprefix(f'{table}: ')}"
             return ResultError(self, ExitCode.UNREADABLE, text, hint)
         if self.incomplete:
             tables = counted(self.incomplete, "table")

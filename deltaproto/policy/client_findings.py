@@ -95,14 +95,18 @@ def _hint_for_table(judged: DeclaredVerdict, case: PolicyContext) -> str:
             remedy.text if remedy.command is None else f"{remedy.text}: {remedy.command_for(table)}"
             for remedy in judged.verdict.remedies
         )
-    if needs.by_name and _has_unseen_features(needs):
-        import shlex
+    import shlex
 
+    if needs.by_name and _has_unseen_features(needs):
         return (
             "no known version passes, and Spark does not show whether dropping features helps: "
             f"check the table by its location: deltaproto check {shlex.quote(case.facts.location)}"
         )
-    return "no known version passes and no feature can be dropped: use another client"
+    return (
+        "no known version passes and dropping features does not help: use another client, or see "
+        f"whether a copy into a new table helps: deltaproto plan-downgrade {shlex.quote(table)} "
+        f"--for-client {judged.verdict.named} --access {judged.verdict.access}"
+    )
 
 
 def _has_unseen_features(needs: TableRequirements) -> bool:

@@ -157,7 +157,7 @@ def missing(pair: ScanPair) -> Iterator[str]:
 def _unknown(scan: PastScan) -> str:
     """Describe which tables of a scan are unknown; empty if none."""
     if scan.errors:
-        return f"{scan.errors:,} could not be read"
+        return f"{counted(scan.errors, 'table or place', 'tables or places')} could not be read"
     return "" if scan.complete else "some may have newer commits that only their catalog knows"
 
 

@@ -49,7 +49,11 @@ def inspection_document(results: Sequence[Inspection | Unreadable]) -> Document:
     names = [r.table if isinstance(r, Unreadable) else r.state.table for r in results]
     title = names[0] if len(names) == 1 else counted(len(names), "table")
     unread = sum(isinstance(result, Unreadable) for result in results)
-    subtitle = f"{unread:,} could not be read" if unread else "protocol, features and findings"
+    subtitle = (
+        f"{counted(unread, 'table')} could not be read"
+        if unread
+        else "protocol, features and findings"
+    )
     blocks: list[Block] = [Callout(Tone.WARNING, (notice,)) for notice in NOTICES]
     blocks += [inspection_section(each, f"table-{place}") for place, each in enumerate(results, 1)]
     if len(results) > 1:

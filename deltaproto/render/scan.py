@@ -212,10 +212,12 @@ def _errors(scan: ScanResult) -> Iterator[Block]:
         if more:
             text = f"and {more:,} more, in the table errors of the inventory"
             blocks.append(Paragraph((text,), muted=True))
-        title = f"{tally.errors.total():,} could not be read: {codes}"
+        unread = counted(tally.errors.total(), "table or place", "tables or places")
+        title = f"{unread} could not be read: {codes}"
         yield Section("errors", title, blocks, Tone.DANGER)
     if tally.incomplete:
-        text = f"{tally.incomplete:,} may have newer commits that only their catalog knows"
+        tables = counted(tally.incomplete, "table")
+        text = f"{tables} may have newer commits that only their catalog knows"
         yield Callout(Tone.WARNING, (text,))
 
 

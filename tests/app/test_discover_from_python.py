@@ -87,7 +87,9 @@ def test_an_unread_table_never_stops_the_others_and_is_never_ok(lake: Path) -> N
     assert (found.tables, found.complete, found.ok) == (1, False, False)
     ((name, error),) = found.errors.items()
     assert (Path(name).name, error.code) == ("missing", "not-found")
-    with pytest.raises(ResultError, match=r"1 could not be read completely; .*missing") as raised:
+    with pytest.raises(
+        ResultError, match=r"1 table or log could not be read completely; .*missing"
+    ) as raised:
         found.raise_for_status()
     assert int(raised.value.exit_code) == 3
     with pytest.raises(TableError):

@@ -56,7 +56,9 @@ class TestScan:
         (lake / "broken" / "_delta_log" / f"{0:020}.json").write_text("{")
         done = scan(lake, inventory=lake.parent / "inventory")
         assert (done.tables, done.errors, done.ok) == (3, 1, False)
-        with pytest.raises(ResultError, match=r"1 could not be read; .*broken") as raised:
+        with pytest.raises(
+            ResultError, match=r"1 table or place could not be read; .*broken"
+        ) as raised:
             done.raise_for_status()
         assert int(raised.value.exit_code) == 3
         assert done.inventory is not None

@@ -571,3 +571,16 @@ def test_the_folder_of_the_log_is_the_table(log: Log, cli: Cli) -> None:
     ran = cli("check", f"{log.table}/_delta_log", "--client", OLD)
     assert ran.code == 1
     assert "REFUSED" in ran.out
+
+
+def test_the_hint_for_a_feature_that_cannot_be_dropped_names_a_plan(
+    cli: Cli, tmp_path: Path
+) -> None:
+    table = Log(tmp_path / "t")
+    features = ["appendOnly", "invariants", "variantType"]
+    table.commit(0, protocol(3, 7, ["variantType"], features), metadata())
+    ran = cli("check", str(table.root), "--client", OLD, "--access", "append", "--format", "json")
+    hint = next(each["hint"] for each in ran.json["findings"] if each["rule"] == "DP201")
+    planned = cli(*hint.partition("deltaproto ")[2].split())
+    assert planned.code == 1
+    assert "copy the rows into a new table" in planned.out

@@ -297,7 +297,9 @@ def test_drift(cli: Cli, drifted: tuple[str, str], format_: str) -> None:
     words = ("drift", drifted[1])
     told = cli(*words, "--format", "json").json
     assert told["changes"]
-    facts = ["1 could not be read in the later scan: what changed there is not known"]
+    facts = [
+        "1 table or place could not be read in the later scan: what changed there is not known"
+    ]
     facts += [told[which]["scan_id"] for which in ("since", "until")]
     for each in told["changes"]:
         facts += [each[key] for key in ("table", "change", "severity", "feature", "after")]

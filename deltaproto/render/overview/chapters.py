@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
-from deltaproto.counts import first_names
+from deltaproto.counts import counted, first_names
 from deltaproto.fleet.last_writers import LastWriters
 from deltaproto.fleet.overview import Overview
 from deltaproto.fleet.scan_history import PastScan
@@ -88,8 +88,8 @@ def _glance(overview: Overview, numbers: FleetSummary, policy: str | None) -> It
     yield from (Callout(Tone.WARNING, (notice,)) for notice in NOTICES)
     read, unread = len(overview.tables), len(overview.unread)
     if unread:
-        told = f"{unread:,} could not be read: the report is incomplete."
-        yield Callout(Tone.DANGER, (told,))
+        told = f"{counted(unread, 'table or place', 'tables or places')} could not be read"
+        yield Callout(Tone.DANGER, (f"{told}: the report is incomplete.",))
     whose = "the policy's clients" if policy else "the clients that wrote last"
     if overview.last_writers is not None:
         yield _last_writers(overview.last_writers)
