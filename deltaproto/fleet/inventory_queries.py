@@ -208,12 +208,17 @@ class NewestState:
     Args:
         scans: newest first.
         places: the places of all tables and errors of a scan.
+        fuller: see `find_fuller_scan`, by scan.
     """
 
     def __init__(
-        self, scans: Sequence[PastScan], places: Callable[[PastScan], Iterable[ScannedPlace]]
+        self,
+        scans: Sequence[PastScan],
+        places: Callable[[PastScan], Iterable[ScannedPlace]],
+        fuller: Mapping[PastScan, PastScan] | None = None,
     ) -> None:
         self.scans = tuple(scans)
+        self.fuller = fuller or {}
         self.contributing = self.scans[:1]
         """the scans with at least one row that no newer scan replaces; always the newest"""
         # Per location, one bit for each scan that has a row.

@@ -262,10 +262,12 @@ def select_newest_state(lister: ScanLister, wanted: str | None) -> NewestState:
         UsageError: when the inventory has no such scan.
     """
     from deltaproto.fleet.inventory_queries import NewestState, newest_of_each_root
+    from deltaproto.fleet.scan_history import find_fuller_scan
 
     scans = lister.scans()
     selected = [select_scan(lister, wanted)] if wanted else newest_of_each_root(scans)
-    return NewestState(selected, lister.places)
+    fuller = {scan: found for scan in selected if (found := find_fuller_scan(scans, scan))}
+    return NewestState(selected, lister.places, fuller)
 
 
 class ScanNotices(NamedTuple):
@@ -309,6 +311,18 @@ def lost_names_notices(name: str, state: NewestState) -> Iterator[str]:
         )
 
 
+def _missing_tables_notices(name: str, state: NewestState) -> Iterator[str]:
+    """Yield a notice for each scan that could not search places where tables were found before."""
+    for scan, before in state.fuller.items():
+        if scan in state.contributing:
+            unread = counted(scan.errors, "table or place", "tables or places")
+            yield (
+                f"{name}: scan {scan.scan_id} could not read {unread}, and has "
+                f"{counted(scan.tables, 'table')}; scan {before.scan_id} had {before.tables:,}: "
+                "tables below places that could not be searched are not counted"
+            )
+
+
 def build_scan_notices(
     name: str, state: NewestState, now: datetime, max_age: int = age.DEFAULT_MAX_AGE_DAYS
 ) -> ScanNotices:
@@ -317,6 +331,7 @@ def build_scan_notices(
     texts += lost_names_notices(name, state)
     doubtful = bool(texts)
     texts += unsearched_notices(name, state.contributing)
+    texts += _missing_tables_notices(name, state)
     if state.contributing[1:]:
         others = "; ".join(describe_scan(scan) for scan in state.contributing[1:])
         texts.append(

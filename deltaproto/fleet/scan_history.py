@@ -220,6 +220,21 @@ def find_scan(scans: list[PastScan], wanted: str) -> PastScan:
     return ended[-1]
 
 
+def find_fuller_scan(scans: list[PastScan], scan: PastScan) -> PastScan | None:
+    """Return an earlier scan of the same extent with more tables than `scan` read or names.
+
+    The tables below places that `scan` could not search are then missing, or some were deleted.
+    None if `scan` has no errors, or a scan without errors had no more tables either.
+    """
+    for before in reversed(scans[: scans.index(scan)] if scan.errors else []):
+        if before.extent == scan.extent:
+            if before.tables > scan.tables + scan.errors:
+                return before
+            if not before.errors:
+                break
+    return None
+
+
 def _one_of(values: type[StrEnum]) -> str:
     """Return the condition of a column that does not have one of the values."""
     named = ", ".join(f"'{value}'" for value in values)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import signal
 import subprocess
@@ -787,3 +788,23 @@ def stored_scans(where: Path) -> list[str]:
 def commits_of_metadata(where: Path) -> int:
     commits = (where / "errors" / LOG_FOLDER).glob("*.json")
     return sum('"metaData"' in commit.read_text() for commit in commits)
+
+
+def test_tables_below_a_root_that_cannot_be_searched_are_mentioned(
+    cli: Cli, lake: Path, tmp_path: Path
+) -> None:
+    where, aside = str(tmp_path / "inventory"), tmp_path / "aside"
+    assert cli("scan", str(lake), "--inventory", where).code == 0
+    tables = len(DeltaTable(f"{where}/tables").to_pyarrow_table())
+    lake.rename(aside)
+    said = f"and has 0 tables; scan [^ ]+ had {tables}: tables below places .* are not counted"
+    for _ in range(2):
+        assert cli("scan", str(lake), "--inventory", where).code == 3
+        for command in (CHECK, ["report", "--format", "markdown"]):
+            ran = cli(*command, where)
+            assert ran.code == 3
+            assert re.search(said, " ".join((ran.out + ran.err).split()))
+    lake.mkdir()
+    assert cli("scan", str(lake), "--inventory", where, "--allow-empty").code == 0
+    ran = cli(*CHECK, where, "--allow-empty")
+    assert "not counted" not in ran.out + ran.err
