@@ -106,7 +106,7 @@ def select_client(text: str, adapter: Path | None = None) -> ClientUnderTest:
         raise UsageError(f"no adapter for {reference.id}", hint)
     named = [each for each in paths if each.path == reference.path]
     if not named:
-        ways = ", ".join(str(each) for each in paths)
+        ways = ", ".join(f"{each}@{reference.version or each.versions[-1]}" for each in paths)
         raise UsageError(
             f"{reference.id} has several paths"
             if reference.path is None

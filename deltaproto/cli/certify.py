@@ -116,6 +116,11 @@ def _select_client(values: Mapping[str, Any]) -> ClientUnderTest:
         known = ", ".join(f"{each}@{each.versions[-1]}" for each in load_roster())
         raise UsageError("no client given", f"for example one of {known}")
     if values["command"] is not None:
+        if values["adapter"] is not None:
+            raise UsageError(
+                "--adapter and --command cannot be used together",
+                "choose one way to call the client",
+            )
         reference = parse_reference(values["client"])
         _require_program(values["command"])
         return ClientUnderTest(reference, Path(), (), 1)
@@ -312,7 +317,7 @@ COMMAND = Command(
         *(each for each in options.READING if each is not options.SPARK_REMOTE),
     ),
     examples=(
-        "certify deltalake@1.6.6 --entry deltalake.yaml",
+        "certify deltalake/engine@1.6.6 --entry deltalake.yaml",
         "certify mine@1.0 --adapter adapter.py --results cells.json",
     ),
     exits=(ExitCode.OK, ExitCode.FINDINGS, ExitCode.USAGE, ExitCode.UNREADABLE),

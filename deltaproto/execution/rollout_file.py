@@ -103,6 +103,9 @@ def load_rollout(folder: str) -> Rollout:
         UsageError: when the folder has none, or the file is damaged or incomplete.
     """
     path = os.path.join(folder, ROLLOUT_FILE)
+    if not os.path.isdir(folder):
+        what = "is not a folder" if os.path.lexists(folder) else "does not exist"
+        raise UsageError(f"{folder} {what}", "name the folder that `plan --out` created")
     try:
         with open_input(path) as file:
             document = json.loads(file.read(_MAX_BYTES).decode("utf-8"))

@@ -124,6 +124,7 @@ def test_fail_on(certify: Certify) -> None:
         (("nobody@1",), 2, "no adapter for nobody", "--adapter"),
         (("trin@1",), 2, "no adapter for trin", 'did you mean "trino"?'),
         (("x", "--command", "a 'b"), 2, "--command: no closing quotation", "quote it"),
+        (("x", "--adapter", "a.py", "--command", "true"), 2, "used together", "one way"),
         (("x", "--adapter", "/none.py"), 2, "no adapter at /none.py", "Python file"),
         (("x", "--command", "true", "--operation", "dance"), 2, "unknown operation", "rows"),
         (

@@ -16,6 +16,7 @@ from deltaproto.certification.client import (
     read_requirements,
     select_client,
 )
+from deltaproto.cli.certify import COMMAND
 from deltaproto.clients import version_scheme
 from deltaproto.clients.catalog import load_shipped_client, shipped_client_ids
 from deltaproto.errors import EngineError, UsageError
@@ -43,6 +44,11 @@ def test_every_name_of_the_roster_stands_for_something_installable(name: str) ->
     assert parsed
     assert len({each.name.lower() for each in parsed}) == len(parsed), "asked for twice"
     assert "{" not in "".join(found.requires)
+
+
+def test_examples_in_help_name_one_client() -> None:
+    shipped = [each.split()[1] for each in COMMAND.examples if "--adapter" not in each]
+    assert [str(select_client(each).reference) for each in shipped] == shipped
 
 
 @pytest.mark.parametrize("each", load_roster(), ids=str)
@@ -79,7 +85,7 @@ def test_a_pin_replaces_what_the_adapter_asks_for() -> None:
     ("name", "message", "hint"),
     [
         ("nobody@1", "no adapter for nobody", "--adapter"),
-        ("polars@2.1.0", "polars has several paths", "polars/scan"),
+        ("polars@2.1.0", "polars has several paths", "polars/scan@2.1.0"),
         ("polars/none@2.1.0", "polars has no path none", "polars/eager"),
         ("daft", "daft needs a version", "daft@"),
         ("@1", "is not a client", "ID@VERSION"),

@@ -384,6 +384,11 @@ class TestFromPython:
     def test_a_folder_without_a_rollout(self, tmp_path: Path) -> None:
         with pytest.raises(UsageError, match="has no rollout"):
             deltaproto.Rollout(tmp_path)
+        with pytest.raises(UsageError, match="none does not exist"):
+            deltaproto.Rollout(tmp_path / "none")
+        (tmp_path / "rollout.json").touch()
+        with pytest.raises(UsageError, match=r"rollout\.json is not a folder"):
+            deltaproto.Rollout(tmp_path / "rollout.json")
 
     def test_maintenance_windows_need_the_policy(self, fleet: Fleet) -> None:
         window = "maintenance_windows: [{days: [thu], from: '03:00', to: '04:00'}]"
