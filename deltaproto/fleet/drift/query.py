@@ -128,7 +128,7 @@ class UnreadablePlaces(NamedTuple):
     """Places that one scan could not search: anything below them is unknown."""
 
     by_location: Mapping[str, ScannedTable]
-    """by `normalize_location`"""
+    """folders and tables, by `normalize_location`"""
     by_name: Mapping[tuple[str, ...], ScannedTable]
     """catalogs, schemas and tables of catalogs, by the parts of their names in lower case; a whole
     server has no parts"""
@@ -145,12 +145,15 @@ class ScanPlaces(NamedTuple):
 
 def unreadable_places(errors: Iterable[Mapping[str, Any]]) -> UnreadablePlaces:
     """Return the places of the errors of one scan."""
-    found = {row["location"]: unreadable_table(row["code"], row["message"]) for row in errors}
-    places = ((parse_catalog_place(location), error) for location, error in found.items())
-    return UnreadablePlaces(
-        {normalize_location(location): error for location, error in found.items()},
-        {place.name: error for place, error in places if place},
-    )
+    by_location: dict[str, ScannedTable] = {}
+    by_name: dict[tuple[str, ...], ScannedTable] = {}
+    for row in errors:
+        error, place = unreadable_table(row["code"], row["message"]), row["location"]
+        if in_catalog := parse_catalog_place(place):
+            by_name[in_catalog.name] = error
+        else:
+            by_location[normalize_location(place)] = error
+    return UnreadablePlaces(by_location, by_name)
 
 
 class TableDrift(NamedTuple):
