@@ -322,11 +322,18 @@ class NewestState:
         They then have no row for this location: the catalogs no longer have the table there.
         """
         scan = self.scans[number]
-        if names is None or scan.not_searched is None:
+        if scan.not_searched is None:
             # An early release did not store all names.
             return False
         if any(_may_find(root, where) for root in scan.roots if not parse_catalog_place(root)):
             return False
+        if names is None:
+            # A folder that could not be read may have further names.
+            servers = {root.server for root in self._roots[number]}
+            return all(
+                any(self._listed_server(newer, server) for newer in range(number))
+                for server in servers
+            )
         found = [
             place if "://" in name else place._replace(server=root.server)
             for root in self._roots[number]
@@ -348,6 +355,12 @@ class NewestState:
             )
             for root in self._roots[number]
         )
+
+    def _listed_server(self, number: int, server: str) -> bool:
+        """Return True if the scan listed everything on a server."""
+        whole = CatalogPlace(server, ())
+        failed = any(place.server == server for place in self._failed[number])
+        return whole in self._roots[number] and not failed
 
     def _searched(self, number: int, where: str) -> bool:
         """Return True if the scan would have found a table there."""

@@ -247,3 +247,37 @@ def test_places_of_catalogs() -> None:
     # A whole catalog of a Spark session is not a folder of that name.
     error = no_tables_error("main")
     assert UnreadablePlace("catalog main", error).uri == "catalog main"
+
+
+@pytest.mark.parametrize(
+    ("before", "then", "code"),
+    [
+        ("main.more", "", 0),
+        ("main main.more", "", 0),
+        # The entry of another schema may name the same folder.
+        ("", "main.more", 3),
+        ("", "main.hr", 3),
+    ],
+)
+def test_a_dropped_entry_whose_folder_was_missing(
+    fleet: Fleet, before: str, then: str, code: int
+) -> None:
+    (fleet.folder / "lake" / "main.more.t").rename(fleet.folder / "elsewhere")
+    assert fleet.scan(*before.split(" ")).code == 3
+    words = ("check", fleet.inventory, "--client", "deltalake/engine@1.6.6")
+    assert fleet.cli(*words).code == 3
+    fleet.drop("main.more.t")
+    assert fleet.scan(then).code == 0
+    assert fleet.cli(*words).code == code
+
+
+def test_a_schema_that_could_not_be_listed_may_have_the_missing_folder(fleet: Fleet) -> None:
+    (fleet.folder / "lake" / "main.more.t").rename(fleet.folder / "elsewhere")
+    assert fleet.scan("main.more").code == 3
+    hidden = fleet.unity.faults.append
+    hidden(lambda _, query: refused(403, "no") if query.get("schema_name") == "hr" else None)
+    fleet.drop("main.more.t")
+    assert fleet.scan("").code == 3
+    words = ("check", fleet.inventory, "--client", "deltalake/engine@1.6.6", "--format", "json")
+    codes = sorted(each["error"]["code"] for each in fleet.cli(*words).json["errors"])
+    assert codes == ["not-found", "permission-denied"]
