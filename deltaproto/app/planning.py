@@ -171,7 +171,8 @@ def plan_downgrade(
 
 def _require_one_goal(*goals: bool) -> None:
     if sum(goals) != 1:
-        raise UsageError("not one goal", "pass one of lowest, drop, to, or for_clients and policy")
+        cause = "more than one goal was given" if any(goals) else "no goal was given"
+        raise UsageError(cause, "pass one of lowest, drop, to, or for_clients and policy")
 
 
 def plan_policy(

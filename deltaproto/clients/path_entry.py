@@ -92,7 +92,10 @@ def _parse_gate(plain: Any, side: str, where: str) -> ProtocolGate:
     members.require_known_keys(plain, _GATE, where)
     for key in _WRITERS_READING:
         if side == "read" and key in plain:
-            raise EntryError(f"{where}: {key} belongs to write", "it describes what writers accept")
+            raise EntryError(
+                f"{where}: {key} is not allowed under read",
+                "move it under write: it describes what writers accept",
+            )
     unchecked = plain.get("unchecked")
     return ProtocolGate(
         legacy=_parse_versions(plain, "legacy", side, where),

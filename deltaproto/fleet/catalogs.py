@@ -137,7 +137,10 @@ def _full_name(session: SparkSession, name: str) -> list[str]:
             return [_current_catalog(session), only]
         case [_] | [_, _] | [_, _, _] as parts:
             return parts
-    raise UsageError(f"--catalog {name} is not a name", "CATALOG, CATALOG.SCHEMA or SCHEMA")
+    raise UsageError(
+        f"--catalog {name} is not a catalog or schema name",
+        "write CATALOG, CATALOG.SCHEMA or SCHEMA",
+    )
 
 
 def _find_below(session: SparkSession, name: list[str]) -> Iterator[_Described | UnreadablePlace]:

@@ -51,7 +51,7 @@ class DeltaRsReader:
             raise TableError(
                 ErrorCode.STORAGE,
                 "deltalake decodes the % in this path and may read another table",
-                "the log reader takes the path literally",
+                "use --reader log, which reads the path as written",
             )
         if location.path is not None:
             LocalLogStore(location.path).check_files()
