@@ -163,8 +163,11 @@ def _subject(finding: Finding) -> str:
 
 
 def _joined_hints(findings: Sequence[Finding]) -> str:
-    """Return the common hint of some clients, or the hint for each of them."""
-    hints = dict.fromkeys(each.hint for each in findings)
+    """Return the common hint of some clients, or the hint for each of them.
+
+    Commands for each of them count as one: that of the first client.
+    """
+    hints = {each.hint.replace(each.client or "", "") for each in findings}
     if len(hints) == 1:
         return findings[0].hint
     return "; ".join(f"{each.client}: {each.hint}" for each in findings)
