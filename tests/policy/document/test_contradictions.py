@@ -164,17 +164,25 @@ def test_all_contradictions_of_a_file_have_their_lines(tmp_path: Path) -> None:
     assert "(with the profile open)" in raised.value.lines[0]
 
 
+CONTRADICTION = (
+    "policy_version: 1\n"
+    "tables:\n"
+    "  '**': {forbid_features: [deletionVectors]}\n"
+    "  gold/**: {require_properties: {delta.enableDeletionVectors: true}}\n"
+)
+
+
+def three_tables(folder: Path) -> list[str]:
+    """Create two tables below gold, and one below silver."""
+    places = [folder / name for name in ("gold/t", "gold/u", "silver/t")]
+    for place in places:
+        Log(place).commit(0, commit_info(), protocol(1, 2), metadata(), add())
+    return [*map(str, places)]
+
+
 def test_patterns_that_contradict_each_other(cli: Cli, tmp_path: Path) -> None:
-    for name in ("gold/t", "gold/u", "silver/t"):
-        Log(tmp_path / name).commit(0, commit_info(), protocol(1, 2), metadata(), add())
-    file = tmp_path / "policy.yaml"
-    file.write_text(
-        "policy_version: 1\n"
-        "tables:\n"
-        "  '**': {forbid_features: [deletionVectors]}\n"
-        "  gold/**: {require_properties: {delta.enableDeletionVectors: true}}\n"
-    )
-    tables = [str(tmp_path / name) for name in ("gold/t", "gold/u", "silver/t")]
+    tables, file = three_tables(tmp_path), tmp_path / "policy.yaml"
+    file.write_text(CONTRADICTION)
     ran = cli("check", *tables, "--policy", str(file), "--format", "json")
     (found,) = [each for each in ran.json["findings"] if each["rule"] == "DP306"]
     assert found["severity"] == "warning"
@@ -204,19 +212,12 @@ def test_patterns_that_contradict_each_other(cli: Cli, tmp_path: Path) -> None:
 def test_a_waiver_of_contradictions(
     pattern: str, tables: str | None, cli: Cli, tmp_path: Path
 ) -> None:
-    names = ("gold/t", "gold/u", "silver/t")
-    for name in names:
-        Log(tmp_path / name).commit(0, commit_info(), protocol(1, 2), metadata(), add())
     file = tmp_path / "policy.yaml"
     file.write_text(
-        "policy_version: 1\n"
-        "tables:\n"
-        "  '**': {forbid_features: [deletionVectors]}\n"
-        "  gold/**: {require_properties: {delta.enableDeletionVectors: true}}\n"
-        "waivers:\n"
+        f"{CONTRADICTION}waivers:\n"
         f"  - {{rule: DP306, table: {pattern}, reason: r, expires: 2999-01-01}}\n"
     )
-    words = [*(str(tmp_path / name) for name in names), "--policy", str(file)]
+    words = [*three_tables(tmp_path), "--policy", str(file)]
     ran = cli("check", *words, "--format", "json").json
     found = [each["message"] for each in ran["findings"] if each["rule"] == "DP306"]
     assert [each.rpartition(" (")[2] for each in found] == ([f"{tables})"] if tables else [])
