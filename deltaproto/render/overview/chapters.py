@@ -88,8 +88,8 @@ def _glance(overview: Overview, numbers: FleetSummary, policy: str | None) -> It
     yield from (Callout(Tone.WARNING, (notice,)) for notice in NOTICES)
     read, unread = len(overview.tables), len(overview.unread)
     if unread:
-        told = f"{counted(unread, 'table or place', 'tables or places')} could not be read"
-        yield Callout(Tone.DANGER, (f"{told}: the report is incomplete.",))
+        text = f"{counted(unread, 'table or place', 'tables or places')} could not be read"
+        yield Callout(Tone.DANGER, (f"{text}: the report is incomplete.",))
     whose = "the policy's clients" if policy else "the clients that wrote last"
     if overview.last_writers is not None:
         yield _last_writers(overview.last_writers)
