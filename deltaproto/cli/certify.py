@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import shutil
+import sys
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from deltaproto.certification.client import ClientUnderTest, certify, load_roster, select_client
 from deltaproto.certification.entry import build_entry, find_contradictions, known_tables
 from deltaproto.certification.fixtures.case import Kit, ReferenceTable, load_kit
+from deltaproto.certification.fixtures.make import make_kit, require_new_folder
 from deltaproto.certification.fixtures.recipes import KIT_VERSION
 from deltaproto.certification.operation import operations_for as of_case
 from deltaproto.certification.process import ProcessLimits
@@ -27,10 +29,12 @@ from deltaproto.clients.measurement import (
     measurement_to_json,
 )
 from deltaproto.clients.resolve import parse_reference
+from deltaproto.counts import counted
 from deltaproto.errors import EngineError, ErrorCode, ExitCode, TableError, UsageError
 from deltaproto.policy.finding import FailOn
 from deltaproto.policy.local_catalog import load_local_catalog
 from deltaproto.render.certification import Certified, write_certified
+from deltaproto.render.terminal import single_line
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -44,8 +48,9 @@ def run(values: Mapping[str, Any]) -> int:
     show = options.shows_progress(values)
     options.require_range(values["timeout"], "--timeout", _MAX_TIMEOUT_SECONDS)
     if values["make_kit"] is not None:
-        _create_kit(Path(values["make_kit"]), values, show=show)
+        require_new_folder(Path(values["make_kit"]))
         if values["client"] is None:
+            _create_kit(Path(values["make_kit"]), values, show=show)
             return int(ExitCode.OK)
     for name in ("entry", "results", "output"):
         options.refuse_overwrite(values[name], (values["adapter"],), f"--{name}")
@@ -169,21 +174,22 @@ def _build_filter(
 
 def _open_kit(values: Mapping[str, Any], *, show: bool) -> Kit:
     if values["make_kit"] is not None:
-        return load_kit(Path(values["make_kit"]))
+        return _create_kit(Path(values["make_kit"]), values, show=show)
     if values["kit"] is not None:
         return load_kit(Path(values["kit"]))
     folder = _cache_folder() / f"kit-{KIT_VERSION}"
-    if not folder.exists():
-        _create_kit(folder, values, show=show)
-    return load_kit(folder)
+    return load_kit(folder) if folder.exists() else _create_kit(folder, values, show=show)
 
 
-def _create_kit(folder: Path, values: Mapping[str, Any], *, show: bool) -> None:
-    from deltaproto.certification.fixtures.make import make_kit
-
+def _create_kit(folder: Path, values: Mapping[str, Any], *, show: bool) -> Kit:
+    require_new_folder(folder)
     spark = _start_spark(values, "starting Spark", show)
     with show_rate("reference tables", show=show) as step:
-        make_kit(spark, folder.absolute(), lambda _name, number, _all: step(number))
+        kit = make_kit(spark, folder.absolute(), lambda _name, number, _all: step(number))
+    if not values["quiet"]:
+        created = counted(len(kit.cases), "reference table")
+        print(f"created {created} in {single_line(str(folder))}", file=sys.stderr)
+    return kit
 
 
 def _start_spark(values: Mapping[str, Any], message: str, show: bool) -> SparkSession:

@@ -173,6 +173,19 @@ def test_a_kit_is_made_the_same_again(spark: Any, kit: Kit, tmp_path: Path) -> N
         make_kit(spark, one.folder)
 
 
+def test_the_command_says_what_it_created(
+    cli: Callable[..., Ran], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from deltaproto.certification.fixtures import make
+
+    two = [each for each in make.recipes() if each.name in ("plain", "appendOnly.listed")]
+    monkeypatch.setattr(make, "recipes", lambda: two)
+    ran = cli("certify", "--make-kit", str(tmp_path / "kit"))
+    assert (ran.code, ran.out) == (0, "")
+    assert f"created 2 reference tables in {tmp_path / 'kit'}" in ran.err
+    assert len(load_kit(tmp_path / "kit").cases) == 2
+
+
 def test_a_kit_that_comes_out_otherwise_is_an_error(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
