@@ -1,4 +1,4 @@
-"""A cache of functions of texts that a hostile log cannot fill with long ones."""
+"""A cache of functions of texts or bytes that a hostile log cannot fill with long ones."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LONG_CALLS = 4
 
 
 def cache_by_text(maxsize: int) -> Callable[[Callable[..., Result]], Callable[..., Result]]:
-    """Keep the results of the last `maxsize` calls with texts, tuples of texts and None.
+    """Keep the results of the last `maxsize` calls with texts, bytes, tuples of these and None.
 
     The cache keeps the arguments as well. Of calls with more than 32,768 characters, only the last
     four are kept, for what is computed several times for one table; with more than a million, none.
@@ -35,7 +35,7 @@ def cache_by_text(maxsize: int) -> Callable[[Callable[..., Result]], Callable[..
 def _size(arguments: tuple[Hashable, ...]) -> int:
     size = 0
     for each in arguments:
-        if isinstance(each, str):
+        if isinstance(each, str | bytes):
             size += len(each)
         elif isinstance(each, tuple) and each:
             size += _size(each)

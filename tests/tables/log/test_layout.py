@@ -211,6 +211,17 @@ class TestBounds:
         assert text_bounds(found["path"]) == ("a", "e")
         assert text_bounds(found.get("other")) == (None, None)
 
+    def test_of_files_with_the_same_schema(self, tmp_path: Path) -> None:
+        paths = {"one": ["a", "b"], "other": ["c", "d", "e"], "third": ["f"]}
+        for name, found in paths.items():
+            pq.write_table(pa.table({"add": [{"path": p} for p in found]}), tmp_path / name)
+        # The second time, the schema of all three is known, and so are some footers.
+        for name in [*paths, *reversed(paths)]:
+            with (tmp_path / name).open("rb") as file:
+                leaf = read_statistics(file, "add")["path"]
+            assert text_bounds(leaf) == (paths[name][0], paths[name][-1])
+            assert leaf.filled == len(paths[name])
+
     def test_nothing_without_statistics(self, tmp_path: Path) -> None:
         table = pa.table({"a": [{"x": "x"}]})
         pq.write_table(table, tmp_path / "f", write_statistics=False)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import IO, TYPE_CHECKING, Any
 
 from deltaproto.tables.log.files import corrupt_error
+from deltaproto.tables.log.parquet.footer import (
+    COMPRESSED,
+    DATA,
+    DICTIONARY,
+    META,
+    parse_metadata,
+)
 from deltaproto.tables.log.parquet.thrift import (
     I32,
-    I64,
-    LIST,
-    STRUCT,
     CompactReader,
     UnsupportedParquet,
     WantedFields,
@@ -26,8 +30,6 @@ _BATCH_ROWS = 64 * 1024
 _HEADER_BYTES = 64 * 1024
 _PAGE: WantedFields = {1: I32, 2: I32, 3: I32, 5: {1: I32}, 8: {1: I32}}
 _DICTIONARY_PAGE = 2
-_COMPRESSED, _DATA, _DICTIONARY = 7, 9, 11
-_CHUNK: WantedFields = {3: {_COMPRESSED: I64, _DATA: I64, _DICTIONARY: I64}}
 _TAIL_BYTES = 8
 """the footer's length and the magic number, after the footer"""
 
@@ -109,7 +111,7 @@ def _rows_at_once(file: IO[bytes], metadata: Any, leaves: dict[int, str], limit:
     return max(16, min(_BATCH_ROWS, _BATCH_BYTES // largest))
 
 
-def _row_groups(file: IO[bytes], columns: int) -> Iterator[tuple[int, list[dict[int, int]]]]:
+def _row_groups(file: IO[bytes], columns: int) -> Iterator[tuple[int, list[Mapping[int, int]]]]:
     """Yield the row count of each row group, and the position of each column's chunk.
 
     pyarrow parses statistics with the chunks, and damaged ones crash the whole process.
@@ -117,40 +119,23 @@ def _row_groups(file: IO[bytes], columns: int) -> Iterator[tuple[int, list[dict[
     end = file.seek(-_TAIL_BYTES, 2)
     size = int.from_bytes(file.read(4), "little")
     file.seek(end - size)
-    thrift = CompactReader(file.read(size))
     try:
-        for field, kind in thrift.fields():
-            if (field, kind) == (4, LIST):
-                for _ in range(thrift.elements(STRUCT)):
-                    yield _parse_row_group(thrift, columns)
-            else:
-                thrift.skip(kind)
-    except (LookupError, UnsupportedParquet):
+        groups = parse_metadata(file.read(size)).groups
+    except (LookupError, ValueError, UnsupportedParquet):
         raise DecompressedTooLarge("its footer cannot be read") from None
+    for rows, found in groups:
+        chunks = [chunk.get(META, {}) for chunk in found]
+        if len(chunks) != columns or any({DATA, COMPRESSED} - chunk.keys() for chunk in chunks):
+            raise DecompressedTooLarge("its footer cannot be read")
+        yield rows, chunks
 
 
-def _parse_row_group(thrift: CompactReader, columns: int) -> tuple[int, list[dict[int, int]]]:
-    rows, chunks = 0, []
-    for field, kind in thrift.fields():
-        if (field, kind) == (1, LIST):
-            chunks = [thrift.struct(_CHUNK)[3] for _ in range(thrift.elements(STRUCT))]
-        elif (field, kind) == (3, I64):
-            rows = thrift.integer()
-        else:
-            thrift.skip(kind)
-    if len(chunks) != columns or any({_DATA, _COMPRESSED} - chunk.keys() for chunk in chunks):
-        raise UnsupportedParquet(
-            "a row group without some of the columns, or a column without a position"
-        )
-    return rows, chunks
-
-
-def _read_page_headers(file: IO[bytes], chunk: dict[int, int]) -> Iterator[tuple[int, int, int]]:
+def _read_page_headers(file: IO[bytes], chunk: Mapping[int, int]) -> Iterator[tuple[int, int, int]]:
     """Yield each page's type, decompressed size and number of values (0 for a dictionary)."""
-    pos = chunk[_DATA]
-    if 0 < chunk.get(_DICTIONARY, 0) < pos:
-        pos = chunk[_DICTIONARY]
-    end = pos + chunk[_COMPRESSED]
+    pos = chunk[DATA]
+    if 0 < chunk.get(DICTIONARY, 0) < pos:
+        pos = chunk[DICTIONARY]
+    end = pos + chunk[COMPRESSED]
     while pos < end:
         file.seek(pos)
         thrift = CompactReader(file.read(min(_HEADER_BYTES, end - pos)))

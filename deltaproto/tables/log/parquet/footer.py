@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import IO, Any, NamedTuple
 
-from deltaproto.tables.log.parquet.schema import Leaf, ParquetGroup, SchemaReader, leaves_of
+from deltaproto.protocol.text_cache import cache_by_text
+from deltaproto.tables.log.parquet.schema import Leaf, leaves_of, read_schema
 from deltaproto.tables.log.parquet.thrift import (
     BINARY,
     I32,
@@ -21,23 +23,25 @@ _END = 8
 _TAIL = 64 * 1024
 _LARGEST_FOOTER = 1024 * 1024
 _LARGEST_CHUNK = 64 * 1024 * 1024
+_MOST_KNOWN_SCHEMAS, _LARGEST_KNOWN_SCHEMA = 8, 16 * 1024
 
-_TYPE, _PATH, _CODEC, _VALUES, _COMPRESSED, _DATA, _INDEX, _DICTIONARY, _STATISTICS = (
+_TYPE, _PATH, _CODEC, _VALUES, COMPRESSED, DATA, _INDEX, DICTIONARY, _STATISTICS = (
     (1, 3, 4, 5, 7, 9, 10, 11, 12)
 )  # fmt: skip
-_FILE, _META, _CRYPTO, _ENCRYPTED = 1, 3, 8, 9
+_NULLS, _MAX, _MIN = 3, 5, 6
+_FILE, META, _CRYPTO, _ENCRYPTED = 1, 3, 8, 9
 _CHUNK: WantedFields = {
     _FILE: BINARY,
-    _META: {
+    META: {
         _TYPE: I32,
         _PATH: LIST,
         _CODEC: I32,
         _VALUES: I64,
-        _COMPRESSED: I64,
-        _DATA: I64,
+        COMPRESSED: I64,
+        DATA: I64,
         _INDEX: I64,
-        _DICTIONARY: I64,
-        _STATISTICS: {3: I64},
+        DICTIONARY: I64,
+        _STATISTICS: {_NULLS: I64, _MAX: BINARY, _MIN: BINARY},
     },
     _CRYPTO: {},
     _ENCRYPTED: BINARY,
@@ -97,15 +101,15 @@ class ColumnChunk:
 
     __slots__ = ("codec", "end", "leaf", "nulls", "start", "values")
 
-    def __init__(self, leaf: Leaf, metadata: dict[int, Any], limit: int) -> None:
+    def __init__(self, leaf: Leaf, metadata: Mapping[int, Any], limit: int) -> None:
         self.leaf = leaf
         self.codec: int = metadata[_CODEC]
         self.values: int = metadata[_VALUES]
         self.nulls: int | None = metadata.get(_STATISTICS, {}).get(3)
-        size: int = metadata[_COMPRESSED]
-        self.start: int = metadata[_DATA]
+        size: int = metadata[COMPRESSED]
+        self.start: int = metadata[DATA]
         # Writers without a dictionary store 0 here.
-        dictionary = metadata.get(_DICTIONARY, 0)
+        dictionary = metadata.get(DICTIONARY, 0)
         if 0 < dictionary < self.start:
             self.start = dictionary
         # Arrow gives the chunks of an empty row group no position, even if it has a dictionary.
@@ -128,6 +132,81 @@ class RowGroup:
         self.chunks = chunks
 
 
+class FileMetadata(NamedTuple):
+    """A footer, parsed without regard to the meaning of its columns."""
+
+    schema: bytes
+    """the serialized list of schema elements"""
+    rows: int
+    groups: tuple[tuple[int, tuple[Mapping[int, Any], ...]], ...]
+    """of each row group, the number of rows and the fields of each column chunk"""
+
+
+@cache_by_text(4)
+def parse_metadata(footer: bytes) -> FileMetadata:
+    """Parse a serialized FileMetaData. The last ones are kept: several readers need the same.
+
+    Raises:
+        UnsupportedParquet, LookupError, ValueError: the footer is corrupt or encrypted.
+    """
+    thrift = CompactReader(footer)
+    schema, rows, last = b"", -1, 0
+    groups: list[tuple[int, tuple[Mapping[int, Any], ...]]] = []
+    for field, kind in thrift.fields():
+        # The schema must come before the row groups, and each field at most once.
+        if field <= last:
+            raise UnsupportedParquet("footer fields out of order")
+        last = field
+        if (field, kind) == (2, LIST):
+            schema = _read_schema(thrift)
+        elif (field, kind) == (3, I64):
+            rows = thrift.integer()
+        elif (field, kind) == (4, LIST):
+            groups += [_read_group(thrift) for _ in range(thrift.elements(STRUCT))]
+        elif field in (2, 3, 4, 8, 9):
+            raise UnsupportedParquet("an encrypted or corrupt footer")
+        else:
+            thrift.skip(kind)
+    if thrift.pos != len(footer) or last < 4:
+        raise UnsupportedParquet("a footer of the wrong length")
+    if sum(rows for rows, _ in groups) != rows:
+        raise UnsupportedParquet("row groups that do not add up")
+    return FileMetadata(schema, rows, tuple(groups))
+
+
+_known_schemas: tuple[bytes, ...] = ()
+
+
+def _read_schema(thrift: CompactReader) -> bytes:
+    # The checkpoints of one writer have the same schema, and a list's bytes show where it ends.
+    global _known_schemas
+    start = thrift.pos
+    for known in _known_schemas:
+        if thrift.data.startswith(known, start):
+            thrift.pos += len(known)
+            return known
+    thrift.skip(LIST)
+    schema = thrift.data[start : thrift.pos]
+    if len(schema) <= _LARGEST_KNOWN_SCHEMA:
+        _known_schemas = (schema, *_known_schemas[: _MOST_KNOWN_SCHEMAS - 1])
+    return schema
+
+
+def _read_group(thrift: CompactReader) -> tuple[int, tuple[Mapping[int, Any], ...]]:
+    rows = -1
+    chunks: list[Mapping[int, Any]] | None = None
+    for field, kind in thrift.fields():
+        if (field, kind) == (1, LIST) and chunks is None:
+            chunks = [thrift.struct(_CHUNK) for _ in range(thrift.elements(STRUCT))]
+        elif (field, kind) == (3, I64):
+            rows = thrift.integer()
+        else:
+            thrift.skip(kind)
+    if chunks is None or rows < 0:
+        raise UnsupportedParquet("an incomplete row group")
+    return rows, tuple(chunks)
+
+
 class Footer:
     """The parsed footer: wanted columns by name, in file order, and row groups.
 
@@ -136,76 +215,20 @@ class Footer:
     """
 
     def __init__(self, data: bytes, wanted: tuple[str, ...], limit: int) -> None:
-        self.columns: dict[str, ParquetGroup] = {}
+        metadata = parse_metadata(data)
+        self.columns, leaves = read_schema(metadata.schema, wanted)
         self.groups: list[RowGroup] = []
-        self._thrift = thrift = CompactReader(data)
-        self._limit = limit
-        rows = -1
-        schema = SchemaReader(thrift, wanted)
-        last = 0
-        for field, kind in thrift.fields():
-            # The schema must come before the row groups, and each field at most once.
-            if field <= last:
-                raise UnsupportedParquet("footer fields out of order")
-            last = field
-            if (field, kind) == (2, LIST):
-                schema.read()
-            elif (field, kind) == (3, I64):
-                rows = thrift.integer()
-            elif (field, kind) == (4, LIST):
-                self._read_groups(schema)
-            elif field in (2, 3, 4, 8, 9):
-                raise UnsupportedParquet("an encrypted or corrupt footer")
-            else:
-                thrift.skip(kind)
-        if thrift.pos != len(data) or last < 4 or not schema.leaves:
-            raise UnsupportedParquet("a footer of the wrong length")
-        if sum(group.rows for group in self.groups) != rows:
-            raise UnsupportedParquet("row groups that do not add up")
-        self.columns = schema.columns
-
-    def _read_groups(self, schema: SchemaReader) -> None:
-        leaves = {leaf.index: leaf for node in schema.columns.values() for leaf in leaves_of(node)}
-        thrift = self._thrift
-        for _ in range(thrift.elements(STRUCT)):
-            rows = -1
-            chunks: list[ColumnChunk] | None = None
-            for field, kind in thrift.fields():
-                if (field, kind) == (1, LIST) and chunks is None:
-                    chunks = self._read_chunks(leaves, schema.leaves)
-                elif (field, kind) == (3, I64):
-                    rows = thrift.integer()
-                else:
-                    thrift.skip(kind)
-            if chunks is None or rows < 0:
-                raise UnsupportedParquet("an incomplete row group")
+        chosen = [leaf for node in self.columns.values() for leaf in leaves_of(node)]
+        for rows, found in metadata.groups:
+            if len(found) != leaves:
+                raise UnsupportedParquet("a row group without some of the columns")
+            chunks = []
+            for leaf in chosen:
+                chunk = found[leaf.index]
+                if chunk.keys() != {META} or _INDEX in chunk[META]:
+                    raise UnsupportedParquet("a column chunk that is encrypted or in another file")
+                chunks.append(ColumnChunk(leaf, chunk[META], limit))
             self.groups.append(RowGroup(rows, chunks))
-
-    def _read_chunks(self, leaves: dict[int, Leaf], count: int) -> list[ColumnChunk]:
-        thrift = self._thrift
-        if thrift.elements(STRUCT) != count:
-            raise UnsupportedParquet("a row group without some of the columns")
-        chunks = []
-        for index in range(count):
-            leaf = leaves.get(index)
-            if leaf is None:
-                thrift.skip(STRUCT)
-                continue
-            found = thrift.struct(_CHUNK)
-            if found.keys() != {_META} or _INDEX in found[_META]:
-                raise UnsupportedParquet("a column chunk that is encrypted or in another file")
-            chunks.append(ColumnChunk(leaf, found[_META], self._limit))
-        return chunks
-
-
-_NULLS, _MAX, _MIN = 3, 5, 6
-_STATISTICS_CHUNK: WantedFields = {
-    _META: {
-        _PATH: LIST,
-        _VALUES: I64,
-        _STATISTICS: {_NULLS: I64, _MAX: BINARY, _MIN: BINARY},
-    }
-}
 
 
 class LeafStatistics(NamedTuple):
@@ -227,9 +250,18 @@ def read_statistics(file: IO[bytes], parent: str) -> dict[str, LeafStatistics]:
         UnsupportedParquet: the footer is corrupt or larger than this reader supports.
     """
     try:
-        return _parse_statistics(CompactReader(TailReadFile(file).footer()), parent.encode())
+        metadata = parse_metadata(TailReadFile(file).footer())
     except (LookupError, ValueError) as error:
         raise UnsupportedParquet(f"a corrupt footer: {error}") from None
+    found: dict[str, LeafStatistics] = {}
+    for _, chunks in metadata.groups:
+        for each in chunks:
+            chunk = each.get(META, {})
+            match chunk.get(_PATH):
+                case [bytes(name), bytes(leaf)] if name == parent.encode():
+                    text = leaf.decode("utf-8", "replace")
+                    found[text] = _with_chunk(found.get(text, _EMPTY), chunk)
+    return found
 
 
 Bounds = tuple[str | None, str | None]
@@ -245,29 +277,11 @@ def text_bounds(leaf: LeafStatistics | None) -> Bounds | None:
     return low.decode("utf-8", "replace"), high.decode("utf-8", "replace")
 
 
-def _parse_statistics(thrift: CompactReader, parent: bytes) -> dict[str, LeafStatistics]:
-    found: dict[str, LeafStatistics] = {}
-    groups = False
-    for field, kind in thrift.fields():
-        if (field, kind) != (4, LIST):
-            thrift.skip(kind)
-            continue
-        groups = True
-        for chunk in _parse_chunks(thrift):
-            match chunk.get(_PATH):
-                case [bytes(name), bytes(leaf)] if name == parent:
-                    text = leaf.decode("utf-8", "replace")
-                    found[text] = _with_chunk(found.get(text, _EMPTY), chunk)
-    if not groups:
-        raise UnsupportedParquet("a footer without row groups")
-    return found
-
-
 _EMPTY = LeafStatistics(0, (), (), True)
 
 
-def _with_chunk(leaf: LeafStatistics, chunk: dict[int, Any]) -> LeafStatistics:
-    statistics: dict[int, Any] = chunk.get(_STATISTICS, {})
+def _with_chunk(leaf: LeafStatistics, chunk: Mapping[int, Any]) -> LeafStatistics:
+    statistics: Mapping[int, Any] = chunk.get(_STATISTICS, {})
     values, nulls = chunk.get(_VALUES), statistics.get(_NULLS)
     filled = None
     if leaf.filled is not None and values is not None and nulls is not None:
@@ -278,15 +292,3 @@ def _with_chunk(leaf: LeafStatistics, chunk: dict[int, Any]) -> LeafStatistics:
         return leaf._replace(filled=filled, bounded=False)
     least, most = (*leaf.least, statistics[_MIN]), (*leaf.most, statistics[_MAX])
     return LeafStatistics(filled, least, most, leaf.bounded)
-
-
-def _parse_chunks(thrift: CompactReader) -> list[dict[int, Any]]:
-    """Return the metadata of every column chunk of every row group."""
-    found = []
-    for _ in range(thrift.elements(STRUCT)):
-        for field, kind in thrift.fields():
-            if (field, kind) == (1, LIST):
-                found += [thrift.struct(_STATISTICS_CHUNK) for _ in range(thrift.elements(STRUCT))]
-            else:
-                thrift.skip(kind)
-    return [chunk[_META] for chunk in found if _META in chunk]

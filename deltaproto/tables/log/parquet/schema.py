@@ -5,8 +5,11 @@ Source: https://github.com/apache/parquet-format/blob/master/LogicalTypes.md
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
+from deltaproto.protocol.text_cache import cache_by_text
 from deltaproto.tables.log.parquet.thrift import (
     BINARY,
     BOOL,
@@ -164,7 +167,24 @@ def leaves_of(node: Node) -> list[Leaf]:
     return [leaf for field in node.fields.values() for leaf in leaves_of(field)]
 
 
-class SchemaReader:
+@cache_by_text(16)
+def read_schema(elements: bytes, wanted: tuple[str, ...]) -> tuple[Mapping[str, ParquetGroup], int]:
+    """Return the wanted top-level structs by name in file order, and the number of all leaves.
+
+    Args:
+        elements: the serialized list of schema elements.
+
+    Raises:
+        UnsupportedParquet: a wanted column has a different structure, or the schema is corrupt.
+    """
+    schema = _SchemaReader(CompactReader(elements), wanted)
+    schema.read()
+    if not schema.leaves:
+        raise UnsupportedParquet("a schema without columns")
+    return MappingProxyType(schema.columns), schema.leaves
+
+
+class _SchemaReader:
     """Reads the flattened schema of a footer, building only the wanted columns.
 
     After `read`, `columns` has the wanted top-level structs by name in file order and `leaves` is

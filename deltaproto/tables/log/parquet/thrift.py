@@ -74,13 +74,7 @@ class CompactReader:
 
     def elements(self, kind: int) -> int:
         """Return the length of the list, whose elements must have the type `kind`."""
-        head = self.data[self.pos]
-        self.pos += 1
-        size = head >> 4 if head < 0xF0 else self._varint()
-        if head & 15 != kind:
-            raise UnsupportedParquet("a metadata list of unexpected type")
-        if size > len(self.data) - self.pos:
-            raise UnsupportedParquet("a metadata list beyond the end")
+        size, self.pos = _elements(self.data, self.pos, kind)
         return size
 
     def skip(self, kind: int) -> None:
@@ -89,72 +83,116 @@ class CompactReader:
 
     def integer(self) -> int:
         """Read a zigzag integer of any width."""
-        value = self._varint()
-        return (value >> 1) ^ -(value & 1)
+        value, self.pos = _integer(self.data, self.pos)
+        return value
 
     def binary(self) -> bytes:
         """Read bytes with a length prefix."""
-        size = self._varint()
-        start = self.pos
-        self.pos = end = start + size
-        if end > len(self.data):
-            raise UnsupportedParquet("a metadata string beyond the end")
-        return self.data[start:end]
+        value, self.pos = _binary(self.data, self.pos)
+        return value
 
     def struct(self, wanted: WantedFields) -> dict[int, Any]:
         """Read the wanted fields of a struct: int, bool, bytes, list or, again, such a dict."""
-        data = self.data
-        found: dict[int, Any] = {}
-        field = 0
-        while head := data[self.pos]:
-            self.pos += 1
-            kind = head & 15
-            field = field + (head >> 4) if head > 15 else self.integer()
-            want = wanted.get(field)
-            if want is None:
-                self.pos = _skip(data, self.pos, kind, 0)
-                continue
-            if field in found:
-                raise UnsupportedParquet("a metadata field given twice")
-            if not isinstance(want, int):
-                if kind != STRUCT:
-                    raise UnsupportedParquet("a metadata field of unexpected type")
-                found[field] = self.struct(want)
-            elif want == BOOL and kind <= 2:
-                found[field] = kind == 1
-            elif kind != want:
-                raise UnsupportedParquet("a metadata field of unexpected type")
-            else:
-                found[field] = self._value(kind)
-        self.pos += 1
+        found, self.pos = _read_struct(self.data, self.pos, wanted)
         return found
 
-    def _value(self, kind: int) -> Any:
-        if kind in (I16, I32, I64):
-            return self.integer()
-        if kind == BINARY:
-            return self.binary()
-        if kind == LIST:
-            return [self.binary() for _ in range(self.elements(BINARY))]
-        if kind == BYTE:
-            self.pos += 1
-            return self.data[self.pos - 1]
-        raise UnsupportedParquet("a metadata field of unexpected type")
 
-    def _varint(self) -> int:
-        data, pos = self.data, self.pos
-        byte = data[pos]
-        value = byte & 127
-        shift = 0
-        while byte > 127:
+def _read_struct(data: bytes, pos: int, wanted: WantedFields) -> tuple[dict[int, Any], int]:
+    """Return the wanted fields of a struct, and the position after it."""
+    found: dict[int, Any] = {}
+    field = 0
+    while head := data[pos]:
+        pos += 1
+        kind = head & 15
+        if head > 15:
+            field += head >> 4
+        else:
+            field, pos = _integer(data, pos)
+        want = wanted.get(field)
+        if want is None:
+            if I16 <= kind <= I64:
+                while data[pos] > 127:
+                    pos += 1
+                pos += 1
+            else:
+                pos = _skip(data, pos, kind, 0)
+            continue
+        if field in found:
+            raise UnsupportedParquet("a metadata field given twice")
+        if want != kind:
+            if want == BOOL and kind <= 2:
+                found[field] = kind == 1
+                continue
+            if isinstance(want, int) or kind != STRUCT:
+                raise UnsupportedParquet("a metadata field of unexpected type")
+            found[field], pos = _read_struct(data, pos, want)
+        elif I16 <= kind <= I64:
+            value = data[pos]
             pos += 1
-            shift += 7
-            byte = data[pos]
-            value |= (byte & 127) << shift
-            if shift > 63:
-                raise UnsupportedParquet("a metadata integer of more than 64 bits")
-        self.pos = pos + 1
-        return value
+            if value > 127:
+                value, pos = _length(data, pos - 1)
+            found[field] = (value >> 1) ^ -(value & 1)
+        elif kind == BINARY:
+            size = data[pos]
+            pos += 1
+            if size > 127:
+                size, pos = _length(data, pos - 1)
+            end = pos + size
+            if end > len(data):
+                raise UnsupportedParquet("a metadata string beyond the end")
+            found[field] = data[pos:end]
+            pos = end
+        elif kind == LIST:
+            found[field], pos = _binaries(data, pos)
+        elif kind <= 2:
+            found[field] = kind == 1
+        elif kind == BYTE:
+            found[field] = data[pos]
+            pos += 1
+        else:
+            raise UnsupportedParquet("a metadata field of unexpected type")
+    return found, pos + 1
+
+
+def _integer(data: bytes, pos: int) -> tuple[int, int]:
+    value, pos = _length(data, pos)
+    return (value >> 1) ^ -(value & 1), pos
+
+
+def _binary(data: bytes, pos: int) -> tuple[bytes, int]:
+    size, pos = _length(data, pos)
+    end = pos + size
+    if end > len(data):
+        raise UnsupportedParquet("a metadata string beyond the end")
+    return data[pos:end], end
+
+
+def _binaries(data: bytes, pos: int) -> tuple[list[bytes], int]:
+    size, pos = _elements(data, pos, BINARY)
+    values = []
+    for _ in range(size):
+        length = data[pos]
+        pos += 1
+        if length > 127:
+            length, pos = _length(data, pos - 1)
+        values.append(data[pos : pos + length])
+        pos += length
+    if pos > len(data):
+        raise UnsupportedParquet("a metadata string beyond the end")
+    return values, pos
+
+
+def _elements(data: bytes, pos: int, kind: int) -> tuple[int, int]:
+    head = data[pos]
+    pos += 1
+    size = head >> 4
+    if size == 15:
+        size, pos = _length(data, pos)
+    if head & 15 != kind:
+        raise UnsupportedParquet("a metadata list of unexpected type")
+    if size > len(data) - pos:
+        raise UnsupportedParquet("a metadata list beyond the end")
+    return size, pos
 
 
 def _skip(data: bytes, pos: int, kind: int, depth: int) -> int:
@@ -179,6 +217,10 @@ def _skip(data: bytes, pos: int, kind: int, depth: int) -> int:
         kind = head & 15
         if kind <= BYTE:
             return pos + size
+        if kind == STRUCT and depth < _DEEPEST:
+            for _ in range(size):
+                pos = _skip_struct(data, pos, depth + 1)
+            return pos
         for _ in range(size):
             pos = _skip(data, pos, kind, depth + 1)
         return pos
