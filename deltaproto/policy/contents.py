@@ -19,10 +19,11 @@ Columns = tuple[str, ...]
 Contents = Mapping[str, Columns]
 """hazard name to the columns or constraints that have it"""
 
-_PLAIN = frozenset(
-    "string long integer short byte float double boolean binary date timestamp timestamp_ntz"  # noqa: SIM905
-    " variant".split()
+_SIMPLE = frozenset(
+    "string long integer short byte float double boolean binary date timestamp"  # noqa: SIM905
+    " timestamp_ntz".split()
 )
+_PLAIN = _SIMPLE | {"variant"}
 _OF_FEATURES = ("geometry", "geography", "string collate", "timestamp_nanos", "timestamp_ntz_nanos")
 """prefixes of types that require a feature; the feature's support decides for them"""
 # Compiled when first used: most tables have only types of the specification.
@@ -156,8 +157,12 @@ def _walk(struct: Mapping[str, Any], parent: str, mapped: bool) -> Iterator[tupl
         seen.add(name.casefold())
         if mapped and not _is_mapped(field):
             yield requirements.UNMAPPED_COLUMNS, path
-        yield from _unless(isinstance(field.get("nullable"), bool), path)
-        yield from _contents_of_type(field.get("type"), path, mapped)
+        if not isinstance(field.get("nullable"), bool):
+            yield requirements.TYPE_PREFIX + requirements.MALFORMED, path
+        kind = field.get("type")
+        # Most columns have a simple type, of which there is nothing to yield.
+        if not isinstance(kind, str) or kind not in _SIMPLE:
+            yield from _contents_of_type(kind, path, mapped)
 
 
 def _is_mapped(field: Mapping[str, Any]) -> bool:
@@ -245,6 +250,8 @@ def _column_expressions(metadata: Any) -> Iterator[str]:
 
 def _invariant(metadata: Any) -> str | None:
     """Return the expression of a column's `delta.invariants` (PROTOCOL.md, "Column Invariants")."""
+    if not isinstance(metadata, dict) or "delta.invariants" not in metadata:
+        return None
     try:
         return str(json.loads(metadata["delta.invariants"])["expression"]["expression"])
     except (ValueError, TypeError, KeyError):

@@ -60,16 +60,19 @@ def select_indexed(
     limit = _INDEXED if limit is None else limit
     before = 0
     for place, field in enumerate(_fields(schema)):
-        leaves = list(_leaf_types(field.get("type")))
-        bounded = {kind for kind in leaves if kind in _BOUNDED or kind.startswith("decimal")}
-        name, stored = field.get("name"), physical_name(field)
-        expected = limit < 0 or place < limit if wanted is None else name in wanted
+        name, kind = field.get("name"), field.get("type")
+        leaves = [kind] if isinstance(kind, str) else list(_leaf_types(kind))
         later = wanted is None and 0 <= limit <= before
         before += len(leaves)
-        expected = expected and name not in partition_columns
-        if bounded and expected and isinstance(stored, str):
-            kind = field["type"] if isinstance(field["type"], str) else ""
-            yield IndexedColumn(stored, kind, bounded == {"boolean"}, later)
+        expected = limit < 0 or place < limit if wanted is None else name in wanted
+        if not expected or name in partition_columns:
+            continue
+        bounded = {leaf for leaf in leaves if leaf in _BOUNDED or leaf.startswith("decimal")}
+        stored = physical_name(field)
+        if bounded and isinstance(stored, str):
+            yield IndexedColumn(
+                stored, kind if isinstance(kind, str) else "", bounded == {"boolean"}, later
+            )
 
 
 def has_indexed_booleans(metadata: Metadata) -> bool:
