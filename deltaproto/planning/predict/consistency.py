@@ -186,7 +186,12 @@ def _validate_names(
 
 def validate_collations(schema: Struct) -> Refusal | None:
     """Refuse collations that Spark does not have: it cannot read the table's columns."""
-    for path, column in walk_columns(schema):
+    return _validate_collations(SameSchema(schema))
+
+
+@lru_cache(maxsize=64)
+def _validate_collations(same: SameSchema) -> Refusal | None:
+    for path, column in walk_columns(same.schema):
         name = column.type.name if isinstance(column.type, Atomic) else ""
         if not name.startswith(UNKNOWN_COLLATION):
             continue
