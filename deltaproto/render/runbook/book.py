@@ -166,16 +166,8 @@ class Book:
     @cached_property
     def groups(self) -> tuple[Group[RunbookEntry], ...]:
         """Return the plans, grouped with those that differ only in their tables."""
-        return self._grouped(self.entries)
-
-    @cached_property
-    def changing_groups(self) -> tuple[Group[RunbookEntry], ...]:
-        """Return the plans that change something, in the same groups."""
-        return self._grouped(self.changing)
-
-    def _grouped(self, entries: Iterable[RunbookEntry]) -> tuple[Group[RunbookEntry], ...]:
         found: dict[str, list[RunbookEntry]] = {}
-        for entry in entries:
+        for entry in self.entries:
             facts = [
                 [list(gate) for gate in entry.failed],
                 self.times(entry),
@@ -183,6 +175,12 @@ class Book:
             ]
             found.setdefault(kind(entry.plan, facts), []).append(entry)
         return tuple(Group(tuple(each)) for each in found.values())
+
+    @cached_property
+    def changing_groups(self) -> tuple[Group[RunbookEntry], ...]:
+        """Return the plans that change something, in the same groups."""
+        # Plans of one group have the same steps.
+        return tuple(group for group in self.groups if group.first.plan.changes)
 
     @cached_property
     def refusals(self) -> dict[tuple[GateResult, ...], list[RunbookEntry]]:
