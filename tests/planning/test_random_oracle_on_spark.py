@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 SEEDS = (3012, 3021, 4005, 672938, 261874)
 # Checkpoint at the newest version, and no checksum: whether timestamps are in use is in the commit.
 # A drop deletes the commits that show who wrote the files. A refused drop purges vectors before.
-LIVE_SEEDS = (803668, 118611, 820539)
+# A drop rewrites the files that a clone's source wrote before a type change.
+LIVE_SEEDS = (803668, 118611, 820539, 820520)
 # These showed unpublished commits that get a new age, and type changes that no REORG rewrites.
 MANAGED_SEEDS = (175295, 176005)
 WAYS = (
