@@ -32,8 +32,9 @@ def plan_upgrade(inputs: PlanInput, request: UpgradeRequest) -> Plan:
         walk.own(parsed, inputs.sql)
     ending = end_state_of(walk.table, inputs.table)
     walk.blocked += _lost_access(inputs, request, ending)
-    if walk.moves:
-        walk.blocked += find_engine_blockers(inputs)
+    if walk.moves or walk.blocked:
+        # First, because the engine raises most of these before it reads the statement's words.
+        walk.blocked[:0] = find_engine_blockers(inputs)
     moves = [] if walk.blocked else walk.moves
     plan = assemble_plan(
         inputs,

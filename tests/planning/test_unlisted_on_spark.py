@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from deltaproto.plan_inputs.from_log import load_plan_input
+from deltaproto.planning.ddl.parse import parse_script
 from deltaproto.planning.downgrade import DowngradeRequest, plan_downgrade
 from deltaproto.planning.engine import parse_engine
 from deltaproto.planning.request import UpgradeRequest
@@ -136,6 +137,37 @@ def test_spark_refuses_every_statement_and_plans_are_blocked(
     assert {"required by clustering", "required by icebergCompatV3"} <= refused
     assert not {"NOT NULL listed", "nothing unlisted", "NOT NULL in an array"} & refused
     assert "required, and there" not in refused
+
+
+# What Delta Spark would refuse for a reason of its own, if the protocol were complete.
+REFUSED = (
+    "alter table {t} add columns (id int)",
+    "alter table {t} add constraint c check (nope > 0)",
+    "alter table {t} cluster by (nope)",
+    "alter table {t} drop constraint nope",
+    "alter table {t} drop feature timestampNtz",
+    "alter table {t} set tblproperties ('delta.nope' = '1')",
+    "delete from {t} where nope = 1",
+    "insert into {t} values (1, 2, 3)",
+    "optimize {t} zorder by (nope)",
+    "restore table {t} to version as of 5",
+    "vacuum {t} retain 0 hours",
+)
+
+
+@needs_delta("4.4", "every feature that the tables use")
+@pytest.mark.parametrize("name", ["NOT NULL", "vectors", "required by clustering"])
+def test_what_is_missing_comes_before_other_errors(
+    name: str, delta_spark: DeltaSpark, tmp_path: Path
+) -> None:
+    path = write_log(tmp_path / "t", name)
+    given = planned(path)
+    for statement in REFUSED:
+        sql = statement.replace("{t}", f"delta.`{path}`")
+        plan = plan_upgrade(given, UpgradeRequest(statements=tuple(parse_script(sql))))
+        happened = execute(delta_spark, path, sql)
+        assert (plan.blocked[0].error, happened.error) == (MISMATCH, MISMATCH), sql
+        assert len(plan.blocked) > 1, sql
 
 
 @pytest.mark.parametrize("asked", [{"drop": ("timestampNtz",)}, {"lowest": True}, {"to": (1, 2)}])
