@@ -25,6 +25,7 @@ from deltaproto.planning.predict.statistics import (
     validate_clustering_statistics,
 )
 from deltaproto.planning.predict.table import Table
+from deltaproto.planning.predict.unreadable import find_lost_clustering
 from deltaproto.protocol.feature import CLUSTERING_DOMAIN
 from deltaproto.protocol.feature_catalog import FEATURE_PREFIX
 from deltaproto.sql.quoting import column_name, quote_identifier, quote_literal, split_name
@@ -244,7 +245,8 @@ class Purge(NamedTuple):
         return f"REORG TABLE {table} APPLY (PURGE)"
 
     def outcome(self, table: Table, engine: Engine) -> Outcome:
-        if (refusal := validate_maintenance(table, "REORG")) is not None:
+        refusal = validate_maintenance(table, "REORG") or find_lost_clustering(table, engine)
+        if refusal is not None:
             return Outcome(table, refusal=refusal)
         rewrites = purge_rewrites(table)
         if rewrites is Rewrite.NONE:

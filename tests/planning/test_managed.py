@@ -181,11 +181,11 @@ def test_what_a_drop_leaves_for_the_next_statement() -> None:
         v2_checkpoint=True,
         row_ids=True,
     )
-    tracked = prepare_drop(table, "rowTracking").table
+    tracked = prepare_drop(table, "rowTracking", Engine()).table
     assert tracked.configuration["delta.enableRowTracking"] == "false"
     assert tracked.configuration["delta.rowTrackingSuspended"] == "true"
     assert tracked.row_ids is False
-    classic = prepare_drop(table, "v2Checkpoint")
+    classic = prepare_drop(table, "v2Checkpoint", Engine())
     assert classic.table.v2_checkpoint is False
     assert classic.table.configuration["delta.checkpointPolicy"] == "classic"
     assert classic.changed is True

@@ -79,6 +79,9 @@ def test_a_clustered_table_is_broken_by_it(delta_spark: DeltaSpark, tmp_path: Pa
         "alter table {t} cluster by none",
         "alter table {t} cluster by (c)",
         "optimize {t}",
+        "reorg table {t} apply (purge)",
+        "reorg table {t} where id = 1 apply (purge)",
+        "reorg table {t} apply (upgrade uniform (iceberg_compat_version = 2))",
         "alter table {t} set tblproperties ('team' = 'a')",
         "alter table {t} add constraint positive check (c > 0)",
         "delete from {t} where id = 1",
@@ -93,3 +96,55 @@ def test_statements_that_look_for_lost_clustering_columns_fail(
     sql = statement.format(t=table)
     _, said = predict(path, sql)
     agree(said, execute(delta_spark, path, sql))
+
+
+_ON = "set tblproperties ('delta.enableDeletionVectors' = 'true')"
+_OFF = "set tblproperties ('delta.enableDeletionVectors' = 'false')"
+_WIDENS = "set tblproperties ('delta.enableTypeWidening' = 'true')"
+
+
+@pytest.mark.parametrize(
+    ("feature", "changes"),
+    [
+        pytest.param("deletionVectors", (_ON, OFF), id="no vectors"),
+        pytest.param("deletionVectors", (_ON, _OFF, OFF), id="no vectors, and none may be written"),
+        pytest.param("deletionVectors", (_ON, OFF, "delete"), id="vectors"),
+        pytest.param(
+            "deletionVectors", (_ON, OFF, "delete", _OFF), id="vectors, and none may be written"
+        ),
+        pytest.param("typeWidening", (_WIDENS, OFF), id="nothing widened"),
+        pytest.param(
+            "typeWidening", (_WIDENS, "alter column c type bigint", OFF), id="rewritten since"
+        ),
+    ],
+)
+def test_drops_that_rewrite_files_fail_on_lost_clustering(
+    feature: str,
+    changes: tuple[str | Statement, ...],
+    delta_spark: DeltaSpark,
+    tmp_path: Path,
+) -> None:
+    path = str(tmp_path)
+    table = made(delta_spark, path, f"cluster by (id) {MAPPED}")
+    delta_spark.sql(f"insert into {table} select id, 1 from range(0, 4, 1, 1)")
+    for change in changes:
+        if change is OFF:
+            done(delta_spark, path, OFF)
+        elif change == "delete":
+            delta_spark.sql(f"delete from {table} where id = 3")
+        else:
+            delta_spark.sql(f"alter table {table} {change}")
+    sql = f"alter table {table} drop feature {feature}"
+    _, said = predict(path, sql)
+    agree(said, execute(delta_spark, path, sql))
+
+
+def test_no_condition_of_reorg_is_allowed_on_a_clustered_table(
+    delta_spark: DeltaSpark, tmp_path: Path
+) -> None:
+    path = str(tmp_path)
+    table = made(delta_spark, path, "cluster by (id)")
+    for condition in ("id = 1", "nope = 1"):
+        sql = f"reorg table {table} where {condition} apply (purge)"
+        _, said = predict(path, sql)
+        agree(said, execute(delta_spark, path, sql))

@@ -24,6 +24,7 @@ from deltaproto.planning.predict.outcome import (
 from deltaproto.planning.predict.properties import FILE_RETENTION
 from deltaproto.planning.predict.schema import Path, dotted_path, is_same_name
 from deltaproto.planning.predict.table import Table
+from deltaproto.planning.predict.unreadable import find_lost_clustering
 from deltaproto.planning.statement import Purge
 from deltaproto.protocol.intervals import parse_interval
 
@@ -54,6 +55,13 @@ HISTORY_MAY_BE_MISSING = (
 )
 
 
+_WHERE_CLUSTERED = Refusal(
+    "DELTA_CLUSTERING_WITH_PARTITION_PREDICATE",
+    "WHERE is not allowed on a clustered table",
+    "remove it",
+)
+
+
 class Optimize(NamedTuple):
     """OPTIMIZE of the whole table or a part."""
 
@@ -62,8 +70,10 @@ class Optimize(NamedTuple):
     full: bool = False
 
     def outcome(self, table: Table, engine: Engine) -> Outcome:
-        refusal = self._refused(table, engine) or consistency.validate_maintenance(
-            table, "OPTIMIZE"
+        refusal = (
+            self._refused(table, engine)
+            or consistency.validate_maintenance(table, "OPTIMIZE")
+            or find_lost_clustering(table, engine)
         )
         if refusal is not None:
             return Outcome(table, refusal=refusal)
@@ -80,11 +90,7 @@ class Optimize(NamedTuple):
                 "remove it",
             )
         if clustered and self.where:
-            return Refusal(
-                "DELTA_CLUSTERING_WITH_PARTITION_PREDICATE",
-                "WHERE is not allowed on a clustered table",
-                "remove it",
-            )
+            return _WHERE_CLUSTERED
         if self.full and (not clustered or table.clustering == ()):
             return Refusal(
                 "DELTA_OPTIMIZE_FULL_NOT_SUPPORTED",
@@ -125,7 +131,8 @@ class PurgeWhere(NamedTuple):
     where: str
 
     def outcome(self, table: Table, engine: Engine) -> Outcome:
-        refusal = validate_partition_condition(table, self.where)
+        clustered = "clustering" in table.protocol.supported
+        refusal = _WHERE_CLUSTERED if clustered else validate_partition_condition(table, self.where)
         if refusal is not None:
             return Outcome(table, refusal=refusal)
         outcome = Purge().outcome(table, engine)

@@ -28,6 +28,7 @@ from deltaproto.planning.predict.schema import (
     resolve_path,
 )
 from deltaproto.planning.predict.table import CONSTRAINT_PREFIX, MAPPING_MODE, Table
+from deltaproto.planning.predict.unreadable import find_lost_clustering
 from deltaproto.planning.statement import (
     Action,
     ClusterBy,
@@ -225,6 +226,12 @@ class UpgradeUniform(NamedTuple):
             table = after
             commits.append(PredictedCommit("REORG TABLE UPGRADE UNIFORM", table.protocol))
         rewrites = Rewrite.NONE
+        lost = find_lost_clustering(before, engine)
+        if self.version > 1 and lost is not None:
+            error = "DELTA_ICEBERG_COMPAT_VIOLATION.REWRITE_DATA_FAILED"
+            # A table without files has none to rewrite.
+            refusal = lost._replace(error=error, sure=False)
+            return Outcome(table, tuple(commits), refusal=refusal)
         if self.version > 1:
             # Only files without this version's tag are rewritten; an empty table has none.
             commits.append(PredictedCommit("REORG", table.protocol, sure=False))

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from deltaproto.planning.engine import Engine
 from deltaproto.planning.predict import column_mapping
 from deltaproto.planning.predict.consistency import (
     refuse_rewrite,
@@ -26,6 +27,7 @@ from deltaproto.planning.predict.table import (
     TIMESTAMPS_SINCE,
     Table,
 )
+from deltaproto.planning.predict.unreadable import find_lost_clustering
 
 _SET, _UNSET, _REORG, _DROP = "SET TBLPROPERTIES", "UNSET TBLPROPERTIES", "REORG", "DROP FEATURE"
 _COORDINATED = (
@@ -52,9 +54,9 @@ class BeforeDrop(NamedTuple):
     warnings: tuple[str, ...] = ()
 
 
-def prepare_drop(table: Table, name: str) -> BeforeDrop:
+def prepare_drop(table: Table, name: str, engine: Engine) -> BeforeDrop:
     """Predict the preparation before the feature is dropped."""
-    prepared = _PREPARE.get(name, _prepare_nothing)(table)
+    prepared = _PREPARE.get(name, _prepare_nothing)(table, engine)
     operations: list[tuple[str, bool]] = []
     doubt: Refusal | None = None
     for operation, sure in prepared.operations:
@@ -106,11 +108,11 @@ def _refuse_operation(table: Table, operation: str) -> Refusal | None:
     return unstorable(table) if operation == _DROP else None
 
 
-def _prepare_nothing(table: Table) -> BeforeDrop:
+def _prepare_nothing(table: Table, engine: Engine) -> BeforeDrop:
     return BeforeDrop(table)
 
 
-def _refuse_constraints(table: Table) -> BeforeDrop:
+def _refuse_constraints(table: Table, engine: Engine) -> BeforeDrop:
     if not table.constraints:
         return BeforeDrop(table)
     names = ", ".join(table.constraints)
@@ -124,7 +126,7 @@ def _refuse_constraints(table: Table) -> BeforeDrop:
     )
 
 
-def _remove_mapping(table: Table) -> BeforeDrop:
+def _remove_mapping(table: Table, engine: Engine) -> BeforeDrop:
     if table.configuration.get(MAPPING_MODE, "none").lower() == "none":
         return BeforeDrop(table)
     refusal = column_mapping.validate_unmapped_names(table)
@@ -140,7 +142,7 @@ def _remove_mapping(table: Table) -> BeforeDrop:
     )
 
 
-def _remove_vectors(table: Table) -> BeforeDrop:
+def _remove_vectors(table: Table, engine: Engine) -> BeforeDrop:
     writable = table.on("delta.enableDeletionVectors")
     there = table.vectors
     operations: list[tuple[str, bool]] = []
@@ -149,7 +151,7 @@ def _remove_vectors(table: Table) -> BeforeDrop:
         # the snapshot, but still purges them.
         operations.append((_UNSET, writable))
     after = table.without_properties("delta.enableDeletionVectors")
-    if (refusal := validate_maintenance(table, "the REORG that the drop runs")) is not None:
+    if (refusal := _refuse_reorg(table, engine)) is not None:
         return BeforeDrop(after, tuple(operations), refusal=refusal)
     rewrites = purge_rewrites(table)
     if rewrites is not Rewrite.NONE:
@@ -160,6 +162,12 @@ def _remove_vectors(table: Table) -> BeforeDrop:
     )
     changed = True if writable else False if there is False else None
     return BeforeDrop(after, tuple(operations), rewrites, changed)
+
+
+def _refuse_reorg(table: Table, engine: Engine) -> Refusal | None:
+    """Return why the engine refuses the REORG of a drop, even if nothing is to be rewritten."""
+    refusal = validate_maintenance(table, "the REORG that the drop runs")
+    return refusal or find_lost_clustering(table, engine)
 
 
 def purge_rewrites(table: Table) -> Rewrite:
@@ -174,7 +182,7 @@ def moves_absolute(table: Table) -> bool:
     return table.absolute_rewritten or (bool(table.vectors) and not table.absolute_without_vectors)
 
 
-def _use_classic_checkpoints(table: Table) -> BeforeDrop:
+def _use_classic_checkpoints(table: Table, engine: Engine) -> BeforeDrop:
     policy = table.configuration.get(CHECKPOINT_POLICY, "classic").lower()
     if policy == "classic" and table.v2_checkpoint is False:
         return BeforeDrop(table)
@@ -185,7 +193,7 @@ def _use_classic_checkpoints(table: Table) -> BeforeDrop:
     )
 
 
-def _disable_timestamps(table: Table) -> BeforeDrop:
+def _disable_timestamps(table: Table, engine: Engine) -> BeforeDrop:
     there = [key for key in TIMESTAMPS_SINCE if key in table.configuration]
     if not there and not table.on(TIMESTAMPS):
         return BeforeDrop(table)
@@ -195,7 +203,7 @@ def _disable_timestamps(table: Table) -> BeforeDrop:
     return BeforeDrop(after, ((_UNSET, True),), changed=True)
 
 
-def _rewrite_widened(table: Table) -> BeforeDrop:
+def _rewrite_widened(table: Table, engine: Engine) -> BeforeDrop:
     enabled = table.on("delta.enableTypeWidening")
     if not enabled and table.widened is False:
         return BeforeDrop(table)
@@ -207,7 +215,7 @@ def _rewrite_widened(table: Table) -> BeforeDrop:
     )
     if table.widened is False:
         return BeforeDrop(after, tuple(operations))
-    if (refusal := validate_maintenance(table, "the REORG that the drop runs")) is not None:
+    if (refusal := _refuse_reorg(table, engine)) is not None:
         return BeforeDrop(unset, tuple(operations), refusal=refusal._replace(sure=sure))
     # If all files were written after the change, nothing is rewritten and REORG does not commit.
     if not table.rewritten:
@@ -217,7 +225,7 @@ def _rewrite_widened(table: Table) -> BeforeDrop:
     return BeforeDrop(after, tuple(operations), rewrites, changed=True if sure else None)
 
 
-def _refuse_geospatial(table: Table) -> BeforeDrop:
+def _refuse_geospatial(table: Table, engine: Engine) -> BeforeDrop:
     if not table.geospatial:
         return BeforeDrop(table)
     return BeforeDrop(
@@ -230,7 +238,7 @@ def _refuse_geospatial(table: Table) -> BeforeDrop:
     )
 
 
-def _disable_row_tracking(table: Table) -> BeforeDrop:
+def _disable_row_tracking(table: Table, engine: Engine) -> BeforeDrop:
     suspended = table.on(ROW_TRACKING_SUSPENDED)
     there = table.row_ids
     if suspended and not table.on(ROW_TRACKING) and there is False:
@@ -242,20 +250,20 @@ def _disable_row_tracking(table: Table) -> BeforeDrop:
     return BeforeDrop(after._replace(row_ids=False), tuple(operations), changed=True)
 
 
-def _remove_domains(table: Table) -> BeforeDrop:
+def _remove_domains(table: Table, engine: Engine) -> BeforeDrop:
     if table.domains == ():
         return BeforeDrop(table)
     operations = (("DOMAIN METADATA CLEANUP", table.domains is not None),)
     return BeforeDrop(table._replace(domains=(), clustering=()), operations, changed=True)
 
 
-def _remove_coordinator(table: Table) -> BeforeDrop:
+def _remove_coordinator(table: Table, engine: Engine) -> BeforeDrop:
     if not any(key in table.configuration for key in _COORDINATED):
         return BeforeDrop(table)
     return BeforeDrop(table.without_properties(*_COORDINATED), ((_UNSET, True),), changed=True)
 
 
-_PREPARE: dict[str, Callable[[Table], BeforeDrop]] = {
+_PREPARE: dict[str, Callable[[Table, Engine], BeforeDrop]] = {
     "checkConstraints": _refuse_constraints,
     "columnMapping": _remove_mapping,
     "deletionVectors": _remove_vectors,

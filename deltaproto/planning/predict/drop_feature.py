@@ -89,7 +89,7 @@ def _add_pending(
         return outcome
     listed = table.protocol.writer_features is not None
     after = pending.settle(outcome.table, engine, listed=listed)
-    left = Outcome(prepare_drop(table, name).table, outcome.commits[:-1], outcome.rewrites)
+    left = Outcome(prepare_drop(table, name, engine).table, outcome.commits[:-1], outcome.rewrites)
     if isinstance(after, Refusal):
         return left._replace(refusal=after)
     added = sorted(after.protocol.supported - outcome.table.protocol.supported)
@@ -114,7 +114,7 @@ def _predict_drop(table: Table, name: str, engine: Engine, truncate: bool) -> Ou
         return Outcome(table, refusal=checked)
     if name == CHECKPOINT_PROTECTION:
         return _drop_protection(table, engine)
-    prepared = prepare_drop(table, name)
+    prepared = prepare_drop(table, name, engine)
     if prepared.refusal is not None:
         done = tuple(
             PredictedCommit(operation, table.protocol, sure)
@@ -250,7 +250,7 @@ def find_drop_refusal(table: Table, name: str, engine: Engine) -> Refusal | None
 
     Constraints do not, because they are dropped first.
     """
-    prepared = prepare_drop(table, name)
+    prepared = prepare_drop(table, name, engine)
     refusal = prepared.refusal or prepared.doubt
     if name == "checkConstraints" and refusal is not None:
         unstored = unstorable(table)

@@ -36,18 +36,24 @@ def refuse_every_statement(table: Table, engine: Engine) -> Refusal | None:
     return validate_collations(table.schema) or _validate_invariants(SameSchema(table.schema))
 
 
-_RESOLVES_CLUSTERING = frozenset(
-    {"ADD COLUMNS", "CHANGE COLUMN", "CLUSTER BY", "OPTIMIZE", "REORG", "REPLACE COLUMNS"}
-)
+_RESOLVES_CLUSTERING = frozenset({"ADD COLUMNS", "CHANGE COLUMN", "CLUSTER BY", "REPLACE COLUMNS"})
 
 
 def refuse_lost_clustering(table: Table, outcome: Outcome, engine: Engine) -> Refusal | None:
-    """Refuse statements that look for clustering columns which the schema does not have.
+    """Refuse changes of columns that look for clustering columns which the schema does not have.
 
-    That is so once column mapping was removed from a clustered table.
+    OPTIMIZE and REORG look for them too, even if they have nothing to rewrite.
     """
     found = not _RESOLVES_CLUSTERING.isdisjoint(each.operation for each in outcome.commits)
-    if not found or table.schema is None or engine.name is not EngineName.DELTA_SPARK:
+    return find_lost_clustering(table, engine) if found else None
+
+
+def find_lost_clustering(table: Table, engine: Engine) -> Refusal | None:
+    """Return why the engine refuses what looks for the clustering columns, or None.
+
+    The schema lacks them once column mapping was removed from a clustered table.
+    """
+    if table.schema is None or engine.name is not EngineName.DELTA_SPARK:
         return None
     for column in table.clustering or ():
         if find_column(table.schema, tuple(split_name(column))) is None:
