@@ -1,6 +1,6 @@
 """Undo plans: statements that roll back the finished steps of a plan.
 
-RESTORE does not help: it restores data and schema, not the protocol.
+RESTORE does not help: it restores data and schema, and removes no features from the protocol.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def plan_undo(planned: LoadedPlan, context: ApplyContext, now: float | None = No
         other_names=plan.other_names,
         warnings=(
             *_irreversible_warnings(done),
-            "RESTORE does not restore the protocol.",
+            "RESTORE removes no features from the protocol.",
             *back.warnings,
         ),
     )

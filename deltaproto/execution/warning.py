@@ -144,8 +144,8 @@ def _find_notes(plan: Plan, steps: Sequence[Step], engine: EngineFacts | None) -
     yield from _log_store_note(plan.location, engine)
     if any(not step.reversible for step in steps):
         yield (
-            "RESTORE does not restore the protocol: dropped features stay dropped, deleted history "
-            "stays deleted."
+            "RESTORE does not roll back the protocol: it removes no features, adds dropped ones "
+            "again, and cannot reach deleted history."
         )
 
 

@@ -181,7 +181,7 @@ class TestUndo:
         assert only(apply(cli, file))["status"] == "done"
         ran = self.undo(cli, file)
         assert only(ran)["status"] == "done", ran
-        assert "RESTORE does not restore the protocol" in ran.err
+        assert "RESTORE removes no features from the protocol" in ran.err
         properties = spark.sql(f"show tblproperties delta.`{table}`").collect()
         assert not {"delta.appendOnly", "delta.isolationLevel"} & {row[0] for row in properties}
         version = newest(table)

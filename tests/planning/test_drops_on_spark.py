@@ -151,3 +151,23 @@ def test_columns_that_only_files_have_are_purged_with_the_vectors(
     agree(said, execute(delta_spark, path, f"alter table {table} drop feature deletionVectors"))
     assert said.rewrites is Rewrite.SOME
     assert len(log_files.rewritten(log_files.commits(path, first))) > (vectors or 0)
+
+
+@needs_drop("rowTracking")
+@pytest.mark.parametrize("feature", ["deletionVectors", "rowTracking"])
+def test_restore_adds_a_dropped_feature_again_and_removes_none(
+    feature: str, delta_spark: DeltaSpark, tmp_path: Path
+) -> None:
+    path = str(tmp_path / "t")
+    table = f"delta.`{path}`"
+    delta_spark.sql(
+        f"create table {table} (id bigint) using delta "
+        f"tblproperties ('delta.feature.{feature}'='supported')"
+    )
+    delta_spark.sql(f"alter table {table} drop feature {feature}")
+    delta_spark.sql(
+        f"alter table {table} set tblproperties ('delta.feature.vacuumProtocolCheck'='supported')"
+    )
+    assert feature not in look(path).protocol.supported
+    delta_spark.sql(f"restore table {table} to version as of 0")
+    assert {feature, "vacuumProtocolCheck"} <= look(path).protocol.supported
