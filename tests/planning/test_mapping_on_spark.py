@@ -148,3 +148,14 @@ def test_no_condition_of_reorg_is_allowed_on_a_clustered_table(
         sql = f"reorg table {table} where {condition} apply (purge)"
         _, said = predict(path, sql)
         agree(said, execute(delta_spark, path, sql))
+
+
+@pytest.mark.parametrize("columns", ["id bigint", "c int", "id bigint, c int, n int"])
+def test_replaced_columns_include_those_of_partitions(
+    columns: str, delta_spark: DeltaSpark, tmp_path: Path
+) -> None:
+    path = str(tmp_path)
+    table = made(delta_spark, path, f"partitioned by (c) {MAPPED}")
+    sql = f"alter table {table} replace columns ({columns})"
+    _, said = predict(path, sql)
+    agree(said, execute(delta_spark, path, sql))

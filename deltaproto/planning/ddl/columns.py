@@ -341,6 +341,10 @@ class ReplaceColumns(NamedTuple):
         if why:
             error = "DELTA_UNSUPPORTED_ALTER_TABLE_REPLACE_COL_OP"
             return refuse(table, error, why, "change columns individually")
+        partitions = [name for name in table.partition_columns if find_column(new, (name,)) is None]
+        if partitions:
+            why = f"the table is partitioned by {', '.join(partitions)}, which would be dropped"
+            return refuse(table, "FIELD_NOT_FOUND", why, "keep the partition columns")
         merged = tuple(
             column if o is None else o._replace(nullable=True, default=None)
             for column, o in zip(new.columns, kept, strict=True)
