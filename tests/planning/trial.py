@@ -206,8 +206,12 @@ def _refusals(
         drop = DropFeature(blocked.feature, truncate=protects)
         # The removal of the protection may have to wait before it is refused for good.
         errors = {blocked.error} | (RETENTION_WAIT_ERRORS if protects else set())
+        said_alone = drop.outcome(given.table, given.engine)
+        if blocked.feature not in given.table.protocol.supported and said_alone.refusal:
+            # The metadata asks for it: until another statement adds it, there is nothing to drop.
+            errors = {said_alone.refusal.error}
         # What Delta commits before it refuses, it commits to a copy: the plan is for this table.
-        before = {commit.operation for commit in drop.outcome(given.table, given.engine).commits}
+        before = {commit.operation for commit in said_alone.commits}
         where = twin(blocked.feature) if before or protects else place
         happened = execute(delta_spark, where.path, drop.sql(where.sql))
         if happened.error not in errors or {*happened.operations} - before - (
