@@ -42,12 +42,9 @@ def run(values: Mapping[str, Any]) -> int:
     folder = values["journal"] or default_journal_dir(rollout.path)
     audit = values["audit"] or os.path.join(folder, AUDIT_FILE)
     log = RolloutLog(rollout, folder, audit)
-    if not log.record(action, time.time(), table=words[-1], reason=reason):
-        resume = action is RolloutAction.RESUME
-        unchanged = "the rollout is not paused, and no table failed"
-        print(unchanged if resume else single_line(f"{words[2]} is done already: not skipped"))
-        return int(ExitCode.OK)
-    print(_EFFECTS.get(action) or single_line(f"{words[2]} is skipped: {reason}"))
+    unchanged = log.record(action, time.time(), table=words[-1], reason=reason)
+    effect = _EFFECTS.get(action) or f"{words[2]} is skipped: {reason}"
+    print(single_line(unchanged or effect))
     return int(ExitCode.OK)
 
 

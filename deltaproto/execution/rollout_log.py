@@ -1,11 +1,11 @@
-"""The decisions and failures of a rollout: in its journal, and in the audit log."""
+"""The decisions and failures of a rollout: in its journal and audit log, and next to its plans."""
 
 from __future__ import annotations
 
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,6 +16,7 @@ from deltaproto.execution.plan_file import LoadedPlan, read_plan
 from deltaproto.execution.replan import load_replanned
 from deltaproto.execution.rollout_file import Rollout
 from deltaproto.execution.run_log import (
+    JOURNAL_SUFFIX,
     AuditLog,
     Journal,
     JournalError,
@@ -29,7 +30,9 @@ from deltaproto.identity import current_actor
 from deltaproto.planning.rollout import RolloutTable
 from deltaproto.redaction import Redactor
 
-_MODE = 0o600
+_MODE, _DECISIONS_MODE = 0o600, 0o644
+DECISIONS_FILE = f"rollout{JOURNAL_SUFFIX}"
+"""the file next to the plans that repeats the decisions of the journal"""
 _HIDE_SECRETS = Redactor()
 
 
@@ -63,6 +66,9 @@ class Decisions(NamedTuple):
 class RolloutLog:
     """Records decisions and failures. Several processes may append to one log.
 
+    Decisions are also written next to the plans, so that they hold where the journal is not: after
+    its folder was deleted, on another machine, and for other values of `--journal`.
+
     Args:
         folder: the folder of the journals.
         audit: path of the audit log; not needed to read decisions.
@@ -77,6 +83,7 @@ class RolloutLog:
         redact: Callable[[str], str] = _HIDE_SECRETS,
     ) -> None:
         self.path: Path = journal_path(folder, rollout.id)
+        self.decisions_path = Path(rollout.path).with_name(DECISIONS_FILE)
         self.rollout, self.folder, self._audit, self._redact = rollout, folder, audit, redact
 
     @contextmanager
@@ -104,26 +111,42 @@ class RolloutLog:
             UsageError: when the journal cannot be read, or is not that of this rollout.
         """
         found = Decisions()
-        for event in read_events(self.path):
-            if event.get("plan") != self.rollout.id:
-                raise UsageError(
-                    f"{self.path} is not the journal of this rollout",
-                    "pass another folder with --journal",
-                )
-            try:
+        events = [*read_events(self.path)]
+        if any(event.get("plan") != self.rollout.id for event in events):
+            raise UsageError(
+                f"{self.path} is not the journal of this rollout",
+                "pass another folder with --journal",
+            )
+        try:
+            # The rollout of earlier plans may have left its decisions in the folder.
+            lost = [
+                event
+                for event in self._copied_decisions()
+                if event.get("plan") == self.rollout.id and event not in events
+            ]
+            if lost:
+                events = sorted([*events, *lost], key=lambda event: float(event["at"]))
+            for event in events:
                 found = _with_event(found, event)
-            except (KeyError, TypeError, ValueError, OverflowError):
-                raise UsageError(
-                    f"{self.path} is damaged",
-                    "move it away: what is finished is then read from the tables, and decisions "
-                    "and failures are forgotten",
-                ) from None
+        except (KeyError, TypeError, ValueError, OverflowError):
+            raise UsageError(
+                f"{self.path} or {self.decisions_path} is damaged",
+                "move the damaged file away: what is finished is then read from the tables, and "
+                "failures and decisions that only this file has are forgotten",
+            ) from None
         return found
+
+    def _copied_decisions(self) -> list[Mapping[str, Any]]:
+        try:
+            return [*read_events(self.decisions_path)]
+        except UsageError as error:
+            hint = "make the file readable: it has the decisions about the rollout"
+            raise UsageError(error.message, hint) from None
 
     def record(
         self, action: RolloutAction, now: float, *, table: str = "", reason: str = ""
-    ) -> bool:
-        """Record a decision. Return False if nothing is left to resume or skip.
+    ) -> str | None:
+        """Record a decision. Return None, or why it changes nothing and was not recorded.
 
         Args:
             table: the table to skip, as in the plan or by the last part of its name.
@@ -138,16 +161,20 @@ class RolloutLog:
         if action is RolloutAction.SKIP and not reason:
             raise UsageError("skipping a table needs a reason", "state it, with --reason TEXT")
         if action is RolloutAction.RESUME and decisions.paused is None and not decisions.failed:
-            return False
-        name = ""
+            return "the rollout is not paused, and no table failed"
+        name, shown = "", f"by {current_actor().actor}{': ' + reason if reason else ''}"
+        recorded = self._redact(shown)
+        if action is RolloutAction.PAUSE and decisions.paused == recorded:
+            return f"the rollout is paused already, {recorded}"
         if action is RolloutAction.SKIP:
             found = self._find_table(table)
-            if self._is_done(found, decisions):
-                return False
             name = found.plan_id
-        shown = f"by {current_actor().actor}{': ' + reason if reason else ''}"
+            if self._is_done(found, decisions):
+                return f"{table} is done already: not skipped"
+            if decisions.skipped.get(name) == recorded and name not in decisions.failed:
+                return f"{table} is skipped already, {recorded}"
         self.decide(action, now, name=name, reason=reason, shown=shown)
-        return True
+        return None
 
     def _find_table(self, name: str) -> RolloutTable:
         tables = self.rollout.tables
@@ -216,13 +243,10 @@ class RolloutLog:
         Raises:
             JournalError: when it cannot be written.
         """
-        line = {"event": event, "at": now, "plan": self.rollout.id}
+        begin = {"event": event, "at": now, "plan": self.rollout.id}
+        line = {**begin, "name": name, "reason": self._redact(reason)}
         try:
-            file = LineFile(self.path, _MODE)
-            try:
-                file.add({**line, "name": name, "reason": self._redact(reason)})
-            finally:
-                file.close()
+            _append(self.path, _MODE, line)
         except OSError as error:
             failed = JournalError(
                 f"cannot write the journal {self.path}: {error.strerror}",
@@ -230,6 +254,18 @@ class RolloutLog:
             )
             failed.exit_code = ExitCode.USAGE
             raise failed from None
+        if event in {*RolloutAction}:
+            # A folder of plans may be read-only. Then only the journal has the decision.
+            with suppress(OSError):
+                _append(self.decisions_path, _DECISIONS_MODE, line)
+
+
+def _append(path: Path, mode: int, line: Mapping[str, Any]) -> None:
+    file = LineFile(path, mode)
+    try:
+        file.add(line)
+    finally:
+        file.close()
 
 
 def _with_event(found: Decisions, event: Mapping[str, Any]) -> Decisions:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import NamedTuple
 
-from deltaproto.counts import counted
+from deltaproto.counts import counted, tables_such_as
 from deltaproto.errors import DeltaprotoError, ExitCode, UsageError
 from deltaproto.execution.plan_file import LoadedPlan
 from deltaproto.execution.preflight import check_window_open, fingerprint_gate
@@ -69,6 +69,8 @@ class TableProgress(NamedTuple):
     """whether a step was executed"""
     steps_left: int = 0
     """steps of its plan that are not done, waits among them; 0 if it is skipped"""
+    unrecorded: bool = False
+    """whether its log has steps of the plan, and no journal that was read does"""
 
     def __repr__(self) -> str:
         return f"<TableProgress {self.table.table}: {self.status}>"
@@ -111,6 +113,8 @@ class RolloutProgress(NamedTuple):
     """why it does not continue"""
     rehearsed: frozenset[str] = frozenset()
     """the groups of plans of which one went as predicted on a clone, from `group_id`"""
+    note: str = ""
+    """what is unknown because journals are missing"""
 
     @property
     def current(self) -> WaveProgress | None:
@@ -214,7 +218,21 @@ def read_progress(
         rollout, RolloutStatus.DONE, tuple(waves), plans, rehearsed=decisions.rehearsed
     )
     status, message = _judge_rollout(progress, decisions)
-    return progress._replace(status=status, message=message)
+    return progress._replace(status=status, message=message, note=_missing_records(log, waves))
+
+
+def _missing_records(log: RolloutLog, waves: Iterable[WaveProgress]) -> str:
+    found = [each.table.table for wave in waves for each in wave.tables if each.unrecorded]
+    if not found:
+        return ""
+    unknown = "failures"
+    if not log.decisions_path.exists():
+        unknown += ", and decisions such as a pause,"
+    return (
+        f"the journals of {tables_such_as(len(found), found[0])} are not in {log.folder}: the "
+        f"progress was read from the logs of the tables, and {unknown} from before are unknown; "
+        "restore that folder, or pass the right one with --journal"
+    )
 
 
 def _judge_rollout(progress: RolloutProgress, decisions: Decisions) -> tuple[RolloutStatus, str]:
@@ -286,7 +304,9 @@ def _read_table(
         except DeltaprotoError as error:
             # `apply` reports it, and counts it as a failure.
             found = found._replace(status=RolloutStatus.READY, message=error.message, unread=True)
-    if found.status is RolloutStatus.DONE:
+    done = found.status is RolloutStatus.DONE
+    found = found._replace(unrecorded=journal.holder is None and (done or found.started))
+    if done:
         return found
     if table.plan_id in decisions.skipped:
         reason = decisions.skipped[table.plan_id]
@@ -306,7 +326,10 @@ def _read_log(
     stands = located.stands
     if stands.done >= len(plan.steps):
         return TableProgress(table, RolloutStatus.DONE, since=located.since)
-    waiting = TableProgress(table, RolloutStatus.WAITING, steps_left=len(plan.steps) - stands.done)
+    steps_left = len(plan.steps) - stands.done
+    waiting = TableProgress(
+        table, RolloutStatus.WAITING, started=stands.started, steps_left=steps_left
+    )
     if plan.steps[stands.done].sql is None and not wait_not_needed(plan, stands):
         until = wait_ends_at(planned, stands, located.since)
         if now < until:
@@ -318,7 +341,7 @@ def _read_log(
     closed = check_window_open(windows, now)
     if closed is not None:
         return waiting._replace(until=closed.earliest, message="no maintenance window is open")
-    ready = waiting._replace(status=RolloutStatus.READY, started=stands.started)
+    ready = waiting._replace(status=RolloutStatus.READY)
     if not stands.started:
         unchanged = fingerprint_gate(plan, located.sight, stands, started=False)
         if not unchanged.passed:

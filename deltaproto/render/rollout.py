@@ -132,6 +132,7 @@ def rollout_fields(progress: RolloutProgress) -> dict[str, Any]:
         "file": progress.rollout.path,
         "status": str(progress.status),
         "message": progress.message or None,
+        "note": progress.note or None,
         "next_at": stamp(progress.next_at),
         "max_failures": progress.rollout.max_failures,
         "waves": [_wave_fields(wave) for wave in progress.waves],
@@ -153,6 +154,8 @@ def rollout_section(progress: RolloutProgress) -> Section:
 def _blocks(progress: RolloutProgress) -> Iterator[Block]:
     if progress.message:
         yield Paragraph((progress.message,))
+    if progress.note:
+        yield Paragraph((f"note: {progress.note}",))
     blocked = progress.status not in (RolloutStatus.READY, RolloutStatus.WAITING)
     rows: list[list[Line]] = [
         [

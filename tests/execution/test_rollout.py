@@ -29,6 +29,7 @@ from deltaproto.execution.preflight import GateResult
 from deltaproto.execution.rehearse import RehearsalSettings
 from deltaproto.execution.result import ApplyResult, ApplyStatus
 from deltaproto.execution.rollout_file import load_rollout
+from deltaproto.execution.rollout_log import DECISIONS_FILE
 from deltaproto.execution.run_log import STATE_FOLDER, Journal
 from deltaproto.execution.runner import EngineFacts
 from deltaproto.execution.verify import StatementResult
@@ -446,6 +447,67 @@ def test_failures_within_the_limit_do_not_stop_the_others(fleet: Fleet) -> None:
     fleet.clock.now += 24 * HOUR
     code, sent, progress = fleet.applied()
     assert (code, sent, progress["status"], tables(progress)["b"]) == (1, ["d"], "done", "failed")
+
+
+def test_decisions_hold_without_the_journals(fleet: Fleet) -> None:
+    """Deleting `.deltaproto` reverts no decision, and `status` names what is unknown."""
+    fleet.policy.write_text(POLICY.replace(", soak: 6h", ""))
+    fleet.plan()
+    state = fleet.plans / STATE_FOLDER
+    fleet.decide("skip", "b", "--reason", "is dropped")
+    fleet.decide("pause", "--reason", "incident 4711")
+    shutil.rmtree(state)
+    assert fleet.applied()[:2] == (1, [])
+    assert fleet.status("--format", "json").json["rollout"]["note"] is None
+    fleet.decide("resume", "--reason", "is over")
+    shutil.rmtree(state)
+    _, sent, progress = fleet.applied()
+    assert (sent, tables(progress)["b"]) == (["dev_a", "c", "e", "d"], "skipped")
+    shutil.rmtree(state)
+    fleet.decide("abort")
+    shutil.rmtree(state)
+    for progress in (fleet.applied()[2], fleet.status("--format", "json").json["rollout"]):
+        assert progress["status"] == "aborted"
+        assert "4 tables, such as " in progress["note"]
+        assert "and failures from before are unknown" in progress["note"]
+    assert "failures from before" in " ".join(fleet.status().out.split())
+    # Without both files, nobody knows them.
+    (fleet.plans / DECISIONS_FILE).unlink()
+    shutil.rmtree(state)
+    progress = fleet.status("--format", "json").json["rollout"]
+    assert "and decisions such as a pause, from before are unknown" in progress["note"]
+
+
+def test_decisions_hold_for_another_folder_of_journals(fleet: Fleet, tmp_path: Path) -> None:
+    fleet.plan()
+    other = ("--journal", str(tmp_path / "records"))
+    fleet.decide("pause", "--reason", "incident", *other)
+    assert fleet.applied()[2]["status"] == "paused"
+    assert fleet.decide("resume").code == 0
+    assert fleet.applied(*other)[1] == ["dev_a"]
+    # A folder of plans that is read-only has no copy; other plans had other decisions.
+    (fleet.plans / DECISIONS_FILE).unlink()
+    (fleet.plans / DECISIONS_FILE).mkdir()
+    ran = fleet.decide("pause", *other)
+    assert ran.code == 2
+    assert "it has the decisions about the rollout" in ran.err
+    (fleet.plans / DECISIONS_FILE).rmdir()
+    line = {"event": "abort", "at": 1, "plan": "0" * 16, "reason": "of the plans before"}
+    (fleet.plans / DECISIONS_FILE).write_text(json.dumps(line))
+    assert fleet.status("--format", "json").json["rollout"]["status"] == "waiting"
+
+
+def test_a_decision_is_recorded_once(fleet: Fleet) -> None:
+    fleet.plan()
+    for words in (("skip", "b", "--reason", "is dropped"), ("pause", "--reason", "incident")):
+        for told in ("", "already"):
+            ran = fleet.decide(*words)
+            assert (ran.code, told in ran.out) == (0, True)
+    assert [line["action"] for line in fleet.audited()] == ["skip", "pause"]
+    # Another reason is another decision.
+    fleet.decide("skip", "b", "--reason", "is archived")
+    assert len(fleet.audited()) == 3
+    assert by_name(fleet)["b"]["message"].endswith(": is archived")
 
 
 def test_a_killed_run_is_resumed_and_repeats_nothing(fleet: Fleet) -> None:
@@ -1007,7 +1069,8 @@ def test_a_runbook_has_the_decisions_on_its_rollout(fleet: Fleet, tmp_path: Path
     assert re.search(rf"- `{fleet.logs['dev_a'].table}`: by .*: it is archived", book)
     assert "### canary" not in book
     assert f"# Release runbook: {len(NAMES) - 1}" in book
-    assert "is paused" not in runbook(fleet)
+    # The decisions are also next to the plans.
+    assert "is paused" in runbook(fleet)
     for name in NAMES[1:]:
         fleet.decide("skip", name, "--reason", "later", *journal)
     fleet.decide("abort", "--reason", "enough", *journal)
