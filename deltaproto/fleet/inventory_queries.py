@@ -84,7 +84,11 @@ class InventoryQueries(ABC):
                 (name,),
             ):
                 names = (row["table"], *(row.get(OTHER_NAMES) or ()))
-                whole = bool(other_names) or parse_catalog_place(row["location"]) is not None
+                if name is Inventory.TABLES:
+                    whole = bool(other_names)
+                else:
+                    is_place = parse_catalog_place(row["location"]) is not None
+                    whole = is_place or row.get(OTHER_NAMES) is not None
                 yield ScannedPlace(row["location"], names if whole else None)
 
     def require_whole(self, *scans: PastScan) -> None:
@@ -328,7 +332,7 @@ class NewestState:
         if any(_may_find(root, where) for root in scan.roots if not parse_catalog_place(root)):
             return False
         if names is None:
-            # A folder that could not be read may have further names.
+            # The scan of an older release stored no further names of a table with an error.
             servers = {root.server for root in self._roots[number]}
             return all(
                 any(self._listed_server(newer, server) for newer in range(number))

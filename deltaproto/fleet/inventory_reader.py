@@ -52,9 +52,14 @@ class InventoryReader(ABC):
         self.require_whole = questions.require_whole
         self._shared = questions
 
-    def checked(self, scan: PastScan, checker: Checker) -> Iterator[TableCheck]:
-        """Yield the check of every table of a scan."""
-        return (check for _, check in self._rows(scan, checker))
+    def checked(
+        self, scan: PastScan, checker: Checker, state: NewestState | None = None
+    ) -> Iterator[TableCheck]:
+        """Yield the check of every table of a scan, or of those that no newer scan replaces."""
+        for row, check in self._rows(scan, checker):
+            # An unreadable table has no location in its check.
+            if state is None or state.holds(scan, row["location"]):
+                yield check
 
     def overview(self, state: NewestState, checker: Checker) -> Overview:
         """Return the data of a report."""
@@ -238,9 +243,7 @@ def check_scan(
         # Check nothing: it is unknown which rows are missing or duplicated.
         yield unreadable_table(name, error)
         return
-    for each in inventory.checked(scan, checker):
-        if state.holds(scan, each.location or each.table):
-            yield each
+    yield from inventory.checked(scan, checker, state)
 
 
 def select_scan(lister: ScanLister, wanted: str | None) -> PastScan:

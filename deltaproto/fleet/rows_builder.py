@@ -292,7 +292,11 @@ def unnest_rows(batch: pa.RecordBatch, name: Inventory) -> pa.RecordBatch:
         errors = batch.column("error").to_pylist()
         rows = [n for n, error in enumerate(errors) if (error is not None) is failed]
         if failed:
-            columns = [*batch.select(KEYS).columns, *batch.column("error").flatten()]
+            # Null is what scans of older releases have, which stored no names.
+            names = [each or [] for each in batch.column(OTHER_NAMES).to_pylist()]
+            other_names = pa.array(names, wanted.field(OTHER_NAMES).type)
+            error = batch.column("error").flatten()
+            columns = [*batch.select(KEYS).columns, *error, other_names]
         else:
             columns = batch.select(wanted.names).columns
         return pa.RecordBatch.from_arrays(

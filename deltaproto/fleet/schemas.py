@@ -102,8 +102,8 @@ CATALOG_COLUMNS = ("catalog", "table_type", "columns_digest")
 number of columns in its log with digests of their names and types; null for a table that was not
 found through a catalog; older inventories lack them"""
 OTHER_NAMES = "other_names"
-"""the column of `tables` with further catalog names of a location; null if there are none; older
-inventories lack it"""
+"""the column of `tables` and `errors` with further catalog names of a location; if there are none,
+null in `tables` and an empty list in `errors`; older inventories lack it"""
 CATALOG_RULES = "DP5"
 """the first letters of the rules that compare tables with the entries of catalogs"""
 KEYS = ("scan_id", "location", "table")
@@ -126,7 +126,7 @@ def inventory_schema(name: Inventory) -> pa.Schema:
         case Inventory.FINDINGS:
             return pa.schema([*keys, *_finding()])
         case Inventory.ERRORS:
-            return pa.schema([*keys, *_error()])
+            return pa.schema([*keys, *_error(), pa.field(OTHER_NAMES, pa.list_(pa.string()))])
         case Inventory.CLIENTS_SEEN:
             return pa.schema(_seen())
 

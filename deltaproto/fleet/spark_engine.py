@@ -164,7 +164,9 @@ class SparkEngine:
             case Inventory.TABLES:
                 rows = staged.where("error IS NULL").select(*inventory_schema(name).names)
             case Inventory.ERRORS:
-                rows = staged.where("error IS NOT NULL").selectExpr(*keys, "error.*")
+                # Null is what scans of older releases have, which stored no names.
+                known = f"coalesce({OTHER_NAMES}, array()) as {OTHER_NAMES}"
+                rows = staged.where("error IS NOT NULL").selectExpr(*keys, "error.*", known)
             case _:
                 rows = staged.selectExpr(*keys, f"inline({name})")
         if name is Inventory.FINDINGS and compared:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from deltalake import DeltaTable, write_deltalake
 
 from deltaproto.errors import no_tables_error
 from deltaproto.fleet.catalog_places import CatalogPlace, parse_catalog_place
@@ -254,8 +256,7 @@ def test_places_of_catalogs() -> None:
     [
         ("main.more", "", 0),
         ("main main.more", "", 0),
-        # The entry of another schema may name the same folder.
-        ("", "main.more", 3),
+        ("", "main.more", 0),
         ("", "main.hr", 3),
     ],
 )
@@ -271,9 +272,56 @@ def test_a_dropped_entry_whose_folder_was_missing(
     assert fleet.cli(*words).code == code
 
 
+def test_a_restored_folder_is_read_although_an_older_scan_counts(fleet: Fleet) -> None:
+    """main.hr.t is only in the older scan, which did not find the folder of main.more.t."""
+    moved = (fleet.folder / "lake" / "main.more.t").rename(fleet.folder / "elsewhere")
+    assert fleet.scan("").code == 3
+    moved.rename(fleet.folder / "lake" / "main.more.t")
+    assert fleet.scan("main.more").code == 0
+    assert fleet.checked() == ALL
+    ran = fleet.cli("check", fleet.inventory, "--client", "deltalake/engine@1.6.6")
+    assert (ran.code, "not-found" in ran.out) == (0, False)
+
+
+def test_a_missing_folder_with_a_name_that_was_not_listed_again(fleet: Fleet) -> None:
+    place = fleet.unity.tables["main", "more"][1]["storage_location"]
+    fleet.unity.add("main.hr.again", place)
+    (fleet.folder / "lake" / "main.more.t").rename(fleet.folder / "elsewhere")
+    words = ("check", fleet.inventory, "--client", "deltalake/engine@1.6.6")
+    assert fleet.scan("").code == 3
+    fleet.drop("main.more.t")
+    assert fleet.scan("main.more").code == 0
+    # main.hr.again still has that folder.
+    assert fleet.cli(*words).code == 3
+    fleet.drop("main.hr.again")
+    assert fleet.scan("main.hr").code == 0
+    assert fleet.cli(*words).code == 0
+
+
+def _forget_names(fleet: Fleet) -> None:
+    """Make the inventory that of a release which stored no names of unreadable tables."""
+    errors = Path(fleet.inventory) / "errors"
+    older = DeltaTable(errors).to_pyarrow_table().drop_columns(["other_names"])
+    shutil.rmtree(errors)
+    write_deltalake(errors, older, partition_by=["scan_id"])
+
+
+def test_an_older_inventory_has_no_names_of_missing_folders(fleet: Fleet) -> None:
+    """Another schema may have the same folder: only a scan of the whole server shows it."""
+    (fleet.folder / "lake" / "main.more.t").rename(fleet.folder / "elsewhere")
+    assert fleet.scan("").code == 3
+    _forget_names(fleet)
+    words = ("check", fleet.inventory, "--client", "deltalake/engine@1.6.6")
+    fleet.drop("main.more.t")
+    for roots, code in (("main.more", 3), ("", 0)):
+        assert fleet.scan(roots).code == 0
+        assert fleet.cli(*words).code == code
+
+
 def test_a_schema_that_could_not_be_listed_may_have_the_missing_folder(fleet: Fleet) -> None:
     (fleet.folder / "lake" / "main.more.t").rename(fleet.folder / "elsewhere")
     assert fleet.scan("main.more").code == 3
+    _forget_names(fleet)
     hidden = fleet.unity.faults.append
     hidden(lambda _, query: refused(403, "no") if query.get("schema_name") == "hr" else None)
     fleet.drop("main.more.t")
