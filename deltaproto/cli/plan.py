@@ -11,12 +11,13 @@ from typing import Any
 
 from deltaproto.cli import options, plans
 from deltaproto.cli.declare import Command, Option, Panel
+from deltaproto.cli.progress import warn
 from deltaproto.errors import ExitCode, TableError, UsageError
 from deltaproto.execution.rollout_file import ROLLOUT_FILE
 from deltaproto.execution.warning import maintenance_windows_for
 from deltaproto.plan_inputs.planners import target_planner
 from deltaproto.planning.plan import Plan, plan_id
-from deltaproto.planning.rollout import RolloutTable, Wave, assign_waves
+from deltaproto.planning.rollout import CANARY, RolloutTable, Wave, assign_waves
 from deltaproto.planning.search.cost import Cost
 from deltaproto.policy.document import Policy
 from deltaproto.render.interface import error_fields, json_text
@@ -46,6 +47,8 @@ def run(values: Mapping[str, Any]) -> int:
     if saved is not None and (waves := saved.assign_waves()) and not values["quiet"]:
         sizes = ", ".join(f"{wave.name}: {len(wave.tables)}" for wave in waves)
         print(f"tables in each wave of the rollout: {sizes}", file=sys.stderr)
+        if saved.lacks_canary(waves):
+            warn(f"no canary of the rollout has a plan to apply: it begins with {waves[0].name}")
     return code
 
 
@@ -94,6 +97,11 @@ class _PlanFolder:
         waves = assign_waves(self._rollout, self._planned.values(), self._other_names)
         self._save_rollout(waves, complete=True)
         return waves
+
+    def lacks_canary(self, waves: tuple[Wave, ...]) -> bool:
+        """Return True if the policy names canaries, and no wave has one."""
+        wanted = self._rollout is not None and self._rollout.canary
+        return bool(wanted) and all(wave.name != CANARY for wave in waves)
 
     def _save_rollout(self, waves: tuple[Wave, ...], *, complete: bool) -> None:
         assert self._rollout is not None

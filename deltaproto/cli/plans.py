@@ -13,7 +13,7 @@ from deltaproto.cli.declare import Argument, Option, Panel, switch
 from deltaproto.cli.inspect import read_table_names
 from deltaproto.cli.inventories import MAX_AGE, SCAN, SEEN, SEEN_DAYS, read_seen
 from deltaproto.cli.progress import warn
-from deltaproto.cli.read_plan_inputs import read_plan_inputs
+from deltaproto.cli.read_plan_inputs import path_or_uri, read_plan_inputs
 from deltaproto.errors import ExitCode, TableError, UsageError
 from deltaproto.fleet.schemas import is_inventory, is_on_object_store
 from deltaproto.plan_inputs.cache import CachingPlanner
@@ -230,7 +230,8 @@ class _TablePlanner:
             return checked
         if saved:
             # What is saved can be applied, so it is planned for the table as it is now.
-            now = load_plan_input(found.location, self._storage, self._spark, time.time())
+            where = path_or_uri(found.location)
+            now = load_plan_input(where, self._storage, self._spark, time.time())
             checked = self._caching(with_saved_names(now, found))
         if checked.plan.steps:
             self._save(checked.plan)

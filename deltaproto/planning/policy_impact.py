@@ -140,7 +140,10 @@ def explain_unmet(then: TableCheck, reasons: Sequence[Blocked]) -> Iterator[Bloc
         groups.setdefault(key, []).append(finding)
     for (rule, found, cause), members in groups.items():
         why = f"; {found.reason}" if found else ""
-        subjects = ", ".join(dict.fromkeys(filter(None, map(_subject, members))))
+        named = dict.fromkeys(filter(None, map(_subject, members)))
+        subjects = ", ".join(named)
+        if len(named) > 1:
+            cause = cause.replace(" is not known to", " are not known to", 1)
         remedy = found.remedy if found else _joined_hints(members)
         error = found.error if found else ""
         features = {each.feature for each in members}
@@ -152,8 +155,8 @@ def explain_unmet(then: TableCheck, reasons: Sequence[Blocked]) -> Iterator[Bloc
         if each.feature is None and each.reason.partition(", ")[0] not in clients:
             yield each
         elif each.feature is not None and each.feature not in used:
-            named = each.feature in each.reason
-            yield each if named else each._replace(reason=f"{each.feature}: {each.reason}")
+            contained = each.feature in each.reason
+            yield each if contained else each._replace(reason=f"{each.feature}: {each.reason}")
 
 
 def _subject(finding: Finding) -> str:

@@ -346,6 +346,34 @@ def test_mistakes(cli: Cli, table: str, policy: Path, tmp_path: Path) -> None:
     assert cli("plan", str(tmp_path / "nothing"), "--policy", str(policy)).code == 3
 
 
+def test_a_rollout_whose_canary_needs_no_plan(
+    cli: Cli, table: str, policy: Path, tmp_path: Path
+) -> None:
+    """The canary meets the policy already: nothing would run before the other tables."""
+    fine = Log(tmp_path / "dev" / "fine")
+    fine.commit(0, protocol(1, 2), metadata())
+    policy.write_text(
+        "{policy_version: 1, tables: {'**': {forbid_features: [deletionVectors]}}, "
+        "rollout: {canary: ['dev/*']}}"
+    )
+    folder = str(tmp_path / "plans")
+    ran = cli("plan", table, fine.table, "--policy", str(policy), "--out", folder)
+    assert "no canary of the rollout has a plan to apply: it begins with wave 1" in ran.err
+
+
+def test_plans_of_an_inventory_show_names_without_escapes(
+    cli: Cli, policy: Path, tmp_path: Path
+) -> None:
+    log = Log(tmp_path / "lake" / "größe 1%")
+    log.commit(0, protocol(3, 7, VECTORS, ["appendOnly", *VECTORS]), metadata())
+    inventory, folder = str(tmp_path / "inventory"), tmp_path / "plans"
+    assert cli("scan", str(tmp_path / "lake"), "--inventory", inventory).code == 0
+    words = ("--from", inventory, "--policy", str(policy), "--out", str(folder))
+    assert cli("plan", *words).code == 0
+    (file,) = folder.glob("*.json")
+    assert json.loads(file.read_text())["table"] == log.table
+
+
 def test_a_policy_with_a_rollout_assigns_waves(
     cli: Cli, table: str, policy: Path, tmp_path: Path
 ) -> None:

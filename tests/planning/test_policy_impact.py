@@ -20,6 +20,7 @@ from deltaproto.planning.policy_impact import (
 from deltaproto.policy.context import TableFacts
 from deltaproto.policy.evaluate import Checker
 from deltaproto.policy.local_catalog import load_local_catalog, load_local_policy
+from deltaproto.policy.rules import client_unknown
 from deltaproto.protocol.protocol import Protocol
 from tests.planning.test_classics import given
 
@@ -182,6 +183,19 @@ def test_clients_with_one_cause_are_one_violation(tmp_path: Path) -> None:
     assert second.reason == "DP201: presto@0.298 cannot append: it offers no writing"
     # What the findings already say is not repeated.
     assert rest == [reasons[1]]
+
+
+def test_several_clients_that_are_unknown_for_one_cause(tmp_path: Path) -> None:
+    checker = checker_of("clients: [duckdb@1.5.5]\n", tmp_path)
+    then = checker.check(facts((1, 2), {}, "Serializable"))
+    found = [
+        client_unknown.RULE.finding(
+            "t", f"{client} is not known to be able to read: x", "try it", client=client
+        )
+        for client in ("a@1", "b@2")
+    ]
+    (first,) = explain_unmet(then._replace(findings=tuple(found)), ())
+    assert first.reason == "DP203: a@1, b@2 are not known to be able to read: x"
 
 
 def test_a_table_after_the_steps_of_its_plan(tmp_path: Path) -> None:
