@@ -313,7 +313,7 @@ def find_conflicts(
     """
     if sql is not None and operation is not None:
         raise UsageError(
-            "sql and operation cannot be used together", "sql determines the operation"
+            "sql and operation cannot be used together", "leave out operation: sql determines it"
         )
     statement = None
     if sql is not None:

@@ -167,7 +167,7 @@ def scan(
         raise UsageError("nothing to scan", "pass roots, lists or catalogs")
     where = None if inventory is None else os.fspath(inventory)
     if resume and where is None:
-        raise UsageError("resume needs inventory", "it names the inventory of the scan to resume")
+        raise UsageError("resume needs inventory", "pass the inventory of the scan to resume")
     spark = by.spark.reaching(*places, where or "")
     source = DiscoverySource(
         places,

@@ -79,7 +79,9 @@ def _parse_time(values: Mapping[str, Any]) -> int | None:
     if (text := values["at"]) is None:
         return None
     if values["table"] is None or values["exception"] is None:
-        raise UsageError("--at needs a table and --exception", "it searches the table's history")
+        raise UsageError(
+            "--at needs a table and --exception", "pass both: it searches the table's history"
+        )
     return options.parse_milliseconds(text, "--at", "time", "2026-11-01T08:00Z")
 
 
@@ -97,7 +99,7 @@ def _classify_statement(values: Mapping[str, Any]) -> PendingStatement | None:
     if values["operation"] is not None:
         raise UsageError(
             "--sql and --operation cannot be used together",
-            "--sql already determines the operation",
+            "leave out --operation: --sql determines it",
         )
     from deltaproto.conflicts.classify import classify
 

@@ -29,7 +29,8 @@ def require_hook(url: str) -> str:
         valid = False
     if not valid or any(letter <= " " for letter in url):
         raise UsageError(
-            "--notify takes the address of a webhook", "it begins with https:// or http://"
+            "--notify takes the address of a webhook",
+            "pass a URL that begins with https:// or http://",
         )
     return url
 

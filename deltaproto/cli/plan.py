@@ -45,7 +45,7 @@ def run(values: Mapping[str, Any]) -> int:
         save_error=None if saved is None else saved.save_error,
     )
     if saved is not None and (waves := saved.assign_waves()) and not values["quiet"]:
-        sizes = ", ".join(f"{wave.name}: {len(wave.tables)}" for wave in waves)
+        sizes = ", ".join(f"{wave.name}: {len(wave.tables):,}" for wave in waves)
         print(f"tables in each wave of the rollout: {sizes}", file=sys.stderr)
         if saved.lacks_canary(waves):
             warn(f"no canary of the rollout has a plan to apply: it begins with {waves[0].name}")

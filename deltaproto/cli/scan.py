@@ -43,14 +43,15 @@ def run(values: Mapping[str, Any]) -> int:
     for name, most in NUMBER_LIMITS.items():
         options.require_range(values[name], f"--{name}", most)
     if values["keep"] and not values["inventory"]:
-        raise UsageError("--keep needs --inventory", "it deletes old scans of the inventory")
-    if values["resume"] and not values["inventory"]:
         raise UsageError(
-            "--resume needs --inventory", "it names the inventory of the scan to resume"
+            "--keep needs --inventory", "pass the inventory whose old scans it deletes"
         )
+    if values["resume"] and not values["inventory"]:
+        raise UsageError("--resume needs --inventory", "pass the inventory of the scan to resume")
     if values["list_tables"] and values["resume"]:
         raise UsageError(
-            "--list-tables and --resume cannot be used together", "--list-tables saves no scan"
+            "--list-tables and --resume cannot be used together",
+            "leave out one: --list-tables saves no scan",
         )
     storage = options.storage_options(values)
     if values["inventory"] and is_table(values["inventory"], storage):
@@ -145,7 +146,7 @@ def _load_checker(values: Mapping[str, Any]) -> Checker | None:
     if not values["policy"]:
         return None
     if not values["inventory"]:
-        raise UsageError("--policy needs --inventory", "it is evaluated against the inventory")
+        raise UsageError("--policy needs --inventory", "pass the inventory to evaluate it against")
     policy = load_local_policy(values["policy"])
     return Checker(policy, load_local_catalog((), policy))
 

@@ -77,7 +77,7 @@ def open_hooks(folder: str, seconds: float) -> Hooks:
     except OSError as error:
         raise UsageError(f"cannot read {folder}: {error.strerror}", "check --hooks") from None
     if not names:
-        raise UsageError(f"{folder} has no hook", f"hooks are called {', '.join(_NAMES)}")
+        raise UsageError(f"{folder} has no hook", f"name the programs {', '.join(_NAMES)}")
     for name in sorted(names):
         path = os.path.join(folder, name)
         if not os.path.isfile(path) or not os.access(path, os.X_OK):

@@ -251,7 +251,7 @@ def _discovered(found: _Described) -> DiscoveredTable | UnreadablePlace:
         entry = CatalogTable(found.name, found.location, found.type)
         return DiscoveredTable(found.name, found.location, entry=entry)
     message = f"Spark does not show the location of {found.name}"
-    hint = f"`deltaproto inspect {found.name}` reads it through Spark"
+    hint = f"run `deltaproto inspect {found.name}`, which reads it through Spark"
     return UnreadablePlace(found.name, TableError(ErrorCode.NOT_FOUND, message, hint))
 
 

@@ -40,8 +40,12 @@ class InventoryTables:
     def __init__(self, where: str, storage_options: Mapping[str, str]) -> None:
         try:
             self.location: Location = locate(where)
+            (self.location.path or self.location.uri).encode()
         except TableError as error:
             raise UsageError(error.message, error.hint) from None
+        except UnicodeEncodeError:
+            hint = "pass another path: an inventory needs one in UTF-8"
+            raise UsageError(f"the path {where!a} of the inventory is not UTF-8", hint) from None
         self._options = dict(storage_options)
         self._read: dict[Inventory, Any] = {}
 

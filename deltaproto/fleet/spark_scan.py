@@ -54,7 +54,7 @@ def scan_with_spark(
     """
     if request.inventory is None:
         raise UsageError(
-            "--engine spark needs --inventory", "Spark stores its results in the inventory"
+            "--engine spark needs --inventory", "pass one: Spark stores its results there"
         )
     began, clock = datetime.now(UTC), time.monotonic()
     session = spark_session(spark)

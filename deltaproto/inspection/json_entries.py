@@ -162,7 +162,9 @@ class JsonFile:
             data = self._file.read(wanted)
             text = self._decode.decode(data, final=not data)
         except UnicodeDecodeError:
-            raise UsageError(f"{self._name} is not UTF-8", "it is not a saved inspection") from None
+            raise UsageError(
+                f"{self._name} is not UTF-8", "pass the JSON that `inspect` or `check` wrote"
+            ) from None
         self._done = not data
         self._text = self._text[self._place :] + text
         self._place = 0

@@ -73,7 +73,7 @@ def saved_entries(path: str, ages: SavedAges | None = None) -> Iterator[Any]:
             endless = endless or _is_before_parts(document)
             parts = _next_part(parts, document.members.get("part"), path)
         if parts is None:
-            raise UsageError(f"{path} is empty", "it is not a saved inspection")
+            raise UsageError(f"{path} is empty", "pass the JSON that `inspect` or `check` wrote")
         if parts.read != parts.of:
             raise _cut_off_error(path, parts)
         if endless:

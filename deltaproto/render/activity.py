@@ -78,7 +78,7 @@ def sentences(
         + (f", longest pause {span(activity.longest_gap)}" if activity.longest_gap else "")
     ]
     if activity.levels:
-        levels = ", ".join(f"{count} {level}" for level, count in activity.levels)
+        levels = ", ".join(f"{count:,} {level}" for level, count in activity.levels)
         lines.append(f"isolation levels that the commits recorded: {levels}")
     for stream in activity.streams[:most_streams]:
         when = format_timestamp(stream.last_time) or "time unknown"

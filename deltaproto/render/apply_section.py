@@ -105,7 +105,7 @@ def summary_line(results: Iterable[ApplyResult]) -> Paragraph:
     """Return the number of plans with each status."""
     statuses = [each.status for each in results]
     counts = {status: statuses.count(status) for status in ApplyStatus}
-    text = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
+    text = ", ".join(f"{count:,} {status}" for status, count in counts.items() if count)
     return Paragraph((Strong(f"{counted(len(statuses), 'plan')}: {text}"),))
 
 

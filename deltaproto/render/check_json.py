@@ -212,9 +212,9 @@ def total(
     tables: int, unreadable: int, verdicts: Counter[Verdict], findings: Counter[Severity]
 ) -> str:
     """Return one line that summarizes all tables."""
-    judged = ", ".join(f"{verdicts[v]} {v}" for v in reversed(Verdict) if verdicts[v])
-    found = ", ".join(f"{findings[s]} {s}" for s in Severity)
-    parts = [counted(tables, "table"), *([f"{unreadable} unreadable"] if unreadable else [])]
+    judged = ", ".join(f"{verdicts[v]:,} {v}" for v in reversed(Verdict) if verdicts[v])
+    found = ", ".join(f"{findings[s]:,} {s}" for s in Severity)
+    parts = [counted(tables, "table"), *([f"{unreadable:,} unreadable"] if unreadable else [])]
     return f"{', '.join(parts)}; verdicts: {judged or 'none'}; findings: {found}"
 
 

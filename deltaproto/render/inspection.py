@@ -188,7 +188,7 @@ def _summary(results: Sequence[Inspection | Unreadable]) -> Paragraph:
         if isinstance(result, Inspection):
             for finding in result.findings:
                 counts[finding.severity] += 1
-    found = ", ".join(f"{n} {severity}" for severity, n in counts.items())
+    found = ", ".join(f"{n:,} {severity}" for severity, n in counts.items())
     return Paragraph(
         (Strong(f"{counted(len(results), 'table')}, {unreadable:,} unreadable; findings: {found}"),)
     )

@@ -233,7 +233,7 @@ def _table_row(wave: WaveProgress, table: TableProgress) -> list[Line]:
 
 def _counts(tables: Iterable[TableProgress]) -> str:
     counts = _count_statuses(tables)
-    return ", ".join(f"{count} {status}" for status, count in counts.items())
+    return ", ".join(f"{count:,} {status}" for status, count in counts.items())
 
 
 def _count_statuses(tables: Iterable[TableProgress]) -> dict[RolloutStatus, int]:

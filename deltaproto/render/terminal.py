@@ -168,7 +168,7 @@ def run_length(items: Iterable[str]) -> str:
             found[-1] = item, found[-1][1] + 1
         else:
             found.append((item, 1))
-    return ", ".join(f"{count} x {item}" if count > 1 else item for item, count in found)
+    return ", ".join(f"{count:,} x {item}" if count > 1 else item for item, count in found)
 
 
 def duration(hours: float) -> str:

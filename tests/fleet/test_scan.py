@@ -284,3 +284,15 @@ def test_scans_at_one_time_do_not_disturb_each_other(root: str, tmp_path: Path) 
     tables = rows(tmp_path, "tables")
     for each in done:
         assert sum(row["scan_id"] == each["scan_id"] for row in tables) == each["tables"]
+
+
+@pytest.mark.parametrize("command", ["scan", "drift", "report", "forecast", "plan-upgrade"])
+def test_an_inventory_needs_a_path_in_utf8(cli: Callable[..., Ran], command: str) -> None:
+    """deltalake takes no other path; a shell can pass one."""
+    words = {
+        "scan": (".", "--inventory", "\udcff"),
+        "plan-upgrade": ("--from", "\udcff", "--set", "delta.appendOnly=true"),
+    }
+    ran = cli(command, *words.get(command, ("\udcff",)), "--format", "json")
+    assert ran.code == 2
+    assert "of the inventory is not UTF-8" in ran.err

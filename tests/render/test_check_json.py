@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from collections import Counter
 
 from deltaproto.clients.model import Access, Verdict
 from deltaproto.clients.remedies import Remedy, RemedyCost
@@ -12,8 +13,9 @@ from deltaproto.policy.declared_verdict import DeclaredVerdict
 from deltaproto.policy.document.errors import Position
 from deltaproto.policy.document.merging import Decision
 from deltaproto.policy.document.model import Declared
+from deltaproto.policy.finding import Severity
 from deltaproto.policy.table_check import TableCheck
-from deltaproto.render.check_json import CheckDocument, checked_fields
+from deltaproto.render.check_json import CheckDocument, checked_fields, total
 
 NAMES = ("a", "it's \0", "\0deltaproto table\0", "##[error]", 'x", "table": "y')
 
@@ -47,3 +49,11 @@ def test_tables_that_share_their_verdicts_have_their_own_commands() -> None:
     assert len(found["verdicts"]) == 2 * len(NAMES)
     for member in ("verdicts", "settings", "tables", "usability"):
         assert found[member] == [entry for each in alone for entry in each[member]]
+
+
+def test_large_numbers_of_the_summary_have_separators() -> None:
+    verdicts, findings = Counter({Verdict.OK: 17212}), Counter({Severity.ERROR: 3772})
+    assert total(3000, 1200, verdicts, findings) == (
+        "3,000 tables, 1,200 unreadable; verdicts: 17,212 ok; "
+        "findings: 3,772 error, 0 warning, 0 info"
+    )

@@ -43,7 +43,7 @@ def check(subject: RuleContext) -> Iterator[Finding]:
         subject.table,
         "checkpointProtection blocks writers that do not support it"
         + (f"; it protects the history before version {before}" if before else ""),
-        "after the retention, DROP FEATURE checkpointProtection TRUNCATE HISTORY removes it",
+        "after the retention, remove it with DROP FEATURE checkpointProtection TRUNCATE HISTORY",
         feature=CHECKPOINT_PROTECTION,
         evidence=f"{_BEFORE}={before}" if before else None,
     )

@@ -62,14 +62,15 @@ def examine(case: PolicyContext) -> Iterator[Finding]:
             case.table,
             f"the policy requires the lowest protocol; {needs.protocol} supports the same "
             f"features as {lowest}",
-            "the next protocol change by Delta Spark 3.3 or later stores the lowest form",
+            "wait for the next protocol change by Delta Spark 3.3 or later, which stores the "
+            "lowest form",
             detail=FORM,
         )
     for name in sorted(_find_unknown(needs, case.settings)):
         yield RULE.finding(
             case.table,
             f"the policy requires the lowest protocol; it is unknown whether anything uses {name}",
-            "`deltaproto plan TABLE --policy FILE` searches the table's files for traces",
+            "run `deltaproto plan TABLE --policy FILE`: it searches the table's files for traces",
             feature=name,
             detail=_UNKNOWN,
         )

@@ -44,5 +44,5 @@ def check(subject: RuleContext) -> Iterator[Finding]:
         subject.table,
         f"{subject.protocol} supports the same features as {lowest}: "
         "it can be lowered without dropping any",
-        "the next protocol change by Delta Spark 3.3 or later stores the lowest form",
+        "do nothing: the next protocol change by Delta Spark 3.3 or later stores the lowest form",
     )

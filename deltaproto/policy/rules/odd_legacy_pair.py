@@ -42,5 +42,5 @@ def check(subject: RuleContext) -> Iterator[Finding]:
     yield RULE.finding(
         subject.table,
         f"{protocol} implies the same features as {lowest}{surprise}",
-        "the next protocol change by Delta Spark 3.3 or later stores the lowest form",
+        "do nothing: the next protocol change by Delta Spark 3.3 or later stores the lowest form",
     )

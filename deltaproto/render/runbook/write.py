@@ -144,7 +144,7 @@ def _rendered(path: str, context: Mapping[str, Any], *, html: bool) -> str:
         raise UsageError(f"{path}: {type(error).__name__}: {error}", _HINT) from None
 
 
-_HINT = "the documentation of runbooks names everything that a template sees"
+_HINT = "use only what the documentation of runbooks lists for templates"
 
 
 def _context(document: Document, book: Book, say: Phrases, *, html: bool) -> dict[str, Any]:

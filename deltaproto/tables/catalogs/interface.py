@@ -221,7 +221,7 @@ def require_delta(name: Name, table: CatalogTable | None) -> CatalogTable:
         raise TableError(
             ErrorCode.NOT_A_DELTA_TABLE,
             f"{quoted_name(name)} is a view, or a table of another format",
-            "the catalog describes it; only Delta tables have a protocol",
+            "pass a Delta table, as only they have a protocol; the catalog describes this one",
         )
     if not table.location:
         raise no_location_error(table.name)

@@ -156,7 +156,7 @@ def no_commits_error() -> TableError:
     return TableError(
         ErrorCode.NOT_A_DELTA_TABLE,
         "_delta_log has no commit and no checkpoint",
-        "the table was never written, or its log was deleted",
+        "check the path; if its log was deleted, restore it from a backup",
     )
 
 

@@ -218,7 +218,7 @@ class LocalLogStore:
             return TableError(
                 ErrorCode.NOT_A_DELTA_TABLE,
                 f"{LOG_FOLDER} in {self._root} is not a folder",
-                f"a Delta table keeps its log in a folder named {LOG_FOLDER}",
+                f"pass a Delta table: it keeps its log in a folder named {LOG_FOLDER}",
             )
         return TableError(
             ErrorCode.NOT_A_DELTA_TABLE, f"{self._root} has no {LOG_FOLDER}", self._hint()
