@@ -3,7 +3,8 @@
 ## What it does
 Reports a `.crc` file whose transaction, protocol, metadata or timestamp contradicts the log, or
 whose version the log does not have. The file of the newest version is compared, else the newest
-one since the last checkpoint. The state is read from the log itself.
+one since the last checkpoint. The state is read from the log itself. `scan` reads fewer files: it
+compares the checksum of the newest version only with the commit of that version.
 
 ## Why it breaks
 Delta Spark and other clients read protocol and metadata from the checksum without verifying it.
