@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from typing import IO, Any, NamedTuple
 
@@ -17,6 +17,7 @@ from deltaproto.execution.rollout_state import (
     TableProgress,
     WaveProgress,
 )
+from deltaproto.planning.plan import Plan
 from deltaproto.planning.rollout import group_id
 from deltaproto.render.document import Block, Document, Line, Paragraph, Section, TableBlock, Tone
 from deltaproto.render.document.render import write_document
@@ -95,16 +96,28 @@ def group_tables(progress: RolloutProgress) -> Iterator[WaveGroup]:
         for each in wave.tables:
             plan = progress.plans[each.table.plan_id].plan
             found.setdefault(group_id(plan), []).append(each)
-        first = {key: progress.plans[tables[0].table.plan_id].plan for key, tables in found.items()}
-        lines = {key: summarize_steps(plan) for key, plan in first.items()}
+        plans = {
+            key: [progress.plans[each.table.plan_id].plan for each in tables]
+            for key, tables in found.items()
+        }
+        lines = {key: _summarize_group(of_group) for key, of_group in plans.items()}
         uses = Counter(lines.values())
         for key, tables in sorted(found.items(), key=lambda group: -len(group[1])):
-            line, plan = lines[key], first[key]
+            line, plan = lines[key], plans[key][0]
             if uses[line] > 1:
                 ends = dict.fromkeys((str(plan.protocol_before), str(plan.protocol_after)))
                 line += f", {' to '.join(ends)}"
             rehearsed = key in progress.rehearsed if progress.rollout.rehearse else None
             yield WaveGroup(wave, key, line, tuple(tables), rehearsed)
+
+
+def _summarize_group(plans: Sequence[Plan]) -> str:
+    """Return what plans with the same statements do. What they leave may differ."""
+    left = [tuple(each.reason for each in plan.unmet) for plan in plans]
+    if len(set(left)) == 1:
+        return summarize_steps(plans[0])
+    count = counted(sum(map(bool, left)), "table")
+    return f"{summarize_steps(plans[0]._replace(unmet=()))}; {count} still in violation"
 
 
 def write_status(

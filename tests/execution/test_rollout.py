@@ -742,6 +742,26 @@ def test_status_shows_each_wave_and_the_next_step(fleet: Fleet) -> None:
     assert (ran.code, "has no rollout" in ran.err) == (2, True)
 
 
+def test_status_shows_no_violation_of_one_table_for_its_group(
+    cli: Callable[..., Ran], tmp_path: Path
+) -> None:
+    """The path of one table has a character with which the client was not measured."""
+    names = ("a", "b", "c[1]")
+    for name in names:
+        Log(tmp_path / name).commit(0, commit_info(), protocol(1, 2), metadata())
+    policy = tmp_path / "policy.yaml"
+    policy.write_text(
+        "policy_version: 1\nclients: [delta-spark@3.2.0]\n"
+        "tables:\n  '**': {require_properties: {delta.appendOnly: true}}\n"
+        "rollout: {waves: [9]}\n"
+    )
+    plans, tables = str(tmp_path / "plans"), [str(tmp_path / name) for name in names]
+    assert cli("plan", *tables, "--policy", str(policy), "--out", plans).code == 1
+    (group,) = cli("status", plans, "--format", "json").json["rollout"]["groups"]
+    assert len(group["plan_ids"]) == 3
+    assert group["plan"].endswith("the protocol stays the same; 1 table still in violation")
+
+
 def test_hooks_get_the_plan_and_stop_the_wave(fleet: Fleet) -> None:
     fleet.policy.write_text(POLICY.replace("soak: 6h", "hook_timeout: 1m"))
     fleet.plan()
