@@ -222,6 +222,23 @@ class TestBounds:
             assert text_bounds(leaf) == (paths[name][0], paths[name][-1])
             assert leaf.filled == len(paths[name])
 
+    def test_a_schema_cut_off_by_damage_is_not_taken_for_the_schema_of_others(
+        self, tmp_path: Path
+    ) -> None:
+        pq.write_table(pa.table({"add": [{"path": "a"}]}), tmp_path / "whole")
+        data = (tmp_path / "whole").read_bytes()
+        size = int.from_bytes(data[-8:-4], "little")
+        footer = data[-8 - size : -8]
+        for length in range(1, size):
+            part = footer[:length]
+            (tmp_path / "cut").write_bytes(
+                b"PAR1" + part + len(part).to_bytes(4, "little") + b"PAR1"
+            )
+            with (tmp_path / "cut").open("rb") as file, pytest.raises(UnsupportedParquet):
+                read_statistics(file, "add")
+        with (tmp_path / "whole").open("rb") as file:
+            assert text_bounds(read_statistics(file, "add")["path"]) == ("a", "a")
+
     def test_nothing_without_statistics(self, tmp_path: Path) -> None:
         table = pa.table({"a": [{"x": "x"}]})
         pq.write_table(table, tmp_path / "f", write_statistics=False)

@@ -169,7 +169,7 @@ def parse_metadata(footer: bytes) -> FileMetadata:
             thrift.skip(kind)
     if thrift.pos != len(footer) or last < 4:
         raise UnsupportedParquet("a footer of the wrong length")
-    if sum(rows for rows, _ in groups) != rows:
+    if sum(number for number, _ in groups) != rows:
         raise UnsupportedParquet("row groups that do not add up")
     return FileMetadata(schema, rows, tuple(groups))
 
@@ -186,6 +186,8 @@ def _read_schema(thrift: CompactReader) -> bytes:
             thrift.pos += len(known)
             return known
     thrift.skip(LIST)
+    if thrift.pos > len(thrift.data):
+        raise UnsupportedParquet("a schema beyond the end")
     schema = thrift.data[start : thrift.pos]
     if len(schema) <= _LARGEST_KNOWN_SCHEMA:
         _known_schemas = (schema, *_known_schemas[: _MOST_KNOWN_SCHEMAS - 1])
