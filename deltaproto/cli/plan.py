@@ -138,7 +138,7 @@ COMMAND = Command(
     "Plan the cheapest statements that bring tables into line with a policy, and show "
     "what they fix and what stays violated.",
     run,
-    plans.TABLES,
+    plans.TABLES._replace(setting="inventory", unless=("from_",)),
     (
         Option(
             ("--policy",),

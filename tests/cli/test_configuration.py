@@ -95,6 +95,22 @@ def test_a_plan_that_takes_access_is_refused_without_an_option(
     assert "delta-spark@2.4.0" in tried.out + tried.err
 
 
+def test_a_plan_is_for_the_inventory_unless_tables_are_given(cli: Cli, folder: Path) -> None:
+    """`--from` names an inventory as well, and a table stands for itself."""
+    Path("policy.yaml").write_text("policy_version: 1\nclients:\n- delta-spark@4.4.0\n")
+    planned = cli("plan", "--format", "json")
+    assert "using inventory, policy from deltaproto.yaml" in planned.err
+    whole = [each["table"] for each in cli("plan", "kept", "--format", "json").json["plans"]]
+    assert [each["table"] for each in planned.json["plans"]] == whole
+    assert len(whole) > 1
+    named = cli("plan", "--from", "kept", "--format", "json")
+    assert "using policy from deltaproto.yaml" in named.err
+    assert [each["table"] for each in named.json["plans"]] == whole
+    table = str(next(path.parent for path in (folder / "lake").rglob("_delta_log")))
+    assert cli("plan", table, "--format", "json").json["table"] == table
+    assert "no table" in cli("plan", "--config", "none", "--policy", "policy.yaml").err
+
+
 def test_the_command_line_wins(cli: Cli, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("other.yaml").write_text("policy_version: 1\nclients:\n- polars@2.1.0\n")
     other = cli("check", "kept", "--policy", "other.yaml", "--format", "json")
