@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks.fleet_tables import make_tables
+from benchmarks.lake_tables import make_lake
 from benchmarks.page import Figure, Row, Section, row
 from benchmarks.pairs import Cost, Side, in_turns, run, seconds
 from benchmarks.scale import FleetScale
@@ -47,24 +48,27 @@ _THREADS = (1, 4, 8, 16)
 _INTRO = """
 Whole processes with cold Python. The small fleet has {tables:,} tables of four kinds with three
 commits and checksums. The mixed fleet has as many hand-made tables: with and without checksums
-and checkpoints, with all features, hardly two alike, and some broken. The floor lists each log and
-parses its newest checksum, if there is one, in Python. deltalake is `DeltaTable(path).protocol()`
-in the fastest of pools with {pools} threads, here {threads}. Both get the tables' names from a file
-and keep nothing, where `scan` finds the tables and writes the inventory. A rescan is the same
-command again: no log has changed.
+and checkpoints, with all features, hardly two alike, and some broken. The lake has as many tables
+without checksums, each with its own schema, and two of five with a checkpoint. The floor lists
+each log and parses its newest checksum, if there is one, in Python. deltalake is
+`DeltaTable(path).protocol()` in the fastest of pools with {pools} threads, here {threads}. Both get
+the tables' names from a file and keep nothing, where `scan` finds the tables and writes the
+inventory. A rescan is the same command again: no log has changed.
 """
 
 
 def measured(folder: Path, scale: FleetScale) -> Section:
     """First scans, rescans, the floor and deltalake's pool, in turns."""
     print(f"whole scan command, {scale.tables:,} tables", flush=True)
-    small, mixed, few = (folder / name for name in ("small", "mixed", "two"))
+    small, mixed, lake, few = (folder / name for name in ("small", "mixed", "lake", "two"))
     names, mixed_names = folder / "small.txt", folder / "mixed.txt"
     names.write_text("\n".join(make_tables(small, scale.tables)) + "\n")
     mixed_tables = make_fleet(mixed, seed=1, count=scale.tables)
     mixed_names.write_text("".join(f"{table}\n" for table in mixed_tables))
+    lake_names = folder / "lake.txt"
+    lake_names.write_text("\n".join(make_lake(lake, scale.tables)) + "\n")
     make_tables(few, 2)
-    for root in (small, few):
+    for root in (small, lake, few):
         date_files(root)
     pool = partial(_python, _POOL)
     threads = str(min(_THREADS, key=lambda count: pool(str(names), str(count)).seconds))
@@ -89,6 +93,9 @@ def measured(folder: Path, scale: FleetScale) -> Section:
             "mixed deltalake": partial(pool, str(mixed_names), threads),
             "mixed scan": first(mixed),
             "mixed rescan": again(mixed),
+            "lake deltalake": partial(pool, str(lake_names), threads),
+            "lake scan": first(lake),
+            "lake rescan": again(lake),
             "Python": partial(_python, "pass"),
             "two tables": first(few),
         },
@@ -103,7 +110,7 @@ def measured(folder: Path, scale: FleetScale) -> Section:
 
 def _rows(costs: Mapping[str, Sequence[Cost]], *, quick: bool) -> list[Row]:
     """The bounds are goals for fleets that are worth the start of processes."""
-    scan, mixed = costs["scan"], costs["mixed scan"]
+    scan, mixed, lake = costs["scan"], costs["mixed scan"], costs["lake scan"]
     of_floor, of_pool, of_scan = (None, None, None) if quick else (3.0, 0.1, 1 / 3)
     return [
         row("scan / floor", scan, costs["floor"], at_most=of_floor),
@@ -113,6 +120,8 @@ def _rows(costs: Mapping[str, Sequence[Cost]], *, quick: bool) -> list[Row]:
         row("scan / floor, mixed fleet", mixed, costs["mixed floor"]),
         row("scan / deltalake, mixed fleet", mixed, costs["mixed deltalake"]),
         row("rescan / scan, mixed fleet", costs["mixed rescan"], mixed),
+        row("scan / deltalake, lake", lake, costs["lake deltalake"]),
+        row("rescan / scan, lake", costs["lake rescan"], lake),
         row("scan of 2 tables / start of Python", costs["two tables"], costs["Python"]),
     ]
 
