@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import IO, Any, NamedTuple
 
-from deltaproto.protocol.text_cache import cache_by_text
 from deltaproto.tables.log.parquet.schema import Leaf, leaves_of, read_schema
 from deltaproto.tables.log.parquet.thrift import (
     BINARY,
@@ -23,6 +23,7 @@ _END = 8
 _TAIL = 64 * 1024
 _LARGEST_FOOTER = 1024 * 1024
 _LARGEST_CHUNK = 64 * 1024 * 1024
+_LARGEST_KEPT = 64 * 1024
 _MOST_KNOWN_SCHEMAS, _LARGEST_KNOWN_SCHEMA = 8, 16 * 1024
 
 _TYPE, _PATH, _CODEC, _VALUES, COMPRESSED, DATA, _INDEX, DICTIONARY, _STATISTICS = (
@@ -142,13 +143,17 @@ class FileMetadata(NamedTuple):
     """of each row group, the number of rows and the fields of each column chunk"""
 
 
-@cache_by_text(4)
 def parse_metadata(footer: bytes) -> FileMetadata:
     """Parse a serialized FileMetaData. The last ones are kept: several readers need the same.
 
     Raises:
         UnsupportedParquet, LookupError, ValueError: the footer is corrupt or encrypted.
     """
+    # Parsed, it may take a hundred times as much memory.
+    return (_parse_and_keep if len(footer) <= _LARGEST_KEPT else _parse)(footer)
+
+
+def _parse(footer: bytes) -> FileMetadata:
     thrift = CompactReader(footer)
     schema, rows, last = b"", -1, 0
     groups: list[tuple[int, tuple[Mapping[int, Any], ...]]] = []
@@ -174,6 +179,7 @@ def parse_metadata(footer: bytes) -> FileMetadata:
     return FileMetadata(schema, rows, tuple(groups))
 
 
+_parse_and_keep = lru_cache(maxsize=4)(_parse)
 _known_schemas: tuple[bytes, ...] = ()
 
 
