@@ -14,7 +14,6 @@ from deltaproto.planning.predict.before_drop import moves_absolute, purge_rewrit
 from deltaproto.planning.predict.consistency import (
     refuse_constraint_change,
     refuse_rewrite,
-    validate_maintenance,
 )
 from deltaproto.planning.predict.drop_feature import drop_feature
 from deltaproto.planning.predict.outcome import Outcome, PredictedCommit, Refusal, Rewrite
@@ -25,7 +24,7 @@ from deltaproto.planning.predict.statistics import (
     validate_clustering_statistics,
 )
 from deltaproto.planning.predict.table import Table
-from deltaproto.planning.predict.unreadable import find_lost_clustering
+from deltaproto.planning.predict.unreadable import refuse_file_rewrite
 from deltaproto.protocol.feature import CLUSTERING_DOMAIN
 from deltaproto.protocol.feature_catalog import FEATURE_PREFIX
 from deltaproto.sql.quoting import column_name, quote_identifier, quote_literal, split_name
@@ -245,8 +244,7 @@ class Purge(NamedTuple):
         return f"REORG TABLE {table} APPLY (PURGE)"
 
     def outcome(self, table: Table, engine: Engine) -> Outcome:
-        refusal = validate_maintenance(table, "REORG") or find_lost_clustering(table, engine)
-        if refusal is not None:
+        if (refusal := refuse_file_rewrite(table, "REORG", engine)) is not None:
             return Outcome(table, refusal=refusal)
         rewrites = purge_rewrites(table)
         if rewrites is Rewrite.NONE:

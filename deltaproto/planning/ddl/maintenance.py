@@ -24,7 +24,7 @@ from deltaproto.planning.predict.outcome import (
 from deltaproto.planning.predict.properties import FILE_RETENTION
 from deltaproto.planning.predict.schema import Path, dotted_path, is_same_name
 from deltaproto.planning.predict.table import Table
-from deltaproto.planning.predict.unreadable import find_lost_clustering
+from deltaproto.planning.predict.unreadable import refuse_file_rewrite
 from deltaproto.planning.statement import Purge
 from deltaproto.protocol.intervals import parse_interval
 
@@ -70,11 +70,7 @@ class Optimize(NamedTuple):
     full: bool = False
 
     def outcome(self, table: Table, engine: Engine) -> Outcome:
-        refusal = (
-            self._refused(table, engine)
-            or consistency.validate_maintenance(table, "OPTIMIZE")
-            or find_lost_clustering(table, engine)
-        )
+        refusal = self._refused(table, engine) or refuse_file_rewrite(table, "OPTIMIZE", engine)
         if refusal is not None:
             return Outcome(table, refusal=refusal)
         # Files that are large enough or already clustered cause no commit.

@@ -13,7 +13,6 @@ from deltaproto.planning.predict import column_mapping
 from deltaproto.planning.predict.consistency import (
     refuse_rewrite,
     unstorable,
-    validate_maintenance,
 )
 from deltaproto.planning.predict.nested_not_null import validate_nested_not_null
 from deltaproto.planning.predict.outcome import REMOVE_MAPPING, Refusal, Rewrite
@@ -27,9 +26,10 @@ from deltaproto.planning.predict.table import (
     TIMESTAMPS_SINCE,
     Table,
 )
-from deltaproto.planning.predict.unreadable import find_lost_clustering
+from deltaproto.planning.predict.unreadable import refuse_file_rewrite
 
 _SET, _UNSET, _REORG, _DROP = "SET TBLPROPERTIES", "UNSET TBLPROPERTIES", "REORG", "DROP FEATURE"
+_ITS_REORG = "the REORG that the drop runs"
 _COORDINATED = (
     "delta.coordinatedCommits.commitCoordinator-preview",
     "delta.coordinatedCommits.commitCoordinatorConf-preview",
@@ -151,7 +151,7 @@ def _remove_vectors(table: Table, engine: Engine) -> BeforeDrop:
         # the snapshot, but still purges them.
         operations.append((_UNSET, writable))
     after = table.without_properties("delta.enableDeletionVectors")
-    if (refusal := _refuse_reorg(table, engine)) is not None:
+    if (refusal := refuse_file_rewrite(table, _ITS_REORG, engine)) is not None:
         return BeforeDrop(after, tuple(operations), refusal=refusal)
     rewrites = purge_rewrites(table)
     if rewrites is not Rewrite.NONE:
@@ -162,12 +162,6 @@ def _remove_vectors(table: Table, engine: Engine) -> BeforeDrop:
     )
     changed = True if writable else False if there is False else None
     return BeforeDrop(after, tuple(operations), rewrites, changed)
-
-
-def _refuse_reorg(table: Table, engine: Engine) -> Refusal | None:
-    """Return why the engine refuses the REORG of a drop, even if nothing is to be rewritten."""
-    refusal = validate_maintenance(table, "the REORG that the drop runs")
-    return refusal or find_lost_clustering(table, engine)
 
 
 def purge_rewrites(table: Table) -> Rewrite:
@@ -215,7 +209,7 @@ def _rewrite_widened(table: Table, engine: Engine) -> BeforeDrop:
     )
     if table.widened is False:
         return BeforeDrop(after, tuple(operations))
-    if (refusal := _refuse_reorg(table, engine)) is not None:
+    if (refusal := refuse_file_rewrite(table, _ITS_REORG, engine)) is not None:
         return BeforeDrop(unset, tuple(operations), refusal=refusal._replace(sure=sure))
     # If all files were written after the change, nothing is rewritten and REORG does not commit.
     if not table.rewritten:

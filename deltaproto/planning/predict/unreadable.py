@@ -12,7 +12,7 @@ from typing import Any
 
 from deltaproto.planning.engine import Engine, EngineName
 from deltaproto.planning.predict import coordinated
-from deltaproto.planning.predict.consistency import validate_collations
+from deltaproto.planning.predict.consistency import validate_collations, validate_maintenance
 from deltaproto.planning.predict.outcome import Outcome, Refusal
 from deltaproto.planning.predict.schema import (
     Column,
@@ -42,10 +42,15 @@ _RESOLVES_CLUSTERING = frozenset({"ADD COLUMNS", "CHANGE COLUMN", "CLUSTER BY", 
 def refuse_lost_clustering(table: Table, outcome: Outcome, engine: Engine) -> Refusal | None:
     """Refuse changes of columns that look for clustering columns which the schema does not have.
 
-    OPTIMIZE and REORG look for them too, even if they have nothing to rewrite.
+    For OPTIMIZE and REORG, see `refuse_file_rewrite`.
     """
     found = not _RESOLVES_CLUSTERING.isdisjoint(each.operation for each in outcome.commits)
     return find_lost_clustering(table, engine) if found else None
+
+
+def refuse_file_rewrite(table: Table, what: str, engine: Engine) -> Refusal | None:
+    """Return why the engine refuses OPTIMIZE and REORG, even with nothing to rewrite, or None."""
+    return validate_maintenance(table, what) or find_lost_clustering(table, engine)
 
 
 def find_lost_clustering(table: Table, engine: Engine) -> Refusal | None:
