@@ -10,10 +10,6 @@ from typing import Any
 
 from deltalake import DeltaTable
 
-_WORDS = (
-    "id name amount price order customer region country city created updated status flag code sku "  # noqa: SIM905
-    "quantity total tax user session event page source kind group owner email score week".split()
-)
 _TYPES: tuple[Any, ...] = (
     *("string", "long", "integer", "double", "timestamp", "date", "boolean", "decimal(18,2)"),
     {"type": "array", "elementType": "string", "containsNull": True},
@@ -48,7 +44,7 @@ def _make_table(path: Path, number: int, draw: random.Random) -> str:
     log.mkdir(parents=True)
     protocol, configuration = draw.choice(_PROTOCOLS)
     partition, commits = draw.choice(_PARTITIONS), draw.choice(_COMMITS)
-    names = [f"{draw.choice(_WORDS)}_{place}" for place in range(draw.randint(5, 60))]
+    names = [f"column_{draw.getrandbits(16):04x}_{place}" for place in range(draw.randint(5, 60))]
     columns = [_column(name, draw.choice(_TYPES)) for name in names]
     columns += [_column(partition, "string")] if partition else []
     metadata = {

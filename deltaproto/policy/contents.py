@@ -20,8 +20,10 @@ Contents = Mapping[str, Columns]
 """hazard name to the columns or constraints that have it"""
 
 _SIMPLE = frozenset(
-    "string long integer short byte float double boolean binary date timestamp"  # noqa: SIM905
-    " timestamp_ntz".split()
+    {
+        *("string", "long", "integer", "short", "byte", "float", "double", "boolean", "binary"),
+        *("date", "timestamp", "timestamp_ntz"),
+    }
 )
 _PLAIN = _SIMPLE | {"variant"}
 _OF_FEATURES = ("geometry", "geography", "string collate", "timestamp_nanos", "timestamp_ntz_nanos")

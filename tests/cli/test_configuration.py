@@ -96,7 +96,7 @@ def test_a_plan_that_takes_access_is_refused_without_an_option(
 
 
 def test_a_plan_is_for_the_inventory_unless_tables_are_given(cli: Cli, folder: Path) -> None:
-    """`--from` names an inventory as well, and a table stands for itself."""
+    """A table, or an inventory of `--from`, is planned instead."""
     Path("policy.yaml").write_text("policy_version: 1\nclients:\n- delta-spark@4.4.0\n")
     planned = cli("plan", "--format", "json")
     assert "using inventory, policy from deltaproto.yaml" in planned.err

@@ -138,7 +138,6 @@ class FileMetadata(NamedTuple):
 
     schema: bytes
     """the serialized list of schema elements"""
-    rows: int
     groups: tuple[tuple[int, tuple[Mapping[int, Any], ...]], ...]
     """of each row group, the number of rows and the fields of each column chunk"""
 
@@ -176,7 +175,7 @@ def _parse(footer: bytes) -> FileMetadata:
         raise UnsupportedParquet("a footer of the wrong length")
     if sum(number for number, _ in groups) != rows:
         raise UnsupportedParquet("row groups that do not add up")
-    return FileMetadata(schema, rows, tuple(groups))
+    return FileMetadata(schema, tuple(groups))
 
 
 _parse_and_keep = lru_cache(maxsize=4)(_parse)

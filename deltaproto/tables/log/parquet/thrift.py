@@ -99,6 +99,7 @@ class CompactReader:
 
 def _read_struct(data: bytes, pos: int, wanted: WantedFields) -> tuple[dict[int, Any], int]:
     """Return the wanted fields of a struct, and the position after it."""
+    # Integers and strings are read without calls: a footer has thousands.
     found: dict[int, Any] = {}
     field = 0
     while head := data[pos]:
