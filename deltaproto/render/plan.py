@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from enum import StrEnum
 from typing import IO, Any, NamedTuple
@@ -184,6 +185,8 @@ class PlanReport:
 
 _STEPS = 4
 """steps of a group that are shown"""
+_MOST_ERRORS = 1_000
+"""different messages of a group that are counted"""
 _LOST = 3
 """clients of a group that are named"""
 _UNREADABLE, _BLOCKED, _PLANNED, _DONE = range(4)
@@ -197,29 +200,48 @@ class PlanGroup(NamedTuple):
     protocol: str
     """the versions before and after"""
     text: str
-    """the steps, or why there are none"""
+    """the steps, or why there are none; of tables that could not be planned, the error's code"""
     lost: str
     """clients that lose access"""
 
 
-class _Rewritten:
-    """Files that the plans of a group rewrite, at most."""
+class _GroupTotals:
+    """The tables of a group, the files that their plans rewrite, and the errors."""
 
     def __init__(self) -> None:
-        self.files = self.bytes = 0
-        self.known = True
+        self.tables = NamedCount()
+        self._files = self._bytes = 0
+        self._files_known = True
+        self._errors: Counter[str] = Counter()
 
     def add(self, plan: Plan) -> None:
+        """Add one plan."""
+        self.tables.add(plan.table)
         for step in plan.steps:
             if step.rewrites.which is not Rewrite.NONE:
-                self.files += step.rewrites.files or 0
-                self.bytes += step.rewrites.bytes or 0
-                self.known = self.known and step.rewrites.files is not None
+                self._files += step.rewrites.files or 0
+                self._bytes += step.rewrites.bytes or 0
+                self._files_known = self._files_known and step.rewrites.files is not None
 
-    def __str__(self) -> str:
-        if not self.known:
+    def add_error(self, table: str, message: str) -> None:
+        """Add a table that could not be planned."""
+        self.tables.add(table)
+        if message in self._errors or len(self._errors) < _MOST_ERRORS:
+            self._errors[message] += 1
+
+    def rewritten(self) -> str:
+        """Return how many files are rewritten, at most; "" for none."""
+        if not self._files_known:
             return "an unknown number of files"
-        return f"{counted(self.files, 'file')}, {size(self.bytes)}" if self.files else ""
+        return f"{counted(self._files, 'file')}, {size(self._bytes)}" if self._files else ""
+
+    def most_frequent_error(self) -> str:
+        """Return the message of the most tables, and for how many tables there are others."""
+        if not self._errors:
+            return ""
+        ((message, tables),) = self._errors.most_common(1)
+        others = self.tables.tables - tables
+        return f": {message}" + (f"; {others:,} with other messages" if others else "")
 
 
 class PlanGroups:
@@ -228,21 +250,24 @@ class PlanGroups:
     def __init__(self, limit: int) -> None:
         """`limit`: groups to show; 0: all."""
         self._limit = limit
-        self._groups: dict[PlanGroup, tuple[NamedCount, _Rewritten]] = {}
+        self._groups: dict[PlanGroup, _GroupTotals] = {}
         self._folder = SharedFolder()
 
     def add(self, plan: Plan) -> None:
         """Add one plan."""
-        self._add(plan.table, _group(plan))[1].add(plan)
+        self._totals(plan.table, _group(plan)).add(plan)
 
     def add_error(self, table: str, error: TableError) -> None:
         """Add a table that could not be planned."""
-        self._add(table, PlanGroup(_UNREADABLE, "", f"{error.code}: {error.message}", ""))
+        group = PlanGroup(_UNREADABLE, "", str(error.code), "")
+        self._totals(table, group).add_error(table, error.message)
 
     def section(self) -> Section:
         """Return the groups: first those without a plan, then the largest."""
-        groups = sorted(self._groups.items(), key=lambda each: (each[0].rank, -each[1][0].tables))
-        counts = [found for _, (found, _) in groups]
+        groups = sorted(
+            self._groups.items(), key=lambda each: (each[0].rank, -each[1].tables.tables)
+        )
+        counts = [totals.tables for _, totals in groups]
         shown = groups[: self._limit or None]
         blocks = [
             _group_table(shown, len(str(self._folder))),
@@ -251,21 +276,18 @@ class PlanGroups:
         ]
         return Section("groups", groups_title(counts), blocks)
 
-    def _add(self, table: str, group: PlanGroup) -> tuple[NamedCount, _Rewritten]:
+    def _totals(self, table: str, group: PlanGroup) -> _GroupTotals:
         self._folder.add(table)
-        found = self._groups.setdefault(group, (NamedCount(), _Rewritten()))
-        found[0].add(table)
-        return found
+        return self._groups.setdefault(group, _GroupTotals())
 
 
-def _group_table(
-    groups: Sequence[tuple[PlanGroup, tuple[NamedCount, _Rewritten]]], skip: int
-) -> TableBlock:
+def _group_table(groups: Sequence[tuple[PlanGroup, _GroupTotals]], skip: int) -> TableBlock:
     rows: list[list[Line]] = []
-    for group, (found, rewritten) in groups:
+    for group, totals in groups:
         cells = (
-            *(f"{found.tables:,}", group.protocol, group.text),
-            *(str(rewritten), group.lost, found.shown(skip)),
+            *(f"{totals.tables.tables:,}", group.protocol),
+            group.text + totals.most_frequent_error(),
+            *(totals.rewritten(), group.lost, totals.tables.shown(skip)),
         )
         rows.append([(cell,) if cell else () for cell in cells])
     headings = ("Tables", "Protocol", "Plan", "Rewrites", "Lose access", "Names")

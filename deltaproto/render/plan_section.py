@@ -82,6 +82,8 @@ def summary_blocks(summary: Summary) -> Iterator[Block]:
         )
         commits = counted(summary.commits, "commit")
         lines.append((f"at most {commits}; {', '.join(parts)}; {waits}",))
+    if left := summary.leave_violations:
+        lines.append((f"{left:,} with steps will still violate the policy afterwards",))
     for (feature, reason), count in largest_first(summary.reasons, _SHOWN_REASONS):
         named = f"{feature}: " if feature else ""
         lines.append((f"{count:,} blocked: {named}{reason}",))
@@ -99,6 +101,13 @@ def summary_blocks(summary: Summary) -> Iterator[Block]:
     ]
     if any(uses):
         yield Diff(uses[0], uses[1], ())
+    if summary.wrong:
+        wrong = [
+            f"{client} {access} ({counted(count, 'table')})"
+            for (client, access), count in sorted(summary.wrong.items())
+        ]
+        text = "After these plans, clients may silently read or write wrong rows"
+        yield Callout(Tone.DANGER, (f"{text}: {', '.join(wrong)}.",))
 
 
 def plan_blocks(plan: Plan, now: float) -> Iterator[Block]:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from deltaproto.clients.model import Verdict, cache_by_identity
 from deltaproto.counts import counted
-from deltaproto.planning.impact import is_better, is_worse
 from deltaproto.planning.plan import (
     ChangedCell,
     ClientChange,
@@ -136,17 +135,28 @@ def _gathered(where: dict[str, list[str]]) -> str:
     return "; ".join(f"{' and '.join(names)} in {steps}" for steps, names in by_steps.items())
 
 
-@cache_by_identity(maxsize=256)
-def _gained_and_lost(
-    clients: tuple[ClientChange, ...],
-) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
-    """Return clients and accesses that become usable, and those that no longer are.
+class _Uses(NamedTuple):
+    """Clients and accesses that a plan affects."""
 
-    Plans of equal tables share their clients.
-    """
-    changed = [change for change in clients if Verdict.OK in (change.before, change.after)]
-    gained = [(each.client, str(each.access)) for each in changed if is_better(each)]
-    return gained, [(each.client, str(each.access)) for each in changed if is_worse(each)]
+    gained: tuple[tuple[str, str], ...]
+    """those that become usable"""
+    lost: tuple[tuple[str, str], ...]
+    """those that no longer are"""
+    wrong: tuple[tuple[str, str], ...]
+    """those whose verdict becomes wrong"""
+
+
+@cache_by_identity(maxsize=256)
+def _affected_uses(clients: tuple[ClientChange, ...]) -> _Uses:
+    """Return the uses that change; plans of equal tables share their clients."""
+    changed = [
+        ((each.client, str(each.access)), each) for each in clients if each.before != each.after
+    ]
+    return _Uses(
+        tuple(use for use, each in changed if each.after == Verdict.OK),
+        tuple(use for use, each in changed if each.before == Verdict.OK),
+        tuple(use for use, each in changed if each.after == Verdict.WRONG),
+    )
 
 
 class Summary:
@@ -156,6 +166,8 @@ class Summary:
         self.tables = self.with_steps = self.nothing_to_do = self.blocked = self.unreadable = 0
         self.stay_violated = 0
         """plans without steps, although the table violates the policy"""
+        self.leave_violations = 0
+        """plans with steps after which the table still violates the policy"""
         self.waits = 0
         """plans that wait for retention periods"""
         self.longest_wait_hours = 0.0
@@ -172,6 +184,9 @@ class Summary:
         self.gained: Counter[tuple[str, str]] = Counter()
         """number of tables that become usable, by client and access"""
         self.lost: Counter[tuple[str, str]] = Counter()
+        """number of tables that become unusable, by client and access"""
+        self.wrong: Counter[tuple[str, str]] = Counter()
+        """number of tables where the verdict becomes wrong, by client and access"""
 
     def add(self, plan: Plan) -> None:
         """Add one plan."""
@@ -179,6 +194,7 @@ class Summary:
         self.with_steps += bool(plan.steps)
         self.blocked += bool(plan.blocked)
         self.stay_violated += plan.stays_violated
+        self.leave_violations += bool(plan.steps and plan.unmet)
         self.nothing_to_do += not (plan.steps or plan.blocked or plan.unmet)
         self.waits += plan.cost.waits > 0
         hours = sum(step.wait_hours for step in plan.steps)
@@ -188,9 +204,10 @@ class Summary:
         self.truncating += any(step.truncates for step in plan.steps)
         self.commits += plan.cost.commits
         self.reasons.update({(each.feature or "", each.reason): 1 for each in plan.blocked})
-        gained, lost = _gained_and_lost(plan.clients)
-        self.gained.update(gained)
-        self.lost.update(lost)
+        uses = _affected_uses(plan.clients)
+        self.gained.update(uses.gained)
+        self.lost.update(uses.lost)
+        self.wrong.update(uses.wrong)
 
     def add_unreadable(self) -> None:
         """Add one table that could not be planned."""
@@ -204,6 +221,7 @@ class Summary:
             "with_steps": self.with_steps,
             "nothing_to_do": self.nothing_to_do,
             "stay_violated": self.stay_violated,
+            "leave_violations": self.leave_violations,
             "blocked": self.blocked,
             "unreadable": self.unreadable,
             "waits": self.waits,
@@ -214,6 +232,7 @@ class Summary:
             "commits": self.commits,
             "clients_gained": _uses(self.gained),
             "clients_lost": _uses(self.lost),
+            "clients_wrong": _uses(self.wrong),
             "blocked_because": [
                 {"feature": feature or None, "reason": reason, "tables": count}
                 for (feature, reason), count in largest_first(self.reasons)

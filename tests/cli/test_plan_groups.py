@@ -32,6 +32,18 @@ def test_equal_plans_are_one_entry(cli: Cli, tmp_path: Path) -> None:
     assert "41 tables: 30 with steps, 9 with nothing to do, 0 blocked, 2 unreadable" in ran.out
 
 
+def test_unreadable_tables_are_one_entry_for_each_code(cli: Cli, tmp_path: Path) -> None:
+    tables = two_folders(tmp_path / "lake", 4, 2, 5)
+    for number in range(3):
+        log = tmp_path / f"lake/silver/p{number:03}/_delta_log"
+        (log / f"{1:020}.json").write_text("{}\n" * number + "[]\n")
+    out = " ".join(cli("plan-upgrade", *tables, *GOAL, "--no-color").out.split())
+    assert "8 unreadable" in out
+    assert out.count("corrupt-log: ") == 1
+    assert "tables 8 plan corrupt-log: 00000000000000000000.json line 1: malformed JSON" in out
+    assert "; 3 with other messages names" in out
+
+
 def test_few_plans_and_details_are_shown_one_by_one(cli: Cli, tmp_path: Path) -> None:
     tables = two_folders(tmp_path / "lake", 4, 3)
     every = cli("plan-upgrade", *tables, *GOAL, "--details").out

@@ -12,6 +12,7 @@ from deltaproto.clients.model import Access, Verdict
 from deltaproto.clients.verdicts import ClientVerdict
 from deltaproto.planning.impact import describe_change, find_losses
 from tests.conftest import Ran
+from tests.fleet.fleets import two_folders
 from tests.support.contract import plan
 from tests.support.logs import Log, commit_info, metadata, protocol
 
@@ -218,3 +219,26 @@ def test_a_copy_is_checked_by_its_new_table(
     (change,) = (each for each in found["clients"] if each["access"] == "append")
     assert (change["before"], change["after"]) == ("refused", "ok")
     assert found["protocol_after"]["minWriterVersion"] == 2
+
+
+def test_the_summary_names_clients_that_would_be_wrong(cli: Cli, tmp_path: Path) -> None:
+    """They are refused today: the result is worse for them, although they lose no access."""
+    tables = two_folders(tmp_path / "lake", 0, 2)
+    rules = policy(
+        tmp_path,
+        "clients: [{client: deltalake@1.0.0, access: [append]}, {client: trino@400}]\n"
+        "tables: {'**': {forbid_features: [deletionVectors]}}",
+    )
+    ran = cli("plan", *tables, "--policy", rules, "--format", "json")
+    summary = ran.json["summary"]
+    use = {"client": "deltalake/engine@1.0.0", "access": "append", "tables": 2}
+    assert summary["clients_wrong"] == [use]
+    assert use not in summary["clients_gained"]
+    assert summary["clients_lost"] == []
+    assert (summary["with_steps"], summary["leave_violations"]) == (2, 2)
+    text = " ".join(cli("plan", *tables, "--policy", rules, "--no-color").out.split())
+    assert "2 with steps will still violate the policy afterwards" in text
+    assert (
+        "After these plans, clients may silently read or write wrong rows: "
+        "deltalake/engine@1.0.0 append (2 tables)." in text
+    )
