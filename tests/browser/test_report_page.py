@@ -109,6 +109,20 @@ def test_charts_are_readable_and_every_name_stays_in_its_box(
     )
 
 
+@pytest.mark.parametrize("width", [1280, 400])
+def test_no_line_breaks_within_the_name_of_an_option(page: Path, opened: Open, width: int) -> None:
+    found = opened(page, viewport={"width": width, "height": 900}).page
+    lines = found.evaluate(
+        "[...document.querySelectorAll('code')].flatMap(code => {"
+        "  const text = [...code.childNodes].filter(e => e.nodeType == Node.TEXT_NODE);"
+        "  const loose = text.filter(e => e.textContent.includes(' --')).map(() => 0);"
+        "  return [...loose, ...[...code.children].map(e => e.getClientRects().length)];"
+        "})"
+    )
+    assert lines
+    assert set(lines) == {1}
+
+
 def test_search_filter_sort_and_pages(page: Path, opened: Open) -> None:
     found = opened(page)
     everything = counted(found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from html import escape as escaped
 from typing import assert_never
@@ -35,6 +36,7 @@ from deltaproto.render.document.blocks import (
 from deltaproto.render.document.page import PageTexts, page, text
 from deltaproto.render.interface import escape_control_chars, neutralize_lines
 
+_OPTION_NAME = re.compile(r"(?<= )--[a-z][a-z-]*")
 _DEEPEST = 6
 _FRAGMENT_LEVEL = 5
 # Colors that are legible on light and on dark pages; everything else is the notebook's own style.
@@ -223,7 +225,9 @@ def _inline(line: Line) -> str:
 def _part(part: Inline) -> str:
     match part:
         case Code(data):
-            return f"<code>{text(data)}</code>"
+            # A browser would break a line within the two dashes.
+            marked = _OPTION_NAME.sub(r"<span class='option'>\g<0></span>", text(data))
+            return f"<code>{marked}</code>"
         case Strong(data):
             return f"<strong>{text(data)}</strong>"
         case Link(data, target):
