@@ -13,15 +13,17 @@ from typing import IO, Any, NamedTuple, Self, cast
 from deltaproto.cli import options
 from deltaproto.cli.declare import Argument, Option, Panel, switch
 from deltaproto.cli.output import TolerantWriter, attach_results
+from deltaproto.counts import counted
 from deltaproto.errors import ExitCode
-from deltaproto.execution.plan_file import LoadedPlan, load_plans
+from deltaproto.execution.plan_file import FailedPlan, LoadedPlan, load_plans
 from deltaproto.execution.result import ApplyResult, StepRecord
 from deltaproto.execution.runner import StatementRunner
 from deltaproto.planning.plan import Step
 from deltaproto.protocol.table_state import SparkSettings
 from deltaproto.redaction import Redactor
 from deltaproto.render.apply import ApplyFormat, ApplyReport, ApplyText
-from deltaproto.render.interface import stamp
+from deltaproto.render.interface import DEFAULT_LIMIT, stamp
+from deltaproto.render.named_tables import GROUPED_FROM, NamedCount
 from deltaproto.render.terminal import duration, single_line
 
 PLANS = Argument(
@@ -108,6 +110,21 @@ def open_plan_output(
         output.flush()
 
 
+def _unplanned_lines(unplanned: Sequence[FailedPlan]) -> Iterator[str]:
+    """Yield a line for each table, or, of many, for the tables with the same error."""
+    if len(unplanned) < GROUPED_FROM:
+        yield from (f"{each.path}: {each.table}: {each.message}" for each in unplanned)
+        return
+    groups: dict[str, NamedCount] = {}
+    for each in unplanned:
+        groups.setdefault(each.message, NamedCount()).add(each.table)
+    ordered = sorted(groups.items(), key=lambda group: -group[1].tables)
+    for message, found in ordered[:DEFAULT_LIMIT]:
+        yield f"{counted(found.tables, 'table')} not planned: {message} [{found.shown(0)}]"
+    if left := sum(found.tables for _, found in ordered[DEFAULT_LIMIT:]):
+        yield f"{counted(left, 'more table')} not planned, with other errors; a runbook names all"
+
+
 def load_and_report_plans(
     paths: Sequence[str], *, allow_empty: bool = False
 ) -> tuple[list[LoadedPlan], set[ExitCode]]:
@@ -117,9 +134,8 @@ def load_and_report_plans(
         UsageError: see `load_plans`.
     """
     plans, unplanned = load_plans(paths, allow_empty=allow_empty)
-    for each in unplanned:
-        message = Redactor()(f"{each.path}: {each.table}: {each.message}")
-        print(f"error: {single_line(message)}", file=sys.stderr)
+    for line in _unplanned_lines(unplanned):
+        print(f"error: {single_line(Redactor()(line))}", file=sys.stderr)
     return plans, {ExitCode.UNREADABLE if unplanned else ExitCode.OK}
 
 

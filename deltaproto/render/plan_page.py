@@ -17,7 +17,9 @@ from deltaproto.render.document import (
     Line,
     Section,
     TableBlock,
+    Tone,
 )
+from deltaproto.render.named_tables import NamedCount
 from deltaproto.render.plan_json import moments
 from deltaproto.render.plan_section import plan_blocks, summary_blocks, unplanned_section
 from deltaproto.render.plan_words import Summary
@@ -45,8 +47,8 @@ def plan_document(
         now: seconds since the epoch, from which waits are counted.
     """
     engines = ", ".join(dict.fromkeys(str(plan.engine) for plan in plans)) or "no engine"
-    count = counted(len(plans), "table")
-    title = f"Plan for {plans[0].table}" if len(plans) == 1 else f"Plans for {count}"
+    count = counted(len(plans) + len(unplanned), "table")
+    title = f"Plans for {count}" if unplanned or len(plans) != 1 else f"Plan for {plans[0].table}"
     return Document(
         title,
         (f"For {engines}; waits counted from {when(now)}.",),
@@ -62,9 +64,11 @@ def _blocks(
 ) -> Iterator[Block]:
     if summary.tables > 1:
         yield Section("summary", "Summary", list(summary_blocks(summary)))
-    for table, error in unplanned:
-        yield unplanned_section(table, error)
-    for number, group in enumerate(_groups(plans), 1):
+    if len(unplanned) == 1:
+        yield unplanned_section(*unplanned[0])
+    elif unplanned:
+        yield _unplanned_tables(unplanned)
+    for number, group in enumerate(sorted(_groups(plans), key=_order), 1):
         count, plan = len(group.entries), _shared(group)
         title = f"{counted(count, 'table')}: {plan.goal_text}" if count > 1 else plan.table
         blocks = [_tables(group), *plan_blocks(plan, now)]
@@ -73,6 +77,34 @@ def _blocks(
             text = script([entry.plan for entry in group.entries], times, phrases("en"))
             blocks.append(Details("PySpark", [CodeBlock(text, "python")]))
         yield Section(f"table-{number}", title, blocks)
+
+
+def _unplanned_tables(unplanned: Sequence[tuple[str, TableError]]) -> Section:
+    """Return the tables without a plan: one row for each error, and all tables below."""
+    groups: dict[str, NamedCount] = {}
+    for table, error in unplanned:
+        groups.setdefault(_error_text(error), NamedCount(error.hint or "")).add(table)
+    ordered = sorted(groups.items(), key=lambda group: -group[1].tables)
+    rows: list[list[Line]] = [
+        [(f"{found.tables:,}",), (text,), (found.hint,), (found.shown(0),)]
+        for text, found in ordered
+    ]
+    each: list[list[Line]] = [[(Code(table),), (_error_text(error),)] for table, error in unplanned]
+    blocks: list[Block] = [
+        TableBlock(("Tables", "Error", "Hint", "Names"), rows),
+        Details("All of these tables", [TableBlock(("Table", "Error"), each)]),
+    ]
+    title = f"{counted(len(unplanned), 'table')} not planned"
+    return Section("unplanned", title, blocks, Tone.DANGER)
+
+
+def _error_text(error: TableError) -> str:
+    return f"{error.code}: {error.message}"
+
+
+def _order(group: Group[_Entry]) -> tuple[bool, int]:
+    """Sort plans with steps before those without, and then the largest group first."""
+    return not group.plan.steps, -len(group.entries)
 
 
 def _groups(plans: Sequence[Plan]) -> Iterator[Group[_Entry]]:

@@ -113,11 +113,9 @@ def group_tables(progress: RolloutProgress) -> Iterator[WaveGroup]:
 
 def _summarize_group(plans: Sequence[Plan]) -> str:
     """Return what plans with the same statements do. What they leave may differ."""
-    left = [tuple(each.reason for each in plan.unmet) for plan in plans]
-    if len(set(left)) == 1:
-        return summarize_steps(plans[0])
-    count = counted(sum(map(bool, left)), "table")
-    return f"{summarize_steps(plans[0]._replace(unmet=()))}; {count} still in violation"
+    steps = summarize_steps(plans[0]._replace(unmet=()))
+    left = sum(bool(plan.unmet) for plan in plans)
+    return f"{steps}; {counted(left, 'table')} still in violation" if left else steps
 
 
 def write_status(

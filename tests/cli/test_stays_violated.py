@@ -11,6 +11,7 @@ import pytest
 
 import deltaproto
 from tests.conftest import Ran
+from tests.fleet.fleets import two_folders
 from tests.support.contract import validate
 from tests.support.logs import Log, commit_info, metadata, protocol
 
@@ -89,3 +90,25 @@ def test_the_short_form_of_a_plan_shows_it(table: str, tmp_path: Path) -> None:
     assert "the policy stays violated" in repr(
         deltaproto.plan_policy(table, tmp_path / "policy.yaml")
     )
+
+
+def test_many_unplanned_tables_are_one_line_for_each_error(cli: Cli, tmp_path: Path) -> None:
+    tables = two_folders(tmp_path / "lake", 2, 0, 9)
+    (tmp_path / "lake/gold/x4/_delta_log" / f"{0:020}.json").write_text("[]\n")
+    policy = tmp_path / "policy.yaml"
+    policy.write_text(SOME)
+    plans = tmp_path / "plans"
+    assert cli("plan", *tables, "--policy", str(policy), "--out", str(plans)).code == 3
+    errors = cli("apply", str(plans), "--dry-run", "--policy", str(policy)).err.splitlines()
+    malformed, other = [line for line in errors if "not planned" in line]
+    assert malformed.startswith("error: 8 tables not planned: 00000000000000000000.json line 1: ")
+    assert "lake/gold/x0" in malformed
+    assert malformed.endswith(" and 5 more]")
+    assert other.startswith("error: 1 table not planned: ")
+    listed = cli("plan", *tables, "--policy", str(policy), "--format", "markdown").out
+    assert "# Plans for 11 tables" in listed
+    assert listed.count("| corrupt-log: 00000000000000000000.json line 1: ") == 2 + 9
+    assert listed.index("## 9 tables not planned") < listed.index("## 2 tables: ")
+    page = cli("runbook", str(plans), "--policy", str(policy)).out
+    assert page.count("could not be planned: ") == 2
+    assert all(f"lake/gold/x{number}`" in page for number in range(9))

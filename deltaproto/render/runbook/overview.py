@@ -61,8 +61,11 @@ def _summary(book: Book, say: Phrases) -> Iterator[Block]:
         count = say.count("tables", len(unmet))
         line = say.line("summary.unmet", count=count, tables=names(unmet, say))
         yield Callout(Tone.WARNING, line)
+    unplanned: dict[str, list[str]] = {}
     for each in book.unplanned:
-        line = say.line("summary.unplanned", table=Code(each.table), message=each.message)
+        unplanned.setdefault(each.message, []).append(each.table)
+    for message, tables in unplanned.items():
+        line = say.line("summary.unplanned", table=every(codes(tables), say), message=message)
         yield Callout(Tone.DANGER, line)
     yield Paragraph(say.line("summary.intro"))
     if book.irreversible:
@@ -249,13 +252,14 @@ def applying(book: Book) -> Code:
 
 
 def _listed(refused: dict[tuple[GateResult, ...], list[RunbookEntry]], say: Phrases) -> Bullets:
-    return Bullets(
-        [
-            _gate("gates.failed", gate, say, tables=names(entries, say))
-            for gates, entries in refused.items()
-            for gate in gates
-        ]
-    )
+    """Return the failed gates of each set of tables, which are named once."""
+    lines = []
+    for (first, *others), entries in refused.items():
+        line = _gate("gates.failed", first, say, tables=names(entries, say))
+        for gate in others:
+            line = (*line, "; ", *_gate("gates.gate", gate, say))
+        lines.append(line)
+    return Bullets(lines)
 
 
 def _gate(phrase: str, gate: GateResult, say: Phrases, **tables: Line) -> Line:

@@ -158,7 +158,9 @@ class LocalLogStore:
         except FileNotFoundError:
             raise file_gone_error(name) from None
         except IsADirectoryError:
-            raise TableError(ErrorCode.CORRUPT_LOG, f"{name} is a folder, not a file") from None
+            hint = "restore the file from a backup or another replica"
+            message = f"{name} is a folder, not a file"
+            raise TableError(ErrorCode.CORRUPT_LOG, message, hint) from None
         except NotRegularFile:
             raise not_regular_error(name) from None
         except FileTooLarge as error:
