@@ -20,7 +20,7 @@ from deltaproto.render.document import (
     Section,
     Tone,
 )
-from deltaproto.render.runbook.book import Book, RunbookEntry, codes, every, names
+from deltaproto.render.runbook.book import Book, RunbookEntry, codes, every
 from deltaproto.render.runbook.groups import Group
 from deltaproto.render.runbook.phrases import Phrases
 
@@ -41,7 +41,7 @@ def _undo(book: Book, say: Phrases) -> Iterator[Block]:
         yield CodeBlock(book.command("apply", "--undo"), "shell")
     lines: list[Line] = []
     for group in book.changing_groups:
-        tables, stays = names(group.entries, say), group.first.stays
+        tables, stays = book.names(group.entries, say), group.first.stays
         point = group.plan.point_of_no_return
         if point is not None:
             lines.append(say.line("undo.none", table=tables, step=point))
@@ -137,7 +137,7 @@ def verification(book: Book, say: Phrases) -> Section:
     blocks: list[Block] = [
         Paragraph(say.line("verification.intro")),
         CodeBlock(book.on_tables("inspect", "--reader", "all"), "shell"),
-        Bullets([_ending(group, say) for group in book.changing_groups]),
+        Bullets([_ending(book, group, say) for group in book.changing_groups]),
     ]
     if book.policy:
         blocks += [
@@ -147,12 +147,12 @@ def verification(book: Book, say: Phrases) -> Section:
     return Section("verification", say.text("verification"), blocks)
 
 
-def _ending(group: Group[RunbookEntry], say: Phrases) -> Line:
+def _ending(book: Book, group: Group[RunbookEntry], say: Phrases) -> Line:
     after = group.plan.protocol_after
     listed = sorted(after.supported) if after.uses_table_features else []
     features = every(codes(listed), say) if listed else (say.text("verification.no_features"),)
     line = say.line("verification.expected", protocol=str(after), features=features)
-    return (*names(group.entries, say), ": ", *line)
+    return (*book.names(group.entries, say), ": ", *line)
 
 
 def sign_off(say: Phrases) -> Section:

@@ -18,14 +18,14 @@ from deltaproto.render.document import (
     Checks,
     Code,
     CodeBlock,
-    Inline,
     Line,
     Paragraph,
     Section,
     TableBlock,
     Tone,
 )
-from deltaproto.render.runbook.book import Book, RunbookEntry, Warned, codes, every, names
+from deltaproto.render.named_tables import GROUPED_FROM
+from deltaproto.render.runbook.book import Book, RunbookEntry, codes, every
 from deltaproto.render.runbook.phrases import Phrases
 from deltaproto.render.runbook.shell import command, is_plain
 
@@ -37,8 +37,8 @@ def before(book: Book, say: Phrases) -> Section:
     sections = [
         Section("source", say.text("source"), list(_source(book, say))),
         Section("backup", say.text("backup"), list(backup(book, say))),
-        Section("stop", say.text("stop"), list(stop(book.warned, say))),
-        Section("streams", say.text("streams"), list(streams(book.warned, say))),
+        Section("stop", say.text("stop"), list(stop(book, say))),
+        Section("streams", say.text("streams"), list(streams(book, say))),
         Section("activity", say.text("activity"), list(_activity(book, say))),
         Section("window", say.text("window"), list(_window(book, say))),
         Section("ready", say.text("ready"), list(_ready(book, say))),
@@ -60,16 +60,17 @@ def _source(book: Book, say: Phrases) -> Iterator[Block]:
     )
 
 
-def stop(warned: Warned, say: Phrases) -> Iterator[Block]:
+def stop(book: Book, say: Phrases) -> Iterator[Block]:
     """Yield the transactions that fail, with their exceptions, and the writes that fail a step."""
     clashes = False
     for loser, title in (("writer", "stop.writers"), ("step", "stop.steps")):
-        found: dict[tuple[str, str, tuple[str, ...]], list[Inline]] = {}
-        for entry, each in warned:
+        found: dict[tuple[str, str, tuple[str, ...]], dict[str, list[str]]] = {}
+        for entry, each in book.warned:
             for hit in each.hits:
                 if hit.loser == loser:
-                    key = (hit.engine, hit.who, hit.exceptions)
-                    found.setdefault(key, []).append(_where(entry.plan.table, hit.steps))
+                    where = found.setdefault((hit.engine, hit.who, hit.exceptions), {})
+                    steps = where.setdefault(entry.plan.table, [])
+                    steps += [step for step in hit.steps if step not in steps]
         if not found:
             continue
         if not clashes:
@@ -87,7 +88,7 @@ def stop(warned: Warned, say: Phrases) -> Iterator[Block]:
                             (engine,),
                             (who,),
                             every(codes(exceptions), say),
-                            every(where, say),
+                            book.steps_of_tables(where, say),
                         ]
                         for (engine, who, exceptions), where in found.items()
                     ],
@@ -96,15 +97,15 @@ def stop(warned: Warned, say: Phrases) -> Iterator[Block]:
         )
     if not clashes:
         yield Paragraph(say.line("stop.none"))
-    notes = dict.fromkeys(note for _, each in warned for note in each.notes)
+    notes = dict.fromkeys(note for _, each in book.warned for note in each.notes)
     if notes:
         yield Bullets([(note,) for note in notes])
 
 
-def streams(warned: Warned, say: Phrases) -> Iterator[Block]:
+def streams(book: Book, say: Phrases) -> Iterator[Block]:
     """Yield the effects on streaming reads."""
     found: dict[StreamImpact, dict[str, list[str]]] = {}
-    for entry, each in warned:
+    for entry, each in book.warned:
         for step, stream in each.streams:
             found.setdefault(stream, {}).setdefault(entry.plan.table, []).append(step)
     if not found:
@@ -117,15 +118,11 @@ def streams(warned: Warned, say: Phrases) -> Iterator[Block]:
                 (stream.reads,),
                 say.line(f"effect.{stream.effect}"),
                 (stream.why,),
-                every([_where(*each) for each in where.items()], say),
+                book.steps_of_tables(where, say),
             ]
             for stream, where in found.items()
         ],
     )
-
-
-def _where(table: str, steps: Sequence[str]) -> Inline:
-    return f"{table} ({', '.join(steps)})"
 
 
 def _activity(book: Book, say: Phrases) -> Iterator[Block]:
@@ -153,13 +150,15 @@ def _activity(book: Book, say: Phrases) -> Iterator[Block]:
         for text in sentences(found, None):
             by_sentence.setdefault(text, []).append(entry)
     for message, entries in unread.items():
-        line = say.line("activity.none", table=names(entries, say), message=message)
+        line = say.line("activity.none", table=book.names(entries, say), message=message)
         yield Callout(Tone.WARNING, line)
     if rows:
         yield TableBlock([say.text(f"head.{head}") for head in heads], rows)
-        yield Bullets([(*names(entries, say), ": ", text) for text, entries in by_sentence.items()])
+        yield Bullets(
+            [(*book.names(entries, say), ": ", text) for text, entries in by_sentence.items()]
+        )
     if idle:
-        yield Paragraph((*names(idle, say), ": ", *say.line("activity.idle")))
+        yield Paragraph((*book.names(idle, say), ": ", *say.line("activity.idle")))
 
 
 def _window(book: Book, say: Phrases) -> Iterator[Block]:
@@ -175,10 +174,10 @@ def _window(book: Book, say: Phrases) -> Iterator[Block]:
         if (hour := _hour(entry)) is not None:
             hours.setdefault(hour, []).append(entry)
     lines = [
-        say.line("window.next", table=names(entries, say), state=state, next=then)
+        say.line("window.next", table=book.names(entries, say), state=state, next=then)
         for (state, then), entries in openings.items()
     ]
-    lines += [(*names(entries, say), f": {hour}") for hour, entries in hours.items()]
+    lines += [(*book.names(entries, say), f": {hour}") for hour, entries in hours.items()]
     if lines:
         yield Bullets(lines)
     if not hours:
@@ -217,14 +216,24 @@ def backup(book: Book, say: Phrases) -> Iterator[Block]:
         yield Callout(Tone.WARNING, say.line("backup.why"))
         yield from _copies(needed, say)
     yield Paragraph(say.line("backup.note"))
-    yield Checks(
-        [
+    yield Checks(_versions(book, say))
+
+
+def _versions(book: Book, say: Phrases) -> list[Line]:
+    if len(book.changing) < GROUPED_FROM:
+        return [
             say.line(
                 "backup.version", table=entry.name, version=str(entry.plan.fingerprint.version)
             )
             for entry in book.changing
         ]
-    )
+    found: dict[int, list[RunbookEntry]] = {}
+    for entry in book.changing:
+        found.setdefault(entry.plan.fingerprint.version, []).append(entry)
+    return [
+        say.line("backup.versions", tables=book.names(entries, say), version=str(version))
+        for version, entries in found.items()
+    ]
 
 
 def _copies(entries: Sequence[RunbookEntry], say: Phrases) -> Iterator[Block]:

@@ -26,7 +26,8 @@ from deltaproto.policy.document.model import Window
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature_catalog import CHECKPOINT_PROTECTION
 from deltaproto.protocol.protocol import Protocol
-from deltaproto.render.document import Code, Inline, Line, listed
+from deltaproto.render.document import Code, Inline, Line, Link, listed
+from deltaproto.render.named_tables import GROUPED_FROM
 from deltaproto.render.plan_json import moments
 from deltaproto.render.runbook.groups import Group, kind
 from deltaproto.render.runbook.phrases import Phrases
@@ -268,6 +269,52 @@ class Book:
         """Return the options that pass the policy to a command; empty without one."""
         return ("--policy", self.policy, *self._files) if self.policy else ()
 
+    def names(self, entries: Iterable[RunbookEntry], say: Phrases) -> Line:
+        """Return the tables of plans without duplicates, as `tables` does."""
+        return self.tables((entry.plan.table for entry in entries), say)
+
+    def tables(self, names: Iterable[str], say: Phrases) -> Line:
+        """Return tables of this runbook: large groups as links to their sections, or by name."""
+        left = dict.fromkeys(names)
+        if len(left) < GROUPED_FROM:
+            return every(codes(left), say)
+        if len(left) == self._table_count:
+            return (say.text("tables.all", count=say.count("tables", len(left))),)
+        links: list[Inline] = []
+        for number, tables in self._large_groups:
+            if tables.keys() <= left.keys():
+                count, first = say.count("tables", len(tables)), next(iter(tables))
+                text = say.text("tables.like", count=count, table=first)
+                links.append(Link(text, f"table-{number}"))
+                left = {name: None for name in left if name not in tables}
+        return every([*links, *codes(left)], say)
+
+    def steps_of_tables(self, found: Mapping[str, Sequence[str]], say: Phrases) -> Line:
+        """Return tables of this runbook, each with some of its steps."""
+        if len(found) < GROUPED_FROM:
+            return every((f"{name} ({', '.join(steps)})" for name, steps in found.items()), say)
+        tables: dict[str, list[str]] = {}
+        for table, steps in found.items():
+            tables.setdefault(", ".join(steps), []).append(table)
+        line: Line = ()
+        for text, each in tables.items():
+            line = (*line, *("; " * bool(line)), *self.tables(each, say), f" ({text})")
+        return line
+
+    @cached_property
+    def _table_count(self) -> int:
+        return len({entry.plan.table for entry in self.entries})
+
+    @cached_property
+    def _large_groups(self) -> list[tuple[int, dict[str, None]]]:
+        """The tables of groups that are not named one by one, with the numbers of the groups."""
+        groups = (dict.fromkeys(e.plan.table for e in group.entries) for group in self.groups)
+        return [
+            (number, tables)
+            for number, tables in enumerate(groups, 1)
+            if len(tables) >= GROUPED_FROM
+        ]
+
     def on_tables(self, name: str, *words: str) -> str:
         """Return a command that runs deltaproto on the plans' tables, from any folder."""
         tables = list(dict.fromkeys(table_address(entry.plan) for entry in self.changing))
@@ -291,11 +338,6 @@ def every(parts: Iterable[Inline], say: Phrases) -> Line:
     """Join all of the parts with commas."""
     known = list(parts)
     return listed(known, len(known), "") or (say.text("none"),)
-
-
-def names(entries: Iterable[RunbookEntry], say: Phrases) -> Line:
-    """Return the tables of plans without duplicates."""
-    return every(codes(dict.fromkeys(entry.plan.table for entry in entries)), say)
 
 
 def codes(names: Iterable[str]) -> list[Inline]:

@@ -26,7 +26,7 @@ from deltaproto.render.document import (
 )
 from deltaproto.render.plan_script import is_plain
 from deltaproto.render.plan_words import size
-from deltaproto.render.runbook.book import Book, RunbookEntry, gone, known, leads, names
+from deltaproto.render.runbook.book import Book, RunbookEntry, gone, known, leads
 from deltaproto.render.runbook.groups import Group
 from deltaproto.render.runbook.overview import applying, concurrency, of_chapter, passed
 from deltaproto.render.runbook.phrases import Phrases, when
@@ -45,12 +45,12 @@ def _commands(book: Book, say: Phrases) -> Iterator[Block]:
         if entry.refused is not None:
             by_hand.setdefault(entry.refused.message, []).append(entry)
     for why, entries in by_hand.items():
-        line = say.line("commands.refused", table=names(entries, say), why=why)
+        line = say.line("commands.refused", table=book.names(entries, say), why=why)
         yield Callout(Tone.DANGER, line)
     if book.applicable:
         gated = [entry for entry in book.applicable if entry.gates and entry.blocking]
         if gated:
-            tables, chapter = names(gated, say), say.text("summary")
+            tables, chapter = book.names(gated, say), say.text("summary")
             line = say.line(
                 "commands.gated", command=applying(book), tables=tables, chapter=chapter
             )

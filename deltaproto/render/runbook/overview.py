@@ -23,7 +23,7 @@ from deltaproto.render.document import (
     Tone,
 )
 from deltaproto.render.plan_words import concurrency_lines
-from deltaproto.render.runbook.book import Book, RunbookEntry, codes, every, gone, names
+from deltaproto.render.runbook.book import Book, RunbookEntry, codes, every, gone
 from deltaproto.render.runbook.groups import Group
 from deltaproto.render.runbook.phrases import Phrases, when
 
@@ -54,12 +54,12 @@ def _summary(book: Book, say: Phrases) -> Iterator[Block]:
     blocked = [entry for entry in book.entries if entry.plan.blocked]
     if blocked:
         count = say.count("tables", len(blocked))
-        blocked_line = say.line("summary.blocked", count=count, tables=names(blocked, say))
+        blocked_line = say.line("summary.blocked", count=count, tables=book.names(blocked, say))
         yield Callout(Tone.DANGER, blocked_line)
     unmet = [entry for entry in book.entries if entry.plan.unmet]
     if unmet:
         count = say.count("tables", len(unmet))
-        line = say.line("summary.unmet", count=count, tables=names(unmet, say))
+        line = say.line("summary.unmet", count=count, tables=book.names(unmet, say))
         yield Callout(Tone.WARNING, line)
     unplanned: dict[str, list[str]] = {}
     for each in book.unplanned:
@@ -75,12 +75,11 @@ def _summary(book: Book, say: Phrases) -> Iterator[Block]:
     elif book.changing:
         yield Callout(Tone.GOOD, say.line("summary.reversible"))
     heads = ("table", "goal", "before", "after", "gone", "new", "steps", "return")
-    yield TableBlock(
-        [say.text(f"head.{head}") for head in heads], [_row(each, say) for each in book.groups]
-    )
+    rows = [_row(book, each, say) for each in book.groups]
+    yield TableBlock([say.text(f"head.{head}") for head in heads], rows)
 
 
-def _row(group: Group[RunbookEntry], say: Phrases) -> list[Line]:
+def _row(book: Book, group: Group[RunbookEntry], say: Phrases) -> list[Line]:
     plan = group.plan
     before, after = plan.protocol_before, plan.protocol_after
     waits = sum(step.action is Action.WAIT for step in plan.steps)
@@ -92,7 +91,7 @@ def _row(group: Group[RunbookEntry], say: Phrases) -> list[Line]:
             steps = say.text("steps.waits", statements=steps, waits=say.count("waits", waits))
     point = plan.point_of_no_return
     return [
-        names(group.entries, say),
+        book.names(group.entries, say),
         (plan.goal_text,),
         (str(before),),
         (str(after),),
@@ -129,21 +128,21 @@ def _clients(book: Book, say: Phrases) -> Iterator[Block]:
         seen = dict.fromkeys(each.client for entry in from_log for each in entry.clients)
         yield Callout(Tone.WARNING, say.line("clients.seen", clients=every(codes(seen), say)))
     if checked and undeclared:
-        line = say.line("clients.unasked", tables=names(undeclared, say))
+        line = say.line("clients.unasked", tables=book.names(undeclared, say))
         yield Callout(Tone.WARNING, line)
     elif checked and not changes:
         yield Paragraph(say.line("clients.same", count=checked))
     if blocked:
-        yield Paragraph(say.line("clients.blocked", tables=names(blocked, say)))
+        yield Paragraph(say.line("clients.blocked", tables=book.names(blocked, say)))
     losing = [change for change in changes if change.worse]
     if losing:
         yield Paragraph(say.line("clients.tell"))
-        yield Checks([change_line(change, say) for change in losing])
+        yield Checks([change_line(book, change, say) for change in losing])
     if changes:
         heads = ("client", "access", "now", "then", "because", "tables")
         yield TableBlock(
             [say.text(f"head.{head}") for head in heads],
-            [_row_of(change, say) for change in changes],
+            [_row_of(book, change, say) for change in changes],
             [_TONES[change.worse] for change in changes],
         )
     rulings = dict.fromkeys(each.text for entry in book.changing for each in entry.rulings)
@@ -178,26 +177,26 @@ def client_changes(entries: Iterable[RunbookEntry]) -> list[AccessChange]:
     return sorted(found.values(), key=lambda change: (not change.worse, change.client))
 
 
-def change_line(change: AccessChange, say: Phrases) -> Line:
+def change_line(book: Book, change: AccessChange, say: Phrases) -> Line:
     """Return who to notify about a change, as a line with a checkbox."""
     return say.line(
         "clients.told",
         client=_client(change, say),
         access=", ".join(change.access),
-        tables=every(codes(change.tables), say),
+        tables=book.tables(change.tables, say),
         before=str(change.before),
         after=str(change.after),
     )
 
 
-def _row_of(change: AccessChange, say: Phrases) -> list[Line]:
+def _row_of(book: Book, change: AccessChange, say: Phrases) -> list[Line]:
     return [
         _client(change, say),
         (", ".join(change.access),),
         (str(change.before),),
         (str(change.after),),
         every(codes(change.because), say),
-        every(codes(change.tables), say),
+        book.tables(change.tables, say),
     ]
 
 
@@ -218,10 +217,10 @@ def of_all(book: Book, say: Phrases) -> Iterator[Block]:
             "gates.refused", command=applying(book), count=count, start=when(book.start)
         )
         yield Callout(Tone.DANGER, line)
-        yield _listed(refused, say)
+        yield _listed(book, refused, say)
     if only_flag:
         yield Callout(Tone.WARNING, say.line("gates.flag", command=applying(book)))
-        yield _listed(only_flag, say)
+        yield _listed(book, only_flag, say)
 
 
 def of_chapter(book: Book, group: Group[RunbookEntry], say: Phrases) -> Iterator[Block]:
@@ -251,11 +250,13 @@ def applying(book: Book) -> Code:
     return Code(f"deltaproto apply{policy}")
 
 
-def _listed(refused: dict[tuple[GateResult, ...], list[RunbookEntry]], say: Phrases) -> Bullets:
+def _listed(
+    book: Book, refused: dict[tuple[GateResult, ...], list[RunbookEntry]], say: Phrases
+) -> Bullets:
     """Return the failed gates of each set of tables, which are named once."""
     lines = []
     for (first, *others), entries in refused.items():
-        line = _gate("gates.failed", first, say, tables=names(entries, say))
+        line = _gate("gates.failed", first, say, tables=book.names(entries, say))
         for gate in others:
             line = (*line, "; ", *_gate("gates.gate", gate, say))
         lines.append(line)

@@ -28,7 +28,7 @@ from deltaproto.render.document import (
     Tone,
 )
 from deltaproto.render.overview.chart import Period, timeline
-from deltaproto.render.runbook.book import Book, RunbookEntry, codes, every, names
+from deltaproto.render.runbook.book import Book, RunbookEntry, codes, every
 from deltaproto.render.runbook.commands import chapter_title
 from deltaproto.render.runbook.overview import change_line, client_changes
 from deltaproto.render.runbook.phrases import Phrases, when
@@ -59,10 +59,10 @@ def _decided(book: Book, say: Phrases) -> Iterator[Block]:
             break
     again = [entry for entry in book.entries if entry.replaces is not None]
     if again:
-        yield Paragraph(say.line("rollout.replanned", tables=names(again, say)))
+        yield Paragraph(say.line("rollout.replanned", tables=book.names(again, say)))
     ended = [e for e in book.entries if (e.replaces or e.planned.id) in book.ended]
     if ended:
-        yield Paragraph(say.line("rollout.ended", tables=names(ended, say)))
+        yield Paragraph(say.line("rollout.ended", tables=book.names(ended, say)))
     if book.skipped:
         yield Paragraph(say.line("rollout.skipped"))
         yield Bullets([(Code(table), f": {reason}") for table, reason in book.skipped.items()])
@@ -170,7 +170,7 @@ def _wave(book: Book, wave: WaveTimes, folder: str, say: Phrases, *, last: bool)
     yield Paragraph(say.line("rollout.before"))
     yield Checks(
         [
-            *(change_line(change, say) for change in losing),
+            *(change_line(book, change, say) for change in losing),
             *told,
             say.line("rollout.released", role=say.text("role.approved")),
         ]
@@ -199,7 +199,7 @@ def _groups(book: Book, entries: Sequence[RunbookEntry], say: Phrases) -> Iterat
         if inside:
             yield [
                 (Link(chapter_title(group, say), f"table-{number}"),),
-                names(inside, say),
+                every(codes(dict.fromkeys(entry.plan.table for entry in inside)), say),
                 (group.plan.point_of_no_return or say.text("nothing"),),
             ]
 

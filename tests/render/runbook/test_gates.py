@@ -213,9 +213,34 @@ def test_nobody_is_left_out(cli: Cli) -> None:
         every += [f"{what}-{n}" for what in ("engine", "stream") for n in range(1, count)]
         assert [each for each in every if not re.search(rf"\b{each}\b", out)] == []
         losing = next(line for line in out.splitlines() if "goes from" in line)
-        assert all(re.search(rf"\bt{n}\b", losing) for n in range(count))
+        assert f"all {count} tables goes from ok" in re.sub("<[^>]*>", "", losing)
+        chapter = out.partition("Commands")[2]
+        assert all(re.search(rf"\bt{n}\b", chapter) for n in range(count))
     shown = cli("apply", file, "--dry-run").out
     assert all(f"engine-{n}" in shown and f"stream-{n} " in shown for n in range(1, count))
+
+
+def test_large_groups_are_linked_and_parts_of_one_are_named(cli: Cli) -> None:
+    for number in range(7):
+        table(f"a{number}")
+        table(f"b{number}", "changeDataFeed")
+    names = [f"{kind}{number}" for kind in "ab" for number in range(7)]
+    rules = policy(
+        f"clients: [{CLIENT}]", "tables: {'a*': {clients: [{client: trino@400, access: [read]}]}}"
+    )
+    file = planned(cli, *names, "--enable", "deletionVectors", "--policy", rules)
+    Path("a6/_delta_log").rename("a6/gone")
+    html = cli("runbook", file, "--policy", rules, "--format", "html").out
+    link = "<a href='#table-{}'>{} like {}</a>"
+    first, second = link.format(1, "6 tables", "a0"), link.format(3, "7 tables", "b0")
+    assert f"read of {first}, <code>a6</code> goes from ok" in html
+    assert "all 14 tables (s1)" in html
+    assert second in html
+    chapter = html.partition("<section id='table-1'>")[2].partition("<section id='table-2'>")[0]
+    assert re.findall(r"<code>(a\d)</code>", chapter)[:6] == [f"a{number}" for number in range(6)]
+    text = plain(cli("runbook", file, "--policy", rules).out)
+    assert "- [ ] Version 0: all 14 tables" in text
+    assert "6 tables like a0, `a6` goes from ok" in text
 
 
 class TestAlike:
