@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
+from itertools import groupby
 from typing import IO, Any, NamedTuple
 
 from deltaproto.counts import counted
@@ -17,7 +18,6 @@ from deltaproto.execution.rollout_state import (
     TableProgress,
     WaveProgress,
 )
-from deltaproto.planning.plan import Plan
 from deltaproto.planning.rollout import group_id
 from deltaproto.render.document import Block, Document, Line, Paragraph, Section, TableBlock, Tone
 from deltaproto.render.document.render import write_document
@@ -68,11 +68,19 @@ class WaveGroup(NamedTuple):
     wave: WaveProgress
     id: str
     """from `group_id`"""
-    plan: str
+    steps: str
     """what the plans do, in one line"""
+    violated: int
+    """tables that still violate the policy afterwards"""
     tables: tuple[TableProgress, ...]
     rehearsed: bool | None
     """whether one of the plans went as predicted on a clone; None: the rollout has no rehearsals"""
+
+    @property
+    def plan(self) -> str:
+        """What the plans do and leave, in one line."""
+        left = self.violated
+        return f"{self.steps}; {counted(left, 'table')} still in violation" if left else self.steps
 
     @property
     def is_ready(self) -> bool:
@@ -100,7 +108,10 @@ def group_tables(progress: RolloutProgress) -> Iterator[WaveGroup]:
             key: [progress.plans[each.table.plan_id].plan for each in tables]
             for key, tables in found.items()
         }
-        lines = {key: _summarize_group(of_group) for key, of_group in plans.items()}
+        # What plans with the same statements leave may differ.
+        lines = {
+            key: summarize_steps(of_group[0]._replace(unmet=())) for key, of_group in plans.items()
+        }
         uses = Counter(lines.values())
         for key, tables in sorted(found.items(), key=lambda group: -len(group[1])):
             line, plan = lines[key], plans[key][0]
@@ -108,14 +119,28 @@ def group_tables(progress: RolloutProgress) -> Iterator[WaveGroup]:
                 ends = dict.fromkeys((str(plan.protocol_before), str(plan.protocol_after)))
                 line += f", {' to '.join(ends)}"
             rehearsed = key in progress.rehearsed if progress.rollout.rehearse else None
-            yield WaveGroup(wave, key, line, tuple(tables), rehearsed)
+            violated = sum(bool(each.unmet) for each in plans[key])
+            yield WaveGroup(wave, key, line, violated, tuple(tables), rehearsed)
 
 
-def _summarize_group(plans: Sequence[Plan]) -> str:
-    """Return what plans with the same statements do. What they leave may differ."""
-    steps = summarize_steps(plans[0]._replace(unmet=()))
-    left = sum(bool(plan.unmet) for plan in plans)
-    return f"{steps}; {counted(left, 'table')} still in violation" if left else steps
+def _merge_alike(groups: Iterable[WaveGroup]) -> list[WaveGroup]:
+    """Return groups of which no two of a wave read the same, the largest first."""
+    found: dict[tuple[str, str, bool | None], WaveGroup] = {}
+    for group in groups:
+        key = (group.wave.name, group.steps, group.rehearsed)
+        known = found.get(key)
+        found[key] = (
+            group
+            if known is None
+            else known._replace(
+                tables=(*known.tables, *group.tables), violated=known.violated + group.violated
+            )
+        )
+    return [
+        group
+        for _, of_wave in groupby(found.values(), key=lambda each: each.wave.name)
+        for group in sorted(of_wave, key=lambda each: -len(each.tables))
+    ]
 
 
 def write_status(
@@ -203,7 +228,7 @@ def _blocks(progress: RolloutProgress) -> Iterator[Block]:
 
 
 def _group_blocks(progress: RolloutProgress, *, blocked: bool) -> Iterator[Block]:
-    groups, folder = [*group_tables(progress)], SharedFolder()
+    groups, folder = _merge_alike(group_tables(progress)), SharedFolder()
     for each in progress.rollout.tables:
         folder.add(each.table)
     rows: list[list[Line]] = []

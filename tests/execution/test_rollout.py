@@ -706,6 +706,29 @@ def test_status_tells_groups_with_equal_steps_apart(
     assert [each["rehearsed"] for each in groups] == [None, None]
 
 
+def test_status_shows_groups_that_read_the_same_as_one(
+    cli: Callable[..., Ran], tmp_path: Path
+) -> None:
+    """They differ in the features that stay; each is rehearsed on its own."""
+    for name, features in (("a", ["rowTracking", "domainMetadata"]), ("b", ["checkConstraints"])):
+        stored = protocol(1, 7, None, ["appendOnly", "invariants", *features])
+        Log(tmp_path / name).commit(0, commit_info(), stored, metadata())
+    policy = tmp_path / "policy.yaml"
+    policy.write_text(
+        "policy_version: 1\ntables:\n  '*': {require_properties: {delta.appendOnly: true}}\n"
+        "rollout: {waves: [9]}\n"
+    )
+    plans, tables = str(tmp_path / "plans"), [str(tmp_path / name) for name in "ab"]
+    assert cli("plan", *tables, "--policy", str(policy), "--out", plans).code in (0, 10)
+    groups = cli("status", plans, "--format", "json").json["rollout"]["groups"]
+    assert [len(each["plan_ids"]) for each in groups] == [1, 1]
+    assert len({each["plan"] for each in groups}) == 1
+    shown = " ".join(cli("status", plans).out.split())
+    assert groups[0]["plan"].startswith("change properties")
+    assert shown.count("change properties") == 1
+    assert "2 ready now a, b" in shown
+
+
 def test_status_shows_each_wave_and_the_next_step(fleet: Fleet) -> None:
     fleet.plan()
     fleet.scripts["b"] = on_fire
