@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Sequence
 from enum import StrEnum
 from typing import IO, Any, NamedTuple
 
-from deltaproto.clients.model import cache_by_identity
+from deltaproto.clients.model import Verdict, cache_by_identity
 from deltaproto.counts import counted
 from deltaproto.errors import TableError
 from deltaproto.planning.impact import is_worse
@@ -183,26 +184,29 @@ class PlanReport:
             self._spool.add(json.dumps(fields))
 
 
+_RULE = re.compile(r"DP\d{3}")
 _STEPS = 4
 """steps of a group that are shown"""
 _MOST_ERRORS = 1_000
 """different messages of a group that are counted"""
 _LOST = 3
 """clients of a group that are named"""
-_UNREADABLE, _BLOCKED, _PLANNED, _DONE = range(4)
+_UNREADABLE, _PLANNED, _BLOCKED, _DONE = range(4)
 
 
 class PlanGroup(NamedTuple):
     """What the plans of a group have in common."""
 
     rank: int
-    """0 unreadable, 1 blocked or violated without steps, 2 with steps, 3 nothing to do"""
+    """0 unreadable, 1 with steps, 2 blocked or violated without steps, 3 nothing to do"""
     protocol: str
     """the versions before and after"""
     text: str
     """the steps, or why there are none; of tables that could not be planned, the error's code"""
-    lost: str
-    """clients that lose access"""
+    left: str = ""
+    """rules that stay violated after the steps"""
+    lost: str = ""
+    """clients that lose access, or whose verdict becomes wrong"""
 
 
 class _GroupTotals:
@@ -259,11 +263,11 @@ class PlanGroups:
 
     def add_error(self, table: str, error: TableError) -> None:
         """Add a table that could not be planned."""
-        group = PlanGroup(_UNREADABLE, "", str(error.code), "")
+        group = PlanGroup(_UNREADABLE, "", str(error.code))
         self._totals(table, group).add_error(table, error.message)
 
     def section(self) -> Section:
-        """Return the groups: first those without a plan, then the largest."""
+        """Return the groups: unreadable tables, then plans with steps; the largest first."""
         groups = sorted(
             self._groups.items(), key=lambda each: (each[0].rank, -each[1].tables.tables)
         )
@@ -287,10 +291,13 @@ def _group_table(groups: Sequence[tuple[PlanGroup, _GroupTotals]], skip: int) ->
         cells = (
             *(f"{totals.tables.tables:,}", group.protocol),
             group.text + totals.most_frequent_error(),
-            *(totals.rewritten(), group.lost, totals.tables.shown(skip)),
+            *(group.left, totals.rewritten(), group.lost, totals.tables.shown(skip)),
         )
         rows.append([(cell,) if cell else () for cell in cells])
-    headings = ("Tables", "Protocol", "Plan", "Rewrites", "Lose access", "Names")
+    headings = (
+        *("Tables", "Protocol", "Plan", "Stays violated", "Rewrites", "Lose access"),
+        "Names",
+    )
     return TableBlock(headings, rows, [_TONES.get(group.rank) for group, _ in groups], below=True)
 
 
@@ -305,14 +312,20 @@ def _group(plan: Plan) -> PlanGroup:
         _UNREADABLE if not plan.complete else _rank(plan),
         protocol,
         incomplete + summarize_steps(plan),
+        _rules_left(plan) if plan.steps else "",
         _name_lost(plan.clients),
     )
 
 
 @cache_by_identity(maxsize=256)
 def _name_lost(clients: tuple[ClientChange, ...]) -> str:
-    """Return the first clients that lose access; plans of equal tables share their clients."""
-    lost = [f"{each.label or each.client} {each.access}" for each in clients if is_worse(each)]
+    """Return the first clients that lose; plans of equal tables share their clients."""
+    lost = [
+        f"{each.label or each.client} {each.access}"
+        + (" WRONG" if each.after == Verdict.WRONG else "")
+        for each in clients
+        if is_worse(each)
+    ]
     more = [f"{len(lost) - _LOST} more"] if len(lost) > _LOST else []
     return ", ".join([*lost[:_LOST], *more])
 
@@ -331,14 +344,20 @@ def summarize_steps(plan: Plan) -> str:
             for each in plan.blocked
         )
         return f"blocked: {'; '.join(reasons)}"
-    left = [stays_violated_line(*plan.unmet)] if plan.unmet else []
     if not plan.steps:
-        return left[0] if left else "nothing to do"
+        return stays_violated_line(*plan.unmet) if plan.unmet else "nothing to do"
     steps = [
         f"wait {duration(step.wait_hours)}" if step.sql is None else step.why
         for step in plan.steps
         if not step.optional
     ]
     more = [counted(len(steps) - _STEPS, "more step")] if len(steps) > _STEPS else []
-    text = "; ".join([*steps[:_STEPS], *more, *left])
+    text = "; ".join([*steps[:_STEPS], *more])
     return text if plan.point_of_no_return is None else f"{text} (cannot be reverted)"
+
+
+def _rules_left(plan: Plan) -> str:
+    """Return the rules that the plan leaves violated, and what else it does not bring about."""
+    parts = (each.reason.partition(": ") for each in plan.unmet)
+    texts = (rule if _RULE.fullmatch(rule) else rule + sep + rest for rule, sep, rest in parts)
+    return ", ".join(dict.fromkeys(texts))

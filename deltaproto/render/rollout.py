@@ -108,10 +108,7 @@ def group_tables(progress: RolloutProgress) -> Iterator[WaveGroup]:
             key: [progress.plans[each.table.plan_id].plan for each in tables]
             for key, tables in found.items()
         }
-        # What plans with the same statements leave may differ.
-        lines = {
-            key: summarize_steps(of_group[0]._replace(unmet=())) for key, of_group in plans.items()
-        }
+        lines = {key: summarize_steps(of_group[0]) for key, of_group in plans.items()}
         uses = Counter(lines.values())
         for key, tables in sorted(found.items(), key=lambda group: -len(group[1])):
             line, plan = lines[key], plans[key][0]

@@ -242,3 +242,18 @@ def test_the_summary_names_clients_that_would_be_wrong(cli: Cli, tmp_path: Path)
         "After these plans, clients may silently read or write wrong rows: "
         "deltalake/engine@1.0.0 append (2 tables)." in text
     )
+
+
+def test_groups_name_what_stays_violated_and_who_would_be_wrong(cli: Cli, tmp_path: Path) -> None:
+    """The reasons of the rules differ from table to table: the groups show the rules only."""
+    tables = two_folders(tmp_path / "lake", 1, 6)
+    rules = policy(
+        tmp_path,
+        "clients: [{client: deltalake@1.0.0, access: [append]}]\n"
+        "tables: {'**': {forbid_features: [deletionVectors], history: truncate}}",
+    )
+    text = " ".join(cli("plan", *tables, "--policy", rules, "--no-color").out.split())
+    assert "stays violated DP202" in text
+    assert "lose access deltalake/engine@1.0.0 append WRONG" in text
+    with_steps, without = text.index("remove deletionVectors"), text.index("stays violated: DP202")
+    assert with_steps < without
