@@ -116,7 +116,7 @@ def _unplanned_lines(unplanned: Sequence[FailedPlan]) -> Iterator[str]:
         yield from (f"{each.path}: {each.table}: {each.message}" for each in unplanned)
         return
     groups: dict[str, NamedCount] = {}
-    for each in unplanned:
+    for each in sorted(unplanned, key=lambda failed: failed.table):
         groups.setdefault(each.message, NamedCount()).add(each.table)
     ordered = sorted(groups.items(), key=lambda group: -group[1].tables)
     for message, found in ordered[:DEFAULT_LIMIT]:
