@@ -7,7 +7,7 @@ import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
-from itertools import groupby
+from itertools import chain, groupby
 from typing import IO, Any, NamedTuple
 
 from deltaproto.counts import counted
@@ -122,20 +122,19 @@ def group_tables(progress: RolloutProgress) -> Iterator[WaveGroup]:
 
 def _merge_alike(groups: Iterable[WaveGroup]) -> list[WaveGroup]:
     """Return groups of which no two of a wave read the same, the largest first."""
-    found: dict[tuple[str, str, bool | None], WaveGroup] = {}
+    found: dict[tuple[str, str, bool | None], list[WaveGroup]] = {}
     for group in groups:
-        key = (group.wave.name, group.steps, group.rehearsed)
-        known = found.get(key)
-        found[key] = (
-            group
-            if known is None
-            else known._replace(
-                tables=(*known.tables, *group.tables), violated=known.violated + group.violated
-            )
+        found.setdefault((group.wave.name, group.steps, group.rehearsed), []).append(group)
+    merged = (
+        alike[0]._replace(
+            tables=tuple(chain.from_iterable(each.tables for each in alike)),
+            violated=sum(each.violated for each in alike),
         )
+        for alike in found.values()
+    )
     return [
         group
-        for _, of_wave in groupby(found.values(), key=lambda each: each.wave.name)
+        for _, of_wave in groupby(merged, key=lambda each: each.wave.name)
         for group in sorted(of_wave, key=lambda each: -len(each.tables))
     ]
 
