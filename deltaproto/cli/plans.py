@@ -159,6 +159,7 @@ def plan_tables(
                     raise
                 codes.add(ExitCode.UNREADABLE)
                 report.add_error(name, error)
+                users.observe_unreadable(name, error)
                 if save_error is not None:
                     save_error(name, error)
                 continue
@@ -226,14 +227,14 @@ class _TablePlanner:
         # Saved tables are many, and fall into few groups.
         saved = self._cache_saved and found.fingerprint.metadata is None
         checked = self._caching(found) if saved else self._check(self._add_clients(found))
-        if self._save is None or not checked.plan.steps:
-            return checked
-        if saved:
+        if saved and self._save is not None and checked.plan.steps:
             # What is saved can be applied, so it is planned for the table as it is now.
             where = path_or_uri(found.location)
             now = load_plan_input(where, self._storage, self._spark, time.time())
-            checked = self._caching(with_saved_names(now, found))
-        if checked.plan.steps:
+            found = with_saved_names(now, found)
+            checked = self._caching(found)
+        self._users.observe(checked, found)
+        if self._save is not None and checked.plan.steps:
             self._save(checked.plan)
         return checked
 

@@ -108,7 +108,6 @@ class CachingPlanner:
 
     def _reuse(self, known: _Known, inputs: PlanInput) -> PolicyCheckedPlan:
         """Return the plan of a group for one of its tables."""
-        self._users.observe(known.checked, inputs)
         names = (inputs.location, inputs.name)
         texts = {field: rename(names) for field, rename in known.naming.items()}
         plan = known.checked.plan

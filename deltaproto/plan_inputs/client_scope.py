@@ -8,7 +8,7 @@ from typing import NamedTuple
 from deltaproto.clients.catalog import ClientCatalog
 from deltaproto.clients.model import Access
 from deltaproto.clients.resolve import ClientAtVersion, newest_version_of
-from deltaproto.errors import UsageError
+from deltaproto.errors import TableError, UsageError
 from deltaproto.plan_inputs.planners import UNDECLARED, is_undeclared, target_planner
 from deltaproto.planning.impact import client_changes, describe_change, is_worse
 from deltaproto.planning.plan import IN_THE_LOG, Blocked, ClientChange, Plan
@@ -184,7 +184,6 @@ class ClientScope:
         now = None
         if self.checker is not None and inputs.facts is not None:
             now = self.checker.check(inputs.facts)
-            self.checker.observe(now)
         checked = PolicyCheckedPlan(plan) if now is None else self._ruled(plan, inputs, now)
         notes = self._seen_notes(inputs)
         lost = filter(is_worse, filter(is_undeclared, checked.plan.clients))
@@ -230,7 +229,11 @@ class ClientScope:
         )
 
     def observe(self, checked: PolicyCheckedPlan, inputs: PlanInput) -> None:
-        """Record that the policy applies to `inputs` as to the table of `checked`."""
+        """Record which parts of the policy `inputs` uses. Call it once for each planned table.
+
+        Args:
+            checked: the plan for `inputs`, or for a table of the same group.
+        """
         if self.checker is not None and inputs.facts is not None and checked.now is not None:
             facts = inputs.facts
             self.checker.observe(
@@ -238,6 +241,11 @@ class ClientScope:
                     table=facts.table, location=facts.location, other_names=facts.other_names
                 )
             )
+
+    def observe_unreadable(self, table: str, error: TableError) -> None:
+        """Record which parts of the policy a table uses that could not be planned."""
+        if self.checker is not None:
+            self.checker.observe(self.checker.check_unreadable(table, error))
 
     def _ruled(self, plan: Plan, inputs: PlanInput, now: TableCheck) -> PolicyCheckedPlan:
         assert self.checker is not None

@@ -416,3 +416,23 @@ def test_plans_of_an_interrupted_planning_cannot_be_applied(
     cli("plan", table, "--policy", str(policy), "--out", str(folder))
     with pytest.raises(UsageError, match="planning was interrupted"):
         load_rollout(str(folder))
+
+
+@pytest.mark.parametrize("out", [False, True], ids=["shown", "saved"])
+def test_each_table_counts_once_for_the_patterns_of_the_policy(
+    cli: Cli, table: str, tmp_path: Path, *, out: bool
+) -> None:
+    damaged = Log(tmp_path / "damaged").raw(0, b"{").table
+    inventory, rules = str(tmp_path / "inventory"), tmp_path / "rules.yaml"
+    rules.write_text(
+        "policy_version: 1\ntables:\n"
+        '  "**": {require_properties: {delta.appendOnly: "false"}}\n'
+        '  "**/damaged": {max_reader_version: 3}\n'
+        '  "**/nothing": {max_reader_version: 3}\n'
+    )
+    assert cli("scan", table, damaged, "--inventory", inventory).code == 3
+    words = ("--out", str(tmp_path / "plans")) if out else ()
+    ran = cli("plan", inventory, "--policy", str(rules), *words)
+    assert [line for line in ran.err.splitlines() if "DP301" in line] == [
+        f'warning: DP301: {rules}:5:3: the pattern "**/nothing" matches nothing in 2 tables'
+    ]
