@@ -29,6 +29,7 @@ from deltaproto.certification.verify_writes import WriteVerifier
 from deltaproto.clients.measurement import Measurement
 from deltaproto.clients.resolve import ClientReference, parse_reference
 from deltaproto.errors import EngineError, UsageError
+from deltaproto.input_file import require_input
 
 _FOLDER = Path(__file__).parent / "adapters"
 _BLOCK = re.compile(r"(?m)^# /// script$\s(?P<content>(^#(| .*)$\s)+)^# ///$")
@@ -132,9 +133,10 @@ def read_requirements(file: Path) -> tuple[str, ...]:
     """Return the dependencies in an adapter's script block; empty without one.
 
     Raises:
-        UsageError: when the block is not TOML.
+        UsageError: when the file cannot be read, or the block is not TOML.
     """
-    match = _BLOCK.search(file.read_text(encoding="utf-8"))
+    with require_input(str(file)) as source:
+        match = _BLOCK.search(source.read().decode("utf-8", "replace").replace("\r\n", "\n"))
     if match is None:
         return ()
     content = "".join(
@@ -149,11 +151,18 @@ def read_requirements(file: Path) -> tuple[str, ...]:
         ) from None
 
 
+def _home() -> tuple[Path, ...]:
+    """Return the user's home folder; none if it is unknown or the root of the file system."""
+    folder = Path(os.path.expanduser("~"))
+    return (folder,) if folder.is_absolute() and folder.parent != folder else ()
+
+
 def create_environment(requires: Sequence[str], folder: Path) -> Path:
     """Return the Python of a virtual environment with these requirements, created once.
 
     Raises:
         EngineError: when they cannot be installed.
+        UsageError: when the folder cannot be written.
     """
     if not requires:
         return Path(sys.executable)
@@ -161,9 +170,16 @@ def create_environment(requires: Sequence[str], folder: Path) -> Path:
 
     marked = json.dumps([sys.version, *sorted(requires)]).encode()
     home = folder / hashlib.sha256(marked).hexdigest()[:16]
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(f"{home}.lock").acquire()
+    except OSError as error:
+        raise UsageError(
+            f"cannot write {folder}: {error.strerror}",
+            "set XDG_CACHE_HOME to a folder that you can write",
+        ) from None
     python = home / "bin" / "python"
-    with FileLock(f"{home}.lock"):
+    with lock:
         if (home / _READY).exists():
             return python
         shutil.rmtree(home, ignore_errors=True)
@@ -272,7 +288,7 @@ def certify(
             progress=progress,
         )
         cells = runner.cells()
-    folders = (folder, kit.folder, python.parent.parent, *map(Path, needed.values()), Path.home())
+    folders = (folder, kit.folder, python.parent.parent, *map(Path, needed.values()), *_home())
     reference = subject.reference
     return Measurement(
         client=reference.id,

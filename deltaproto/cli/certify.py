@@ -54,6 +54,7 @@ def run(values: Mapping[str, Any]) -> int:
             return int(ExitCode.OK)
     for name in ("entry", "results", "output"):
         options.refuse_overwrite(values[name], (values["adapter"],), f"--{name}")
+        options.require_writable(values[name], f"--{name}")
     chosen = _select_client(values)
     operations = _select_operations(values["operation"])
     kit = _open_kit(values, show=show)
@@ -204,7 +205,13 @@ def _start_spark(values: Mapping[str, Any], message: str, show: bool) -> SparkSe
 def _cache_folder() -> Path:
     import platformdirs
 
-    return Path(platformdirs.user_cache_dir("deltaproto"))
+    try:
+        return Path(platformdirs.user_cache_dir("deltaproto"))
+    except RuntimeError:
+        raise UsageError(
+            "no folder for the clients and the kit: neither HOME nor XDG_CACHE_HOME is set",
+            "set XDG_CACHE_HOME to a folder that you can write",
+        ) from None
 
 
 def _format_entry(measured: Measurement, plain: Mapping[str, Any]) -> str:

@@ -39,6 +39,9 @@ def run(values: Mapping[str, Any]) -> int:
     if not values["names"]:
         raise UsageError("no tables", "give a TABLE, a ROOT or an INVENTORY, or --how-to-identify")
     options.refuse_overwrite(values["output"], (*values["access_log"], values["write_policy"]))
+    # Large logs take long, and what an inventory adds up is not shown again.
+    options.require_writable(values["output"])
+    options.require_writable(values["write_policy"], "--write-policy")
     found = _discover(values)
     for notice in notices(found):
         NOTICES.append(notice)

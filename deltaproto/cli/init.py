@@ -22,7 +22,7 @@ from deltaproto.fleet.last_writers import LastWriters
 from deltaproto.fleet.report_checker import find_last_writers
 from deltaproto.fleet.schemas import is_inventory
 from deltaproto.fleet.settings_file import parse_settings, read_settings
-from deltaproto.input_file import SETTINGS_FILE
+from deltaproto.input_file import SETTINGS_FILE, require_input
 from deltaproto.location import locate
 from deltaproto.policy.local_catalog import load_local_catalog
 
@@ -154,9 +154,10 @@ def _write_policy(path: str, writers: LastWriters | None) -> str:
     shown = os.path.relpath(path)
     text = starter_policy(writers)
     if os.path.lexists(path):
-        with open(path, encoding="utf-8", errors="replace") as file:
-            # What was not edited since the first run is no one's work.
-            unchanged = file.read() == starter_policy(None)
+        with require_input(path) as file:
+            found = file.read().decode("utf-8", "replace").replace("\r\n", "\n")
+        # What was not edited since the first run is no one's work.
+        unchanged = found == starter_policy(None)
         if not unchanged or writers is None:
             return f"{shown} exists, and was kept"
     _write(path, text)

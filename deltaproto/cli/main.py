@@ -200,6 +200,10 @@ def _to_expected_error(error: Exception) -> DeltaprotoError:
         from deltaproto.location import NO_WORKING_DIRECTORY
 
         return UsageError(*NO_WORKING_DIRECTORY)
+    if isinstance(error, FileNotFoundError) and not _has_temporary_folder():
+        return UsageError(
+            "no temporary folder can be written", "set TMPDIR to a folder that you can write"
+        )
     if isinstance(error, StreamError):
         return unwritten_error("standard output", error)
     if "pyspark" in sys.modules:
@@ -224,6 +228,16 @@ def _is_directory_missing() -> bool:
     except FileNotFoundError:
         return True
     return False
+
+
+def _has_temporary_folder() -> bool:
+    import tempfile
+
+    try:
+        tempfile.gettempdir()
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def report_error(error: DeltaprotoError, words: Sequence[str]) -> int:

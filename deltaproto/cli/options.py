@@ -261,6 +261,23 @@ def refuse_overwrite(
             raise UsageError(f"{flag} would overwrite {name}", f"choose another {flag}")
 
 
+def require_writable(output: str | None, flag: str = "--output") -> None:
+    """Refuse an output file that cannot be written, before work that would be lost.
+
+    The file stays as it is. Pipes and devices are not opened.
+
+    Raises:
+        UsageError: when the file `output`, given with `flag`, cannot be written.
+    """
+    if output is None or output == "-":
+        return
+    missing = not os.path.lexists(output)
+    if missing or os.path.isfile(output) or os.path.isdir(output):
+        _open_output_file(output, flag).close()
+        if missing:
+            os.unlink(output)
+
+
 @contextmanager
 def open_output(
     output: str | None, *, whole: bool = True, flag: str = "--output"

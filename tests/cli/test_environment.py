@@ -1,0 +1,121 @@
+"""What the environment lacks: permissions, a home, a folder for temporary files."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from deltaproto.certification.client import create_environment
+from deltaproto.certification.fixtures.recipes import KIT_VERSION
+from deltaproto.errors import UsageError
+from tests.conftest import Ran
+from tests.support.logs import Log, commit_info, metadata, protocol
+
+Cli = Callable[..., Ran]
+
+
+@pytest.fixture
+def table(log: Log, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.chdir(tmp_path)
+    return log.commit(0, commit_info(), protocol(1, 2), metadata()).table
+
+
+@pytest.fixture
+def kit(tmp_path: Path) -> str:
+    index = {"kit_version": KIT_VERSION, "digest": "0", "made_with": {}, "cases": []}
+    (tmp_path / "kit").mkdir()
+    (tmp_path / "kit" / "kit.json").write_text(json.dumps(index))
+    return str(tmp_path / "kit")
+
+
+@pytest.fixture
+def nobody() -> None:
+    if os.geteuid() == 0:
+        pytest.skip("root reads and writes every file")
+
+
+def refused(ran: Ran) -> str:
+    assert (ran.code, ran.out) == (2, "")
+    return ran.err.strip()
+
+
+@pytest.mark.parametrize("words", [("scan", "{}"), ("inspect", "{}", "--output", "out.txt")])
+def test_no_folder_for_temporary_files(
+    cli: Cli, table: str, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    monkeypatch.setattr(tempfile, "_candidate_tempdir_list", lambda: ["/nonexistent"])
+    assert refused(cli(*(word.format(table) for word in words))) == (
+        "error: no temporary folder can be written\nhint: set TMPDIR to a folder that you can write"
+    )
+    assert not os.path.exists("out.txt")
+
+
+@pytest.mark.parametrize("flag", ["--output", "--write-policy"])
+def test_discover_writes_nothing_if_an_output_is_impossible(
+    cli: Cli, table: str, flag: str
+) -> None:
+    assert cli("scan", table, "--inventory", "inventory").code == 0
+    said = (
+        f"error: cannot write missing/file: No such file or directory\nhint: choose another {flag}"
+    )
+    assert refused(cli("discover", "inventory", flag, "missing/file")) == said
+    assert not os.path.exists("inventory/clients_seen")
+    # A file that can be written is not changed by a run that fails.
+    Path("old").write_text("old")
+    assert cli("discover", "nothing", flag, "old").code == 3
+    assert cli("discover", "nothing", flag, "new").code == 3
+    assert (Path("old").read_text(), os.path.exists("new")) == ("old", False)
+
+
+@pytest.mark.parametrize("flag", ["--output", "--results", "--entry"])
+def test_certify_measures_nothing_if_an_output_is_impossible(
+    cli: Cli, kit: str, flag: str, tmp_path: Path
+) -> None:
+    words = ("certify", "x", "--command", "true", "--kit", kit, flag, str(tmp_path))
+    assert refused(cli(*words)) == (
+        f"error: cannot write {tmp_path}: Is a directory\nhint: choose another {flag}"
+    )
+
+
+def test_certify_without_a_home(
+    cli: Cli, kit: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    import platformdirs
+
+    def unknown(*_: object) -> str:
+        raise RuntimeError("could not determine the home directory")
+
+    monkeypatch.setattr(platformdirs, "user_cache_dir", unknown)
+    assert refused(cli("certify", "x", "--command", "true", "--operation", "rows")) == (
+        "error: no folder for the clients and the kit: neither HOME nor XDG_CACHE_HOME is set\n"
+        "hint: set XDG_CACHE_HOME to a folder that you can write"
+    )
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UsageError, match=r"cannot write .*/clients: Not a directory"):
+        create_environment(["x"], tmp_path / "file" / "clients")
+
+
+def test_init_with_a_policy_that_is_no_file(cli: Cli, table: str) -> None:
+    Path("deltaproto.yaml").write_text(f"roots: [{table}]\npolicy: folder\n")
+    os.mkdir("folder")
+    said = f"error: cannot read {Path.cwd()}/folder: Is a directory\nhint: check the path"
+    assert refused(cli("init")) == said
+
+
+@pytest.mark.usefixtures("nobody")
+def test_files_that_the_user_may_not_read(cli: Cli, table: str, kit: str) -> None:
+    Path("closed").write_text("")
+    os.chmod("closed", 0)
+    Path("deltaproto.yaml").write_text(f"roots: [{table}]\npolicy: closed\n")
+    assert "closed: Permission denied" in refused(cli("init"))
+    words = ("certify", "x@1", "--adapter", "closed", "--kit", kit)
+    assert "cannot read closed: Permission denied" in refused(cli(*words))
+    os.chmod(f"{kit}/kit.json", 0)
+    words = ("certify", "x", "--command", "true", "--kit", kit)
+    assert f"cannot read {kit}/kit.json: Permission denied" in refused(cli(*words))
