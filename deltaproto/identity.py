@@ -1,4 +1,4 @@
-"""The user, machine and process that run deltaproto, for records."""
+"""The user, machine and process that run deltaproto."""
 
 from __future__ import annotations
 
@@ -24,3 +24,14 @@ def current_actor() -> Actor:
         # The user has no passwd entry (containers), or the system has no passwd database (Windows).
         actor = str(os.getuid()) if hasattr(os, "getuid") else "unknown"
     return Actor(actor, socket.gethostname(), os.getpid())
+
+
+def user_cache_folder() -> str:
+    """Return the folder for caches of the current user, which may not exist."""
+    import platformdirs
+
+    try:
+        return platformdirs.user_cache_dir("deltaproto")
+    except RuntimeError:
+        # Containers may run a user without HOME and passwd entry; others set HOME to /.
+        return "/.cache/deltaproto"

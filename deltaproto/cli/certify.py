@@ -31,6 +31,7 @@ from deltaproto.clients.measurement import (
 from deltaproto.clients.resolve import parse_reference
 from deltaproto.counts import counted
 from deltaproto.errors import EngineError, ErrorCode, ExitCode, TableError, UsageError
+from deltaproto.identity import user_cache_folder
 from deltaproto.policy.finding import FailOn
 from deltaproto.policy.local_catalog import load_local_catalog
 from deltaproto.render.certification import Certified, write_certified
@@ -203,15 +204,7 @@ def _start_spark(values: Mapping[str, Any], message: str, show: bool) -> SparkSe
 
 
 def _cache_folder() -> Path:
-    import platformdirs
-
-    try:
-        return Path(platformdirs.user_cache_dir("deltaproto"))
-    except RuntimeError:
-        raise UsageError(
-            "no folder for the clients and the kit: neither HOME nor XDG_CACHE_HOME is set",
-            "set XDG_CACHE_HOME to a folder that you can write",
-        ) from None
+    return Path(user_cache_folder())
 
 
 def _format_entry(measured: Measurement, plain: Mapping[str, Any]) -> str:

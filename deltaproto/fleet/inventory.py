@@ -12,10 +12,11 @@ import hashlib
 import os
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from deltaproto.errors import TableError, UsageError
 from deltaproto.fleet.schemas import Inventory, inventory_schema, require_types
+from deltaproto.identity import user_cache_folder
 from deltaproto.interrupts import map_in_threads
 from deltaproto.location import Location, LocationKind, locate
 from deltaproto.redaction import Redactor
@@ -57,10 +58,8 @@ class InventoryTables:
         """
         if self.location.path is not None and here:
             return self.location.path
-        import platformdirs
-
         digest = hashlib.sha256(self.location.uri.encode()).hexdigest()[:16]
-        return os.path.join(platformdirs.user_cache_dir("deltaproto"), digest)
+        return os.path.join(user_cache_folder(), digest)
 
     def uri(self, name: Inventory) -> str:
         """Return the URI of one of its tables."""
@@ -111,10 +110,12 @@ class InventoryTables:
         from deltalake.exceptions import DeltaError
 
         def write() -> None:
+            table = self._table_with_all_columns(name)
             write_deltalake(
-                self._table_with_all_columns(name),
+                table,
                 rows(),
                 mode="append",
+                schema_mode=_schema_mode(table, name),
                 commit_properties=CommitProperties(max_commit_retries=100),
             )
 
@@ -169,11 +170,10 @@ class InventoryTables:
                 if table.version() > 0:
                     return False
             before = table.version()
-            present = {field.name for field in table.schema().fields}
             write_deltalake(
                 table,
                 rows,
-                schema_mode=None if present.issuperset(inventory_schema(name).names) else "merge",
+                schema_mode=_schema_mode(table, name),
                 # Delta refuses the later of two commits with the same application id.
                 commit_properties=CommitProperties(
                     max_commit_retries=100,
@@ -353,6 +353,15 @@ def missing_inventory_error(where: str) -> UsageError:
         f"{where} is not an inventory",
         "create one with `deltaproto scan ROOT --inventory INVENTORY`",
     )
+
+
+def _schema_mode(table: Any, name: Inventory) -> Literal["merge"] | None:
+    """Return `merge` if the stored table has other columns than this release writes.
+
+    Rows then get null in the columns of a newer release, and in those that a user added.
+    """
+    stored = {field.name for field in table.schema().fields}
+    return None if stored == set(inventory_schema(name).names) else "merge"
 
 
 def open_inventory_tables(where: str, storage_options: Mapping[str, str]) -> InventoryTables:

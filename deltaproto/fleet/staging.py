@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from deltaproto.errors import UsageError
 from deltaproto.fleet.scan_history import Extent, extent_of, limits_in_words
 from deltaproto.fleet.schemas import staged_schema
+from deltaproto.identity import user_cache_folder
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -296,9 +297,10 @@ def _acquire_lock(path: str) -> Any:
 
 
 def _unwritable_error(folder: str, error: OSError) -> UsageError:
-    return UsageError(
-        f"cannot write {folder}: {error.strerror or error}",
-        "free some space"
-        if error.errno == errno.ENOSPC
-        else "check its permissions, or pass another --inventory",
-    )
+    if error.errno == errno.ENOSPC:
+        hint = "free some space"
+    elif folder.startswith(user_cache_folder() + os.sep):
+        hint = "set XDG_CACHE_HOME to a folder that you can write: it keeps what a scan has read"
+    else:
+        hint = "check its permissions, or pass another --inventory"
+    return UsageError(f"cannot write {folder}: {error.strerror or error}", hint)

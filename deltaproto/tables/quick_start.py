@@ -22,6 +22,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
+from deltaproto.identity import user_cache_folder
 from deltaproto.tables.java import find_java, pyspark_jars_folder
 
 if TYPE_CHECKING:
@@ -121,9 +122,7 @@ class QuickStart:
 
 
 def _cache_path(name: str, *, create: bool = False) -> str:
-    import platformdirs
-
-    path = os.path.join(platformdirs.user_cache_dir("deltaproto"), name)
+    path = os.path.join(user_cache_folder(), name)
     if re.search(r"[\s\"'\\]", path):
         raise OSError(f"{path}: Java's options cannot contain it")
     if create:

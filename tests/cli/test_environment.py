@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from deltaproto.certification.client import create_environment
 from deltaproto.certification.fixtures.recipes import KIT_VERSION
 from deltaproto.errors import UsageError
+from deltaproto.fleet.inventory import InventoryTables
+from deltaproto.fleet.staging import unfinished_scans
+from deltaproto.tables.quick_start import QuickStart
 from tests.conftest import Ran
 from tests.support.logs import Log, commit_info, metadata, protocol
 
@@ -83,22 +88,42 @@ def test_certify_measures_nothing_if_an_output_is_impossible(
     )
 
 
-def test_certify_without_a_home(
-    cli: Cli, kit: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+@pytest.fixture
+def homeless(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A user without HOME and passwd entry, who cannot write below /."""
     import platformdirs
 
     def unknown(*_: object) -> str:
         raise RuntimeError("could not determine the home directory")
 
+    real = os.makedirs
+
+    def makedirs(path: str, *words: Any, **named: Any) -> None:
+        if str(path).startswith("/.cache"):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+        real(path, *words, **named)
+
     monkeypatch.setattr(platformdirs, "user_cache_dir", unknown)
-    assert refused(cli("certify", "x", "--command", "true", "--operation", "rows")) == (
-        "error: no folder for the clients and the kit: neither HOME nor XDG_CACHE_HOME is set\n"
-        "hint: set XDG_CACHE_HOME to a folder that you can write"
+    monkeypatch.setattr(os, "makedirs", makedirs)
+
+
+@pytest.mark.usefixtures("homeless")
+def test_no_home(cli: Cli, table: str) -> None:
+    ran = refused(cli("scan", table, "--inventory", "s3://bucket/inventory"))
+    assert ran.startswith("error: cannot write /.cache/deltaproto/")
+    assert ran.endswith(
+        ": Permission denied\nhint: set XDG_CACHE_HOME to a folder that you can write: "
+        "it keeps what a scan has read"
     )
+    assert unfinished_scans(InventoryTables("s3://bucket/inventory", {}).staging_folder()) == []
+    assert QuickStart([], {}).jars() == []
+
+
+def test_certify_in_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(UsageError, match=r"cannot write .*/clients: Not a directory"):
+    with pytest.raises(UsageError, match=r"cannot write .*/clients: Not a directory") as raised:
         create_environment(["x"], tmp_path / "file" / "clients")
+    assert raised.value.hint == "set XDG_CACHE_HOME to a folder that you can write"
 
 
 def test_init_with_a_policy_that_is_no_file(cli: Cli, table: str) -> None:

@@ -744,6 +744,23 @@ def test_processes_add_the_columns_of_a_release_at_one_time(tmp_path: Path) -> N
         assert sorted(found) == sorted(columns.names)
 
 
+def test_columns_of_a_newer_release_are_kept(cli: Cli, lake: Path, tmp_path: Path) -> None:
+    where = str(tmp_path / "inventory")
+    assert cli("scan", str(lake), "--inventory", where).code == 0
+    tables = [name for name in Inventory if name is not Inventory.CLIENTS_SEEN]
+    for name in tables:
+        added = pa.schema([*inventory_schema(name), pa.field("later", pa.list_(pa.string()))])
+        write_deltalake(f"{where}/{name}", added.empty_table(), mode="append", schema_mode="merge")
+    for _ in range(2):
+        assert cli("scan", str(lake), "--inventory", where).code == 0
+    assert cli(*CHECK, where).json["summary"]["tables"] == 3
+    assert cli("drift", where).code == 0
+    for name in tables:
+        # Concurrent appends survive only commits without metadata.
+        assert commits_of_metadata(Path(where), name) == 2
+        assert "later" in DeltaTable(f"{where}/{name}").to_pyarrow_table().schema.names
+
+
 def test_scans_end_while_others_delete_old_ones(tmp_path: Path) -> None:
     """To deltalake, an append conflicts with a commit that deletes other rows."""
     for number in range(10):
@@ -785,8 +802,8 @@ def stored_scans(where: Path) -> list[str]:
     return sorted(DeltaTable(where / "errors").to_pyarrow_table().column("scan_id").to_pylist())
 
 
-def commits_of_metadata(where: Path) -> int:
-    commits = (where / "errors" / LOG_FOLDER).glob("*.json")
+def commits_of_metadata(where: Path, name: str = "errors") -> int:
+    commits = (where / name / LOG_FOLDER).glob("*.json")
     return sum('"metaData"' in commit.read_text() for commit in commits)
 
 
