@@ -10,7 +10,12 @@ from typing import Any, NamedTuple
 
 from deltaproto.errors import ErrorCode, ExitCode, UsageError
 from deltaproto.execution.plan_members import deserialize_plan, earliest_times
-from deltaproto.execution.rollout_file import ROLLOUT_FILE
+from deltaproto.execution.rollout_file import (
+    ANOTHER_HINT,
+    ROLLOUT_FILE,
+    other_release,
+    require_format,
+)
 from deltaproto.execution.run_log import RECORD_SUFFIXES
 from deltaproto.input_file import open_input
 from deltaproto.inspection.json_entries import WrongTypeError, require_string
@@ -25,7 +30,7 @@ _NO_PLANS_HINT = (
     "write plans: deltaproto plan-downgrade … --format json --output FILE.json; pass --allow-empty "
     "if an empty result is expected"
 )
-_WRONG_MEMBER = "a member has the wrong type or value"
+_UNKNOWN_MEMBER = re.compile(r"'([\w -]{1,40})' is not a valid \w+")
 PLAN_ID = re.compile(r"[0-9a-f]{16}")
 
 
@@ -185,11 +190,7 @@ def _check_envelope(document: Any, path: str) -> None:
         raise _invalid_plan_error(
             path, f"it is the output of {named}" if isinstance(named, str) else ""
         )
-    if version.partition(".")[0] != "1":
-        raise UsageError(
-            f"{path} has format version {version}; this deltaproto supports 1.x",
-            "plan again with this version, or use the one that wrote the plan",
-        )
+    require_format(document, path)
 
 
 def _load_plan(entry: Any, document: Mapping[str, Any], path: str) -> LoadedPlan | FailedPlan:
@@ -226,12 +227,27 @@ def _load_plan(entry: Any, document: Mapping[str, Any], path: str) -> LoadedPlan
         if PLAN_ID.fullmatch(plan_id) is None:
             raise _invalid_plan_error(path, "plan_id is not 16 hexadecimal digits")
         return LoadedPlan(plan_id, plan, path, earliest_times(entry))
-    except KeyError as error:
-        raise _invalid_plan_error(path, f"it lacks {error}") from None
-    except (TypeError, ValueError, AttributeError, OverflowError) as error:
-        # Python's message names its own types.
-        detail = str(error) if isinstance(error, WrongTypeError) else ""
-        raise _invalid_plan_error(path, detail or _WRONG_MEMBER) from None
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        why = _describe_member_error(error)
+        # The checksum is right, so that another release wrote what this one does not know.
+        if version := other_release(document):
+            raise UsageError(
+                f"{path} was written by deltaproto {version}, and this version cannot read it: "
+                f"{why}",
+                ANOTHER_HINT,
+            ) from None
+        raise _invalid_plan_error(path, why) from None
+
+
+def _describe_member_error(error: Exception) -> str:
+    """Return what is wrong with a member; Python's own messages name its own types."""
+    if isinstance(error, KeyError):
+        return f"it lacks {error}"
+    if isinstance(error, WrongTypeError):
+        return str(error)
+    if named := _UNKNOWN_MEMBER.fullmatch(str(error)):
+        return f'"{named[1]}" is not known'
+    return "a member has the wrong type or value"
 
 
 def _invalid_plan_error(path: str, why: str) -> UsageError:

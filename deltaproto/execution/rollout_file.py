@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from deltaproto import __version__
 from deltaproto.errors import UsageError
 from deltaproto.input_file import open_input
 from deltaproto.inspection.json_entries import require_string, require_type
@@ -23,6 +24,8 @@ SETTINGS = ("soak_hours", "parallel", "max_failures", "hook_minutes", "rehearse"
 """the settings of the policy that the file has"""
 _MEMBERS = (*SETTINGS, "windows", "waves", "complete")
 _PLAN_AGAIN = "plan again into a new folder, and do not edit its files"
+ANOTHER_HINT = "plan again with this version, or use the one that wrote the plan"
+"""hint for the file of another release"""
 
 
 class Rollout(NamedTuple):
@@ -121,16 +124,46 @@ def load_rollout(folder: str) -> Rollout:
     try:
         return _parse(document, path)
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
-        raise UsageError(f"{path} is not the file of a rollout", _PLAN_AGAIN) from None
+        raise _damaged_error(document, path, "is not the file of a rollout") from None
+
+
+def _damaged_error(document: Any, path: str, what: str) -> UsageError:
+    if isinstance(document, dict) and (version := other_release(document)):
+        return UsageError(
+            f"{path} was written by deltaproto {version}, and this version cannot read it",
+            ANOTHER_HINT,
+        )
+    return UsageError(f"{path} {what}", _PLAN_AGAIN)
+
+
+def require_format(document: Mapping[str, Any], path: str) -> None:
+    """Require a document of this major version of the format.
+
+    Raises:
+        UsageError: for another one.
+    """
+    version = str(document["schema_version"])
+    if version.partition(".")[0] != "1":
+        raise UsageError(
+            f"{path} has format version {version:.20}; this deltaproto supports 1.x", ANOTHER_HINT
+        )
+
+
+def other_release(document: Mapping[str, Any]) -> str | None:
+    """Return the version of deltaproto that wrote a document, unless it is this one or unknown."""
+    tool = document.get("tool")
+    version = tool.get("version") if isinstance(tool, dict) else None
+    return f"{version:.20}" if isinstance(version, str) and version != __version__ else None
 
 
 def _parse(document: Mapping[str, Any], path: str) -> Rollout:
+    require_format(document, path)
     fields = {name: document[name] for name in _MEMBERS}
     seal = compute_checksum(fields)
     if document["command"] != "rollout":
         raise ValueError(path)
     if document[CHECKSUM_FIELD] != seal:
-        raise UsageError(f"{path} was changed after it was made", _PLAN_AGAIN)
+        raise _damaged_error(document, path, "was changed after it was made")
     if fields["complete"] is not True:
         raise UsageError(f"{path} is incomplete: planning was interrupted", _PLAN_AGAIN)
     soak, minutes = float(fields["soak_hours"]), float(fields["hook_minutes"])

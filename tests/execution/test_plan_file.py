@@ -160,6 +160,30 @@ def test_what_is_sealed_and_yet_wrong_is_refused(members: dict[str, Any], tmp_pa
         read_plans(path)
 
 
+@pytest.mark.parametrize(
+    ("members", "why"),
+    [
+        ({"steps": [{}]}, "it lacks 'wait'"),
+        ({"engine": {"name": "flink", "version": "1"}}, '"flink" is not known'),
+        ({"fingerprint": None}, "a member has the wrong type or value"),
+    ],
+)
+def test_a_plan_of_another_release_is_named(
+    members: dict[str, Any], why: str, tmp_path: Path
+) -> None:
+    path = written(PLANS[2], tmp_path / "p.json")
+    changed(path, sealed=True, **members)
+    with pytest.raises(UsageError) as own:
+        read_plans(path)
+    changed(path, tool={"name": "deltaproto", "version": "9.1"})
+    with pytest.raises(UsageError) as other:
+        read_plans(path)
+    assert own.value.message == f"{path} is not a plan: {why}"
+    assert other.value.message == (
+        f"{path} was written by deltaproto 9.1, and this version cannot read it: {why}"
+    )
+
+
 PYTHON = re.compile(
     r"internal error|NoneType|object is not|has no attribute|is not a valid|argument|literal"
     r"|unsupported|unhashable|'(?:str|int|dict|list|float|bool)'"

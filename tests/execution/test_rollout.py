@@ -859,6 +859,11 @@ def _of_other_table(document: dict[str, Any]) -> None:
 
 
 CHANGES: dict[str, tuple[Callable[[dict[str, Any]], None], str]] = {
+    "other format": (lambda d: d.update(schema_version="2.0"), "has format version 2.0"),
+    "other release": (
+        lambda d: d.update(tool={"version": "9.1"}, waves=[{"names": []}]),
+        "was written by deltaproto 9.1, and this version cannot read it",
+    ),
     "other table": (_of_other_table, "is not the plan's table"),
     "twice": (lambda d: d["waves"].append({**d["waves"][0], "name": "w"}), "not the file of a"),
     "infinite": (lambda d: d.update(parallel=1e999), "not the file of a"),
