@@ -13,6 +13,8 @@ from moto.server import ThreadedMotoServer
 from werkzeug.serving import WSGIRequestHandler
 
 from deltaproto.cli.demo import DEMO_TABLES, RECIPES
+from deltaproto.fleet.inventory import InventoryTables
+from deltaproto.fleet.schemas import Inventory
 from tests.conftest import Ran
 
 pytestmark = [pytest.mark.storage, pytest.mark.rotating]
@@ -120,6 +122,28 @@ def test_a_scan_lists_its_root_and_puts_only_into_the_inventory(cli: Cli, store:
     assert '"s3:GetObject", "s3:PutObject"' in PAGE
 
 
+def test_old_scans_are_deleted_with_their_files(cli: Cli, tmp_path: Path) -> None:
+    """A store with the permissions of the page must let `--keep` delete objects."""
+    lake, where = tmp_path / "lake", tmp_path / "inventory"
+    RECIPES[DEMO_TABLES["orders"]](lake / "orders")
+    for _ in range(2):
+        assert cli("scan", str(lake), "--inventory", str(where)).code == 0
+    first, second = sorted(path.name for path in where.glob("tables/scan_id=*"))
+    inventory = InventoryTables(str(where), {})
+    inventory.drop(Inventory.TABLES, f"scan_id = '{first.removeprefix('scan_id=')}'")
+    commit = max(where.glob("tables/_delta_log/*.json"))
+    commit.write_text(
+        re.sub(r'"deletionTimestamp":\d+', '"deletionTimestamp":1', commit.read_text())
+    )
+    files = [*where.glob(f"tables/{first}/*.parquet")]
+    assert len(files) == 1
+    inventory.drop(Inventory.TABLES, "scan_id = 'none'")
+    assert not files[0].exists()
+    assert [*where.glob(f"tables/{second}/*.parquet")]
+    assert "| `scan --keep` | the inventory | also delete below it |" in PAGE
+    assert '"s3:DeleteObject"' in PAGE
+
+
 def test_queries_of_an_inventory_put_nothing(cli: Cli, store: Store, tmp_path: Path) -> None:
     inventory = "s3://lake/_inventory"
     cli("scan", "s3://lake/gold", "--inventory", inventory, *store.words)
@@ -153,5 +177,5 @@ def test_discover_reads_logs_of_tables_the_inventory_and_access_logs(
     assert store.actions("gold/") <= READING | {("list", "other")}
     kept = {action for action, _ in store.actions("_inventory/")}
     assert kept == {"get", "list", "put"}
-    assert "also put below `clients_seen`, unless `--no-store` is passed" in PAGE
+    assert "also put and delete below `clients_seen`, unless `--no-store` is passed" in PAGE
     assert "| `discover --access-log` | the access logs | list and get below them |" in PAGE
