@@ -149,6 +149,10 @@ def missing(pair: ScanPair) -> Iterator[str]:
     """Yield one sentence for each reason why changes may be missing."""
     if not pair.same_roots:
         yield "; ".join(_NOT_ALIKE)
+    if pair.before == pair.now:
+        if unknown := _unknown(pair.now):
+            yield f"{unknown} in this scan: what changes there will not be known"
+        return
     for which, scan in (("earlier", pair.before), ("later", pair.now)):
         if unknown := _unknown(scan):
             yield f"{unknown} in the {which} scan: what changed there is not known"
