@@ -58,6 +58,9 @@ WORDS = {
 """what to write, and a regular expression of what not to write"""
 ANY_WORD = re.compile("|".join(WORDS.values()), re.IGNORECASE)
 
+GENERATED = ("reference", "commands")
+"""folders of `docs` that `make docs` writes"""
+
 STILL_TO_REWRITE: dict[str, tuple[str, ...]] = {
     # Covered by the digest of a kit, or quoted by published measurements.
     "deltaproto/certification": (
@@ -123,8 +126,9 @@ def found() -> dict[str, dict[str, list[str]]]:
         *ROOT.glob("deltaproto/render/runbook/languages/en.yaml"),
         *ROOT.glob("deltaproto/render/schemas/*.json"),
         *ROOT.glob("*.md"),
-        *ROOT.glob("docs/*.md"),
-        *ROOT.glob("docs/guides/*.md"),
+        # The reference is made from docstrings and data.
+        *(path for path in ROOT.glob("docs/**/*.md") if path.parent.name not in GENERATED),
+        *ROOT.glob("policies/*"),
     ]
     places: dict[str, dict[str, list[str]]] = {}
     for path in sorted(files):

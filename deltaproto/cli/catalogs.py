@@ -20,7 +20,7 @@ def run(values: Mapping[str, Any]) -> int:
     """Check one catalog, and render what works."""
     words = values["words"]
     if len(words) != 2 or words[0] != "test":
-        raise UsageError("catalogs takes the word test and the URL of a catalog", _EXAMPLE)
+        raise UsageError("catalogs needs the action `test` and the URL of a catalog", _EXAMPLE)
     location = locate(words[1])
     if location.kind is not LocationKind.CATALOG:
         raise UsageError(f"{words[1]} is not the URL of a catalog", _hint(location))

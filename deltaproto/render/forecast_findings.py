@@ -55,7 +55,7 @@ def _messages(upgrade: UpgradeForecast, *, declared: bool) -> Iterator[_Message]
         known = f"with {rule.feature}, it is not known whether {text} still works"
         yield _Message(Severity.WARNING, rule.id, known, hint)
     for text in upgrade.missed:
-        hint = "tell its owner; automatic upgrades do not wait for it"
+        hint = "notify its owner; automatic upgrades do not wait for it"
         window = counted(rule.window.days, "day")
         seldom = f"{text} comes back less often than the window of {window}"
         yield _Message(Severity.INFO, rule.id, seldom, hint)

@@ -241,7 +241,7 @@ def _rare(table: str, each: SeenOnTable) -> Iterator[Finding]:
     yield rarely_seen.RULE.finding(
         table,
         f"{_name(each)} {how} {show_day(rhythm.next)}",
-        "tell its owner before a change, and test it after the change",
+        "notify its owner before a change, and test it after the change",
         client=each.client.label if each.client.id is not None else None,
         evidence=_evidence(each),
         detail=each.client.label,

@@ -248,10 +248,10 @@ def _list_notices(
             )
         return
     if removed:
-        what = "adds to" if value else "is empty, and does not replace"
+        what = "adds to" if value else f"has no {name}, which does not replace"
         yield Notice(
             entry.pattern,
-            f'{name} of "{entry.pattern}" {what} the {name} of less specific patterns '
+            f'"{entry.pattern}" {what} the {name} of less specific patterns '
             "(earlier versions replaced them)",
             f"write {name}_replace: true under the pattern to replace them",
             entry.position,

@@ -2,8 +2,8 @@
 
 ## What it does
 Compares `delta.minReaderVersion`, `delta.minWriterVersion` and `delta.feature.…` in the entry's
-properties with the log. What the properties do not state is not compared, nor a table of which the
-newest version could not be read.
+properties with the log. Properties that the entry lacks are not compared. Neither is the entry of a
+table whose newest version could not be read.
 
 ## Why it breaks
 The log decides. Tools that read the properties of the catalog show a wrong protocol, and an upgrade
@@ -17,8 +17,8 @@ Update the entry. On Databricks, `MSCK REPAIR TABLE … SYNC METADATA` does it. 
 remove these properties from the entry.
 
 ## How safe
-The log is not changed. Catalogs are updated after commits, so a finding may be gone in the next
-scan.
+The log is not changed. Catalogs are updated after commits, so the next scan may no longer find
+it.
 
 ## References
 `TableFeatureProtocolUtils` of Delta; "REPAIR TABLE" of the Databricks SQL reference.
