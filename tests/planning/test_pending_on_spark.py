@@ -40,6 +40,11 @@ TABLES: dict[str, tuple[tuple[int, int], dict[str, str], tuple[dict[str, Any], .
         (ID,),
     ),
     "versions": ((1, 2), {"delta.minReaderVersion": "2", "delta.minWriterVersion": "5"}, (ID,)),
+    "lower versions": (
+        (3, 7),
+        {"delta.minReaderVersion": "1", "delta.minWriterVersion": "2"},
+        (ID,),
+    ),
     "versions that it has": ((1, 4), {"delta.minWriterVersion": "4"}, (ID,)),
     "reader version": ((1, 2), {"delta.minReaderVersion": "3"}, (ID,)),
     "no version": ((1, 2), {"delta.minWriterVersion": "x"}, (ID,)),
@@ -116,6 +121,25 @@ def test_each_statement_does_what_was_predicted(
                 for each in (said.table, after)
             )
             assert predicted == real, statement
+
+
+@needs_delta("4.4", "every feature that the tables use")
+def test_a_version_that_is_set_counts_with_the_stored_one(
+    delta_spark: DeltaSpark, tmp_path: Path
+) -> None:
+    for name, writer, error in (
+        ("lower versions", 6, None),
+        ("reader version", 7, None),
+        ("reader version", 6, "DELTA_READ_FEATURE_PROTOCOL_REQUIRES_WRITE"),
+    ):
+        path = write_log(tmp_path / f"{name} {writer}", name)
+        sql = (
+            f"alter table delta.`{path}` set tblproperties ('delta.minWriterVersion' = '{writer}')"
+        )
+        _, said = predict(path, sql)
+        happened = execute(delta_spark, path, sql)
+        assert happened.error == error
+        agree(said, happened)
 
 
 @needs_delta("4.4", "every feature that the tables use")

@@ -35,8 +35,8 @@ from deltaproto.protocol.protocol import Protocol
 
 UNLISTED = "DELTA_FEATURES_PROTOCOL_METADATA_MISMATCH"
 NOT_A_DOWNGRADE = "DELTA_INVALID_PROTOCOL_DOWNGRADE"
-_VERSIONS = (MIN_READER_VERSION, MIN_WRITER_VERSION)
-_STORED = frozenset({*_VERSIONS, "delta.ignoreProtocolDefaults"})
+VERSIONS = (MIN_READER_VERSION, MIN_WRITER_VERSION)
+_STORED = frozenset({*VERSIONS, "delta.ignoreProtocolDefaults"})
 _OF_EXPRESSIONS = frozenset({"generatedColumns", "identityColumns"})
 _KEEPS_METADATA = frozenset(
     {
@@ -66,7 +66,7 @@ def has_pending(table: Table, engine: Engine) -> bool:
 
 def settling_keys(table: Table) -> tuple[str, ...]:
     """Return properties of an UNSET that settles a table, without effect on other properties."""
-    return tuple(sorted({*stored_requests(table.configuration)} or {*_VERSIONS}))
+    return tuple(sorted({*stored_requests(table.configuration)} or {*VERSIONS}))
 
 
 def requested_protocol(table: Table, properties: Mapping[str, str], engine: Engine) -> Protocol:

@@ -22,6 +22,7 @@ from deltaproto.planning.predict.outcome import (
 )
 from deltaproto.planning.predict.pending import (
     UNLISTED,
+    VERSIONS,
     requested_protocol,
     stored_requests,
     used_features,
@@ -37,7 +38,6 @@ from deltaproto.planning.predict.table import (
 from deltaproto.planning.predict.validation import (
     validate_after_backfill,
     validate_before_commits,
-    validate_version_pair,
 )
 from deltaproto.protocol.feature_catalog import FEATURE_PREFIX
 from deltaproto.protocol.properties import FORMATS, parse_formats
@@ -84,9 +84,8 @@ def set_properties(
     requests = stored_requests(table.configuration)
     if requests:
         table = table.without_properties(*requests)
-        refusal = validate_stored_requests(table, requests, engine) or validate_version_pair(
-            table, {**requests, **properties}
-        )
+        versions = {key: properties[key] for key in VERSIONS if key in properties}
+        refusal = validate_stored_requests(table, {**requests, **versions}, engine)
         if refusal is not None:
             return Outcome(table, tuple(commits), done.rewrites, refusal)
     asked = requested_protocol(table, {**requests, **properties}, engine)

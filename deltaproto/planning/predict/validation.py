@@ -63,7 +63,7 @@ def validate_after_backfill(
         validate_requested_features(properties, engine, table.protocol.supported)
         or validate_copy_location(properties, table.configuration)
         or column_mapping.validate_mode_change(table, properties, engine)
-        or validate_version_pair(table, properties)
+        or _validate_set_versions(table, properties)
         or _validate_mapping_versions(table, properties, engine)
     )
 
@@ -202,6 +202,15 @@ def _validate_versions(properties: Mapping[str, str], engine: Engine) -> Refusal
                 "use one of these",
             )
     return None
+
+
+def _validate_set_versions(table: Table, properties: Mapping[str, str]) -> Refusal | None:
+    """Refuse reader version 3 with a legacy writer version, unless the table stores versions.
+
+    Those count as set, too.
+    """
+    stored = {MIN_READER_VERSION, MIN_WRITER_VERSION} & table.configuration.keys()
+    return None if stored else validate_version_pair(table, properties)
 
 
 def validate_version_pair(table: Table, properties: Mapping[str, str]) -> Refusal | None:
