@@ -14,6 +14,7 @@ from deltaproto.errors import UsageError
 if TYPE_CHECKING:
     from deltaproto.plan_inputs.client_scope import ClientScope, SeenUses
     from deltaproto.plan_inputs.planners import Planner
+    from deltaproto.planning.ddl.user_statement import ParsedStatement
     from deltaproto.planning.plan import Plan as PlanTuple
     from deltaproto.planning.request import PlanInput
 
@@ -89,7 +90,8 @@ def plan_upgrade(
     found = _load_seen(seen, seen_days, by)
     named = (*keep, *words(clients, "clients"))
     users = _users(policy, (*client_files, *catalogue), named, access, found)
-    return _planned(table, upgrade_planner(request, keep), users, engine, by, found)
+    planner = upgrade_planner(request, keep)
+    return _planned(table, planner, users, engine, by, found, request.statements)
 
 
 def plan_downgrade(
@@ -257,13 +259,15 @@ def _planned(
     engine: str | None,
     by: Reach,
     seen: _Seen,
+    statements: Sequence[ParsedStatement] = (),
 ) -> Plan:
     """Read a table and plan for it."""
-    from deltaproto.plan_inputs.from_log import load_plan_input
+    from deltaproto.plan_inputs.from_log import load_plan_input, with_restored_versions
     from deltaproto.planning.engine import Engine, parse_engine
 
     executed_by = Engine() if engine is None else parse_engine(engine)
     found = load_plan_input(table_name(table), dict(by.storage_options), by.spark, time.time())
+    found = with_restored_versions(found, statements, dict(by.storage_options), by.spark)
     inputs = users.on(found).executed_by(executed_by, by.spark.conf)
     ruled = users.ruled(planner(inputs), inputs)
     plan = Plan._make(ruled.plan)

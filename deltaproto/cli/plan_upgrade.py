@@ -10,6 +10,7 @@ from deltaproto.cli import completion, options, plans
 from deltaproto.cli.declare import Command, Option, Panel
 from deltaproto.cli.plan_downgrade import is_client, is_feature
 from deltaproto.errors import ExitCode, UsageError
+from deltaproto.plan_inputs.from_log import with_restored_versions
 from deltaproto.plan_inputs.parse_goal import (
     parse_features_to_enable,
     parse_version_pair,
@@ -37,9 +38,13 @@ def run(values: Mapping[str, Any]) -> int:
         statements=tuple(parsed for text in values["sql"] for parsed in read_script(text)),
     )
     planner = upgrade_planner(request, plans.parse_for_clients(values))
-    # The statements name the tables.
-    cacheable = not request.statements
-    return plans.plan_tables(values, "plan-upgrade", users, planner, cache_saved=cacheable)
+    storage, spark = options.storage_options(values), options.spark_settings(values)
+    return plans.plan_tables(
+        *(values, "plan-upgrade", users, planner),
+        # The statements name the tables.
+        cache_saved=not request.statements,
+        prepare=lambda found: with_restored_versions(found, request.statements, storage, spark),
+    )
 
 
 def _is_setting(word: str) -> bool:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import NamedTuple
 
 from deltaproto.errors import ErrorCode, TableError
@@ -13,9 +14,12 @@ from deltaproto.inspection.facts import facts_from_inspection
 from deltaproto.inspection.inspect import run_rules
 from deltaproto.inspection.interface import Inspection
 from deltaproto.location import LocationKind, locate
+from deltaproto.planning.ddl.restore import Restore
+from deltaproto.planning.ddl.user_statement import ParsedStatement, UserStatement
 from deltaproto.planning.from_state import read_comments, table_from_state, with_history
 from deltaproto.planning.plan import Fingerprint
 from deltaproto.planning.predict.properties import TRUNCATION_RETENTION, retention_hours
+from deltaproto.planning.predict.table import Table
 from deltaproto.planning.request import PlanInput
 from deltaproto.planning.search.cost import Files
 from deltaproto.policy.hazards import INCONSISTENCY_RULES
@@ -92,6 +96,33 @@ def load_plan_input(
             census.bytes_before_type_change,
         ),
     )
+
+
+def with_restored_versions(
+    inputs: PlanInput,
+    statements: Iterable[ParsedStatement],
+    storage_options: Mapping[str, str],
+    spark: SparkSettings,
+) -> PlanInput:
+    """Return a table that was read from its log, with the versions that statements restore.
+
+    Versions that the log no longer has are left out.
+    """
+    effects = (
+        each.statement.effect for each in statements if isinstance(each.statement, UserStatement)
+    )
+    wanted = {each.version for each in effects if isinstance(each, Restore)}
+    older = sorted(v for v in wanted if v is not None and v < inputs.fingerprint.version)
+    if not older or inputs.fingerprint.metadata is None:
+        return inputs
+    reached = open_table_log(inputs.name, storage_options, spark)
+    reader = LogReader(storage_options, look_in_files=True)
+    found: dict[int, Table] = {}
+    for version in older:
+        with suppress(TableError):
+            state = reader.read_from(reached.location, reached.store, version)
+            found[version] = table_from_state(state)
+    return inputs._replace(table=inputs.table.with_earlier(found))
 
 
 def with_saved_names(now: PlanInput, saved: PlanInput) -> PlanInput:

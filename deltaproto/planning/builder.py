@@ -47,8 +47,9 @@ class PlanBuilder:
     def __init__(self, inputs: PlanInput, table: Table | None = None) -> None:
         """Start from the observed table, or from `table`."""
         self._engine = inputs.engine
-        start = inputs.table._replace(version=inputs.fingerprint.version)
-        self.table = start if table is None else table
+        version = inputs.fingerprint.version
+        start = inputs.table._replace(version=version)
+        self.table = start.with_earlier({version: start}) if table is None else table
         self.moves: list[PredictedStatement] = []
         self.blocked: list[Blocked] = []
         self.notes: list[str] = []
@@ -186,7 +187,9 @@ def _has_no_effect(statement: Statement, table: Table, outcome: Outcome) -> bool
 def _is_same_table(one: Table, other: Table) -> bool:
     """Return True if the tables differ at most in their history."""
     one, other = (
-        each.without_history()._replace(to_checkpoint=None, v2_checkpoint=None, version=None)
+        each.without_history()._replace(
+            to_checkpoint=None, v2_checkpoint=None, version=None, earlier={}
+        )
         for each in (one, other)
     )
     return one == other

@@ -205,7 +205,7 @@ def _statements(task: SearchTask, table: Table) -> Iterator[Statement]:
         yield Wait(24, "")
 
 
-_MAPPED = ("configuration", "hours_left")
+_MAPPED = ("configuration", "hours_left", "earlier")
 _UNMAPPED = itemgetter(*(at for at, name in enumerate(Table._fields) if name not in _MAPPED))
 
 

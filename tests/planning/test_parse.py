@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from deltaproto.conflicts.operation import Operation
 from deltaproto.planning.ddl.cursor import Cursor, split_script
-from deltaproto.planning.ddl.maintenance import Optimize, PurgeWhere, Restore, Vacuum
+from deltaproto.planning.ddl.maintenance import Optimize, PurgeWhere, Vacuum
 from deltaproto.planning.ddl.parse import parse_script
+from deltaproto.planning.ddl.restore import Restore
 from deltaproto.planning.ddl.rows import RowClauses, RowStatement
 from deltaproto.planning.ddl.types import parse_column_definition
 from deltaproto.planning.ddl.user_statement import NotUnderstood, UpgradeUniform, UserStatement

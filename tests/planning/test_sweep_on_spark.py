@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from deltaproto.planning.ddl.maintenance import HISTORY_MAY_BE_MISSING
 from deltaproto.planning.ddl.parse import parse_script
 from deltaproto.planning.ddl.resolution import UNRESOLVED
+from deltaproto.planning.ddl.restore import HISTORY_MAY_BE_MISSING
 from deltaproto.planning.ddl.rows import ROWS_MAY_BE_REFUSED
 from deltaproto.planning.predict.outcome import Outcome
 from deltaproto.planning.predict.table import Table

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from deltaproto.plan_inputs.cache import CachingPlanner
 from deltaproto.plan_inputs.client_scope import ClientScope, PolicyCheckedPlan
-from deltaproto.planning.ddl.maintenance import HISTORY_MAY_BE_MISSING
+from deltaproto.plan_inputs.from_log import load_plan_input, with_restored_versions
 from deltaproto.planning.ddl.parse import parse_script
+from deltaproto.planning.ddl.restore import (
+    FILES_MAY_BE_MISSING,
+    HISTORY_MAY_BE_MISSING,
+    VECTORS_MAY_BE_REFUSED,
+)
 from deltaproto.planning.engine import Engine, parse_engine
 from deltaproto.planning.predict.table import Table
 from deltaproto.planning.request import PlanInput, UpgradeRequest
 from deltaproto.planning.search.cost import Files
 from deltaproto.planning.upgrade import plan_upgrade
 from deltaproto.protocol.protocol import Protocol
+from deltaproto.protocol.table_state import SparkSettings
 from tests.planning.test_search import planned_for
 from tests.support.failures import each_row
+from tests.support.logs import Log, commit_info, metadata, protocol
 
 TABLE = Table(Protocol(1, 2))
 
@@ -53,6 +62,56 @@ def test_an_older_version_may_be_gone() -> None:
     said = each.statement.outcome(TABLE._replace(version=3), Engine())
     assert HISTORY_MAY_BE_MISSING in said.warnings
     assert said.fewest == 0
+
+
+def test_only_versions_that_the_log_still_has_are_known(tmp_path: Path) -> None:
+    log = Log(tmp_path)
+    name = "vacuumProtocolCheck"
+    listed = protocol(3, 7, [name], [name])
+    log.commit(0, commit_info(), protocol(1, 2), metadata())
+    log.commit(1, commit_info(), listed, metadata({"team": "a"}))
+    log.commit(2, commit_info(), protocol(1, 2), metadata())
+    log.checkpoint(1, listed, metadata({"team": "a"}))
+    log.path(0, ".json").unlink()
+    sql = "restore t to version as of 0; restore t to version as of 1; restore t to version as of 9"
+    given = load_plan_input(str(tmp_path), {}, SparkSettings(), 0.0)
+    known = with_restored_versions(given, parse_script(sql), {}, SparkSettings())
+    assert {*known.table.earlier} == {1}
+    asked = UpgradeRequest(statements=tuple(parse_script("restore t to version as of 1")))
+    assert plan_upgrade(given, asked).protocol_after == Protocol(1, 2)
+    plan = plan_upgrade(known, asked)
+    assert plan.protocol_after.supported == Protocol(1, 2).supported | {name}
+
+
+def test_deletion_vectors_may_prevent_restoring_a_version() -> None:
+    """Files that the table still has are not added again."""
+    listed = Table(Protocol.carrying({"deletionVectors"}), vectors=True, version=3)
+    (each,) = parse_script("restore t to version as of 2")
+    for past, now, engine, refused, warned in (
+        (True, False, Engine(), True, False),
+        (True, False, parse_engine("databricks@16.4"), False, True),
+        (True, True, Engine(), False, True),
+        (None, False, Engine(), False, True),
+        (False, False, Engine(), False, False),
+    ):
+        table = listed._replace(vectors=now).with_earlier({2: listed._replace(vectors=past)})
+        said = each.statement.outcome(table, engine)
+        assert (said.refusal is not None) is refused
+        assert (VECTORS_MAY_BE_REFUSED in said.warnings) is warned
+
+
+def test_a_script_can_restore_the_version_before_it() -> None:
+    given = planned_for(TABLE)
+    given = given._replace(fingerprint=given.fingerprint._replace(version=3))
+    sql = """
+        alter table t set tblproperties ('delta.enableRowTracking' = 'true');
+        alter table t drop feature rowTracking;
+        alter table t set tblproperties ('team' = 'a');
+        restore t to version as of 3
+    """
+    plan = plan_upgrade(given, UpgradeRequest(statements=tuple(parse_script(sql))))
+    assert not plan.blocked
+    assert any(FILES_MAY_BE_MISSING in warning for warning in plan.warnings)
 
 
 def test_tables_of_different_versions_are_not_planned_alike() -> None:

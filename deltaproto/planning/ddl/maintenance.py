@@ -1,13 +1,12 @@
-"""OPTIMIZE, VACUUM, conditional REORG … (PURGE), and RESTORE: the protocol does not change.
+"""OPTIMIZE, VACUUM, conditional REORG … (PURGE), and COMMENT: the protocol does not change.
 
-Source: Delta Spark 4.4's `OptimizeTableCommand`, `VacuumCommand` and `RestoreTableCommand`;
-measured with Delta Spark 4.4.0.
+Source: Delta Spark 4.4's `OptimizeTableCommand` and `VacuumCommand`; measured with Delta Spark
+4.4.0.
 """
 
 from __future__ import annotations
 
 import math
-import re
 from typing import NamedTuple
 
 from deltaproto.planning.ddl.checks import find_column_references
@@ -29,9 +28,6 @@ from deltaproto.planning.statement import Purge
 from deltaproto.protocol.intervals import parse_interval
 
 _IGNORES_HOURS = "4.1"
-_VERSION = re.compile(r"version as of ([0-9]{1,18})")
-_TIME = re.compile(r"timestamp as of ('[^']*'|\"[^\"]*\")")
-_DATED = re.compile(r"[+-]?[0-9]{4,}(-[0-9]{1,2}){0,2}([t ].*)?")
 _WORDS = frozenset(
     {
         "AND",
@@ -47,11 +43,6 @@ _WORDS = frozenset(
         "INTERVAL",
         "DISTINCT",
     }
-)
-
-
-HISTORY_MAY_BE_MISSING = (
-    "it is unknown whether the history reaches back that far: Delta may refuse the statement"
 )
 
 
@@ -197,76 +188,6 @@ def _file_retention(table: Table) -> str:
 def round_half_up(hours: float) -> int:
     """Round hours as Delta does."""
     return math.floor(hours + 0.5)
-
-
-_RESTORED = "it is unknown which columns, constraints and files RESTORE brings back"
-
-
-class Restore(NamedTuple):
-    """RESTORE to a version or a timestamp."""
-
-    to: str
-    """as written in the statement"""
-
-    def outcome(self, table: Table, engine: Engine) -> Outcome:
-        # The old version's protocol is merged into this one. The old files come back; partitioning
-        # and column names rarely change.
-        refusal, unresolved = self._missing(table, engine)
-        if refusal is not None:
-            return Outcome(table, refusal=refusal)
-        if self._same(table):
-            return Outcome(table)
-        unstored = consistency.refuse_rewrite(table)
-        if unstored is not None:
-            message = f"{unstored.message}; {self.to} can only be restored if it lacks such columns"
-            return Outcome(table, refusal=unstored._replace(message=message, sure=False))
-        known = Table(
-            table.protocol,
-            table.configuration,
-            unmappable=table.unmappable,
-            geospatial=table.geospatial,
-            domains=None,
-            clustering=None,
-            partition_columns=table.partition_columns,
-            stray_columns=None,
-            bounds_changed=True,
-            unpredicted=_RESTORED,
-        )
-        warnings = (
-            f"columns, properties and constraints are restored from {self.to}, and features "
-            "dropped since then come back; later statements are predicted without them",
-        )
-        commit = PredictedCommit("RESTORE", table.protocol, sure=not unresolved)
-        return Outcome(
-            known, (commit,), warnings=(*warnings, *[HISTORY_MAY_BE_MISSING] * unresolved)
-        )
-
-    def _missing(self, table: Table, engine: Engine) -> tuple[Refusal | None, bool]:
-        """Return why the version is unavailable, and whether that is unknown."""
-        version, time = _VERSION.fullmatch(self.to), _TIME.fullmatch(self.to)
-        if time is not None:
-            if _DATED.fullmatch(time[1][1:-1].strip()):
-                return None, True
-            error, message = "DELTA_TIMESTAMP_INVALID", f"{time[1]} is not a timestamp"
-            return Refusal(error, message, "write it as '2026-01-31 12:00:00'"), False
-        if version is None:
-            remedy = "use TO VERSION AS OF 3, or TO TIMESTAMP AS OF '2026-01-31 12:00:00'"
-            message = f"{self.to or 'nothing'} is neither a version nor a timestamp"
-            error = "" if self.to.startswith("version as of '") else "PARSE_SYNTAX_ERROR"
-            refusal = Refusal(error, message, remedy)
-            known = engine.name is EngineName.DELTA_SPARK
-            return (refusal if known else refusal_on_databricks(refusal)), False
-        if table.version is not None and int(version[1]) > table.version:
-            error = "DELTA_CANNOT_RESTORE_TABLE_VERSION"
-            message = f"the newest version is {table.version}"
-            return Refusal(error, message, "run DESCRIBE HISTORY to see the versions"), False
-        # Older versions may have been cleaned up.
-        return None, table.version is None or int(version[1]) != table.version
-
-    def _same(self, table: Table) -> bool:
-        """Return True for the newest version, which causes no commit."""
-        version = _VERSION.fullmatch(self.to)
-        return version is not None and int(version[1]) == table.version
 
 
 class Comment(NamedTuple):

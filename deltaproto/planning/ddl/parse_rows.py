@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 from deltaproto.conflicts.operation import Operation
 from deltaproto.planning.ddl.cursor import Cursor, UnreadableError
-from deltaproto.planning.ddl.maintenance import Comment, Optimize, PurgeWhere, Restore, Vacuum
+from deltaproto.planning.ddl.maintenance import Comment, Optimize, PurgeWhere, Vacuum
+from deltaproto.planning.ddl.restore import Restore
 from deltaproto.planning.ddl.rows import RowClauses, RowStatement
 from deltaproto.planning.ddl.user_statement import (
     NoEffect,

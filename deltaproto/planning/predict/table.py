@@ -47,6 +47,7 @@ ROW_ID_COLUMNS = (
 _INTERVAL = 10
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 _NOTHING_LEFT: Mapping[str, float] = MappingProxyType({})
+_NO_VERSIONS: Mapping[int, Table] = MappingProxyType({})
 
 
 def checkpoint_interval(configuration: Mapping[str, str | None]) -> int:
@@ -141,6 +142,8 @@ class Table(NamedTuple):
     are known, or nothing is added"""
     to_checkpoint: int | None = None
     """commits until Delta writes a checkpoint automatically; None: unknown or irrelevant"""
+    earlier: Mapping[int, Table] = _NO_VERSIONS
+    """known versions before this one, for RESTORE"""
 
     @property
     def constraints(self) -> tuple[str, ...]:
@@ -237,6 +240,8 @@ class Table(NamedTuple):
         table = self._replace(
             version=version, protected_versions=max(self.protected_versions - fewest, 0)
         )
+        if version is not None and most:
+            table = table.with_earlier({version: table})
         left = table.to_checkpoint
         if left is None or most == 0:
             return table
@@ -256,6 +261,14 @@ class Table(NamedTuple):
             interval = checkpoint_interval(table.configuration)
             coming = left - most if most < left else interval - (most - left) % interval
         return table._replace(v2_checkpoint=kind, to_checkpoint=coming)
+
+    def with_earlier(self, versions: Mapping[int, Table]) -> Table:
+        """Return the table with more known versions."""
+        known = {
+            number: each._replace(version=number, earlier=_NO_VERSIONS)
+            for number, each in versions.items()
+        }
+        return self._replace(earlier={**self.earlier, **known})
 
     def with_schema(self, schema: Struct | None) -> Table:
         """Return the table with these columns and the facts derived from them."""

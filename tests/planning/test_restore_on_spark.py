@@ -1,0 +1,145 @@
+"""RESTORE to a version that the log has, or that the script made: as predicted, and as in Spark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from deltaproto.plan_inputs.from_log import with_restored_versions
+from deltaproto.planning.ddl.parse import parse_script
+from deltaproto.planning.ddl.restore import FILES_MAY_BE_MISSING
+from deltaproto.planning.request import UpgradeRequest
+from deltaproto.planning.search.route import predict_statement
+from deltaproto.planning.upgrade import plan_upgrade
+from deltaproto.protocol.table_state import SparkSettings
+from tests.planning.oracle import agree, came_true, execute, look, newest, planned
+from tests.recording.delta_spark import DeltaSpark
+from tests.support.engines import RUNNING, needs_delta
+
+# What Delta counts, names or refers to is not predicted.
+_UNPREDICTED = (
+    *("delta.columnMapping.maxColumnId", "delta.rowTracking.materialized"),
+    *("delta.inCommitTimestampEnablement", "delta.requireCheckpointProtection"),
+)
+_MAPPED = "alter table {t} set tblproperties ('delta.columnMapping.mode' = 'name')"
+_UNMAPPED = "alter table {t} set tblproperties ('delta.columnMapping.mode' = 'none')"
+_RESTORE = "restore table {t} to version as of "
+_VECTORS = (
+    "create table {t} (id bigint) using delta "
+    "tblproperties ('delta.enableDeletionVectors' = 'true')",
+    "insert into {t} select id from range(10)",
+    "delete from {t} where id = 3",
+)
+_NO_VECTORS = "alter table {t} drop feature deletionVectors"
+
+# By name: how the table was created, and a script.
+SCRIPTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "before a drop": ((*_VECTORS, _NO_VECTORS), (f"{_RESTORE}2", _NO_VECTORS)),
+    "before a drop in the script": (_VECTORS, (_NO_VECTORS, f"{_RESTORE}2", _NO_VECTORS)),
+    "before the feature": (
+        (*_VECTORS, _NO_VECTORS),
+        (f"{_RESTORE}0", "alter table {t} set tblproperties ('team' = 'a')"),
+    ),
+    "before the mapping": (
+        (
+            "create table {t} (id bigint, b int) using delta",
+            "insert into {t} values (1, 2)",
+            _MAPPED,
+            "alter table {t} rename column b to c",
+        ),
+        (f"{_RESTORE}1", "alter table {t} add columns (d int)", f"{_RESTORE}3"),
+    ),
+    "before the mapping was removed": (
+        (
+            "create table {t} (id bigint, b int) using delta "
+            "tblproperties ('delta.columnMapping.mode' = 'name')",
+            "insert into {t} values (1, 2)",
+            "alter table {t} rename column b to c",
+            _UNMAPPED,
+        ),
+        (f"{_RESTORE}1", "alter table {t} drop column b"),
+    ),
+    "before timestamps": (
+        (
+            "create table {t} (id bigint) using delta",
+            "insert into {t} values (1)",
+            "alter table {t} set tblproperties ('delta.enableInCommitTimestamps' = 'true')",
+        ),
+        (f"{_RESTORE}1", "alter table {t} drop feature inCommitTimestamp", f"{_RESTORE}2"),
+    ),
+    "before row ids": (
+        (
+            "create table {t} (id bigint) using delta",
+            "insert into {t} values (1)",
+            "alter table {t} set tblproperties ('delta.enableRowTracking' = 'true')",
+        ),
+        (f"{_RESTORE}1", "alter table {t} drop feature rowTracking"),
+    ),
+    "before a constraint": (
+        (
+            "create table {t} (id bigint) using delta cluster by (id)",
+            "insert into {t} values (1)",
+            "alter table {t} add constraint c check (id > 0)",
+            "alter table {t} cluster by none",
+        ),
+        (f"{_RESTORE}1", "alter table {t} drop feature checkConstraints", f"{_RESTORE}3"),
+    ),
+    "another table": (
+        (
+            "create table {t} (id bigint, p string) using delta partitioned by (p)",
+            "insert into {t} values (1, 'a')",
+            "replace table {t} (x int, v variant) using delta partitioned by (x)",
+        ),
+        (f"{_RESTORE}1", "alter table {t} set tblproperties ('team' = 'a')"),
+    ),
+}
+
+
+@needs_delta("4.4", "every feature that the tables use")
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_a_script_that_restores_does_what_was_predicted(
+    name: str, delta_spark: DeltaSpark, tmp_path: Path
+) -> None:
+    path = str(tmp_path / "t")
+    created, script = (
+        [each.format(t=f"delta.`{path}`") for each in part] for part in SCRIPTS[name]
+    )
+    for statement in created:
+        delta_spark.sql(statement)
+    parsed = tuple(parse_script(";".join(script)))
+    given = with_restored_versions(planned(path), parsed, {}, SparkSettings())
+    plan = plan_upgrade(given, UpgradeRequest(statements=parsed))
+    assert not plan.blocked
+    start = given.table._replace(version=newest(path))
+    table = start.with_earlier({newest(path): start})
+    for statement, each in zip(script, parsed, strict=True):
+        said = predict_statement(each.statement, table, RUNNING)
+        agree(said, execute(delta_spark, path, statement))
+        table, after = said.table, look(path)
+        came_true(said, after, statement)
+        predicted, real = (
+            {k: v for k, v in one.configuration.items() if not k.startswith(_UNPREDICTED)}
+            for one in (table, after)
+        )
+        assert predicted == real, statement
+        if "restore" in statement:
+            assert said.warnings == (FILES_MAY_BE_MISSING,)
+    assert plan.protocol_after == look(path).protocol
+
+
+@needs_delta("4.4", "every feature that the tables use")
+def test_deletion_vectors_are_not_restored_where_new_ones_are_disallowed(
+    delta_spark: DeltaSpark, tmp_path: Path
+) -> None:
+    path = str(tmp_path / "t")
+    table = f"delta.`{path}`"
+    for each in (*_VECTORS, _NO_VECTORS):
+        delta_spark.sql(each.format(t=table))
+    statement = f"{_RESTORE}3".format(t=table)
+    parsed = parse_script(statement)
+    given = with_restored_versions(planned(path), parsed, {}, SparkSettings())
+    said = predict_statement(parsed[0].statement, given.table, RUNNING)
+    assert said.refusal is not None
+    assert said.refusal.sure
+    agree(said, execute(delta_spark, path, statement))
