@@ -51,6 +51,11 @@ class Location(NamedTuple):
         return self.path is not None
 
     @property
+    def path_or_uri(self) -> str:
+        """The path of a local table, the URI of any other."""
+        return self.path or self.uri
+
+    @property
     def by_name(self) -> bool:
         """True if a catalog resolves the address."""
         return self.kind in (LocationKind.NAME, LocationKind.CATALOG)

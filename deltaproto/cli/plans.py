@@ -13,9 +13,10 @@ from deltaproto.cli.declare import Argument, Option, Panel, switch
 from deltaproto.cli.inspect import read_table_names
 from deltaproto.cli.inventories import MAX_AGE, SCAN, SEEN, SEEN_DAYS, read_seen
 from deltaproto.cli.progress import warn
-from deltaproto.cli.read_plan_inputs import path_or_uri, read_plan_inputs
+from deltaproto.cli.read_plan_inputs import read_plan_inputs
 from deltaproto.errors import ExitCode, TableError, UsageError
 from deltaproto.fleet.schemas import is_inventory, is_on_object_store
+from deltaproto.location import locate
 from deltaproto.plan_inputs.cache import CachingPlanner
 from deltaproto.plan_inputs.client_scope import ClientScope, PolicyCheckedPlan
 from deltaproto.plan_inputs.from_log import load_plan_input, with_saved_names
@@ -229,7 +230,7 @@ class _TablePlanner:
         checked = self._caching(found) if saved else self._check(self._add_clients(found))
         if saved and self._save is not None and checked.plan.steps:
             # What is saved can be applied, so it is planned for the table as it is now.
-            where = path_or_uri(found.location)
+            where = locate(found.location).path_or_uri
             now = load_plan_input(where, self._storage, self._spark, time.time())
             found = with_saved_names(now, found)
             checked = self._caching(found)

@@ -93,21 +93,12 @@ def _read_inventory_inputs(
             if not state.holds(scan, location):
                 continue
             if values["fresh"] and not isinstance(found, TableError):
-                where = path_or_uri(location)
+                where = locate(location).path_or_uri
                 yield from (
                     (table, again) for _, again in _read_table_inputs(where, values, show=False)
                 )
             else:
                 yield table, found
-
-
-def path_or_uri(location: str) -> str:
-    """Return the path of a `file:` URI, which outputs show without escapes; else the URI.
-
-    Raises:
-        TableError: if the location is not a valid URI.
-    """
-    return locate(location).path or location
 
 
 def _read_table_inputs(

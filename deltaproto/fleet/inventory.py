@@ -41,7 +41,7 @@ class InventoryTables:
     def __init__(self, where: str, storage_options: Mapping[str, str]) -> None:
         try:
             self.location: Location = locate(where)
-            (self.location.path or self.location.uri).encode()
+            self.location.path_or_uri.encode()
         except TableError as error:
             raise UsageError(error.message, error.hint) from None
         except UnicodeEncodeError:
@@ -63,7 +63,7 @@ class InventoryTables:
 
     def uri(self, name: Inventory) -> str:
         """Return the URI of one of its tables."""
-        base = self.location.path or self.location.uri
+        base = self.location.path_or_uri
         return f"{base.rstrip('/')}/{name}"
 
     def add(
@@ -300,7 +300,7 @@ class InventoryTables:
         if name not in self._read:
             table = self._table(name)
             if table is None:
-                raise missing_inventory_error(self.location.path or self.location.uri)
+                raise missing_inventory_error(self.location.path_or_uri)
             require_types(name, table.schema())
             self._read[name] = table
         return self._read[name]

@@ -207,7 +207,7 @@ def open_inventory_reader(
 
     inventory = open_inventory_tables(name, storage_options)
     if spark is not None:
-        return _SparkInventory(inventory.location.path or inventory.location.uri, spark)
+        return _SparkInventory(inventory.location.path_or_uri, spark)
     return _LocalInventory(inventory)
 
 

@@ -58,7 +58,7 @@ def scan_with_spark(
         )
     began, clock = datetime.now(UTC), time.monotonic()
     session = spark_session(spark)
-    where = request.inventory.location.path or request.inventory.location.uri
+    where = request.inventory.location.path_or_uri
     local = request.inventory.location.path
     # Spark may run on another machine, with a different folder at this path.
     shared = local is None or spark.remote is None or os.path.isdir(local)

@@ -55,7 +55,7 @@ class DeltaRsReader:
             )
         if location.path is not None:
             LocalLogStore(location.path).check_files()
-        opened = self._open(location.path or location.uri, version)
+        opened = self._open(location.path_or_uri, version)
         metadata = opened.metadata()
         return TableState(
             table=table,

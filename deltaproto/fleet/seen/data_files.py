@@ -120,7 +120,7 @@ def add_data_files(
         live = read_live_files(opened.store, listing, listing.newest)
         known = set(_added_paths(opened, listing))
     paths = sorted({key.partition("\n")[0] for key in live.files} - known)
-    root = (opened.location.path or opened.location.uri).rstrip("/")
+    root = opened.location.path_or_uri.rstrip("/")
     done = FilesRead()
     for path in paths[:: max(1, len(paths) // _MOST_FILES)]:
         if "://" in path or ".." in path.split("/"):

@@ -67,7 +67,7 @@ def find_log_table(
         if len(parts) != _PARTS or parts[-1].lower() in _SUFFIXES:
             return None
         return _open(name, _SparkTable(parts, spark), counted, storing=storing)
-    folder = location.path or location.uri
+    folder = location.path_or_uri
     if os.path.basename(folder.rstrip("/")) == "_delta_log" or not is_table(name, options):
         return None
     return _open(location.uri, _DeltaTable(folder, options), counted, storing=storing)
