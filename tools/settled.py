@@ -17,7 +17,7 @@ from deltaproto.clients.model import Access, Verdict
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature import FeatureKind
 from deltaproto.render.certification import count_outcomes
-from deltaproto.render.document import (
+from deltaproto.render.document.blocks import (
     Block,
     Bullets,
     Code,

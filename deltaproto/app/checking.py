@@ -29,7 +29,7 @@ from deltaproto.tables.engine_errors import contain_table_errors
 
 if TYPE_CHECKING:
     from deltaproto.app.clients_seen import SeenInventory
-    from deltaproto.render.document import Document
+    from deltaproto.render.document.blocks import Document
 
 _LOG = logging.getLogger("deltaproto.check")
 
@@ -156,7 +156,7 @@ class CheckResults(list[CheckResult], Result):
     def _document(self) -> Document:
         from deltaproto.render.check_json import Counts
         from deltaproto.render.check_section import CheckSections
-        from deltaproto.render.document import Document
+        from deltaproto.render.document.blocks import Document
 
         sections = CheckSections(show_suppressed=False, every_version=False)
         counts = Counts()

@@ -30,7 +30,7 @@ from deltaproto.fleet.seen.uses import Client, SeenClient
 from deltaproto.policy.finding import Finding
 
 if TYPE_CHECKING:
-    from deltaproto.render.document import Document
+    from deltaproto.render.document.blocks import Document
 
 _DAY = 86_400_000
 """milliseconds"""

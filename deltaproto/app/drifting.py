@@ -14,7 +14,7 @@ from deltaproto.fleet.scan_history import PastScan, ScanPair
 from deltaproto.policy.finding import FailOn, Severity, exit_code_for
 
 if TYPE_CHECKING:
-    from deltaproto.render.document import Document
+    from deltaproto.render.document.blocks import Document
     from deltaproto.render.drift import DriftCounts
 
 

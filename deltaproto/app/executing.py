@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from deltaproto.execution.prepare import ApplyContext
     from deltaproto.protocol.table_state import SparkSettings
     from deltaproto.redaction import Redactor
-    from deltaproto.render.document import Document
+    from deltaproto.render.document.blocks import Document
 
 _LOG = logging.getLogger("deltaproto.apply")
 
@@ -54,7 +54,7 @@ class ApplyResult(Result, _ApplyResult):
 
     def _document(self) -> Document:
         from deltaproto.render.apply_section import result_section
-        from deltaproto.render.document import Document
+        from deltaproto.render.document.blocks import Document
 
         return Document(f"Plan {self.plan_id}", (str(self.status),), [result_section(self)])
 

@@ -12,7 +12,7 @@ from deltaproto.fleet.forecast.records import Forecast as FoundForecast
 from deltaproto.policy.finding import FailOn, exit_code_for
 
 if TYPE_CHECKING:
-    from deltaproto.render.document import Document
+    from deltaproto.render.document.blocks import Document
 
 
 @dataclass(frozen=True, repr=False)

@@ -18,7 +18,7 @@ from deltaproto.planning.plan import Alternative, Blocked, ClientChange, Step, p
 from deltaproto.planning.plan import Plan as _Plan
 
 if TYPE_CHECKING:
-    from deltaproto.render.document import Document
+    from deltaproto.render.document.blocks import Document
 
 
 show_in_notebooks(Alternative, Blocked, ClientChange, Step)

@@ -36,7 +36,7 @@ from deltaproto.protocol.layers import FeatureState
 from deltaproto.protocol.protocol import Protocol
 
 if TYPE_CHECKING:
-    from deltaproto.render.document import Document
+    from deltaproto.render.document.blocks import Document
 
 # `interface` does not import it, as most starts need no activity; typing.get_type_hints does.
 vars(interface)["Activity"] = Activity

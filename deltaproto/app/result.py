@@ -12,7 +12,7 @@ from deltaproto.errors import DeltaprotoError, EngineError, ExitCode, ResultErro
 from deltaproto.policy.finding import FailOn, Finding, exit_code
 
 if TYPE_CHECKING:
-    from deltaproto.render.document import Document
+    from deltaproto.render.document.blocks import Document
 
 
 class Result:
@@ -102,7 +102,7 @@ def show_in_notebooks(*records: type) -> None:
 
 
 def _record_html(record: Any) -> str:
-    from deltaproto.render.document import Document, TableBlock
+    from deltaproto.render.document.blocks import Document, TableBlock
     from deltaproto.render.document.html import fragment_html
 
     values = record._asdict() if hasattr(record, "_asdict") else vars(record)
@@ -181,7 +181,7 @@ class Rows(Sequence[Mapping[str, Any]]):
         return f"<Rows: {counted(len(self), 'row')} of {columns}>"
 
     def _document(self) -> Document:
-        from deltaproto.render.document import Document, TableBlock
+        from deltaproto.render.document.blocks import Document, TableBlock
 
         cells = [[(_shown(value),) for value in row.values()] for row in self[:_SHOWN]]
         count = counted(len(self), "row") + (f", first {_SHOWN}" if len(self) > _SHOWN else "")

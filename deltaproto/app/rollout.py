@@ -28,7 +28,7 @@ from deltaproto.redaction import Redactor
 
 if TYPE_CHECKING:
     from deltaproto.execution.prepare import ApplyContext
-    from deltaproto.render.document import Document
+    from deltaproto.render.document.blocks import Document
 
 show_in_notebooks(RolloutTable, TableProgress, WaveProgress)
 

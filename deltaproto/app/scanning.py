@@ -29,7 +29,7 @@ from deltaproto.policy.finding import Severity
 from deltaproto.protocol.table_state import SparkSettings
 
 if TYPE_CHECKING:
-    from deltaproto.render.document import Document
+    from deltaproto.render.document.blocks import Document
 
 _LOG = logging.getLogger("deltaproto.scan")
 

@@ -12,7 +12,7 @@ from deltaproto.execution.warning import ApplyWarning, MaintenanceWindowStatus
 from deltaproto.inspection.activity import Activity
 from deltaproto.planning.plan import Step
 from deltaproto.planning.predict.outcome import Rewrite
-from deltaproto.render.document import (
+from deltaproto.render.document.blocks import (
     Block,
     Callout,
     Code,

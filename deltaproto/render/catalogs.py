@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import IO
 
 from deltaproto.fleet.catalog_check import CatalogReport, CheckStatus
-from deltaproto.render.document import Block, Code, Document, Line, TableBlock
+from deltaproto.render.document.blocks import Block, Code, Document, Line, TableBlock
 from deltaproto.render.document.render import write_document
 from deltaproto.render.interface import Format, json_text
 

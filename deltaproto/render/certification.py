@@ -16,7 +16,7 @@ from deltaproto.clients.measurement import (
     ResultColumn,
 )
 from deltaproto.counts import counted
-from deltaproto.render.document import (
+from deltaproto.render.document.blocks import (
     Block,
     Bullets,
     Callout,

@@ -10,7 +10,7 @@ from deltaproto.clients.model import Access, Client, Path, ProtocolGate, Range, 
 from deltaproto.clients.resolve import ClientAtVersion, latest_version
 from deltaproto.counts import counted
 from deltaproto.render.clients_matrix import candidate_fields, client_fields
-from deltaproto.render.document import (
+from deltaproto.render.document.blocks import (
     Block,
     Callout,
     Code,

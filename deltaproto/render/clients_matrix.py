@@ -15,7 +15,7 @@ from deltaproto.clients.feature_matrix import (
 from deltaproto.clients.model import Access, Client, ProtocolGate, Range
 from deltaproto.clients.resolve import ClientAtVersion
 from deltaproto.counts import counted
-from deltaproto.render.document import (
+from deltaproto.render.document.blocks import (
     Block,
     Code,
     Document,

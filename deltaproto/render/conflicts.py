@@ -18,7 +18,7 @@ from deltaproto.conflicts.operation import (
     Operation,
 )
 from deltaproto.conflicts.table_matrix import ConflictReport
-from deltaproto.render.document import (
+from deltaproto.render.document.blocks import (
     Block,
     Bullets,
     Callout,

@@ -12,7 +12,7 @@ from deltaproto.fleet.seen.collect import INVENTORY_SOURCE, Discovery, Source
 from deltaproto.fleet.seen.times import Times
 from deltaproto.fleet.seen.user_agents import SETTINGS
 from deltaproto.fleet.seen.uses import Client, SeenClient, SeenUses, Usage
-from deltaproto.render.document import (
+from deltaproto.render.document.blocks import (
     Block,
     Bullets,
     Callout,

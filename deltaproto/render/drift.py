@@ -13,7 +13,7 @@ from deltaproto.fleet.drift.diff import SEVERITY, ChangeKind, Difference
 from deltaproto.fleet.scan_history import PastScan, ScanPair
 from deltaproto.inspection.age import format_age, format_time
 from deltaproto.policy.finding import Severity
-from deltaproto.render.document import (
+from deltaproto.render.document.blocks import (
     Block,
     Bullets,
     Callout,

@@ -20,7 +20,7 @@ from deltaproto.protocol.feature import (
     SchemaHas,
 )
 from deltaproto.render import words
-from deltaproto.render.document import (
+from deltaproto.render.document.blocks import (
     Block,
     Bullets,
     Code,

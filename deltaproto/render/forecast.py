@@ -16,7 +16,7 @@ from deltaproto.protocol.automatic_upgrades import (
     AutomaticUpgrade,
     TableAge,
 )
-from deltaproto.render.document import (
+from deltaproto.render.document.blocks import (
     Block,
     Bullets,
     Callout,

@@ -11,7 +11,7 @@ from deltaproto.fleet.forecast.records import Forecast, UpgradeForecast, severit
 from deltaproto.fleet.forecast.upgrades import RUNTIME
 from deltaproto.planning.plan import ClientChange
 from deltaproto.policy.finding import SEVERITY_RANKS, Severity
-from deltaproto.render.document import Block, FindingLine, FindingList, Paragraph
+from deltaproto.render.document.blocks import Block, FindingLine, FindingList, Paragraph
 from deltaproto.render.findings import SEVERITY_TONES
 from deltaproto.render.named_tables import NamedCount
 

@@ -9,7 +9,7 @@ from deltaproto.counts import counted
 from deltaproto.inspection.history import ProtocolHistory
 from deltaproto.inspection.history_events import Event
 from deltaproto.protocol.protocol import Protocol
-from deltaproto.render.document import (
+from deltaproto.render.document.blocks import (
     Block,
     Bullets,
     Callout,

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from deltaproto.counts import counted
 from deltaproto.errors import TableError
 from deltaproto.planning.plan import Alternative, Plan, plan_id
-from deltaproto.render.document import (
+from deltaproto.render.document.blocks import (
     Block,
     Code,
     CodeBlock,

@@ -19,7 +19,15 @@ from deltaproto.execution.rollout_state import (
     WaveProgress,
 )
 from deltaproto.planning.rollout import group_id
-from deltaproto.render.document import Block, Document, Line, Paragraph, Section, TableBlock, Tone
+from deltaproto.render.document.blocks import (
+    Block,
+    Document,
+    Line,
+    Paragraph,
+    Section,
+    TableBlock,
+    Tone,
+)
 from deltaproto.render.document.render import write_document
 from deltaproto.render.interface import DEFAULT_LIMIT, json_text, stamp
 from deltaproto.render.named_tables import NamedCount, SharedFolder, folder_note

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import IO, Any, assert_never
 
 from deltaproto.policy.finding import Rule
-from deltaproto.render.document import (
+from deltaproto.render.document.blocks import (
     Block,
     Bullets,
     Code,

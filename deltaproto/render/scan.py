@@ -16,7 +16,7 @@ from deltaproto.fleet.evaluate import PolicyTally
 from deltaproto.fleet.scan import ScanResult, Tally
 from deltaproto.fleet.scan_history import ScanPair, limits_in_words
 from deltaproto.policy.finding import SEVERITY_RANKS, Severity, describe_hidden
-from deltaproto.render.document import (
+from deltaproto.render.document.blocks import (
     Block,
     Bullets,
     Callout,

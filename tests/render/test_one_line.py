@@ -15,7 +15,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from deltaproto.cli.apply import load_or_create_undo_plan
-from deltaproto.render.document import Document, Paragraph
+from deltaproto.render.document.blocks import Document, Paragraph
 from deltaproto.render.document.markdown import document_markdown
 from deltaproto.render.terminal import Painter
 from tests.conftest import Ran

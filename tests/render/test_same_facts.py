@@ -32,7 +32,7 @@ from deltaproto.policy.finding import Finding, Severity
 from deltaproto.protocol.table_state import ReaderName, SparkSettings
 from deltaproto.render.apply import ApplyText, applied_fields
 from deltaproto.render.apply_section import finished_line, result_section, warning_section
-from deltaproto.render.document import Document
+from deltaproto.render.document.blocks import Document
 from deltaproto.render.document.render import document_text
 from deltaproto.render.inspection_json import table_fields
 from deltaproto.render.inspection_report import InspectionReport

@@ -12,7 +12,7 @@ from deltaproto.fleet.scan_history import PastScan
 from deltaproto.inspection.age import format_age, format_time
 from deltaproto.policy.finding import SEVERITY_RANKS, Severity, describe_hidden
 from deltaproto.render.discover import client_tables
-from deltaproto.render.document import (
+from deltaproto.render.document.blocks import (
     Block,
     Callout,
     Code,

@@ -9,7 +9,7 @@ from deltaproto.fleet.drift.diff import SEVERITY
 from deltaproto.fleet.overview import Overview, ScanFigures
 from deltaproto.inspection.age import format_time
 from deltaproto.protocol import feature_catalog
-from deltaproto.render.document import (
+from deltaproto.render.document.blocks import (
     Block,
     Bullets,
     Callout,

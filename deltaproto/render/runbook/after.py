@@ -8,7 +8,7 @@ from math import inf
 from deltaproto.inspection.activity import Activity, Writer
 from deltaproto.planning.plan import StreamEffect
 from deltaproto.render.activity import span
-from deltaproto.render.document import (
+from deltaproto.render.document.blocks import (
     Block,
     Bullets,
     Callout,

@@ -11,7 +11,7 @@ from deltaproto.planning.engine import EngineName
 from deltaproto.planning.plan import StreamImpact
 from deltaproto.policy.document.windows import is_open, next_opening
 from deltaproto.render.activity import quietest, sentences, writer_rows
-from deltaproto.render.document import (
+from deltaproto.render.document.blocks import (
     Block,
     Bullets,
     Callout,

@@ -26,7 +26,7 @@ from deltaproto.policy.document.model import Window
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature_catalog import CHECKPOINT_PROTECTION
 from deltaproto.protocol.protocol import Protocol
-from deltaproto.render.document import Code, Inline, Line, Link, listed
+from deltaproto.render.document.blocks import Code, Inline, Line, Link, listed
 from deltaproto.render.named_tables import GROUPED_FROM
 from deltaproto.render.plan_json import moments
 from deltaproto.render.runbook.groups import Group, kind

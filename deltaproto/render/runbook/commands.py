@@ -10,7 +10,7 @@ from deltaproto.planning.predict.outcome import Rewrite
 from deltaproto.planning.predict.set_properties import is_protocol_property
 from deltaproto.planning.statement import Action, SetProperties
 from deltaproto.protocol.protocol import Protocol
-from deltaproto.render.document import (
+from deltaproto.render.document.blocks import (
     Block,
     Bullets,
     Callout,

@@ -10,7 +10,7 @@ from deltaproto.execution.preflight import GateResult
 from deltaproto.planning.impact import is_better, is_worse
 from deltaproto.planning.plan import Plan
 from deltaproto.planning.statement import Action
-from deltaproto.render.document import (
+from deltaproto.render.document.blocks import (
     Block,
     Bullets,
     Callout,

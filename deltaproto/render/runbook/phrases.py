@@ -16,7 +16,7 @@ import yaml
 
 from deltaproto.errors import UsageError
 from deltaproto.input_file import open_input
-from deltaproto.render.document import Code, Inline, Line, Strong, Tone
+from deltaproto.render.document.blocks import Code, Inline, Line, Strong, Tone
 from deltaproto.render.document.page import PageTexts
 from deltaproto.render.interface import stamp
 

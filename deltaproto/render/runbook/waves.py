@@ -10,7 +10,7 @@ from deltaproto.execution.rollout_calendar import WaveTimes
 from deltaproto.execution.rollout_file import Rollout
 from deltaproto.policy.document.model import Window
 from deltaproto.policy.document.windows import is_open, next_closing, next_opening
-from deltaproto.render.document import (
+from deltaproto.render.document.blocks import (
     Block,
     Bullets,
     Callout,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from deltaproto import __version__
 from deltaproto.errors import UsageError
-from deltaproto.render.document import Code, Document, Paragraph, Section
+from deltaproto.render.document.blocks import Code, Document, Paragraph, Section
 from deltaproto.render.document.html import blocks_html
 from deltaproto.render.document.markdown import blocks_markdown, escape
 from deltaproto.render.document.page import page, text

@@ -14,7 +14,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from deltaproto.render.document import (
+from deltaproto.render.document.blocks import (
     Block,
     Bullets,
     Callout,
