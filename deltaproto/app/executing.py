@@ -6,7 +6,6 @@ import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
-from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from deltaproto.app.arguments import NONE, spark_settings, words
@@ -249,7 +248,7 @@ def rehearse(
     import tempfile
 
     from deltaproto.execution.rehearse import RehearsalSettings, rehearse_plan
-    from deltaproto.execution.runner import StatementRunner
+    from deltaproto.execution.runner import lazy_runner
     from deltaproto.execution.waits import WaitLimits
     from deltaproto.redaction import Redactor
 
@@ -259,7 +258,7 @@ def rehearse(
         planned = _loaded(plan, folder)
         settings = RehearsalSettings(
             build_context(folder, storage_options, spark, None, ()),
-            lambda: StatementRunner.started(spark.reaching(planned.plan.location)),
+            lazy_runner(spark.reaching(planned.plan.location)),
             _Events(on_event, redact),
             WaitLimits(),
             redact,
@@ -280,12 +279,12 @@ def build_session(
     """Return the inputs of a call of `apply`; Spark starts on first use."""
     from deltaproto.execution.apply import ApplySession
     from deltaproto.execution.run_log import AUDIT_FILE
-    from deltaproto.execution.runner import StatementRunner
+    from deltaproto.execution.runner import lazy_runner
     from deltaproto.execution.waits import WaitLimits
 
     return ApplySession(
         context,
-        cache(lambda: StatementRunner.started(context.spark)),
+        lazy_runner(context.spark),
         audit=lambda path: os.path.join(context.folder(path), AUDIT_FILE),
         redact=redact,
         observer=_Events(on_event, redact),
@@ -306,20 +305,12 @@ def build_context(
     Raises:
         PolicyError: for a policy or a client file with mistakes.
     """
-    from deltaproto.execution.prepare import ApplyContext
-    from deltaproto.policy.evaluate import Checker
-    from deltaproto.policy.local_catalog import load_local_catalog, load_local_policy
+    from deltaproto.execution.prepare import load_context
+    from deltaproto.policy.local_catalog import load_local_policy
 
     rules = None if policy is None else load_local_policy(os.fspath(policy))
-    catalog = load_local_catalog(words(files, "client_files"), rules)
-    return ApplyContext(
-        dict(storage_options),
-        spark,
-        folder=lambda _: folder,
-        policy=rules,
-        checker=None if rules is None else Checker(rules, catalog),
-        catalog=catalog,
-    )
+    files = words(files, "client_files")
+    return load_context(dict(storage_options), spark, lambda _: folder, rules, files)
 
 
 def _loaded(plan: Plan | str | os.PathLike[str], folder: str) -> LoadedPlan:

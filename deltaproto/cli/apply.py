@@ -19,7 +19,7 @@ from deltaproto.cli.plan_io import (
     JOURNAL,
     PLANS,
     SCRATCH,
-    lazy_runner,
+    journal_folder,
     load_and_report_plans,
     open_plan_output,
 )
@@ -30,7 +30,7 @@ from deltaproto.execution.apply import ApplySession, apply_plans, preparation_fa
 from deltaproto.execution.goal_limits import find_unrelated_undo
 from deltaproto.execution.hooks import Hooks, open_hooks
 from deltaproto.execution.plan_file import LoadedPlan, find_plan_files, read_plan
-from deltaproto.execution.prepare import ApplyContext, PreparedPlan
+from deltaproto.execution.prepare import ApplyContext, PreparedPlan, load_context
 from deltaproto.execution.prepare_copy import parse_losses
 from deltaproto.execution.result import ApplyResult
 from deltaproto.execution.rollout import RolloutRun
@@ -40,12 +40,12 @@ from deltaproto.execution.rollout_file import (
     find_rollout,
     require_policy,
 )
-from deltaproto.execution.run_log import AUDIT_FILE, UNDO_SUFFIX, default_journal_dir, journal_path
+from deltaproto.execution.run_log import AUDIT_FILE, UNDO_SUFFIX, journal_path
+from deltaproto.execution.runner import lazy_runner
 from deltaproto.execution.undo import StalePlanError, plan_undo
 from deltaproto.execution.waits import WaitLimits
 from deltaproto.planning.plan import Plan
-from deltaproto.policy.evaluate import Checker
-from deltaproto.policy.local_catalog import load_local_catalog, load_local_policy
+from deltaproto.policy.local_catalog import load_local_policy
 from deltaproto.protocol.table_state import SparkSettings
 from deltaproto.redaction import Redactor
 from deltaproto.render.plan_json import save_plan_file
@@ -214,16 +214,10 @@ def _build_context(
     values: Mapping[str, Any], storage: Mapping[str, str], spark: SparkSettings
 ) -> ApplyContext:
     policy = load_local_policy(values["policy"]) if values["policy"] else None
-    catalog = load_local_catalog(values["client_file"], policy)
-    return ApplyContext(
-        storage,
-        spark,
-        folder=lambda path: values["journal"] or default_journal_dir(path),
-        policy=policy,
-        checker=None if policy is None else Checker(policy, catalog),
+    context = load_context(storage, spark, journal_folder(values), policy, values["client_file"])
+    return context._replace(
         allow_irreversible=values["allow_irreversible"],
         outside_window=values["outside_window"],
-        catalog=catalog,
         accepted_losses=parse_losses(values["accept_loss"]),
     )
 

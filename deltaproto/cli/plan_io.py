@@ -17,9 +17,8 @@ from deltaproto.counts import counted
 from deltaproto.errors import ExitCode
 from deltaproto.execution.plan_file import FailedPlan, LoadedPlan, load_plans
 from deltaproto.execution.result import ApplyResult, StepRecord
-from deltaproto.execution.runner import StatementRunner
+from deltaproto.execution.run_log import default_journal_dir
 from deltaproto.planning.plan import Step
-from deltaproto.protocol.table_state import SparkSettings
 from deltaproto.redaction import Redactor
 from deltaproto.render.apply import ApplyFormat, ApplyReport, ApplyText
 from deltaproto.render.interface import DEFAULT_LIMIT, stamp
@@ -139,18 +138,9 @@ def load_and_report_plans(
     return plans, {ExitCode.UNREADABLE if unplanned else ExitCode.OK}
 
 
-def lazy_runner(spark: SparkSettings) -> Callable[[], StatementRunner]:
-    """Return a factory for one shared runner; Spark starts on first use."""
-    lock = threading.Lock()
-    made: list[StatementRunner] = []
-
-    def get() -> StatementRunner:
-        with lock:
-            if not made:
-                made.append(StatementRunner.started(spark))
-            return made[0]
-
-    return get
+def journal_folder(values: Mapping[str, Any]) -> Callable[[str], str]:
+    """Return a function for the folder of a plan file's journal."""
+    return lambda path: values["journal"] or default_journal_dir(path)
 
 
 _SHOWN = 12

@@ -11,7 +11,6 @@ from deltaproto.cli.plan_io import (
     FORMAT,
     PLANS,
     SCRATCH,
-    lazy_runner,
     load_and_report_plans,
     open_plan_output,
 )
@@ -20,6 +19,7 @@ from deltaproto.execution.plan_file import find_plan_files
 from deltaproto.execution.prepare import ApplyContext
 from deltaproto.execution.rehearse import RehearsalSettings, rehearse_plan
 from deltaproto.execution.run_log import default_journal_dir
+from deltaproto.execution.runner import lazy_runner
 from deltaproto.execution.waits import WaitLimits
 from deltaproto.redaction import Redactor
 

@@ -9,11 +9,11 @@ from typing import Any
 
 from deltaproto.cli import completion, options
 from deltaproto.cli.declare import Argument, Command, Option, Panel
-from deltaproto.cli.plan_io import AUDIT, JOURNAL
+from deltaproto.cli.plan_io import AUDIT, JOURNAL, journal_folder
 from deltaproto.errors import ExitCode, UsageError
 from deltaproto.execution.rollout_file import load_rollout
 from deltaproto.execution.rollout_log import RolloutAction, RolloutLog
-from deltaproto.execution.run_log import AUDIT_FILE, default_journal_dir
+from deltaproto.execution.run_log import AUDIT_FILE
 from deltaproto.render.terminal import single_line
 
 _EXAMPLE = "for example: deltaproto rollout pause plans"
@@ -39,7 +39,7 @@ def run(values: Mapping[str, Any]) -> int:
         )
         raise UsageError(f"rollout {action} takes {wanted}", "run deltaproto rollout --help")
     rollout = load_rollout(words[1])
-    folder = values["journal"] or default_journal_dir(rollout.path)
+    folder = journal_folder(values)(rollout.path)
     audit = values["audit"] or os.path.join(folder, AUDIT_FILE)
     log = RolloutLog(rollout, folder, audit)
     unchanged = log.record(action, time.time(), table=words[-1], reason=reason)

@@ -4,31 +4,29 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import Any
 
 from deltaproto.cli import options
 from deltaproto.cli.declare import Command, Option, Panel, switch
-from deltaproto.cli.plan_io import JOURNAL, PLANS
+from deltaproto.cli.plan_io import JOURNAL, PLANS, journal_folder
 from deltaproto.cli.progress import count_steps
 from deltaproto.errors import DeltaprotoError, EngineError, ExitCode
 from deltaproto.execution.plan_file import LoadedPlan, find_plan_files, load_plans
 from deltaproto.execution.preflight import GateResult, manual_steps
-from deltaproto.execution.prepare import ApplyContext, predict_gates
+from deltaproto.execution.prepare import load_context, predict_gates
 from deltaproto.execution.progress import table_address
 from deltaproto.execution.rollout_calendar import estimate_times
 from deltaproto.execution.rollout_file import find_rollout, require_policy
 from deltaproto.execution.rollout_log import Decisions, RolloutLog
 from deltaproto.execution.rollout_state import match_plans
-from deltaproto.execution.run_log import default_journal_dir
 from deltaproto.execution.warning import maintenance_windows_for, rule_on_losses
 from deltaproto.inspection.activity import Activity, read_activity
 from deltaproto.interrupts import map_in_threads
 from deltaproto.policy.document import Policy
-from deltaproto.policy.evaluate import Checker
-from deltaproto.policy.local_catalog import load_local_catalog, load_local_policy
+from deltaproto.policy.local_catalog import load_local_policy
 from deltaproto.redaction import Redactor
 from deltaproto.render.runbook.book import Book, RunbookEntry
 from deltaproto.render.runbook.phrases import phrases
@@ -51,7 +49,7 @@ def run(values: Mapping[str, Any]) -> int:
     if rollout is not None:
         if not values["policy"]:
             require_policy(rollout, hint="pass --policy FILE, as to apply")
-        log = RolloutLog(rollout, _journal_folder(values)(rollout.path))
+        log = RolloutLog(rollout, journal_folder(values)(rollout.path))
         decisions = log.decisions()
         current = match_plans(log, plans)
         skipped = {
@@ -120,10 +118,6 @@ def _gate_exit_codes(entry: RunbookEntry) -> Iterator[ExitCode]:
         yield ExitCode.FINDINGS if gate.code is ExitCode.USAGE else gate.code
 
 
-def _journal_folder(values: Mapping[str, Any]) -> Callable[[str], str]:
-    return lambda path: values["journal"] or default_journal_dir(path)
-
-
 def _build_entries(
     plans: Mapping[str, LoadedPlan],
     policy: Policy | None,
@@ -133,14 +127,12 @@ def _build_entries(
 ) -> tuple[RunbookEntry, ...]:
     storage = options.storage_options(values)
     spark = options.spark_settings(values)
-
     redact = Redactor(storage, spark.conf)
-    catalog = load_local_catalog(values["client_file"], policy)
     day = datetime.fromtimestamp(start, UTC).date()
-    checker = None if policy is None else Checker(policy, catalog, today=day)
-    context = ApplyContext(
-        storage, spark, _journal_folder(values), policy, checker, catalog=catalog
+    context = load_context(
+        storage, spark, journal_folder(values), policy, values["client_file"], today=day
     )
+    approvals = None if context.checker is None else context.checker.approvals
 
     def activity(planned: LoadedPlan) -> Activity | DeltaprotoError | None:
         if values["no_activity"] or not planned.plan.changes:
@@ -166,7 +158,7 @@ def _build_entries(
             planned,
             activity(planned),
             maintenance_windows_for(policy, planned.plan),
-            rule_on_losses(planned.plan, None if checker is None else checker.approvals, day),
+            rule_on_losses(planned.plan, approvals, day),
             gates(planned, starts.get(first, start)),
             starts.get(first),
             None if planned.id == first else first,

@@ -11,6 +11,7 @@ from deltaproto.cli.declare import Argument, Command
 from deltaproto.cli.plan_io import (
     DETAILED_EXITCODE,
     JOURNAL,
+    journal_folder,
     load_and_report_plans,
 )
 from deltaproto.errors import ExitCode
@@ -18,7 +19,6 @@ from deltaproto.execution.prepare import ApplyContext
 from deltaproto.execution.rollout_file import load_rollout
 from deltaproto.execution.rollout_log import RolloutLog
 from deltaproto.execution.rollout_state import match_plans, read_progress
-from deltaproto.execution.run_log import default_journal_dir
 from deltaproto.policy.local_catalog import load_local_policy
 from deltaproto.render.rollout import StatusFormat, write_status
 
@@ -34,7 +34,7 @@ def run(values: Mapping[str, Any]) -> int:
     context = ApplyContext(
         storage,
         spark,
-        folder=lambda path: values["journal"] or default_journal_dir(path),
+        journal_folder(values),
         policy=load_local_policy(values["policy"]) if values["policy"] else None,
     )
     log = RolloutLog(rollout, context.folder(rollout.path))

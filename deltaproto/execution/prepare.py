@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import date
 from pathlib import Path
 from typing import NamedTuple
 
@@ -48,6 +49,7 @@ from deltaproto.policy.context import TableFacts
 from deltaproto.policy.document import Policy
 from deltaproto.policy.document.model import Window
 from deltaproto.policy.evaluate import Checker
+from deltaproto.policy.local_catalog import load_local_catalog
 from deltaproto.protocol.table_state import SparkSettings
 from deltaproto.tables.engine_errors import contain_table_errors
 from deltaproto.tables.log.reader import LogReader
@@ -75,6 +77,25 @@ class ApplyContext(NamedTuple):
     def journal_of(self, planned: LoadedPlan) -> Path:
         """Return the path of a plan's journal."""
         return journal_path(self.folder(planned.path), planned.id)
+
+
+def load_context(
+    storage_options: Mapping[str, str],
+    spark: SparkSettings,
+    folder: Callable[[str], str],
+    policy: Policy | None,
+    client_files: Sequence[str],
+    *,
+    today: date | None = None,
+) -> ApplyContext:
+    """Return the context of plans under a policy, whose goals can name the clients of files.
+
+    Raises:
+        PolicyError: for a client file with mistakes.
+    """
+    catalog = load_local_catalog(client_files, policy)
+    checker = None if policy is None else Checker(policy, catalog, today=today)
+    return ApplyContext(storage_options, spark, folder, policy, checker, catalog=catalog)
 
 
 class LocatedProgress(NamedTuple):

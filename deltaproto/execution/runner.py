@@ -64,6 +64,20 @@ class EngineFacts(NamedTuple):
         )
 
 
+def lazy_runner(spark: SparkSettings) -> Callable[[], StatementRunner]:
+    """Return a function for one runner of several threads; Spark starts on first use."""
+    lock = threading.Lock()
+    started: list[StatementRunner] = []
+
+    def get() -> StatementRunner:
+        with lock:
+            if not started:
+                started.append(StatementRunner.started(spark))
+            return started[0]
+
+    return get
+
+
 class StatementRunner:
     """Runs statements in one Spark session, and tags their commits."""
 

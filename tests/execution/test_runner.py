@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from deltaproto.app.executing import build_session
 from deltaproto.errors import EngineError
+from deltaproto.execution.prepare import ApplyContext
 from deltaproto.execution.runner import MAX_COMMIT_ATTEMPTS, USER_METADATA, StatementRunner
 from deltaproto.execution.verify import StatementResult
 from deltaproto.planning.engine import EngineName
+from deltaproto.protocol.table_state import SparkSettings
+from deltaproto.redaction import Redactor
 
 LOST = "Connection refused: localhost/127.0.0.1:1"
 RUNTIME = "spark.databricks.clusterUsageTags.sparkVersion"
@@ -225,3 +231,16 @@ def test_progress_counts_the_tasks_of_known_stages(monkeypatch: pytest.MonkeyPat
     session.sparkContext = SimpleNamespace(statusTracker=lambda: tracker)
     assert runner(session).run("x", "the tag", progress) == StatementResult()
     assert {*told} == {(3, 9)}
+
+
+def test_plans_that_run_at_the_same_time_share_one_runner(monkeypatch: pytest.MonkeyPatch) -> None:
+    def start(_: SparkSettings) -> StatementRunner:
+        time.sleep(0.05)
+        return StatementRunner(Session())  # type: ignore[arg-type]
+
+    monkeypatch.setattr("deltaproto.execution.runner.StatementRunner.started", start)
+    context = ApplyContext({}, SparkSettings(), lambda _: "")
+    session = build_session(context, Redactor(), None, dry_run=False, wait=False, retries=0)
+    with ThreadPoolExecutor(4) as threads:
+        runners = {id(each) for each in threads.map(lambda _: session.runner(), range(4))}
+    assert len(runners) == 1
