@@ -5,12 +5,21 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import TypedDict
 
 from deltaproto.app import checking, planning, reading
 from deltaproto.app.arguments import NONE, TableSource, reach, table_name
 from deltaproto.app.checking import CheckResult
 from deltaproto.app.plan import Plan
 from deltaproto.app.reading import ConflictReport, History, Inspection
+
+
+class _ReadArguments(TypedDict):
+    """The arguments of every function that reads a table."""
+
+    storage_options: Mapping[str, str]
+    spark_remote: str | None
+    spark_conf: Mapping[str, str]
 
 
 class Table:
@@ -37,8 +46,12 @@ class Table:
     ) -> None:
         self.name = table_name(source)
         """the table as it was named"""
-        self._storage = reach(source, storage_options, spark_remote, spark_conf).storage_options
-        self._remote, self._conf = spark_remote, dict(spark_conf)
+        by = reach(source, storage_options, spark_remote, spark_conf)
+        self._arguments = _ReadArguments(
+            storage_options=by.storage_options,
+            spark_remote=spark_remote,
+            spark_conf=dict(spark_conf),
+        )
 
     def inspect(
         self,
@@ -55,9 +68,7 @@ class Table:
             version=version,
             look_in_files=look_in_files,
             activity=activity,
-            storage_options=self._storage,
-            spark_remote=self._remote,
-            spark_conf=self._conf,
+            **self._arguments,
         )
 
     def check(
@@ -82,9 +93,7 @@ class Table:
             access=access,
             client_files=client_files,
             look_in_files=look_in_files,
-            storage_options=self._storage,
-            spark_remote=self._remote,
-            spark_conf=self._conf,
+            **self._arguments,
         )
         if checked.error is not None:
             raise checked.error
@@ -97,9 +106,7 @@ class Table:
             self.name,
             limit=limit,
             since=since,
-            storage_options=self._storage,
-            spark_remote=self._remote,
-            spark_conf=self._conf,
+            **self._arguments,
         )
 
     def conflicts(
@@ -127,9 +134,7 @@ class Table:
             photon=photon,
             isolation=isolation,
             row_level_concurrency=row_level_concurrency,
-            storage_options=self._storage,
-            spark_remote=self._remote,
-            spark_conf=self._conf,
+            **self._arguments,
         )
 
     def plan_upgrade(
@@ -167,9 +172,7 @@ class Table:
             seen_days=seen_days,
             engine=engine,
             client_files=client_files,
-            storage_options=self._storage,
-            spark_remote=self._remote,
-            spark_conf=self._conf,
+            **self._arguments,
         )
 
     def plan_policy(
@@ -191,9 +194,7 @@ class Table:
             seen_days=seen_days,
             engine=engine,
             client_files=client_files,
-            storage_options=self._storage,
-            spark_remote=self._remote,
-            spark_conf=self._conf,
+            **self._arguments,
         )
 
     def plan_downgrade(
@@ -231,9 +232,7 @@ class Table:
             seen_days=seen_days,
             engine=engine,
             client_files=client_files,
-            storage_options=self._storage,
-            spark_remote=self._remote,
-            spark_conf=self._conf,
+            **self._arguments,
         )
 
     def __repr__(self) -> str:

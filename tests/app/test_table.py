@@ -46,8 +46,10 @@ class TestSources:
 
     def test_an_open_table_brings_its_storage_options(self, table: str) -> None:
         opened = deltalake.DeltaTable(table, storage_options={"timeout": "7s"})
-        assert Table(opened)._storage == {"timeout": "7s"}
-        assert Table(opened, storage_options={"timeout": "8s"})._storage == {"timeout": "8s"}
+        assert Table(opened)._arguments["storage_options"] == {"timeout": "7s"}
+        assert Table(opened, storage_options={"timeout": "8s"})._arguments["storage_options"] == {
+            "timeout": "8s"
+        }
 
     @pytest.mark.parametrize("source", [3, None, ["a"]])
     def test_anything_else_is_refused(self, source: Any) -> None:
