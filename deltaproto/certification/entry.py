@@ -88,7 +88,7 @@ def build_entry(measured: Measurement, tables: Iterable[KnownTable]) -> dict[str
             "date": measured.date,
         }
     ]
-    _writers_reading(plain, cases, found)
+    _writers_reading(plain, found)
     # A declared failure can mask a wrong result elsewhere, hence the second pass.
     for _ in range(2):
         bad = _known_bad(plain, measured, found, known)
@@ -100,9 +100,7 @@ def build_entry(measured: Measurement, tables: Iterable[KnownTable]) -> dict[str
 
 
 def _writers_reading(
-    plain: dict[str, Any],
-    cases: list[ReferenceTable],
-    found: Mapping[tuple[str, Access], ObservedAccess],
+    plain: dict[str, Any], found: Mapping[tuple[str, Access], ObservedAccess]
 ) -> None:
     """Add the reader features that the writer accepts, if reader and writer are other libraries."""
     read, write = plain.get("read"), plain.get("write")

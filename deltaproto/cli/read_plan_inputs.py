@@ -63,11 +63,11 @@ def _read_named_inputs(
             yield table, found
         else:
             return
-    yield from _read_inventory_inputs(name, values, show)
+    yield from _read_inventory_inputs(name, values)
 
 
 def _read_inventory_inputs(
-    name: str, values: Mapping[str, Any], show: bool
+    name: str, values: Mapping[str, Any]
 ) -> Iterator[tuple[str, PlanInput | TableError]]:
     from deltaproto.fleet import rows_for_plans
     from deltaproto.fleet.inventory import open_inventory_tables

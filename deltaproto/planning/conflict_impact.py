@@ -152,7 +152,7 @@ def _metadata_conflicts(
             "other metadata or protocol changes",
             _PROTOCOL if raised else _METADATA,
             "two such transactions always conflict; "
-            + describe_other_writers(statement, before, outcome, writers),
+            + describe_other_writers(before, outcome, writers),
             "writer",
         )
     yield StepConflict(

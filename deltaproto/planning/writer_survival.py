@@ -112,9 +112,7 @@ def describe_affected_writers(fate: WriterFate, writers: Writers) -> str | None:
     return f"every in-flight write by Delta Spark {hit}, including blind appends" if found else None
 
 
-def describe_other_writers(
-    statement: Statement, before: Table, outcome: Outcome, writers: Writers
-) -> str:
+def describe_other_writers(before: Table, outcome: Outcome, writers: Writers) -> str:
     """Describe the effect on the writers without an exception."""
     seen = ""
     if writers.releases:

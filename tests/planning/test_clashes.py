@@ -203,7 +203,7 @@ def test_releases_are_shown_in_their_order() -> None:
     (each,) = parse_script("alter table t set tblproperties ('delta.checkpointPolicy' = 'v2')")
     said = each.statement.outcome(TABLE, Engine())
     writers = Writers(frozenset({"4.10.0", "4.2.0", "10.0.0"}))
-    found = describe_other_writers(each.statement, TABLE, said, writers)
+    found = describe_other_writers(TABLE, said, writers)
     assert found.endswith("the recent log shows Delta Spark 4.2.0 and 4.10.0 and 10.0.0")
 
 

@@ -62,7 +62,7 @@ class Fit(Enum):
 
 def resolve_check_constraint(table: Table, expression: str, engine: Engine) -> Resolution:
     """Check the expression of a CHECK constraint."""
-    found = _resolve_in_table(table, expression, engine)
+    found = resolve_expression(expression, table.schema)
     misplaced = _refuse_misplaced(found, "INVALID_WHERE_CONDITION")
     if found.refusal is not None or misplaced is not None:
         return _engine_resolution(found.refusal or misplaced, engine)
@@ -114,7 +114,7 @@ def resolve_condition(
     table: Table, expression: str, names: Iterable[str], engine: Engine
 ) -> Resolution:
     """Check the condition of an UPDATE."""
-    found = _resolve_in_table(table, expression, engine, names)
+    found = resolve_expression(expression, table.schema, names)
     misplaced = _refuse_misplaced(found, "UNSUPPORTED_EXPR_FOR_OPERATOR")
     if found.refusal is not None or misplaced is not None:
         return _row_resolution(found.refusal or misplaced, engine)
@@ -128,7 +128,7 @@ def resolve_delete_condition(
     table: Table, expression: str, names: Iterable[str], engine: Engine
 ) -> Resolution:
     """Check the condition of a DELETE, which does not allow subqueries."""
-    found = _resolve_in_table(table, expression, engine, names)
+    found = resolve_expression(expression, table.schema, names)
     if found.refusal is None and found.queries:
         error = "DELTA_UNSUPPORTED_SUBQUERY"
         return _row_resolution(
@@ -146,7 +146,7 @@ def resolve_value(
     """Check a value that a column of this type is set to."""
     if expression.strip().upper() == "DEFAULT":
         return Resolution()
-    found = _resolve_in_table(table, expression, engine, names)
+    found = resolve_expression(expression, table.schema, names)
     misplaced = _refuse_misplaced(found, "UNSUPPORTED_EXPR_FOR_OPERATOR")
     if found.refusal is not None or misplaced is not None:
         return _row_resolution(found.refusal or misplaced, engine)
@@ -187,12 +187,6 @@ def storage_fit(found: ResolvedExpression, kind: Type, *, strict: bool) -> Fit:
     if "boolean" in (source.name, kind.name) or (kind.name == "date" and is_numeric(source)):
         return Fit.NO if strict or kind.name == "date" else Fit.UNKNOWN
     return Fit.UNKNOWN
-
-
-def _resolve_in_table(
-    table: Table, expression: str, engine: Engine, names: Iterable[str] = ()
-) -> ResolvedExpression:
-    return resolve_expression(expression, table.schema, names)
 
 
 def _refuse_misplaced(found: ResolvedExpression, aggregated: str) -> Refusal | None:

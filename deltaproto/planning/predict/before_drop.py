@@ -56,7 +56,11 @@ class BeforeDrop(NamedTuple):
 
 def prepare_drop(table: Table, name: str, engine: Engine) -> BeforeDrop:
     """Predict the preparation before the feature is dropped."""
-    prepared = _PREPARE.get(name, _prepare_nothing)(table, engine)
+    prepared = (
+        _PREPARE_BY_REORG[name](table, engine)
+        if name in _PREPARE_BY_REORG
+        else _PREPARE.get(name, BeforeDrop)(table)
+    )
     operations: list[tuple[str, bool]] = []
     doubt: Refusal | None = None
     for operation, sure in prepared.operations:
@@ -108,11 +112,7 @@ def _refuse_operation(table: Table, operation: str) -> Refusal | None:
     return unstorable(table) if operation == _DROP else None
 
 
-def _prepare_nothing(table: Table, engine: Engine) -> BeforeDrop:
-    return BeforeDrop(table)
-
-
-def _refuse_constraints(table: Table, engine: Engine) -> BeforeDrop:
+def _refuse_constraints(table: Table) -> BeforeDrop:
     if not table.constraints:
         return BeforeDrop(table)
     names = ", ".join(table.constraints)
@@ -126,7 +126,7 @@ def _refuse_constraints(table: Table, engine: Engine) -> BeforeDrop:
     )
 
 
-def _remove_mapping(table: Table, engine: Engine) -> BeforeDrop:
+def _remove_mapping(table: Table) -> BeforeDrop:
     if table.configuration.get(MAPPING_MODE, "none").lower() == "none":
         return BeforeDrop(table)
     refusal = column_mapping.validate_unmapped_names(table)
@@ -176,7 +176,7 @@ def moves_absolute(table: Table) -> bool:
     return table.absolute_rewritten or (bool(table.vectors) and not table.absolute_without_vectors)
 
 
-def _use_classic_checkpoints(table: Table, engine: Engine) -> BeforeDrop:
+def _use_classic_checkpoints(table: Table) -> BeforeDrop:
     policy = table.configuration.get(CHECKPOINT_POLICY, "classic").lower()
     if policy == "classic" and table.v2_checkpoint is False:
         return BeforeDrop(table)
@@ -187,7 +187,7 @@ def _use_classic_checkpoints(table: Table, engine: Engine) -> BeforeDrop:
     )
 
 
-def _disable_timestamps(table: Table, engine: Engine) -> BeforeDrop:
+def _disable_timestamps(table: Table) -> BeforeDrop:
     there = [key for key in TIMESTAMPS_SINCE if key in table.configuration]
     if not there and not table.on(TIMESTAMPS):
         return BeforeDrop(table)
@@ -219,7 +219,7 @@ def _rewrite_widened(table: Table, engine: Engine) -> BeforeDrop:
     return BeforeDrop(after, tuple(operations), rewrites, changed=True if sure else None)
 
 
-def _refuse_geospatial(table: Table, engine: Engine) -> BeforeDrop:
+def _refuse_geospatial(table: Table) -> BeforeDrop:
     if not table.geospatial:
         return BeforeDrop(table)
     return BeforeDrop(
@@ -232,7 +232,7 @@ def _refuse_geospatial(table: Table, engine: Engine) -> BeforeDrop:
     )
 
 
-def _disable_row_tracking(table: Table, engine: Engine) -> BeforeDrop:
+def _disable_row_tracking(table: Table) -> BeforeDrop:
     suspended = table.on(ROW_TRACKING_SUSPENDED)
     there = table.row_ids
     if suspended and not table.on(ROW_TRACKING) and there is False:
@@ -244,27 +244,30 @@ def _disable_row_tracking(table: Table, engine: Engine) -> BeforeDrop:
     return BeforeDrop(after._replace(row_ids=False), tuple(operations), changed=True)
 
 
-def _remove_domains(table: Table, engine: Engine) -> BeforeDrop:
+def _remove_domains(table: Table) -> BeforeDrop:
     if table.domains == ():
         return BeforeDrop(table)
     operations = (("DOMAIN METADATA CLEANUP", table.domains is not None),)
     return BeforeDrop(table._replace(domains=(), clustering=()), operations, changed=True)
 
 
-def _remove_coordinator(table: Table, engine: Engine) -> BeforeDrop:
+def _remove_coordinator(table: Table) -> BeforeDrop:
     if not any(key in table.configuration for key in _COORDINATED):
         return BeforeDrop(table)
     return BeforeDrop(table.without_properties(*_COORDINATED), ((_UNSET, True),), changed=True)
 
 
-_PREPARE: dict[str, Callable[[Table, Engine], BeforeDrop]] = {
-    "checkConstraints": _refuse_constraints,
-    "columnMapping": _remove_mapping,
+_PREPARE_BY_REORG: dict[str, Callable[[Table, Engine], BeforeDrop]] = {
     "deletionVectors": _remove_vectors,
-    "v2Checkpoint": _use_classic_checkpoints,
-    "inCommitTimestamp": _disable_timestamps,
     "typeWidening": _rewrite_widened,
     "typeWidening-preview": _rewrite_widened,
+}
+"""the preparations that run REORG"""
+_PREPARE: dict[str, Callable[[Table], BeforeDrop]] = {
+    "checkConstraints": _refuse_constraints,
+    "columnMapping": _remove_mapping,
+    "v2Checkpoint": _use_classic_checkpoints,
+    "inCommitTimestamp": _disable_timestamps,
     "geospatial": _refuse_geospatial,
     "geospatial-dev": _refuse_geospatial,
     "rowTracking": _disable_row_tracking,
