@@ -45,27 +45,29 @@ def with_whole_words(complete: Callable[[], _T]) -> _T:
     os.environ[_WORDS], os.environ[_POSITION] = "\n".join(whole), str(len(whole) - 1)
     value = re.sub("^--[a-z-]+=", "", whole[-1])
     known = max(value.rfind("@"), value.rfind("=") + 1, value.rfind(":") + 1, 0)
-    printed = io.StringIO()
-    try:
-        with redirect_stdout(printed):
-            return complete()
-    finally:
-        sys.stdout.writelines(line[known:] for line in printed.getvalue().splitlines(keepends=True))
+    return _print_changed(
+        complete, lambda text: "".join(line[known:] for line in text.splitlines(keepends=True))
+    )
 
 
 def with_options(complete: Callable[[], _T], *, zsh: bool) -> _T:
     """Run a completion for zsh or fish, and print values with the option in the same word."""
     last = os.environ.get("_TYPER_COMPLETE_ARGS", "").rpartition(" ")[2]
     option = found[0] if (found := re.match("--[a-z-]+=", last)) else ""
+    return _print_changed(
+        complete,
+        lambda text: _zsh_values(text, option) if zsh else re.sub("(?m)^(?=.)", option, text),
+    )
+
+
+def _print_changed(complete: Callable[[], _T], change: Callable[[str], str]) -> _T:
+    """Run a completion, which may exit, and change what it prints."""
     printed = io.StringIO()
     try:
         with redirect_stdout(printed):
             return complete()
     finally:
-        if zsh:
-            sys.stdout.write(_zsh_values(printed.getvalue(), option))
-        else:
-            sys.stdout.write(re.sub("^(?=.)", option, printed.getvalue(), flags=re.MULTILINE))
+        sys.stdout.write(change(printed.getvalue()))
 
 
 def _zsh_values(printed: str, option: str) -> str:
