@@ -56,11 +56,29 @@ def is_feature(word: str) -> bool:
     )
 
 
-def is_client(word: str) -> bool:
+def _is_client(word: str) -> bool:
     """Return True if a word after `--for-client A` is another client rather than a table."""
     return re.fullmatch(r"[\w.-]+(/[\w.-]+)?@[\w.+ -]+", word) is not None
 
 
+PROTOCOL = Option(
+    ("--protocol",),
+    "Lower the protocol to at most these versions.",
+    str,
+    metavar="R,W",
+    panel=Panel.GOAL,
+    old="--to",
+)
+FOR_CLIENT = Option(
+    ("--for-client",),
+    "Make the table readable and writable (append) for these clients.",
+    str,
+    many=True,
+    metavar="ID@VERSION...",
+    follows=_is_client,
+    words=completion.clients,
+    panel=Panel.GOAL,
+)
 COMMAND = Command(
     "plan-downgrade",
     "Plan the cheapest statements that lower the protocol, with every commit, cost and "
@@ -89,16 +107,7 @@ COMMAND = Command(
             words=completion.features,
             panel=Panel.GOAL,
         ),
-        Option(
-            ("--for-client",),
-            "Make the table readable and writable (append) for these clients.",
-            str,
-            many=True,
-            metavar="ID@VERSION...",
-            follows=is_client,
-            words=completion.clients,
-            panel=Panel.GOAL,
-        ),
+        FOR_CLIENT,
         Option(
             ("--policy",),
             "Give every client of this policy the access it declares.",
@@ -106,14 +115,7 @@ COMMAND = Command(
             metavar="FILE",
             panel=Panel.GOAL,
         ),
-        Option(
-            ("--protocol",),
-            "Lower the protocol to at most these versions.",
-            str,
-            metavar="R,W",
-            panel=Panel.GOAL,
-            old="--to",
-        ),
+        PROTOCOL,
         Option(
             ("--history",),
             "keep: preserve history (may leave checkpointProtection). truncate: delete history to "

@@ -8,7 +8,7 @@ from typing import Any
 
 from deltaproto.cli import completion, options, plans
 from deltaproto.cli.declare import Command, Option, Panel
-from deltaproto.cli.plan_downgrade import is_client, is_feature
+from deltaproto.cli.plan_downgrade import FOR_CLIENT, PROTOCOL, is_feature
 from deltaproto.errors import ExitCode, UsageError
 from deltaproto.plan_inputs.from_log import with_restored_versions
 from deltaproto.plan_inputs.parse_goal import (
@@ -82,14 +82,7 @@ COMMAND = Command(
             words=completion.properties,
             panel=Panel.GOAL,
         ),
-        Option(
-            ("--protocol",),
-            "Raise the protocol to at least these versions.",
-            str,
-            metavar="R,W",
-            panel=Panel.GOAL,
-            old="--to",
-        ),
+        PROTOCOL._replace(help="Raise the protocol to at least these versions."),
         Option(
             ("--isolation",),
             "Set the isolation level: Serializable or WriteSerializable.",
@@ -114,15 +107,8 @@ COMMAND = Command(
             metavar="SQL",
             panel=Panel.GOAL,
         ),
-        Option(
-            ("--for-client",),
-            "Avoid changes that would block these clients.",
-            str,
-            many=True,
-            metavar="ID@VERSION...",
-            follows=is_client,
-            words=completion.clients,
-            panel=Panel.CLIENTS,
+        FOR_CLIENT._replace(
+            help="Avoid changes that would block these clients.", panel=Panel.CLIENTS
         ),
         plans.ACCESS,
         options.CLIENT,
