@@ -279,7 +279,6 @@ COMMAND = Command(
         Option(
             ("--accept-loss",),
             "Accept these losses of a copy into a new table, named as in the plan. Repeatable.",
-            str,
             many=True,
             metavar="NAME,…",
             panel=Panel.SAFETY,
@@ -319,7 +318,6 @@ COMMAND = Command(
         Option(
             ("--hooks",),
             "Run the programs in this folder before and after each table of a rollout.",
-            str,
             metavar="DIR",
             panel=Panel.SAFETY,
         ),

@@ -255,7 +255,6 @@ COMMAND = Command(
         Option(
             ("--make-kit",),
             "Create the reference tables in this folder.",
-            str,
             metavar="DIR",
             panel=Panel.INPUT,
         ),
@@ -263,28 +262,24 @@ COMMAND = Command(
             ("--kit",),
             "Use the reference tables in this folder. Default: one in the user's cache, created if "
             "missing.",
-            str,
             metavar="DIR",
             panel=Panel.INPUT,
         ),
         Option(
             ("--adapter",),
             "Call the client with this Python file.",
-            str,
             metavar="FILE",
             panel=Panel.INPUT,
         ),
         Option(
             ("--command",),
             "Call the client with this command, as CMD OPERATION TABLE.",
-            str,
             metavar="CMD",
             panel=Panel.INPUT,
         ),
         Option(
             ("--only",),
             "Use only this reference table (name or pattern). Repeatable.",
-            str,
             many=True,
             metavar="NAME",
             panel=Panel.INPUT,
@@ -292,7 +287,6 @@ COMMAND = Command(
         Option(
             ("--operation",),
             "Try only this operation. Repeatable.",
-            str,
             many=True,
             metavar="NAME",
             panel=Panel.GOAL,
@@ -308,7 +302,6 @@ COMMAND = Command(
         Option(
             ("--entry",),
             "Write a client file for --client-file.",
-            str,
             metavar="FILE",
             panel=Panel.OUTPUT,
         ),

@@ -236,7 +236,6 @@ COMMAND = Command(
         Option(
             ("--policy",),
             "Check against the clients and rules of this policy.",
-            str,
             many=True,
             metavar="FILE",
             panel=Panel.CLIENTS,
@@ -247,7 +246,6 @@ COMMAND = Command(
             ("--client",),
             "Check this client (ID@VERSION). Only ID: show what each version can do. all: show "
             "every client. Repeatable.",
-            str,
             many=True,
             metavar="ID@VERSION",
             words=completion.clients,
@@ -257,7 +255,6 @@ COMMAND = Command(
             ("--access",),
             "Check this access (read, append, dml, maintain, stream) instead of the declared one. "
             "Repeatable.",
-            str,
             many=True,
             metavar="ACCESS",
             panel=Panel.CLIENTS,
@@ -266,7 +263,6 @@ COMMAND = Command(
             ("--baseline",),
             "Compare with a saved inspection (report drift) or a saved check (fail only on "
             "new findings).",
-            str,
             metavar="FILE",
             panel=Panel.INPUT,
             setting="baseline",
@@ -275,7 +271,6 @@ COMMAND = Command(
         Option(
             ("--write-baseline",),
             "Accept today's findings: write them to this file, for --baseline, and exit 0.",
-            str,
             metavar="FILE",
             panel=Panel.OUTPUT,
         ),
@@ -285,7 +280,6 @@ COMMAND = Command(
             ("--after",),
             "Show what changes when this client is upgraded to this version. For a Databricks "
             "Runtime: also which automatic upgrades it no longer delays.",
-            str,
             metavar="ID@VERSION",
             words=completion.clients,
             panel=Panel.CLIENTS,

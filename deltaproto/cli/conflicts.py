@@ -131,7 +131,6 @@ COMMAND = Command(
         Option(
             ("--isolation",),
             "Assume this isolation level. Default: the table's, else the engine's.",
-            str,
             metavar="LEVEL",
             words=completion.isolation_levels,
             panel=Panel.GOAL,
@@ -147,7 +146,6 @@ COMMAND = Command(
         Option(
             ("--runtime",),
             "Assume a write by this Databricks Runtime. Default: 14.2 or later.",
-            str,
             metavar="VERSION",
             panel=Panel.SPARK,
         ),
@@ -160,21 +158,18 @@ COMMAND = Command(
         Option(
             ("--operation",),
             "Explain this operation, which commits last and may fail.",
-            str,
             metavar="OP",
             panel=Panel.GOAL,
         ),
         Option(
             ("--against",),
             "Explain conflicts with this operation, which commits first.",
-            str,
             metavar="OP",
             panel=Panel.GOAL,
         ),
         Option(
             ("--exception",),
             "Explain this exception.",
-            str,
             metavar="NAME",
             words=completion.exceptions,
             panel=Panel.GOAL,
@@ -183,14 +178,12 @@ COMMAND = Command(
             ("--at",),
             "Find the commits that could have caused the exception raised at this time (default "
             "zone: UTC).",
-            str,
             metavar="TIME",
             panel=Panel.GOAL,
         ),
         Option(
             ("--sql",),
             "Classify this SQL statement and explain its conflicts.",
-            str,
             metavar="STATEMENT",
             panel=Panel.GOAL,
         ),

@@ -42,7 +42,7 @@ class Option(NamedTuple):
     flags: tuple[str, ...]
     """flags, the long one first"""
     help: str
-    type: type
+    type: type = str
     default: Any = None
     many: bool = False
     """whether the option may be repeated; its value is then a tuple"""

@@ -138,7 +138,6 @@ COMMAND = Command(
             ("--access-log",),
             "Also count the readers in this access log (file, folder, URI or system table). "
             "Repeatable.",
-            str,
             many=True,
             metavar="FILE|URI|TABLE",
             panel=Panel.INPUT,
@@ -159,7 +158,6 @@ COMMAND = Command(
         Option(
             ("--write-policy",),
             "Write a policy that declares the clients seen, or add them to an existing one.",
-            str,
             metavar="FILE",
             panel=Panel.OUTPUT,
         ),

@@ -110,14 +110,12 @@ COMMAND = Command(
             ("--since",),
             "Compare from this scan, or the last one that ended by this time. Default: the "
             "previous scan of the same roots.",
-            str,
             metavar="SCAN|TIME",
             panel=Panel.INPUT,
         ),
         Option(
             ("--until",),
             "Compare up to this scan, or the last one that ended by this time. Default: newest.",
-            str,
             metavar="SCAN|TIME",
             panel=Panel.INPUT,
         ),
@@ -130,7 +128,6 @@ COMMAND = Command(
             ("--notify",),
             "Post the changes to this webhook, in Slack's format. The address is a secret: "
             "pass it in the environment.",
-            str,
             metavar="URL",
             panel=Panel.OUTPUT,
         ),

@@ -76,7 +76,6 @@ COMMAND = Command(
             ("--policy",),
             "Show the effect on the clients of this policy, and on those that discover "
             "counted in the inventory. Default: those counted, or else all known clients.",
-            str,
             metavar="FILE",
             panel=Panel.CLIENTS,
             setting="policy",

@@ -58,7 +58,6 @@ COMMAND = Command(
         Option(
             ("--since",),
             "Show events since this time (default zone: UTC).",
-            str,
             metavar="TIME",
             panel=Panel.INPUT,
         ),

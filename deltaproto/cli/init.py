@@ -229,14 +229,12 @@ COMMAND = Command(
         Option(
             ("--inventory",),
             f"Save scans in this folder or URI. Default: {STARTER_INVENTORY}.",
-            str,
             metavar="INVENTORY",
             panel=Panel.OUTPUT,
         ),
         Option(
             ("--policy",),
             f"Write the policy to this file. Default: {STARTER_POLICY}.",
-            str,
             metavar="FILE",
             panel=Panel.OUTPUT,
         ),

@@ -44,7 +44,6 @@ ENGINE = Option(
 SCAN = Option(
     ("--scan",),
     "Use this scan, or the last one before a time. Default: the newest scan of each root.",
-    str,
     metavar="SCAN|TIME",
     panel=Panel.INPUT,
 )
@@ -64,7 +63,6 @@ SEEN = Option(
     ("--seen",),
     "Compare the declared clients with those that discover counted in this inventory, and show "
     "which are not declared and which are not seen.",
-    str,
     metavar="INVENTORY",
     panel=Panel.CLIENTS,
 )

@@ -28,7 +28,7 @@ _DISK_FULL_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 FORMAT = Option(("--format",), "Choose the output format.", Format, Format.TEXT, panel=Panel.OUTPUT)
 PAGE_FORMAT = FORMAT._replace(type=PageFormat, default=PageFormat.TEXT)
-OUTPUT = Option(("--output", "-o"), "Write to this file.", str, metavar="FILE", panel=Panel.OUTPUT)
+OUTPUT = Option(("--output", "-o"), "Write to this file.", metavar="FILE", panel=Panel.OUTPUT)
 FAIL_ON = Option(
     ("--fail-on",),
     "Exit 1 if any finding has this severity or higher.",
@@ -39,7 +39,6 @@ FAIL_ON = Option(
 STORAGE_OPTION = Option(
     ("--storage-option",),
     "Set an object store option, named as in deltalake. Repeatable.",
-    str,
     many=True,
     metavar="K=V",
     panel=Panel.INPUT,
@@ -48,14 +47,12 @@ STORAGE_OPTION = Option(
 SPARK_REMOTE = Option(
     ("--spark-remote",),
     "Use this Spark Connect server.",
-    str,
     metavar="sc://HOST",
     panel=Panel.SPARK,
 )
 SPARK_CONF = Option(
     ("--spark-conf",),
     "Set a Spark property. Repeatable.",
-    str,
     many=True,
     metavar="K=V",
     panel=Panel.SPARK,
@@ -64,14 +61,12 @@ SPARK_CONF = Option(
 CONFIG = Option(
     ("--config",),
     f"Read missing options from this file ({NO_SETTINGS}: no file). Default: ./{SETTINGS_FILE}.",
-    str,
     metavar="FILE",
     panel=Panel.INPUT,
 )
 POLICY = Option(
     ("--policy",),
     "Evaluate the clients and rules of this policy.",
-    str,
     metavar="FILE",
     panel=Panel.CLIENTS,
     setting="policy",
@@ -79,7 +74,6 @@ POLICY = Option(
 CLIENT = Option(
     ("--client",),
     "Show the effect on this client (ID@VERSION). Repeatable.",
-    str,
     many=True,
     metavar="ID@VERSION",
     words=completion.clients,
@@ -88,7 +82,6 @@ CLIENT = Option(
 CLIENT_FILE = Option(
     ("--client-file",),
     "Add the clients of this YAML file. Repeatable.",
-    str,
     many=True,
     metavar="FILE",
     panel=Panel.CLIENTS,

@@ -143,7 +143,6 @@ COMMAND = Command(
         Option(
             ("--policy",),
             "Bring the tables into line with this policy.",
-            str,
             metavar="FILE",
             panel=Panel.GOAL,
             setting="policy",
@@ -151,7 +150,6 @@ COMMAND = Command(
         Option(
             ("--out",),
             "Save the plan of each table that needs steps to this folder, for apply.",
-            str,
             metavar="FOLDER",
             panel=Panel.OUTPUT,
         ),

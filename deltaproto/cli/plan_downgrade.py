@@ -64,7 +64,6 @@ def _is_client(word: str) -> bool:
 PROTOCOL = Option(
     ("--protocol",),
     "Lower the protocol to at most these versions.",
-    str,
     metavar="R,W",
     panel=Panel.GOAL,
     old="--to",
@@ -72,7 +71,6 @@ PROTOCOL = Option(
 FOR_CLIENT = Option(
     ("--for-client",),
     "Make the table readable and writable (append) for these clients.",
-    str,
     many=True,
     metavar="ID@VERSION...",
     follows=_is_client,
@@ -100,7 +98,6 @@ COMMAND = Command(
         Option(
             ("--drop",),
             "Drop these features.",
-            str,
             many=True,
             metavar="FEATURE...",
             follows=is_feature,
@@ -111,7 +108,6 @@ COMMAND = Command(
         Option(
             ("--policy",),
             "Give every client of this policy the access it declares.",
-            str,
             metavar="FILE",
             panel=Panel.GOAL,
         ),

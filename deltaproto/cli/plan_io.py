@@ -36,21 +36,18 @@ FORMAT = options.FORMAT._replace(type=ApplyFormat, default=ApplyFormat.TEXT)
 JOURNAL = Option(
     ("--journal",),
     "Keep journals in this folder. Default: .deltaproto next to the plan file.",
-    str,
     metavar="DIR",
     panel=Panel.OUTPUT,
 )
 SCRATCH = Option(
     ("--scratch",),
     "Create clones in this folder or URI. Default: a temporary folder.",
-    str,
     metavar="DIR",
     panel=Panel.INPUT,
 )
 AUDIT = Option(
     ("--audit",),
     "Append to this audit log. Default: audit.jsonl next to the journals.",
-    str,
     metavar="FILE",
     panel=Panel.OUTPUT,
 )

@@ -65,7 +65,6 @@ COMMAND = Command(
         Option(
             ("--enable",),
             "Enable these features and what they require; columnMapping=name selects a mode.",
-            str,
             many=True,
             metavar="FEATURE...",
             follows=_is_feature_or_setting,
@@ -75,7 +74,6 @@ COMMAND = Command(
         Option(
             ("--set",),
             "Set these table properties.",
-            str,
             many=True,
             metavar="PROPERTY=VALUE...",
             follows=_is_setting,
@@ -86,7 +84,6 @@ COMMAND = Command(
         Option(
             ("--isolation",),
             "Set the isolation level: Serializable or WriteSerializable.",
-            str,
             metavar="LEVEL",
             words=completion.isolation_levels,
             panel=Panel.GOAL,
@@ -94,7 +91,6 @@ COMMAND = Command(
         Option(
             ("--cluster-by",),
             "Cluster by this column. Repeatable.",
-            str,
             many=True,
             metavar="COLUMN",
             panel=Panel.GOAL,
@@ -102,7 +98,6 @@ COMMAND = Command(
         Option(
             ("--sql",),
             "Predict the effect of these SQL statements (text or file). Repeatable.",
-            str,
             many=True,
             metavar="SQL",
             panel=Panel.GOAL,

@@ -41,7 +41,6 @@ TABLES = Argument(
 FROM = Option(
     ("--from",),
     "Plan the tables of this inventory, from its newest scans. Repeatable.",
-    str,
     many=True,
     metavar="INVENTORY",
     panel=Panel.INPUT,
@@ -49,7 +48,6 @@ FROM = Option(
 WHERE = Option(
     ("--where",),
     "Plan only tables of inventories that match this SQL condition on the columns of `tables`.",
-    str,
     metavar="SQL",
     panel=Panel.INPUT,
 )
@@ -61,7 +59,6 @@ FRESH = switch(
 ENGINE = Option(
     ("--engine",),
     "Plan for this engine, such as delta-spark@4.4 or databricks@16.4.",
-    str,
     metavar="NAME@VERSION",
     panel=Panel.SPARK,
 )
@@ -69,7 +66,6 @@ ACCESS = Option(
     ("--access",),
     "Assume that clients named on the command line need this access. Default: read and "
     "append. Repeatable.",
-    str,
     many=True,
     metavar="ACCESS",
     panel=Panel.CLIENTS,

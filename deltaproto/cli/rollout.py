@@ -63,7 +63,6 @@ COMMAND = Command(
         Option(
             ("--reason",),
             "Save this reason with the decision. Required to skip a table.",
-            str,
             metavar="TEXT",
             panel=Panel.GOAL,
         ),

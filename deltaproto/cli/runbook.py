@@ -183,7 +183,6 @@ COMMAND = Command(
         Option(
             ("--start",),
             "Plan the first step for this time (default zone: UTC). Default: now.",
-            str,
             metavar="TIME",
             panel=Panel.INPUT,
         ),
@@ -199,7 +198,6 @@ COMMAND = Command(
         Option(
             ("--template",),
             "Use this jinja2 template for the chapters.",
-            str,
             metavar="FILE",
             panel=Panel.OUTPUT,
         ),

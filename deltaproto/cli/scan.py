@@ -198,7 +198,6 @@ COMMAND = Command(
         Option(
             ("--inventory",),
             "Append the results to the inventory in this folder or URI.",
-            str,
             metavar="INVENTORY",
             panel=Panel.OUTPUT,
             old="--to",
@@ -208,7 +207,6 @@ COMMAND = Command(
         Option(
             ("--catalog",),
             "Scan the tables of this catalog, catalog.schema or schema. Repeatable.",
-            str,
             many=True,
             metavar="NAME",
             panel=Panel.INPUT,
@@ -218,7 +216,6 @@ COMMAND = Command(
         Option(
             ("--list",),
             "Scan the tables listed in this file, one path or URI per line. Repeatable.",
-            str,
             many=True,
             metavar="FILE",
             panel=Panel.INPUT,
@@ -228,7 +225,6 @@ COMMAND = Command(
         Option(
             ("--include",),
             "Scan only tables in folders with this name or path, even hidden folders. Repeatable.",
-            str,
             many=True,
             metavar="GLOB",
             panel=Panel.INPUT,
@@ -237,7 +233,6 @@ COMMAND = Command(
         Option(
             ("--exclude",),
             "Skip folders with this name or path. Repeatable.",
-            str,
             many=True,
             metavar="GLOB",
             panel=Panel.INPUT,
