@@ -23,7 +23,6 @@ from deltaproto.errors import (
     UsageError,
     no_tables_error,
 )
-from deltaproto.fleet.inventory_queries import NewestState
 from deltaproto.fleet.inventory_reader import (
     InventoryReader,
     build_scan_notices,
@@ -34,6 +33,7 @@ from deltaproto.fleet.inventory_reader import (
     require_finished,
     select_newest_state,
 )
+from deltaproto.fleet.newest_state import NewestState
 from deltaproto.fleet.report_checker import load_report_policy, report_checker
 from deltaproto.fleet.scan_history import PastScan, ScanPair, select_pair
 from deltaproto.fleet.schemas import Inventory as _Tables

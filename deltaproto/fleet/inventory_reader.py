@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from deltaproto.fleet.drift.diff import Difference
     from deltaproto.fleet.evaluate import PolicyTally
     from deltaproto.fleet.inventory import InventoryTables
-    from deltaproto.fleet.inventory_queries import InventoryQueries, NewestState
+    from deltaproto.fleet.inventory_queries import InventoryQueries
+    from deltaproto.fleet.newest_state import NewestState
     from deltaproto.fleet.overview import Overview
     from deltaproto.fleet.scan_history import PastScan, ScannedPlace, ScanPair
     from deltaproto.fleet.schemas import Inventory
@@ -264,7 +265,7 @@ def select_newest_state(lister: ScanLister, wanted: str | None) -> NewestState:
     Raises:
         UsageError: when the inventory has no such scan.
     """
-    from deltaproto.fleet.inventory_queries import NewestState, newest_of_each_root
+    from deltaproto.fleet.newest_state import NewestState, newest_of_each_root
     from deltaproto.fleet.scan_history import find_fuller_scan
 
     scans = lister.scans()

@@ -10,8 +10,9 @@ from typing import Protocol as Interface
 
 from deltaproto.clients.model import Access, Verdict
 from deltaproto.fleet.drift.diff import Difference
-from deltaproto.fleet.inventory_queries import InventoryQueries, NewestState, newest_of_each_root
+from deltaproto.fleet.inventory_queries import InventoryQueries
 from deltaproto.fleet.last_writers import LastWriters
+from deltaproto.fleet.newest_state import NewestState, newest_of_each_root
 from deltaproto.fleet.scan_history import PastScan, ScannedPlace, ScanPair, sql_literal
 from deltaproto.fleet.schemas import Inventory
 from deltaproto.fleet.seen.uses import SeenUses

@@ -7,9 +7,9 @@ from typing import Any
 
 from deltaproto.clients.catalog import ClientCatalog
 from deltaproto.errors import ErrorCode, TableError
-from deltaproto.fleet.inventory_queries import NewestState
 from deltaproto.fleet.inventory_reader import InventoryReader
 from deltaproto.fleet.last_writers import LastWriters, summarize_rows
+from deltaproto.fleet.newest_state import NewestState
 from deltaproto.fleet.schemas import Inventory
 from deltaproto.policy.document import Policy
 from deltaproto.policy.evaluate import Checker

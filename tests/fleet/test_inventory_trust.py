@@ -21,8 +21,9 @@ from deltalake import DeltaTable, write_deltalake
 
 from deltaproto.errors import TableError, UsageError
 from deltaproto.fleet.inventory import InventoryTables, open_inventory_tables
-from deltaproto.fleet.inventory_queries import LocalInventoryQueries, NewestState
+from deltaproto.fleet.inventory_queries import LocalInventoryQueries
 from deltaproto.fleet.inventory_reader import build_scan_notices, require_finished
+from deltaproto.fleet.newest_state import NewestState
 from deltaproto.fleet.scan import new_scan_id
 from deltaproto.fleet.scan_history import PastScan, extent_of
 from deltaproto.fleet.schemas import Inventory, inventory_schema

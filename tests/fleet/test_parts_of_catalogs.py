@@ -13,7 +13,7 @@ from deltalake import DeltaTable, write_deltalake
 from deltaproto.errors import no_tables_error
 from deltaproto.fleet.catalog_places import CatalogPlace, parse_catalog_place
 from deltaproto.fleet.discovered import UnreadablePlace
-from deltaproto.fleet.inventory_queries import NewestState
+from deltaproto.fleet.newest_state import NewestState
 from deltaproto.fleet.scan_history import PastScan, ScannedPlace
 from tests.conftest import Ran
 from tests.fleet.test_scan_catalogs import make

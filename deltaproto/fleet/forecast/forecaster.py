@@ -29,8 +29,8 @@ from deltaproto.fleet.forecast.upgrades import (
     shown_name,
 )
 from deltaproto.fleet.inventory import open_inventory_tables
-from deltaproto.fleet.inventory_queries import NewestState
 from deltaproto.fleet.inventory_reader import InventoryReader
+from deltaproto.fleet.newest_state import NewestState
 from deltaproto.fleet.seen.seen_findings import RecentUses, SeenOnTable, uses_for_plans
 from deltaproto.fleet.seen.stored_uses import read_stored
 from deltaproto.plan_inputs.client_scope import ClientScope
