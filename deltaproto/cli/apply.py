@@ -339,10 +339,8 @@ COMMAND = Command(
         "apply plan.json --dry-run --policy policy.yaml",
         "apply plan.json --yes --wait",
     ),
-    exits=(
-        ExitCode.OK,
+    more_exits=(
         ExitCode.FINDINGS,
-        ExitCode.USAGE,
         ExitCode.UNREADABLE,
         ExitCode.STALE,
         ExitCode.FAILED,

@@ -66,5 +66,4 @@ COMMAND = Command(
         "catalogs test uc://dbc-1234.cloud.databricks.com/main",
         "catalogs test glue://eu-west-1",
     ),
-    exits=(ExitCode.OK, ExitCode.USAGE, ExitCode.UNREADABLE),
 )

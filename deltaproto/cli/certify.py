@@ -319,5 +319,5 @@ COMMAND = Command(
         "certify deltalake/engine@1.6.6 --entry deltalake.yaml",
         "certify mine@1.0 --adapter adapter.py --results cells.json",
     ),
-    exits=(ExitCode.OK, ExitCode.FINDINGS, ExitCode.USAGE, ExitCode.UNREADABLE),
+    more_exits=(ExitCode.FINDINGS, ExitCode.UNREADABLE),
 )

@@ -90,5 +90,5 @@ COMMAND = Command(
         "clients trino",
         "clients deltalake@1.6.6 --format markdown",
     ),
-    exits=(ExitCode.OK, ExitCode.USAGE),
+    more_exits=(),
 )

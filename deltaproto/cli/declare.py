@@ -101,11 +101,16 @@ class Command(NamedTuple):
     options: tuple[Option, ...] = ()
     examples: tuple[str, ...] = ()
     """example command lines for the help, without `deltaproto`"""
-    exits: tuple[ExitCode, ...] = (ExitCode.OK, ExitCode.USAGE, ExitCode.UNREADABLE)
-    """the exit codes that the command can return"""
+    more_exits: tuple[ExitCode, ...] = (ExitCode.UNREADABLE,)
+    """the exit codes that it can return besides OK and USAGE, which every command can"""
     sources: tuple[str, ...] = ()
     """arguments and options that name what to work on: if one is given, the settings file is only
     read with --config"""
+
+    @property
+    def exits(self) -> tuple[ExitCode, ...]:
+        """All exit codes that the command can return, in order."""
+        return tuple(sorted((ExitCode.OK, ExitCode.USAGE, *self.more_exits)))
 
 
 def modernize(command: Command, words: Sequence[str]) -> tuple[list[str], list[str]]:

@@ -169,5 +169,5 @@ COMMAND = Command(
     Argument("folder", "DIR", "Write the tables into this folder."),
     (options.DEBUG,),
     examples=("demo lake", "demo /data/examples"),
-    exits=(ExitCode.OK, ExitCode.USAGE),
+    more_exits=(),
 )

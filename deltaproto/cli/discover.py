@@ -187,5 +187,5 @@ COMMAND = Command(
         "discover s3://lake/gold",
         "discover s3://lake/_inventory --days 90 --access-log s3://logs/lake/",
     ),
-    exits=(ExitCode.OK, ExitCode.FINDINGS, ExitCode.USAGE, ExitCode.UNREADABLE),
+    more_exits=(ExitCode.FINDINGS, ExitCode.UNREADABLE),
 )

@@ -146,5 +146,5 @@ COMMAND = Command(
         "drift s3://lake/_inventory",
         "drift /data/_inventory --since 2026-11-01 --format json",
     ),
-    exits=(ExitCode.OK, ExitCode.FINDINGS, ExitCode.USAGE, ExitCode.UNREADABLE),
+    more_exits=(ExitCode.FINDINGS, ExitCode.UNREADABLE),
 )

@@ -47,5 +47,5 @@ COMMAND = Command(
         "explain DP102",
         "explain client-refused",
     ),
-    exits=(ExitCode.OK, ExitCode.USAGE),
+    more_exits=(),
 )

@@ -51,5 +51,5 @@ COMMAND = Command(
         "features",
         "features deletionVectors",
     ),
-    exits=(ExitCode.OK, ExitCode.USAGE),
+    more_exits=(),
 )

@@ -97,5 +97,5 @@ COMMAND = Command(
         "forecast /data/_inventory --policy policy.yaml",
         "forecast /data/_inventory --client trino@476 --format json",
     ),
-    exits=(ExitCode.OK, ExitCode.FINDINGS, ExitCode.USAGE, ExitCode.UNREADABLE),
+    more_exits=(ExitCode.FINDINGS, ExitCode.UNREADABLE),
 )

@@ -242,5 +242,4 @@ COMMAND = Command(
         options.DEBUG,
     ),
     examples=("init s3://lake/gold --inventory s3://lake/_inventory", "init"),
-    exits=(ExitCode.OK, ExitCode.USAGE, ExitCode.UNREADABLE),
 )

@@ -127,5 +127,5 @@ COMMAND = Command(
         "inspect ./orders s3://lake/gold/customers",
         "inspect main.sales.orders --reader all --format json",
     ),
-    exits=(ExitCode.OK, ExitCode.FINDINGS, ExitCode.USAGE, ExitCode.UNREADABLE),
+    more_exits=(ExitCode.FINDINGS, ExitCode.UNREADABLE),
 )

@@ -161,5 +161,5 @@ COMMAND = Command(
         "plan ./orders --policy policy.yaml",
         "plan inventory --policy policy.yaml --out gold --detailed-exitcode",
     ),
-    exits=(ExitCode.OK, ExitCode.FINDINGS, ExitCode.USAGE, ExitCode.UNREADABLE, ExitCode.CHANGES),
+    more_exits=(ExitCode.FINDINGS, ExitCode.UNREADABLE, ExitCode.CHANGES),
 )

@@ -132,5 +132,5 @@ COMMAND = Command(
         "plan-downgrade ./orders --lowest",
         "plan-downgrade orders --drop deletionVectors --script sql",
     ),
-    exits=(ExitCode.OK, ExitCode.FINDINGS, ExitCode.USAGE, ExitCode.UNREADABLE, ExitCode.CHANGES),
+    more_exits=(ExitCode.FINDINGS, ExitCode.UNREADABLE, ExitCode.CHANGES),
 )

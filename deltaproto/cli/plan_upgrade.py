@@ -114,5 +114,5 @@ COMMAND = Command(
         "plan-upgrade ./orders --enable deletionVectors",
         "plan-upgrade orders --enable rowTracking --format json -o p.json",
     ),
-    exits=(ExitCode.OK, ExitCode.FINDINGS, ExitCode.USAGE, ExitCode.UNREADABLE, ExitCode.CHANGES),
+    more_exits=(ExitCode.FINDINGS, ExitCode.UNREADABLE, ExitCode.CHANGES),
 )

@@ -70,5 +70,5 @@ COMMAND = Command(
         "rehearse plan.json",
         "rehearse plans/ --scratch s3://lake/_rehearsal",
     ),
-    exits=(ExitCode.OK, ExitCode.USAGE, ExitCode.UNREADABLE, ExitCode.FAILED),
+    more_exits=(ExitCode.UNREADABLE, ExitCode.FAILED),
 )

@@ -75,5 +75,5 @@ COMMAND = Command(
         'rollout pause waves --reason "incident 4711"',
         'rollout skip waves orders --reason "is dropped next week"',
     ),
-    exits=(ExitCode.OK, ExitCode.USAGE),
+    more_exits=(),
 )

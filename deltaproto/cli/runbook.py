@@ -218,12 +218,5 @@ COMMAND = Command(
         "runbook plan.json --output runbook.md",
         "runbook plans/ --policy policy.yaml --format html -o runbook.html",
     ),
-    exits=(
-        ExitCode.OK,
-        ExitCode.FINDINGS,
-        ExitCode.USAGE,
-        ExitCode.UNREADABLE,
-        ExitCode.STALE,
-        ExitCode.FAILED,
-    ),
+    more_exits=(ExitCode.FINDINGS, ExitCode.UNREADABLE, ExitCode.STALE, ExitCode.FAILED),
 )

@@ -285,5 +285,5 @@ COMMAND = Command(
         "scan /data --inventory /data/_inventory --policy policy.yaml",
     ),
     sources=_SOURCES,
-    exits=(ExitCode.OK, ExitCode.FINDINGS, ExitCode.USAGE, ExitCode.UNREADABLE),
+    more_exits=(ExitCode.FINDINGS, ExitCode.UNREADABLE),
 )

@@ -67,11 +67,5 @@ COMMAND = Command(
         "status waves",
         "status waves --format json --policy policy.yaml",
     ),
-    exits=(
-        ExitCode.OK,
-        ExitCode.FINDINGS,
-        ExitCode.USAGE,
-        ExitCode.UNREADABLE,
-        ExitCode.CHANGES,
-    ),
+    more_exits=(ExitCode.FINDINGS, ExitCode.UNREADABLE, ExitCode.CHANGES),
 )
