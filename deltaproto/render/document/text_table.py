@@ -195,7 +195,8 @@ class LineWriter:
             self.fold((", ".join(table.headings),), indent, BOLD)
         for number, row in enumerate(cells):
             codes = [code for code in _row_codes(table, number)[:lead] if code] or [BOLD]
-            number_of = f"{_label(table.headings[0])} " if row[0].isdecimal() else ""
+            counts = row[0] and _NUMBER.fullmatch(row[0])
+            number_of = f"{_label(table.headings[0])} " if counts else ""
             self.fold((number_of + "  ".join(filter(None, row[:lead])),), indent, codes[0])
             others = zip(table.headings[lead:], row[lead:], strict=True)
             facts = [(name, (text,)) for name, text in others if text]

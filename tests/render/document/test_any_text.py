@@ -255,6 +255,20 @@ def test_a_table_that_is_too_wide_is_a_list(width: int, monkeypatch: pytest.Monk
     assert max(map(len, text.splitlines())) <= width
 
 
+@pytest.mark.parametrize(
+    ("cell", "shown"),
+    [("1,011", "tables 1,011"), ("983", "tables 983"), ("", "cause"), ("orders", "orders")],
+)
+def test_the_number_that_begins_a_list_has_its_heading(
+    cell: str, shown: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    file = io.StringIO()
+    row = [(cell,), ("word " * 60,), ("c" * 40,)]
+    TextWriter(file, color=False).block(TableBlock(("Tables", "Cause", "By"), [row]))
+    assert file.getvalue().lstrip().startswith(f"{shown}{'' if shown == 'cause' else chr(10)}")
+
+
 @pytest.mark.parametrize(("width", "shown"), [(40, "Table Size"), (30, "T S")])
 def test_columns_to_spare_go_first_and_then_headings(
     width: int, shown: str, monkeypatch: pytest.MonkeyPatch
