@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from deltaproto import __version__
-from deltaproto.cli.declare import Command, Option, Panel
+from deltaproto.cli.declare import HELP_FLAGS, Command, Option, Panel
 from deltaproto.cli.signals import INTERRUPTED_EXIT_CODE
 from deltaproto.cli.variables import environment_variable
 from deltaproto.errors import ExitCode, UsageError
@@ -99,7 +99,7 @@ def _build_parser(
         add_completion=command is None or COMPLETION_VARIABLE in os.environ,
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
-        context_settings={"help_option_names": ["-h", "--help"]},
+        context_settings={"help_option_names": [*HELP_FLAGS]},
     )
     app.callback()(_tool_options)
     parsed: list[Callable[[], int]] = []

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from deltaproto.errors import ExitCode
+from deltaproto.errors import ExitCode, UsageError
 
 
 def environment_name(flag: str) -> str:
@@ -21,6 +21,7 @@ def _option_name(flag: str) -> str:
     return flag.lstrip("-").replace("-", "_")
 
 
+HELP_FLAGS = ("-h", "--help")
 NO_SETTINGS = "none"
 """value of --config that reads no settings file"""
 
@@ -125,6 +126,30 @@ def modernize(command: Command, words: Sequence[str]) -> tuple[list[str], list[s
             found[position] = f"{today[flag]}{equals}{value}"
             notices.append(f"{flag} is now called {today[flag]}; the old name will be removed")
     return found, notices
+
+
+def refuse_missing_values(command: Command, words: Sequence[str]) -> None:
+    """Refuse an option without its value, which would take the next option as its value.
+
+    `apply PLANS --journal --dry-run` would execute plans.
+
+    Raises:
+        UsageError: naming both; `--journal=--dry-run` is accepted.
+    """
+    options = {flag: option for option in command.options for flag in option.flags}
+    rest = iter(words)
+    for word in rest:
+        if word == "--":
+            return
+        option = options.get(word)
+        if option is None or option.type is bool:
+            continue
+        value = next(rest, "")
+        if value.partition("=")[0] in (*options, *HELP_FLAGS):
+            raise UsageError(
+                f"{word} has no value: the next word is the option {value}",
+                f"write the value after it, or {option.flags[0]}={value} if that is the value",
+            )
 
 
 def expand_multi_values(command: Command, words: Sequence[str]) -> list[str]:

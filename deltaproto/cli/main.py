@@ -14,7 +14,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from deltaproto.arrow_imports import hide_numpy_and_pandas
-from deltaproto.cli.declare import Command, environment_name, expand_multi_values, modernize
+from deltaproto.cli.declare import (
+    Command,
+    environment_name,
+    expand_multi_values,
+    modernize,
+    refuse_missing_values,
+)
 from deltaproto.cli.output import (
     StreamError,
     attach_results,
@@ -145,6 +151,7 @@ def _run_command(words: list[str]) -> int:
     if words and words[0] in COMMANDS:
         command = load_command(words[0])
         rest, notices = modernize(command, words[1:])
+        refuse_missing_values(command, rest)
         if any(name.startswith("DELTAPROTO_") for name in os.environ):
             notices += _apply_environment(command, rest)
         if notices:

@@ -396,3 +396,33 @@ def is_one_letter_apart(one: str, other: str) -> bool:
         return sum(a != b for a, b in zip(one, other, strict=True)) == 1
     short, long = sorted((one, other), key=len)
     return any(long[:at] + long[at + 1 :] == short for at in range(len(long)))
+
+
+@each_command
+def test_an_option_without_its_value_does_not_take_the_next_option(
+    command: Command, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`apply PLANS --journal --dry-run` executed plans, with a journal called --dry-run."""
+    ran_with: list[Any] = []
+    monkeypatch.setattr(
+        entry,
+        "load_command",
+        replaced_by(command._replace(run=lambda values: ran_with.append(values) or 0)),
+    )
+    flags = [option for option in command.options if option.type is not bool]
+    for option in flags:
+        for flag in option.flags:
+            for following in ("--debug", "--help", "-h", f"{option.flags[0]}=x"):
+                ran = cli(command.name, flag, following)
+                assert ran.code == 2, (flag, following)
+                message = f"error: {flag} has no value: the next word is the option {following}\n"
+                assert ran.err.startswith(message)
+                assert f"or {option.flags[0]}={following} if" in ran.err
+    assert flags or command.name == "demo"
+    assert ran_with == []
+
+
+def test_a_value_may_look_like_an_option(cli: Cli) -> None:
+    assert "unknown client --policy" in cli("check", "orders", "--client=--policy").err
+    assert "unknown client --policies" in cli("check", "orders", "--client", "--policies").err
+    assert "--client has no value" not in cli("check", "--", "--client", "--policy").err
