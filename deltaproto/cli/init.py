@@ -156,7 +156,7 @@ def _write_policy(path: str, writers: LastWriters | None) -> str:
     if os.path.lexists(path):
         with require_input(path) as file:
             found = file.read().decode("utf-8", "replace").replace("\r\n", "\n")
-        # What was not edited since the first run is no one's work.
+        # A starter policy that nobody edited may be replaced.
         unchanged = found == starter_policy(None)
         if not unchanged or writers is None:
             return f"{shown} exists, and was kept"

@@ -19,7 +19,7 @@ def newest_of_each_root(scans: Sequence[PastScan]) -> list[PastScan]:
     one searched. A scan with `--include` or `--exclude` replaces only scans with the same patterns.
 
     Raises:
-        UsageError: when there is no scan.
+        UsageError: the inventory has no scan.
     """
     newest_scan(list(scans))
     found: list[PastScan] = []
