@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from deltaproto.clients.matching import NOT_OFFERED
 from deltaproto.clients.model import Access, Verdict, cache_by_identity
+from deltaproto.clients.remedies import TABLE
 from deltaproto.clients.requirements import TableRequirements
 from deltaproto.policy.context import PolicyContext
 from deltaproto.policy.declared_verdict import DeclaredVerdict
@@ -26,16 +27,21 @@ def verdict_findings(
     rule: Rule, case: PolicyContext, verdict: Verdict, words: str
 ) -> Iterator[Finding]:
     """Yield a finding per client, path and reason for this verdict."""
+    table, word = case.table, case.word
     for finding, first in _group_verdicts(rule, case.verdicts, verdict, words):
-        hint = finding.hint or truncate(_hint_for_table(first, case))
-        yield finding._replace(table=case.table, hint=hint)
+        hint = finding.hint
+        if TABLE in hint:
+            hint = truncate(hint.replace(TABLE, word))
+        elif not hint:
+            hint = truncate(_hint_for_table(first, case))
+        yield finding._replace(table=table, hint=hint)
 
 
 class _Group(NamedTuple):
     """The verdicts of one client and path with the same reason."""
 
     finding: Finding
-    """without a table; without a hint if that depends on the table"""
+    """without a table: its hint has a placeholder, or is empty if it depends on more"""
     first: DeclaredVerdict
 
 
@@ -69,12 +75,12 @@ def _group_verdicts(
 
 
 def _common_hint(judged: DeclaredVerdict) -> str | None:
-    """Return the hint if it is the same for every table with this verdict."""
-    remedies = judged.verdict.remedies
-    if remedies:
-        if any(remedy.command is not None for remedy in remedies):
-            return None
-        return "; or ".join(remedy.text for remedy in remedies)
+    """Return the hint if only the table's name differs for tables with this verdict."""
+    if judged.verdict.remedies:
+        return "; or ".join(
+            remedy.text if remedy.command is None else f"{remedy.text}: {remedy.command}"
+            for remedy in judged.verdict.remedies
+        )
     if judged.verdict.reason.startswith(NOT_OFFERED):
         return "declare only the access that it needs, such as access: [read] or --access read"
     if judged.verdict.verdict is Verdict.UNKNOWN:
@@ -89,12 +95,7 @@ def _common_hint(judged: DeclaredVerdict) -> str | None:
 
 def _hint_for_table(judged: DeclaredVerdict, case: PolicyContext) -> str:
     """Return the hint if `_common_hint` has none."""
-    table, needs = case.table, case.facts.needs
-    if judged.verdict.remedies:
-        return "; or ".join(
-            remedy.text if remedy.command is None else f"{remedy.text}: {remedy.command_for(table)}"
-            for remedy in judged.verdict.remedies
-        )
+    needs = case.facts.needs
     import shlex
 
     if needs.by_name and _has_unseen_features(needs):
@@ -104,7 +105,7 @@ def _hint_for_table(judged: DeclaredVerdict, case: PolicyContext) -> str:
         )
     return (
         "no known version passes and dropping features does not help: use another client, or see "
-        f"whether a copy into a new table helps: deltaproto plan-downgrade {shlex.quote(table)} "
+        f"whether a copy into a new table helps: deltaproto plan-downgrade {case.word} "
         f"--for-client {judged.verdict.named} --access {judged.verdict.access}"
     )
 

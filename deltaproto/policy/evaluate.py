@@ -233,7 +233,9 @@ class Checker:
         verdicts: tuple[DeclaredVerdict, ...],
     ) -> tuple[list[Finding], list[Suppression], int]:
         """Split into remaining and suppressed findings, and count those turned off."""
-        graded = tuple(_apply_severities(found, settings.severities))
+        graded = list(_apply_severities(found, settings.severities))
+        if not matched.waivers and not self.approvals:
+            return graded, [], len(found) - len(graded)
         kept, suppressed = [], []
         for finding in graded:
             waiver = find_waiver(finding, matched.waivers)

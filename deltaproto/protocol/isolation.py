@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from enum import StrEnum
+from functools import lru_cache
 from typing import NamedTuple
 
 from deltaproto.protocol.layers import FeatureState
@@ -40,6 +41,7 @@ class Isolation(NamedTuple):
         return self.declared is None or _parse_level(self.declared) in DECLARABLE_LEVELS
 
 
+@lru_cache(maxsize=256)
 def evaluate_isolation(declared: str | None) -> Isolation:
     """Return each engine's level for the declared value (None: not set)."""
     return Isolation(

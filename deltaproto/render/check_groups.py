@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from deltaproto.clients.model import Verdict
+from deltaproto.clients.model import Verdict, cache_by_identity
 from deltaproto.counts import counted, tables_such_as
 from deltaproto.policy.declared_verdict import DeclaredVerdict
 from deltaproto.policy.finding import SEVERITY_RANKS, Finding, Severity
@@ -79,10 +79,13 @@ class CheckGroups:
         self._groups.setdefault(key, NamedCount()).add(checked.table)
         self._folder.add(checked.table)
         for message, hint in self._messages_of(checked, trouble):
-            if message in self._messages or len(self._messages) < _MOST_MESSAGES:
-                self._messages.setdefault(message, NamedCount(hint)).add(checked.table)
-            else:
-                self._unnamed[message.severity] += 1
+            found = self._messages.get(message)
+            if found is None:
+                if len(self._messages) >= _MOST_MESSAGES:
+                    self._unnamed[message.severity] += 1
+                    continue
+                found = self._messages[message] = NamedCount(hint)
+            found.add(checked.table)
 
     def sections(self) -> Iterator[Section]:
         """Yield the groups, the worst first, and each finding once."""
@@ -138,7 +141,9 @@ def _rules(
     return ((None, trouble.code, False), *found) if trouble is not None else tuple(found)
 
 
-def _clients(verdicts: Sequence[DeclaredVerdict]) -> str:
+# Tables with equal requirements share one tuple of verdicts.
+@cache_by_identity(4096)
+def _clients(verdicts: tuple[DeclaredVerdict, ...]) -> str:
     bad: dict[str, dict[Verdict, list[str]]] = {}
     for each in verdicts:
         if each.verdict.verdict is not Verdict.OK:

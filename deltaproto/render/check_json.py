@@ -218,6 +218,12 @@ def total(
     return f"{', '.join(parts)}; verdicts: {judged or 'none'}; findings: {found}"
 
 
+# Tables with equal requirements share one tuple of verdicts.
+@cache_by_identity(4096)
+def _count_outcomes(verdicts: tuple[DeclaredVerdict, ...]) -> Counter[Verdict]:
+    return Counter(judged.verdict.verdict for judged in verdicts)
+
+
 class Counts:
     """The counts of the summary."""
 
@@ -236,10 +242,10 @@ class Counts:
         self.unreadable += checked.error is not None
         self.waived += len(checked.suppressed)
         self.off += checked.silenced
-        self.verdicts.update(judged.verdict.verdict for judged in checked.verdicts)
-        self.known += sum(finding.known for finding in checked.findings)
+        self.verdicts.update(_count_outcomes(checked.verdicts))
+        new = [finding.severity for finding in checked.findings if not finding.known]
+        self.known += len(checked.findings) - len(new)
         self.fixed += checked.fixed
-        new = (finding.severity for finding in checked.findings if not finding.known)
         self.findings.update(new)
 
     def line(self) -> str:
