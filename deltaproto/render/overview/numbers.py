@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from deltaproto.clients.model import Verdict
+from deltaproto.clients.model import Verdict, cache_by_identity
 from deltaproto.clients.requirements import UNREAD_BOOLEAN_BOUNDS
-from deltaproto.fleet.overview import Overview, TableRow
+from deltaproto.fleet.overview import ClientAccessVerdict, Overview, TableRow
 from deltaproto.policy.finding import Severity
 from deltaproto.policy.rules.client_unknown import RULE as CLIENT_UNKNOWN
 from deltaproto.protocol import feature_catalog
@@ -42,10 +42,10 @@ class VerdictCounts(NamedTuple):
         """Return the number of tables that the client cannot use."""
         return self.total - self.ok
 
-    def plus(self, verdict: Verdict) -> VerdictCounts:
-        """Return the counts with one more table."""
+    def plus(self, verdict: Verdict, tables: int) -> VerdictCounts:
+        """Return the counts with more tables."""
         name = str(verdict)
-        return self._replace(**{name: getattr(self, name) + 1})
+        return self._replace(**{name: getattr(self, name) + tables})
 
 
 class Fix(NamedTuple):
@@ -121,8 +121,12 @@ def numbers(overview: Overview) -> FleetSummary:
     )
     fixes: dict[tuple[tuple[str, ...], ...], Fix] = {}
     compliant = 0
-    for place, (row, group) in enumerate(zip(rows, groups, strict=True)):
-        _count(row, group, found)
+    # Tables with equal requirements share one tuple of verdicts.
+    shared = {id(row.verdicts): row.verdicts for row in rows}
+    alike = Counter((id(row.verdicts), group) for row, group in zip(rows, groups, strict=True))
+    for (verdicts, group), tables in alike.items():
+        _count(shared[verdicts], group, tables, found)
+    for place, row in enumerate(rows):
         fix = _fix(place, row)
         if fix.score:
             known = fixes.get(fix.kind)
@@ -140,35 +144,48 @@ def _together(first: Fix, other: Fix) -> Fix:
     )
 
 
-def _count(row: TableRow, group: str, found: FleetSummary) -> None:
+def _count(
+    verdicts: tuple[ClientAccessVerdict, ...], group: str, tables: int, found: FleetSummary
+) -> None:
+    """Count tables of one group with these verdicts."""
     worst: dict[str, Verdict] = {}
-    blocked: set[tuple[str, str]] = set()
-    for of_client in row.verdicts:
+    blocked: dict[tuple[str, str], int] = {}
+    for of_client in verdicts:
         key = (of_client.client, str(of_client.access))
-        found.clients[key] = found.clients.get(key, VerdictCounts()).plus(of_client.verdict)
+        before = found.clients.get(key, VerdictCounts())
+        found.clients[key] = before.plus(of_client.verdict, tables)
         known = worst.get(of_client.client, Verdict.OK)
         worst[of_client.client] = min(known, of_client.verdict, key=_VERDICT_RANKS.__getitem__)
         if of_client.verdict is not Verdict.OK:
-            blocked.update((of_client.client, feature) for feature in of_client.because)
+            blocked.update(((of_client.client, each), tables) for each in of_client.because)
     found.blocking.update(blocked)
     for client, verdict in worst.items():
         cell = found.by_group.get((client, group), VerdictCounts())
-        found.by_group[client, group] = cell.plus(verdict)
+        found.by_group[client, group] = cell.plus(verdict, tables)
 
 
 def _fix(place: int, row: TableRow) -> Fix:
+    score, hindered, because = _hindrance(row.verdicts)
+    score += sum(_SEVERITY_WEIGHTS[finding.severity] for finding in row.findings)
+    errors = sum(finding.severity is Severity.ERROR for finding in row.findings)
+    rules = {f.rule for f in row.findings if f.severity is not Severity.INFO}
+    return Fix(place, row, 1, score, hindered, because, tuple(sorted(rules)), errors)
+
+
+@cache_by_identity(4096)
+def _hindrance(
+    verdicts: tuple[ClientAccessVerdict, ...],
+) -> tuple[int, tuple[str, ...], tuple[str, ...]]:
+    """Return the score of the verdicts, the clients that fail, and the features that block them."""
+    score = 0
     because: Counter[str] = Counter()
     hindered: dict[str, None] = {}
-    score = sum(_SEVERITY_WEIGHTS[finding.severity] for finding in row.findings)
-    for verdict in row.verdicts:
+    for verdict in verdicts:
         score += _VERDICT_WEIGHTS[verdict.verdict]
         if verdict.verdict is not Verdict.OK:
             hindered[verdict.client] = None
             because.update(verdict.because)
-    errors = sum(finding.severity is Severity.ERROR for finding in row.findings)
-    reasons = tuple(name for name, _ in largest_first(because))
-    rules = {f.rule for f in row.findings if f.severity is not Severity.INFO}
-    return Fix(place, row, 1, score, tuple(hindered), reasons, tuple(sorted(rules)), errors)
+    return score, tuple(hindered), tuple(name for name, _ in largest_first(because))
 
 
 def grouped(locations: Sequence[str]) -> tuple[str, ...]:

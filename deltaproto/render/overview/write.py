@@ -7,9 +7,11 @@ import json
 from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
+from functools import cache
 from typing import IO, Any, Generic, TypeVar
 
-from deltaproto.fleet.overview import Overview, TableRow
+from deltaproto.clients.model import cache_by_identity
+from deltaproto.fleet.overview import ClientAccessVerdict, Overview, TableRow
 from deltaproto.render.discover import client_summary
 from deltaproto.render.document.html import document_html
 from deltaproto.render.document.markdown import document_markdown
@@ -202,22 +204,33 @@ def page_data(overview: Overview, numbers: FleetSummary, most: int) -> str:
     findings: _Numbered[tuple[str, str, str]] = _Numbered()
     kinds: _Numbered[tuple[Any, ...]] = _Numbered()
 
-    def kind(row: TableRow) -> int:
-        used = tuple(
-            (features(escape_control_chars(name)), (2 if present else 0) + (1 if enabled else 0))
-            for name, enabled, present in row.features
-        )
-        verdicts = tuple(
+    # Tables with equal requirements share one tuple of verdicts.
+    @cache_by_identity(len(overview.tables) + 1)
+    def failing(verdicts: tuple[ClientAccessVerdict, ...]) -> tuple[Any, ...]:
+        return tuple(
             (
                 accesses((escape_control_chars(verdict.client), str(verdict.access))),
                 _LETTERS[str(verdict.verdict)],
                 tuple(features(escape_control_chars(name)) for name in verdict.because),
             )
-            for verdict in row.verdicts
+            for verdict in verdicts
             if str(verdict.verdict) != "ok"
         )
+
+    @cache
+    def used(row_features: tuple[tuple[str, bool | None, bool | None], ...]) -> tuple[Any, ...]:
+        return tuple(
+            (features(escape_control_chars(name)), (2 if present else 0) + (1 if enabled else 0))
+            for name, enabled, present in row_features
+        )
+
+    @cache
+    def shown(rule: str, severity: str, message: str) -> int:
+        return findings((rule, severity, escape_control_chars(message)))
+
+    def kind(row: TableRow) -> int:
         isolation = None if row.isolation is None else escape_control_chars(row.isolation)
-        return kinds((row.protocol, used, verdicts, isolation))
+        return kinds((row.protocol, used(row.features), failing(row.verdicts), isolation))
 
     rows = []
     for row, group in zip(overview.tables[:most], numbers.groups, strict=False):
@@ -231,10 +244,7 @@ def page_data(overview: Overview, numbers: FleetSummary, most: int) -> str:
                 "" if moment is None else f"{moment:%Y-%m-%dT%H:%MZ}",
                 engines(escape_control_chars(row.last_engine or "")),
                 groups(escape_control_chars(group)),
-                [
-                    findings((f.rule, str(f.severity), escape_control_chars(f.message)))
-                    for f in row.findings
-                ],
+                [shown(f.rule, str(f.severity), f.message) for f in row.findings],
             ]
         )
     document = {
