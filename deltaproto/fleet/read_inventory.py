@@ -141,13 +141,18 @@ def read_table_rows(
     where: str | None = None,
     more: Iterable[str] = (),
 ) -> Iterator[Mapping[str, Any]]:
-    """Yield the rows of `tables_query` by location.
+    """Yield the rows of `tables_query` by location: equal tables have equal lists.
 
     Raises:
         UsageError: when the inventory cannot be read, or `where` is invalid.
     """
     query = tables_query(questions, scan.scan_id, where, more)
-    yield from questions.rows(f"{query} ORDER BY t.location", TABLES_READ)
+    for row in questions.rows(f"{query} ORDER BY t.location", TABLES_READ):
+        # An engine collects the rows of a list in any order.
+        for nested, member in zip(_NESTED, ("feature", "number"), strict=True):
+            if row[nested]:
+                row[nested].sort(key=lambda each: str(each[member]))
+        yield row
 
 
 def read_error_rows(questions: InventoryQueries, scan: PastScan) -> Iterator[Mapping[str, Any]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -12,14 +12,19 @@ from typing import Any
 import pytest
 
 from deltaproto.errors import TableError
+from deltaproto.fleet.inventory import open_inventory_tables
+from deltaproto.fleet.inventory_queries import LocalInventoryQueries
 from deltaproto.fleet.read_inventory import facts_from_row
-from deltaproto.fleet.rows_for_plans import RowGroups
+from deltaproto.fleet.rows_for_plans import RowGroups, read_plan_inputs
 from deltaproto.fleet.scan_history import PastScan
+from deltaproto.fleet.schemas import Inventory
 from deltaproto.plan_inputs.cache import CachingPlanner
 from deltaproto.plan_inputs.client_scope import ClientScope
 from deltaproto.plan_inputs.from_snapshot import input_from_row
 from deltaproto.planning.request import PlanInput
 from deltaproto.policy.local_catalog import load_local_policy
+from tests.conftest import Ran
+from tests.support.logs import Log, metadata, protocol
 
 NOW = datetime(2026, 11, 24, tzinfo=UTC)
 SCAN = PastScan("1", NOW, NOW, 1, 0, ("/lake",), (), ())
@@ -178,6 +183,32 @@ def test_tables_are_in_one_group_if_as_many_commits_precede_the_next_checkpoint(
         found[version] = groups.input_of(made)
         assert found[version].table == alone(made).table
     assert found[1].row_group == found[11].row_group != found[2].row_group
+
+
+class Reversing(LocalInventoryQueries):
+    """Queries in which every other row has its lists in reverse, as an engine may return them."""
+
+    def rows(self, sql: str, tables: Iterable[Inventory]) -> Iterator[Mapping[str, Any]]:
+        for number, found in enumerate(super().rows(sql, tables)):
+            if number % 2:
+                for nested in ("features", "findings"):
+                    found[nested].reverse()
+            yield found
+
+
+def test_equal_tables_are_in_one_group_in_whatever_order_the_engine_collects_their_rows(
+    tmp_path: Path, cli: Callable[..., Ran]
+) -> None:
+    for number in range(4):
+        log = Log(tmp_path / "lake" / f"t{number}")
+        log.commit(0, protocol(1, 6), metadata({"delta.isolationLevel": "odd", "a": "b"}))
+    inventory = str(tmp_path / "inventory")
+    cli("scan", str(tmp_path / "lake"), "--inventory", inventory)
+    questions = Reversing(open_inventory_tables(inventory, {}))
+    (scan,) = questions.scans()
+    found = [each for _, _, each in read_plan_inputs(questions, scan, None)]
+    assert len(found) == 4
+    assert len({each.row_group for each in found if isinstance(each, PlanInput)}) == 1
 
 
 POLICY = """
