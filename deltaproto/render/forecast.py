@@ -31,8 +31,8 @@ from deltaproto.render.document.blocks import (
 )
 from deltaproto.render.document.render import write_document
 from deltaproto.render.forecast_findings import finding_blocks
-from deltaproto.render.forecast_json import forecast_fields
-from deltaproto.render.interface import NOTICES, PageFormat, json_text
+from deltaproto.render.forecast_json import streamed_fields
+from deltaproto.render.interface import NOTICES, PageFormat, write_json
 from deltaproto.render.named_tables import NamedCount, SharedFolder, group_notes, groups_title
 
 _NAMES = 3
@@ -55,9 +55,7 @@ def write_forecast(
     """
     if format_ in (PageFormat.JSON, PageFormat.JSONL):
         line = format_ is PageFormat.JSONL
-        file.write(
-            json_text("forecast", forecast_fields(found), line=line, complete=found.complete)
-        )
+        write_json("forecast", streamed_fields(found), file, line=line, complete=found.complete)
         return
     write_document(forecast_document(found, limit), format_, file, color=color)
 

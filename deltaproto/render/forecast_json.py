@@ -5,7 +5,9 @@ from __future__ import annotations
 from datetime import date
 from typing import Any
 
+from deltaproto.clients.model import cache_by_identity
 from deltaproto.fleet.forecast.records import Forecast, TableForecast, UpgradeForecast
+from deltaproto.planning.plan import ClientChange
 from deltaproto.protocol.automatic_upgrades import CONDITIONS, RULES, AutomaticUpgrade
 from deltaproto.render.interface import error_fields
 from deltaproto.render.plan_json import client_change_fields
@@ -13,12 +15,18 @@ from deltaproto.render.plan_json import client_change_fields
 
 def forecast_fields(found: Forecast) -> dict[str, Any]:
     """Return the forecast as JSON."""
+    fields = streamed_fields(found)
+    return {**fields, "tables": list(fields["tables"])}
+
+
+def streamed_fields(found: Forecast) -> dict[str, Any]:
+    """Return the forecast as JSON, with an iterator over the tables."""
     return {
         "evidence": "documented",
         "conditions": list(CONDITIONS),
         "rules": [_rule_fields(rule) for rule in RULES],
         "all_known_clients": not found.declared,
-        "tables": [_table_fields(each) for each in found.tables],
+        "tables": map(_table_fields, found.tables),
         "new_tables": [_upgrade_fields(each, of_table=False) for each in found.new_tables],
     }
 
@@ -61,7 +69,7 @@ def _upgrade_fields(upgrade: UpgradeForecast, *, of_table: bool = True) -> dict[
     fields: dict[str, Any] = {
         "rule": upgrade.rule.id,
         "feature": upgrade.rule.feature,
-        "blocked": [client_change_fields(each) for each in upgrade.blocked],
+        "blocked": _changes_fields(upgrade.blocked),
         "not_judged": list(upgrade.not_judged),
     }
     if not of_table:
@@ -75,6 +83,12 @@ def _upgrade_fields(upgrade: UpgradeForecast, *, of_table: bool = True) -> dict[
         "missed_by_window": list(upgrade.missed),
         "opt_out": None if statement is None else {"sql": statement, "documented": False},
     }
+
+
+# Tables with equal requirements share one tuple of changes.
+@cache_by_identity(4096)
+def _changes_fields(changes: tuple[ClientChange, ...]) -> list[dict[str, Any]]:
+    return [client_change_fields(each) for each in changes]
 
 
 def _day(day: date | None) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from enum import Enum, StrEnum
 from typing import IO, Any
 
@@ -106,6 +106,27 @@ def json_text(
     return (
         dump_json(envelope(command, payload, complete=complete), indent=None if line else 2) + "\n"
     )
+
+
+def write_json(
+    command: str, payload: Mapping[str, Any], file: IO[str], *, line: bool, complete: bool = True
+) -> None:
+    """Write the document of `json_text`; what is an iterator is written entry by entry."""
+    first = dump_json(envelope(command, {}, complete=complete), indent=None if line else 2)
+    file.write(first.rstrip("\n}"))
+    gap, inner = (", ", "") if line else (",\n  ", "\n    ")
+    for name, value in payload.items():
+        file.write(f'{gap}"{name}": ')
+        if not isinstance(value, Iterator):
+            text = dump_json(value, indent=None if line else 2)
+            file.write(text.replace("\n", "\n  "))
+            continue
+        separator = "["
+        for entry in value:
+            file.write(f"{separator}{inner}{dump_json(entry, indent=None)}")
+            separator = ", " if line else ","
+        file.write("[]" if separator == "[" else "]" if line else "\n  ]")
+    file.write("}\n" if line else "\n}\n")
 
 
 def dump_json(document: Any, *, indent: int | None = 2) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import json
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -13,7 +15,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from deltaproto import __version__
-from deltaproto.render.interface import SCHEMA_VERSION
+from deltaproto.render.interface import SCHEMA_VERSION, json_text, write_json
 from tests.conftest import Ran
 from tests.support.contract import documents
 from tests.support.logs import Log, add, column, commit_info, metadata, protocol, schema_string
@@ -355,3 +357,21 @@ def test_times_of_commits_are_rfc_3339_or_unknown(
     log.commit(0, commit_info(timestamp=milliseconds), protocol(1, 2), metadata())
     (event,) = cli("history", log.table, "--format", "json").json["events"]
     assert event["timestamp"] == shown
+
+
+@pytest.mark.parametrize("line", [True, False])
+@pytest.mark.parametrize("entries", [[], [{"a": ["##[x]\n", {}]}], [1, [], "}\n"]])
+def test_a_document_written_entry_by_entry_is_the_same(
+    line: bool, entries: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("deltaproto.render.interface.NOTICES", ["mind the }"])
+    first = {"text": "one\ntwo ##[x]", "nested": {"a": [1, {"b": []}], "c": {}}}
+    file = io.StringIO()
+    write_json("forecast", {**first, "tables": iter(entries), "end": []}, file, line=line)
+    whole = json_text("forecast", {**first, "tables": entries, "end": []}, line=line)
+    written, expected = json.loads(file.getvalue()), json.loads(whole)
+    expected["generated_at"] = written["generated_at"]
+    assert list(written.items()) == list(expected.items())
+    assert "##" not in file.getvalue()
+    assert file.getvalue().endswith("}\n")
+    assert not line or file.getvalue().count("\n") == 1

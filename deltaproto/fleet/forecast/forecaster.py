@@ -7,7 +7,7 @@ from datetime import date
 from functools import lru_cache
 from typing import Any
 
-from deltaproto.clients.model import Access, IdentityKey, Verdict
+from deltaproto.clients.model import Access, IdentityKey, Verdict, cache_by_identity
 from deltaproto.clients.requirements import TableRequirements
 from deltaproto.clients.resolve import ClientAtVersion
 from deltaproto.counts import counted
@@ -55,6 +55,9 @@ from deltaproto.sql.quoting import address_in_statements, sql_table_name
 from deltaproto.tables.engine_errors import contain_table_errors
 
 _FAILS = (Verdict.REFUSED, Verdict.WRONG)
+_CACHE_SIZE = 8192
+_Clients = tuple[TableClient, ...]
+_ClientsKey = tuple[tuple[IdentityKey[ClientAtVersion], tuple[Access, ...], str | None], ...]
 
 
 def affected_by(facts: TableFacts) -> Affected:
@@ -77,6 +80,8 @@ class Forecaster:
     def __init__(self, scope: ClientScope, seen: RecentUses | None, today: date) -> None:
         self._scope, self._seen, self._today = scope, seen, today
         self._everywhere: dict[tuple[str, tuple[str, ...]], TableClient] = {}
+        self._known: dict[_ClientsKey, IdentityKey[_Clients]] = {}
+        self._newest: IdentityKey[_Clients] | None = None
 
     def forecast(self, facts: TableFacts, last_commit: date | None) -> TableForecast:
         """Return the forecast of one table.
@@ -104,7 +109,7 @@ class Forecaster:
         return table._replace(
             upgrades=upgrades,
             idle_days=idle_days(last, self._today),
-            clients=len(clients) if self._scope.any else 0,
+            clients=len(clients.value) if self._scope.any else 0,
             counted=self._seen is not None and self._seen.counts(place),
             complete=facts.complete,
         )
@@ -116,7 +121,7 @@ class Forecaster:
         found = []
         for rule in RULES if clients else ():
             if rule.tables is TableAge.NEW:
-                changes = _changes(plain, rule.feature, _key(clients))
+                changes = _changes(plain, rule.feature, IdentityKey(clients))
                 found.append(
                     UpgradeForecast(rule, find_blocked(changes), not_judged=self._unknown(changes))
                 )
@@ -127,25 +132,35 @@ class Forecaster:
         """True if the blocked clients are declared or were seen, False if they are all known."""
         return self._scope.any
 
-    def _clients(self, facts: TableFacts) -> tuple[TableClient, ...]:
-        scope = self._scope
+    def _clients(self, facts: TableFacts) -> IdentityKey[_Clients]:
+        """Return the clients of a table: the same key for the same clients."""
+        scope, newest = self._scope, self._newest
         of = facts.table, facts.location, facts.other_names
         clients = scope.of(*of) if scope.any else scope.all_clients()
-        for each in clients:
-            key = str(each.candidate.reference), tuple(each.access)
-            self._everywhere.setdefault(key, each._replace(label=None))
-        return clients
+        if newest is not None and newest.value is clients:
+            return newest
+        key = tuple((IdentityKey(each.candidate), each.access, each.label) for each in clients)
+        found = self._known.get(key)
+        if found is None:
+            if len(self._known) >= _CACHE_SIZE:
+                self._known.clear()
+            found = self._known[key] = IdentityKey(clients)
+            for each in clients:
+                name = str(each.candidate.reference), tuple(each.access)
+                self._everywhere.setdefault(name, each._replace(label=None))
+        self._newest = found
+        return found
 
     def _upgrade(
         self,
         rule: AutomaticUpgrade,
         facts: TableFacts,
-        clients: tuple[TableClient, ...],
+        clients: IdentityKey[_Clients],
         uses: Sequence[SeenOnTable],
     ) -> UpgradeForecast:
-        changes = _changes(facts.needs, rule.feature, _key(clients))
+        changes = _changes(facts.needs, rule.feature, clients)
         blocked, approved = self._ruled(facts, rule, find_blocked(changes))
-        unknown = (*self._unknown(changes), *_unresolved(uses, clients))
+        unknown = (*self._unknown(changes), *_unresolved(uses, clients.value))
         return UpgradeForecast(
             rule,
             blocked,
@@ -165,7 +180,7 @@ class Forecaster:
     ) -> tuple[tuple[ClientChange, ...], tuple[str, ...]]:
         """Return the losses that the policy does not approve, and sentences on the others."""
         checker = self._scope.checker
-        if checker is None or not blocked:
+        if checker is None or not checker.approvals or not blocked:
             return blocked, ()
         goal = f"enable {rule.feature}"
         losses = [AccessLoss(each.client, each.access, each.because, goal) for each in blocked]
@@ -186,21 +201,16 @@ class Forecaster:
         )
 
 
-_Clients = tuple[tuple[IdentityKey[ClientAtVersion], tuple[Access, ...], str | None], ...]
-
-
-def _key(clients: Iterable[TableClient]) -> _Clients:
-    return tuple((IdentityKey(each.candidate), each.access, each.label) for each in clients)
-
-
-@lru_cache(maxsize=8192)
-def _changes(table: TableRequirements, feature: str, clients: _Clients) -> tuple[ClientChange, ...]:
+@lru_cache(maxsize=_CACHE_SIZE)
+def _changes(
+    table: TableRequirements, feature: str, clients: IdentityKey[_Clients]
+) -> tuple[ClientChange, ...]:
     """Return what happens to the clients when the feature is turned on."""
-    named = [TableClient(key.value, access, label) for key, access, label in clients]
-    return compare_clients(named, table, requirements_with(table, feature))
+    return compare_clients(clients.value, table, requirements_with(table, feature))
 
 
-def find_blocked(changes: Iterable[ClientChange]) -> tuple[ClientChange, ...]:
+@cache_by_identity(_CACHE_SIZE)
+def find_blocked(changes: tuple[ClientChange, ...]) -> tuple[ClientChange, ...]:
     """Return the clients that will fail or do wrong, and do not now."""
     return tuple(
         each
