@@ -75,15 +75,27 @@ def kind(plan: Plan, facts: Any) -> str:
         way.pop("cost", None)
         for step in way["steps"]:
             step["rewrites"] = step["rewrites"]["which"]
-    content: Any = json.loads(json.dumps([fields, facts, plan.fingerprint.metadata is None]))
-    return json.dumps(
-        map_texts(content, lambda text: without_names(text, plan, lambda n: f"\0{n}"))
-    )
+    text = json.dumps([fields, facts, plan.fingerprint.metadata is None], ensure_ascii=False)
+    return without_names(text, plan, lambda n: f"\0{n}", _in_json)
 
 
-def without_names(text: str, plan: Plan, instead: Callable[[int], str]) -> str:
-    """Return the text with the names of the plan's table replaced."""
-    for number, name in enumerate((plan.sql_name, plan.location, plan.table)):
+def _in_json(name: str) -> str:
+    return json.dumps(name, ensure_ascii=False)[1:-1]
+
+
+def without_names(
+    text: str,
+    plan: Plan,
+    instead: Callable[[int], str],
+    encoded: Callable[[str], str] = lambda name: name,
+) -> str:
+    """Return the text with the names of the plan's table replaced.
+
+    Args:
+        encoded: returns a name as it is written in the text.
+    """
+    for number, own in enumerate((plan.sql_name, plan.location, plan.table)):
+        name = encoded(own)
         # A bare name may be an ordinary word in a text, which must not be replaced.
         if name in text and ("/" in name or "." in name):
             parts = re.split(rf"(?<!\w){re.escape(name)}(?!\w)", text)
