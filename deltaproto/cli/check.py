@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import chain
@@ -58,7 +57,8 @@ _SURVEY_FORMATS = (CheckFormat.TEXT, CheckFormat.JSON, CheckFormat.JSONL, CheckF
 
 def run(values: Mapping[str, Any]) -> int:
     """Check every table, render each, and return the worst exit code."""
-    policy = _load_policy(values)
+    path = values["policy"]
+    policy = Policy(source="") if path is None else load_local_policy(path)
     catalog = load_local_catalog(values["client_file"], policy)
     declared, survey = _split_clients(values, catalog)
     undeclared = bool(survey) and not (declared or values["policy"] or values["baseline"])
@@ -95,7 +95,7 @@ def run(values: Mapping[str, Any]) -> int:
         raise UsageError(f"{named} is for --format text and markdown", f"leave out {named}")
     codes = {ExitCode.OK}
     names = list(read_table_names(values["tables"], allow_empty=values["allow_empty"]))
-    read = (*names, *values["policy"], *values["client_file"])
+    read = (*names, path, *values["client_file"])
     options.refuse_overwrite(values["output"], (*read, values["baseline"]))
     options.refuse_overwrite(
         values["write_baseline"], (*read, values["output"]), "--write-baseline"
@@ -196,21 +196,6 @@ def _split_clients(
     return tuple(declared), survey
 
 
-def _load_policy(values: Mapping[str, Any]) -> Policy:
-    if not values["policy"]:
-        return Policy(source="")
-    path, *more = _join_environment_path(values["policy"])
-    if more:
-        raise UsageError("--policy is given twice", "only one policy applies; merge the files")
-    return load_local_policy(path)
-
-
-def _join_environment_path(words: tuple[str, ...]) -> tuple[str, ...]:
-    """Join a path with spaces that the environment variable holds, as other commands do."""
-    around = os.environ.get("DELTAPROTO_POLICY", "")
-    return (around,) if tuple(around.split()) == words else words
-
-
 def _collect_exit_codes(
     tables: Iterable[TableCheck], codes: set[ExitCode], fail_on: FailOn
 ) -> Iterator[TableCheck]:
@@ -236,7 +221,6 @@ COMMAND = Command(
         Option(
             ("--policy",),
             "Check against the clients and rules of this policy.",
-            many=True,
             metavar="FILE",
             panel=Panel.CLIENTS,
             setting="policy",

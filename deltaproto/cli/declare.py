@@ -22,6 +22,8 @@ def _option_name(flag: str) -> str:
 
 
 HELP_FLAGS = ("-h", "--help")
+_LAST_ONE_COUNTS = ("--fail-on", "--format", "--limit")
+"""flags of output that a command line may repeat, to override those of an alias"""
 NO_SETTINGS = "none"
 """value of --config that reads no settings file"""
 
@@ -128,28 +130,45 @@ def modernize(command: Command, words: Sequence[str]) -> tuple[list[str], list[s
     return found, notices
 
 
-def refuse_missing_values(command: Command, words: Sequence[str]) -> None:
-    """Refuse an option without its value, which would take the next option as its value.
+def refuse_unclear_options(command: Command, words: Sequence[str]) -> None:
+    """Refuse an option without its value, and two values of an option that takes one.
 
-    `apply PLANS --journal --dry-run` would execute plans.
+    `apply PLANS --journal --dryrun` would take `--dryrun` as a file and execute the plans, and
+    `plan lake --policy a.yaml --policy b.yaml` would ignore the first policy.
 
     Raises:
-        UsageError: naming both; `--journal=--dry-run` is accepted.
+        UsageError: naming the option; `--journal=--dry-run` is accepted.
     """
     options = {flag: option for option in command.options for flag in option.flags}
+    given: dict[str, str] = {}
     rest = iter(words)
     for word in rest:
         if word == "--":
             return
-        option = options.get(word)
+        flag, equals, value = word.partition("=")
+        option = options.get(flag if equals else word)
         if option is None or option.type is bool:
             continue
-        value = next(rest, "")
-        if value.partition("=")[0] in (*options, *HELP_FLAGS):
-            raise UsageError(
-                f"{word} has no value: the next word is the option {value}",
-                f"write the value after it, or {option.flags[0]}={value} if that is the value",
-            )
+        if not equals:
+            value = next(rest, "")
+            known = value.partition("=")[0] in (*options, *HELP_FLAGS)
+            if known or _is_like_a_flag(value):
+                next_word = "is the option" if known else "looks like an option:"
+                raise UsageError(
+                    f"{word} has no value: the next word {next_word} {value}",
+                    f"write the value after it, or {option.flags[0]}={value} if that is the value",
+                )
+        name = option.flags[0]
+        one_value = not option.many and name not in _LAST_ONE_COUNTS
+        # The values may be secrets, so they are not repeated.
+        if one_value and given.setdefault(name, value) != value:
+            raise UsageError(f"{name} is given twice", "only one value applies; keep one of them")
+
+
+def _is_like_a_flag(word: str) -> bool:
+    """Return True for `--name`, also misspelled, but not for SQL that begins with a comment."""
+    name = word.partition("=")[0]
+    return name.startswith("--") and name[2:3].isalpha() and name.replace("-", "").isalnum()
 
 
 def expand_multi_values(command: Command, words: Sequence[str]) -> list[str]:

@@ -19,7 +19,7 @@ from deltaproto.cli.declare import (
     environment_name,
     expand_multi_values,
     modernize,
-    refuse_missing_values,
+    refuse_unclear_options,
 )
 from deltaproto.cli.output import (
     StreamError,
@@ -121,7 +121,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         attach_results(expected, attached_results(error))
         if interruptions:
             return _report_error_after_interruption(interruptions[0], expected, words)
-        debugged = "--debug" in words or os.environ.get("DELTAPROTO_DEBUG")
+        debugged = "--debug" in words or _is_set("DELTAPROTO_DEBUG")
         if debugged and expected is not error:
             sys.excepthook = partial(_print_traceback, words)
             raise
@@ -151,7 +151,7 @@ def _run_command(words: list[str]) -> int:
     if words and words[0] in COMMANDS:
         command = load_command(words[0])
         rest, notices = modernize(command, words[1:])
-        refuse_missing_values(command, rest)
+        refuse_unclear_options(command, rest)
         if any(name.startswith("DELTAPROTO_") for name in os.environ):
             notices += _apply_environment(command, rest)
         if notices:
@@ -166,8 +166,9 @@ def _run_command(words: list[str]) -> int:
 
 
 def _apply_environment(command: Command, words: Sequence[str]) -> list[str]:
-    """Return notices about variables with an old name, and about those that weaken the gate."""
+    """Return notices about variables with an old or wrong name, or that weaken the gate."""
     from deltaproto.cli.variables import (
+        find_misspelled_variables,
         find_weakened_gates,
         modernize_variables,
         refuse_ambiguous_variables,
@@ -175,11 +176,18 @@ def _apply_environment(command: Command, words: Sequence[str]) -> list[str]:
 
     notices = modernize_variables(command)
     refuse_ambiguous_variables(command)
-    if weaker := find_weakened_gates(command, words):
+    noted = find_weakened_gates(command, words)
+    noted += find_misspelled_variables(command, lambda: map(load_command, COMMANDS))
+    if noted:
         from deltaproto.render import interface
 
-        interface.NOTICES.extend(weaker)
-    return [*notices, *weaker]
+        interface.NOTICES.extend(noted)
+    return [*notices, *noted]
+
+
+def _is_set(switch: str) -> bool:
+    """Return True if the variable of a switch turns it on."""
+    return os.environ.get(switch, "").lower() in ("1", "true", "t", "yes", "y", "on")
 
 
 def _print_traceback(words: Sequence[str], *raised: Any) -> None:

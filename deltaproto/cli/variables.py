@@ -7,7 +7,7 @@ between commands has a variable for each meaning. Options that lower safety have
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from deltaproto.cli.declare import Command, environment_name
 from deltaproto.errors import UsageError
@@ -76,6 +76,9 @@ COMMAND_VARIABLES: Mapping[str, Mapping[str, str]] = {
 }
 """variables by flag and command, for flags with several meanings"""
 
+PREFIX = "DELTAPROTO_"
+_ALIKE = 0.7
+"""similarity from which a name counts as misspelled"""
 RENAMED_VARIABLES: Mapping[str, str] = {
     "DELTAPROTO_CATALOGUE": "DELTAPROTO_CLIENT_FILE",
     "DELTAPROTO_SCAN_TO": "DELTAPROTO_INVENTORY",
@@ -115,6 +118,45 @@ def find_weakened_gates(command: Command, words: Sequence[str]) -> list[str]:
     if all(_FAIL_ON not in option.flags for option in command.options):
         return []
     return [f"{name}=never is set in the environment: findings do not change the exit code"]
+
+
+def find_misspelled_variables(
+    command: Command, load_all: Callable[[], Iterable[Command]]
+) -> list[str]:
+    """Describe variables that no command reads and that are named almost like one of this command.
+
+    Args:
+        load_all: returns all commands, which takes longer than most commands.
+    """
+    read = _variables_of(command)
+    others = [
+        name
+        for name in os.environ
+        if name.startswith(PREFIX) and os.environ[name] and name not in read
+    ]
+    if not others:
+        return []
+    import difflib
+
+    bare = [name.removeprefix(PREFIX) for name in sorted(read)]
+    near = {
+        name: found[0]
+        for name in others
+        if (found := difflib.get_close_matches(name.removeprefix(PREFIX), bare, 1, _ALIKE))
+    }
+    known = {name for each in load_all() for name in _variables_of(each)} if near else set()
+    return [
+        f"{name} is set, but no command reads it: did you mean {PREFIX}{meant}?"
+        for name, meant in near.items()
+        if name not in known
+    ]
+
+
+def _variables_of(command: Command) -> set[str]:
+    """Return the variables that name an option of the command, also those of earlier releases."""
+    flags = [option.flags[0] for option in command.options]
+    read = {environment_variable(command.name, flag) for flag in flags}
+    return {*filter(None, read), *map(environment_name, flags), *RENAMED_VARIABLES}
 
 
 def refuse_ambiguous_variables(command: Command) -> None:

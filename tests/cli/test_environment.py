@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import errno
+import importlib
 import json
 import os
+import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -144,3 +146,37 @@ def test_files_that_the_user_may_not_read(cli: Cli, table: str, kit: str) -> Non
     os.chmod(f"{kit}/kit.json", 0)
     words = ("certify", "x", "--command", "true", "--kit", kit)
     assert f"cannot read {kit}/kit.json: Permission denied" in refused(cli(*words))
+
+
+def test_a_misspelled_variable_is_shown(
+    cli: Cli, table: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise the policy that it names would silently not apply."""
+    monkeypatch.setenv("DELTAPROTO_POLCY", "policy.yaml")
+    monkeypatch.setenv("DELTAPROTO_TEAM", "data")
+    ran = cli("check", table, "--client", "trino@476", "--format", "json")
+    note = "DELTAPROTO_POLCY is set, but no command reads it: did you mean DELTAPROTO_POLICY?"
+    assert (ran.code, ran.err) == (0, f"warning: {note}\n")
+    assert json.loads(ran.out)["notices"] == [note]
+    monkeypatch.setenv("DELTAPROTO_POLCY", "")
+    assert cli("check", table, "--client", "trino@476").err == ""
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"), [("1", True), ("TRUE", True), ("0", False), ("", False)]
+)
+def test_tracebacks_are_shown_only_if_the_variable_is_on(
+    value: str, shown: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(_: object) -> int:
+        raise RuntimeError("a defect")
+
+    entry = importlib.import_module("deltaproto.cli.main")
+    monkeypatch.setattr(entry, "_run_command", fails)
+    monkeypatch.setattr(sys, "excepthook", sys.excepthook)
+    monkeypatch.setenv("DELTAPROTO_DEBUG", value)
+    if shown:
+        with pytest.raises(RuntimeError):
+            entry.main(["features"])
+    else:
+        assert entry.main(["features"]) == 3

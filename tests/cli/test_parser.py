@@ -21,7 +21,12 @@ from deltaproto.cli.declare import (
     Panel,
     modernize,
 )
-from deltaproto.cli.variables import COMMAND_LINE_ONLY, RENAMED_VARIABLES, environment_variable
+from deltaproto.cli.variables import (
+    COMMAND_LINE_ONLY,
+    RENAMED_VARIABLES,
+    environment_variable,
+    find_misspelled_variables,
+)
 from deltaproto.errors import UsageError
 from tests.conftest import Ran
 from tests.support.failures import collect_failures
@@ -38,6 +43,7 @@ VERBS = frozenset(
     "Reach Read Refuse Resume Retry Run Save Scan Set Show Skip Stop Succeed Try Undo "
     "Use Wait Warn Write".split()
 )
+OVERRIDABLE = ("--fail-on", "--format", "--limit")
 each_command = pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
 
 
@@ -424,5 +430,40 @@ def test_an_option_without_its_value_does_not_take_the_next_option(
 
 def test_a_value_may_look_like_an_option(cli: Cli) -> None:
     assert "unknown client --policy" in cli("check", "orders", "--client=--policy").err
-    assert "unknown client --policies" in cli("check", "orders", "--client", "--policies").err
+    assert "unknown client --policies" in cli("check", "orders", "--client=--policies").err
+    refused = cli("check", "orders", "--client", "--policies")
+    assert (refused.code, refused.err.splitlines()[0]) == (
+        2,
+        "error: --client has no value: the next word looks like an option: --policies",
+    )
+    comment = cli("plan-upgrade", "orders", "--sql", "--x\nDROP TABLE t", "--format", "json")
+    assert "has no value" not in comment.err
     assert "--client has no value" not in cli("check", "--", "--client", "--policy").err
+
+
+def test_an_option_with_one_value_cannot_have_two(cli: Cli) -> None:
+    """The first of two policies would be ignored."""
+    with collect_failures() as failures:
+        for command in COMMANDS:
+            for option in command.options:
+                if option.type is bool or option.many or option.flags[0] in OVERRIDABLE:
+                    continue
+                for flag in option.flags:
+                    with failures.of(f"{command.name} {flag}"):
+                        ran = cli(command.name, flag, "1", f"{option.flags[0]}=2")
+                        assert ran.code == 2
+                        assert ran.err.startswith(f"error: {option.flags[0]} is given twice\n")
+    same = cli("explain", "DP101", "--output=/dev/null", "-o", "/dev/null")
+    assert (same.code, same.err) == (0, "")
+    assert cli("explain", "DP101", "--format", "json", "--format", "text").out.startswith("DP101")
+
+
+@each_command
+def test_no_variable_of_another_command_counts_as_misspelled(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for each in COMMANDS:
+        for option in each.options:
+            if name := environment_variable(each.name, option.flags[0]):
+                monkeypatch.setenv(name, "1")
+    assert find_misspelled_variables(command, lambda: COMMANDS) == []
