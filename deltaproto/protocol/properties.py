@@ -12,7 +12,8 @@ from deltaproto.protocol import compatibility_mode
 from deltaproto.protocol.decoding import parse_whole
 from deltaproto.protocol.intervals import parse_interval
 
-PREFIXES = ("delta.feature.", "delta.constraints.", "delta.universalformat.config.")
+CONSTRAINT_PREFIX = "delta.constraints."
+PREFIXES = ("delta.feature.", CONSTRAINT_PREFIX, "delta.universalformat.config.")
 """prefixes of names that Delta accepts without knowing them, in lowercase"""
 FORMATS = compatibility_mode.FORMATS
 STATISTICS_COLUMNS_PROPERTY = "delta.dataSkippingStatsColumns"

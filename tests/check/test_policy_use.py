@@ -370,11 +370,13 @@ class TestMistakes:
     ) -> None:
         file = policy(
             "tables: {t: {require_properties: {delta.appendOny: true, delta.xyzzy: 1, own: x,"
-            " delta.APPENDONLY: true, delta.feature.x: supported, delta.targetFileSize: 1}}}\n"
+            " delta.APPENDONLY: true, delta.constraints.x: id > 0, delta.targetFileSize: 1}}}\n"
         )
         found = checked(make("t", protocol(1, 2)), "--policy", file)["findings"]
         hints = [each["hint"] for each in found if each["rule"] == "DP305"]
         assert hints == ['did you mean "delta.appendOnly"?', "check the spelling"]
+        missing = [each["hint"] for each in found if each["rule"] == "DP209"]
+        assert "ALTER TABLE … ADD CONSTRAINT x CHECK (id > 0)" in missing
 
 
 def test_a_scan_reports_findings_on_the_policy_and_does_not_end_with_them(

@@ -18,12 +18,20 @@ from deltaproto.policy.document.windows import parse_windows
 from deltaproto.policy.finding import Severity
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.isolation import DECLARABLE_LEVELS, IsolationLevel
+from deltaproto.protocol.properties import CANONICAL_NAMES
 from deltaproto.protocol.violations import READER_FEATURES_VERSION, WRITER_FEATURES_VERSION
 
 _OFF = "off"
 _PROFILE = "profile"
 _SETTINGS = PolicySettings._fields
 _LEVELS = (*(severity.value for severity in Severity), _OFF)
+
+_REQUESTS = {
+    "delta.minreaderversion": 'write "min_reader_version:"',
+    "delta.minwriterversion": 'write "min_writer_version:"',
+    "delta.ignoreprotocoldefaults": "remove it",
+}
+"""properties that only statements have, and what to write instead"""
 
 Profiles = Mapping[str, PolicySettings]
 
@@ -203,7 +211,8 @@ def _position_of(node: Node, entry: str | None) -> Position:
         keys = (key for key, _ in node.pairs)
     elif isinstance(node, source.Sequence):
         keys = node.items
-    named = (key for key in keys if isinstance(key, Scalar) and key.text == entry)
+    wanted = "" if entry is None else entry.lower()
+    named = (key for key in keys if isinstance(key, Scalar) and key.text.lower() == wanted)
     return next(named, node).position
 
 
@@ -238,12 +247,29 @@ def _parse_isolation(node: Node) -> IsolationLevel:
 
 
 def _parse_properties(node: Node) -> Mapping[str, str]:
-    return MappingProxyType(
-        {
-            reader.read_text(key, "the name of a property"): _parse_property(value)
-            for key, value in reader.read_pairs(node, "a mapping from properties to values")
-        }
-    )
+    """Read properties; those of Delta in any case, as Delta stores them under one name."""
+    found: dict[str, str] = {}
+    faults = Faults()
+    for key, value in reader.read_pairs(node, "a mapping from properties to values"):
+        with faults.catching():
+            written = reader.read_text(key, "the name of a property")
+            name = CANONICAL_NAMES.get(written.lower(), written)
+            if name in found:
+                raise Fault(f"{name} is listed twice", "list it once", key.position)
+            if write := _instead_of(name):
+                raise Fault(f"Delta does not store the property {written}", write, key.position)
+            found[name] = _parse_property(value)
+    faults.check()
+    return MappingProxyType(found)
+
+
+def _instead_of(name: str) -> str | None:
+    """Return what to write for a property that is a request of a statement; None: it is stored."""
+    lower = name.lower()
+    if lower.startswith(feature_catalog.FEATURE_PREFIX):
+        feature = feature_catalog.feature_from_key(name)
+        return f'write "require_features: [{feature or "FEATURE"}]"'
+    return _REQUESTS.get(lower)
 
 
 def _parse_property(node: Node) -> str:

@@ -28,6 +28,7 @@ from collections.abc import Iterator
 
 from deltaproto.policy.context import PolicyContext
 from deltaproto.policy.finding import Finding, Rule, Severity
+from deltaproto.protocol.properties import CONSTRAINT_PREFIX
 
 RULE = Rule("DP209", "default-missing", Severity.WARNING, since="0.1.0")
 
@@ -41,10 +42,16 @@ def examine(case: PolicyContext) -> Iterator[Finding]:
                 case.table,
                 f"the policy requires {key} = {wanted}; "
                 + ("it is not set" if value is None else f"it is {value}"),
-                f"ALTER TABLE … SET TBLPROPERTIES ({_literal(key)} = {_literal(wanted)})",
+                _statement(key, wanted),
                 evidence=key,
                 detail=key,
             )
+
+
+def _statement(key: str, wanted: str) -> str:
+    if key.lower().startswith(CONSTRAINT_PREFIX):
+        return f"ALTER TABLE … ADD CONSTRAINT {key[len(CONSTRAINT_PREFIX) :]} CHECK ({wanted})"
+    return f"ALTER TABLE … SET TBLPROPERTIES ({_literal(key)} = {_literal(wanted)})"
 
 
 def _literal(text: str) -> str:

@@ -220,6 +220,45 @@ class TestPolicy:
         (entry,) = load(f"tables: {{a: {{require_properties: {{k: {written}}}}}}}").tables
         assert entry.settings.require_properties == {"k": value or written}
 
+    def test_properties_of_delta_have_one_name_in_any_case(self, load: Load) -> None:
+        """Delta stores them under this name, and only reads it."""
+        written = "delta.appendonly: true, My.Key: x, my.key: y"
+        (entry,) = load(f"tables: {{a: {{require_properties: {{{written}}}}}}}").tables
+        assert entry.settings.require_properties == {
+            "delta.appendOnly": "true",
+            "My.Key": "x",
+            "my.key": "y",
+        }
+
+    @pytest.mark.parametrize(
+        ("written", "problem", "hint"),
+        [
+            (
+                "delta.appendonly: true, delta.appendOnly: false",
+                "delta.appendOnly is listed twice",
+                "list it once",
+            ),
+            (
+                "k: 1, delta.feature.deletionvectors: supported",
+                "Delta does not store the property delta.feature.deletionvectors",
+                'write "require_features: [deletionVectors]"',
+            ),
+            (
+                "k: 1, delta.minReaderVersion: 3",
+                "Delta does not store the property delta.minReaderVersion",
+                'write "min_reader_version:"',
+            ),
+        ],
+    )
+    def test_properties_that_no_table_can_have(
+        self, written: str, problem: str, hint: str, load: Load
+    ) -> None:
+        line = f"tables: {{a: {{require_properties: {{{written}}}}}}}"
+        with pytest.raises(PolicyError) as caught:
+            load(line)
+        assert caught.value.message.endswith(f":2:{line.rindex(' delta.') + 2}: {problem}")
+        assert caught.value.hint == hint
+
     def test_a_window_names_its_zone_or_has_utc(self, load: Load) -> None:
         window = "{days: [sun, mon], from: 22:00, to: 24:00%s}"
         windows = [
