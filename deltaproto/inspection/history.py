@@ -32,6 +32,8 @@ class ProtocolHistory:
         self.events: list[Event] = []
         self.problems: list[tuple[int, TableError]] = []
         self.oldest_version_seen: int | None = None
+        self.stopped = False
+        """True if a limit or a time ended it: the log may have older commits"""
         self.has_newest = True
         """False: a catalog manages the table, and may have newer commits"""
         self._idle: dict[tuple[str, str], list[int]] = {}
@@ -92,6 +94,7 @@ def read_history(
         if event is not None:
             history.events.append(event)
         if limit is not None and len(history.events) >= limit:
+            history.stopped = True
             return history
     return history
 
@@ -150,6 +153,7 @@ def _transitions(
             yield done.commit, done.before, done.after
         too_old = since is not None and commit.timestamp is not None and commit.timestamp < since
         if too_old and not waiting:
+            history.stopped = True
             return
         if not too_old and (commit.protocol or commit.metadata):
             waiting.append(_PendingCommit(commit, state))

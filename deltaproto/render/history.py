@@ -57,7 +57,7 @@ def _blocks(history: ProtocolHistory) -> Iterator[Block]:
             lead=_LEAD,
         )
     else:
-        yield Paragraph(("No commit in the log changed protocol, features or isolation.",))
+        yield Paragraph(("No commit that was read changed protocol, features or isolation.",))
     if history.problems:
         yield Callout(Tone.DANGER, ("Not every commit could be read.",))
     lines: list[Line] = [(text,) for text in _remarks(history)]
@@ -124,7 +124,8 @@ def _remarks(history: ProtocolHistory) -> list[str]:
             "catalog name"
         )
     if history.oldest_version_seen is not None and not history.whole:
-        lines.append(f"commits before version {history.oldest_version_seen} are unknown")
+        why = "were not read" if history.stopped else "are unknown"
+        lines.append(f"commits before version {history.oldest_version_seen} {why}")
     for idle in history.idle:
         count = len(idle.versions)
         lines.append(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -129,6 +130,14 @@ def test_limit_stops_early(grown: Log, cli: Cli) -> None:
 def test_since_leaves_out_what_is_older(grown: Log, cli: Cli) -> None:
     ran = cli("history", grown.table, "--format", "json", "--since", "1970-01-01T00:00:02.500Z")
     assert [event["version"] for event in events(ran)] == [4, 3, 2]
+
+
+def test_commits_that_were_not_read_are_not_called_unknown(grown: Log, cli: Cli) -> None:
+    late = cli("history", grown.table, "--since", "2999-01-01").out
+    assert "No commit that was read changed protocol, features or isolation." in late
+    for shown in (late, cli("history", grown.table, "--limit", "1").out):
+        assert re.search(r"- commits before version \d+ were not read", shown)
+        assert "unknown" not in shown
 
 
 @pytest.mark.parametrize("words", [["--limit", "0"], ["--since", "yesterday"], ["--limit", "x"]])
