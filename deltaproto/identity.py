@@ -26,6 +26,22 @@ def current_actor() -> Actor:
     return Actor(actor, socket.gethostname(), os.getpid())
 
 
+def find_other_owner(path: str) -> str | None:
+    """Return the user who owns a file or folder; None if it is the current one, or unknown."""
+    try:
+        owner = os.stat(path).st_uid
+    except OSError:
+        return None
+    if not hasattr(os, "getuid") or owner == os.getuid():
+        return None
+    import pwd
+
+    try:
+        return pwd.getpwuid(owner).pw_name
+    except KeyError:
+        return f"with the id {owner}"
+
+
 def user_cache_folder() -> str:
     """Return the folder for caches of the current user, which may not exist."""
     import platformdirs

@@ -363,11 +363,14 @@ def require_finished(inventory: str, state: NewestState, storage: Mapping[str, s
         if state.replaces(stopped):
             continue
         of = f" of {in_words(stopped.extent)}" if stopped.extent else ""
+        by, resume = "", "run the same scan with --resume"
+        if stopped.owner:
+            by = f"; the user {stopped.owner} began it"
+            resume = "wait if it still runs, or let that user resume it with --resume"
         raise TableError(
             ErrorCode.NOT_FOUND,
-            f"{inventory}: the newest scan, {stopped.scan_id}{of}, is not finished",
-            f"run the same scan with --resume, or choose a finished one: "
-            f"--scan {state.scans[0].scan_id}",
+            f"{inventory}: the newest scan, {stopped.scan_id}{of}, is not finished{by}",
+            f"{resume}, or choose a finished one: --scan {state.scans[0].scan_id}",
         )
 
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from deltaproto.errors import UsageError
 from deltaproto.fleet.scan_history import Extent, extent_of, limits_in_words
 from deltaproto.fleet.schemas import staged_schema
-from deltaproto.identity import user_cache_folder
+from deltaproto.identity import find_other_owner, user_cache_folder
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -189,6 +189,8 @@ class Unfinished(NamedTuple):
     scan_id: str
     extent: Extent | None
     """scope of the scan; None if unknown"""
+    owner: str | None = None
+    """the other user who began it; None for the current user, or if unknown"""
 
 
 def unfinished_scans(
@@ -200,13 +202,13 @@ def unfinished_scans(
         folder = os.path.join(inventory, name)
         with suppress(OSError):
             started = {
-                each.removesuffix(_SPARK_EXTENT)
+                each.removesuffix(_SPARK_EXTENT): os.path.join(folder, each)
                 for each in os.listdir(folder)
                 if each.endswith(_SPARK_EXTENT) or os.path.isdir(os.path.join(folder, each))
             }
             found += [
-                Unfinished(each, _read_extent(os.path.join(folder, each)))
-                for each in started
+                Unfinished(each, _read_extent(os.path.join(folder, each)), find_other_owner(mark))
+                for each, mark in started.items()
                 if not _is_locked(os.path.join(folder, f"{each}.lock"))
             ]
     return sorted(found, key=lambda scan: scan.scan_id, reverse=True)
@@ -278,7 +280,22 @@ def _is_locked(lock: str) -> bool:
     except ScanLockedError:
         return True
     except OSError:
-        # The lock belongs to another user: whether that scan still runs is unknown.
+        return _is_locked_by_other_user(lock)
+    return False
+
+
+def _is_locked_by_other_user(lock: str) -> bool:
+    """Return True if a lock that only its owner can write is held; False if that is unknown."""
+    try:
+        import fcntl
+    except ImportError:
+        return False
+    try:
+        with open(lock, "rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
         return False
     return False
 

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 _LONGEST_VALUE = 60
 """characters of a value in a disagreement of readers"""
+_LOG_SHOWS = (ErrorCode.UNSUPPORTED_PROTOCOL, ErrorCode.CORRUPT_LOG)
+"""errors of engines for tables whose log can be read without them"""
 _BY_TRUST = (ReaderName.LOG, ReaderName.SPARK, ReaderName.DELTA_RS)
 
 
@@ -58,6 +60,8 @@ def inspect_table(table: str, request: ReadRequest) -> Inspection | Unreadable:
     except TableError as error:
         from deltaproto.redaction import redact_address
 
+        if request.reader is ReaderChoice.DELTA_RS and error.code in _LOG_SHOWS:
+            error.hint = error.hint or "use --reader log, which shows what the log has"
         result = Unreadable(redact_address(table), error)
     by: str = result.state.reader if isinstance(result, Inspection) else request.reader
     if named is not None and request.version is None and by != ReaderName.SPARK:

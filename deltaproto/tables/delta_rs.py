@@ -14,7 +14,7 @@ from deltaproto.protocol.protocol import Protocol
 from deltaproto.protocol.table_state import ReaderName, TableState
 from deltaproto.redaction import Redactor
 from deltaproto.tables.storage.errors import StorageRefusal, classify_refusal
-from deltaproto.tables.storage.local import LocalLogStore
+from deltaproto.tables.storage.local import NO_PERMISSION_HINT, LocalLogStore
 
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 _ESCAPE = re.compile(r"%[0-9A-Fa-f]{2}")
@@ -126,7 +126,9 @@ def _refusal_error(uri: str, error: BaseException, redact: Redactor) -> TableErr
     if refused is not None and "://" in uri:
         return TableError(refused.code, f"deltalake: {refused.on(uri).message}", refused.hint)
     message = redact(_first_line(error))
-    return TableError(_error_code(error, message), f"deltalake: {message}", "")
+    code = _error_code(error, message)
+    local = code is ErrorCode.PERMISSION_DENIED and "://" not in uri
+    return TableError(code, f"deltalake: {message}", NO_PERMISSION_HINT if local else "")
 
 
 def find_store_refusal(error: BaseException) -> StorageRefusal | None:

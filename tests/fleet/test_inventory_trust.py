@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
+import pwd
 import re
 import shutil
 import signal
@@ -29,6 +32,7 @@ from deltaproto.fleet.scan_history import PastScan, extent_of
 from deltaproto.fleet.schemas import Inventory, inventory_schema
 from deltaproto.fleet.staging import (
     ScanLockedError,
+    Staging,
     hold_spark_lock,
     is_running,
     newest_of_extent,
@@ -437,6 +441,33 @@ def test_a_killed_scan_into_a_folder_of_another_machine(
     # A folder of this name here has its own marks.
     Path(there).mkdir()
     require_finished(there, state, {})
+
+
+def test_a_scan_that_another_user_began(
+    cli: Cli, lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A lock that only its owner can write shows whether that scan still runs."""
+    where, scan_id = str(tmp_path / "inventory"), "29991231T000000Z-00000000"
+    assert cli("scan", str(lake), "--inventory", where).code == 0
+
+    def is_not_ours(_: str) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    with (
+        Staging(where, scan_id, extent_of([f"file://{lake}"], (), ())),
+        monkeypatch.context() as other,
+    ):
+        other.setattr("deltaproto.fleet.staging._acquire_lock", is_not_ours)
+        assert not unfinished_scans(where)
+        assert cli(*CHECK, where).code == 0
+    monkeypatch.setattr("deltaproto.fleet.staging._acquire_lock", is_not_ours)
+    owner = pwd.getpwuid(os.getuid()).pw_name
+    monkeypatch.setattr(os, "getuid", lambda: os.stat(where).st_uid + 1)
+    assert [scan.owner for scan in unfinished_scans(where)] == [owner]
+    ran = cli(*CHECK, where)
+    shown = " ".join((ran.out + ran.err).split())
+    assert (ran.code, f"is not finished; the user {owner} began it" in shown) == (3, True)
+    assert "or let that user resume it with --resume" in shown
 
 
 def test_a_scan_of_a_parent_replaces_a_killed_one(cli: Cli, lake: Path, tmp_path: Path) -> None:

@@ -10,6 +10,8 @@ import deltalake
 import pytest
 
 from deltaproto.errors import ErrorCode, TableError
+from deltaproto.inspection import ReadRequest, Unreadable, inspect_table
+from deltaproto.inspection.interface import ReaderChoice
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.tables.delta_rs import DeltaRsReader
 from tests.support.logs import Log, metadata, protocol
@@ -48,6 +50,27 @@ def test_a_refusal_has_the_code_of_its_cause(
     with pytest.raises(TableError) as caught:
         DeltaRsReader().read(log.table)
     assert (caught.value.code, caught.value.message) == (code, f"deltalake: {error}")
+
+
+@pytest.mark.parametrize(
+    ("error", "hint"),
+    [
+        (OSError("Permission denied (os error 13)"), "run as a user with permission to list and"),
+        (ValueError("Unknown Feature x"), "use --reader log, which shows what the log has"),
+        (ValueError("bad json"), "use --reader log, which shows what the log has"),
+    ],
+)
+def test_a_refusal_has_a_hint(
+    error: Exception, hint: str, log: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuses(*_: object, **__: object) -> None:
+        raise error
+
+    log.commit(0, protocol(1, 2), metadata())
+    monkeypatch.setattr(deltalake, "DeltaTable", refuses)
+    found = inspect_table(log.table, ReadRequest(reader=ReaderChoice.DELTA_RS))
+    assert isinstance(found, Unreadable)
+    assert found.error.hint.startswith(hint)
 
 
 @pytest.mark.parametrize(

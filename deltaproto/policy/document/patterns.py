@@ -19,7 +19,7 @@ from typing import NamedTuple
 from deltaproto.location import CATALOG_SCHEMES, locate
 
 EVERYTHING = ("*", "**")
-SAME_STORE = {"s3a": "s3", "s3n": "s3", "abfs": "abfss"}
+SAME_STORE = {"s3a": "s3", "s3n": "s3", "abfs": "abfss", "az": "abfss", "azure": "abfss"}
 """schemes, and the one that names the same store"""
 _PART = "\0"
 _LOG_FOLDER = "_delta_log"

@@ -23,6 +23,7 @@ from deltaproto.tables.storage.interface import (
 _SMALL_BYTES = 64 * 1024
 _MOST_SEARCHED = 1_000
 """folders in which a hint looks for tables"""
+NO_PERMISSION_HINT = "run as a user with permission to list and read the table's log"
 _FLAGS = os.O_RDONLY | getattr(os, "O_BINARY", 0)
 _AT_ONCE = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
 """opens a pipe without waiting for a writer"""
@@ -293,6 +294,6 @@ def _unreadable_error(path: str, error: Exception) -> TableError:
         return TableError(
             ErrorCode.PERMISSION_DENIED,
             f"no permission to read {path}",
-            "run as a user with permission to list and read the table's log",
+            NO_PERMISSION_HINT,
         )
     return TableError(ErrorCode.STORAGE, f"cannot read {path}: {error}")

@@ -58,6 +58,9 @@ LOCATIONS = [
     ("s3a://bucket/gold/*", S3, True),
     ("s3://other/**", S3, False),
     ("abfss://c@a.dfs.core.windows.net/**", "abfss://c@a.dfs.core.windows.net/x/y", True),
+    ("abfss://c/**", "az://c/x", True),
+    # The account of one of them is unknown.
+    ("az://c/**", "abfss://c@a.dfs.core.windows.net/x", False),
     ("/gold/**", S3, False),
     ("gold/**/orders", S3, True),
     ("gold/**/orders", "s3://b/gold/a/b/orders", True),
