@@ -38,7 +38,7 @@ from deltaproto.fleet.report_checker import load_report_policy, report_checker
 from deltaproto.fleet.scan_history import PastScan, ScanPair, select_pair
 from deltaproto.fleet.schemas import Inventory as _Tables
 from deltaproto.fleet.schemas import is_inventory, rows_schema
-from deltaproto.policy.table_check import TableCheck, unreadable_table
+from deltaproto.policy.table_check import TableCheck, unreadable_input
 from deltaproto.render.overview.write import ReportFormat
 
 _LOG = logging.getLogger("deltaproto.inventory")
@@ -184,14 +184,14 @@ class Inventory:
                 try:
                     require_finished(self.location, state, self._storage)
                 except TableError as error:
-                    yield unreadable_table(self.location, error)
+                    yield unreadable_input(self.location, error)
             found = 0
             for each in state.contributing:
                 for checked in check_scan(self.location, reader, each, state, loaded.checker):
                     found += 1
                     yield checked
             if not found:
-                yield unreadable_table(self.location, no_tables_error(self.location))
+                yield unreadable_input(self.location, no_tables_error(self.location))
 
         return loaded.collect(checks())
 

@@ -42,7 +42,7 @@ from deltaproto.policy.context import TableFacts
 from deltaproto.policy.document import Policy
 from deltaproto.policy.evaluate import Checker
 from deltaproto.policy.finding import FailOn
-from deltaproto.policy.table_check import TableCheck, unreadable_table
+from deltaproto.policy.table_check import TableCheck, unreadable_input, unreadable_table
 from deltaproto.render.interface import NOTICES
 from deltaproto.tables.engine_errors import contain_table_errors
 
@@ -75,7 +75,7 @@ def check_tables(
                     baseline.find(found.table, found.location, None)
                 yield found
             if number == before and not values["allow_empty"]:
-                yield unreadable_table(name, no_tables_error(name))
+                yield unreadable_input(name, no_tables_error(name))
 
 
 def _check_argument(
@@ -97,7 +97,9 @@ def _check_argument(
             if read_first and is_inventory(name, storage, found.error):
                 yield from _check_inventory(name, values, checker, known, codes)
                 return
-            yield checker.check_unreadable(found.table, found.error, found.findings)
+            of_file = os.path.isfile(name) and not isinstance(found.error, SavedError)
+            failed = checker.check_unreadable(found.table, found.error, found.findings)
+            yield failed._replace(of_input=of_file)
             continue
         try:
             with contain_table_errors():
@@ -127,7 +129,7 @@ def _check_inventory(
         try:
             require_finished(name, state, storage)
         except TableError as error:
-            yield unreadable_table(name, error)
+            yield unreadable_input(name, error)
     for scan in state.contributing:
         yield from check_scan(name, inventory, scan, state, checker)
 
@@ -252,7 +254,7 @@ def compare_with_baseline(
     if baseline is None:
         return
     if (error := baseline.unmatched()) is not None:
-        yield unreadable_table(str(path), error)
+        yield unreadable_input(str(path), error)
         return
     for error in baseline.unread():
         yield unreadable_table(error.table, error)
@@ -282,6 +284,6 @@ def mark_known_findings(
     for checked in tables:
         yield saved.compared(checked, checker)
     if (error := saved.unmatched()) is not None:
-        yield unreadable_table(path, error)
+        yield unreadable_input(path, error)
         return
     _notice_unchecked(saved.left(), codes, fail_on)

@@ -80,7 +80,7 @@ def read_table_names(names: Iterable[str], *, allow_empty: bool) -> Iterator[str
             empty = False
             yield redact_address(name)
         if empty:
-            raise no_tables_error("standard input")
+            raise no_tables_error("standard input", "what writes the list")
 
 
 READER = Option(

@@ -156,7 +156,8 @@ def plan_tables(
                     raise
                 codes.add(ExitCode.UNREADABLE)
                 report.add_error(name, error)
-                users.observe_unreadable(name, error)
+                if name not in inventories:
+                    users.observe_unreadable(name, error)
                 if save_error is not None:
                     save_error(name, error)
                 continue

@@ -236,13 +236,13 @@ def check_scan(
     name: str, inventory: InventoryReader, scan: PastScan, state: NewestState, checker: Checker
 ) -> Iterator[TableCheck]:
     """Yield the tables of a scan that no newer scan replaces; an error if its rows are damaged."""
-    from deltaproto.policy.table_check import unreadable_table
+    from deltaproto.policy.table_check import unreadable_input
 
     try:
         inventory.require_whole(scan)
     except TableError as error:
         # Check nothing: it is unknown which rows are missing or duplicated.
-        yield unreadable_table(name, error)
+        yield unreadable_input(name, error)
         return
     yield from inventory.checked(scan, checker, state)
 

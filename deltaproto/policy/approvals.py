@@ -83,11 +83,11 @@ class Approvals:
         """Return the positions of the approvals that match a table."""
         return tuple(each.position for each, _ in self._all if names.match(each.table))
 
-    def about(self, names: TableNames, clients: Iterable[str]) -> Iterator[Approval]:
-        """Yield the approvals that match a table and one of its clients."""
-        known = tuple(clients)
+    def about(self, names: TableNames, clients: Iterable[str] | None) -> Iterator[Approval]:
+        """Yield the approvals that match a table and one of its clients; None: any client."""
+        known = None if clients is None else tuple(clients)
         for approval, client in self._all:
-            if names.match(approval.table) and any(map(client.names, known)):
+            if names.match(approval.table) and (known is None or any(map(client.names, known))):
                 yield approval
 
     def rule(self, names: TableNames, loss: AccessLoss, today: datetime.date) -> LossRuling:

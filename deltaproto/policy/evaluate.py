@@ -305,10 +305,16 @@ class Checker:
         names, entries = matched.names, matched.entries
         readable = checked.error is None
         waivers = [each.waiver for each in matched.waivers]
-        self.use.table(names, entries, self._settings(entries) if readable else None, waivers)
+        settings = self._settings(entries) if readable else None
+        self.use.table(names, entries, settings, waivers, is_table=checked.is_table)
         if checked.unasked:
             self.use.unasked(checked.table)
-        clients = (judged.verdict.named for judged in checked.verdicts)
+        clients: list[str] | None = [judged.verdict.named for judged in checked.verdicts]
+        if not readable:
+            # What of the policy it uses is unknown.
+            clients = None
+            for each in waivers:
+                self.use.waived(each)
         for approval in self.approvals.about(names, clients) if self.approvals else ():
             self.use.approved(approval)
         for suppressed in checked.suppressed:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from deltaproto.clients.model import Verdict
 from deltaproto.clients.usability import Usability
-from deltaproto.errors import ExitCode, TableError
+from deltaproto.errors import ErrorCode, ExitCode, TableError
 from deltaproto.policy.declared_verdict import DeclaredVerdict
 from deltaproto.policy.document.merging import Decision
 from deltaproto.policy.finding import FailOn, Finding, Suppression, exit_code
@@ -19,6 +19,9 @@ CLIENT_RULES = {
     Verdict.UNKNOWN: client_unknown.RULE.id,
 }
 """verdict to the client rule that reports it; approvals can suppress these rules"""
+
+
+_NO_TABLE = (ErrorCode.NOT_FOUND, ErrorCode.NOT_A_DELTA_TABLE, ErrorCode.NO_TABLES)
 
 
 class TableCheck(NamedTuple):
@@ -54,6 +57,14 @@ class TableCheck(NamedTuple):
     """number of findings in the saved check that this table no longer has"""
     other_names: tuple[str, ...] = ()
     """further catalog names of its location"""
+    of_input: bool = False
+    """True for an inventory or a file that could not be read; `table` is then its name"""
+
+    @property
+    def is_table(self) -> bool:
+        """False if what was named is not a table, or not known to be one."""
+        missing = self.error is not None and self.error.code in _NO_TABLE
+        return not (self.of_policy or self.of_input or missing)
 
 
 def table_exit_code(checked: TableCheck, fail_on: FailOn) -> ExitCode:
@@ -64,3 +75,8 @@ def table_exit_code(checked: TableCheck, fail_on: FailOn) -> ExitCode:
 def unreadable_table(table: str, error: TableError) -> TableCheck:
     """Return the result for a table that could not be read."""
     return TableCheck(table, None, (), (), (), error, complete=False)
+
+
+def unreadable_input(name: str, error: TableError) -> TableCheck:
+    """Return the result for an inventory or a file with tables that could not be read."""
+    return unreadable_table(name, error)._replace(of_input=True)

@@ -51,9 +51,16 @@ class PolicyUse:
         entries: tuple[TableEntry, ...],
         merged: Merged | None,
         waivers: Sequence[Waiver] = (),
+        *,
+        is_table: bool = True,
     ) -> None:
-        """Record a checked table, and the entries and waivers that match it."""
-        self._tables += 1
+        """Record a checked table, and the entries and waivers that match it.
+
+        Args:
+            merged: its settings; None if it could not be read.
+            is_table: False if it is not known to be one, so that it need not match anything.
+        """
+        self._tables += is_table
         rollout = self._policy.rollout
         missing = () if rollout is None else {*rollout.canary} - self._canaries
         self._canaries.update(filter(names.match, missing))

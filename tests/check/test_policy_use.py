@@ -49,6 +49,24 @@ def test_the_profile_of_a_setting_is_shown(
     assert '"**/customers" (profile gold-1): forbid_features (1)' in text
 
 
+def test_what_cannot_be_read_says_nothing_about_the_policy(
+    checked: Checked, vectors: str, policy: Policy, tmp_path: Path
+) -> None:
+    """A folder that is not a table matches no pattern, and a table may need its exceptions."""
+    about = f"table: '**/gone', client: {GOOD}, reason: moves, expires: 2999-01-01"
+    exceptions = (
+        f"waivers: [{{rule: DP201, {about}}}]\n"
+        f"approvals: [{{{about}, access: [read], feature: variantType, approver: Mary}}]\n"
+    )
+    file = policy(f"tables:\n  '**/customers': {{max_reader_version: 3}}\n{exceptions}")
+    gone, other = str(tmp_path / "gone"), str(tmp_path / "inventory")
+    assert rules(checked(other, "--policy", file, code=3)) == []
+    assert rules(checked(vectors, gone, "--policy", file, code=3)) == []
+    found = checked(vectors, other, "--policy", file, code=3)
+    assert rules(found) == ["DP301", "DP301"]
+    assert all("matches nothing in 1 table" in each["message"] for each in found["findings"])
+
+
 class TestClients:
     def test_those_of_a_pattern_add_to_those_of_all_tables(
         self, checked: Checked, vectors: str, policy: Policy

@@ -266,7 +266,7 @@ def require_read(found: Discovery, names: Iterable[str], *, logs: bool, allow_em
         TableError: when there is no table, or the only one cannot be read.
     """
     if not (found.tables or found.failed or allow_empty):
-        raise no_tables_error(", ".join(names))
+        raise no_tables_error(", ".join(names), "the path")
     if not (found.tables or logs) and len(found.failed) == 1:
         raise found.failed[0].error
 
