@@ -14,6 +14,7 @@ from deltaproto.cli.plan_io import (
     journal_folder,
     load_and_report_plans,
 )
+from deltaproto.cli.progress import warn
 from deltaproto.errors import ExitCode
 from deltaproto.execution.prepare import ApplyContext
 from deltaproto.execution.rollout_file import load_rollout
@@ -37,6 +38,8 @@ def run(values: Mapping[str, Any]) -> int:
         journal_folder(values),
         policy=load_local_policy(values["policy"]) if values["policy"] else None,
     )
+    if rollout.windows and context.policy is None:
+        warn("the policy has maintenance windows: pass --policy FILE to see which tables wait")
     log = RolloutLog(rollout, context.folder(rollout.path))
     progress = read_progress(log, match_plans(log, plans), context, time.time())
     with options.open_output(values["output"]) as file:

@@ -292,11 +292,15 @@ def window_gate(opening: MaintenanceWindowStatus, outside: bool) -> GateResult:
     until = f" until {opening.next:%Y-%m-%d %H:%M} UTC" if opening.next else ""
     if outside:
         return GateResult("window", True, f"no maintenance window is open{until}; --outside-window")
+    message, hint = f"no maintenance window of the policy is open{until}", "run again then"
+    if opening.next is None:
+        message = "the policy has no maintenance window for this table"
+        hint = "add one to the policy"
     return GateResult(
         "window",
         False,
-        f"no maintenance window of the policy is open{until}",
-        "run again then, or pass --outside-window",
+        message,
+        f"{hint}, or pass --outside-window",
         ExitCode.STALE,
     )
 

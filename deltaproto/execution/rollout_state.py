@@ -340,7 +340,9 @@ def _read_log(
     windows = None if context.outside_window else maintenance_windows_for(context.policy, plan)
     closed = check_window_open(windows, now)
     if closed is not None:
-        return waiting._replace(until=closed.earliest, message="no maintenance window is open")
+        never = "the policy has no maintenance window for it"
+        message = never if closed.earliest is None else "no maintenance window is open"
+        return waiting._replace(until=closed.earliest, message=message)
     ready = waiting._replace(status=RolloutStatus.READY)
     if not stands.started:
         unchanged = fingerprint_gate(plan, located.sight, stands, started=False)

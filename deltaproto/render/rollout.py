@@ -49,8 +49,8 @@ _TONES = {
     RolloutStatus.SKIPPED: Tone.WARNING,
 }
 _HINTS = {
-    RolloutStatus.READY: "run deltaproto apply {}",
-    RolloutStatus.WAITING: "run deltaproto apply {} then, or pass --wait",
+    RolloutStatus.READY: "run deltaproto apply {}{}",
+    RolloutStatus.WAITING: "run deltaproto apply {}{} then, or pass --wait",
     RolloutStatus.STOPPED: (
         "fix the cause, then run deltaproto rollout resume {}; or exclude the table with "
         "deltaproto rollout skip"
@@ -228,7 +228,8 @@ def _blocks(progress: RolloutProgress) -> Iterator[Block]:
         yield Paragraph((f"next step: {stamp(progress.next_at)}",))
     if progress.status in _HINTS:
         folder = shlex.quote(os.path.dirname(progress.rollout.path))
-        yield Paragraph((f"hint: {_HINTS[progress.status].format(folder)}",))
+        policy = " --policy FILE" if progress.rollout.windows else ""
+        yield Paragraph((f"hint: {_HINTS[progress.status].format(folder, policy)}",))
 
 
 def _group_blocks(progress: RolloutProgress, *, blocked: bool) -> Iterator[Block]:

@@ -95,6 +95,24 @@ class TestClients:
             assert "replaces the clients" in shown, format_
 
 
+@pytest.mark.parametrize(
+    ("narrow", "found"),
+    [("[]", []), ("[{WIDE}]", []), ("[{WIDE}, {OTHER}]", ["DP304"]), ("[{OTHER}]", ["DP304"])],
+)
+def test_fewer_maintenance_windows_are_no_weaker(
+    narrow: str, found: list[str], checked: Checked, vectors: str, policy: Policy
+) -> None:
+    windows = {
+        "WIDE": "{days: [sat, sun], from: 01:00, to: 02:00}",
+        "OTHER": "{days: [sun], from: 03:00, to: 04:00}",
+    }
+    file = policy(
+        f"tables:\n  '**': {{maintenance_windows: [{windows['WIDE']}]}}\n"
+        f"  '**/customers': {{maintenance_windows: {narrow.format(**windows)}}}\n"
+    )
+    assert rules(checked(vectors, "--policy", file)) == found
+
+
 class TestDefinitions:
     """A definition of a client that the catalog knows decides in silence otherwise."""
 

@@ -558,8 +558,25 @@ def test_maintenance_windows_of_the_policy_need_the_policy(fleet: Fleet) -> None
         assert (ran.code, fleet.sent) == (2, [])
         assert "has maintenance windows, and no policy is passed" in ran.err
         assert "pass --policy FILE" in ran.err
-    assert fleet.status().code == 0
+    shown = fleet.status()
+    assert (shown.code, "pass --policy FILE to see which tables wait" in shown.err) == (0, True)
+    assert f"run deltaproto apply {fleet.plans} --policy FILE" in " ".join(shown.out.split())
+    assert fleet.status("--policy", str(fleet.policy)).err == ""
     assert fleet.applied("--policy", str(fleet.policy))[1] == ["dev_a"]
+
+
+def test_a_table_without_any_window_holds_the_waves(fleet: Fleet) -> None:
+    """An empty list of windows permits no change, so that no later wave starts."""
+    never = "  dev_a: {maintenance_windows: []}\nrollout:"
+    fleet.policy.write_text(POLICY.replace("rollout:", never))
+    fleet.plan()
+    code, sent, progress = fleet.applied("--policy", str(fleet.policy))
+    assert (code, sent, progress["next_at"]) == (10, [], None)
+    (table,) = progress["waves"][0]["tables"]
+    assert table["message"] == "the policy has no maintenance window for it"
+    book = fleet.cli("runbook", str(fleet.plans), "--policy", str(fleet.policy)).out
+    assert "the policy has no maintenance window for this table (hint: add one" in book
+    assert "their waves do not end, and the next ones do not start, unless" in book
 
 
 def test_a_closed_window_is_waited_for(fleet: Fleet) -> None:

@@ -221,7 +221,7 @@ class _SettingsMerger:
                 after.pattern,
                 f'"{after.pattern}" sets {after.setting} to {after.value}, '
                 f"overriding {required.value} for {source}",
-                "check that the weaker value is intended",
+                "check that this is intended",
                 after.position,
             )
         )
@@ -272,7 +272,7 @@ def _is_weaker(name: str, before: Any, after: Any) -> bool:
         case "severities":
             return _STRICTEST_FIRST.index(after) > _STRICTEST_FIRST.index(before)
         case "maintenance_windows":
-            return [each[:-1] for each in before] != [each[:-1] for each in after]
+            return not {each[:-1] for each in after} <= {each[:-1] for each in before}
     return True
 
 

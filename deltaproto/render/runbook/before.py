@@ -162,19 +162,21 @@ def _activity(book: Book, say: Phrases) -> Iterator[Block]:
 
 
 def _window(book: Book, say: Phrases) -> Iterator[Block]:
-    openings: dict[tuple[str, str], list[RunbookEntry]] = {}
+    openings: dict[tuple[str, str | None], list[RunbookEntry]] = {}
     hours: dict[str, list[RunbookEntry]] = {}
     for entry in book.changing:
         if entry.windows is not None:
             moment = datetime.fromtimestamp(book.start_of(entry), UTC)
             coming = next_opening(entry.windows, moment)
             state = say.text("window.open" if is_open(entry.windows, moment) else "window.closed")
-            then = say.text("nothing") if coming is None else f"{coming:%Y-%m-%d %H:%M} UTC"
+            then = None if coming is None else f"{coming:%Y-%m-%d %H:%M} UTC"
             openings.setdefault((state, then), []).append(entry)
         if (hour := _hour(entry)) is not None:
             hours.setdefault(hour, []).append(entry)
     lines = [
-        say.line("window.next", table=book.names(entries, say), state=state, next=then)
+        say.line("window.never", table=book.names(entries, say))
+        if then is None
+        else say.line("window.next", table=book.names(entries, say), state=state, next=then)
         for (state, then), entries in openings.items()
     ]
     lines += [(*book.names(entries, say), f": {hour}") for hour, entries in hours.items()]

@@ -86,6 +86,9 @@ def _waves(book: Book, rollout: Rollout, say: Phrases) -> Iterator[Block]:
         TableBlock([say.text(f"head.{head}") for head in _HEADS], list(_rows(book, say))),
     )
     yield Paragraph(say.line("rollout.estimate"), muted=True)
+    # An empty list of windows permits no change at any time.
+    if never := [entry for entry in book.changing if entry.windows == ()]:
+        yield Callout(Tone.WARNING, say.line("rollout.never", tables=book.names(never, say)))
     folder = os.path.dirname(rollout.path)
     yield Paragraph(say.line("rollout.control"))
     yield CodeBlock(
