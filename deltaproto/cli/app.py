@@ -218,7 +218,7 @@ def _build_callback(command: Command, parsed: list[Callable[[], int]]) -> Callab
 
 
 def _run(command: Command, values: Mapping[str, Any]) -> int:
-    _refuse_empty_values(command, values)
+    _refuse_unusable_values(command, values)
     configured = values.get("config") is not None or os.path.lexists(SETTINGS_FILE)
     if configured or _needs_argument(command, values):
         from deltaproto.cli.configuration import add_settings
@@ -227,10 +227,14 @@ def _run(command: Command, values: Mapping[str, Any]) -> int:
     return command.run(values)
 
 
-def _refuse_empty_values(command: Command, values: Mapping[str, Any]) -> None:
+def _refuse_unusable_values(command: Command, values: Mapping[str, Any]) -> None:
+    """Refuse empty values, and `~` that no shell expanded: a folder `~` would be created."""
     for option in command.options:
         if _has_empty(values[option.name]):
             raise UsageError(f"{option.flags[0]} is empty", "pass a value, or omit the option")
+        if _has_tilde(values[option.name]) and not os.path.lexists("~"):
+            hint = "put a space instead of = before it, or write $HOME"
+            raise UsageError(f"{option.flags[0]} begins with ~, which is not expanded", hint)
     argument = command.argument
     # An empty name among several is one table that does not exist.
     if argument is not None and not argument.many and _has_empty(values[argument.name]):
@@ -240,8 +244,17 @@ def _refuse_empty_values(command: Command, values: Mapping[str, Any]) -> None:
 
 def _has_empty(found: Any) -> bool:
     """Return True if a value, or one of several, is an empty or blank string."""
+    return any(not value.strip() for value in _strings(found))
+
+
+def _has_tilde(found: Any) -> bool:
+    """Return True if a value, or one of several, is a path in the home folder."""
+    return any(value.startswith("~/") for value in _strings(found))
+
+
+def _strings(found: Any) -> list[str]:
     several = found if isinstance(found, tuple) else (found,)
-    return any(isinstance(value, str) and not value.strip() for value in several)
+    return [value for value in several if isinstance(value, str)]
 
 
 def _needs_argument(command: Command, values: Mapping[str, Any]) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from deltaproto.cli import options
-from deltaproto.cli.declare import Argument, Command, Option, Panel
+from deltaproto.cli.declare import Argument, Command, Option, Panel, environment_name
 from deltaproto.counts import counted
 from deltaproto.errors import ExitCode, UsageError
 from deltaproto.fleet.catalog_places import CATALOG_PREFIX
@@ -83,11 +83,13 @@ def run(values: Mapping[str, Any]) -> int:
 
 def _write_settings(values: Mapping[str, Any], storage: Mapping[str, str]) -> str:
     if os.path.lexists(SETTINGS_FILE):
-        if values["roots"] or values["inventory"] or values["policy"]:
-            raise UsageError(
-                f"{SETTINGS_FILE} already exists", "edit it, or run deltaproto init without options"
-            )
+        _refuse_other_settings(values)
         return f"{SETTINGS_FILE} exists, and was kept"
+    policy = values["policy"] or STARTER_POLICY
+    if os.path.abspath(policy) == os.path.abspath(SETTINGS_FILE):
+        raise UsageError(f"{SETTINGS_FILE} holds the settings", "choose another --policy")
+    if not os.path.lexists(policy):
+        options.require_writable(policy, "--policy")
     for root in values["roots"]:
         # Refuses addresses with secrets.
         locate(root)
@@ -100,13 +102,28 @@ def _write_settings(values: Mapping[str, Any], storage: Mapping[str, str]) -> st
     text = _SETTINGS.format(
         sources="\n".join(_settings_lines(sources)),
         inventory=json.dumps(inventory),
-        policy=json.dumps(values["policy"] or STARTER_POLICY),
+        policy=json.dumps(policy),
         folder=json.dumps(os.getcwd()),
     )
     # A name that the file cannot hold is refused before anything is written.
     parse_settings(text, SETTINGS_FILE, os.environ)
     _write(SETTINGS_FILE, text)
     return f"wrote {SETTINGS_FILE}"
+
+
+def _refuse_other_settings(values: Mapping[str, Any]) -> None:
+    """Refuse values that are not those of the settings file; they may come from variables."""
+    settings = read_settings(SETTINGS_FILE, os.environ)
+    hint = "edit it, or run deltaproto init without options"
+    if values["roots"]:
+        raise UsageError(f"{SETTINGS_FILE} already exists", hint)
+    for name in ("inventory", "policy"):
+        value = values[name]
+        if value is None or settings.get(name) in (value, os.path.abspath(value)):
+            continue
+        variable = environment_name(f"--{name}")
+        also = f"; {variable} is set" if os.environ.get(variable) == value else ""
+        raise UsageError(f"{SETTINGS_FILE} already exists, with another {name}{also}", hint)
 
 
 def _open_if_inventory(inventory: str | None, storage: Mapping[str, str]) -> InventoryReader | None:

@@ -76,11 +76,12 @@ def _read_keys(node: Node, *old: str) -> dict[str, Node]:
 
 def _parse_value(key: str, node: Node, folder: str, environment: Mapping[str, str]) -> Any:
     if key in _LISTS:
-        named = reader.read_address if key in _PATHS else reader.read_text
-        texts = tuple(named(each) for each in reader.read_items(node))
-        return tuple(_resolve_path(folder, text) for text in texts) if key in _PATHS else texts
+        items = reader.read_items(node)
+        if key in _PATHS:
+            return tuple(_read_path(folder, each) for each in items)
+        return tuple(reader.read_text(each) for each in items)
     if key in _PATH:
-        return _resolve_path(folder, reader.read_address(node))
+        return _read_path(folder, node)
     if key in NUMBER_LIMITS:
         return reader.read_integer(node, 1, NUMBER_LIMITS[key])
     if key == "engine":
@@ -91,7 +92,17 @@ def _parse_value(key: str, node: Node, folder: str, environment: Mapping[str, st
     }
 
 
-def _resolve_path(folder: str, text: str) -> str:
+def _read_path(folder: str, node: Node) -> str:
+    """Read a path, which is taken literally: a scan would create a folder with this name."""
+    text = reader.read_address(node)
+    if text == "~" or text.startswith("~/"):
+        raise Fault("~ is not expanded", "write the path of the home folder", node.position)
+    if variable := _VARIABLE.search(text):
+        raise Fault(
+            f"{variable[0]} is not replaced in a path",
+            "write the path, or pass it on the command line",
+            node.position,
+        )
     return text if "://" in text else os.path.normpath(os.path.join(folder, text))
 
 

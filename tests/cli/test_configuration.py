@@ -138,6 +138,10 @@ def test_a_missing_argument_names_the_setting(
         ("inventory: a\nscan:\n  inventory: b\n", "inventory is set twice"),
         ("inventroy: a\n", "inventroy"),
         ("policy: [a]\n", "expected text"),
+        # Taken literally, a scan would create these folders.
+        ("inventory: ~/a\n", "deltaproto.yaml:1:12: ~ is not expanded"),
+        ("roots: [~/a]\n", "deltaproto.yaml:1:9: ~ is not expanded"),
+        ("inventory: s3://${BUCKET}/a\n", "${BUCKET} is not replaced in a path"),
     ],
 )
 def test_a_mistake_in_the_file_stops_every_command(
@@ -188,3 +192,16 @@ def test_a_settings_file_that_cannot_be_read_is_not_passed_over(
     refused = cli("check", "lake/area 0/t000", "--client", "trino@476")
     assert refused.code == 2
     assert refused.err.startswith("error: deltaproto.yaml: ")
+
+
+def test_a_tilde_that_no_shell_expanded_is_refused(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("lake").mkdir()
+    for words in (("scan", "lake", "--inventory=~/i"), ("check", "lake", "--policy=~/p.yaml")):
+        refused = cli(*words)
+        assert (refused.code, os.listdir()) == (2, ["lake"])
+        assert "begins with ~, which is not expanded" in refused.err
+    Path("~").mkdir()
+    assert cli("scan", "lake", "--inventory=~/i", "--allow-empty").code == 0

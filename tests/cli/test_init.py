@@ -76,7 +76,7 @@ def test_files_that_someone_edited_are_kept(cli: Cli) -> None:
 
 def test_without_roots_the_folder_itself_is_scanned(cli: Cli) -> None:
     assert cli("init", "--inventory", "saved", "--policy", "rules/of us.yaml").code == 2
-    os.remove("deltaproto.yaml")
+    assert not os.path.exists("deltaproto.yaml")
     assert cli("init", "--inventory", "saved", "--policy", "of us.yaml").code == 0
     assert cli("scan", "--format", "json", "--fail-on", "never").json["tables"] == 2
     assert cli("init").out.splitlines()[1] == "wrote of us.yaml: 1 client of 2 tables"
@@ -120,6 +120,30 @@ def test_the_nightly_line_checks_the_fleet_although_a_table_is_unreadable(
     assert ran.returncode == 3
     # The summary of check, after that of scan.
     assert "3 tables, 1 unreadable" in ran.stdout
+
+
+def test_the_variables_of_the_settings_do_not_disturb_a_second_run(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`scan` and `check` have the same variables."""
+    monkeypatch.setenv("DELTAPROTO_INVENTORY", "fleet")
+    assert cli("init", "lake").code == 0
+    assert "deltaproto.yaml exists, and was kept" in cli("init").out
+    monkeypatch.setenv("DELTAPROTO_INVENTORY", "other")
+    refused = cli("init")
+    assert (refused.code, refused.out) == (2, "")
+    assert "with another inventory; DELTAPROTO_INVENTORY is set" in refused.err
+    for words in (("lake",), ("--policy", "other.yaml")):
+        assert cli("init", *words).code == 2
+
+
+@pytest.mark.parametrize("policy", ["no/policy.yaml", "deltaproto.yaml"])
+def test_a_policy_that_cannot_be_written_leaves_no_settings(
+    cli: Cli, policy: str, folder: Path
+) -> None:
+    refused = cli("init", "lake", "--policy", policy)
+    assert (refused.code, os.listdir(folder)) == (2, ["lake"])
+    assert "choose another --policy" in refused.err
 
 
 def test_an_address_with_a_secret_is_refused(cli: Cli) -> None:
