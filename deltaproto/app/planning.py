@@ -69,6 +69,7 @@ def plan_upgrade(
     from deltaproto.plan_inputs.parse_goal import (
         parse_features_to_enable,
         read_script,
+        validate_properties_to_set,
         validate_version_pair,
     )
     from deltaproto.plan_inputs.planners import upgrade_planner
@@ -80,7 +81,7 @@ def plan_upgrade(
         enable=parse_features_to_enable(
             words(enable, "enable"), tuple(words(cluster_by, "cluster_by")), "enable"
         ),
-        set=dict(set),
+        set=validate_properties_to_set(set, "set"),
         to=None if to is None else validate_version_pair(*to),
         isolation=isolation,
         statements=tuple(parsed for text in words(sql, "sql") for parsed in read_script(text)),

@@ -25,6 +25,7 @@ from deltaproto.conflicts.suspects import Suspects
 from deltaproto.conflicts.table_matrix import build_conflict_report
 from deltaproto.errors import ExitCode, UsageError
 from deltaproto.inspection import Inspection, ReadRequest, Unreadable, inspect_table, uses_spark
+from deltaproto.plan_inputs.parse_goal import is_sql_file_name
 from deltaproto.render.conflicts import write_conflicts
 
 
@@ -101,6 +102,8 @@ def _classify_statement(values: Mapping[str, Any]) -> PendingStatement | None:
             "--sql and --operation cannot be used together",
             "leave out --operation: --sql determines it",
         )
+    if is_sql_file_name(sql):
+        raise UsageError("--sql takes a statement, not a file", "pass the text of one statement")
     from deltaproto.conflicts.classify import classify
 
     return PendingStatement(sql, classify(sql))

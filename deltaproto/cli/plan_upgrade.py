@@ -16,6 +16,7 @@ from deltaproto.plan_inputs.parse_goal import (
     parse_version_pair,
     read_script,
     split_words,
+    validate_properties_to_set,
 )
 from deltaproto.plan_inputs.planners import upgrade_planner
 from deltaproto.planning.request import UpgradeRequest
@@ -32,7 +33,9 @@ def run(values: Mapping[str, Any]) -> int:
         enable=parse_features_to_enable(
             values["enable"], tuple(split_words(values["cluster_by"])), "--enable"
         ),
-        set=options.parse_pairs(values["set"], "--set", once=True),
+        set=validate_properties_to_set(
+            options.parse_pairs(values["set"], "--set", once=True), "--set"
+        ),
         to=parse_version_pair(values["protocol"]),
         isolation=values["isolation"],
         statements=tuple(parsed for text in values["sql"] for parsed in read_script(text)),

@@ -88,9 +88,10 @@ def _file_level_only(question: MatrixQuery) -> RowLevelOperations:
             f"{name} has no row-level concurrency",
             "remove --row-level-concurrency, or use --engine databricks",
         )
-    if question.compute.runtime is not None:
+    if question.compute.runtime is not None or question.compute.photon is not None:
+        about = "--runtime is a" if question.compute.runtime is not None else "--photon is for"
         raise UsageError(
-            f"--runtime is a Databricks Runtime, and the engine is {question.engine}",
+            f"{about} Databricks Runtime, and the engine is {question.engine}",
             "remove one of them",
         )
     return RowLevelOperations(_NONE, f"{name} compares files, not rows")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from deltaproto.errors import UsageError
 from deltaproto.planning.ddl.parse import parse_script
 from deltaproto.planning.ddl.user_statement import ParsedStatement
 from deltaproto.planning.enable import FeatureToEnable
+from deltaproto.planning.predict.properties import canonical_name
 from deltaproto.protocol import feature_catalog
 
 
@@ -60,10 +61,35 @@ def parse_features_to_enable(
                 "only columnMapping has modes: columnMapping=name",
             )
         clustered = columns if feature == "clustering" else ()
-        found.setdefault(feature, FeatureToEnable(feature, mode.lower() or None, clustered))
+        wanted = FeatureToEnable(feature, mode.lower() or None, clustered)
+        before = found.setdefault(feature, wanted)
+        if before.mode is None:
+            found[feature] = wanted
+        elif wanted.mode not in (None, before.mode):
+            modes = f"{before.mode} and {wanted.mode}"
+            raise UsageError(f"{flag}: {feature} with the modes {modes}", "keep one of them")
     if columns and "clustering" not in found:
         found["clustering"] = FeatureToEnable("clustering", columns=columns)
     return tuple(sorted(found.values(), key=_requirements_sort_key))
+
+
+def validate_properties_to_set(properties: Mapping[str, str], flag: str) -> dict[str, str]:
+    """Return properties to set, each with one name.
+
+    Args:
+        flag: the option name for error messages.
+
+    Raises:
+        UsageError: for two spellings of one name, and for spaces around a name.
+    """
+    names: dict[str, str] = {}
+    for key in properties:
+        if key != key.strip():
+            raise UsageError(f"{flag}: a space around the name {key.strip()}", "write it without")
+        other = names.setdefault(canonical_name(key), key)
+        if other != key:
+            raise UsageError(f"{flag}: {other} and {key} are one property", "keep one of them")
+    return dict(properties)
 
 
 def parse_version_pair(text: str | None) -> tuple[int, int] | None:
@@ -110,10 +136,17 @@ def read_script(text: str) -> list[ParsedStatement]:
             raise UsageError(
                 f"cannot read {text}: {error}", "the file must be SQL in UTF-8"
             ) from None
+    elif is_sql_file_name(text):
+        raise UsageError(f"cannot read {text}: it does not exist", "pass SQL, or a file of SQL")
     found = parse_script(text)
     if not found:
         raise UsageError("--sql has no statement", "pass SQL, or a file of SQL statements")
     return found
+
+
+def is_sql_file_name(text: str) -> bool:
+    """Return True for a name such as changes.sql, which is not a statement."""
+    return text.lower().endswith(".sql") and not any(map(str.isspace, text))
 
 
 def _requirements_sort_key(wanted: FeatureToEnable) -> tuple[int, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from deltaproto.clients.model import Access, Verdict
 from deltaproto.planning.advice import describe_user_statement
@@ -15,6 +15,8 @@ from deltaproto.planning.predict.consistency import READ_COPY
 from deltaproto.planning.predict.properties import normalize_properties
 from deltaproto.planning.request import PlanInput, UpgradeRequest, goal_fields
 from deltaproto.planning.search.goals import EndState, requirements_after
+from deltaproto.protocol.feature import PropertyIs
+from deltaproto.protocol.feature_catalog import feature_record
 
 
 def plan_upgrade(inputs: PlanInput, request: UpgradeRequest) -> Plan:
@@ -32,6 +34,8 @@ def plan_upgrade(inputs: PlanInput, request: UpgradeRequest) -> Plan:
         walk.own(parsed, inputs.sql)
     ending = end_state_of(walk.table, inputs.table)
     walk.blocked += _lost_access(inputs, request, ending)
+    if not walk.blocked:
+        walk.blocked += _disabled_again(request, walk.table.configuration)
     if walk.moves or walk.blocked:
         # First, because the engine raises most of these before it reads the statement's words.
         walk.blocked[:0] = find_engine_blockers(inputs)
@@ -51,6 +55,21 @@ def plan_upgrade(inputs: PlanInput, request: UpgradeRequest) -> Plan:
         for step, move in zip(plan.steps, moves, strict=False)
     )
     return plan._replace(steps=tuple(described))
+
+
+def _disabled_again(request: UpgradeRequest, configuration: Mapping[str, str]) -> Iterator[Blocked]:
+    """Yield a blocker for each requested feature that another part of the request disables."""
+    for wanted in request.enable:
+        rule = feature_record(wanted.feature).enablement
+        if not isinstance(rule, PropertyIs):
+            continue
+        value = configuration.get(rule.key_in(configuration), "").strip().lower()
+        if not rule.holds(value) or wanted.mode not in (None, value):
+            yield Blocked(
+                wanted.feature,
+                "another part of the request disables it again",
+                "leave out one of the two",
+            )
 
 
 def _remedy(access: Access) -> str:

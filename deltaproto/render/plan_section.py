@@ -131,9 +131,15 @@ def plan_blocks(plan: Plan, now: float) -> Iterator[Block]:
     if plan.blocked:
         yield Section("", "Blocked", list(_blocked(plan.blocked, Tone.DANGER)))
     elif not plan.steps:
+        to = plan.goal.get("to", {}) if plan.goal.get("kind") == "upgrade" else {}
+        reader, writer = plan.protocol_after.versions
         if plan.stays_violated:
             nothing = Callout(
                 Tone.WARNING, ("No statement brings the table closer to the policy.",)
+            )
+        elif to and (to["reader"] > reader or to["writer"] > writer):
+            nothing = Callout(
+                Tone.WARNING, ("No statement reaches these versions: see the warnings.",)
             )
         else:
             done = "Nothing to do: the table already is as requested."

@@ -215,6 +215,8 @@ class TestTable:
             (("--runtime", "latest"), "latest is not a Databricks Runtime"),
             (("--runtime", "14.3", "--engine", "delta-spark"), "is a Databricks Runtime"),
             (("--photon", "perhaps"), "perhaps"),
+            (("--photon", "on", "--engine", "delta-spark"), "--photon is for Databricks Runtime"),
+            (("--sql", "changes.sql"), "--sql takes a statement, not a file"),
         ],
     )
     def test_a_runtime_that_is_none(self, cli: Cli, words: tuple[str, ...], cause: str) -> None:

@@ -101,6 +101,54 @@ class TestGoals:
             assert found["steps"] == []
             assert found["warnings"]
 
+    @pytest.mark.parametrize(("pair", "reached"), [("3,7", False), ("1,1", True), ("1,2", True)])
+    def test_versions_that_no_statement_reaches_are_not_there_already(
+        self, cli: Cli, plain: str, pair: str, reached: bool
+    ) -> None:
+        shown = cli("plan-upgrade", plain, "--protocol", pair).out
+        assert ("the table already is as requested" in shown) == reached
+        assert ("No statement reaches these versions" in shown) != reached
+
+    @pytest.mark.parametrize(
+        ("words", "feature"),
+        [
+            (("--enable", VECTORS, "--set", "delta.enableDeletionVectors=false"), VECTORS),
+            (("--enable", "icebergCompatV1", "icebergCompatV2"), "icebergCompatV1"),
+            (
+                (
+                    *("--enable", "appendOnly", "--sql"),
+                    "ALTER TABLE t UNSET TBLPROPERTIES ('delta.appendOnly')",
+                ),
+                "appendOnly",
+            ),
+        ],
+    )
+    def test_a_request_that_undoes_itself_is_blocked(
+        self, cli: Cli, plain: str, words: tuple[str, ...], feature: str
+    ) -> None:
+        ran = cli("plan-upgrade", plain, *words, "--format", "json")
+        found = plan(ran, "plan-upgrade")
+        assert (ran.code, found["steps"]) == (1, [])
+        (blocked,) = found["blocked"]
+        assert blocked["feature"] == feature
+        assert blocked["reason"] == "another part of the request disables it again"
+
+    @pytest.mark.parametrize(
+        ("words", "cause"),
+        [
+            (("--enable", "columnMapping=name", "columnMapping=id"), "with the modes name and id"),
+            (("--set", "delta.appendOnly=true", "delta.appendonly=false"), "are one property"),
+            (("--set", "delta.appendOnly =true"), "a space around the name delta.appendOnly"),
+            (("--sql", "missing.sql"), "cannot read missing.sql: it does not exist"),
+        ],
+    )
+    def test_goals_that_are_mistakes(
+        self, cli: Cli, plain: str, words: tuple[str, ...], cause: str
+    ) -> None:
+        refused = cli("plan-upgrade", plain, *words)
+        assert (refused.code, refused.out) == (2, "")
+        assert cause in refused.err
+
     def test_a_client_that_must_keep_working_blocks(self, cli: Cli, plain: str) -> None:
         words = ("--enable", VECTORS, "--for-client", "deltalake/pyarrow@1.6.6")
         ran = cli("plan-upgrade", plain, *words, "--format", "json")

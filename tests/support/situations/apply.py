@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from deltaproto.execution.run_log import journal_path
 from deltaproto.execution.runner import EngineFacts, StatementRunner
 from deltaproto.execution.verify import StatementResult
 from deltaproto.planning.engine import EngineName
+from deltaproto.policy.document.windows import DAYS
 from tests.execution.files import changed
 from tests.support.logs import Log, commit_info, metadata, protocol
 from tests.support.situations.world import Words, World, situation
@@ -253,6 +255,14 @@ def expired(world: World) -> Words:
 
 @situation("No maintenance window is open", "apply")
 def window(world: World) -> Words:
+    day = DAYS[(datetime.now(UTC).weekday() + 3) % len(DAYS)]
+    opens = f"{{days: [{day}], from: 01:00, to: 02:00}}"
+    policy = world.policy(f'tables:\n  "**": {{maintenance_windows: [{opens}]}}\n')
+    return (ready(world, world.plan()), "--policy", policy, "--dry-run")
+
+
+@situation("The policy has an empty list of maintenance windows for a table", "apply")
+def no_window(world: World) -> Words:
     policy = world.policy('tables:\n  "**": {maintenance_windows: []}\n')
     return (ready(world, world.plan()), "--policy", policy, "--dry-run")
 
