@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from enum import StrEnum
 from typing import NamedTuple, TextIO
 
@@ -167,9 +167,35 @@ def parse_table_list(file: TextIO) -> Iterator[str]:
                 "put one path, URI or name on each line",
             )
         written = line.rstrip("\r\n")
+        if number == 1:
+            # Some programs begin a text with a byte order mark.
+            written = written.removeprefix("\ufeff")
         name = written.strip()
         if name and not name.startswith("#"):
             yield written if os.path.lexists(written) else name
+
+
+def quote_for_shell(text: str, is_plain: Callable[[str], bool] = str.isprintable) -> str:
+    """Quote a word for a POSIX shell; on one line and for bash if it has odd characters.
+
+    Args:
+        is_plain: returns False for words and characters that must be escaped.
+    """
+    if is_plain(text):
+        import shlex
+
+        return shlex.quote(text)
+    # Source: the Bash manual, "ANSI-C Quoting".
+    return f"$'{''.join(_escape_for_bash(each, is_plain) for each in text)}'"
+
+
+def _escape_for_bash(character: str, is_plain: Callable[[str], bool]) -> str:
+    if character in "\\'":
+        return f"\\{character}"
+    if is_plain(character):
+        return character
+    encoded = character.encode("utf-8", "surrogateescape")
+    return "".join(f"\\{byte:03o}" for byte in encoded)
 
 
 def location_at(place: str, table: str) -> Location:

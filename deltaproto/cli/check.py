@@ -167,7 +167,9 @@ def _split_clients(
     values: Mapping[str, Any], catalog: ClientCatalog
 ) -> tuple[tuple[str, ...], tuple[Client, ...]]:
     """Return the declared clients, and those to show in all versions: named without a version."""
-    names = tuple(dict.fromkeys(values["client"]))
+    # Names of clients count in any case.
+    given = (each.lower() if each.lower() == _EVERY_VERSION else each for each in values["client"])
+    names = tuple(dict.fromkeys(given))
     if _EVERY_VERSION in names and len(names) > 1:
         raise UsageError(
             f"--client {_EVERY_VERSION} excludes other clients", "leave out the other clients"

@@ -67,7 +67,7 @@ class Remedy(NamedTuple):
     """command to run; `{table}` is a placeholder for the table"""
 
     def command_for(self, table: str) -> str | None:
-        """Return the command with the table's name, quoted for a shell."""
+        """Return the command with the table's name, quoted for a POSIX shell."""
         if self.command is None:
             return None
         import shlex

@@ -7,13 +7,12 @@ another version of the table.
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from deltaproto.counts import counted
 from deltaproto.errors import ErrorCode
-from deltaproto.location import CATALOG_SCHEMES
+from deltaproto.location import CATALOG_SCHEMES, quote_for_shell
 from deltaproto.policy.document import normalize_location
 from deltaproto.policy.finding import Finding
 from deltaproto.policy.rules import (
@@ -134,7 +133,7 @@ def _other_columns(table: str, log: LogFacts, entries: Iterable[CatalogEntry]) -
             continue
         hint = f"update the entry: run the crawler again, or register the table again; {_SYNC}"
         if log.state is None and entry.catalog.partition(":")[0] in CATALOG_SCHEMES:
-            address = shlex.quote(f"{entry.catalog}/{entry.name}")
+            address = quote_for_shell(f"{entry.catalog}/{entry.name}")
             hint += f"; `deltaproto inspect {address}` shows the columns"
         yield entry_columns_differ.RULE.finding(
             table,

@@ -11,6 +11,7 @@ import shlex
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from deltaproto.location import quote_for_shell
 from deltaproto.plan_inputs.client_scope import ClientScope, PolicyCheckedPlan
 from deltaproto.planning.plan import Plan, Step
 from deltaproto.planning.predict.outcome import Rewrite
@@ -167,7 +168,8 @@ def _cache_key(inputs: PlanInput, *, by_version: bool) -> Hashable:
 
 def _fields_naming(plan: Plan, inputs: PlanInput) -> Iterator[str]:
     """Yield the fields of a plan whose texts name the table."""
-    names = [inputs.name, inputs.location, shlex.quote(inputs.name)]
+    table = inputs.name
+    names = [table, inputs.location, shlex.quote(table), quote_for_shell(table)]
     for field, value in zip(plan._fields, plan, strict=True):
         if field not in _OWN_FIELDS and any(
             name and name in text for text in _texts(value) for name in names

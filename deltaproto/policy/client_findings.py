@@ -9,6 +9,7 @@ from deltaproto.clients.matching import NOT_OFFERED
 from deltaproto.clients.model import Access, Verdict, cache_by_identity
 from deltaproto.clients.remedies import TABLE
 from deltaproto.clients.requirements import TableRequirements
+from deltaproto.location import quote_for_shell
 from deltaproto.policy.context import PolicyContext
 from deltaproto.policy.declared_verdict import DeclaredVerdict
 from deltaproto.policy.finding import Finding, Rule, truncate
@@ -96,12 +97,11 @@ def _common_hint(judged: DeclaredVerdict) -> str | None:
 def _hint_for_table(judged: DeclaredVerdict, case: PolicyContext) -> str:
     """Return the hint if `_common_hint` has none."""
     needs = case.facts.needs
-    import shlex
-
     if needs.by_name and _has_unseen_features(needs):
+        place = quote_for_shell(case.facts.location)
         return (
             "no known version passes, and Spark does not show whether dropping features helps: "
-            f"check the table by its location: deltaproto check {shlex.quote(case.facts.location)}"
+            f"check the table by its location: deltaproto check {place}"
         )
     return (
         "no known version passes and dropping features does not help: use another client, or see "

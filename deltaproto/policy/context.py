@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
+from deltaproto.location import quote_for_shell
 from deltaproto.policy.contents import Contents, find_contents
 from deltaproto.policy.finding import Finding
 from deltaproto.protocol.layers import FeatureState, feature_states
@@ -34,9 +35,7 @@ class PolicyContext(NamedTuple):
     @property
     def word(self) -> str:
         """Return the table name quoted for a shell command."""
-        import shlex
-
-        return shlex.quote(self.facts.table)
+        return quote_for_shell(self.facts.table)
 
 
 class TableFacts(NamedTuple):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
@@ -18,6 +17,7 @@ from deltaproto.execution.rollout_state import (
     TableProgress,
     WaveProgress,
 )
+from deltaproto.location import quote_for_shell
 from deltaproto.planning.rollout import group_id
 from deltaproto.render.document.blocks import (
     Block,
@@ -227,7 +227,7 @@ def _blocks(progress: RolloutProgress) -> Iterator[Block]:
     if progress.next_at is not None:
         yield Paragraph((f"next step: {stamp(progress.next_at)}",))
     if progress.status in _HINTS:
-        folder = shlex.quote(os.path.dirname(progress.rollout.path))
+        folder = quote_for_shell(os.path.dirname(progress.rollout.path))
         policy = " --policy FILE" if progress.rollout.windows else ""
         yield Paragraph((f"hint: {_HINTS[progress.status].format(folder, policy)}",))
 

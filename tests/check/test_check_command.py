@@ -6,6 +6,7 @@ import io
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -196,7 +197,7 @@ class TestTables:
     def test_names_from_standard_input(
         self, cli: Cli, plain: str, vectors: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("sys.stdin", io.StringIO(f"{plain}\n\n{vectors}\r\n"))
+        monkeypatch.setattr("sys.stdin", io.StringIO(f"\ufeff{plain}\n\n{vectors}\r\n"))
         ran = cli("check", "-", "--client", OLD, "--format", "json")
         (document,) = documents(ran, "check")
         assert list(dict.fromkeys(v["table"] for v in document["verdicts"])) == [plain, vectors]
@@ -584,3 +585,28 @@ def test_the_hint_for_a_feature_that_cannot_be_dropped_names_a_plan(
     planned = cli(*hint.partition("deltaproto ")[2].split())
     assert planned.code == 1
     assert "copy the rows into a new table" in planned.out
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
+@pytest.mark.parametrize("name", ["ta\nble", "it's 5 o\\clock\t", "plain name", "orders"])
+def test_the_command_of_a_hint_names_the_table_in_bash(
+    cli: Callable[..., Ran], make: Callable[..., str], name: str
+) -> None:
+    """A hint is one line; the command of a remedy is for any POSIX shell."""
+    table = make(name, VECTORS, DV_ON)
+    ran = cli("check", table, "--client", OLD, "--format", "json")
+    remedies = [each for verdict in ran.json["verdicts"] for each in verdict["remedies"]]
+    texts = [each["hint"] for each in ran.json["findings"]]
+    texts += [each["command"] or "" for each in remedies]
+    start = "deltaproto plan-downgrade "
+    commands = [text.partition(start)[2] for text in texts if start in text]
+    assert commands
+    assert not any("\n" in each["hint"] for each in ran.json["findings"])
+    for words in commands:
+        shown = subprocess.run(
+            ["bash", "-c", f'set -- {words}; printf %s "$1"'],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert shown.stdout == table

@@ -223,6 +223,7 @@ def test_declared_clients_fail_as_before(cli: Cli, table: str) -> None:
             "trino has no version",
         ),
         (("--client", "all", "--client", "trino"), "excludes other clients"),
+        (("--client", "ALL", "--client", "trino"), "excludes other clients"),
         (("--client", "nosuch"), "nosuch"),
         (("--format", "sarif"), "nothing to check against"),
         (("--format", "github"), "nothing to check against"),

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Sequence
 
+from deltaproto.location import quote_for_shell
 from deltaproto.planning.plan import Plan
 from deltaproto.planning.statement import Action
 from deltaproto.render.interface import stamp
@@ -15,29 +15,12 @@ from deltaproto.sql.quoting import SUBSTITUTION, has_variable
 
 def command(*words: str) -> str:
     """Quote the arguments as one line for a POSIX shell (for bash if they have odd characters)."""
-    return " ".join(map(_quoted, words))
+    return " ".join(quote_for_shell(word, is_plain) for word in words)
 
 
 def is_plain(word: str) -> bool:
     """Return True if a word has no invisible character and none that ends a line."""
     return single_line(word) == word
-
-
-def _quoted(word: str) -> str:
-    if is_plain(word):
-        return shlex.quote(word)
-    # Source: the Bash manual, "ANSI-C Quoting".
-    shown = "".join(_escaped(character) for character in word)
-    return f"$'{shown}'"
-
-
-def _escaped(character: str) -> str:
-    if character in "\\'":
-        return f"\\{character}"
-    if is_plain(character):
-        return character
-    encoded = character.encode("utf-8", "surrogateescape")
-    return "".join(f"\\{byte:03o}" for byte in encoded)
 
 
 def script(

@@ -10,6 +10,7 @@ from io import BytesIO
 from typing import IO
 
 from deltaproto.errors import ErrorCode, TableError
+from deltaproto.location import quote_for_shell
 from deltaproto.tables.storage.interface import (
     STAGED_COMMITS,
     FolderEntry,
@@ -240,9 +241,7 @@ class LocalLogStore:
         if not names:
             return "the folder is empty"
         if _has_tables_below(self._root):
-            import shlex
-
-            scan = f"deltaproto scan {shlex.quote(self._root)}"
+            scan = f"deltaproto scan {quote_for_shell(self._root)}"
             return f"it contains Delta tables: pass their paths, or find them with {scan}"
         if any(name.endswith(".parquet") or "=" in name for name in names):
             return "it looks like a Parquet folder; CONVERT TO DELTA makes it a Delta table"

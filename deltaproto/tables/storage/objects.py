@@ -11,6 +11,7 @@ from io import BytesIO, RawIOBase
 from typing import IO, Any, cast
 
 from deltaproto.errors import ErrorCode, TableError
+from deltaproto.location import quote_for_shell
 from deltaproto.redaction import Redactor
 from deltaproto.tables.storage.errors import DENIED, classify_refusal
 from deltaproto.tables.storage.interface import (
@@ -123,13 +124,11 @@ class ObjectLogStore:
             FolderEntry(path.rstrip("/").rsplit("/", 1)[-1] + "/", None) for path in folders
         ]
         if not entries:
-            import shlex
-
             raise TableError(
                 ErrorCode.NOT_A_DELTA_TABLE,
                 f"{self._uri} has no {LOG_FOLDER}",
                 "check the bucket and the path; to find the tables below a folder, run "
-                f"deltaproto scan {shlex.quote(self._uri)}",
+                f"deltaproto scan {quote_for_shell(self._uri)}",
             )
         self._sizes = _known_sizes(entries)
         return tuple(entries)
