@@ -166,8 +166,9 @@ def _run_command(words: list[str]) -> int:
 
 
 def _apply_environment(command: Command, words: Sequence[str]) -> list[str]:
-    """Return notices about variables with an old or wrong name, or that weaken the gate."""
+    """Return notices about variables with a wrong name or no value, or that weaken the gate."""
     from deltaproto.cli.variables import (
+        find_empty_variables,
         find_misspelled_variables,
         find_weakened_gates,
         modernize_variables,
@@ -177,6 +178,7 @@ def _apply_environment(command: Command, words: Sequence[str]) -> list[str]:
     notices = modernize_variables(command)
     refuse_ambiguous_variables(command)
     noted = find_weakened_gates(command, words)
+    noted += find_empty_variables(command)
     noted += find_misspelled_variables(command, lambda: map(load_command, COMMANDS))
     if noted:
         from deltaproto.render import interface

@@ -152,6 +152,20 @@ def find_misspelled_variables(
     ]
 
 
+def find_empty_variables(command: Command) -> list[str]:
+    """Describe variables of options with a value that are set to nothing, as CI systems do."""
+    names = (
+        environment_variable(command.name, option.flags[0])
+        for option in command.options
+        if option.type is not bool
+    )
+    return [
+        f"{name} is set, but empty, so it has no effect"
+        for name in names
+        if name is not None and os.environ.get(name) == ""
+    ]
+
+
 def _variables_of(command: Command) -> set[str]:
     """Return the variables that name an option of the command, also those of earlier releases."""
     flags = [option.flags[0] for option in command.options]

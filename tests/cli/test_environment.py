@@ -162,6 +162,19 @@ def test_a_misspelled_variable_is_shown(
     assert cli("check", table, "--client", "trino@476").err == ""
 
 
+def test_a_variable_without_a_value_is_shown(
+    cli: Cli, table: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A CI system sets it to nothing if a variable of its own is missing."""
+    monkeypatch.setenv("DELTAPROTO_POLICY", "")
+    monkeypatch.setenv("DELTAPROTO_QUIET", "")
+    ran = cli("check", table, "--client", "trino@476", "--format", "json")
+    note = "DELTAPROTO_POLICY is set, but empty, so it has no effect"
+    assert (ran.code, ran.err) == (0, f"warning: {note}\n")
+    assert ran.json["notices"] == [note]
+    assert cli("features").err == ""
+
+
 @pytest.mark.parametrize(
     ("value", "shown"), [("1", True), ("TRUE", True), ("0", False), ("", False)]
 )
