@@ -194,8 +194,14 @@ def _place(location: str) -> str:
 
 
 def _scheme(location: str) -> str:
-    """Return the normalized scheme of a location; empty for a path."""
+    """Return the normalized scheme of a location; empty for a path.
+
+    A location on Azure without its account has one that no other location has.
+    """
     place = normalize_location(location)
+    scheme, _, rest = place.partition("://")
+    if scheme == "abfss" and "@" not in rest.partition("/")[0]:
+        return "az"
     return "" if place.startswith("/") else place.partition(":")[0]
 
 

@@ -332,6 +332,8 @@ def test_no_entry_for_a_table() -> None:
         ("wasbs://c@a.blob.core.windows.net/t", "abfss://c@a.dfs.core.windows.net/t"),
         ("s3://lake/other", "hdfs://n/lake/t"),
         ("s3://lake/other", "az://lake/t"),
+        ("abfss://lake@a.dfs.core.windows.net/t", "az://lake/t"),
+        ("abfss://lake@a.dfs.core.windows.net/t", "abfss://lake/t"),
     ],
 )
 def test_another_spelling_is_no_missing_entry(listed: str, walked: str) -> None:
