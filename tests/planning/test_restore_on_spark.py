@@ -13,7 +13,7 @@ from deltaproto.planning.request import UpgradeRequest
 from deltaproto.planning.search.route import predict_statement
 from deltaproto.planning.upgrade import plan_upgrade
 from deltaproto.protocol.table_state import SparkSettings
-from tests.planning.oracle import agree, came_true, execute, look, newest, planned
+from tests.planning.oracle import agree, came_true, execute, look, newest, planned, predict
 from tests.recording.delta_spark import DeltaSpark
 from tests.support.engines import RUNNING, needs_delta
 
@@ -22,6 +22,7 @@ _UNPREDICTED = (
     *("delta.columnMapping.maxColumnId", "delta.rowTracking.materialized"),
     *("delta.inCommitTimestampEnablement", "delta.requireCheckpointProtection"),
 )
+_NAMED_BY_RESTORE = ("delta.rowTracking.materialized", "delta.inCommitTimestampEnablement")
 _MAPPED = "alter table {t} set tblproperties ('delta.columnMapping.mode' = 'name')"
 _UNMAPPED = "alter table {t} set tblproperties ('delta.columnMapping.mode' = 'none')"
 _RESTORE = "restore table {t} to version as of "
@@ -85,6 +86,45 @@ SCRIPTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ),
         (f"{_RESTORE}1", "alter table {t} drop feature checkConstraints", f"{_RESTORE}3"),
     ),
+    "before V2 checkpoints were dropped": (
+        (
+            "create table {t} (id bigint) using delta "
+            "tblproperties ('delta.checkpointPolicy' = 'v2')",
+            "insert into {t} values (1)",
+            "alter table {t} drop feature v2Checkpoint",
+        ),
+        (f"{_RESTORE}1", "alter table {t} drop feature v2Checkpoint"),
+    ),
+    "before V2 checkpoints": (
+        (
+            "create table {t} (id bigint) using delta",
+            "insert into {t} values (1)",
+            "alter table {t} set tblproperties "
+            "('delta.checkpointPolicy' = 'v2', 'delta.checkpointInterval' = '3')",
+            "insert into {t} values (2)",
+        ),
+        (f"{_RESTORE}1", "alter table {t} drop feature v2Checkpoint truncate history"),
+    ),
+    "before row tracking was disabled and dropped": (
+        (
+            "create table {t} (id bigint) using delta "
+            "tblproperties ('delta.enableRowTracking' = 'true')",
+            "insert into {t} values (1)",
+            "update {t} set id = 2",
+            "alter table {t} set tblproperties ('delta.enableRowTracking' = 'false')",
+            "alter table {t} drop feature rowTracking",
+        ),
+        (f"{_RESTORE}3", "reorg table {t} apply (purge)"),
+    ),
+    "before timestamps were dropped": (
+        (
+            "create table {t} (id bigint) using delta "
+            "tblproperties ('delta.enableInCommitTimestamps' = 'true')",
+            "insert into {t} values (1)",
+            "alter table {t} drop feature inCommitTimestamp",
+        ),
+        (f"{_RESTORE}1", "alter table {t} drop feature inCommitTimestamp"),
+    ),
     "another table": (
         (
             "create table {t} (id bigint, p string) using delta partitioned by (p)",
@@ -125,6 +165,13 @@ def test_a_script_that_restores_does_what_was_predicted(
         assert predicted == real, statement
         if "restore" in statement:
             assert said.warnings == (FILES_MAY_BE_MISSING,)
+            named = [
+                {key for key in one.configuration if key.startswith(_NAMED_BY_RESTORE)}
+                for one in (said.table, after)
+            ]
+            assert named[0] == named[1], statement
+            assert said.table.v2_checkpoint == after.v2_checkpoint, statement
+            assert said.table.row_ids in (None, after.row_ids), statement
     assert plan.protocol_after == look(path).protocol
 
 
@@ -143,3 +190,88 @@ def test_deletion_vectors_are_not_restored_where_new_ones_are_disallowed(
     assert said.refusal is not None
     assert said.refusal.sure
     agree(said, execute(delta_spark, path, statement))
+
+
+_BY_ID = "tblproperties ('delta.columnMapping.mode' = 'id')"
+# By name: how the table was created, and the version to restore.
+_OTHER_MODES = {
+    "none to id": (
+        (f"create table {{t}} (id bigint) using delta {_BY_ID}", _UNMAPPED),
+        0,
+    ),
+    "none to id, after a drop": (
+        (
+            f"create table {{t}} (id bigint) using delta {_BY_ID}",
+            "alter table {t} drop feature columnMapping",
+        ),
+        0,
+    ),
+    "id to name": (
+        (
+            "create table {t} (id bigint) using delta "
+            "tblproperties ('delta.columnMapping.mode' = 'name')",
+            f"replace table {{t}} (id bigint) using delta {_BY_ID}",
+        ),
+        0,
+    ),
+}
+
+
+@needs_delta("4.4", "every feature that the tables use")
+@pytest.mark.parametrize("name", _OTHER_MODES)
+def test_a_mapping_mode_that_a_table_cannot_change_to_is_not_restored(
+    name: str, delta_spark: DeltaSpark, tmp_path: Path
+) -> None:
+    path = str(tmp_path / "t")
+    created, version = _OTHER_MODES[name]
+    for statement in created:
+        delta_spark.sql(statement.format(t=f"delta.`{path}`"))
+    statement = f"{_RESTORE}{version}".format(t=f"delta.`{path}`")
+    parsed = parse_script(statement)
+    given = with_restored_versions(planned(path), parsed, {}, SparkSettings())
+    said = predict_statement(parsed[0].statement, given.table, RUNNING)
+    assert said.refusal is not None
+    assert said.refusal.sure
+    agree(said, execute(delta_spark, path, statement))
+
+
+@needs_delta("4.4", "every feature that the tables use")
+def test_files_of_both_versions_have_no_row_ids_after_a_drop_of_row_tracking(
+    delta_spark: DeltaSpark, tmp_path: Path
+) -> None:
+    path = str(tmp_path / "t")
+    table = f"delta.`{path}`"
+    tracked = "'delta.enableRowTracking' = 'true'"
+    for statement in (
+        f"create table {table} (id bigint) using delta tblproperties "
+        f"({tracked}, 'delta.columnMapping.mode' = 'name')",
+        f"insert into {table} select id from range(10)",
+        f"insert into {table} values (44)",
+        f"alter table {table} drop feature rowTracking",
+    ):
+        delta_spark.sql(statement)
+    restore, update = f"{_RESTORE}2".format(t=table), f"update {table} set id = 5 where id = 4"
+    parsed = parse_script(f"{restore}; {update}")
+    given = with_restored_versions(planned(path), parsed, {}, SparkSettings())
+    said = predict_statement(parsed[0].statement, given.table, RUNNING)
+    agree(said, execute(delta_spark, path, restore))
+    assert said.table.untracked is None
+    later = predict_statement(parsed[1].statement, said.table, RUNNING)
+    assert later.refusal is not None
+    assert not later.refusal.sure
+
+    for statement, sure in (
+        (update, False),
+        (f"optimize {table}", False),
+        (_UNMAPPED.format(t=table), True),
+        (f"alter table {table} drop feature columnMapping", True),
+    ):
+        before, said = predict(path, statement)
+        assert before.untracked is True
+        assert said.refusal is not None, statement
+        assert said.refusal.sure is sure, statement
+        agree(said, execute(delta_spark, path, statement))
+    for statement in (f"alter table {table} set tblproperties ({tracked})", update):
+        _, said = predict(path, statement)
+        agree(said, execute(delta_spark, path, statement))
+        assert planned(path).table.untracked is False

@@ -6,10 +6,13 @@ Source: Delta Spark 4.4's `RestoreTableCommand`; measured with Delta Spark 4.4.0
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from deltaproto.planning.engine import Engine, EngineName
 from deltaproto.planning.predict import consistency
+from deltaproto.planning.predict.auto_enable import upgrade_for_properties
+from deltaproto.planning.predict.column_mapping import MODE_NONE, validate_mode_change
+from deltaproto.planning.predict.nested_not_null import validate_nested_not_null
 from deltaproto.planning.predict.outcome import (
     Outcome,
     PredictedCommit,
@@ -17,8 +20,15 @@ from deltaproto.planning.predict.outcome import (
     refusal_on_databricks,
 )
 from deltaproto.planning.predict.pending import stored_requests
-from deltaproto.planning.predict.table import Table
+from deltaproto.planning.predict.table import (
+    MAPPING_MODE,
+    ROW_ID_COLUMNS,
+    ROW_TRACKING,
+    ROW_TRACKING_DOMAIN,
+    Table,
+)
 from deltaproto.protocol.feature import CLUSTERING_DOMAIN
+from deltaproto.protocol.protocol import Protocol
 
 _VERSION = re.compile(r"version as of ([0-9]{1,18})")
 _TIME = re.compile(r"timestamp as of ('[^']*'|\"[^\"]*\")")
@@ -119,7 +129,12 @@ def _restore(table: Table, past: Table, engine: Engine) -> Outcome:
 
     It never removes features, and copies no domains but that of clustering.
     """
-    refusal = consistency.refuse_rewrite(past)
+    mode = {MAPPING_MODE: past.configuration.get(MAPPING_MODE, MODE_NONE)}
+    refusal = (
+        validate_mode_change(table, mode, engine)
+        or validate_nested_not_null(table, past)
+        or consistency.unstorable(past)
+    )
     if refusal is not None:
         return Outcome(table, refusal=refusal)
     warnings = [FILES_MAY_BE_MISSING]
@@ -131,22 +146,60 @@ def _restore(table: Table, past: Table, engine: Engine) -> Outcome:
     protocol = table.protocol
     if not past.protocol.supported <= protocol.supported:
         protocol = past.protocol.merge(protocol)
-    after = past.without_history()._replace(
-        protocol=protocol,
-        row_ids=past.row_ids or (None if "rowTracking" in protocol.supported else False),
-        domains=_merge_domains(table, past),
-        protected_versions=max(past.protected_versions - _versions_between(past, table), 0),
-        version=table.version,
-        v2_checkpoint=table.v2_checkpoint,
-        to_checkpoint=table.to_checkpoint,
-        earlier=table.earlier,
-        rewritten=False,
-        absolute_rewritten=False,
-        bounds=None,
-        bounds_changed=True,
-        unpredicted=_RESTORED,
+    named = _with_row_id_names(table, past, engine)
+    after = (
+        consistency.complete_enablement(table, named)
+        .without_history()
+        ._replace(
+            protocol=protocol,
+            **_restore_row_ids(table, past, protocol),
+            protected_versions=max(past.protected_versions - _versions_between(past, table), 0),
+            version=table.version,
+            to_checkpoint=table.to_checkpoint,
+            earlier=table.earlier,
+            rewritten=False,
+            absolute_rewritten=False,
+            bounds=None,
+            bounds_changed=True,
+            unpredicted=_RESTORED,
+        )
     )
+    # RESTORE always writes a checkpoint.
+    after = after.checkpointed()
     return Outcome(after, (PredictedCommit("RESTORE", protocol),), warnings=tuple(warnings))
+
+
+def _with_row_id_names(table: Table, past: Table, engine: Engine) -> Table:
+    """Return the past with the row id columns of the table: Delta keeps, adds or removes them.
+
+    Columns of other names are left in data files, which REORG treats as dropped columns.
+    """
+    after = past.without_properties(*ROW_ID_COLUMNS)
+    # Delta first adds what the properties require, and the features of that version later.
+    required = upgrade_for_properties(table.protocol, past.configuration, engine)
+    if "rowTracking" in required.supported:
+        # New names are random.
+        names = {key: table.configuration.get(key, "_row-id-col") for key in ROW_ID_COLUMNS}
+        after = after.with_properties(names)
+    stored = [past.configuration.get(key) for key in ROW_ID_COLUMNS]
+    left = any(stored) and stored != [after.configuration.get(key) for key in ROW_ID_COLUMNS]
+    return after._replace(stray_columns=None) if left else after
+
+
+def _restore_row_ids(table: Table, past: Table, protocol: Protocol) -> dict[str, Any]:
+    """Return what is known of row ids: files of both versions stay as they are now."""
+    domains = _merge_domains(table, past)
+    if "rowTracking" not in protocol.supported:
+        return {"domains": domains, "row_ids": False}
+    complete = table.on(ROW_TRACKING) and table.untracked is False
+    if domains is not None and ROW_TRACKING_DOMAIN not in domains:
+        # Files that come back without row ids get some.
+        domains = None
+    return {
+        "domains": domains,
+        "row_ids": True if past.row_ids and table.row_ids else None,
+        "untracked": False if complete or not past.on(ROW_TRACKING) else None,
+    }
 
 
 def _merge_domains(table: Table, past: Table) -> tuple[str, ...] | None:

@@ -20,6 +20,7 @@ from deltaproto.planning.predict.outcome import (
     refusal_on_databricks,
 )
 from deltaproto.planning.predict.pending import with_pending
+from deltaproto.planning.predict.properties import find_untracked_files
 from deltaproto.planning.predict.schema import (
     Path,
     Struct,
@@ -226,7 +227,7 @@ class UpgradeUniform(NamedTuple):
             table = after
             commits.append(PredictedCommit("REORG TABLE UPGRADE UNIFORM", table.protocol))
         rewrites = Rewrite.NONE
-        lost = find_lost_clustering(before, engine)
+        lost = find_lost_clustering(before, engine) or find_untracked_files(before, "")
         if self.version > 1 and lost is not None:
             error = "DELTA_ICEBERG_COMPAT_VIOLATION.REWRITE_DATA_FAILED"
             # A table without files has none to rewrite.

@@ -39,7 +39,7 @@ _VIOLATION = "DELTA_UNIVERSAL_FORMAT_VIOLATION"
 
 def complete_properties(before: Table, after: Table) -> Table:
     """Return the table with properties that Delta also sets or unsets."""
-    after = _complete_enablement(before, iceberg.complete_row_tracking(after))
+    after = complete_enablement(before, iceberg.complete_row_tracking(after))
     formats = parse_formats(after.configuration.get(FORMATS, ""))
     leaves = iceberg.enabled_version(before) is not None and iceberg.enabled_version(after) is None
     if leaves and "iceberg" in formats:
@@ -49,7 +49,7 @@ def complete_properties(before: Table, after: Table) -> Table:
     return after
 
 
-def _complete_enablement(before: Table, after: Table) -> Table:
+def complete_enablement(before: Table, after: Table) -> Table:
     """Return the table with the properties that name its first commit with a timestamp.
 
     Source: Delta Spark 4.4's `InCommitTimestampUtils`.

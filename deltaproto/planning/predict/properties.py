@@ -139,7 +139,7 @@ def validate_stored(before: Table, outcome: Outcome) -> Refusal | None:
         or _validate_enablement(before, outcome)
     )
     if refusal is None:
-        return None
+        return _validate_untracked_files(before, first)
     # OPTIMIZE, REORG and VACUUM may have nothing to do; the others fail even if they change no row.
     certain = first.operation in _OF_ROWS and refusal.sure
     return refusal._replace(sure=first.sure or certain)
@@ -214,6 +214,38 @@ def _validate_tracked_rows(before: Table, first: PredictedCommit) -> Refusal | N
         remedy,
         # The others fail when they read a data file.
         sure=first.operation == "WRITE",
+    )
+
+
+def _validate_untracked_files(before: Table, first: PredictedCommit) -> Refusal | None:
+    """Refuse to rewrite rows of data files without row ids while row tracking is enabled."""
+    if first.operation == REMOVE_MAPPING:
+        return find_untracked_files(before, "FAILED_READ_FILE.NO_HINT", sure=True)
+    rewrites = first.operation in ("UPDATE", "DELETE", "MERGE")
+    return find_untracked_files(before, "TASK_WRITE_FAILED") if rewrites else None
+
+
+def find_untracked_files(table: Table, error: str, *, sure: bool = False) -> Refusal | None:
+    """Return why Delta Spark cannot rewrite the rows of some data files, or None.
+
+    Dropping rowTracking removes the row ids of all files. RESTORE to an older version enables it
+    again, and keeps the files of both versions without row ids. Nothing rewrites them until
+    row tracking is enabled explicitly.
+
+    Args:
+        sure: the statement rewrites every file.
+    """
+    if table.untracked is False or not table.on(ROW_TRACKING):
+        return None
+    return Refusal(
+        error,
+        f"{ROW_TRACKING} = true, but some data files have no row ids: Delta Spark cannot rewrite "
+        "their rows"
+        if table.untracked
+        else f"{ROW_TRACKING} = true, but data files may have no row ids, and Delta Spark then "
+        "cannot rewrite their rows",
+        f"first: SET TBLPROPERTIES ('{ROW_TRACKING}' = 'true')",
+        sure=sure and bool(table.untracked),
     )
 
 

@@ -160,10 +160,11 @@ def _backfill_row_ids(table: Table, engine: Engine) -> tuple[Table, list[Predict
         after = arithmetic.enable_feature(table.protocol, "rowTracking", engine)
         table = table._replace(protocol=after)
         commits.append(PredictedCommit("UPGRADE PROTOCOL", after))
-    if not table.on(ROW_TRACKING):
+    if not table.on(ROW_TRACKING) or table.untracked is not False:
         # A table without files needs no backfill.
-        commits.append(PredictedCommit("ROW TRACKING BACKFILL", table.protocol, sure=False))
-    return table.with_new_files(), commits
+        sure = table.on(ROW_TRACKING) and bool(table.untracked)
+        commits.append(PredictedCommit("ROW TRACKING BACKFILL", table.protocol, sure=sure))
+    return table.with_new_files()._replace(untracked=False), commits
 
 
 def is_protocol_property(key: str) -> bool:

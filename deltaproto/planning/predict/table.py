@@ -120,6 +120,8 @@ class Table(NamedTuple):
     """True if in-commit timestamps are enabled, and the newest commit has none"""
     unmapped: bool = False
     """True if column mapping is enabled, and a column has no id or no physical name"""
+    untracked: bool | None = False
+    """True if row tracking is enabled, and some live files have no row ids; None: unknown"""
     uncounted: bool = False
     """True if column mapping is enabled, and the table does not store the highest id"""
     ambiguous: bool | None = False

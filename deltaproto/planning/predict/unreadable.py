@@ -14,6 +14,7 @@ from deltaproto.planning.engine import Engine, EngineName
 from deltaproto.planning.predict import coordinated
 from deltaproto.planning.predict.consistency import validate_collations, validate_maintenance
 from deltaproto.planning.predict.outcome import Outcome, Refusal
+from deltaproto.planning.predict.properties import find_untracked_files
 from deltaproto.planning.predict.schema import (
     Column,
     Path,
@@ -50,7 +51,10 @@ def refuse_lost_clustering(table: Table, outcome: Outcome, engine: Engine) -> Re
 
 def refuse_file_rewrite(table: Table, what: str, engine: Engine) -> Refusal | None:
     """Return why the engine refuses OPTIMIZE and REORG, even with nothing to rewrite, or None."""
-    return validate_maintenance(table, what) or find_lost_clustering(table, engine)
+    refusal = validate_maintenance(table, what) or find_lost_clustering(table, engine)
+    if refusal is not None or engine.name is not EngineName.DELTA_SPARK:
+        return refusal
+    return find_untracked_files(table, "")
 
 
 def find_lost_clustering(table: Table, engine: Engine) -> Refusal | None:
